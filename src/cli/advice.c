@@ -68,6 +68,7 @@ void advice_add(struct intact_client *c, const struct invocation *in, struct buf
         {"no-such-token", "; intact token list shows those that there are"},
         {"token-exists", "; take another name, or intact token delete it first"},
         {"task-exists", "; take another --id, if it is another task"},
+        {"task-overran", "; with other input, under another --id"},
         {"last-admin", "; intact token create NAME --role admin first"},
         {"too-big", "; the server's own limit is serve --limit body=SIZE"},
         {"full", "; make room on its disk: it goes on by itself"},

@@ -13,7 +13,7 @@ static bool limit_line(const struct json *l, const char *what)
 
     if (at_once == 0 && !rate.ptr)
         return false;
-    printf("%-12s", what);
+    say_line(stdout, "%-12s", what);
     if (at_once > 0)
         printf("%" PRId64 " at a time%s", at_once, rate.ptr ? ", " : "");
     if (rate.ptr)

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "cli/pages.h"
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -41,7 +42,7 @@ static void tell_of_sinks(const struct json *sinks)
     for (const struct json *j = sinks ? sinks->child : NULL; j; j = j->next) {
         struct slice trouble = json_get_text(j, "trouble");
         if (trouble.ptr)
-            fprintf(stderr, "%.*s takes no alerts now: %.*s\n", SLICE_ARG(json_get_text(j, "sink")),
+            say_row(stderr, "%.*s takes no alerts now: %.*s", SLICE_ARG(json_get_text(j, "sink")),
                     SLICE_ARG(trouble));
     }
 }

@@ -4,7 +4,15 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-static const char *const heads[] = {"AT", "WHO", "DID", "TASK", "STEP", "REASON", NULL};
+static const char *const heads[] = {"AT", "WHO", "FROM", "DID", "TASK", "STEP", "REASON", NULL};
+
+/* Behind a proxy: whom that says it speaks for. */
+static void add_from(struct table *t, const struct json *entry)
+{
+    struct slice from = json_get_text(entry, "forwarded_for");
+
+    table_add(t, from.ptr ? from : json_get_text(entry, "address"));
+}
 
 static void print_page(const struct invocation *in, const struct json *page, bool is_last)
 {
@@ -16,6 +24,7 @@ static void print_page(const struct invocation *in, const struct json *page, boo
     for (const struct json *j = entries ? entries->child : NULL; j; j = j->next) {
         table_add_time(&t, json_get_text(j, "at"));
         table_add(&t, json_get_text(j, "actor"));
+        add_from(&t, j);
         table_add(&t, json_get_text(j, "verb"));
         table_add(&t, json_get_text(j, "task"));
         table_add(&t, json_get_text(j, "step"));
@@ -42,7 +51,8 @@ const struct verb verb_audit_list = {
     .name = "list",
     .summary = "list what people did, newest first",
     .about = "Lists what was done by hand, newest first: who retried, skipped, undid or cancelled "
-             "what and why, who stored a definition, made or deleted a token.",
+             "what and why, who stored a definition, made or deleted a token; and from which "
+             "address.",
     .flags = flags,
     .examples = {{"intact audit list", "the latest"},
                  {"intact audit list --task o-17", "who had a hand in this task, and why"}},

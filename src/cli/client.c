@@ -12,7 +12,9 @@
 #include "cli/say.h"
 #include "cli/stream.h"
 #include "cli/token_file.h"
+#include "libintact/client.h"
 #include "libintact/wire.h"
+#include "net/proof.h"
 
 #include <curl/curl.h>
 
@@ -50,6 +52,16 @@ static char *find_token(void *arg, const struct intact_client *c)
     return token;
 }
 
+/* For servers whose token is looked for. One will do for all calls of a program. */
+static char challenge[CHALLENGE_SIZE + 1];
+static pthread_once_t challenge_once = PTHREAD_ONCE_INIT;
+
+static void make_challenge(void)
+{
+    if (!proof_challenge(challenge))
+        challenge[0] = 0; /* then none is used that is found */
+}
+
 /* NULL: none is. */
 static const char *stated_installation(const struct invocation *in)
 {
@@ -80,7 +92,10 @@ struct intact_client *client_begin(const struct invocation *in)
     }
     intact_client_set_ca(c, given(in, "ca"));
     remembered_use(c, stated_installation(in));
-    intact_client_set_find_token(c, find_token, NULL);
+    (void)pthread_once(&challenge_once, make_challenge);
+    if (challenge[0])
+        client_set_challenge(c, challenge);
+    intact_client_set_find_token(c, find_token, challenge);
     return c;
 }
 

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "cli/say.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -55,7 +56,7 @@ static void tail(const struct json *answer)
     struct slice id = json_get_text(answer, "installation");
 
     if (id.len > 0) /* older servers do not say */
-        printf("installation %.*s\n", SLICE_ARG(id));
+        say_row(stdout, "installation %.*s", SLICE_ARG(id));
 }
 
 static int run(struct invocation *in)

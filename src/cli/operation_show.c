@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "cli/say.h"
 #include "cli/term.h"
 
 enum { LOOK_MS = 300 };
@@ -17,7 +18,7 @@ static void show_refused(const struct json *j)
     const struct json *refused = json_get(j, "refused");
 
     for (const struct json *m = refused ? refused->child : NULL; m; m = m->next)
-        printf("refused   %.*s: %.*s\n", SLICE_ARG(m->raw), SLICE_ARG(m->key));
+        say_row(stdout, "refused   %.*s: %.*s", SLICE_ARG(m->raw), SLICE_ARG(m->key));
 }
 
 static int64_t refused_count(const struct json *j)
@@ -34,12 +35,12 @@ static int64_t refused_count(const struct json *j)
 
 void operation_show(const struct json *j)
 {
-    printf("operation %.*s\n", SLICE_ARG(json_get_text(j, "id")));
-    printf("verb      %.*s\n", SLICE_ARG(json_get_text(j, "verb")));
-    printf("state     %.*s\n", SLICE_ARG(json_get_text(j, "state")));
-    printf("filter    %.*s\n", SLICE_ARG(json_get_raw(j, "filter")));
-    printf("by        %.*s: %.*s\n", SLICE_ARG(json_get_text(j, "by")),
-           SLICE_ARG(json_get_text(j, "reason")));
+    say_row(stdout, "operation %.*s", SLICE_ARG(json_get_text(j, "id")));
+    say_row(stdout, "verb      %.*s", SLICE_ARG(json_get_text(j, "verb")));
+    say_row(stdout, "state     %.*s", SLICE_ARG(json_get_text(j, "state")));
+    say_row(stdout, "filter    %.*s", SLICE_ARG(json_get_raw(j, "filter")));
+    say_row(stdout, "by        %.*s: %.*s", SLICE_ARG(json_get_text(j, "by")),
+            SLICE_ARG(json_get_text(j, "reason")));
     printf("matched   %" PRId64 "\n", number(j, "matched"));
     printf("done      %" PRId64 "\n", number(j, "done"));
     show_refused(j);
@@ -55,12 +56,12 @@ void operation_show_dry(const struct json *j)
     const char *least = json_get_bool(j, "complete", true) ? "" : "at least ";
     const struct json *ids = json_get(j, "ids");
 
-    printf("%.*s would concern %s%" PRId64 " tasks\n", SLICE_ARG(json_get_text(j, "verb")), least,
-           number(j, "matched"));
+    say_row(stdout, "%.*s would concern %s%" PRId64 " tasks", SLICE_ARG(json_get_text(j, "verb")),
+            least, number(j, "matched"));
     printf("possible  %s%" PRId64 "\n", least, number(j, "possible"));
     show_refused(j);
     for (const struct json *id = ids ? ids->child : NULL; id; id = id->next)
-        printf("%s%.*s", id == ids->child ? "newest    " : " ", SLICE_ARG(id->text));
+        say_line(stdout, "%s%.*s", id == ids->child ? "newest    " : " ", SLICE_ARG(id->text));
     if (ids && ids->child)
         putchar('\n');
 }

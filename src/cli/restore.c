@@ -87,7 +87,7 @@ static const struct flag flags[] = {
     {.name = "data", .value = "DIR", .help = "folder to restore into", .kind = WORD_FOLDER},
     {.name = "force", .help = "if there is a store, move it into a folder inside of DIR"},
     {.name = "new-installation",
-     .help = "the store goes on under an id of its own, beside the original"},
+     .help = "the store goes on under an id and a key of its own, beside the original"},
     {0},
 };
 
@@ -100,8 +100,9 @@ const struct verb verb_restore = {
         "half of one.\n\n"
         "The store is then what it was when the backup was made. Stop the original for good "
         "before a server starts on the restored one: it takes the original's place, and has the "
-        "same installation id. With --new-installation it gets another id, and clients and "
-        "agents of the original refuse it: for a copy to try things on.",
+        "same installation id. With --new-installation it gets another id and another key for the "
+        "tokens of attempts, for a copy to try things on: clients and agents of the original "
+        "refuse it, and it refuses results of attempts that the original handed out.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .flags = flags,
     .examples = {{"intact restore /backups/intact-monday.db --data intact-data", "start again"},

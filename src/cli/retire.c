@@ -2,6 +2,7 @@
 
 #include "base/when.h"
 #include "cli/client.h"
+#include "cli/say.h"
 #include "cli/term.h"
 #include "cli/verbs.h"
 
@@ -113,14 +114,14 @@ static int ask_once(const struct invocation *in, struct intact_client *c, struct
 
 static void show_people(const struct outcome *o, bool dry)
 {
-    printf("%" PRId64 " task%s that ended before %s %s%s\n", o->tasks, o->tasks == 1 ? "" : "s",
-           o->before.ptr, dry ? "would be " : "",
-           dry             ? "deleted"
-           : o->tasks == 1 ? "was deleted"
-                           : "were deleted");
+    say_row(stdout, "%" PRId64 " task%s that ended before %s %s%s", o->tasks,
+            o->tasks == 1 ? "" : "s", o->before.ptr, dry ? "would be " : "",
+            dry             ? "deleted"
+            : o->tasks == 1 ? "was deleted"
+                            : "were deleted");
     for (const struct kind *k = o->kinds; k; k = k->next)
-        printf("  %" PRId64 " of %.*s, %.*s\n", k->tasks, SLICE_ARG(k->workflow),
-               SLICE_ARG(k->state));
+        say_row(stdout, "  %" PRId64 " of %.*s, %.*s", k->tasks, SLICE_ARG(k->workflow),
+                SLICE_ARG(k->state));
     if (o->archived > 0)
         printf("  %" PRId64 " were archived before\n", o->archived);
     if (o->unreadable > 0)
@@ -164,7 +165,8 @@ static void show(const struct invocation *in, const struct outcome *o)
     add_number(&b, "archived", o->archived);
     add_number(&b, "unreadable", o->unreadable);
     json_close(&b, '}');
-    printf("%s\n", b.ptr);
+    say_text(stdout, buf_view(&b));
+    putchar('\n');
 }
 
 static int retire(const struct invocation *in, struct outcome *o)

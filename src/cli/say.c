@@ -55,3 +55,13 @@ void say_line(FILE *to, const char *fmt, ...)
     say_line_of(to, fmt, args);
     va_end(args);
 }
+
+void say_row(FILE *to, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say_line_of(to, fmt, args);
+    va_end(args);
+    (void)fputc('\n', to);
+}

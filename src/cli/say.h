@@ -17,6 +17,7 @@ void say_text(FILE *to, struct slice text);
 
 /* One line, without an end, cleaned wherever it goes. */
 void say_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
+void say_row(FILE *to, const char *fmt, ...) PRINTF(2, 3); /* the same, with its end */
 void say_line_of(FILE *to, const char *fmt, va_list args) PRINTF(2, 0);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/when.h"
+#include "confine/hidden.h"
 #include "http_agent/inside.h"
 #include "http_agent/secrets.h"
 #include "server/amqp.h"
@@ -452,6 +453,7 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     struct store *store = NULL;
     struct error e = {0};
 
+    process_hide();
     (void)umask(077); /* what we make has its mode, whoever started us */
     enum err err = server_take_files(&e);
     if (err == ERR_OK && o->adopt)

@@ -1,8 +1,33 @@
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/client.h"
 #include "cli/say.h"
 #include "cli/verbs.h"
+
+enum { VALUE_MAX = 15 /* digits: what fits a number of JSON */ };
+
+/* "calls=50": which limits there are, and what they may be, the server says. */
+static bool render_limits(const struct invocation *in, struct buf *body)
+{
+    const char *limit = NULL;
+
+    json_key(body, "limits");
+    json_open(body, '{');
+    for (size_t at = 0; (limit = given_next(in, "limit", &at));) {
+        size_t len = strcspn(limit, "=");
+        const char *value = limit[len] ? limit + len + 1 : "";
+        if (len == 0 || !*value || value[strspn(value, "0123456789")]
+            || strlen(value) > VALUE_MAX) {
+            verb_misused(in, "--limit is \"%s\", expected NAME=NUMBER, such as calls=50", limit);
+            return false;
+        }
+        json_key_slice(body, (struct slice){limit, len});
+        json_number(body, strtoll(value, NULL, 10));
+    }
+    json_close(body, '}');
+    return true;
+}
 
 static bool render(const struct invocation *in, struct buf *body)
 {
@@ -10,7 +35,8 @@ static bool render(const struct invocation *in, struct buf *body)
     const char *role = NULL;
     int64_t ms = 0;
 
-    if (!given_duration(in, "expires-in", &ms))
+    bool never = expires_in && strcmp(expires_in, "never") == 0;
+    if (!never && !given_duration(in, "expires-in", &ms))
         return false;
     if (!given(in, "role")) {
         verb_misused(in, "say what the token may do: --role submit, for example");
@@ -28,6 +54,8 @@ static bool render(const struct invocation *in, struct buf *body)
         json_key(body, "expires_in");
         json_string(body, slice_of(expires_in));
     }
+    if (given(in, "limit") && !render_limits(in, body))
+        return false;
     json_close(body, '}');
     return true;
 }
@@ -55,14 +83,22 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "role",
      .value = "ROLE",
-     .help = "submit, read, operate, agent:NAME, agent:* or admin; at least one",
+     .help = "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, agent:NAME, "
+             "agent:* or admin; at least one",
      .kind = WORD_HINTS,
-     .choices = "submit read operate agent: agent:* admin",
+     .choices = "submit submit: read read: define repair operate agent: agent:* admin",
      .repeats = true},
     {.name = "expires-in",
      .value = "TIME",
-     .help = "such as 12h or 30d",
-     .initial = "it is good until it is deleted"},
+     .help = "such as 12h or 30d, or never: it is good until it is deleted",
+     .initial = "90d"},
+    {.name = "limit",
+     .value = "NAME=NUMBER",
+     .help = "what it may use of a node: calls, submissions and bytes a second, waiting (calls "
+             "that are open at a time), cpu (milliseconds a second of the node's loop)",
+     .kind = WORD_HINTS,
+     .choices = "calls= submissions= bytes= waiting= cpu=",
+     .repeats = true},
     {0},
 };
 
@@ -74,8 +110,12 @@ const struct verb verb_token_create = {
              "takes to know it again.",
     .arguments = {{.name = "NAME"}},
     .flags = flags,
-    .examples = {{"intact token create ci --role submit --expires-in 30d", "for a build machine"},
-                 {"intact token create payment --role agent:payment", "for an agent"},
-                 {"intact token create ann --role read --role operate", "for an operator"}},
+    .examples = {{"intact token create shop --role submit:order --expires-in 30d",
+                  "for a program that submits orders, and sees its own"},
+                 {"intact token create payment --role agent:payment --expires-in never",
+                  "for an agent, until it is deleted"},
+                 {"intact token create ci --role submit --limit calls=50 --limit submissions=20",
+                  "for a program that may not use more than that of a node"},
+                 {"intact token create ann --role operate", "for an operator, for 90 days"}},
     .run = run,
 };

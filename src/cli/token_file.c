@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/say.h"
 #include "libintact/wire.h"
+#include "net/proof.h"
 
 enum { TOKEN_SIZE = 50 };
 
@@ -76,6 +78,21 @@ static bool server_is_of(uid_t uid, int port)
     return seen && v4 && v6;
 }
 
+/* Has it made that file? The port of another machine may have been forwarded to this one, by the
+ * very user whose file it is. */
+static bool server_knows(const struct intact_client *c, const char *challenge, const char *token)
+{
+    const char *said = intact_client_header(c, PROOF_HEADER);
+    unsigned char key[PROOF_KEY_SIZE];
+    char proof[PROOF_SIZE + 1];
+
+    if (!said || !challenge)
+        return false;
+    proof_key(slice_of(token), key);
+    proof_make(key, slice_of(challenge), proof);
+    return strcmp(said, proof) == 0;
+}
+
 /* NULL: it may be used, `ret` has its token. */
 static const char *why_not(int fd, int port, char *ret, size_t size)
 {
@@ -100,8 +117,8 @@ char *token_find(void *arg, const struct intact_client *c)
     const char *name = path ? strrchr(path, '/') : NULL;
     const char *why = NULL;
     char token[TOKEN_SIZE + 3] = "";
+    const char *challenge = arg;
     int port = 0;
-    (void)arg;
 
     if (!path || !wire_is_loopback(intact_client_server(c), &port))
         return NULL;
@@ -114,8 +131,12 @@ char *token_find(void *arg, const struct intact_client *c)
         why = fd < 0 ? strerror(errno) : why_not(fd, port, token, sizeof token);
     if (fd >= 0)
         (void)close(fd); /* it was only read */
+    if (!why && !server_knows(c, challenge, token))
+        why = "the server that answers does not show that it knows this token: it is another one, "
+              "perhaps of another machine whose port is forwarded here, or of an older version; "
+              "give a token by INTACT_TOKEN or --token-file";
     if (!why)
         return strdup(token);
-    fprintf(stderr, "intact: the server's %s is not used: %s\n", path, why);
+    say_row(stderr, "intact: the server's %s is not used: %s", path, why);
     return NULL;
 }

@@ -1,7 +1,11 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-static const char *const heads[] = {"NAME", "ROLES", "CREATED", "EXPIRES", NULL};
+static const char *const heads[] = {"NAME",  "ROLES",       "CREATED", "EXPIRES", "USED",
+                                    "CALLS", "SUBMISSIONS", "BYTES",   "REFUSED", NULL};
+
+/* Of the last one or two minutes, at the node that answers. */
+static const char *const uses[] = {"calls", "submissions", "bytes", "refused"};
 
 static void add(struct table *t, const struct json *token)
 {
@@ -14,6 +18,9 @@ static void add(struct table *t, const struct json *token)
     table_add(t, buf_view(&text));
     table_add_time(t, json_get_text(token, "created_at"));
     table_add_time(t, json_get_text(token, "expires_at"));
+    table_add_time(t, json_get_text(token, "last_used_at"));
+    for (size_t i = 0; i < COUNT_OF(uses); i++)
+        table_add(t, json_get_raw(json_get(token, "recent"), uses[i]));
 }
 
 static int run(struct invocation *in)
@@ -27,8 +34,10 @@ const struct verb verb_token_list = {
     .noun = "token",
     .name = "list",
     .summary = "list the access tokens",
-    .about = "Lists the access tokens: what each may do, and until when. Not the tokens "
-             "themselves: nobody has them but who was given them.",
+    .about =
+        "Lists the access tokens: what each may do, and until when; when it was last used, and "
+        "what it used in the last minute or two, at the node that answers. Not the tokens "
+        "themselves: nobody has them but who was given them.",
     .examples = {{"intact token list", "who may do what"}},
     .run = run,
 };

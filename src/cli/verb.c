@@ -199,9 +199,11 @@ static const struct flag *flag_of_code(const struct verb *v, int code)
 
 static const char *flag_near(const struct verb *v, struct slice name)
 {
-    for (size_t i = 0; verb_flag(v, i); i++)
-        if (name_is_near(name, slice_of(verb_flag(v, i)->name)))
-            return verb_flag(v, i)->name;
+    const struct flag *f = NULL;
+
+    for (size_t i = 0; (f = verb_flag(v, i)); i++)
+        if (name_is_near(name, slice_of(f->name)))
+            return f->name;
     return NULL;
 }
 

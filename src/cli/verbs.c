@@ -69,6 +69,7 @@ const struct verb *const verbs[] = {
     &verb_audit_list,
     &verb_token_create,
     &verb_token_list,
+    &verb_token_rotate,
     &verb_token_delete,
 
     &verb_completion,

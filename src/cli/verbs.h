@@ -59,6 +59,7 @@ extern const struct verb verb_resolve;
 extern const struct verb verb_token_create;
 extern const struct verb verb_token_delete;
 extern const struct verb verb_token_list;
+extern const struct verb verb_token_rotate;
 extern const struct verb verb_top;
 extern const struct verb verb_undo;
 extern const struct verb verb_validate;

@@ -7,7 +7,7 @@
 
 #include "http/answer.h"
 
-enum { READ_AHEAD_MAX = 16 * 1024 };
+enum { READ_AHEAD_MAX = 16 * 1024, HANDSHAKE_READ = 4 * 1024 };
 
 static uv_stream_t *stream_of(struct http_connection *c)
 {
@@ -61,6 +61,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
         ASSERT(pending_len(c) < READ_AHEAD_MAX);
         room = READ_AHEAD_MAX - pending_len(c);
     }
+    if (c->tls && c->phase == HTTP_READING && !http_connection_is_up(c))
+        room = HANDSHAKE_READ;
     *ret = uv_buf_init(c->server->bytes, (unsigned)room);
 }
 
@@ -81,7 +83,7 @@ static void read_set(struct http_connection *c, bool is_reading)
 static bool is_idle(const struct http_connection *c)
 {
     return c->phase == HTTP_READING && pending_len(c) == 0 && !http_reader_is_in_body(&c->reader)
-           && (!c->tls || tls_is_up(c->tls));
+           && http_connection_is_up(c);
 }
 
 /* Bytes of its requests and answers, and of nothing that every connection has. */
@@ -131,7 +133,7 @@ static void settle(struct http_connection *c)
             wait_for(c, HTTP_WAIT_IDLE);
         else
             wait_for(c, http_reader_is_in_body(&c->reader) ? HTTP_WAIT_BODY : HTTP_WAIT_HEAD);
-        read_set(c, http_output_backlog(c) < READ_AHEAD_MAX);
+        read_set(c, !c->handshake && http_output_backlog(c) < READ_AHEAD_MAX);
         return;
     case HTTP_PARKED:
         if (c->is_ended) {
@@ -174,11 +176,15 @@ static void settle(struct http_connection *c)
     UNREACHABLE();
 }
 
+void http_connection_settle(struct http_connection *c)
+{
+    settle(c);
+}
+
 /* --- the end --- */
 
-static void on_closed(uv_handle_t *handle)
+void http_connection_free(struct http_connection *c)
 {
-    struct http_connection *c = handle->data;
     struct http_server *s = c->server;
 
     ASSERT(!c->message);
@@ -188,6 +194,15 @@ static void on_closed(uv_handle_t *handle)
     buf_fini(&c->in);
     free(c);
     http_server_release(s);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_connection *c = handle->data;
+
+    c->is_let_go = true;
+    if (http_secure_let_go(c))
+        http_connection_free(c);
 }
 
 static void message_end(struct http_connection *c, bool is_sent)
@@ -336,7 +351,7 @@ void http_connection_refuse(struct http_connection *c, const struct http_fault *
     struct buf *head = &c->server->head;
 
     ASSERT(!c->message);
-    if (c->tls && !tls_is_up(c->tls)) {
+    if (!http_connection_is_up(c)) {
         http_connection_close(c); /* it would not understand us */
         return;
     }
@@ -382,6 +397,38 @@ static void serve(struct http_connection *c, struct http_message *m)
         finish(c);
 }
 
+/* Asks the handler whether it wants the body. False: the request is answered, or parked, by its
+ * head alone. */
+static bool head_passes(struct http_connection *c)
+{
+    const struct http_handler *h = &c->server->handler;
+    struct http_message *m = c->reader.message;
+
+    wait_for(c, HTTP_WAIT_NOTHING);
+    c->message = m;
+    c->server->request_count++;
+    m->connection = c;
+    m->is_cut = true;
+    c->phase = HTTP_PARKED;
+    c->is_in_handler = true;
+    bool passes = h->head(h->arg, &m->request) && c->phase != HTTP_CLOSED;
+    c->is_in_handler = false;
+    if (passes) {
+        ASSERT(!m->is_answered);
+        m->is_cut = false;
+        c->message = NULL;
+        c->server->request_count--;
+        c->phase = HTTP_READING;
+        return true;
+    }
+    (void)http_reader_take_head(&c->reader); /* c->message is the one who has it */
+    if (c->phase == HTTP_CLOSED)
+        message_end(c, false);
+    else if (c->phase == HTTP_ANSWERED)
+        finish(c);
+    return false;
+}
+
 /* Serves what `in` holds, as far as the answers come at once; returns what is left of it. */
 static struct slice digest(struct http_connection *c, struct slice in)
 {
@@ -394,6 +441,10 @@ static struct slice digest(struct http_connection *c, struct slice in)
             if (http_reader_wants_continue(&c->reader))
                 continue_send(c);
             return in;
+        case HTTP_READ_HEAD:
+            if (head_passes(c) && in.len == 0 && http_reader_wants_continue(&c->reader))
+                continue_send(c);
+            break;
         case HTTP_READ_WHOLE:
             serve(c, http_reader_take(&c->reader));
             break;
@@ -497,6 +548,7 @@ void http_connection_open(struct http_server *s, int fd, unsigned adopted)
     c->wait = HTTP_WAIT_NOTHING;
     c->adopted = adopted;
     http_reader_init(&c->reader, &s->limits);
+    c->reader.stops_at_head = s->handler.head != NULL;
     s->handles++;
     s->count++;
     list_push(&s->connections, &c->all);

@@ -24,7 +24,8 @@
  * our answer before it is read (RFC 9112, 9.6).
  *
  * With TLS the handshake is part of reading the first head, and of its deadline, which then begins
- * with the connection.
+ * with the connection. Each step of it is made on a thread of libuv's pool, few at a time
+ * (secure.c); meanwhile nothing is read, and nobody else touches the connection's TLS.
  *
  * Deadlines: each connection waits for one thing at most. The things that last equally long form a
  * queue in order of their deadlines, and the server has one timer for the earliest of all: whatever
@@ -78,8 +79,10 @@ struct http_server {
     uint64_t accept_at; /* when to accept again after running out of something; 0: accepting */
     bool is_short;      /* the handler was told that we cannot accept */
     bool is_draining, is_closing;
-    struct tls_keys *tls;  /* NULL: clients speak in clear */
-    uint64_t tls_look_at;  /* when to look at its files again */
+    struct tls_keys *tls;   /* NULL: clients speak in clear */
+    uint64_t tls_look_at;   /* when to look at its files again */
+    struct link handshakes; /* of struct http_handshake: they wait for a thread */
+    unsigned handshakes_running;
     struct slice always;   /* lines in the head of every answer; the caller's */
     struct buf head;       /* of the answer being written */
     struct buf sealed;     /* the same with TLS */
@@ -94,8 +97,9 @@ struct http_connection {
     struct http_message *message; /* that the handler has */
     struct http_reader reader;
     struct http_output output;
-    struct tls *tls; /* NULL: it speaks in clear */
-    struct buf in;   /* read and not understood yet: its first `in_at` bytes are done with */
+    struct tls *tls;                  /* NULL: it speaks in clear */
+    struct http_handshake *handshake; /* a step of it waits or runs; NULL: none */
+    struct buf in; /* read and not understood yet: its first `in_at` bytes are done with */
     size_t in_at;
     size_t held; /* bytes, as last counted */
     struct link all, answered, waiting;
@@ -108,8 +112,18 @@ struct http_connection {
     bool is_sent;     /* ANSWERED: all bytes are with the kernel */
     bool is_ended;    /* the client will send nothing more */
     bool closes;      /* after this answer */
+    bool is_let_go;   /* libuv has closed it: it is freed when its handshake is back */
     unsigned adopted; /* as http_adopt was told; 0: it came by our address */
 };
+
+/* Is its TLS there to be used, or does it speak in clear? */
+static inline bool http_connection_is_up(const struct http_connection *c)
+{
+    return !c->tls || (!c->handshake && tls_is_up(c->tls));
+}
+
+void http_connection_settle(struct http_connection *c); /* a handshake has begun */
+void http_connection_free(struct http_connection *c);   /* libuv, and a thread, have let go of it */
 
 /* Takes the socket. Harmless if libuv refuses it: then it is closed. */
 void http_connection_open(struct http_server *s, int fd, unsigned adopted);
@@ -129,6 +143,7 @@ void http_connection_resume(struct http_connection *c);           /* its answer 
 /* In secure.c: what came from a client that speaks TLS. */
 void http_secure_open(struct http_connection *c); /* before anything is read */
 void http_secure_receive(struct http_connection *c, struct slice wire);
+bool http_secure_let_go(struct http_connection *c); /* false: a thread is at work on it */
 
 /* For secure.c. */
 void http_connection_receive(struct http_connection *c, struct slice in);

@@ -293,6 +293,7 @@ static struct http_server *server_new(uv_loop_t *loop, const struct http_limits 
     s->handler = *handler;
     list_init(&s->connections);
     list_init(&s->answered);
+    list_init(&s->handshakes);
     for (unsigned i = 0; i < HTTP_WAIT_COUNT; i++)
         list_init(&s->waiting[i]);
     s->wait_ms[HTTP_WAIT_IDLE] = s->limits.idle_ms;
@@ -428,7 +429,7 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
     ASSERT(c->phase == HTTP_PARKED);
     ASSERT(c->message == m);
     struct http_server *s = c->server;
-    c->closes = !m->keeps_alive || s->is_draining;
+    c->closes = !m->keeps_alive || m->is_cut || s->is_draining;
     buf_clear(&s->head);
     http_answer_head(&s->head, &(struct http_answer){.status = status,
                                                      .content_type = content_type,
@@ -489,6 +490,31 @@ bool http_peer_is_loopback(const struct http_request *r)
     return from.ss_family == AF_INET6
            && (IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
                || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
+}
+
+struct http_peer http_peer_of(const struct http_request *r)
+{
+    const struct http_connection *c = http_message_of(r)->connection;
+    struct sockaddr_storage from = {0};
+    struct http_peer peer = {"unknown"};
+    int len = sizeof from;
+
+    if (c->phase != HTTP_CLOSED && uv_tcp_getpeername(&c->tcp, (struct sockaddr *)&from, &len) == 0)
+        (void)uv_ip_name((const struct sockaddr *)&from, peer.text, sizeof peer.text);
+    return peer;
+}
+
+bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked)
+{
+    struct http_message *m = http_message_of(r);
+
+    ASSERT(m->is_cut); /* we are within `head` */
+    return http_reader_limit(&m->connection->reader, max, may_be_chunked);
+}
+
+bool http_is_without_body(const struct http_request *r)
+{
+    return http_message_of(r)->is_cut;
 }
 
 void http_adopt(struct http_server *s, int fd, unsigned whose)

@@ -50,6 +50,11 @@ extern const struct http_limits http_limits_default;
 
 struct http_handler {
     void *arg;
+    /* The head of a request is there and its body is not, or not all of it. True: the body is read,
+     * and `handle` follows. False: the request was answered, or will be, without its body: that is
+     * never kept, the connection ends behind the answer, and `done` follows as for any request. Not
+     * called for a request that came in one piece. May be NULL: all bodies are read. */
+    bool (*head)(void *arg, struct http_request *r);
     void (*handle)(void *arg, struct http_request *r);
     /* The answer was written (sent = true: its bytes are with the kernel), or the client went away
      * before that. `r->user` is yours to free here. Called exactly once for each handled request.
@@ -70,15 +75,16 @@ struct http_handler {
 };
 
 struct http_request {
-    struct slice method; /* "GET" */
-    struct slice path;   /* percent-decoding is done per segment by http_segment */
-    struct slice query;  /* behind the '?', raw; NONE if there is none */
-    struct slice body;   /* whole; empty if there is none */
-    struct arena arena;  /* dies with the request; free to use */
-    void *user;          /* the handler's */
-    int status;          /* of the answer; 0: there is none yet */
-    uint64_t began_ns;   /* the handler's, as the next one: for its books */
+    struct slice method;  /* "GET" */
+    struct slice path;    /* percent-decoding is done per segment by http_segment */
+    struct slice query;   /* behind the '?', raw; NONE if there is none */
+    struct slice body;    /* whole; empty if there is none */
+    struct arena arena;   /* dies with the request; free to use */
+    void *user, *account; /* the handler's */
+    int status;           /* of the answer; 0: there is none yet */
+    uint64_t began_ns;    /* the handler's, as the next one: for its books */
     unsigned route;
+    bool is_reader;
 };
 
 /* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default
@@ -147,6 +153,19 @@ void http_problem(struct http_request *r, int status, const char *type, const ch
 /* The same with extra header lines, as http_answer takes them. */
 void http_problem_with(struct http_request *r, int status, const char *type, const char *headers,
                        const char *fmt, ...) PRINTF(5, 6);
+
+/* The address of the client, "192.0.2.7" or "2001:db8::1"; "unknown" if it is gone. */
+struct http_peer {
+    char text[48];
+};
+struct http_peer http_peer_of(const struct http_request *r);
+
+/* Within `head`: the body may have at most so many bytes. False: more than that are announced
+ * already, or it comes in chunks, and `may_be_chunked` is false. */
+bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked) MUST_USE;
+
+/* Is the request being answered without its body, as `head` wanted it? */
+bool http_is_without_body(const struct http_request *r);
 
 /* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
 bool http_peer_is_loopback(const struct http_request *r);

@@ -53,6 +53,72 @@ static void chunks_are_read_however_they_are_cut(void **state)
     end();
 }
 
+/* What comes behind the head of a request that is refused by it is thrown away, however much. */
+static void a_body_that_is_not_wanted_is_never_kept(void **state)
+{
+    CLEANUP(buf_fini) struct buf piece = {0};
+    struct client c;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "POST /refused HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+                   "Content-Length: 3000000\r\n\r\n");
+    EXPECT(&c, "HTTP/1.1 403 ");
+    CHECK(!client_has(&c, "100 Continue"), "%s", c.got.ptr);
+    CHECK(client_has(&c, "Connection: close"), "%s", c.got.ptr);
+    while (piece.len < 30000)
+        buf_str(&piece, "POST /smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
+    for (int i = 0; i < 50; i++) {
+        client_send(&c, buf_view(&piece));
+        turn();
+        CHECK(http_held(w.server) == 0, "%zu bytes are kept", http_held(w.server));
+    }
+    CHECK(w.handled == 1, "%u requests", w.handled);
+    client_close(&c);
+    end();
+}
+
+static void a_body_that_is_not_wanted_waits_unread(void **state)
+{
+    struct client c;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    UNTIL(&c, w.parked_count == 1, "held by its head");
+    client_say(&c, "4\r\nbody\r\n0\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n");
+    http_answer(w.parked[0], 200, "text/plain", SLICE("without"), NULL);
+    EXPECT(&c, "without");
+    client_close(&c);
+    CHECK(w.handled == 1, "%u requests", w.handled);
+    end();
+}
+
+static void a_body_may_be_bounded_by_its_head(void **state)
+{
+    struct client c;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "POST /ten HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+                   "Content-Length: 10\r\n\r\n");
+    EXPECT(&c, "100 Continue");
+    client_say(&c, "0123456789");
+    EXPECT(&c, "POST /ten? 0123456789");
+    client_say(&c, "POST /ten HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client_say(&c, "a\r\n9876543210\r\n0\r\n\r\n");
+    EXPECT(&c, "POST /ten? 9876543210");
+    client_say(&c, "POST /ten HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client_say(&c, "a\r\n9876543210\r\n1\r\n");
+    EXPECT(&c, "HTTP/1.1 413 ");
+    client_close(&c);
+    client_open(&c);
+    client_say(&c, "POST /ten HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
+    EXPECT(&c, "HTTP/1.1 413 ");
+    client_close(&c);
+    end();
+}
+
 static void answers_come_in_the_order_of_the_requests(void **state)
 {
     struct client c;
@@ -373,7 +439,7 @@ static void addresses_are_understood_or_refused_with_a_reason(void **state)
         {"300.0.0.1:80", ERR_INVALID, "listen on 300.0.0.1:80: "},
         {"192.0.2.1:7420", ERR_IO, "address not available"},
     };
-    static const struct http_handler handler = {&w, NULL, NULL, NULL, NULL, NULL, NULL};
+    static const struct http_handler handler = {.arg = &w};
     char taken[32];
     struct error e = {0};
     (void)state;
@@ -399,6 +465,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_ends_as_it_must),
         cmocka_unit_test(chunks_are_read_however_they_are_cut),
+        cmocka_unit_test(a_body_that_is_not_wanted_is_never_kept),
+        cmocka_unit_test(a_body_that_is_not_wanted_waits_unread),
+        cmocka_unit_test(a_body_may_be_bounded_by_its_head),
         cmocka_unit_test(answers_come_in_the_order_of_the_requests),
         cmocka_unit_test(a_parked_request_holds_back_those_behind_it),
         cmocka_unit_test(parked_requests_are_answered_in_any_order),

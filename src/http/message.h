@@ -25,6 +25,7 @@ struct http_message {
     struct buf body;       /* if it came in more than one piece */
     bool keeps_alive;      /* the client wants to go on after the answer */
     bool expects_continue; /* it waits for "100 Continue" before it sends the body */
+    bool is_cut;           /* its body is not read: the connection ends behind the answer */
     bool is_answered;
     bool is_chunked; /* the answer, which is a stream */
     bool is_sized;   /* the same, of known length */

@@ -155,7 +155,7 @@ bool http_output_end(struct http_connection *c)
 {
     struct buf *sealed = &c->server->sealed;
 
-    if (!c->tls)
+    if (!c->tls || c->handshake)
         return true;
     sealed_clear(sealed);
     tls_end(c->tls, sealed);

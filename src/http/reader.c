@@ -64,7 +64,7 @@ static int on_header_value_complete(llhttp_t *p)
 
 static bool length_fits(struct http_reader *r, uint64_t len)
 {
-    if (len > r->limits->body_max - r->body_len)
+    if (len > r->body_max - r->body_len)
         return refuse(r, 413, "too-big", "the body is longer than this server takes");
     r->body_len += len;
     return true;
@@ -222,6 +222,7 @@ static bool head_read(struct http_reader *r, struct slice head)
     r->message = http_message_new(field_count, head, &text);
     r->field = (struct http_field){SLICE_NONE, SLICE_NONE};
     r->body_len = 0;
+    r->body_max = r->limits->body_max;
     r->framing = 0;
 
     const char *end = memchr(text.ptr, '\r', text.len);
@@ -322,6 +323,12 @@ void http_reader_fini(struct http_reader *r)
     r->message = NULL;
 }
 
+/* Its head was read just now, if it is whole, and `left` bytes are there of what follows. */
+static bool lacks_body(const struct http_reader *r, size_t left)
+{
+    return http_reader_is_in_body(r) && !r->is_whole && (r->part != HTTP_BODY || r->left > left);
+}
+
 enum http_read http_reader_feed(struct http_reader *r, struct slice in, size_t *ret_used)
 {
     size_t all = 0;
@@ -331,11 +338,16 @@ enum http_read http_reader_feed(struct http_reader *r, struct slice in, size_t *
     ASSERT(!r->is_whole);
     while (used > 0 && all < in.len && !r->is_whole) {
         used = 0;
+        bool was_head = r->part == HTTP_HEAD_PART;
         bool ok = step(r, (struct slice){in.ptr + all, in.len - all}, &used);
         all += used;
         if (!ok) {
             *ret_used = all;
             return HTTP_READ_BAD;
+        }
+        if (r->stops_at_head && was_head && lacks_body(r, in.len - all)) {
+            *ret_used = all;
+            return HTTP_READ_HEAD;
         }
     }
     *ret_used = all;
@@ -351,6 +363,25 @@ struct http_message *http_reader_take(struct http_reader *r)
     r->message = NULL;
     part_reset(r);
     return m;
+}
+
+struct http_message *http_reader_take_head(struct http_reader *r)
+{
+    struct http_message *m = r->message;
+
+    ASSERT(m);
+    ASSERT(http_reader_is_in_body(r));
+    r->message = NULL;
+    return m;
+}
+
+bool http_reader_limit(struct http_reader *r, size_t max, bool may_be_chunked)
+{
+    ASSERT(http_reader_is_in_body(r));
+    if (r->body_len > max || (r->part != HTTP_BODY && !may_be_chunked))
+        return false;
+    r->body_max = max < r->body_max ? max : r->body_max;
+    return true;
 }
 
 bool http_reader_wants_continue(struct http_reader *r)

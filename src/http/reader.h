@@ -18,6 +18,7 @@
 
 enum http_read {
     HTTP_READ_MORE,  /* the request goes on behind these bytes */
+    HTTP_READ_HEAD,  /* its head is there, its body is not all there; only if stops_at_head */
     HTTP_READ_WHOLE, /* http_reader_take it */
     HTTP_READ_BAD    /* see `fault`; nothing that follows can be understood */
 };
@@ -36,7 +37,9 @@ struct http_reader {
     size_t begin;      /* of the first of them */
     uint64_t left;     /* of the body or the chunk, with the CRLF behind a chunk */
     uint64_t body_len; /* announced so far */
-    size_t framing;    /* bytes of chunk extensions and trailers */
+    size_t body_max;   /* of this request */
+    bool stops_at_head;
+    size_t framing; /* bytes of chunk extensions and trailers */
     bool is_whole;
     struct http_fault fault;
 };
@@ -49,6 +52,12 @@ void http_reader_fini(struct http_reader *r);
 enum http_read http_reader_feed(struct http_reader *r, struct slice in, size_t *ret_used) MUST_USE;
 
 struct http_message *http_reader_take(struct http_reader *r); /* after HTTP_READ_WHOLE */
+
+/* After HTTP_READ_HEAD: takes the request without its body. Nothing can be read after it. */
+struct http_message *http_reader_take_head(struct http_reader *r);
+
+/* After HTTP_READ_HEAD: see http_limit_body. */
+bool http_reader_limit(struct http_reader *r, size_t max, bool may_be_chunked) MUST_USE;
 
 static inline bool http_reader_is_in_body(const struct http_reader *r)
 {

@@ -2,7 +2,9 @@
 
 #include "http/connection.h"
 
-enum { LOOK_MS = 2000 };
+#include <stdlib.h>
+
+enum { LOOK_MS = 2000, HANDSHAKES_MAX = 2 /* at a time: others need the threads, too */ };
 
 enum err http_secure(struct http_server *s, const char *cert_file, const char *key_file,
                      struct error *e)
@@ -66,20 +68,15 @@ static void give_up(struct http_connection *c)
         http_connection_close(c);
 }
 
-void http_secure_receive(struct http_connection *c, struct slice wire)
+/* What came of bytes from the wire: opened, and what goes back. */
+static void opened(struct http_connection *c, enum tls_state state, struct slice plain,
+                   struct slice sealed)
 {
-    struct http_server *s = c->server;
-
-    if (c->phase == HTTP_LINGERING || c->phase == HTTP_CLOSED)
-        return;
-    buf_clear(&s->plain);
-    buf_clear(&s->sealed);
-    enum tls_state state = tls_receive(c->tls, wire, &s->plain, &s->sealed);
-    if (!http_output_send_raw(c, buf_view(&s->sealed))) {
+    if (!http_output_send_raw(c, sealed)) {
         http_connection_close(c);
         return;
     }
-    http_connection_receive(c, buf_view(&s->plain));
+    http_connection_receive(c, plain);
     if (c->phase == HTTP_CLOSED || c->phase == HTTP_LINGERING)
         return;
     switch (state) {
@@ -96,4 +93,103 @@ void http_secure_receive(struct http_connection *c, struct slice wire)
         return;
     }
     UNREACHABLE();
+}
+
+/* --- handshakes --- */
+
+/* A signature takes a millisecond or more, and anybody may ask for one. */
+struct http_handshake {
+    uv_work_t work;
+    struct link link; /* in server.handshakes, until it runs */
+    struct http_connection *connection;
+    struct buf wire, plain, sealed;
+    enum tls_state state;
+};
+
+static void handshake_free(struct http_handshake *h)
+{
+    h->connection->handshake = NULL;
+    link_remove(&h->link);
+    buf_fini(&h->wire);
+    buf_fini(&h->plain);
+    buf_fini(&h->sealed);
+    free(h);
+}
+
+static void on_thread(uv_work_t *work)
+{
+    struct http_handshake *h = CONTAINER_OF(work, struct http_handshake, work);
+
+    h->state = tls_receive(h->connection->tls, buf_view(&h->wire), &h->plain, &h->sealed);
+}
+
+static void begin_some(struct http_server *s);
+
+static void thread_done(uv_work_t *work, int status)
+{
+    struct http_handshake *h = CONTAINER_OF(work, struct http_handshake, work);
+    struct http_connection *c = h->connection;
+    struct http_handshake done = *h;
+
+    ASSERT(status == 0); /* nobody cancels it */
+    c->handshake = NULL;
+    free(h);
+    c->server->handshakes_running--;
+    begin_some(c->server);
+    if (c->is_let_go)
+        http_connection_free(c);
+    else if (c->phase != HTTP_CLOSED)
+        opened(c, done.state, buf_view(&done.plain), buf_view(&done.sealed));
+    buf_fini(&done.wire);
+    buf_fini(&done.plain);
+    buf_fini(&done.sealed);
+}
+
+static void begin_some(struct http_server *s)
+{
+    for (struct link *l = NULL;
+         s->handshakes_running < HANDSHAKES_MAX && (l = list_first(&s->handshakes));) {
+        struct http_handshake *h = CONTAINER_OF(l, struct http_handshake, link);
+        link_remove(l);
+        s->handshakes_running++;
+        int rc = uv_queue_work(s->loop, &h->work, on_thread, thread_done);
+        ASSERT(rc == 0); /* it has what to do */
+    }
+}
+
+static void handshake_begin(struct http_connection *c, struct slice wire)
+{
+    struct http_handshake *h = calloc(1, sizeof *h);
+
+    ASSERT(h);
+    ASSERT(!c->handshake); /* nothing is read meanwhile */
+    h->connection = c;
+    buf_slice(&h->wire, wire);
+    c->handshake = h;
+    list_push(&c->server->handshakes, &h->link);
+    begin_some(c->server);
+    http_connection_settle(c);
+}
+
+bool http_secure_let_go(struct http_connection *c)
+{
+    if (c->handshake && link_is_in(&c->handshake->link))
+        handshake_free(c->handshake);
+    return !c->handshake;
+}
+
+void http_secure_receive(struct http_connection *c, struct slice wire)
+{
+    struct http_server *s = c->server;
+
+    if (c->phase == HTTP_LINGERING || c->phase == HTTP_CLOSED)
+        return;
+    if (!http_connection_is_up(c)) {
+        handshake_begin(c, wire);
+        return;
+    }
+    buf_clear(&s->plain);
+    buf_clear(&s->sealed);
+    enum tls_state state = tls_receive(c->tls, wire, &s->plain, &s->sealed);
+    opened(c, state, buf_view(&s->plain), buf_view(&s->sealed));
 }

@@ -24,7 +24,7 @@ static void begin(struct http_request *r, struct http_answer *a)
     ASSERT(c->message == m);
     struct http_server *s = c->server;
     m->is_chunked = a->is_stream && !http_message_is_1_0(m);
-    c->closes = !m->keeps_alive || s->is_draining || (a->is_stream && !m->is_chunked);
+    c->closes = !m->keeps_alive || m->is_cut || s->is_draining || (a->is_stream && !m->is_chunked);
     bool has_body = http_status_has_body(a->status) && !slice_is(r->method, "HEAD");
     a->is_chunked = m->is_chunked;
     a->closes = c->closes;

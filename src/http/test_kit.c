@@ -58,6 +58,23 @@ static void handle(void *arg, struct http_request *r)
     }
 }
 
+static bool head(void *arg, struct http_request *r)
+{
+    ASSERT(arg == &w);
+    CHECK(r->body.len == 0 && !r->user, "it is not handled yet");
+    bool is_held = slice_is(r->path, "/held");
+    bool is_too_long = slice_is(r->path, "/ten") && !http_limit_body(r, 10, true);
+    if (!is_held && !is_too_long && !slice_is(r->path, "/refused"))
+        return true;
+    w.handled++;
+    r->user = &w;
+    if (is_held)
+        w.parked[w.parked_count++] = r;
+    else
+        http_problem(r, is_too_long ? 413 : 403, "no", "no");
+    return false;
+}
+
 static void done(void *arg, struct http_request *r, bool sent)
 {
     ASSERT(arg == &w);
@@ -105,6 +122,7 @@ static void refused(void *arg, int status, const char *reason)
 void begin(const struct http_limits *limits)
 {
     static const struct http_handler handler = {.arg = &w,
+                                                .head = head,
                                                 .handle = handle,
                                                 .done = done,
                                                 .certificate = certificate,

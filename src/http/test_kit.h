@@ -15,7 +15,8 @@ enum { PARKED_MAX = 1200, PATIENCE_MS = 120000 };
 
 /* The server answers what it was asked, but for these paths: /park is left to the test, /release
  * answers the first one parked as well, /stream begins a stream and leaves it to the test
- * (/stream?short ends it at once), /big, /nothing, /problem are what they say. */
+ * (/stream?short ends it at once), /big, /nothing, /problem are what they say. By its head alone
+ * /refused is answered 403, /held is left to the test, and /ten may have a body of ten bytes. */
 struct world {
     uv_loop_t loop;
     struct http_server *server;

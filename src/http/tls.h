@@ -7,7 +7,8 @@
  * other protocols is refused. No renegotiation, no early data (it could be replayed), no list of
  * sessions: clients keep theirs, as tickets.
  *
- * A connection that is quiet holds no buffers. All on one thread.
+ * A connection that is quiet holds no buffers. One thread at a time may use a connection, any
+ * thread; all else belongs to one thread.
  */
 
 #include "base/buf.h"

@@ -239,6 +239,89 @@ static void any_byte_of_the_handshake_may_be_wrong(void **state)
     end();
 }
 
+enum { THREADS = 4 /* of libuv's pool */, CROWD = 6 };
+
+static uv_sem_t go;
+
+static void hold(uv_work_t *work)
+{
+    (void)work;
+    uv_sem_wait(&go);
+}
+
+/* No handshake can go on while all threads are held. Those who are there are served, and clients
+ * may go away. */
+static void handshakes_hold_up_nobody(void **state)
+{
+    CLEANUP(buf_fini) struct buf first = {0};
+    uv_work_t held[THREADS];
+    struct client there;
+    struct client crowd[CROWD];
+    (void)state;
+    hello(&first);
+    begin_secure(NULL);
+    client_open(&there);
+    client_say(&there, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT(&there, "GET /1? ");
+    CHECK(uv_sem_init(&go, 0) == 0, "a semaphore");
+    for (int i = 0; i < THREADS; i++)
+        CHECK(uv_queue_work(&w.loop, &held[i], hold, NULL) == 0, "a thread");
+    for (int i = 0; i < CROWD; i++) {
+        client_open_in_clear(&crowd[i]);
+        client_send(&crowd[i], buf_view(&first));
+    }
+    UNTIL(NULL, http_connection_count(w.server) == CROWD + 1, "all are there");
+    client_say(&there, "GET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT(&there, "GET /2? ");
+    for (int i = 0; i < CROWD; i++) {
+        client_poll(&crowd[i]);
+        CHECK(crowd[i].got.len == 0, "the loop has made the handshake of %d", i);
+        if (i % 2)
+            client_reset(&crowd[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        uv_sem_post(&go);
+    for (int i = 0; i < CROWD; i += 2) {
+        UNTIL(&crowd[i], crowd[i].got.len > 0, "client %d is forgotten", i);
+        client_close(&crowd[i]);
+    }
+    client_close(&there);
+    UNTIL(NULL, http_connection_count(w.server) == 0, "one is open");
+    end();
+    uv_sem_destroy(&go);
+}
+
+/* The server closes while a thread is at work for it. */
+static void a_server_may_close_in_the_middle_of_handshakes(void **state)
+{
+    CLEANUP(buf_fini) struct buf first = {0};
+    uv_work_t held[THREADS];
+    struct client crowd[CROWD];
+    (void)state;
+    hello(&first);
+    begin_secure(NULL);
+    CHECK(uv_sem_init(&go, 0) == 0, "a semaphore");
+    for (int i = 0; i < THREADS; i++)
+        CHECK(uv_queue_work(&w.loop, &held[i], hold, NULL) == 0, "a thread");
+    for (int i = 0; i < CROWD; i++) {
+        client_open_in_clear(&crowd[i]);
+        client_send(&crowd[i], buf_view(&first));
+    }
+    UNTIL(NULL, http_connection_count(w.server) == CROWD, "all are there");
+    for (int i = 0; i < 10; i++)
+        turn();
+    http_close(w.server);
+    w.is_closed = true;
+    for (int i = 0; i < 10; i++)
+        turn();
+    for (int i = 0; i < THREADS; i++)
+        uv_sem_post(&go);
+    end();
+    for (int i = 0; i < CROWD; i++)
+        client_close(&crowd[i]);
+    uv_sem_destroy(&go);
+}
+
 static void slow_handshakes_are_cut_off(void **state)
 {
     CLEANUP(buf_fini) struct buf first = {0};
@@ -487,6 +570,8 @@ int main(void)
         cmocka_unit_test(garbage_is_refused),
         cmocka_unit_test(a_client_may_go_after_any_byte_of_the_handshake),
         cmocka_unit_test(any_byte_of_the_handshake_may_be_wrong),
+        cmocka_unit_test(handshakes_hold_up_nobody),
+        cmocka_unit_test(a_server_may_close_in_the_middle_of_handshakes),
         cmocka_unit_test(slow_handshakes_are_cut_off),
         cmocka_unit_test(old_versions_and_other_protocols_are_refused),
         cmocka_unit_test(renegotiation_is_refused),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "net/proof.h"
 #include "json/json.h"
 
 enum {
@@ -90,6 +91,7 @@ void intact_client_free(struct intact_client *c)
     free(c->token);
     free(c->ca);
     free(c->door);
+    free(c->challenge);
     buf_fini(&c->path);
     free(c);
 }
@@ -158,6 +160,8 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
 
     if (c->installation.id[0])
         headers = wire_add_header(headers, c->installation.line);
+    if (c->challenge && !c->token)
+        headers = wire_add_header(headers, c->challenge);
 
     reply_clear(r);
     curl_easy_reset(r->easy); /* options only; the connection stays */
@@ -165,6 +169,13 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
         return headers;
     curl_slist_free_all(headers);
     return NULL;
+}
+
+void client_set_challenge(struct intact_client *c, const char *challenge)
+{
+    free(c->challenge);
+    if (asprintf(&c->challenge, PROOF_CHALLENGE_HEADER ": %s", challenge) < 0)
+        c->challenge = NULL; /* without it no token is found */
 }
 
 void client_set_door(struct intact_client *c, const char *name)

@@ -103,6 +103,7 @@ void client_start_fini(struct intact_client *c)
     c->wake_fd = -1;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): its parameters are those of the public header */
 struct intact_call *intact_client_start(struct intact_client *c, const char *method,
                                         const char *path, const char *content_type,
                                         const char *body, size_t size, int64_t wait_ms,

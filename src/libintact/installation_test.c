@@ -204,7 +204,7 @@ static void a_server_that_was_replaced_is_another_one(void **state)
 
 static void others_of_the_same_installation_take_the_call(void **state)
 {
-    const char *const ids[SERVERS] = {ID_A, "-" ID_B, ID_A};
+    const char *const ids[SERVERS] = {ID_A, ("-" ID_B), ID_A};
     char urls[URLS_SIZE];
 
     (void)state;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "server/quota.h"
+#include "store/codec.h"
 #include "json/json.h"
 
 #define PREFIX "intact_"
@@ -25,25 +27,29 @@ struct access {
 
 static const struct bearer somebody = {.name = {"open", 4},
                                        .roles_json = {"[\"admin\"]", 9},
-                                       .roles = ROLE_ADMIN};
+                                       .roles = ROLE_ADMIN,
+                                       .inner = true};
 
 const struct bearer access_helper = {.name = {"helper", 6},
                                      .roles_json = {"[\"agent:*\"]", 11},
-                                     .roles = ROLE_AGENT};
+                                     .roles = ROLE_AGENT,
+                                     .inner = true};
 
 const struct bearer access_amqp = {.name = {"amqp", 4},
                                    .roles_json = {"[\"agent:*\",\"submit\"]", 20},
-                                   .roles = ROLE_AGENT | ROLE_SUBMIT};
+                                   .roles = ROLE_AGENT | ROLE_SUBMIT,
+                                   .inner = true};
 
 /* ---- roles ---- */
 
+enum { ROLES_OPERATE = ROLE_SUBMIT | ROLE_READ | ROLE_DEFINE | ROLE_REPAIR };
+
 static const struct {
     const char *text;
-    unsigned role;
-} roles[] = {{"submit", ROLE_SUBMIT},
-             {"read", ROLE_READ},
-             {"operate", ROLE_OPERATE},
-             {"admin", ROLE_ADMIN}};
+    unsigned roles;
+} roles[] = {{"submit", ROLE_SUBMIT},    {"read", ROLE_READ},
+             {"define", ROLE_DEFINE},    {"repair", ROLE_REPAIR | ROLE_READ},
+             {"operate", ROLES_OPERATE}, {"admin", ROLE_ADMIN}};
 
 static bool is_agent_name(struct slice s)
 {
@@ -56,37 +62,64 @@ static bool is_agent_name(struct slice s)
     return s.len >= 1 && s.len <= 128;
 }
 
-bool role_parse(struct slice text, unsigned *ret, struct slice *ret_agent)
+/* The name of a workflow, of the same characters, or how several names begin, and "*". */
+static bool is_pattern(struct slice s)
 {
-    static const char prefix[] = "agent:";
-    const size_t skip = sizeof prefix - 1;
+    bool open = s.len > 0 && s.ptr[s.len - 1] == '*';
 
+    return is_agent_name((struct slice){s.ptr, s.len - open});
+}
+
+/* What stands behind "agent:" and the like; NONE if it begins otherwise. */
+static struct slice behind(struct slice text, const char *prefix)
+{
+    size_t skip = strlen(prefix);
+
+    if (!text.ptr || text.len <= skip || memcmp(text.ptr, prefix, skip) != 0)
+        return SLICE_NONE;
+    return (struct slice){text.ptr + skip, text.len - skip};
+}
+
+static bool parse_scope(struct slice text, const char *prefix, unsigned all, unsigned some,
+                        unsigned *ret, struct slice *ret_name)
+{
+    struct slice name = behind(text, prefix);
+
+    if (!slice_is(name, "*") && !(name.ptr && is_pattern(name)))
+        return false;
+    *ret = slice_is(name, "*") ? all : some;
+    *ret_name = name;
+    return true;
+}
+
+bool role_parse(struct slice text, unsigned *ret, struct slice *ret_name)
+{
     for (size_t i = 0; i < COUNT_OF(roles); i++)
         if (slice_is(text, roles[i].text)) {
-            *ret = roles[i].role;
-            *ret_agent = SLICE_NONE;
+            *ret = roles[i].roles;
+            *ret_name = SLICE_NONE;
             return true;
         }
-    if (!text.ptr || text.len <= skip || memcmp(text.ptr, prefix, skip) != 0)
-        return false;
-    struct slice agent = {text.ptr + skip, text.len - skip};
-    if (!slice_is(agent, "*") && !is_agent_name(agent))
-        return false;
-    *ret = ROLE_AGENT;
-    *ret_agent = agent;
-    return true;
+    struct slice agent = behind(text, "agent:");
+    if (slice_is(agent, "*") || (agent.ptr && is_agent_name(agent))) {
+        *ret = ROLE_AGENT;
+        *ret_name = agent;
+        return true;
+    }
+    return parse_scope(text, "submit:", ROLE_SUBMIT, ROLE_SUBMIT_TO, ret, ret_name)
+           || parse_scope(text, "read:", ROLE_READ, ROLE_READ_SOME, ret, ret_name);
 }
 
 void role_write(struct buf *b, unsigned may, struct slice agent)
 {
     for (size_t i = 0; i < COUNT_OF(roles); i++)
-        if (may & roles[i].role)
+        if (may & roles[i].roles & ~(unsigned)ROLE_ADMIN)
             buf_fmt(b, "%s, ", roles[i].text);
     if (may & ROLE_AGENT)
         buf_fmt(b, "agent:%.*s, ", SLICE_ARG(agent));
     if (b->len >= 2)
         b->len -= 2;
-    buf_str(b, may & ROLE_ADMIN ? "" : " or admin");
+    buf_str(b, b->len > 0 ? " or admin" : "admin");
 }
 
 /* ---- tokens ---- */
@@ -129,20 +162,33 @@ const char *access_file(const struct access *a)
 
 static void add_role(struct bearer *b, struct slice text)
 {
-    struct slice agent = SLICE_NONE;
+    struct slice name = SLICE_NONE;
     unsigned role = 0;
 
-    if (!role_parse(text, &role, &agent))
+    if (!role_parse(text, &role, &name))
         return; /* of a newer version, or tampered with: it gives no right */
-    if (role != ROLE_AGENT || slice_is(agent, "*"))
+    if (role != ROLE_AGENT || slice_is(name, "*"))
         b->roles |= role;
     else
-        b->agents[b->agent_count++] = agent;
+        b->agents[b->agent_count++] = name;
+    if (role == ROLE_SUBMIT_TO)
+        b->submits[b->submit_count++] = name;
+    if (role == ROLE_READ_SOME)
+        b->reads[b->read_count++] = name;
+}
+
+/* By its text, and by the one that a rotation replaced. */
+static void map_bearer(struct access *a, struct bearer *b)
+{
+    if (b->previous_until != 0)
+        map_put(&a->by_hash, (struct slice){(const char *)b->previous_hash, TOKEN_HASH_SIZE}, b);
+    map_put(&a->by_hash, (struct slice){(const char *)b->hash, TOKEN_HASH_SIZE}, b);
 }
 
 static void add_bearer(struct access *a, const struct token_row *row)
 {
     struct bearer *b = &a->bearers[a->count++];
+    struct slice wrong = SLICE_NONE;
     struct json *list = NULL;
 
     *b = (struct bearer){.name = arena_copy(&a->arena, row->name),
@@ -150,14 +196,23 @@ static void add_bearer(struct access *a, const struct token_row *row)
                          .created_at = row->created_at,
                          .expires_at = row->expires_at};
     memcpy(b->hash, row->hash, sizeof b->hash);
+    memcpy(b->previous_hash, row->previous_hash, sizeof b->previous_hash);
+    b->previous_until = row->previous_until;
+    if (row->limits.ptr
+        && json_parse(&a->arena, arena_copy(&a->arena, row->limits), &list, NULL) == ERR_OK
+        && !quota_limits_read(list, &b->limits, &wrong))
+        b->limits = (struct quota_limits){0}; /* of a newer version: the defaults */
     if (json_parse(&a->arena, b->roles_json, &list, NULL) != ERR_OK || list->type != JSON_ARRAY) {
         b->roles_json = SLICE("[]");
         list = NULL;
     }
-    b->agents = arena_alloc(&a->arena, ((list ? list->count : 0) + 1) * sizeof *b->agents);
+    size_t most = (list ? list->count : 0) + 1;
+    b->agents = arena_alloc(&a->arena, 3 * most * sizeof *b->agents);
+    b->submits = b->agents + most;
+    b->reads = b->submits + most;
     for (const struct json *j = list ? list->child : NULL; j; j = j->next)
         add_role(b, j->type == JSON_STRING ? j->text : SLICE_NONE);
-    map_put(&a->by_hash, (struct slice){(const char *)b->hash, sizeof b->hash}, b);
+    map_bearer(a, b);
 }
 
 void access_load(struct access *a, const struct token_row *rows, size_t count)
@@ -176,10 +231,8 @@ static void map_again(struct access *a)
 {
     map_fini(&a->by_hash);
     a->by_hash = (struct map){0};
-    for (size_t i = 0; i < a->count; i++) {
-        struct bearer *b = &a->bearers[i];
-        map_put(&a->by_hash, (struct slice){(const char *)b->hash, sizeof b->hash}, b);
-    }
+    for (size_t i = 0; i < a->count; i++)
+        map_bearer(a, &a->bearers[i]);
 }
 
 void access_add(struct access *a, const struct token_row *row)
@@ -280,9 +333,15 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
     const struct bearer *b = map_get(&a->by_hash, (struct slice){(const char *)hash, sizeof hash});
     if (!b)
         *ret_why = "the token is not known here: it was deleted, or is of another server";
-    if (!b || b->expires_at == 0 || b->expires_at > now)
+    if (!b)
+        return NULL;
+    bool replaced = memcmp(hash, b->hash, sizeof hash) != 0;
+    if (replaced && b->previous_until <= now)
+        *ret_why = "the token was rotated: another text took the place of this one";
+    else if (b->expires_at != 0 && b->expires_at <= now)
+        *ret_why = "the token has expired";
+    else
         return b;
-    *ret_why = "the token has expired";
     return NULL;
 }
 
@@ -302,4 +361,71 @@ bool access_may(const struct bearer *b, unsigned may, struct slice agent)
         if (slice_eq(b->agents[i], agent))
             return true;
     return false;
+}
+
+/* ---- tasks ---- */
+
+static const struct slice *names_copy(const struct slice *names, size_t count, struct arena *a)
+{
+    struct slice *copy = count ? arena_alloc(a, count * sizeof *copy) : NULL;
+
+    for (size_t i = 0; i < count; i++)
+        copy[i] = arena_copy(a, names[i]);
+    return copy;
+}
+
+const struct grant *grant_new(const struct bearer *b, struct arena *a)
+{
+    if (!b || b->inner)
+        return NULL;
+    struct grant *g = arena_alloc(a, sizeof *g);
+    *g = (struct grant){
+        .owner = arena_copy(a, b->name),
+        .submits_all = b->roles & (ROLE_SUBMIT | ROLE_ADMIN),
+        .reads_all = b->roles & (ROLE_READ | ROLE_ADMIN),
+        .repairs = b->roles & (ROLE_REPAIR | ROLE_ADMIN),
+        .defines = b->roles & ROLE_DEFINE,
+        .submits = names_copy(b->submits, b->submit_count, a),
+        .reads = names_copy(b->reads, b->read_count, a),
+        .submit_count = b->submit_count,
+        .read_count = b->read_count,
+    };
+    return g;
+}
+
+const struct grant *grant_copy(const struct grant *g, struct arena *a)
+{
+    if (!g)
+        return NULL;
+    struct grant *copy = arena_alloc(a, sizeof *copy);
+    *copy = *g;
+    copy->owner = arena_copy(a, g->owner);
+    copy->submits = names_copy(g->submits, g->submit_count, a);
+    copy->reads = names_copy(g->reads, g->read_count, a);
+    return copy;
+}
+
+bool grant_submits(const struct grant *g, struct slice workflow)
+{
+    return !g || g->submits_all || name_is_within(workflow, g->submits, g->submit_count);
+}
+
+bool grant_reads(const struct grant *g, struct slice workflow)
+{
+    return !g || g->reads_all || name_is_within(workflow, g->reads, g->read_count);
+}
+
+bool grant_knows(const struct grant *g, struct slice workflow)
+{
+    return !g || g->defines || grant_submits(g, workflow) || grant_reads(g, workflow);
+}
+
+bool grant_sees(const struct grant *g, const struct task_row *row)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    if (grant_reads(g, row->workflow))
+        return true;
+    struct slice owner = doc_owner(row->doc, &a);
+    return owner.ptr && slice_eq(owner, g->owner);
 }

@@ -22,15 +22,33 @@ enum {
     ACCESS_NAME_MAX = 64,   /* bytes of its name */
 };
 
-/* What a token may do, and (several of them) what a route asks for: any of these will do. */
+/* What a token may do, and (several of them) what a route asks for: any of these will do. The role
+ * "operate" is SUBMIT, READ, DEFINE and REPAIR; "repair" is REPAIR and READ. */
 enum role {
     ROLE_ANYBODY = 1, /* of routes: no token is needed */
     ROLE_BEARER = 2,  /* of routes: any good token will do */
-    ROLE_SUBMIT = 4,
-    ROLE_READ = 8,
-    ROLE_OPERATE = 16,
-    ROLE_AGENT = 32, /* of the agent in the route's path */
-    ROLE_ADMIN = 64, /* may all */
+    ROLE_SUBMIT = 4,  /* to every workflow; and what concerns the tasks of this token */
+    ROLE_READ = 8,    /* all tasks, and all else */
+    ROLE_DEFINE = 16,
+    ROLE_REPAIR = 32,
+    ROLE_AGENT = 64,      /* of the agent in the route's path */
+    ROLE_ADMIN = 128,     /* may all */
+    ROLE_SUBMIT_TO = 256, /* SUBMIT, to the workflows of "submit:NAME" alone */
+    ROLE_READ_SOME = 512, /* the tasks of the workflows of "read:NAME", and nothing else */
+};
+
+enum quota_kind {
+    QUOTA_CALLS,
+    QUOTA_SUBMISSIONS,
+    QUOTA_BYTES,
+    QUOTA_WAITING,
+    QUOTA_CPU, /* milliseconds a second; used: microseconds */
+    QUOTA_KINDS
+};
+
+/* What a token may use, of each kind; 0: what the default is (quota.h). */
+struct quota_limits {
+    uint64_t max[QUOTA_KINDS];
 };
 
 /* A token in use. */
@@ -39,8 +57,14 @@ struct bearer {
     unsigned roles;       /* enum role; ROLE_AGENT: of every agent */
     struct slice *agents; /* of "agent:NAME" */
     size_t agent_count;
+    struct slice *submits, *reads; /* of "submit:NAME", "read:NAME"; see name_is_like */
+    size_t submit_count, read_count;
+    bool inner; /* the server's own, or there are no tokens: it owns nothing, and sees all tasks */
     int64_t created_at, expires_at; /* expires_at 0: never */
     unsigned char hash[TOKEN_HASH_SIZE];
+    unsigned char previous_hash[TOKEN_HASH_SIZE]; /* of the text before, good ... */
+    int64_t previous_until;                       /* ... until then; 0: there is none */
+    struct quota_limits limits;
 };
 
 struct access;
@@ -79,8 +103,32 @@ extern const struct bearer access_helper, access_amqp;
 /* May that one use a route that asks for `may`? `agent`: the one in its path, or NONE. */
 bool access_may(const struct bearer *b, unsigned may, struct slice agent);
 
-/* "submit", "agent:payment", ...: is it a role, and which? *ret_agent: the name, "*" for all. */
-bool role_parse(struct slice text, unsigned *ret, struct slice *ret_agent) MUST_USE;
+/* "submit", "agent:payment", ...: is it a role, and which? *ret_name: what stands behind the colon:
+ * the agent, "*" for all, or the workflows. */
+bool role_parse(struct slice text, unsigned *ret, struct slice *ret_name) MUST_USE;
 void role_write(struct buf *b, unsigned may, struct slice agent); /* "submit, read or admin" */
+
+/*
+ * What a token may do with tasks, kept for as long as its request takes: tokens come and go
+ * meanwhile. A task belongs to the token that submitted it, by the token's name. NULL stands for
+ * one that may do all, and to which no task belongs.
+ */
+struct grant {
+    struct slice owner;
+    bool submits_all, reads_all;
+    bool repairs;                        /* may cancel the tasks of others */
+    bool defines;                        /* may look at all definitions */
+    const struct slice *submits, *reads; /* names of workflows, see name_is_like */
+    size_t submit_count, read_count;
+};
+
+/* In `a`; b may be NULL: as for an inner one. */
+const struct grant *grant_new(const struct bearer *b, struct arena *a);
+const struct grant *grant_copy(const struct grant *g, struct arena *a);
+bool grant_submits(const struct grant *g, struct slice workflow);
+bool grant_reads(const struct grant *g, struct slice workflow); /* all tasks of it */
+bool grant_knows(const struct grant *g, struct slice workflow); /* may look at its definition */
+/* May it see that task? */
+bool grant_sees(const struct grant *g, const struct task_row *row);
 
 #endif

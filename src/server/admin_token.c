@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -148,6 +149,8 @@ static bool file_is_good(struct server *sv, const char *path, const char **ret_w
         line[ACCESS_TOKEN_SIZE] = 0;
         buf_fmt(&header, "Bearer %s", line);
         good = access_who(sv->access, buf_view(&header), server_now(sv), ret_why);
+        sv->token_is_known = good;
+        proof_key((struct slice){line, ACCESS_TOKEN_SIZE}, sv->token_key);
         OPENSSL_cleanse(header.ptr, header.len);
     }
     OPENSSL_cleanse(line, sizeof line);
@@ -177,6 +180,48 @@ void admin_token_tell(struct server *sv)
             "event=admin_token_useless file=%s reason=\"%s\" advice=\"remove the file, and the "
             "next start makes a new token\"",
             path, why);
+}
+
+/* ---- a rotation ---- */
+
+bool admin_token_holds(const char *path, const unsigned char hash[TOKEN_HASH_SIZE])
+{
+    unsigned char found[TOKEN_HASH_SIZE];
+    char line[ACCESS_TOKEN_SIZE + 2];
+
+    bool ok = file_read(path, line)
+              && EVP_Digest(line, ACCESS_TOKEN_SIZE, found, NULL, EVP_sha256(), NULL) == 1
+              && memcmp(found, hash, sizeof found) == 0;
+    OPENSSL_cleanse(line, sizeof line);
+    return ok;
+}
+
+enum err admin_token_prepare(const char *path, const char *text, struct error *e)
+{
+    char temporary[PATH_MAX];
+
+    enum err err = temporary_name(path, temporary, e);
+    return err == ERR_OK ? file_write(temporary, text, e) : err;
+}
+
+enum err admin_token_settle(const char *path, bool good, struct error *e)
+{
+    char temporary[PATH_MAX];
+
+    enum err err = temporary_name(path, temporary, e);
+    if (err == ERR_OK && good)
+        return file_name(temporary, path, e);
+    if (err == ERR_OK)
+        (void)unlink(temporary); /* it is of no use, and is replaced by the next one */
+    return err;
+}
+
+void admin_token_renewed(struct server *sv)
+{
+    const char *why = NULL;
+
+    (void)file_is_good(sv, sv->config.token_file, &why); /* by it we show that we know the token */
+    log_line(LOG_WARN, "event=admin_token_rotated file=%s", sv->config.token_file);
 }
 
 /* ---- a store that nodes share: one admin's token for all of them ---- */
@@ -260,8 +305,10 @@ static enum err ensure(struct server *sv, const char *path, struct error *e)
 {
     struct stat st;
 
-    if (lstat(path, &st) == 0)
-        return ERR_OK; /* it stays as it is */
+    if (lstat(path, &st) == 0) {
+        (void)finish_earlier(sv, path); /* a rotation, which was cut off; else it stays as it is */
+        return ERR_OK;
+    }
     if (errno != ENOENT)
         return failed(e, path, "look for the admin's token");
     if (sv->config.store->shared)

@@ -129,6 +129,7 @@ static void put_begin(struct server *sv, struct http_request *r, const struct ag
                                       .text = arena_copy(&s->arena, c->text)};
     s->audit = (struct audit){.at = server_now(sv),
                               .actor = arena_copy(&s->arena, sv->caller),
+                              .address = caller_address(sv, r, &s->arena),
                               .verb = slice_of(verb),
                               .reason = arena_copy(&s->arena, buf_view(&why))};
     s->job = (struct store_job){.run = put_run, .done = put_done};

@@ -68,9 +68,9 @@ static enum err look_at_messages(struct alerting *al, struct store *store, bool 
     struct outbox_target *list = NULL;
     size_t count = 0;
     struct error e = {0};
+    struct target_query q = {.dead = dead, .limit = TARGETS, .most = MESSAGES};
 
-    enum err err = store->ops->outbox_targets(store, dead, SLICE_NONE, TARGETS, MESSAGES,
-                                              &al->census_arena, &list, &count, &e);
+    enum err err = store->ops->outbox_targets(store, &q, &al->census_arena, &list, &count, &e);
     for (size_t i = 0; err == ERR_OK && i < count; i++) {
         const struct outbox_target *t = &list[i];
         if (!dead && t->oldest_at > late)
@@ -227,6 +227,7 @@ static bool is_connected(const struct server *sv, struct slice agent)
 {
     struct agent *a = map_get(&scheduler_dispatch(sv->scheduler)->agents, agent);
 
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): it stays as it is */
     return a && dispatch_is_connected(a, server_now((void *)(uintptr_t)sv));
 }
 

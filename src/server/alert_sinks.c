@@ -205,21 +205,26 @@ static enum err webhook_fits(const struct alert_sinks *s, size_t i, struct error
                      s->webhooks ? why.text : "there is no such section");
 }
 
+/* Why the program cannot be run, as errno says it; EISDIR if it is no file. 0 if it can. */
+static int program_fault(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return EISDIR;
+    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
 /* It may come to be there yet, so it is no mistake; but nobody should find out by an alert that
  * does not arrive. */
 static void look_at_command(const struct alert_sinks *s, size_t i)
 {
     const char *path = s->settings->how[i].words[0];
     CLEANUP(buf_fini) struct buf name = {0};
-    struct stat st;
-    int code = 0;
+    int code = program_fault(path);
 
-    if (stat(path, &st) != 0)
-        code = errno;
-    else if (!S_ISREG(st.st_mode))
-        code = EISDIR;
-    else if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
-        code = errno;
     if (code == 0)
         return;
     json_string(&name, slice_of(path));

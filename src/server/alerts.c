@@ -6,11 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/when.h"
 #include "server/alerting.h"
 
 enum {
     LOOK_SHARED_MS = 10000,
 };
+
+#define TOKEN_SOON_MS INT64_C(1209600000) /* 14 days */
+#define TOKEN_LONG_MS (2 * TOKEN_SOON_MS)
 
 /* ---- what holds in memory ---- */
 
@@ -98,6 +102,35 @@ static void see_agents(const struct alerting *al, struct alerts *a, int64_t now)
     }
 }
 
+/* Long before it is too late, and for a while after: whoever uses it may not have called since. A
+ * token that was made for a short time is meant to end. */
+static bool expires_soon(const struct bearer *b, int64_t now)
+{
+    return b->expires_at != 0 && b->expires_at - b->created_at >= TOKEN_LONG_MS
+           && now >= b->expires_at - TOKEN_SOON_MS && now < b->expires_at + TOKEN_SOON_MS;
+}
+
+static void see_tokens(const struct server *sv, struct alerts *a, int64_t now)
+{
+    size_t count = 0;
+    const struct bearer *list = access_list(sv->access, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(buf_fini) struct buf story = {0};
+        if (!expires_soon(&list[i], now))
+            continue;
+        buf_str(&story, list[i].expires_at > now ? "it ends at " : "it ended at ");
+        time_write(&story, list[i].expires_at);
+        buf_fmt(&story, "; intact token rotate %.*s", SLICE_ARG(list[i].name));
+        const struct sighting s = {.condition = CONDITION_TOKEN_EXPIRES,
+                                   .labels = {{"token", list[i].name}},
+                                   .count = 1,
+                                   .first_at = list[i].expires_at - TOKEN_SOON_MS,
+                                   .story = buf_view(&story)};
+        alerts_see(a, &s, now);
+    }
+}
+
 static void see(void *arg, struct alerts *a, bool all, int64_t now)
 {
     struct server *sv = arg;
@@ -109,6 +142,7 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
     see_breakers(sv, a, now);
     see_agents(sv->alerting, a, now);
     see_retention(sv, a, now);
+    see_tokens(sv, a, now);
     see_said(sv->alerting->said, sv->alerting->said_count, a, now);
     see_said(sv->alerting->found, sv->alerting->found_count, a, now);
 }
@@ -211,9 +245,12 @@ static void delivered(void *arg, void *user, size_t sink, bool took, const char 
         alerts_tested(user, sink, took, story);
         return;
     }
-    if (!took)
-        log_line(LOG_WARN, "event=alert_not_delivered sink=\"%s\" reason=\"%s\"",
-                 al->settings->sinks[sink].name, story);
+    if (!took) {
+        CLEANUP(buf_fini) struct buf reason = {0};
+        log_word(&reason, slice_of(story));
+        log_line(LOG_WARN, "event=alert_not_delivered sink=\"%s\" reason=%s",
+                 al->settings->sinks[sink].name, reason.ptr);
+    }
     watch_delivered(al->watch, sink, took, story);
     turn(al);
 }

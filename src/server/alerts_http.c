@@ -157,7 +157,7 @@ void alerts_list(struct server *sv, struct http_request *r)
     struct slice state = SLICE_NONE;
     struct arena a = {0};
 
-    if (!read_query(r, &q, &state) || !reads_have_room(sv, r))
+    if (!read_query(r, &q, &state) || !reading_has_room(sv, r, READING_MANY))
         return;
     struct alerts_reader *ar = arena_alloc(&a, sizeof *ar);
     *ar = (struct alerts_reader){.arena = a, .query = q};
@@ -166,7 +166,7 @@ void alerts_list(struct server *sv, struct http_request *r)
     sv->exchange_count++;
     sv->reads_open++;
     ar->job = (struct store_job){.run = alerts_run, .done = alerts_done};
-    sv->store->submit(sv->store, &ar->job);
+    reading_begin(&ar->x, READING_MANY, &ar->job);
 }
 
 /* ---- acknowledging ---- */
@@ -237,6 +237,7 @@ static void saying_begin(struct server *sv, struct http_request *r, struct slice
     y->id = arena_copy(&y->arena, http_segment(r, 2));
     y->audit = (struct audit){.at = server_now(sv),
                               .actor = arena_copy(&y->arena, sv->caller),
+                              .address = caller_address(sv, r, &y->arena),
                               .verb = SLICE("alert.acknowledge"),
                               .reason = arena_copy(&y->arena, reason)};
     y->job = (struct store_job){.run = saying_run, .done = saying_done};

@@ -5,7 +5,13 @@
 /*
  * POST /v1/attempts/{token} {output | error, tries?}: the result of an attempt, from whoever has
  * its token: a webhook, a person. The token is all the right that it takes.
+ *
+ * It is verified before the body is read. A token without a tag, of an earlier version, can be
+ * verified only when its task was read: few such requests are let in at a time, with small bodies.
  */
+
+enum { UNTAGGED_MAX = 16 };
+
 struct ending {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -14,6 +20,7 @@ struct ending {
     struct work_result result;
     struct slice fault; /* what was left out of it, or NONE */
     size_t bytes;
+    bool is_untagged;
 };
 
 static void answer_status(struct http_request *r, const struct ending *en)
@@ -46,6 +53,7 @@ static void ended(struct ask *a)
     struct arena arena = en->arena; /* it lies in it */
 
     en->x.server->asks_bytes -= en->bytes;
+    en->x.server->untagged_open -= en->is_untagged;
     exchange_untie(&en->x);
     if (r && http_is_alive(r)) {
         if (a->outcome == ERR_NOT_FOUND
@@ -76,20 +84,64 @@ static bool body_ok(struct http_request *r, const struct json *j)
     return true;
 }
 
+static void answer_too_long(struct http_request *r)
+{
+    http_problem(r, 413, "too-big",
+                 "a result for a token of an earlier version may have at most %d bytes, and says "
+                 "how many",
+                 STRANGER_BODY_MAX);
+}
+
+bool attempt_head(struct server *sv, struct http_request *r)
+{
+    struct token token;
+
+    switch (token_judge(sv->key, http_segment(r, 2), &token)) {
+    case TOKEN_FORGED:
+        answer_unknown(r);
+        return false;
+    case TOKEN_OURS:
+        return true;
+    case TOKEN_UNTAGGED:
+        if (http_limit_body(r, STRANGER_BODY_MAX, false))
+            return true;
+        answer_too_long(r);
+        return false;
+    }
+    UNREACHABLE();
+}
+
+/* The same for one whose body came with its head. */
+static bool token_ok(struct server *sv, struct http_request *r, struct slice text,
+                     struct token *ret, bool *ret_is_untagged)
+{
+    enum token_worth worth = token_judge(sv->key, text, ret);
+
+    *ret_is_untagged = worth == TOKEN_UNTAGGED;
+    if (worth == TOKEN_FORGED)
+        answer_unknown(r);
+    else if (*ret_is_untagged && r->body.len > STRANGER_BODY_MAX)
+        answer_too_long(r);
+    else if (*ret_is_untagged && sv->untagged_open >= UNTAGGED_MAX)
+        http_problem(r, 503, "overloaded", "too many tokens have to be looked up; try again");
+    else
+        return true;
+    return false;
+}
+
 void attempt_post(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
-    struct json *j = body_json(r, &tree);
     struct slice text = http_segment(r, 2);
     struct arena a = {0};
     struct token token;
+    bool is_untagged = false;
 
+    if (!token_ok(sv, r, text, &token, &is_untagged))
+        return;
+    struct json *j = body_json(r, &tree);
     if (!j || !body_ok(r, j))
         return;
-    if (!token_parse(text, &token)) {
-        answer_unknown(r);
-        return;
-    }
     if (!asks_have_room(sv, r, r->body.len))
         return;
     struct ending *en = arena_alloc(&a, sizeof *en);
@@ -107,7 +159,9 @@ void attempt_post(struct server *sv, struct http_request *r)
                            .id = arena_copy(&en->arena, token.task),
                            .result = &en->result};
     en->bytes = r->body.len;
+    en->is_untagged = is_untagged;
     sv->asks_bytes += en->bytes;
+    sv->untagged_open += is_untagged;
     exchange_begin(&en->x, sv, r);
     server_ask(sv, &en->ask);
 }

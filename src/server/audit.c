@@ -8,7 +8,7 @@ static void text_or_null(struct buf *b, const char *key, struct slice text)
     json_string(b, text);
 }
 
-void render_audit(struct buf *b, const struct audit *a)
+static void render_members(struct buf *b, const struct audit *a)
 {
     json_open(b, '{');
     json_key(b, "at");
@@ -20,6 +20,34 @@ void render_audit(struct buf *b, const struct audit *a)
     text_or_null(b, "reason", a->reason);
     json_key(b, "detail");
     json_raw(b, a->detail);
+}
+
+/* Without the address: who may see a task need not be one who may read the audit. */
+void render_audit(struct buf *b, const struct audit *a)
+{
+    render_members(b, a);
+    json_close(b, '}');
+}
+
+/* What the proxy said stands behind its own address. */
+static void render_address(struct buf *b, struct slice address)
+{
+    const size_t skip = strlen(ADDRESS_FOR);
+    const char *at = address.ptr ? memmem(address.ptr, address.len, ADDRESS_FOR, skip) : NULL;
+    struct slice from = SLICE_NONE;
+
+    if (at) {
+        from = (struct slice){at + skip, (size_t)(address.ptr + address.len - at) - skip};
+        address.len = (size_t)(at - address.ptr);
+    }
+    text_or_null(b, "address", address);
+    text_or_null(b, "forwarded_for", from);
+}
+
+static void render_entry(struct buf *b, const struct audit *a)
+{
+    render_members(b, a);
+    render_address(b, a->address);
     json_close(b, '}');
 }
 
@@ -46,7 +74,7 @@ static void answer_audit(struct http_request *r, struct inquiry *it)
     json_key(&b, "entries");
     json_open(&b, '[');
     for (size_t i = 0; i < ar->page.count; i++)
-        render_audit(&b, &ar->page.entries[i]);
+        render_entry(&b, &ar->page.entries[i]);
     json_close(&b, ']');
     page_next(&b, ar->page.more, ar->page.more ? ar->page.seqs[ar->page.count - 1] : 0);
     json_close(&b, '}');
@@ -58,7 +86,8 @@ void audit_get(struct server *sv, struct http_request *r)
     struct audit_query q = {.task = http_query(r, "task")};
 
     if (!parameters_ok(r, NAMES("task", "limit", "cursor"))
-        || !page_query(r, PAGE_USUAL, PAGE_MAX, &q.limit, &q.before_seq) || !reads_have_room(sv, r))
+        || !page_query(r, PAGE_USUAL, PAGE_MAX, &q.limit, &q.before_seq)
+        || !reading_has_room(sv, r, READING_MANY))
         return;
     struct inquiry *it = inquiry_new(sv, r, sizeof(struct audit_reader), answer_audit);
     struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);

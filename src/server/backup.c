@@ -31,7 +31,7 @@ struct backup {
     struct store_job job;
     enum backup_phase phase;
     bool given_up;
-    char actor[ACCESS_NAME_MAX + 1];
+    char actor[ACCESS_NAME_MAX + 1], address[ADDRESS_SIZE];
     struct audit audit;
     struct backup_step step;
     unsigned patience, steps;
@@ -283,8 +283,11 @@ void backup_post(struct server *sv, struct http_request *r)
     struct backup *b = calloc(1, sizeof *b);
     ASSERT(b);
     (void)snprintf(b->actor, sizeof b->actor, "%.*s", SLICE_ARG(sv->caller)); /* always fits */
-    b->audit =
-        (struct audit){.at = server_now(sv), .actor = slice_of(b->actor), .verb = SLICE("backup")};
+    caller_address_write(sv, r, b->address);
+    b->audit = (struct audit){.at = server_now(sv),
+                              .actor = slice_of(b->actor),
+                              .verb = SLICE("backup"),
+                              .address = slice_of(b->address)};
     b->fd = -1;
     b->patience = PATIENCE;
     b->began_ns = uv_hrtime();

@@ -3,6 +3,16 @@
 #include "base/when.h"
 #include "json/json.h"
 
+/* Trees of `[0,0,...` are forty times as large as their texts. */
+static void answer_too_big(struct http_request *r, bool is_busy)
+{
+    if (is_busy)
+        http_problem(r, 503, "busy", "there is no room just now for the values of this body");
+    else
+        http_problem(r, 413, "too-big",
+                     "the body has more values than this server has memory for (--limit memory)");
+}
+
 struct json *body_json(struct http_request *r, struct arena *tree)
 {
     CLEANUP(buf_fini) struct buf story = {0};
@@ -16,7 +26,14 @@ struct json *body_json(struct http_request *r, struct arena *tree)
     }
     if (!content_encoding_ok(r))
         return NULL;
-    if (json_parse_within(tree, r->body, (unsigned)sv->limits.json_depth, &j, &fault) != ERR_OK) {
+    size_t left = trees_left(sv);
+    enum err err =
+        json_parse_bounded(tree, r->body, (unsigned)sv->limits.json_depth, left, &j, &fault);
+    if (err == ERR_TOO_BIG) {
+        answer_too_big(r, left < trees_max(sv));
+        return NULL;
+    }
+    if (err != ERR_OK) {
         refusal_write(&story, r->body, &fault, 1);
         http_problem(r, 400, "not-json", "the body is not JSON: %s", story.ptr);
         return NULL;

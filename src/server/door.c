@@ -102,7 +102,12 @@ bool door_is_foreign(const struct server *sv, const struct http_request *r)
     struct slice host = http_header(r, "host");
     struct slice origin = http_header(r, "origin");
 
+    struct slice site = http_header(r, "sec-fetch-site");
+
     if (host.ptr && !is_our_host(sv, host))
+        return true;
+    /* A browser says of itself that another page asks, also where it sends no Origin. */
+    if (site.ptr && !http_slice_is_like(site, "same-origin") && !http_slice_is_like(site, "none"))
         return true;
     return origin.ptr && !(host.ptr && is_our_origin(sv, origin, host));
 }
@@ -114,11 +119,37 @@ bool door_may_wait(const struct server *sv)
     return http_request_count(sv->http) <= sv->limits.waiting_max;
 }
 
+/* A quarter of the places is left to others, at least one if there are two. */
+static size_t readers_max(const struct server *sv)
+{
+    size_t all = sv->limits.waiting_max < sv->limits.http.connection_max
+                     ? sv->limits.waiting_max
+                     : sv->limits.http.connection_max;
+
+    return all - (all > 4 ? all / 4 : all > 1);
+}
+
+bool door_may_read(struct server *sv, struct http_request *r)
+{
+    if (r->is_reader)
+        return true;
+    if (!door_may_wait(sv) || sv->readers_open >= readers_max(sv))
+        return false;
+    r->is_reader = true;
+    sv->readers_open++;
+    return true;
+}
+
 void door_refuse_to_wait(const struct server *sv, struct http_request *r)
 {
-    http_problem(r, 503, "busy",
-                 "%zu requests wait already, more than that this server does not let wait",
-                 sv->limits.waiting_max);
+    if (door_may_wait(sv))
+        http_problem(r, 503, "busy",
+                     "%zu requests wait already to see something: the other places are for agents",
+                     sv->readers_open);
+    else
+        http_problem(r, 503, "busy",
+                     "%zu requests wait already, more than that this server does not let wait",
+                     sv->limits.waiting_max);
 }
 
 /* ---- opening ---- */
@@ -270,16 +301,13 @@ static const char *roles_text(unsigned roles)
 enum err door_open(struct server *sv, struct error *e)
 {
     const struct http_handler handler = {.arg = sv,
+                                         .head = route_head,
                                          .handle = route,
                                          .done = exchange_done,
                                          .certificate = on_certificate,
                                          .accepting = on_accepting,
                                          .flushed = on_flushed};
 
-    if (sv->config.limits)
-        sv->limits = *sv->config.limits;
-    else
-        limits_init(&sv->limits);
     size_t wanted = sv->limits.http.connection_max;
     fit_to_files(&sv->limits.http);
     enum err err =
@@ -288,7 +316,8 @@ enum err door_open(struct server *sv, struct error *e)
         err = secure(sv, e);
     if (err != ERR_OK)
         return err;
-    http_say_always(sv->http, installation_header(sv));
+    http_say_always(sv->http, installation_headers(sv));
+    scheduler_bound_names(sv->scheduler, sv->limits.instances_max, sv->limits.agents_max);
     listen_to_hangup(sv);
     log_line(LOG_INFO,
              "event=started node=%s roles=%s listen=%s port=%d tls=%s version=%s boot=%" PRIu64

@@ -23,6 +23,7 @@ void stream_free(struct stream *st)
     link_remove(&st->link);
     if (st->watch)
         watch_left(st);
+    arena_fini(&st->arena);
     free(st);
 }
 
@@ -47,7 +48,7 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
         http_problem(r, 503, "draining", "the server is ending");
         return NULL;
     }
-    if (!door_may_wait(sv)) {
+    if (!door_may_read(sv, r)) {
         door_refuse_to_wait(sv, r);
         return NULL;
     }
@@ -55,6 +56,7 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
     ASSERT(st);
     st->ev = ev;
     st->of_task = of_task;
+    st->grant = grant_new(sv->bearer, &st->arena);
     exchange_begin(&st->x, sv, r);
     st->x.gone = stream_gone;
     count_stream(st, true);
@@ -287,7 +289,8 @@ void events_changed(struct events *ev, const struct workflow *w, const struct ta
 static bool is_wanted(const struct stream *st, const struct happening *h)
 {
     return (st->states == 0 || (st->states >> h->state & 1))
-           && (!st->wanted.ptr || slice_eq(st->wanted, workflow_of(h)));
+           && (!st->wanted.ptr || slice_eq(st->wanted, workflow_of(h)))
+           && grant_reads(st->grant, workflow_of(h));
 }
 
 static void put_id(char *ret, size_t size, const struct events *ev, uint64_t n)

@@ -34,7 +34,9 @@ struct stream {
     struct events *ev;
     struct link link; /* of its watch, or of all; in none once it has ended */
     bool of_task;
-    bool begun; /* its head was sent */
+    bool begun;         /* its head was sent */
+    struct arena arena; /* of the grant */
+    const struct grant *grant;
     /* of all tasks */
     uint64_t next;       /* the number of the event that it is to be told next */
     uint32_t states;     /* bits; 0: any */

@@ -117,6 +117,12 @@ static void tell(struct watch *w, struct stream *st, const struct buf *record)
 {
     bool over = task_state_is_end(w->row.state);
 
+    if (!st->begun && !grant_sees(st->grant, &w->row)) {
+        const struct reservation none = {0};
+        answer_no_task(w->ev->server, turn_away(st), w->id, &none);
+        return;
+    }
+
     if (!st->begun && over && w->row.revision <= st->after) {
         http_answer(turn_away(st), 204, NULL, SLICE(""), NULL);
         return;
@@ -157,10 +163,15 @@ static bool render(struct watch *w, struct buf *b)
     return true;
 }
 
-static void refuse(struct watch *w, struct http_request *r)
+static void refuse(struct watch *w, struct stream *st)
 {
-    if (w->err == ERR_NOT_FOUND)
-        answer_no_task(w->ev->server, r, w->id, &w->gone);
+    enum err err = w->err;
+    struct reservation gone = w->gone;
+
+    task_hide(st->grant, &w->row, &err, &gone);
+    struct http_request *r = turn_away(st);
+    if (err == ERR_NOT_FOUND)
+        answer_no_task(w->ev->server, r, w->id, &gone);
     else if (w->err == ERR_CORRUPT)
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(w->id),
                      w->error.text);
@@ -175,7 +186,7 @@ static void could_not_read(struct watch *w)
     LIST_FOREACH (l, after, &w->streams) {
         struct stream *st = CONTAINER_OF(l, struct stream, link);
         if (!st->begun)
-            refuse(w, turn_away(st));
+            refuse(w, st);
         else if (!err_is_transient(w->err))
             stream_end(st);
         else
@@ -256,7 +267,7 @@ static void begin_reading(struct watch *w)
     sv->exchange_count++;
     sv->reads_open++;
     w->job = (struct store_job){.run = read_run, .done = read_done};
-    sv->store->submit(sv->store, &w->job);
+    readings_add(sv->readings, SLICE(" streams"), READING_ONE, &w->job); /* of nobody's token */
 }
 
 void events_touched(struct events *ev, struct slice task)

@@ -227,7 +227,7 @@ static void on_process_closed(uv_handle_t *u)
 static void on_exit_of(uv_process_t *p, int64_t status, int signal)
 {
     struct helper *h = p->data;
-    bool is_wanted = h->is_draining;
+    bool is_wanted = h->is_draining || (status == 0 && signal == 0); /* it begins anew */
 
     log_line(is_wanted ? LOG_INFO : LOG_ERROR, "event=helper_ended name=%s status=%d signal=%d",
              h->config.argv[2], (int)status, signal);

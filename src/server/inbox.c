@@ -117,7 +117,8 @@ static bool is_json(struct server *sv, struct intake_item *it, const char *name,
     struct json *j = NULL;
 
     if (!v.ptr
-        || json_parse_within(&tree, v, (unsigned)sv->limits.json_depth, &j, &fault) == ERR_OK)
+        || json_parse_bounded(&tree, v, (unsigned)sv->limits.json_depth, trees_max(sv), &j, &fault)
+               == ERR_OK)
         return true;
     it->problem = refusal(it->arena, "%s is not JSON: %s at byte %zu", name, fault.what,
                           (size_t)fault.offset + 1);
@@ -199,10 +200,12 @@ static void settled(void *arg, struct intake_item *const *refused, size_t count)
     for (size_t i = 0; i < count && i < LOGGED_MAX; i++) {
         CLEANUP(buf_fini) struct buf id = {0};
         CLEANUP(buf_fini) struct buf reason = {0};
+        CLEANUP(buf_fini) struct buf source = {0};
         json_string(&id, refused[i]->row->id);
         json_string(&reason, refused[i]->problem);
-        log_line(LOG_WARN, "event=submission_refused seq=%" PRId64 " id=%s source=%.*s reason=%s",
-                 refused[i]->row->seq, id.ptr, SLICE_ARG(refused[i]->row->source), reason.ptr);
+        log_word(&source, refused[i]->row->source);
+        log_line(LOG_WARN, "event=submission_refused seq=%" PRId64 " id=%s source=%s reason=%s",
+                 refused[i]->row->seq, id.ptr, source.ptr, reason.ptr);
     }
     if (count > LOGGED_MAX)
         log_line(LOG_WARN, "event=submission_refused more=%zu", count - LOGGED_MAX);

@@ -38,7 +38,7 @@ static void inquiry_done(struct store_job *j)
 void inquiry_start(struct inquiry *it, void (*run)(struct store_job *j, struct store *store))
 {
     it->job = (struct store_job){.run = run, .done = inquiry_done};
-    it->x.server->store->submit(it->x.server->store, &it->job);
+    reading_begin(&it->x, READING_MANY, &it->job);
 }
 
 bool page_query(struct http_request *r, size_t usual, size_t most, size_t *ret_limit,

@@ -20,10 +20,10 @@ struct inquiry {
 
 /* One of `size` bytes, zero behind the head; it counts among those that are open. `answer` is
  * called if the store answered, and the client is still there; trouble is told without it. Ask
- * reads_have_room before. */
+ * reading_has_room(READING_MANY) before. */
 struct inquiry *inquiry_new(struct server *sv, struct http_request *r, size_t size,
                             void (*answer)(struct http_request *r, struct inquiry *it));
-/* `run` is on the store's thread. What comes of it is answered, and it is freed. */
+/* `run` is on the thread that reads. What comes of it is answered, and it is freed. */
 void inquiry_start(struct inquiry *it, void (*run)(struct store_job *j, struct store *store));
 
 enum { PAGE_USUAL = 50, PAGE_MAX = 500 };

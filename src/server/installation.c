@@ -13,13 +13,14 @@ const char *installation_id(const struct server *sv)
     return sv->config.store->ops->installation(sv->config.store);
 }
 
-struct slice installation_header(struct server *sv)
+struct slice installation_headers(struct server *sv)
 {
-    int len =
-        snprintf(sv->installation, sizeof sv->installation, HEADER ": %s\r\n", installation_id(sv));
+    /* A browser takes what it is given for what it is said to be, and never for a page. */
+    int len = snprintf(sv->always, sizeof sv->always,
+                       HEADER ": %s\r\nX-Content-Type-Options: nosniff\r\n", installation_id(sv));
 
-    ASSERT(len > 0 && (size_t)len < sizeof sv->installation);
-    return (struct slice){sv->installation, (size_t)len};
+    ASSERT(len > 0 && (size_t)len < sizeof sv->always);
+    return (struct slice){sv->always, (size_t)len};
 }
 
 bool installation_is_another(const struct server *sv, struct http_request *r)

@@ -10,13 +10,17 @@
 #include <uv.h>
 
 #include "alerts/alerts.h"
+#include "base/log.h"
 #include "http/http.h"
+#include "net/proof.h"
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
 #include "server/elsewhere.h"
 #include "server/limit.h"
 #include "server/metrics.h"
+#include "server/quota.h"
+#include "server/readings.h"
 #include "server/server.h"
 #include "server/store_thread.h"
 #include "server/strict.h"
@@ -32,23 +36,34 @@ struct server {
     uv_signal_t sigterm, sigint, sighup; /* the last one if its data is set */
     uv_timer_t drain_timer;
     uv_timer_t watchdog;
-    char installation[72]; /* the header line that says whose answers these are */
+    unsigned char token_key[PROOF_KEY_SIZE]; /* by which we show that we know the admin's token */
+    bool token_is_known;                     /* else nothing is shown */
+    struct log_burst refusals; /* requests without the right token, of which it was logged */
+    char always[128];          /* the header lines of every answer: whose it is, among others */
     struct server_limits limits;
     struct http_server *http;
     struct store_thread *thread;
     struct store_queue *store;
+    struct readings *readings;
     struct registry workflows;
     struct library *library;     /* what others store; NULL: nobody else does */
     struct elsewhere *elsewhere; /* what others do to tasks */
     struct strangers *strangers;
+    struct compilings *compilings;
     struct token_key *key;
+    struct overrun_watch *overrun;
     struct access *access;
+    struct fair *fair;
+    struct quotas *quotas; /* what tokens use; http_request.account is that of its token, or NULL */
     enum {
         TOKEN_THERE,     /* the admin's: it was there; */
         TOKEN_MADE,      /* it was made at this start; */
         TOKEN_ELSEWHERE, /* another node that shares the store has made it */
     } token_made;
-    struct slice caller;     /* whose request is being handled; until its handler returns */
+    /* Whose request is being handled, and by which token (NULL: it takes none); until its handler
+     * returns. */
+    struct slice caller;
+    const struct bearer *bearer;
     uv_timer_t tokens_timer; /* reads the tokens again ... */
     bool tokens_stale;       /* ... until that succeeds */
     uint64_t tokens_heard;   /* the generation of which we know */
@@ -60,6 +75,8 @@ struct server {
     size_t reads_open;            /* with the store */
     size_t lines_open;            /* of batches, with the scheduler */
     size_t lines_waiting;         /* of batches, for the ends of their tasks */
+    size_t readers_open;          /* requests that wait to see something */
+    size_t untagged_open;         /* results whose tokens only their tasks can verify */
     size_t exchange_count;        /* open ones that the store works on */
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
     int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
@@ -92,6 +109,7 @@ struct exchange {
     struct server *server;
     struct http_request *http;        /* NULL: the client has gone */
     void (*gone)(struct exchange *x); /* may be NULL */
+    struct store_job *reading;        /* for it alone: dropped when its client goes; or NULL */
 };
 
 const char *server_version(const struct server *sv); /* with its build, if that is known */
@@ -119,19 +137,34 @@ void door_close(struct server *sv);
 bool door_is_foreign(const struct server *sv, const struct http_request *r); /* 403 */
 /* Ask this before a request is left to wait for more than the store; if not, refuse it (503). */
 bool door_may_wait(const struct server *sv);
+/* The same for those who wait to see something, and not for work: they may take but a part of all
+ * places, so that agents find one. It counts as such a reader until it is done. */
+bool door_may_read(struct server *sv, struct http_request *r);
 void door_refuse_to_wait(const struct server *sv, struct http_request *r);
 
 /* routes.c */
 void route(void *arg, struct http_request *r);
-void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks/" */
-/* Is the token of a request that has waited still good? False: it was answered that it is not. */
-bool route_recheck(struct server *sv, struct http_request *r);
+/* A request that was let in, and has waited. */
+void route_held(struct server *sv, struct http_request *r);
+bool route_head(void *arg, struct http_request *r); /* false: refused, or held, without its body */
+void route_label(struct buf *b, unsigned route);    /* method="GET",route="/v1/tasks/" */
+/* The token of a request that has waited, if it is still good; until it is back in the loop. NULL:
+ * the request was answered that it is not. */
+const struct bearer *route_recheck(struct server *sv, struct http_request *r);
+
+/* From where a request comes, as the audit says it: the peer's address; behind a proxy, " for " and
+ * what the proxy says. Printable ASCII. */
+#define ADDRESS_FOR " for "
+enum { ADDRESS_SIZE = 256 };
+void caller_address_write(const struct server *sv, const struct http_request *r,
+                          char ret[ADDRESS_SIZE]);
+struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a);
 
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
 
 /* installation.c */
 const char *installation_id(const struct server *sv);
-struct slice installation_header(struct server *sv); /* a line for the head of every answer */
+struct slice installation_headers(struct server *sv); /* a line for the head of every answer */
 /* True: the request is meant for another installation, and was answered. */
 bool installation_is_another(const struct server *sv, struct http_request *r);
 
@@ -144,10 +177,15 @@ enum err task_read(struct store *store, struct slice id, struct arena *a, struct
                    struct error *e);
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 void ask_answered(void *arg, struct ask *a);
+/* What `grant` does not see is not there. */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
-                         int64_t wait_ms, int status);
+                         const struct grant *grant, int64_t wait_ms, int status);
 /* Of one that was not found: 410 if it was deleted, else 404. */
-void task_get_missing(struct server *sv, struct http_request *r, struct slice id);
+void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
+                      const struct grant *grant);
+/* What was read, or that there was nothing: as if it were not there, if `grant` does not see it. */
+void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
+               struct reservation *gone);
 void answer_no_task(struct server *sv, struct http_request *r, struct slice id,
                     const struct reservation *gone);
 
@@ -163,10 +201,16 @@ bool many_may_go_on(const struct server *sv); /* and would do so at once */
 
 /* pressure.c: what waits for the store is bounded, whoever is still there to hear of it */
 bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
-size_t asks_left(const struct server *sv);                       /* that are let in yet */
-bool asks_may_grow(const struct server *sv);                     /* by one more line */
+/* What the tree of one text from outside may take. It is memory as the text is, and more of it. */
+size_t trees_max(const struct server *sv);
+size_t trees_left(const struct server *sv);  /* the same, as far as there is room just now */
+size_t asks_left(const struct server *sv);   /* that are let in yet */
+bool asks_may_grow(const struct server *sv); /* by one more line */
 bool reads_have_room(struct server *sv, struct http_request *r); /* false: answered */
-void server_ask(struct server *sv, struct ask *a);               /* and counts it */
+/* The same of a reading that its token waits for in line, which is begun by reading_begin. */
+bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind);
+void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job *j);
+void server_ask(struct server *sv, struct ask *a); /* and counts it */
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -178,6 +222,7 @@ bool result_read(struct arena *a, const struct json *j, struct work_result *r,
 
 /* attempts.c: POST /v1/attempts/{token} */
 void attempt_post(struct server *sv, struct http_request *r);
+bool attempt_head(struct server *sv, struct http_request *r); /* false: answered */
 
 /* heartbeats.c */
 void heartbeats_post(struct server *sv, struct http_request *r);
@@ -201,6 +246,9 @@ void task_events_get(struct server *sv, struct http_request *r);
 
 /* known.c: what other nodes stored */
 void known_heard(void *arg, const struct generations *g); /* arg is the server */
+/* At the start: says of definitions that were stored before the store knew their inputs what these
+ * are. */
+void known_describe(struct server *sv);
 /* Serves the request when all that was stored by now is known here; at once where nobody else
  * stores anything. */
 void known_serve(struct server *sv, struct http_request *r,
@@ -210,9 +258,11 @@ void known_serve(struct server *sv, struct http_request *r,
 bool known_puzzles(struct server *sv, const struct task_row *row, struct registry_wait *w);
 
 /* strangers.c: requests whose token is not known here */
+enum { STRANGER_BODY_MAX = 16 << 10 }; /* of those whose right is not known before it is read */
 struct strangers *strangers_new(struct server *sv);
-void strangers_close(struct strangers *st); /* its timer goes: before the loop ends */
-void strangers_free(struct strangers *st);  /* none is held any more */
+void strangers_close(struct strangers *st);       /* its timer goes: before the loop ends */
+void strangers_free(struct strangers *st);        /* none is held any more */
+bool strangers_may_hold(const struct server *sv); /* one more */
 /* True: another node may know it; `again` will be called when that is known, or its client goes. */
 bool strangers_hold(struct server *sv, struct http_request *r,
                     void (*again)(struct server *sv, struct http_request *r));
@@ -225,6 +275,8 @@ void validate_post(struct server *sv, struct http_request *r);
 
 /* tokens.c, audit.c, admin_token.c */
 void tokens_list(struct server *sv, struct http_request *r);
+void token_put(struct server *sv, struct http_request *r);
+void token_rotate(struct server *sv, struct http_request *r);
 void token_post(struct server *sv, struct http_request *r);
 void token_delete(struct server *sv, struct http_request *r);
 struct token_list {
@@ -240,6 +292,12 @@ void tokens_heard(struct server *sv, uint64_t generation); /* reads them again i
 enum err tokens_load(struct server *sv, struct error *e) MUST_USE; /* before the store's thread */
 enum err admin_token_ensure(struct server *sv, struct error *e) MUST_USE; /* the same */
 void admin_token_tell(struct server *sv);                                 /* in the log */
+/* A rotation. Does the file hold the text with this hash? Then the new text is put beside it before
+ * the store knows it, and takes its place after that, or goes. Any thread but for `renewed`. */
+bool admin_token_holds(const char *path, const unsigned char hash[TOKEN_HASH_SIZE]);
+enum err admin_token_prepare(const char *path, const char *text, struct error *e) MUST_USE;
+enum err admin_token_settle(const char *path, bool good, struct error *e) MUST_USE;
+void admin_token_renewed(struct server *sv);
 void audit_get(struct server *sv, struct http_request *r);
 void render_audit(struct buf *b, const struct audit *a);
 

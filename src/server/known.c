@@ -73,3 +73,31 @@ bool known_puzzles(struct server *sv, const struct task_row *row, struct registr
     return !registry_find(&sv->workflows, row->workflow, row->version)
            && registry_read(&sv->workflows, w);
 }
+
+void known_describe(struct server *sv)
+{
+    struct store *st = sv->config.store;
+    struct workflow_row *rows = NULL;
+    size_t count = 0;
+    size_t found = 0;
+    struct arena a = {0};
+    struct error e = {0};
+
+    enum err err = st->ops->workflow_list(st, &a, &rows, &count, &e);
+    struct workflow_inputs *list = arena_alloc(&a, (count + 1) * sizeof *list);
+    for (size_t i = 0; err == ERR_OK && i < count; i++) {
+        CLEANUP(buf_fini) struct buf inputs = {0};
+        const struct definition *d =
+            rows[i].described ? NULL : registry_find(&sv->workflows, rows[i].name, rows[i].version);
+        if (!d)
+            continue;
+        definition_write_inputs(d, &inputs);
+        list[found++] = (struct workflow_inputs){rows[i].name, rows[i].version,
+                                                 arena_copy(&a, buf_view(&inputs))};
+    }
+    if (found > 0)
+        err = st->ops->workflow_describe(st, list, found, &e);
+    if (err != ERR_OK)
+        log_line(LOG_WARN, "event=workflows_not_described reason=\"%s\"", e.text);
+    arena_fini(&a);
+}

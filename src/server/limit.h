@@ -12,8 +12,11 @@
 
 struct server_limits {
     struct http_limits http;
-    size_t json_depth;  /* arrays and objects inside each other */
-    size_t waiting_max; /* requests that may wait for something to happen */
+    size_t json_depth;    /* arrays and objects inside each other */
+    size_t waiting_max;   /* requests that may wait for something to happen */
+    size_t line_max;      /* readings of many, of one token, that wait for the store */
+    size_t instances_max; /* names of instances that one agent may have */
+    size_t agents_max;    /* names of agents, by their calls */
 };
 
 void limits_init(struct server_limits *l); /* the defaults */

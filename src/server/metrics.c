@@ -38,6 +38,8 @@ void metrics_begin(struct metrics *m, int64_t now_ms)
 
 void metrics_request_begins(struct http_request *r)
 {
+    if (r->began_ns != 0)
+        return; /* its head was looked at before its body came */
     r->began_ns = uv_hrtime();
     r->route = ROUTES_MAX - 1;
 }
@@ -510,6 +512,17 @@ static void put_messages(struct buf *b, struct server *sv)
            "Messages that are not tried any more, until somebody says so.", st.dead);
 }
 
+static void put_readings(struct buf *b, const struct server *sv)
+{
+    struct readings_stats st;
+
+    readings_stats(sv->readings, &st);
+    single(b, "intact_readings_waiting", "gauge",
+           "Lists, records and counts that wait for their turn with the store.", st.waiting);
+    single(b, "intact_readings_refused_total", "counter",
+           "Those that were refused because too many of their token waited.", st.refused);
+}
+
 static void put_operations(struct buf *b, const struct server *sv)
 {
     struct runner_stats st;
@@ -570,6 +583,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_ends(&b, &sv->metrics, &st);
     put_leases(&b, sv, &st);
     put_store(&b, sv);
+    put_readings(&b, sv);
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));
     put_messages(&b, sv);

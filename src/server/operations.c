@@ -215,7 +215,7 @@ static void call_done(struct store_job *j)
     arena_fini(&a);
 }
 
-static struct operation_call *call_new(struct server *sv, struct arena *a)
+static struct operation_call *call_new(struct server *sv, struct http_request *r, struct arena *a)
 {
     struct operation_call *c = arena_alloc(a, sizeof *c);
 
@@ -223,6 +223,7 @@ static struct operation_call *call_new(struct server *sv, struct arena *a)
     c->job = (struct store_job){.run = call_run, .done = call_done};
     c->audit.at = server_now(sv);
     c->audit.actor = arena_copy(&c->arena, sv->caller);
+    c->audit.address = caller_address(sv, r, &c->arena);
     return c;
 }
 
@@ -231,7 +232,10 @@ static void call_begin(struct server *sv, struct http_request *r, struct operati
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
     sv->reads_open++;
-    sv->store->submit(sv->store, &c->job);
+    if (c->audit.verb.ptr)
+        sv->store->submit(sv->store, &c->job);
+    else
+        reading_begin(&c->x, c->listing ? READING_MANY : READING_ONE, &c->job);
 }
 
 /* ---- requests ---- */
@@ -249,7 +253,7 @@ static struct slice audit_reason(const struct operation *op, struct arena *a)
 static void start(struct server *sv, struct http_request *r, struct arena *a,
                   const struct operation *op)
 {
-    struct operation_call *c = call_new(sv, a);
+    struct operation_call *c = call_new(sv, r, a);
     char id[ID_TEXT_SIZE];
 
     id_give(sv, id);
@@ -282,11 +286,13 @@ void operations_post(struct server *sv, struct http_request *r)
         http_problem(r, 422, "bad-operation", "dry_run must be true or false");
     } else if (operation_read(&a, j, &op, &e) != ERR_OK) {
         http_problem(r, 422, "bad-operation", "%s", e.text);
-    } else if (reads_have_room(sv, r)) {
-        if (dry && dry->type == JSON_TRUE)
+    } else if (dry && dry->type == JSON_TRUE) {
+        if (reading_has_room(sv, r, READING_MANY)) {
             operation_dry_run(sv, r, &a, &op);
-        else
-            start(sv, r, &a, &op);
+            return;
+        }
+    } else if (reads_have_room(sv, r)) {
+        start(sv, r, &a, &op);
         return;
     }
     arena_fini(&a);
@@ -299,9 +305,9 @@ void operations_list(struct server *sv, struct http_request *r)
 
     if (!parameters_ok(r, NAMES("limit", "cursor"))
         || !page_query(r, OPERATIONS_USUAL, OPERATIONS_MAX, &q.limit, &q.before_seq)
-        || !reads_have_room(sv, r))
+        || !reading_has_room(sv, r, READING_MANY))
         return;
-    struct operation_call *c = call_new(sv, &a);
+    struct operation_call *c = call_new(sv, r, &a);
     c->query = q;
     c->listing = true;
     call_begin(sv, r, c);
@@ -311,9 +317,9 @@ void operation_get(struct server *sv, struct http_request *r)
 {
     struct arena a = {0};
 
-    if (!reads_have_room(sv, r))
+    if (!reading_has_room(sv, r, READING_ONE))
         return;
-    struct operation_call *c = call_new(sv, &a);
+    struct operation_call *c = call_new(sv, r, &a);
     c->query =
         (struct operation_query){.id = arena_copy(&c->arena, http_segment(r, 2)), .limit = 1};
     call_begin(sv, r, c);
@@ -333,7 +339,7 @@ static void change_state(struct server *sv, struct http_request *r, enum operati
         http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
         return;
     }
-    struct operation_call *c = call_new(sv, &a);
+    struct operation_call *c = call_new(sv, r, &a);
     c->query =
         (struct operation_query){.id = arena_copy(&c->arena, http_segment(r, 2)), .limit = 1};
     c->changes = true;

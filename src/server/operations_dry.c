@@ -1,7 +1,7 @@
 /*
  * A dry run of an operation: which tasks it would concern, and what it would find them to be. It
- * reads as the operation does, in small parts behind the store's other work, for a few seconds at
- * most, and says whether that was all.
+ * reads as the operation does, in small parts, for a few seconds at most, and says whether that was
+ * all.
  */
 
 #include "server/internal.h"
@@ -15,11 +15,11 @@ enum {
     DRY_MS = 5000,
     DRY_PAGE = 100,
     DRY_IDS = 20,
-    DRY_PATIENCE = 4,
 };
 
 struct dry_run {
     struct exchange x;
+    struct slice caller;
     struct store_job job;
     struct arena arena; /* it lies in it */
     struct arena rows;  /* of one page */
@@ -181,7 +181,8 @@ static void part_run(struct store_job *j, struct store *store)
 static void part_begin(struct dry_run *d)
 {
     arena_fini(&d->rows);
-    store_thread_background(d->x.server->thread, &d->job, DRY_PATIENCE);
+    d->page = (struct row_page){0};
+    readings_add(d->x.server->readings, d->caller, READING_MANY, &d->job);
 }
 
 static void part_done(struct store_job *j)
@@ -214,7 +215,9 @@ void operation_dry_run(struct server *sv, struct http_request *r, struct arena *
     filter_places(&d->op.filter, &sv->workflows, &d->arena);
     d->until_ns = uv_hrtime() + DRY_MS * UINT64_C(1000000);
     d->job = (struct store_job){.run = part_run, .done = part_done};
+    d->caller = arena_copy(&d->arena, sv->caller);
     exchange_begin(&d->x, sv, r);
+    d->x.reading = &d->job;
     sv->exchange_count++;
     sv->reads_open++;
     part_begin(d);

@@ -111,7 +111,7 @@ void outbox_get(struct server *sv, struct http_request *r)
 {
     struct outbox_query q = {0};
 
-    if (!read_query(r, &q) || !reads_have_room(sv, r))
+    if (!read_query(r, &q) || !reading_has_room(sv, r, READING_MANY))
         return;
     struct inquiry *it = inquiry_new(sv, r, sizeof(struct outbox_reader), answer_messages);
     struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, inquiry);
@@ -127,20 +127,20 @@ static void targets_run(struct store_job *j, struct store *store)
 {
     struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, inquiry.job);
     struct inquiry *it = &o->inquiry;
+    struct target_query q = {.limit = TARGETS_MAX, .most = TARGET_COUNT_MAX};
 
-    it->err = store->ops->outbox_targets(store, false, SLICE_NONE, TARGETS_MAX, TARGET_COUNT_MAX,
-                                         &it->arena, &o->waiting, &o->waiting_count, &it->error);
+    it->err = store->ops->outbox_targets(store, &q, &it->arena, &o->waiting, &o->waiting_count,
+                                         &it->error);
+    q.dead = true;
     if (it->err == ERR_OK)
-        it->err = store->ops->outbox_targets(store, true, SLICE_NONE, TARGETS_MAX, TARGET_COUNT_MAX,
-                                             &it->arena, &o->dead, &o->dead_count, &it->error);
+        it->err =
+            store->ops->outbox_targets(store, &q, &it->arena, &o->dead, &o->dead_count, &it->error);
 }
 
-static void render_target(struct buf *b, const struct server *sv, const struct outbox_target *w,
-                          const struct outbox_target *d)
+/* What waits for a target and what is dead of it, of which one may be NULL. */
+static void render_target(struct buf *b, const struct server *sv, struct slice name,
+                          const struct outbox_target *w, const struct outbox_target *d)
 {
-    const struct outbox_target *any = w ? w : d;
-    ASSERT(any);
-    struct slice name = any->target;
     char story[200] = "";
     int64_t until = telling_paused_until(sv, name, story);
 
@@ -171,10 +171,11 @@ static void answer_targets(struct http_request *r, struct inquiry *it)
     json_key(&b, "targets");
     json_open(&b, '[');
     while (i < o->waiting_count || k < o->dead_count) { /* both are in the order of names */
-        const struct outbox_target *w = i < o->waiting_count ? &o->waiting[i] : NULL;
-        const struct outbox_target *d = k < o->dead_count ? &o->dead[k] : NULL;
-        int order = !w ? 1 : !d ? -1 : slice_order(w->target, d->target);
-        render_target(&b, it->x.server, order <= 0 ? w : NULL, order >= 0 ? d : NULL);
+        int order = i == o->waiting_count ? 1
+                    : k == o->dead_count  ? -1
+                                          : slice_order(o->waiting[i].target, o->dead[k].target);
+        render_target(&b, it->x.server, order > 0 ? o->dead[k].target : o->waiting[i].target,
+                      order <= 0 ? &o->waiting[i] : NULL, order >= 0 ? &o->dead[k] : NULL);
         i += order <= 0;
         k += order >= 0;
     }
@@ -185,7 +186,7 @@ static void answer_targets(struct http_request *r, struct inquiry *it)
 
 void targets_get(struct server *sv, struct http_request *r)
 {
-    if (reads_have_room(sv, r))
+    if (reading_has_room(sv, r, READING_MANY))
         inquiry_start(inquiry_new(sv, r, sizeof(struct outbox_reader), answer_targets),
                       targets_run);
 }
@@ -330,6 +331,7 @@ static void verb_post(struct server *sv, struct http_request *r, bool drop)
     c->verb.name = arena_copy(&c->arena, v.name);
     c->audit = (struct audit){.at = server_now(sv),
                               .actor = arena_copy(&c->arena, sv->caller),
+                              .address = caller_address(sv, r, &c->arena),
                               .verb = drop ? SLICE("outbox.drop") : SLICE("outbox.retry"),
                               .task = c->verb.task,
                               .reason = reason_of(&c->arena, j, &v)};

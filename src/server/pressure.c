@@ -9,6 +9,8 @@ enum {
     ASKS_MAX = 16384,          /* some 4 KiB each */
     ASKS_BYTES_MAX = 64 << 20, /* of bodies; all in all a few times as much */
     READS_MAX = 8192,
+    TREE_MIN = 16 << 20, /* however little memory the server has: who asks little is served */
+    TREE_MAX = 256 << 20,
 };
 
 static bool answer_overloaded(struct http_request *r, const char *what)
@@ -38,6 +40,39 @@ size_t asks_left(const struct server *sv)
 bool reads_have_room(struct server *sv, struct http_request *r)
 {
     return sv->reads_open < READS_MAX || answer_overloaded(r, "readings");
+}
+
+size_t trees_max(const struct server *sv)
+{
+    size_t half = sv->limits.http.memory_max / 2;
+
+    return half < TREE_MIN ? TREE_MIN : half < TREE_MAX ? half : TREE_MAX;
+}
+
+size_t trees_left(const struct server *sv)
+{
+    size_t held = sv->http ? http_held(sv->http) : 0;
+    size_t all = sv->limits.http.memory_max;
+    size_t left = held < all ? all - held : 0;
+
+    left = left < TREE_MIN ? TREE_MIN : left;
+    return left < trees_max(sv) ? left : trees_max(sv);
+}
+
+bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind)
+{
+    if (!reads_have_room(sv, r))
+        return false;
+    return readings_have_room(sv->readings, sv->caller, kind)
+           || answer_overloaded(r, "readings of this token");
+}
+
+void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job *j)
+{
+    struct server *sv = x->server;
+
+    x->reading = j;
+    readings_add(sv->readings, sv->caller, kind, j);
 }
 
 void server_ask(struct server *sv, struct ask *a)

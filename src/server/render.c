@@ -216,6 +216,7 @@ void render_task(struct buf *b, const struct scheduler *s, const struct workflow
     member_cause(b, w, &t->cause);
     member(b, "closed_reason", t->closed_reason);
     member(b, "traceparent", t->trace);
+    member(b, "owner", t->owner);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

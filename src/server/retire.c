@@ -257,6 +257,7 @@ static void call_begin(struct server *sv, struct http_request *r, const struct r
     c->rule.keep_ms = now - c->ended_before;
     c->audit = (struct audit){.at = server_now(sv),
                               .actor = arena_copy(&c->arena, sv->caller),
+                              .address = caller_address(sv, r, &c->arena),
                               .verb = SLICE("retire"),
                               .reason = reason(&c->arena, c)};
     c->until_ns = uv_hrtime() + CALL_MS * UINT64_C(1000000);

@@ -149,7 +149,7 @@ static void delete_done(struct store_job *j)
         submit(r, delete_run, delete_done);
         return;
     }
-    r->at = r->upto;
+    r->at = r->end;
     deal(r);
 }
 
@@ -169,7 +169,7 @@ static void begin_delete(struct retirer *r)
         submit(r, delete_run, delete_done);
         return;
     }
-    r->at = r->upto;
+    r->at = r->end;
     deal(r);
 }
 
@@ -232,7 +232,7 @@ static void make_lines(struct retirer *r)
 {
     buf_clear(&r->lines);
     r->batch_count = 0;
-    for (size_t i = r->at; i < r->upto; i++) {
+    for (size_t i = r->at; i < r->end; i++) {
         const struct retired *t = &r->look.found[i];
         struct retire_record *record = &r->records[i - r->at];
         if (!add_line(r, record)) {
@@ -256,7 +256,7 @@ static void read_run(struct store_job *j, struct store *store)
     size_t bytes = 0;
     size_t i = r->at;
 
-    for (; i < r->upto && (i == r->at || (bytes < READ_BYTES && uv_hrtime() < until)); i++) {
+    for (; i < r->end && (i == r->at || (bytes < READ_BYTES && uv_hrtime() < until)); i++) {
         struct retire_record *one = &r->records[i - r->at];
         struct reservation gone; /* somebody else may have deleted it: it is left out */
         one->err = task_read(store, r->look.found[i].id, &r->arena, &one->row, &one->operations,
@@ -265,7 +265,7 @@ static void read_run(struct store_job *j, struct store *store)
         for (size_t k = 0; one->err == ERR_OK && k < one->row.payload_count; k++)
             bytes += one->row.payloads[k].json.len;
     }
-    r->upto = i;
+    r->end = i;
 }
 
 static void read_done(struct store_job *j)
@@ -273,7 +273,7 @@ static void read_done(struct store_job *j)
     struct retirer *r = CONTAINER_OF(j, struct retirer, job);
 
     r->took_us += j->took_us;
-    for (size_t i = r->at; i < r->upto; i++) {
+    for (size_t i = r->at; i < r->end; i++) {
         const struct retire_record *one = &r->records[i - r->at];
         if (!err_is_transient(one->err))
             continue;
@@ -311,11 +311,11 @@ static void deal(struct retirer *r)
         part_end(r);
         return;
     }
-    r->upto = r->at;
-    while (r->upto < found && r->needs[r->look.found[r->upto].rule].archive == archive)
-        r->upto++;
-    r->batch = arena_alloc(&r->arena, (r->upto - r->at) * sizeof *r->batch);
-    r->batch_count = r->upto - r->at;
+    r->end = r->at;
+    while (r->end < found && r->needs[r->look.found[r->end].rule].archive == archive)
+        r->end++;
+    r->batch = arena_alloc(&r->arena, (r->end - r->at) * sizeof *r->batch);
+    r->batch_count = r->end - r->at;
     memcpy(r->batch, r->look.found + r->at, r->batch_count * sizeof *r->batch);
     if (!archive) {
         begin_delete(r);

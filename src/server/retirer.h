@@ -60,7 +60,7 @@ struct retirer {
     struct retire delete;
     struct retired *batch; /* what is being deleted */
     size_t batch_count;
-    size_t at, upto; /* of what was found: dealt with; being dealt with */
+    size_t at, end; /* of what was found: [at, end) is being dealt with */
     struct retire_record *records;
     struct buf lines;
 };

@@ -1,6 +1,8 @@
 #include "server/helper.h"
 #include "server/internal.h"
 
+enum { PATH_TOLD = 200, FORWARDED_MAX = 200 }; /* of a request that is refused, in the log */
+
 struct route {
     const char *method;
     const char *path; /* "*" stands for one segment */
@@ -8,8 +10,15 @@ struct route {
     unsigned may; /* enum role: who may use it; the admin may all */
 };
 
-/* Who may look at one thing, and who at all of them. */
-enum { SEE = ROLE_SUBMIT | ROLE_READ | ROLE_OPERATE, LIST = ROLE_READ | ROLE_OPERATE };
+/* Who may ask for one task (which a grant may still hide: grant_sees), who for lists of them, who
+ * for definitions, and who for all else. */
+enum {
+    OWN = ROLE_SUBMIT | ROLE_SUBMIT_TO,
+    SEE = OWN | ROLE_READ | ROLE_READ_SOME,
+    LIST = ROLE_READ | ROLE_READ_SOME,
+    KNOW = SEE | ROLE_DEFINE,
+    LIMIT = ROLE_DEFINE | ROLE_REPAIR,
+};
 
 static void task_retry(struct server *sv, struct http_request *r)
 {
@@ -70,59 +79,61 @@ static const struct route routes[] = {
     {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
     {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT},
     {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY}, /* its token says that they may */
-    {"POST", "v1/tasks", tasks_post, ROLE_SUBMIT | ROLE_OPERATE},
+    {"POST", "v1/tasks", tasks_post, OWN},
     {"GET", "v1/tasks/*", task_get, SEE},
     {"GET", "v1/tasks/*/events", task_events_get, SEE},
     {"GET", "v1/tasks/*/why", task_why_get, SEE},
     {"GET", "v1/events", events_get, LIST},
     {"GET", "v1/tasks", tasks_list, LIST},
-    {"POST", "v1/tasks/*/retry", task_retry, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/skip", task_skip, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/undo", task_undo, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/pause", task_pause, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/resume", task_resume, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/correct", task_correct, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/supply", task_supply, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/resolve", task_resolve, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/close", task_close, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_OPERATE},
-    {"POST", "v1/tasks/*/cancel", task_cancel, ROLE_SUBMIT | ROLE_OPERATE},
-    {"GET", "v1/submissions", submissions_get, LIST},
-    {"POST", "v1/submissions/retry", submissions_retry, ROLE_OPERATE},
-    {"POST", "v1/submissions/drop", submissions_drop, ROLE_OPERATE},
-    {"POST", "v1/operations", operations_post, ROLE_OPERATE},
-    {"GET", "v1/operations", operations_list, LIST},
-    {"GET", "v1/operations/*", operation_get, LIST},
-    {"POST", "v1/operations/*/stop", operation_stop, ROLE_OPERATE},
-    {"POST", "v1/operations/*/continue", operation_continue, ROLE_OPERATE},
-    {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT | ROLE_OPERATE},
-    {"PUT", "v1/workflows/*", workflow_put, ROLE_OPERATE},
-    {"POST", "v1/workflows", workflow_put, ROLE_OPERATE},
-    {"GET", "v1/workflows/*/versions/*", workflow_get, SEE},
-    {"GET", "v1/workflows/*", workflow_get, SEE},
-    {"GET", "v1/workflows", workflows_list, SEE},
-    {"POST", "v1/validate", validate_post, SEE},
-    {"GET", "v1/agents", agents_get, LIST},
-    {"GET", "v1/agents/*", agent_get, LIST},
-    {"PUT", "v1/agents/*", agent_put, ROLE_OPERATE},
-    {"DELETE", "v1/agents/*", agent_delete, ROLE_OPERATE},
-    {"POST", "v1/agents/*/breaker", breaker_post, ROLE_OPERATE},
+    {"POST", "v1/tasks/*/retry", task_retry, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/skip", task_skip, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/undo", task_undo, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/pause", task_pause, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/resume", task_resume, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/correct", task_correct, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/supply", task_supply, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/resolve", task_resolve, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/close", task_close, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/cancel", task_cancel, OWN | ROLE_REPAIR},
+    {"GET", "v1/submissions", submissions_get, ROLE_READ},
+    {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR},
+    {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR},
+    {"POST", "v1/operations", operations_post, ROLE_REPAIR},
+    {"GET", "v1/operations", operations_list, ROLE_READ},
+    {"GET", "v1/operations/*", operation_get, ROLE_READ},
+    {"POST", "v1/operations/*/stop", operation_stop, ROLE_REPAIR},
+    {"POST", "v1/operations/*/continue", operation_continue, ROLE_REPAIR},
+    {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT},
+    {"PUT", "v1/workflows/*", workflow_put, ROLE_DEFINE},
+    {"POST", "v1/workflows", workflow_put, ROLE_DEFINE},
+    {"GET", "v1/workflows/*/versions/*", workflow_get, KNOW},
+    {"GET", "v1/workflows/*", workflow_get, KNOW},
+    {"GET", "v1/workflows", workflows_list, KNOW},
+    {"POST", "v1/validate", validate_post, KNOW},
+    {"GET", "v1/agents", agents_get, ROLE_READ},
+    {"GET", "v1/agents/*", agent_get, ROLE_READ},
+    {"PUT", "v1/agents/*", agent_put, LIMIT},
+    {"DELETE", "v1/agents/*", agent_delete, LIMIT},
+    {"POST", "v1/agents/*/breaker", breaker_post, ROLE_REPAIR},
     {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
-    {"GET", "v1/stats", stats_get, LIST},
-    {"GET", "v1/alerts", alerts_list, LIST},
-    {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_OPERATE},
-    {"POST", "v1/alerts/test", alert_test, ROLE_OPERATE},
-    {"GET", "v1/audit", audit_get, ROLE_OPERATE},
-    {"GET", "v1/outbox", outbox_get, LIST},
-    {"GET", "v1/targets", targets_get, LIST},
-    {"POST", "v1/outbox/retry", outbox_retry_post, ROLE_OPERATE},
-    {"POST", "v1/outbox/drop", outbox_drop_post, ROLE_OPERATE},
+    {"GET", "v1/stats", stats_get, ROLE_READ},
+    {"GET", "v1/alerts", alerts_list, ROLE_READ},
+    {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_REPAIR},
+    {"POST", "v1/alerts/test", alert_test, ROLE_REPAIR},
+    {"GET", "v1/audit", audit_get, ROLE_REPAIR},
+    {"GET", "v1/outbox", outbox_get, ROLE_READ},
+    {"GET", "v1/targets", targets_get, ROLE_READ},
+    {"POST", "v1/outbox/retry", outbox_retry_post, ROLE_REPAIR},
+    {"POST", "v1/outbox/drop", outbox_drop_post, ROLE_REPAIR},
     {"POST", "v1/backup", backup_post, ROLE_ADMIN},
     {"POST", "v1/retire", retire_post, ROLE_ADMIN},
     {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
     {"POST", "v1/tokens", token_post, ROLE_ADMIN},
+    {"POST", "v1/tokens/*/rotate", token_rotate, ROLE_ADMIN},
+    {"PUT", "v1/tokens/*", token_put, ROLE_ADMIN},
     {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN},
-    {"GET", "metrics", metrics_get, LIST},
+    {"GET", "metrics", metrics_get, ROLE_READ},
     {"GET", "healthz", healthz_get, ROLE_ANYBODY},
     {"GET", "readyz", readyz_get, ROLE_ANYBODY},
 };
@@ -204,6 +215,7 @@ static void answer_wrong_method(struct http_request *r)
 }
 
 /* Whoever sits at the same machine is told where a token lies; it lies there for its owner alone.
+ * Who challenges us is shown that it is we who know that token, before he sends it.
  * What a proxy passes on comes from somebody else. */
 static void say_where(const struct server *sv, struct http_request *r, struct buf *headers)
 {
@@ -216,22 +228,81 @@ static void say_where(const struct server *sv, struct http_request *r, struct bu
         if (*c < ' ' || *c > '~')
             return; /* no header can say it */
     buf_fmt(headers, "Intact-Token-File: %s\r\n", file);
+    struct slice challenge = http_header(r, PROOF_CHALLENGE_HEADER);
+    if (sv->token_is_known && proof_challenge_is_sound(challenge)) {
+        char proof[PROOF_SIZE + 1];
+        proof_make(sv->token_key, challenge, proof);
+        buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
+    }
 }
 
-static void answer_stranger(const struct server *sv, struct http_request *r, const char *why)
+/* Somebody may be trying; but many lines in a minute would tell no more. What a proxy says of whom
+ * it speaks for is told, too, since the address is the proxy's. */
+static void log_refused(struct server *sv, const struct http_request *r, int status,
+                        struct slice token, const char *why)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    uint64_t left_out = 0;
+
+    if (!log_burst_has_room(&sv->refusals, server_now(sv), &left_out))
+        return;
+    buf_fmt(&b, "status=%d address=%s", status, http_peer_of(r).text);
+    if (sv->config.behind_proxy && http_header(r, "x-forwarded-for").ptr) {
+        buf_str(&b, " forwarded_for=");
+        log_word(&b, slice_cut(http_header(r, "x-forwarded-for"), FORWARDED_MAX));
+    }
+    if (token.ptr)
+        buf_fmt(&b, " token=%.*s", SLICE_ARG(token));
+    buf_str(&b, " method=");
+    log_word(&b, slice_cut(r->method, PATH_TOLD));
+    buf_str(&b, " path=");
+    log_word(&b, slice_cut(r->path, PATH_TOLD));
+    log_line(LOG_WARN, "event=request_refused %s reason=\"%s\" left_out=%" PRIu64, b.ptr, why,
+             left_out);
+}
+
+void caller_address_write(const struct server *sv, const struct http_request *r,
+                          char ret[ADDRESS_SIZE])
+{
+    const struct http_peer peer = http_peer_of(r);
+    struct slice from = SLICE_NONE;
+
+    if (sv->config.behind_proxy)
+        from = slice_cut(http_header(r, "x-forwarded-for"), FORWARDED_MAX);
+    (void)snprintf(ret, ADDRESS_SIZE, "%s%s%.*s", peer.text, from.ptr ? ADDRESS_FOR : "",
+                   SLICE_ARG(from)); /* always fits */
+    for (char *c = ret; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a)
+{
+    char text[ADDRESS_SIZE];
+
+    caller_address_write(sv, r, text);
+    return arena_copy(a, slice_of(text));
+}
+
+static void answer_stranger(struct server *sv, struct http_request *r, const char *why)
 {
     CLEANUP(buf_fini) struct buf headers = {0};
 
+    log_refused(sv, r, 401, SLICE_NONE, why);
     buf_str(&headers, "WWW-Authenticate: Bearer realm=\"intact\"\r\n");
     say_where(sv, r, &headers);
     http_problem_with(r, 401, "unauthenticated", headers.ptr, "%s", why);
 }
 
-static void answer_forbidden(struct http_request *r, const struct bearer *b, const struct route *rt)
+static void answer_forbidden(struct server *sv, struct http_request *r, const struct bearer *b,
+                             const struct route *rt)
 {
     CLEANUP(buf_fini) struct buf wanted = {0};
+    CLEANUP(buf_fini) struct buf why = {0};
 
     role_write(&wanted, rt->may, http_segment(r, 2));
+    buf_fmt(&why, "it takes the role %s", wanted.ptr);
+    log_refused(sv, r, 403, b->name, why.ptr);
     http_problem(r, 403, "forbidden", "the token \"%.*s\" may not do this: it takes the role %s",
                  SLICE_ARG(b->name), wanted.ptr);
 }
@@ -247,44 +318,23 @@ static const struct bearer *who(struct server *sv, struct http_request *r, const
     return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
 }
 
-bool route_recheck(struct server *sv, struct http_request *r)
+const struct bearer *route_recheck(struct server *sv, struct http_request *r)
 {
     const char *why = "";
+    const struct bearer *b = who(sv, r, &why);
 
-    if (who(sv, r, &why))
-        return true;
-    answer_stranger(sv, r, why);
-    return false;
+    if (!b)
+        answer_stranger(sv, r, why);
+    return b;
 }
 
-static void route_again(struct server *sv, struct http_request *r);
-
-/* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
-static void serve_known(struct server *sv, struct http_request *r, const struct route *rt,
-                        bool path_is_known, bool again)
+static bool is_within_quota(struct server *sv, struct http_request *r, const struct bearer *b)
 {
-    const char *why = "";
-    bool anybody = rt && rt->may == ROLE_ANYBODY;
-    const struct bearer *b = anybody ? NULL : who(sv, r, &why);
-
-    if (!b && !anybody) {
-        bool news = !again && access_is_news(sv->access, http_header(r, "authorization"));
-        if (!news || !strangers_hold(sv, r, route_again))
-            answer_stranger(sv, r, why);
-    } else if (!path_is_known) {
-        http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
-    } else if (!rt) {
-        answer_wrong_method(r);
-    } else if (b && !access_may(b, rt->may, http_segment(r, 2))) {
-        answer_forbidden(r, b, rt);
-    } else if (reads_query(rt) || parameters_ok(r, NAMES(NULL))) {
-        sv->caller = b ? b->name : SLICE_NONE;
-        if (takes_scheduler(rt) && !(sv->config.roles & NODE_SCHEDULER))
-            nodes_refuse(sv, r);
-        else
-            rt->serve(sv, r);
-        sv->caller = SLICE_NONE;
-    }
+    if (b->inner)
+        return true;
+    ASSERT(!r->account);
+    r->account = quota_enter(sv->quotas, b, r, server_now(sv));
+    return r->account != NULL;
 }
 
 static const struct route *route_of(struct http_request *r, bool *ret_path_is_known)
@@ -304,29 +354,155 @@ static const struct route *route_of(struct http_request *r, bool *ret_path_is_kn
     return rt;
 }
 
-static void route_again(struct server *sv, struct http_request *r)
-{
-    bool known = false;
-    const struct route *rt = route_of(r, &known);
+/* A request, the route it takes, and who sends it (NULL: anybody may). */
+struct passage {
+    const struct route *route;
+    const struct bearer *bearer;
+    bool path_is_known;
+};
 
-    serve_known(sv, r, rt, known, true);
+static void route_again(struct server *sv, struct http_request *r);
+
+/* Another node may have made its token a moment ago. */
+static bool may_be_news(struct server *sv, struct http_request *r)
+{
+    return access_is_news(sv->access, http_header(r, "authorization"));
 }
 
-void route(void *arg, struct http_request *r)
+/* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
+static bool is_let_in(struct server *sv, struct http_request *r, const struct passage *p,
+                      const char *why)
 {
-    struct server *sv = arg;
-    bool known = false;
+    const struct route *rt = p->route;
+    bool anybody = rt && rt->may == ROLE_ANYBODY;
 
-    metrics_request_begins(r);
+    if (!p->bearer && !anybody)
+        answer_stranger(sv, r, why);
+    else if (p->bearer && !is_within_quota(sv, r, p->bearer))
+        return false; /* answered */
+    else if (!p->path_is_known)
+        http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
+    else if (!rt)
+        answer_wrong_method(r);
+    else if (p->bearer && !access_may(p->bearer, rt->may, http_segment(r, 2)))
+        answer_forbidden(sv, r, p->bearer, rt);
+    else if (!reads_query(rt) && !parameters_ok(r, NAMES(NULL)))
+        return false; /* answered */
+    else if (takes_scheduler(rt) && !(sv->config.roles & NODE_SCHEDULER))
+        nodes_refuse(sv, r);
+    else
+        return true;
+    return false;
+}
+
+static const char *passage_find(struct server *sv, struct http_request *r, struct passage *ret)
+{
+    const char *why = "";
+
+    *ret = (struct passage){0};
+    ret->route = route_of(r, &ret->path_is_known);
+    if (!ret->route || ret->route->may != ROLE_ANYBODY)
+        ret->bearer = who(sv, r, &why);
+    return why;
+}
+
+static bool is_stranger(const struct passage *p)
+{
+    return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
+}
+
+static void serve(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    struct quota *account = r->account; /* it outlives the request */
+    uint64_t began_ns = p->bearer ? uv_hrtime() : 0;
+
+    sv->caller = p->bearer ? p->bearer->name : SLICE_NONE;
+    sv->bearer = p->bearer;
+    p->route->serve(sv, r);
+    sv->caller = SLICE_NONE;
+    sv->bearer = NULL;
+    if (p->bearer) {
+        uint64_t now_ns = uv_hrtime();
+        fair_charge(sv->fair, quota_share(account), now_ns, now_ns - began_ns);
+        quota_worked(account, now_ns, now_ns - began_ns);
+    }
+}
+
+/* Its token is known now, or will not be. */
+static void route_again(struct server *sv, struct http_request *r)
+{
+    struct passage p;
+    const char *why = passage_find(sv, r, &p);
+
+    if (!is_let_in(sv, r, &p, why))
+        return;
+    if (http_is_without_body(r))
+        http_problem(r, 503, "busy", "the token was not known here before: send the request again");
+    else
+        serve(sv, r, &p);
+}
+
+/* What needs no token to be refused. */
+static bool is_refused_at_once(struct server *sv, struct http_request *r)
+{
     /* A page in a browser may not use this server as its own, by whatever name it reaches it. */
     if (door_is_foreign(sv, r)) {
         http_problem(r, 403, "foreign",
                      "requests from web pages of others, or to a Host that is neither loopback nor "
                      "named by --host, are refused");
-        return;
+        return true;
     }
-    if (installation_is_another(sv, r))
+    return installation_is_another(sv, r);
+}
+
+void route(void *arg, struct http_request *r)
+{
+    struct server *sv = arg;
+    struct passage p;
+
+    metrics_request_begins(r);
+    if (is_refused_at_once(sv, r))
         return;
-    const struct route *rt = route_of(r, &known);
-    serve_known(sv, r, rt, known, false);
+    const char *why = passage_find(sv, r, &p);
+    if (is_stranger(&p) && may_be_news(sv, r) && strangers_hold(sv, r, route_again))
+        return;
+    if (is_let_in(sv, r, &p, why) && !fair_holds(sv->fair, quota_share(r->account), r))
+        serve(sv, r, &p);
+}
+
+void route_held(struct server *sv, struct http_request *r)
+{
+    struct passage p;
+    const char *why = passage_find(sv, r, &p);
+
+    ASSERT(p.route);
+    if (is_stranger(&p))
+        answer_stranger(sv, r, why);
+    else if (p.bearer && !access_may(p.bearer, p.route->may, http_segment(r, 2)))
+        answer_forbidden(sv, r, p.bearer, p.route);
+    else
+        serve(sv, r, &p);
+}
+
+bool route_head(void *arg, struct http_request *r)
+{
+    struct server *sv = arg;
+    struct passage p;
+
+    metrics_request_begins(r);
+    if (is_refused_at_once(sv, r))
+        return false;
+    const char *why = passage_find(sv, r, &p);
+    if (is_stranger(&p) && may_be_news(sv, r) && strangers_may_hold(sv)) {
+        if (http_limit_body(r, STRANGER_BODY_MAX, false))
+            return true; /* it is held when it is whole */
+        if (strangers_hold(sv, r, route_again))
+            return false;
+    }
+    if (is_stranger(&p)) {
+        answer_stranger(sv, r, why);
+        return false;
+    }
+    /* All else is told when the body is there: the connection stays usable then. */
+    return !p.route || p.route->serve != attempt_post || attempt_head(sv, r);
 }

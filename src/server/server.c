@@ -1,9 +1,11 @@
 #include "server/server.h"
+#include "server/compiling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -11,6 +13,7 @@
 #include "server/inbox.h"
 #include "server/internal.h"
 #include "server/notify.h"
+#include "server/overrun.h"
 #include "server/retention.h"
 #include "webhook/webhook.h"
 #include "json/json.h"
@@ -124,10 +127,15 @@ void exchange_done(void *arg, struct http_request *r, bool sent)
     (void)sent;
 
     metrics_request_done(&sv->metrics, r);
+    ASSERT(sv->readers_open >= r->is_reader);
+    sv->readers_open -= r->is_reader;
+    quota_leave(r->account);
 
     if (!x)
         return; /* answered */
     exchange_untie(x);
+    if (x->reading)
+        readings_drop(sv->readings, x->reading);
     if (x->gone)
         x->gone(x);
 }
@@ -147,7 +155,10 @@ static void timer_fired(uv_timer_t *t)
 
 static void checked(uv_check_t *c)
 {
-    take_turn(c->data);
+    struct server *sv = c->data;
+
+    fair_turn(sv->fair);
+    take_turn(sv);
 }
 
 static void notice_replaced(struct server *sv);
@@ -221,6 +232,13 @@ static void task_changed(void *arg, const struct workflow *w, const struct task 
     events_changed(sv->events, w, t);
 }
 
+static void evaluates(void *arg, struct slice task, bool begins)
+{
+    const struct server *sv = arg;
+
+    overrun_evaluates(sv->overrun, task, begins);
+}
+
 static void committed(void *arg, size_t changes, int64_t took_us)
 {
     struct server *sv = arg;
@@ -235,13 +253,15 @@ static void messages(void *arg, const struct message *list, size_t count)
 
 static void alert(void *arg, const struct task *t)
 {
+    CLEANUP(buf_fini) struct buf code = {0};
     CLEANUP(buf_fini) struct buf reason = {0};
     struct server *sv = arg;
 
     alerts_hint(sv);
-    json_string(&reason, t->error.message); /* an agent's words: quoted, nothing can be forged */
-    log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%.*s reason=%s",
-             SLICE_ARG(t->id), task_state_text(t->state), SLICE_ARG(t->error.code), reason.ptr);
+    log_word(&code, t->error.code); /* an agent's words: quoted, nothing can be forged */
+    json_string(&reason, t->error.message);
+    log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%s reason=%s",
+             SLICE_ARG(t->id), task_state_text(t->state), code.ptr, reason.ptr);
 }
 
 static void store_trouble(void *arg, const struct error *e)
@@ -445,36 +465,7 @@ static enum err prepare_access(struct server *sv, struct error *e)
     return err;
 }
 
-/* Definitions that were stored before the store knew their inputs. */
-static void describe_definitions(struct server *sv)
-{
-    struct store *st = sv->config.store;
-    struct workflow_row *rows = NULL;
-    size_t count = 0;
-    size_t found = 0;
-    struct arena a = {0};
-    struct error e = {0};
-
-    enum err err = st->ops->workflow_list(st, &a, &rows, &count, &e);
-    struct workflow_inputs *list = arena_alloc(&a, (count + 1) * sizeof *list);
-    for (size_t i = 0; err == ERR_OK && i < count; i++) {
-        CLEANUP(buf_fini) struct buf inputs = {0};
-        const struct definition *d =
-            rows[i].described ? NULL : registry_find(&sv->workflows, rows[i].name, rows[i].version);
-        if (!d)
-            continue;
-        definition_write_inputs(d, &inputs);
-        list[found++] = (struct workflow_inputs){rows[i].name, rows[i].version,
-                                                 arena_copy(&a, buf_view(&inputs))};
-    }
-    if (found > 0)
-        err = st->ops->workflow_describe(st, list, found, &e);
-    if (err != ERR_OK)
-        log_line(LOG_WARN, "event=workflows_not_described reason=\"%s\"", e.text);
-    arena_fini(&a);
-}
-
-static void make_parts(struct server *sv, uint64_t known)
+static void make_parts(struct server *sv, uint64_t known, const struct overruns *overruns)
 {
     const struct server_config *c = &sv->config;
     const struct clock clock = {server_now, sv};
@@ -484,6 +475,7 @@ static void make_parts(struct server *sv, uint64_t known)
         .ask_answer = ask_answered,
         .task_ended = task_ended,
         .task_changed = task_changed,
+        .evaluates = evaluates,
         .committed = committed,
         .messages = messages,
         .wants_lead = wants_lead,
@@ -507,6 +499,8 @@ static void make_parts(struct server *sv, uint64_t known)
         .idle = !(c->roles & NODE_SCHEDULER),
         .key_prefix = slice_of(c->key_prefix),
         .grace_ms = c->grace_ms,
+        .overruns = overruns->list,
+        .overrun_count = overruns->count,
     };
     sv->telling = telling_new(sv);
     sc.source = telling_source(sv->telling);
@@ -528,6 +522,8 @@ static void make_parts(struct server *sv, uint64_t known)
         elsewhere_new(&sv->loop, sv->store, sv->scheduler, c->store->shared, &sv->exchange_count);
     sv->waits.elsewhere = sv->elsewhere;
     sv->strangers = strangers_new(sv);
+    sv->fair = fair_new(sv, &sv->loop, route_held);
+    sv->compilings = compilings_new(sv);
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
@@ -577,9 +573,10 @@ static void assert_nothing_open(const struct server *sv)
     ASSERT(list_empty(&sv->hungry) && sv->waits.lists.len == 0 && sv->lines_waiting == 0);
 }
 
+/* The bare system call: _exit() of the thread sanitizer looks for threads that were not joined yet. */
 static void end_at_once(int signum)
 {
-    _exit(128 + signum);
+    (void)syscall(SYS_exit_group, 128 + signum);
 }
 
 /* A second signal ends it at once to the very end: closing a store may wait for its disk. Without
@@ -617,9 +614,12 @@ static void take_down(struct server *sv)
     operations_close(sv->operations);
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
+    fair_close(sv->fair);
     scheduler_free(sv->scheduler);
+    overrun_stop(sv->overrun);
     supervisor_free(sv->supervisor);
     library_free(sv->library);
+    readings_stop(sv->readings);
     store_thread_stop(sv->thread);
     assert_nothing_open(sv);
     if (sv->webhooks)
@@ -646,10 +646,14 @@ static void take_down(struct server *sv)
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
+    quotas_free(sv->quotas);
     registry_fini(&sv->workflows);
     map_fini(&sv->waits.lists);
     elsewhere_free(sv->elsewhere);
     strangers_free(sv->strangers);
+    fair_free(sv->fair);
+    compilings_free(sv->compilings);
+    overrun_free(sv->overrun);
 }
 
 /* For want of descriptors, memory or processes of the whole system. */
@@ -665,10 +669,36 @@ static enum err cannot_start(struct server *sv, const char *what, int rc, struct
 static enum err cannot_start_thread(struct server *sv, int rc, struct error *e)
 {
     access_free(sv->access);
+    quotas_free(sv->quotas);
     registry_fini(&sv->workflows);
     int closed = uv_loop_close(&sv->loop);
     ASSERT(closed == 0);
     return cannot_start(sv, "the store's thread", rc, e);
+}
+
+static int start_overrun(struct server *sv)
+{
+    const struct overrun_config c = {.store = sv->store, .now = server_now, .arg = sv};
+    int rc = overrun_start(&c, &sv->overrun);
+
+    if (rc == 0)
+        return 0;
+    readings_stop(sv->readings);
+    store_thread_stop(sv->thread);
+    (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* their handles close */
+    return rc;
+}
+
+static int start_readings(struct server *sv)
+{
+    const struct readings_config c = {sv->config.store, sv->store, sv->limits.line_max};
+    int rc = readings_start(&sv->loop, &c, &sv->readings);
+
+    if (rc == 0)
+        return 0;
+    store_thread_stop(sv->thread);
+    (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* its handle closes */
+    return rc;
 }
 
 static enum err open_webhooks(struct server *sv, struct error *e)
@@ -689,6 +719,10 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->config = *c;
     ASSERT(c->retention);
     list_init(&sv->hungry);
+    if (sv->config.limits)
+        sv->limits = *sv->config.limits;
+    else
+        limits_init(&sv->limits);
     sv->config.roles = c->roles ? c->roles : NODE_ROLES;
     sv->config.drain_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     sv->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
@@ -700,19 +734,29 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (rc != 0)
         return cannot_start(sv, "the loop", rc, e);
     sv->access = access_new(c->token_file);
+    sv->quotas = quotas_new();
     uint64_t known = 0;
     enum err err = library_load(&sv->workflows, c->store, &known, e);
     if (err == ERR_OK)
         err = prepare_access(sv, e);
+    CLEANUP(overruns_fini) struct overruns overruns = {0};
+    if (err == ERR_OK)
+        err = overruns_load(c->store, &overruns, e);
     tell_of_errors(sv);
     if (err == ERR_OK)
-        describe_definitions(sv);
+        known_describe(sv);
     const struct store_thread_config tc = {c->store, c->maintain};
     rc = store_thread_start(&sv->loop, &tc, &sv->thread);
     if (rc != 0)
         return cannot_start_thread(sv, rc, e);
     sv->store = store_thread_queue(sv->thread);
-    make_parts(sv, known);
+    rc = start_readings(sv);
+    if (rc != 0)
+        return cannot_start_thread(sv, rc, e);
+    rc = start_overrun(sv);
+    if (rc != 0)
+        return cannot_start_thread(sv, rc, e);
+    make_parts(sv, known, &overruns);
     sv->events = events_new(sv);
     sv->nodes = nodes_new(sv);
     start_handles(sv);

@@ -225,7 +225,7 @@ void stats_get(struct server *sv, struct http_request *r)
 {
     struct arena a = {0};
 
-    if (!reads_have_room(sv, r))
+    if (!reading_has_room(sv, r, READING_MANY))
         return;
     struct stats_reader *sr = arena_alloc(&a, sizeof *sr);
     *sr = (struct stats_reader){.arena = a, .now = server_now(sv)};
@@ -233,5 +233,5 @@ void stats_get(struct server *sv, struct http_request *r)
     sv->exchange_count++;
     sv->reads_open++;
     sr->job = (struct store_job){.run = stats_run, .done = stats_done};
-    sv->store->submit(sv->store, &sr->job);
+    reading_begin(&sr->x, READING_MANY, &sr->job);
 }

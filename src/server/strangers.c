@@ -120,13 +120,18 @@ static void stranger_gone(struct exchange *x)
     free(who);
 }
 
+bool strangers_may_hold(const struct server *sv)
+{
+    return sv->config.store->shared && !sv->draining && sv->strangers->count < STRANGERS_MAX
+           && door_may_wait(sv);
+}
+
 bool strangers_hold(struct server *sv, struct http_request *r,
                     void (*again)(struct server *sv, struct http_request *r))
 {
     struct strangers *st = sv->strangers;
 
-    if (!sv->config.store->shared || sv->draining || st->count >= STRANGERS_MAX
-        || !door_may_wait(sv))
+    if (!strangers_may_hold(sv))
         return false;
     struct stranger *who = calloc(1, sizeof *who);
     ASSERT(who);

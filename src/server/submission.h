@@ -14,6 +14,7 @@ struct submission {
     struct ask ask;
     struct arena arena; /* of what the ask refers to */
     void (*answered)(struct submission *s);
+    const struct grant *grant; /* by which it is submitted; lives as long as the ask */
     struct slice trace; /* what the request says of all its submissions; lives as long as the ask */
     uint32_t line;      /* of the text, from 1: where its first line stands in the body */
     int status;         /* 0: not answered yet */

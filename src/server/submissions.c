@@ -106,7 +106,7 @@ void submissions_get(struct server *sv, struct http_request *r)
 {
     struct submission_query q = {0};
 
-    if (!read_query(r, &q) || !reads_have_room(sv, r))
+    if (!read_query(r, &q) || !reading_has_room(sv, r, READING_MANY))
         return;
     struct inquiry *it = inquiry_new(sv, r, sizeof(struct submissions_reader), answer_list);
     struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, inquiry);
@@ -232,6 +232,7 @@ static void verb_post(struct server *sv, struct http_request *r, bool drop)
     c->verb.source = arena_copy(&c->arena, v.source);
     c->audit = (struct audit){.at = server_now(sv),
                               .actor = arena_copy(&c->arena, sv->caller),
+                              .address = caller_address(sv, r, &c->arena),
                               .verb = drop ? SLICE("submission.drop") : SLICE("submission.retry"),
                               .reason = arena_copy(&c->arena, json_get_text(j, "reason"))};
     c->verb.audit = &c->audit;

@@ -39,8 +39,11 @@ static void put_done(struct store_job *j)
     struct arena a = c->arena;
     CLEANUP(buf_fini) struct buf b = {0};
 
-    if (c->err == ERR_OK)
-        log_line(LOG_WARN, "event=submission_refused source=\"%.*s\"", SLICE_ARG(c->row.source));
+    if (c->err == ERR_OK) {
+        CLEANUP(buf_fini) struct buf source = {0};
+        log_word(&source, c->row.source);
+        log_line(LOG_WARN, "event=submission_refused source=%s", source.ptr);
+    }
     if (r) {
         exchange_untie(&c->x);
         if (c->err == ERR_INVALID) {

@@ -282,11 +282,26 @@ static bool read_query(struct http_request *r, struct lister *ls)
     return true;
 }
 
+/* What one may not see is not looked for. */
+static void list_within(struct lister *ls, const struct grant *g)
+{
+    struct list_query *q = &ls->filter.query;
+
+    if (!g || g->reads_all)
+        return;
+    ASSERT(g->read_count > 0);
+    q->within = g->reads;
+    q->within_count = g->read_count;
+    struct slice one = g->reads[0];
+    if (g->read_count == 1 && !q->workflow.ptr && one.ptr[one.len - 1] != '*')
+        q->workflow = one; /* it has an index */
+}
+
 void tasks_list(struct server *sv, struct http_request *r)
 {
     struct arena a = {0};
 
-    if (!reads_have_room(sv, r))
+    if (!reading_has_room(sv, r, READING_MANY))
         return;
     struct lister *ls = arena_alloc(&a, sizeof *ls);
     ls->arena = a;
@@ -295,11 +310,12 @@ void tasks_list(struct server *sv, struct http_request *r)
         arena_fini(&a);
         return;
     }
+    list_within(ls, grant_new(sv->bearer, &ls->arena));
     filter_stand(&ls->filter);
     filter_places(&ls->filter, &sv->workflows, &ls->arena);
     exchange_begin(&ls->x, sv, r);
     sv->exchange_count++;
     sv->reads_open++;
     ls->job = (struct store_job){.run = list_run, .done = list_done};
-    sv->store->submit(sv->store, &ls->job);
+    reading_begin(&ls->x, READING_MANY, &ls->job);
 }

@@ -19,6 +19,7 @@ enum {
     WINDOW = 2048,     /* lines with the scheduler: a batch commits, one gathers, one is read ... */
     WINDOW_MAX = 4096, /* ... of one request, and of all: each has a task in memory, some 8 KiB */
     LINES_AT_ONCE = 512, /* read in one go: others want to be heard as well */
+    WINDOW_SHARED = 256, /* while other tokens call: all wait for a commit of all these lines */
     STATES_AT_ONCE = 256,
     LINES_WAITING_MAX = 500000, /* of all requests that wait for ends: some 100 bytes each */
 };
@@ -44,6 +45,7 @@ struct many {
     char *body;         /* until all lines are answered */
     struct slice rest;  /* of it, still to be read */
     struct slice trace; /* of the request: of all lines that say none */
+    const struct grant *grant;
     size_t bytes;
     uint32_t line; /* read so far */
     struct verdict *verdicts;
@@ -343,7 +345,7 @@ static void many_is_read(struct many *m)
     release_body(m);
     if (!m->x.http)
         many_end(m);
-    else if (m->wait_ms > 0 && door_may_wait(m->x.server))
+    else if (m->wait_ms > 0 && door_may_read(m->x.server, m->x.http))
         begin_waiting(m);
     else
         answer(m);
@@ -406,6 +408,7 @@ static void take_line(struct many *m, struct slice text)
     l->s.arena = a;
     l->s.line = m->line;
     l->s.trace = arena_copy(&l->s.arena, m->trace);
+    l->s.grant = m->grant;
     l->s.answered = line_answered;
     if (!submission_read(m->x.server, &l->s, text)) {
         line_done(m, &l->s, o);
@@ -419,13 +422,17 @@ static void take_line(struct many *m, struct slice text)
 static bool may_take(const struct many *m)
 {
     const struct server *sv = m->x.server;
+    size_t max = fair_is_alone(sv->fair) ? WINDOW_MAX : WINDOW_SHARED;
 
-    return m->open < WINDOW && sv->lines_open < WINDOW_MAX && asks_may_grow(sv);
+    return m->open < WINDOW && sv->lines_open < max && asks_may_grow(sv);
 }
 
-static void take_lines(struct many *m)
+/* `until_ns`: others wait then. */
+static void take_lines(struct many *m, uint64_t until_ns)
 {
     for (int i = 0; i < LINES_AT_ONCE && m->rest.len > 0 && may_take(m); i++) {
+        if (i > 0 && uv_hrtime() >= until_ns && !fair_is_alone(m->x.server->fair))
+            return;
         struct slice text = next_line(&m->rest);
         m->line++;
         if (!is_blank(text))
@@ -447,12 +454,15 @@ void many_go_on(struct server *sv)
 {
     struct link fed;
 
+    if (list_empty(&sv->hungry))
+        return;
+    uint64_t until_ns = uv_hrtime() + FAIR_SLICE_NS;
     list_init(&fed);
     LIST_FOREACH (link, after, &sv->hungry) {
         struct many *m = CONTAINER_OF(link, struct many, link);
         if (m->rest.len > 0 && !may_take(m))
             continue;
-        take_lines(m);
+        take_lines(m, until_ns);
         link_remove(link);
         if (m->rest.len > 0)
             list_push(&fed, link);
@@ -514,6 +524,8 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
                      LINES_MAX);
         return;
     }
+    if (!quota_submits(r->account, r, lines))
+        return;
     struct many *m = arena_alloc(&a, sizeof *m);
     m->arena = a;
     m->bytes = r->body.len;
@@ -525,6 +537,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     m->rest = (struct slice){m->body, m->bytes};
     m->wait_ms = wait_ms;
     m->trace = submission_trace(r, &m->arena);
+    m->grant = grant_new(sv->bearer, &m->arena);
     m->wait_until = server_now(sv) + wait_ms;
     sv->asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);

@@ -9,6 +9,7 @@ struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
     struct arena arena;
+    const struct grant *grant;
     struct ask ask;
 };
 
@@ -42,9 +43,14 @@ static void operated(struct ask *a)
     exchange_untie(&op->x);
     if (r && http_is_alive(r)) {
         if (a->outcome == ERR_OK)
-            task_get_when_ended(op->x.server, r, a->id, 0, 200);
+            task_get_when_ended(op->x.server, r, a->id, NULL, 0, 200);
+        else if (a->not_own && grant_reads(op->grant, a->not_own_of))
+            http_problem(r, 403, "forbidden",
+                         "task %.*s was not submitted with this token: to cancel it takes the role "
+                         "repair, operate or admin",
+                         SLICE_ARG(a->id));
         else if (a->outcome == ERR_NOT_FOUND)
-            task_get_missing(op->x.server, r, a->id);
+            task_get_missing(op->x.server, r, a->id, op->grant);
         else
             answer_refusal(r, a);
     }
@@ -207,6 +213,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
     struct operation *op = arena_alloc(&a, sizeof *op);
     op->arena = a;
     op->answered = operated;
+    op->grant = grant_new(sv->bearer, &op->arena);
     op->ask = (struct ask){
         .kind = kind,
         .user = op,
@@ -218,6 +225,9 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .output = arena_copy(&op->arena, json_get_raw(j, "output")),
         .reason = arena_copy(&op->arena, json_get_text(j, "reason")),
         .actor = arena_copy(&op->arena, sv->caller),
+        .address = caller_address(sv, r, &op->arena),
+        .owner = op->grant ? op->grant->owner : SLICE_NONE,
+        .own_only = op->grant && !op->grant->repairs,
     };
     exchange_begin(&op->x, sv, r);
     server_ask(sv, &op->ask);

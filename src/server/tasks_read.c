@@ -15,6 +15,9 @@ struct reader {
     struct store_job job;
     struct arena arena;
     struct slice id;
+    const struct grant *grant;
+    struct slice caller; /* whose token it is read for */
+    bool of_change;      /* it is the answer to a submission, which waits for no reader */
     struct waiter waiter;
     int64_t wait_until; /* 0: answers with whatever there is */
     int status;
@@ -187,8 +190,21 @@ static void begin_waiting(struct reader *rd)
                          0); /* cannot fail: it has a callback */
 }
 
+void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
+               struct reservation *gone)
+{
+    bool seen = *err == ERR_OK          ? grant_sees(grant, row)
+                : *err == ERR_NOT_FOUND ? gone->until != 0 && grant_reads(grant, gone->workflow)
+                                        : true;
+    if (seen)
+        return;
+    *err = ERR_NOT_FOUND;
+    *gone = (struct reservation){0};
+}
+
 static void is_read(struct reader *rd)
 {
+    task_hide(rd->grant, &rd->row, &rd->err, &rd->gone);
     enum task_state st = rd->row.state;
     bool ended = rd->err != ERR_OK || task_state_is_end(st) || st == TASK_ERROR;
 
@@ -217,18 +233,23 @@ static void read_done(struct store_job *j)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
-    if (rd->err == ERR_OK && known_puzzles(rd->x.server, &rd->row, &rd->definitions))
+    if (rd->x.http && rd->err == ERR_OK && known_puzzles(rd->x.server, &rd->row, &rd->definitions))
         return;
     is_read(rd);
 }
 
 static void begin_reading(struct reader *rd)
 {
+    struct server *sv = rd->x.server;
+
     ASSERT(!rd->reading);
     rd->reading = true;
-    rd->x.server->reads_open++;
+    sv->reads_open++;
     rd->job = (struct store_job){.run = read_run, .done = read_done};
-    rd->x.server->store->submit(rd->x.server->store, &rd->job);
+    if (rd->of_change)
+        sv->store->submit(sv->store, &rd->job);
+    else
+        readings_add(sv->readings, rd->caller, READING_ONE, &rd->job);
 }
 
 static void reader_gone(struct exchange *x)
@@ -244,37 +265,51 @@ static void reader_told(struct waiter *w)
     begin_reading(CONTAINER_OF(w, struct reader, waiter));
 }
 
-static struct reader *reader_new(struct server *sv, struct http_request *r, struct slice id)
+static struct reader *reader_new(struct server *sv, struct http_request *r, struct slice id,
+                                 const struct grant *grant)
 {
     struct arena a = {0};
     struct reader *rd = arena_alloc(&a, sizeof *rd);
 
     rd->arena = a;
     rd->id = arena_copy(&rd->arena, id);
+    rd->grant = grant_copy(grant, &rd->arena);
+    rd->caller = arena_copy(&rd->arena, sv->caller);
     rd->waiter.told = reader_told;
     rd->definitions.told = definitions_read;
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;
+    rd->x.reading = &rd->job;
     sv->exchange_count++;
     return rd;
 }
 
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
-                         int64_t wait_ms, int status)
+                         const struct grant *grant, int64_t wait_ms, int status)
 {
-    struct reader *rd = reader_new(sv, r, id);
+    struct reader *rd = reader_new(sv, r, id, grant);
 
     rd->status = status;
+    rd->of_change = !slice_is(r->method, "GET") && !slice_is(r->method, "HEAD");
     rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
     begin_reading(rd);
 }
 
-void task_get_missing(struct server *sv, struct http_request *r, struct slice id)
+void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
+                      const struct grant *grant)
 {
-    struct reader *rd = reader_new(sv, r, id);
+    struct reader *rd = reader_new(sv, r, id, grant);
 
     rd->missing = true;
     begin_reading(rd);
+}
+
+static void get_by_bearer(struct server *sv, struct http_request *r, struct slice id,
+                          int64_t wait_ms)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    task_get_when_ended(sv, r, id, grant_new(sv->bearer, &a), wait_ms, 200);
 }
 
 void task_get(struct server *sv, struct http_request *r)
@@ -282,12 +317,13 @@ void task_get(struct server *sv, struct http_request *r)
     int64_t wait_ms = 0;
     struct slice id = http_segment(r, 2);
 
-    if (!parameters_ok(r, NAMES("wait")) || !wait_of(r, &wait_ms) || !reads_have_room(sv, r))
+    if (!parameters_ok(r, NAMES("wait")) || !wait_of(r, &wait_ms)
+        || !reading_has_room(sv, r, READING_ONE))
         return;
     if (!id.ptr)
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
-    else if (wait_ms > 0 && !door_may_wait(sv))
+    else if (wait_ms > 0 && !door_may_read(sv, r))
         door_refuse_to_wait(sv, r);
     else
-        task_get_when_ended(sv, r, id, wait_ms, 200);
+        get_by_bearer(sv, r, id, wait_ms);
 }

@@ -205,6 +205,12 @@ static bool workflow_ok(struct server *sv, struct submission *s, const struct js
                 SLICE_ARG(shown(version)));
         return false;
     }
+    if (!grant_submits(s->grant, workflow->text)) {
+        struct slice name = slice_cut(workflow->text, 80);
+        problem(s, 403, "forbidden", "the token \"%.*s\" may not submit to workflow \"%.*s\"",
+                SLICE_ARG(s->grant->owner), SLICE_ARG(name));
+        return false;
+    }
     return find_workflow(sv, s, workflow->text, v);
 }
 
@@ -251,7 +257,14 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
     struct json_fault fault = {0};
     struct json *j = NULL;
 
-    if (json_parse_within(&tree, text, (unsigned)sv->limits.json_depth, &j, &fault) != ERR_OK) {
+    enum err err =
+        json_parse_bounded(&tree, text, (unsigned)sv->limits.json_depth, trees_max(sv), &j, &fault);
+    if (err == ERR_TOO_BIG) {
+        problem(s, 413, "too-big",
+                "it has more values than this server has memory for (--limit memory)");
+        return false;
+    }
+    if (err != ERR_OK) {
         refusal_write(&story, text, &fault, s->line);
         problem(s, 400, "not-json", "not JSON: %s", story.ptr);
         return false;
@@ -277,6 +290,8 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
     s->ask.user = s;
     if (!read_tree(sv, s, text, &input))
         return false;
+    s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
+    s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
     /* What was accepted once is accepted again, even if a newer version asks for other inputs. */
     if (!read_input(s, input))
         s->ask.only_if_exists = true;
@@ -353,6 +368,8 @@ void ask_answered(void *arg, struct ask *a)
         ; /* the problem stands as it was found */
     else if (a->outcome == ERR_OK)
         accepted(s);
+    else if (a->outcome == ERR_CONFLICT && a->overran)
+        problem(s, 409, "task-overran", "%s", a->story);
     else if (a->outcome == ERR_CONFLICT)
         problem(s, 409, "task-exists", "%s", a->story);
     else
@@ -411,8 +428,9 @@ static void single_answer(struct single *one)
         answer_deleted(r, s);
         return;
     }
-    if (one->wait_ms > 0 && door_may_wait(one->x.server)) {
-        task_get_when_ended(one->x.server, r, s->ask.id, one->wait_ms, s->status);
+    if (one->wait_ms > 0 && door_may_read(one->x.server, r)) {
+        /* Its own, or one whose content it knows. */
+        task_get_when_ended(one->x.server, r, s->ask.id, NULL, one->wait_ms, s->status);
         return;
     }
     json_open(&b, '{');
@@ -482,6 +500,7 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     sv->asks_bytes += one->bytes;
     one->body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
     one->s.trace = submission_trace(r, &one->s.arena);
+    one->s.grant = grant_new(sv->bearer, &one->s.arena);
     one->definitions.told = single_may_be_read;
     exchange_begin(&one->x, sv, r);
     if (!registry_read(&sv->workflows, &one->definitions)) {
@@ -506,6 +525,6 @@ void tasks_post(struct server *sv, struct http_request *r)
         return;
     if (many)
         many_post(sv, r, wait_ms);
-    else
+    else if (quota_submits(r->account, r, 1))
         single_post(sv, r, wait_ms);
 }

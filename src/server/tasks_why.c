@@ -16,6 +16,7 @@ struct asker {
     struct store_job job;
     struct arena arena; /* it lies in it */
     struct slice id;
+    const struct grant *grant;
     struct task_row row;
     struct audit_page operations;
     struct reservation gone; /* of one that is not there */
@@ -276,6 +277,7 @@ static void read_run(struct store_job *j, struct store *store)
 static void is_read(struct asker *k)
 {
     k->x.server->reads_open--;
+    task_hide(k->grant, &k->row, &k->err, &k->gone);
     if (k->x.http)
         answer(k);
     asker_end(k);
@@ -294,7 +296,7 @@ static void read_done(struct store_job *j)
 {
     struct asker *k = CONTAINER_OF(j, struct asker, job);
 
-    if (k->err == ERR_OK && known_puzzles(k->x.server, &k->row, &k->definitions))
+    if (k->x.http && k->err == ERR_OK && known_puzzles(k->x.server, &k->row, &k->definitions))
         return;
     is_read(k);
 }
@@ -304,7 +306,7 @@ void task_why_get(struct server *sv, struct http_request *r)
     struct slice id = http_segment(r, 2);
     struct arena a = {0};
 
-    if (!reads_have_room(sv, r))
+    if (!reading_has_room(sv, r, READING_ONE))
         return;
     if (!id.ptr) {
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
@@ -313,11 +315,12 @@ void task_why_get(struct server *sv, struct http_request *r)
     struct asker *k = arena_alloc(&a, sizeof *k);
     k->arena = a;
     k->id = arena_copy(&k->arena, id);
+    k->grant = grant_new(sv->bearer, &k->arena);
     exchange_begin(&k->x, sv, r);
     sv->exchange_count++;
     sv->reads_open++;
     k->now = server_now(sv);
     k->definitions.told = definitions_read;
     k->job = (struct store_job){.run = read_run, .done = read_done};
-    sv->store->submit(sv->store, &k->job);
+    reading_begin(&k->x, READING_ONE, &k->job);
 }

@@ -235,6 +235,27 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
     return read_lists(r, j, w);
 }
 
+static bool names_have_room(const struct server *sv, struct http_request *r, const struct work *w)
+{
+    switch (scheduler_room(sv->scheduler, w->agent_name, w->instance_name)) {
+    case ROOM_FOR_IT:
+        return true;
+    case NO_ROOM_FOR_INSTANCE:
+        http_problem(r, 503, "busy",
+                     "no more instances of agents are taken: %zu of one agent, and four times as "
+                     "many in all, may be known; those that do not call are forgotten in time",
+                     sv->limits.instances_max);
+        return false;
+    case NO_ROOM_FOR_AGENT:
+        http_problem(r, 503, "busy",
+                     "no more agents are taken: %zu may be known; those that do not call are "
+                     "forgotten in time",
+                     sv->limits.agents_max);
+        return false;
+    }
+    UNREACHABLE();
+}
+
 void work_post(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
@@ -247,6 +268,10 @@ void work_post(struct server *sv, struct http_request *r)
     wx->work = w;
     w->user = wx;
     if (!read_work(r, j, w)) {
+        work_free(w);
+        return;
+    }
+    if (!names_have_room(sv, r, w)) {
         work_free(w);
         return;
     }

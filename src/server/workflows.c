@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "server/compiling.h"
 #include "json/json.h"
 
 static void render_warnings(struct buf *b, const struct mistakes *warnings)
@@ -32,58 +33,26 @@ static void answer_mistakes(struct http_request *r, enum err err, const struct m
     http_answer(r, status, "application/problem+json", buf_view(&b), NULL);
 }
 
-/* False: it is neither JSON nor YAML by what the request says. */
-static bool format_of(const struct http_request *r, enum definition_format *ret)
+static void validated(struct server *sv, struct http_request *r, struct compiled *c)
 {
-    static const char *const yaml[] = {"application/yaml", "text/yaml", "application/x-yaml"};
+    CLEANUP(buf_fini) struct buf b = {0};
+    (void)sv;
 
-    *ret = DEFINITION_YAML;
-    for (size_t i = 0; i < COUNT_OF(yaml); i++)
-        if (content_type_is(r, yaml[i]))
-            return true;
-    *ret = DEFINITION_JSON;
-    return content_type_is(r, "application/json");
-}
-
-/* The definition in the body, compiled, with *warnings of it; NULL: answered with its mistakes. */
-static struct definition *definition_in(struct http_request *r, struct mistakes *warnings)
-{
-    enum definition_format format;
-    struct definition *d = NULL;
-
-    if (!format_of(r, &format)) {
-        answer_content_type(r, "application/json or application/yaml");
-        return NULL;
+    if (c->err != ERR_OK) {
+        answer_mistakes(r, c->err, c->mistakes, c->warnings);
+        return;
     }
-    if (!content_encoding_ok(r))
-        return NULL;
-    struct mistakes *m = calloc(1, sizeof *m);
-    ASSERT(m);
-    enum err err = definition_parse(r->body, format, &d, m, warnings);
-    if (err != ERR_OK)
-        answer_mistakes(r, err, m, warnings);
-    free(m);
-    return d;
+    json_open(&b, '{');
+    json_key(&b, "errors");
+    json_raw(&b, SLICE("[]"));
+    render_warnings(&b, c->warnings);
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
 }
 
 void validate_post(struct server *sv, struct http_request *r)
 {
-    CLEANUP(buf_fini) struct buf b = {0};
-    struct mistakes *warnings = calloc(1, sizeof *warnings);
-    (void)sv;
-
-    ASSERT(warnings);
-    struct definition *d = definition_in(r, warnings);
-    if (d) {
-        json_open(&b, '{');
-        json_key(&b, "errors");
-        json_raw(&b, SLICE("[]"));
-        render_warnings(&b, warnings);
-        json_close(&b, '}');
-        answer_json(r, 200, &b, NULL);
-        definition_free(d);
-    }
-    free(warnings);
+    definition_compile(sv, r, validated);
 }
 
 /* ---- PUT /v1/workflows/{name}, POST /v1/workflows ---- */
@@ -92,7 +61,7 @@ struct putter {
     struct exchange x;
     struct store_job job;
     struct definition *definition;
-    char actor[ACCESS_NAME_MAX + 1];
+    char actor[ACCESS_NAME_MAX + 1], address[ADDRESS_SIZE];
     struct mistakes *warnings;
     int64_t now, version;
     size_t bytes; /* of its text */
@@ -120,7 +89,8 @@ static void put_run(struct store_job *j, struct store *store)
     struct putter *p = CONTAINER_OF(j, struct putter, job);
     const struct audit audit = {.at = p->now,
                                 .actor = slice_of(p->actor),
-                                .verb = SLICE("workflow.put")};
+                                .verb = SLICE("workflow.put"),
+                                .address = slice_of(p->address)};
 
     /* Once more, if nobody can say whether it was stored: then it is found as it is. Else a version
      * could stand in the store that this process does not know of. */
@@ -169,17 +139,19 @@ static void put_done(struct store_job *j)
     free(p);
 }
 
-static void begin_put(struct server *sv, struct http_request *r, struct definition *d,
-                      struct mistakes *warnings)
+static void begin_put(struct server *sv, struct http_request *r, struct compiled *c)
 {
     struct putter *p = calloc(1, sizeof *p);
 
     ASSERT(p);
-    p->definition = d;
-    p->warnings = warnings;
+    p->definition = c->definition;
+    p->warnings = c->warnings;
+    c->definition = NULL;
+    c->warnings = NULL;
     p->now = server_now(sv);
     p->bytes = r->body.len;
-    (void)snprintf(p->actor, sizeof p->actor, "%.*s", SLICE_ARG(sv->caller)); /* always fits */
+    (void)snprintf(p->actor, sizeof p->actor, "%.*s", SLICE_ARG(c->caller)); /* always fits */
+    caller_address_write(sv, r, p->address);
     exchange_begin(&p->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
@@ -189,27 +161,25 @@ static void begin_put(struct server *sv, struct http_request *r, struct definiti
 }
 
 /* A name in the path has to be that of the definition; without one the definition says it. */
-void workflow_put(struct server *sv, struct http_request *r)
+static void put_compiled(struct server *sv, struct http_request *r, struct compiled *c)
 {
     bool is_named = http_segment_count(r) > 2;
     struct slice name = http_segment(r, 2);
-    struct mistakes *warnings = NULL;
 
-    if (!asks_have_room(sv, r, r->body.len))
-        return;
-    warnings = calloc(1, sizeof *warnings);
-    ASSERT(warnings);
-    struct definition *d = definition_in(r, warnings);
-    if (d && (!is_named || slice_eq(name, d->workflow.name))) {
-        begin_put(sv, r, d, warnings);
-        return;
-    }
-    if (d)
+    if (c->err != ERR_OK)
+        answer_mistakes(r, c->err, c->mistakes, c->warnings);
+    else if (is_named && !slice_eq(name, c->definition->workflow.name))
         http_problem(r, 422, "other-name",
                      "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
-                     SLICE_ARG(d->workflow.name), SLICE_ARG(name));
-    definition_free(d);
-    free(warnings);
+                     SLICE_ARG(c->definition->workflow.name), SLICE_ARG(name));
+    else if (asks_have_room(sv, r, r->body.len))
+        begin_put(sv, r, c);
+}
+
+void workflow_put(struct server *sv, struct http_request *r)
+{
+    if (asks_have_room(sv, r, r->body.len))
+        definition_compile(sv, r, put_compiled);
 }
 
 /* ---- GET ---- */
@@ -235,6 +205,12 @@ static void render_definition(struct buf *b, const struct definition *d, bool te
     json_close(b, '}');
 }
 
+static void answer_no_workflow(struct http_request *r, struct slice name, bool versioned)
+{
+    http_problem(r, 404, "no-such-workflow", "there is no workflow \"%.*s\"%s", SLICE_ARG(name),
+                 versioned ? " of that version" : "");
+}
+
 static void get_now(struct server *sv, struct http_request *r)
 {
     struct slice version = http_segment(r, 4);
@@ -246,8 +222,7 @@ static void get_now(struct server *sv, struct http_request *r)
         v = -1; /* no version is called so */
     const struct definition *d = registry_find(&sv->workflows, name, v);
     if (!d) {
-        http_problem(r, 404, "no-such-workflow", "there is no workflow \"%.*s\"%s", SLICE_ARG(name),
-                     v ? " of that version" : "");
+        answer_no_workflow(r, name, v != 0);
         return;
     }
     render_definition(&b, d, true);
@@ -256,19 +231,30 @@ static void get_now(struct server *sv, struct http_request *r)
 
 void workflow_get(struct server *sv, struct http_request *r)
 {
-    known_serve(sv, r, get_now);
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice name = http_segment(r, 2);
+
+    if (grant_knows(grant_new(sv->bearer, &a), name))
+        known_serve(sv, r, get_now);
+    else
+        answer_no_workflow(r, name, http_segment(r, 4).ptr != NULL);
 }
 
 static void list_now(struct server *sv, struct http_request *r)
 {
+    CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf b = {0};
+    const struct bearer *bearer = route_recheck(sv, r);
 
+    if (!bearer)
+        return;
+    const struct grant *grant = grant_new(bearer, &a);
     json_open(&b, '{');
     json_key(&b, "workflows");
     json_open(&b, '[');
     for (size_t i = 0; i < sv->workflows.names.cap; i++) {
         const struct map_entry *e = &sv->workflows.names.entries[i];
-        if (e->value)
+        if (e->value && grant_knows(grant, e->key))
             render_definition(&b, registry_find(&sv->workflows, e->key, 0), false);
     }
     json_close(&b, ']');

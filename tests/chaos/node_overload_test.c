@@ -20,6 +20,12 @@ enum {
     LINES_MAX = 4096, /* of all batches, that the server takes */
     ASKS_MAX = 16384, /* and with others */
     READS_MAX = 8192,
+    LINE_MAX = 16, /* readings of a token that look at many */
+    OVER = 20,
+    AT_WORK_MAX = 4, /* that have left the line, and are being read */
+    DEFINITION = 1900000,
+    DEFINITIONS = 80,
+    DEFINITIONS_MAX = 48, /* 64 MiB for the store, and 16 to be compiled */
 };
 
 static struct node node;
@@ -62,7 +68,7 @@ static int start(void **state)
     node_init(&node);
     (void)snprintf(control, sizeof control, "%s/faults", node.home);
     (void)setenv("INTACT_FAULTS", control, 1);
-    node_start(&node, FLAGS("--log", "error", "--drain", "20s"));
+    node_start(&node, FLAGS("--log", "error", "--drain", "20s", "--limit", "readings=16"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", \"undo\": "
                  "\"none\"}]");
@@ -233,49 +239,80 @@ static void batches_wait_and_leave_room_for_others(void **state)
     EXPECT(&r, 201);
 }
 
-static void readers_who_give_up_leave_no_more_than_so_much(void **state)
+static void answered_again(const char *path)
 {
-    REPLY r = {0};
-    (void)state;
-
-    stall();
-    for (int i = 0; i < READS_MAX + 1000; i++)
-        (void)close(ask(&node, "GET", "/v1/tasks/after", NULL, SLICE_NONE));
-    get(&node, &r, "/v1/tasks/after");
-    expect_overloaded(&r);
-    write_control("\n");
     int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    write_control("\n");
     do {
-        get(&node, &r, "/v1/tasks/after");
+        get(&node, &r, "%s", path);
         CHECK(r.status == 200 || steady_ms() < until, "%d", r.status);
     } while (r.status != 200);
 }
 
-/* Whatever is read, and whoever reads it: of most requests nobody waits for the answer. */
-static void other_readings_are_bounded_too(void **state)
+/* So many fit, and those who are one too many are told so. Whoever gives up leaves the line: then
+ * there is room for others. */
+static void line_is_bounded(const char *path, int most)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    int *fds = calloc((size_t)most + OVER, sizeof *fds);
+    int refused = 0;
+    REPLY r = {0};
+
+    ASSERT(fds);
+    stall();
+    for (int i = 0; i < most + OVER; i++)
+        fds[i] = ask(&node, "GET", path, NULL, SLICE_NONE);
+    while (count_answers(fds, most + OVER) < OVER - AT_WORK_MAX)
+        CHECK(steady_ms() < until, "%d answers", count_answers(fds, most + OVER));
+    for (int i = 0; i < most + OVER; i++)
+        if (has_answer(fds[i])) {
+            hear(fds[i], &r);
+            expect_overloaded(&r);
+            refused++;
+        } else {
+            (void)close(fds[i]);
+        }
+    assert_in_range(refused, OVER - AT_WORK_MAX, OVER);
+    free(fds);
+    int fd = -1;
+    do { /* until it is known that they have gone */
+        CHECK(steady_ms() < until, "nobody leaves the line");
+        fd = ask(&node, "GET", path, NULL, SLICE_NONE);
+        get(&node, &r, "/healthz");
+        if (!has_answer(fd))
+            break;
+        hear(fd, &r);
+        expect_overloaded(&r);
+    } while (true);
+    answered_again(path);
+    hear(fd, &r);
+    EXPECT(&r, 200);
+}
+
+static void lines_of_readers_are_bounded(void **state)
+{
+    (void)state;
+    line_is_bounded("/v1/tasks/after", 8 * LINE_MAX);
+    line_is_bounded("/v1/audit", LINE_MAX);
+}
+
+/* Those of streams, too, which belong to no token's line. */
+static void readings_of_streams_are_bounded(void **state)
 {
     char path[60] = "";
     REPLY r = {0};
     (void)state;
 
-    for (int p = 0; p < 2; p++) {
-        stall();
-        for (int i = 0; i < READS_MAX + 1000; i++) {
-            if (p == 0)
-                (void)snprintf(path, sizeof path, "/v1/audit?task=t-%d", i);
-            else
-                (void)snprintf(path, sizeof path, "/v1/tasks/t-%d/events", i);
-            (void)close(ask(&node, "GET", path, NULL, SLICE_NONE));
-        }
-        hear(ask(&node, "GET", path, NULL, SLICE_NONE), &r);
-        expect_overloaded(&r);
-        write_control("\n");
-        int64_t until = steady_ms() + PATIENCE_MS;
-        do {
-            get(&node, &r, "/v1/audit");
-            CHECK(r.status == 200 || steady_ms() < until, "%d", r.status);
-        } while (r.status != 200);
+    stall();
+    for (int i = 0; i < READS_MAX + 1000; i++) {
+        (void)snprintf(path, sizeof path, "/v1/tasks/t-%d/events", i);
+        (void)close(ask(&node, "GET", path, NULL, SLICE_NONE));
     }
+    hear(ask(&node, "GET", path, NULL, SLICE_NONE), &r);
+    expect_overloaded(&r);
+    answered_again("/v1/audit");
 }
 
 static int put_large(int number)
@@ -287,31 +324,38 @@ static int put_large(int number)
     buf_fmt(&b,
             "{\"intact\": 1, \"workflow\": \"large-%d\", \"steps\": [{\"name\": \"a\", "
             "\"agent\": \"ag\", \"action\": \"x\", \"undo\": \"none\"}]%*s}",
-            number, LARGE, "");
+            number, DEFINITION, "");
     return ask(&node, "PUT", path, "application/json", buf_view(&b));
 }
 
+/* They wait to be compiled, and then for the store; both have their bounds. */
 static void definitions_are_bounded_too(void **state)
 {
-    int fds[LARGE_MAX + 4];
+    int fds[DEFINITIONS];
     int64_t until = steady_ms() + PATIENCE_MS;
     int taken = 0;
     REPLY r = {0};
     (void)state;
 
     stall();
-    for (int i = 0; i < LARGE_MAX + 4; i++)
+    for (int i = 0; i < DEFINITIONS; i++)
         fds[i] = put_large(i);
-    while (count_answers(fds, LARGE_MAX + 4) < 4)
-        CHECK(steady_ms() < until, "%d answers", count_answers(fds, LARGE_MAX + 4));
+    while (count_answers(fds, DEFINITIONS) < DEFINITIONS - DEFINITIONS_MAX)
+        CHECK(steady_ms() < until, "%d answers", count_answers(fds, DEFINITIONS));
+    for (int i = 0; i < DEFINITIONS; i++)
+        if (has_answer(fds[i])) {
+            hear(fds[i], &r);
+            CHECK(r.status == 503, "%d", r.status);
+            fds[i] = -1;
+        }
     write_control("\n");
-    for (int i = 0; i < LARGE_MAX + 4; i++) {
-        hear(fds[i], &r);
-        taken += r.status == 201;
-        if (r.status != 201)
-            expect_overloaded(&r);
-    }
-    assert_int_equal(taken, LARGE_MAX);
+    for (int i = 0; i < DEFINITIONS; i++)
+        if (fds[i] >= 0) {
+            hear(fds[i], &r);
+            taken += r.status == 201;
+            CHECK(r.status == 201 || r.status == 503, "%d", r.status);
+        }
+    assert_in_range(taken, 1, DEFINITIONS_MAX);
 }
 
 /* The list of tokens is read again after each change; if that fails, what was answered holds. */
@@ -354,8 +398,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_bodies_are_taken_as_far_as_there_is_room),
         cmocka_unit_test(batches_wait_and_leave_room_for_others),
-        cmocka_unit_test(readers_who_give_up_leave_no_more_than_so_much),
-        cmocka_unit_test(other_readings_are_bounded_too),
+        cmocka_unit_test(lines_of_readers_are_bounded),
+        cmocka_unit_test(readings_of_streams_are_bounded),
         cmocka_unit_test(definitions_are_bounded_too),
         cmocka_unit_test(a_deleted_token_is_not_known_though_nothing_can_be_read),
     };

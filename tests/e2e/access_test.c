@@ -56,10 +56,19 @@ enum who {
     OTHER = 32, /* agent:other */
     AGENTS = 64,
     ADMIN = 128,
+    SUBMIT_TO = 256, /* submit:held */
+    READ_SOME = 512, /* read:he* */
+    DEFINE = 1024,
+    REPAIR = 2048,
     WORKERS = AG | AGENTS | ADMIN,
-    BEARERS = SUBMIT | READ | OPERATE | AG | OTHER | AGENTS | ADMIN,
-    SEERS = SUBMIT | READ | OPERATE | ADMIN,
-    LISTERS = READ | OPERATE | ADMIN,
+    OWNERS = SUBMIT | SUBMIT_TO | OPERATE | ADMIN,
+    REPAIRERS = REPAIR | OPERATE | ADMIN,
+    DEFINERS = DEFINE | OPERATE | ADMIN,
+    READERS = READ | REPAIR | OPERATE | ADMIN,
+    LISTERS = READERS | READ_SOME,
+    SEERS = OWNERS | LISTERS,
+    KNOWERS = SEERS | DEFINE,
+    BEARERS = KNOWERS | AG | OTHER | AGENTS,
 };
 
 static const struct {
@@ -68,8 +77,13 @@ static const struct {
 } holders[] = {
     {NULL, NONE},
     {"\"submit\"", SUBMIT},
+    {"\"submit:held\"", SUBMIT_TO},
     {"\"read\"", READ},
+    {"\"read:he*\"", READ_SOME},
+    {"\"define\"", DEFINE},
+    {"\"repair\"", REPAIR},
     {"\"operate\"", OPERATE},
+    {"\"define\", \"repair\"", DEFINE | REPAIR},
     {"\"agent:ag\"", AG},
     {"\"agent:other\"", OTHER},
     {"\"agent:*\"", AGENTS},
@@ -85,49 +99,49 @@ static const struct {
 } routes[] = {
     {"GET", "healthz", "/healthz", NONE | BEARERS},
     {"GET", "readyz", "/readyz", NONE | BEARERS},
-    {"GET", "metrics", "/metrics", LISTERS},
+    {"GET", "metrics", "/metrics", READERS},
     {"GET", "v1/tasks", "/v1/tasks", LISTERS},
-    {"GET", "v1/agents", "/v1/agents", LISTERS},
-    {"GET", "v1/agents/*", "/v1/agents/ag", LISTERS},
-    {"PUT", "v1/agents/*", "/v1/agents/ag", OPERATE | ADMIN},
-    {"DELETE", "v1/agents/*", "/v1/agents/ag", OPERATE | ADMIN},
-    {"POST", "v1/agents/*/breaker", "/v1/agents/ag/breaker", OPERATE | ADMIN},
-    {"GET", "v1/stats", "/v1/stats", LISTERS},
-    {"GET", "v1/audit", "/v1/audit", OPERATE | ADMIN},
-    {"GET", "v1/submissions", "/v1/submissions", LISTERS},
-    {"POST", "v1/submissions/retry", "/v1/submissions/retry", OPERATE | ADMIN},
-    {"POST", "v1/submissions/drop", "/v1/submissions/drop", OPERATE | ADMIN},
+    {"GET", "v1/agents", "/v1/agents", READERS},
+    {"GET", "v1/agents/*", "/v1/agents/ag", READERS},
+    {"PUT", "v1/agents/*", "/v1/agents/ag", DEFINERS | REPAIR},
+    {"DELETE", "v1/agents/*", "/v1/agents/ag", DEFINERS | REPAIR},
+    {"POST", "v1/agents/*/breaker", "/v1/agents/ag/breaker", REPAIRERS},
+    {"GET", "v1/stats", "/v1/stats", READERS},
+    {"GET", "v1/audit", "/v1/audit", REPAIRERS},
+    {"GET", "v1/submissions", "/v1/submissions", READERS},
+    {"POST", "v1/submissions/retry", "/v1/submissions/retry", REPAIRERS},
+    {"POST", "v1/submissions/drop", "/v1/submissions/drop", REPAIRERS},
     {"POST", "v1/submissions/refused", "/v1/submissions/refused", SUBMIT | OPERATE | ADMIN},
     {"GET", "v1/tasks/*", "/v1/tasks/x", SEERS},
-    {"POST", "v1/tasks", "/v1/tasks", SUBMIT | OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/retry", "/v1/tasks/x/retry", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/skip", "/v1/tasks/x/skip", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/undo", "/v1/tasks/x/undo", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/pause", "/v1/tasks/x/pause", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/resume", "/v1/tasks/x/resume", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/correct", "/v1/tasks/x/correct", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/supply", "/v1/tasks/x/supply", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/resolve", "/v1/tasks/x/resolve", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/close", "/v1/tasks/x/close", OPERATE | ADMIN},
-    {"POST", "v1/tasks/*/reopen", "/v1/tasks/x/reopen", OPERATE | ADMIN},
-    {"POST", "v1/operations", "/v1/operations", OPERATE | ADMIN},
-    {"GET", "v1/operations", "/v1/operations", LISTERS},
-    {"GET", "v1/operations/*", "/v1/operations/x", LISTERS},
-    {"POST", "v1/operations/*/stop", "/v1/operations/x/stop", OPERATE | ADMIN},
-    {"POST", "v1/operations/*/continue", "/v1/operations/x/continue", OPERATE | ADMIN},
-    {"GET", "v1/alerts", "/v1/alerts", LISTERS},
-    {"POST", "v1/alerts/*/acknowledge", "/v1/alerts/x/acknowledge", OPERATE | ADMIN},
-    {"POST", "v1/alerts/test", "/v1/alerts/test", OPERATE | ADMIN},
-    {"GET", "v1/outbox", "/v1/outbox", LISTERS},
-    {"GET", "v1/targets", "/v1/targets", LISTERS},
-    {"POST", "v1/outbox/retry", "/v1/outbox/retry", OPERATE | ADMIN},
-    {"POST", "v1/outbox/drop", "/v1/outbox/drop", OPERATE | ADMIN},
-    {"GET", "v1/workflows", "/v1/workflows", SEERS},
-    {"GET", "v1/workflows/*", "/v1/workflows/held", SEERS},
-    {"GET", "v1/workflows/*/versions/*", "/v1/workflows/held/versions/1", SEERS},
-    {"POST", "v1/validate", "/v1/validate", SEERS},
-    {"PUT", "v1/workflows/*", "/v1/workflows/held", OPERATE | ADMIN},
-    {"POST", "v1/workflows", "/v1/workflows", OPERATE | ADMIN},
+    {"POST", "v1/tasks", "/v1/tasks", OWNERS},
+    {"POST", "v1/tasks/*/retry", "/v1/tasks/x/retry", REPAIRERS},
+    {"POST", "v1/tasks/*/skip", "/v1/tasks/x/skip", REPAIRERS},
+    {"POST", "v1/tasks/*/undo", "/v1/tasks/x/undo", REPAIRERS},
+    {"POST", "v1/tasks/*/pause", "/v1/tasks/x/pause", REPAIRERS},
+    {"POST", "v1/tasks/*/resume", "/v1/tasks/x/resume", REPAIRERS},
+    {"POST", "v1/tasks/*/correct", "/v1/tasks/x/correct", REPAIRERS},
+    {"POST", "v1/tasks/*/supply", "/v1/tasks/x/supply", REPAIRERS},
+    {"POST", "v1/tasks/*/resolve", "/v1/tasks/x/resolve", REPAIRERS},
+    {"POST", "v1/tasks/*/close", "/v1/tasks/x/close", REPAIRERS},
+    {"POST", "v1/tasks/*/reopen", "/v1/tasks/x/reopen", REPAIRERS},
+    {"POST", "v1/operations", "/v1/operations", REPAIRERS},
+    {"GET", "v1/operations", "/v1/operations", READERS},
+    {"GET", "v1/operations/*", "/v1/operations/x", READERS},
+    {"POST", "v1/operations/*/stop", "/v1/operations/x/stop", REPAIRERS},
+    {"POST", "v1/operations/*/continue", "/v1/operations/x/continue", REPAIRERS},
+    {"GET", "v1/alerts", "/v1/alerts", READERS},
+    {"POST", "v1/alerts/*/acknowledge", "/v1/alerts/x/acknowledge", REPAIRERS},
+    {"POST", "v1/alerts/test", "/v1/alerts/test", REPAIRERS},
+    {"GET", "v1/outbox", "/v1/outbox", READERS},
+    {"GET", "v1/targets", "/v1/targets", READERS},
+    {"POST", "v1/outbox/retry", "/v1/outbox/retry", REPAIRERS},
+    {"POST", "v1/outbox/drop", "/v1/outbox/drop", REPAIRERS},
+    {"GET", "v1/workflows", "/v1/workflows", KNOWERS},
+    {"GET", "v1/workflows/*", "/v1/workflows/held", KNOWERS},
+    {"GET", "v1/workflows/*/versions/*", "/v1/workflows/held/versions/1", KNOWERS},
+    {"POST", "v1/validate", "/v1/validate", KNOWERS},
+    {"PUT", "v1/workflows/*", "/v1/workflows/held", DEFINERS},
+    {"POST", "v1/workflows", "/v1/workflows", DEFINERS},
     {"POST", "v1/agents/*/work", "/v1/agents/ag/work", WORKERS},
     {"POST", "v1/agents/*/work", "/v1/agents/%61g/work", WORKERS},
     {"GET", "v1/nodes", "/v1/nodes", BEARERS},
@@ -135,10 +149,12 @@ static const struct {
     {"POST", "v1/retire", "/v1/retire", ADMIN},
     {"GET", "v1/tokens", "/v1/tokens", ADMIN},
     {"POST", "v1/tokens", "/v1/tokens", ADMIN},
+    {"POST", "v1/tokens/*/rotate", "/v1/tokens/nobody/rotate", ADMIN},
+    {"PUT", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"DELETE", "v1/tokens/*", "/v1/tokens/nobody", ADMIN},
     {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
     {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
-    {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", SUBMIT | OPERATE | ADMIN},
+    {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", OWNERS | REPAIR},
     {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
     {"POST", "v1/attempts/*", "/v1/attempts/x", NONE | BEARERS},
 };
@@ -349,6 +365,26 @@ static void foreign_pages_are_refused_before_anything_else(void **state)
           "even with one");
 }
 
+/* Who tries tokens, or one that may not, is in the log; but not each of thousands. */
+static void who_is_refused_is_logged(void **state)
+{
+    const struct node stranger = as(&node, "intact_guessed");
+    REPLY r = {0};
+    (void)state;
+
+    for (int i = 0; i < 50; i++) {
+        get(&stranger, &r, "/v1/tasks?workflow=%d", i);
+        EXPECT(&r, 401);
+        CHECK(head_has(&r, "\r\nX-Content-Type-Options: nosniff\r\n"), "%.*s", SLICE_ARG(r.head));
+    }
+    size_t lines = node_log_count(&node, "event=request_refused");
+    CHECK(lines == 10, "%zu lines", lines);
+    CHECK(node_log_has(&node, "event=request_refused status=401 address=127.0.0.1 method=GET "
+                              "path=/v1/tasks reason="),
+          "who, and what");
+    CHECK(!node_log_has(&node, "intact_guessed"), "what was tried may be a secret with a typo");
+}
+
 static void the_file_is_named_to_this_machine_alone(void **state)
 {
     const struct node stranger = as(&node, "");
@@ -387,6 +423,8 @@ static void tokens_that_are_wrong_are_refused(void **state)
         {"{\"name\": \"a b\", \"roles\": [\"read\"]}", "bad-token", "name must be"},
         {"{\"name\": \"open\", \"roles\": [\"read\"]}", "bad-token", "\"open\""},
         {"{\"name\": \"server\", \"roles\": [\"read\"]}", "bad-token", "\"server\""},
+        {"{\"name\": \"amqp\", \"roles\": [\"read\"]}", "bad-token", "\"amqp\""},
+        {"{\"name\": \"helper\", \"roles\": [\"read\"]}", "bad-token", "\"helper\""},
         {"{\"name\": \"w\"}", "bad-token", "roles must be"},
         {"{\"name\": \"w\", \"roles\": \"read\"}", "bad-token", "roles must be"},
         {"{\"name\": \"w\", \"roles\": []}", "bad-token", "roles must be"},
@@ -396,8 +434,15 @@ static void tokens_that_are_wrong_are_refused(void **state)
         {"{\"name\": \"w\", \"roles\": [\"agent:a/b\"]}", "bad-token", "roles has"},
         {"{\"name\": \"w\", \"roles\": [\"agent:**\"]}", "bad-token", "roles has"},
         {"{\"name\": \"w\", \"roles\": [\"READ\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"submit:\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"submit:a*b\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"read:**\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"read:a/b\"]}", "bad-token", "roles has"},
+        {"{\"name\": \"w\", \"roles\": [\"repair:a\"]}", "bad-token", "roles has"},
         {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": 5}", "bad-token", "duration"},
         {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": \"0s\"}", "bad-token",
+         "duration"},
+        {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": \"Never\"}", "bad-token",
          "duration"},
         {"{\"name\": \"w\", \"roles\": [\"read\"], \"expires_in\": \"-1s\"}", "bad-token",
          "duration"},
@@ -688,6 +733,7 @@ int main(int argc, char **argv)
         ON(only_a_well_formed_header_lets_in),
         ON(a_changed_or_endless_token_is_none),
         ON(foreign_pages_are_refused_before_anything_else),
+        ON(who_is_refused_is_logged),
         ON(the_file_is_named_to_this_machine_alone),
         ON(tokens_that_are_wrong_are_refused),
         ON(a_token_lives_until_it_is_deleted),

@@ -112,6 +112,7 @@ static void what_people_do_is_written_down(void **state)
     define(&b, "held", STEPS ", \"output\": 1"); /* stores nothing */
 
     get(&node, &r, "/v1/tasks/t1");
+    CHECK(!at(&r, "operations.0.address"), "who may see a task may not read the audit");
     expect_entry(&r, "operations", 0, "ann retry t1 null mended");
     expect_entry(&r, "operations", 1, "bob skip t1 a by \"hand\"");
     expect_entry(&r, "operations", 2, "ann undo t1 null enough");
@@ -119,12 +120,16 @@ static void what_people_do_is_written_down(void **state)
     get(&a, &r, "/v1/audit?task=t1");
     expect_entry(&r, "entries", 0, "ann undo t1 null enough");
     expect_entry(&r, "entries", 2, "ann retry t1 null mended");
+    EXPECT_TEXT(&r, "entries.0.address", "127.0.0.1");
+    EXPECT_RAW(&r, "entries.0.forwarded_for", "null");
     EXPECT_RAW(&r, "next", "null");
     send_as(&node, &r, "DELETE", "/v1/tokens/bob", NULL, SLICE_NONE);
     EXPECT(&r, 204);
     get(&a, &r, "/v1/audit?limit=2");
     expect_entry(&r, "entries", 0, "admin token.delete null null bob");
     expect_entry(&r, "entries", 1, "bob workflow.put null null held, version 2");
+    EXPECT_TEXT(&r, "entries.0.address", "127.0.0.1");
+    EXPECT_TEXT(&r, "entries.1.address", "127.0.0.1");
     get(&a, &r, "/v1/audit?limit=4&cursor=%s", text_at(&r, "next"));
     expect_entry(&r, "entries", 3, "admin token.create null null bob: operate");
     node_kill(&node);
@@ -156,6 +161,44 @@ static void the_audit_is_asked_for_in_known_words(void **state)
     EXPECT(&r, 200);
 }
 
+static void delete_as_passed_on(const char *name)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+
+    buf_fmt(&b,
+            "DELETE /v1/tokens/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%.*s"
+            "X-Forwarded-For: 203.0.113.9, caf\xc3\xa9 for x\r\n\r\n",
+            name, SLICE_ARG(authorization(&node)));
+    int fd = dial(&node);
+    say(fd, buf_view(&b));
+    hear(fd, &r);
+    EXPECT(&r, 204);
+}
+
+/* Whoever is not behind a proxy could say what he likes. */
+static void the_audit_says_from_where_it_was_asked_for(void **state)
+{
+    char token[64];
+    REPLY r = {0};
+    (void)state;
+
+    make_token(&node, "one", "\"read\"", NULL, token);
+    make_token(&node, "two", "\"read\"", NULL, token);
+    delete_as_passed_on("one");
+    get(&node, &r, "/v1/audit?limit=1");
+    EXPECT_TEXT(&r, "entries.0.address", "127.0.0.1");
+    EXPECT_RAW(&r, "entries.0.forwarded_for", "null");
+    node_stop(&node);
+    node_start(&node, FLAGS("--log", "debug", "--behind-proxy"));
+    delete_as_passed_on("two");
+    get(&node, &r, "/v1/audit");
+    EXPECT_TEXT(&r, "entries.0.address", "127.0.0.1");
+    EXPECT_TEXT(&r, "entries.0.forwarded_for", "203.0.113.9, caf?? for x");
+    EXPECT_TEXT(&r, "entries.5.actor", "server"); /* the first token: nobody asked for it */
+    EXPECT_RAW(&r, "entries.5.address", "null");
+}
+
 /* A task shows the latest hundred. */
 static void many_operations_are_shown_in_part(void **state)
 {
@@ -184,6 +227,7 @@ int main(int argc, char **argv)
         ON(an_agents_token_works_for_that_agent_alone),
         ON(what_people_do_is_written_down),
         ON(the_audit_is_asked_for_in_known_words),
+        ON(the_audit_says_from_where_it_was_asked_for),
         ON(many_operations_are_shown_in_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

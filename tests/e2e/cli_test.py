@@ -136,7 +136,7 @@ class Shown(WithServer):
         self.s.run("cancel", "o-2", "--reason", "ordered twice")
         listed = self.s.run("audit", "list", "--task", "o-2").stdout.splitlines()
         self.assertEqual(len(listed), 2)
-        self.assertRegex(listed[1], r"admin +cancel +o-2 +- +ordered twice")
+        self.assertRegex(listed[1], r"admin +127\.0\.0\.1 +cancel +o-2 +- +ordered twice")
         self.assertRegex(self.s.run("audit", "list").stdout, r"workflow\.put")
         pages = self.s.run("audit", "list", "--limit", "1", "--all").stdout
         self.assertRegex(pages, r"(?s)cancel.*workflow\.put")
@@ -150,7 +150,7 @@ class Shown(WithServer):
         for words, env, status, says in (
             (("list",), {"INTACT_SERVER": "http://127.0.0.1:1"}, 3, "`intact serve` starts one; --server"),
             (("list",), {"INTACT_TOKEN": "x"}, 1, "Give one with INTACT_TOKEN or --token-file; `intact token create`"),
-            (("list",), {"INTACT_TOKEN": weak}, 1, "it takes the role read, operate or admin; whoever has the role admin "
+            (("list",), {"INTACT_TOKEN": weak}, 1, "it takes the role read, repair, operate or admin; whoever has the role admin "
              "makes such a token: intact token create NAME --role ROLE"),
             (("submit", "ordr"), {}, 1, 'there is no workflow "ordr"; did you mean '
              '"order"?'),
@@ -208,13 +208,16 @@ class Poet(Liar):
         item = {key: EVIL for key in (
             "id workflow state name agent action instance node version actor verb task step reason summary text moves kind "
             "direction waiting_for error_code message code failure_count priority boot definition output input outcome "
-            "expected found line column complete_by submitted_at ended_at roles").split()}
+            "expected found line column complete_by submitted_at ended_at roles by filter sink trouble installation ended_before").split()}
         attempt = item | {"attempt": 1, "error": item, "started_at": "2026-01-31T10:00:00.000Z", "direction": "forward"}
         step = item | {"attempts": [attempt], "error": item, "in_doubt": True}
         agent = item | {"instances": [item], "waiting_steps": 1, "connected": True}
-        lists = {key: [item | {"roles": [EVIL]}] for key in "tasks nodes workflows tokens entries reasons errors".split()}
+        agents_own = {"settings": {"limits": {"actions": {EVIL: {"concurrency": 1, "rate": EVIL}}}, "breaker": item | {"window": EVIL}},
+                      "breaker": item | {"until": EVIL}, "refused": {EVIL: 1}, "ids": [EVIL], "counts": [item | {"tasks": 1}]}
+        lists = {key: [item | {"roles": [EVIL]}] for key in
+                 "tasks nodes workflows tokens entries reasons errors alerts sinks operations messages submissions".split()}
         stats = {"counters": {}, "now": "2026-01-31T10:00:00.000Z", "trouble": EVIL, "stored": {}, "store_files": {}}
-        return json.dumps(item | lists | stats | {"steps": [step], "error": item, "agents": [agent], "token": EVIL, "next": None},
+        return json.dumps(item | lists | stats | agents_own | {"steps": [step], "error": item, "agents": [agent], "token": EVIL, "next": None},
                           ensure_ascii=False)
 
     def do_GET(self):
@@ -231,6 +234,25 @@ class Poet(Liar):
         self.wfile.write(raw)
 
     do_POST = do_PUT = do_DELETE = do_GET
+
+
+class Head(Liar):
+    """A server whose words are in the head of its answers."""
+
+    def do_GET(self):
+        status = {"/v1/tasks/a": 401, "/v1/tasks/b": 429, "/v1/tasks/c": 503, "/v1/tasks/d": 307}.get(self.path.split("?")[0], 404)
+        bad = "\x1b[2J\x1b]0;owned\x07\x9b31m"
+        raw = json.dumps({"type": "about:blank", "status": status, "detail": "no"}).encode()
+        self.send_response(status, bad)
+        for name in ("Retry-After", "Location", "Warning", "Server", "Intact-Installation", "Intact-Token-Proof", "WWW-Authenticate", "Date"):
+            self.send_header(name, "1" + bad)
+        self.send_header("Intact-Token-File", f"/nowhere/{bad}/admin-token")
+        self.send_header("Content-Type", "application/problem+json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    do_POST = do_GET
 
 
 class Ahead(Liar):
@@ -264,6 +286,9 @@ class Distrust(unittest.TestCase):
                       ("token", "delete", "x"), ("workflow", "list"), ("workflow", "get", "x"), ("submit", "order"),
                       ("submit", "order", "--wait", "1s"), ("retry", "x", *by_hand), ("undo", "x", *by_hand), ("cancel", "x", *by_hand),
                       ("skip", "x", "--step", "s", *by_hand), ("workflow", "put", folder + "/order.yaml"),
+                      ("agent", "get", "x"), ("alert", "list"), ("operation", "list"), ("operation", "get", "x"), ("outbox", "list"),
+                      ("submission", "list"), ("token", "rotate", "x"), ("retire", "--older-than", "30d", "--dry-run"),
+                      ("operation", "start", "retry", "--all", "--dry-run", *by_hand),
                       ("complete", "--", "get", ""), ("complete", "--", "agent", "")):
             for more in ((), ("--json",)) if words[0] != "complete" else ((),):
                 shown = on_terminal([*words, *more], env)
@@ -271,6 +296,21 @@ class Distrust(unittest.TestCase):
                 found = CONTROLS.search(left)
                 self.assertIsNone(found, (words, more, left[max(found.start() - 40, 0):][:80] if found else ""))
         shutil.rmtree(folder)
+        server.shutdown()
+        server.server_close()
+
+    def test_no_header_of_a_server_commands_the_terminal(self):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Head)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = {"INTACT_SERVER": f"http://127.0.0.1:{server.server_port}", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        for words in (("get", "a"), ("get", "b"), ("get", "c"), ("get", "d"), ("get", "e"), ("why", "a"), ("watch", "a"),
+                      ("cancel", "a", "--reason", "x"), ("node", "list"), ("submit", "order")):
+            done = subprocess.run([INTACT, *words], env=env, capture_output=True, check=False, timeout=60)
+            said = (done.stdout + done.stderr).decode("utf-8", "replace")
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIsNone(CONTROLS.search(said), (words, said))
+            if words == ("get", "a"):
+                self.assertIn("admin-token is not used", said)
         server.shutdown()
         server.server_close()
 
@@ -300,7 +340,7 @@ class Distrust(unittest.TestCase):
 VALUES = {  # for each kind of value, as --help names it: one that is right, and one that is not
     "BOOL": ("true", "perhaps"), "COUNT": ("5", "some"), "COMMAND": ("echo 1", None), "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
     "KEY=VALUE": ("a=b", "ab"), "WHEN": ("never", "sometimes"), "LEVEL": ("warn", "loud"), "STATE": ("error", "broken"),
-    "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"),
+    "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"), "NAME=NUMBER": ("calls=5", "calls=some"),
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),

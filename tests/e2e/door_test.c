@@ -24,34 +24,6 @@ static void close_door(void)
     node_fini(&node);
 }
 
-/* Everything up to the end of the connection. */
-static void hear_all(int fd, struct buf *ret)
-{
-    int64_t until = steady_ms() + PATIENCE_MS;
-
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        CHECK(poll(&p, 1, (int)max_i64(0, until - steady_ms())) == 1, "it is open: %s", ret->ptr);
-        ssize_t n = recv(fd, buf_room(ret, 65536), 65536, 0);
-        if (n <= 0)
-            break;
-        ret->len += (size_t)n;
-        ret->ptr[ret->len] = 0;
-    }
-    buf_str(ret, "");
-    record_heard(fd, buf_view(ret));
-    (void)close(fd);
-}
-
-/* Of the n-th answer (from 0); 0: there is none. */
-static int status_of(const struct buf *got, unsigned n)
-{
-    for (const char *at = got->ptr; (at = strstr(at, "HTTP/1.1 ")); at += 9)
-        if (at[9] >= '1' && at[9] <= '5' && n-- == 0)
-            return atoi(at + 9);
-    return 0;
-}
-
 static void served(void)
 {
     REPLY r = {0};
@@ -68,7 +40,7 @@ static const char ping[] = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: clos
 static void every_case_ends_as_it_must(void **state)
 {
     (void)state;
-    open_door(FLAGS("--host", "a", "--log", "warn"));
+    open_door(FLAGS("--open", "--host", "a", "--log", "warn"));
     for (size_t i = 0; i < COUNT_OF(http_cases); i++) {
         const struct http_case *t = &http_cases[i];
         CLEANUP(buf_fini) struct buf got = {0};
@@ -79,16 +51,16 @@ static void every_case_ends_as_it_must(void **state)
             say(fd, slice_of(ping));
         hear_all(fd, &got);
         for (unsigned n = 0; n < t->handled; n++) /* there is nothing there, for the most */
-            CHECK(status_of(&got, n) >= 401 || status_of(&got, n) == 200, "%s: answer %u: %s",
+            CHECK(status_heard(&got, n) >= 401 || status_heard(&got, n) == 200, "%s: answer %u: %s",
                   t->what, n, got.ptr);
-        int last = status_of(&got, t->handled);
+        int last = status_heard(&got, t->handled);
         CHECK(last
                   == (is_refused  ? t->status
                       : t->closes ? 0
                                   : 200),
               "%s: %d: %s", t->what, last, got.ptr);
-        CHECK(status_of(&got, t->handled + (is_refused || !t->closes)) == 0, "%s: one too many: %s",
-              t->what, got.ptr);
+        CHECK(status_heard(&got, t->handled + (is_refused || !t->closes)) == 0,
+              "%s: one too many: %s", t->what, got.ptr);
     }
     served();
     close_door();
@@ -256,7 +228,7 @@ static void times_hold(void **state)
     REPLY r = {0};
     (void)state;
 
-    open_door(FLAGS("--limit", "head-time=300ms", "--limit", "body-time=300ms", "--limit",
+    open_door(FLAGS("--open", "--limit", "head-time=300ms", "--limit", "body-time=300ms", "--limit",
                     "idle-time=300ms"));
     drip("GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: ", &r);
     expect_problem(&r, 408, "timeout");
@@ -272,8 +244,8 @@ static void times_hold(void **state)
         say(fd, SLICE("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         hear_all(fd, &got);
         CHECK(steady_ms() < until, "it is never served: %s", got.ptr);
-    } while (status_of(&got, 0) != 200); /* we may have been slow to ask */
-    CHECK(status_of(&got, 1) == 0, "closed without a word: %s", got.ptr);
+    } while (status_heard(&got, 0) != 200); /* we may have been slow to ask */
+    CHECK(status_heard(&got, 1) == 0, "closed without a word: %s", got.ptr);
     close_door();
 }
 
@@ -286,7 +258,7 @@ static void a_thousand_slow_clients_disturb_nobody(void **state)
     unsigned cut = 0;
     (void)state;
 
-    open_door(FLAGS("--limit", "head-time=3s", "--limit", "body-time=3s"));
+    open_door(FLAGS("--open", "--limit", "head-time=3s", "--limit", "body-time=3s"));
     for (int i = 0; i < SLOW; i++) {
         fds[i] = dial(&node);
         say(fds[i], i % 2 ? SLICE("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\n"
@@ -410,7 +382,7 @@ static void what_never_ends_is_refused(void **state)
     "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" \
     "Transfer-Encoding: chunked\r\n\r\n"
     (void)state;
-    open_door(FLAGS("--limit", "body=64KiB"));
+    open_door(FLAGS("--open", "--limit", "body=64KiB"));
     int64_t before = node_resident_kb(&node);
     for (int i = 0; i < 20; i++) {
         pour("GET /", "x", 414);
@@ -438,7 +410,7 @@ static void what_ends_early_is_no_request(void **state)
     REPLY r = {0};
     (void)state;
 
-    open_door(FLAGS("--log", "warn"));
+    open_door(FLAGS("--open", "--log", "warn"));
     (void)define(&node, "one",
                  "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
                  "\"undo\": \"none\"}]");
@@ -448,7 +420,7 @@ static void what_ends_early_is_no_request(void **state)
         say(fd, (struct slice){text, len});
         (void)shutdown(fd, SHUT_WR);
         hear_all(fd, &got);
-        CHECK(status_of(&got, 0) == 0, "answered after %zu bytes: %s", len, got.ptr);
+        CHECK(status_heard(&got, 0) == 0, "answered after %zu bytes: %s", len, got.ptr);
     }
     get(&node, &r, "/v1/tasks/half");
     EXPECT(&r, 404);

@@ -272,7 +272,8 @@ static void who_asks_for_it_is_told_at_once(void **state)
         {"workflow, input, tags", "'order', '{\"total\": 1}', '{\"a\": 1}'",
          "tag \"a\" is 1, expected"},
         {"workflow, input, reply_to", "'order', '{\"total\": 1}', ''", "expected an address"},
-        {"workflow, input, id", "'order', '{\"total\": 2}', 'there'", "that of another task"},
+        {"workflow, input, id", "'order', '{\"total\": 2}', 'there'",
+         "id \"there\" is that of another task, with another workflow or input, expected"},
     };
     APP a = app_open();
     char text[500];

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <intact/client.h>
+
 #include "kit.h"
 
 static struct node node;
@@ -270,6 +272,57 @@ static void a_list_is_of_one_installation(void **state)
     node_fini(&other);
 }
 
+static void names_both(const char *text, const char *other_id)
+{
+    CHECK(strstr(text, id) && strstr(text, other_id), "both ids: %s", text);
+}
+
+/* The same task once more, by whoever worked with the first one: nobody begins it at the second. */
+static void another_one_at_the_same_address_takes_nothing(void **state)
+{
+    struct node other;
+    char other_id[40];
+    char url[40];
+    char list[200];
+    char stated[200];
+    (void)state;
+
+    if (store_is_postgres())
+        skip(); /* a server over the same database is a node of the same installation */
+    (void)define(&node, "w",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"g\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    open_other(&other, other_id);
+    node_stop(&other);
+    forget();
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", node.port);
+    (void)snprintf(list, sizeof list, "INTACT_SERVER=%s,http://127.0.0.1:%d", url, other.port);
+    (void)snprintf(stated, sizeof stated, "INTACT_INSTALLATION=%s INTACT_SERVER=%s", id, url);
+    struct intact_client *c = intact_client_new(url, node.token);
+    static const char task[] = "{\"workflow\":\"w\",\"id\":\"same\",\"input\":{}}";
+    CHECK(intact_client_submit(c, task, 0) == INTACT_OK, "%s", intact_client_error(c));
+    CHECK(intact(list, "submit w --id same --input {}") == 0, "%s", said);
+    CHECK(intact(stated, "submit w --id same --input {}") == 0, "%s", said);
+
+    node_kill(&node);
+    other.port = node.port;
+    node_start(&other, FLAGS("--log", "warn"));
+    CHECK(intact_client_submit(c, task, 0) == INTACT_REFUSED, "by libintact");
+    names_both(intact_client_error(c), other_id);
+    CHECK(intact(list, "submit w --id same --input {}") == 1, "what is remembered of a list: %s",
+          said);
+    names_both(said, other_id);
+    CHECK(intact(stated, "submit w --id same --input {}") == 1, "the stated id: %s", said);
+    names_both(said, other_id);
+    CHECK(!has_task(&other, "same"), "it was begun again");
+
+    node_stop(&other);
+    node_start(&node, FLAGS("--log", "warn"));
+    CHECK(intact_client_submit(c, task, 0) == INTACT_OK, "%s", intact_client_error(c));
+    intact_client_free(c);
+    node_fini(&other);
+}
+
 static void one_server_is_taken_as_it_is(void **state)
 {
     char server[60];
@@ -285,6 +338,39 @@ static void one_server_is_taken_as_it_is(void **state)
 
 /* ---- backup and restore ---- */
 
+/* Gives the request of a task "copied" to an agent that sends no id; its token. */
+static char *begin_attempt(struct node *n)
+{
+    REPLY r = {0};
+
+    (void)define(n, "c",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"h\", \"action\": \"x\", "
+                 "\"undo\": \"none\", \"complete_by\": \"1h\"}]");
+    submit(n, "c", "copied");
+    fetch(n, &r, "h", "h-1");
+    return token_in(&r, 0);
+}
+
+/* The original's agent hands in its result here; the attempt is open for the copy's own agents. */
+static void takes_no_result_of_the_original(struct node *copy, const char *token)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+    REPLY r = {0};
+
+    hand_in(copy, "h", "h-1", token, "\"output\": \"of the original\"", "unknown");
+    /* As after a restart of the agent: what it does not hold is sent again. */
+    do {
+        post(copy, &r, "/v1/agents/h/work",
+             "{\"instance\": \"h-1\", \"max\": 1, \"wait\": \"10s\", \"holding\": []}");
+        EXPECT(&r, 200);
+    } while (!at(&r, "requests.0") && steady_ms() < until);
+    char *own = token_in(&r, 0);
+    CHECK(strcmp(own, token) != 0, "the token of the original: %s", own);
+    hand_in(copy, "h", "h-1", own, "\"output\": \"of the copy\"", "accepted");
+    free(own);
+    wait_for_state(copy, "copied", "processed");
+}
+
 static void a_restored_one_is_the_same_unless_it_is_told_otherwise(void **state)
 {
     char server[60];
@@ -294,6 +380,7 @@ static void a_restored_one_is_the_same_unless_it_is_told_otherwise(void **state)
 
     if (store_is_postgres())
         skip(); /* pg_dump does it */
+    char *token = begin_attempt(&node);
     (void)snprintf(server, sizeof server, "INTACT_SERVER=http://127.0.0.1:%d", node.port);
     CHECK(intact(server, "backup %s/b.db", node.home) == 0, "%s", said);
     for (int is_new = 0; is_new < 2; is_new++) {
@@ -305,6 +392,61 @@ static void a_restored_one_is_the_same_unless_it_is_told_otherwise(void **state)
         node_start(&copy, FLAGS("--log", "warn"));
         read_id(&copy, now);
         CHECK((strcmp(id, now) != 0) == is_new, "%s, then %s", id, now);
+        if (is_new)
+            takes_no_result_of_the_original(&copy, token);
+        else
+            hand_in(&copy, "h", "h-1", token, "\"output\": 1", "accepted");
+        node_stop(&copy);
+        node_fini(&copy);
+    }
+    hand_in(&node, "h", "h-1", token, "\"output\": 1", "accepted");
+    free(token);
+}
+
+/* As docs/postgresql.md has it. */
+static void renew_postgres(struct node *copy)
+{
+    free(sql(copy, "DELETE FROM meta WHERE name IN ('installation', 'secret')"));
+    node_kill(copy);
+}
+
+/* As docs/backup.md has it. */
+static void renew_sqlite(struct node *copy)
+{
+    char command[300];
+
+    node_stop(copy);
+    (void)snprintf(command, sizeof command,
+                   "sqlite3 %s/intact.db \"DELETE FROM meta WHERE name = 'installation'; "
+                   "UPDATE meta SET value = randomblob(32) WHERE name = 'secret'\"",
+                   copy->data);
+    CHECK(system(command) == 0, "%s", command); /* NOLINT: words of our own */
+}
+
+static void a_copy_by_hand_gets_its_own_id_and_key(void **state)
+{
+    struct node copy;
+    char first[40];
+    char again[40];
+    (void)state;
+
+    for (int is_postgres = store_is_postgres(); is_postgres < 2; is_postgres++) {
+        if (is_postgres)
+            nodes_init(&copy, 1);
+        else
+            node_init(&copy);
+        nodes_start(&copy, 1, FLAGS("--log", "warn"));
+        read_id(&copy, first);
+        char *token = begin_attempt(&copy);
+        if (is_postgres)
+            renew_postgres(&copy);
+        else
+            renew_sqlite(&copy);
+        node_start(&copy, FLAGS("--log", "warn"));
+        read_id(&copy, again);
+        CHECK(strcmp(first, again) != 0, "%s", first);
+        takes_no_result_of_the_original(&copy, token);
+        free(token);
         node_stop(&copy);
         node_fini(&copy);
     }
@@ -357,8 +499,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_meant_for_another_one_is_refused),
         cmocka_unit_test(it_stays_the_same_after_a_kill),
         cmocka_unit_test(a_list_is_of_one_installation),
+        cmocka_unit_test(another_one_at_the_same_address_takes_nothing),
         cmocka_unit_test(one_server_is_taken_as_it_is),
         cmocka_unit_test(a_restored_one_is_the_same_unless_it_is_told_otherwise),
+        cmocka_unit_test(a_copy_by_hand_gets_its_own_id_and_key),
         cmocka_unit_test(nodes_that_start_at_once_agree),
     };
 

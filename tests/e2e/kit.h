@@ -60,6 +60,7 @@ void node_twin(struct node *twin, const struct node *of);
 bool store_is_postgres(void); /* INTACT_TEST_STORE says so */
 
 bool node_log_has(const struct node *n, const char *text);
+size_t node_log_count(const struct node *n, const char *text); /* lines with it */
 int64_t node_resident_kb(const struct node *n);
 
 /* Runs `intact serve` with these flags until it ends; its exit status, and standard error. */
@@ -85,8 +86,10 @@ void reply_fini(struct reply *r); /* usable again */
 #define REPLY CLEANUP(reply_fini) struct reply
 
 int dial(const struct node *n);
-void say(int fd, struct slice bytes); /* what the other side does not take is dropped */
-void hear(int fd, struct reply *ret); /* one answer; closes fd */
+void say(int fd, struct slice bytes);   /* what the other side does not take is dropped */
+void hear(int fd, struct reply *ret);   /* one answer; closes fd */
+void hear_all(int fd, struct buf *ret); /* all up to the end of the connection; closes fd */
+int status_heard(const struct buf *heard, unsigned n); /* of the n-th answer, from 0; 0: none */
 
 /* Sends a whole request; hear() its answer. `type` NULL: no body. */
 int ask(const struct node *n, const char *method, const char *path, const char *type,

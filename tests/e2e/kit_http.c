@@ -268,6 +268,33 @@ void expect_problem(const struct reply *r, int status, const char *type)
     CHECK(*text_at(r, "detail") || at(r, "errors"), "no detail: %.*s", SLICE_ARG(r->body));
     CHECK(head_has(r, "\r\nContent-Type: application/problem+json\r\n"), "%.*s",
           SLICE_ARG(r->head));
-    CHECK((status == 503 || status == 429) == head_has(r, "\r\nRetry-After: 1\r\n"), "%.*s",
+    CHECK((status == 503 || status == 429) == head_has(r, "\r\nRetry-After: "), "%.*s",
           SLICE_ARG(r->head));
+    CHECK(status != 503 || head_has(r, "\r\nRetry-After: 1\r\n"), "%.*s", SLICE_ARG(r->head));
+}
+
+void hear_all(int fd, struct buf *ret)
+{
+    int64_t until = steady_ms() + PATIENCE_MS;
+
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        CHECK(poll(&p, 1, (int)max_i64(0, until - steady_ms())) == 1, "it is open: %s", ret->ptr);
+        ssize_t n = recv(fd, buf_room(ret, 65536), 65536, 0);
+        if (n <= 0)
+            break;
+        ret->len += (size_t)n;
+        ret->ptr[ret->len] = 0;
+    }
+    buf_str(ret, "");
+    record_heard(fd, buf_view(ret));
+    (void)close(fd);
+}
+
+int status_heard(const struct buf *got, unsigned n)
+{
+    for (const char *at = got->ptr; (at = strstr(at, "HTTP/1.1 ")); at += 9)
+        if (at[9] >= '1' && at[9] <= '5' && n-- == 0)
+            return atoi(at + 9);
+    return 0;
 }

@@ -550,6 +550,59 @@ static void only_the_token_itself_ends_an_attempt(void **state)
     free(token);
 }
 
+/* As versions before tags wrote it: its MAC covers the agent's name. NULL: the secret is not in a
+ * file here. */
+static char *untagged(const char *fields, const char *agent)
+{
+    static const char program[] =
+        "import sqlite3,hmac,base64,sys\n"
+        "db = sqlite3.connect(f'file:{sys.argv[1]}/intact.db?mode=ro', uri=True)\n"
+        "(key,) = db.execute(\"SELECT value FROM meta WHERE name = 'secret'\").fetchone()\n"
+        "mac = hmac.digest(key, f'{sys.argv[2]}~{sys.argv[3]}'.encode(), 'sha256')[:16]\n"
+        "text = base64.urlsafe_b64encode(mac).decode().rstrip('=')\n"
+        "print(f'{sys.argv[2]}~{text}', end='')\n";
+    CLEANUP(buf_fini) struct buf command = {0};
+    char token[200] = "";
+
+    if (store_is_postgres())
+        return NULL;
+    buf_fmt(&command, "python3 - %s '%s' '%s' <<'EOF'\n%sEOF\n", node.data, fields, agent, program);
+    FILE *p = popen(command.ptr, "r");
+    assert_non_null(p);
+    CHECK(fgets(token, sizeof token, p), "no token");
+    CHECK(pclose(p) == 0, "python3");
+    return strdup(token);
+}
+
+static void a_token_of_an_earlier_version_ends_its_attempt(void **state)
+{
+    CLEANUP(buf_fini) struct buf large = {0};
+    REPLY r = {0};
+    (void)state;
+
+    define_one("old", "\"undo\": \"none\"");
+    submit(&node, "old", "old-1");
+    free(next(&r, "old"));
+    char *token = untagged("old-1~0~f1", "old");
+    char *others = untagged("old-1~0~f1", "two");
+    if (!token)
+        skip();
+    end_by_token(&r, others, "{\"output\": 1}");
+    expect_problem(&r, 404, "unknown-attempt");
+    buf_str(&large, "{\"output\": \"");
+    for (int i = 0; i < 17 << 10; i++)
+        buf_byte(&large, 'x');
+    buf_str(&large, "\"}");
+    end_by_token(&r, token, large.ptr);
+    expect_problem(&r, 413, "too-big");
+    end_by_token(&r, token, "{\"output\": 1}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "status", "accepted");
+    wait_for_state(&node, "old-1", "processed");
+    free(token);
+    free(others);
+}
+
 static void a_bad_body_ends_nothing(void **state)
 {
     static const struct {
@@ -618,6 +671,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nobody_is_told_to_stop_what_is_elsewhere),
         cmocka_unit_test(a_result_that_says_two_things_is_none),
         cmocka_unit_test(only_the_token_itself_ends_an_attempt),
+        cmocka_unit_test(a_token_of_an_earlier_version_ends_its_attempt),
         cmocka_unit_test(a_bad_body_ends_nothing),
     };
     return cmocka_run_group_tests(tests, start, node_end);

@@ -92,6 +92,8 @@ static const struct call calls[] = {
     {"GET", "/v1/audit", NULL, false},
     {"GET", "/v1/tokens", NULL, false},
     {"POST", "/v1/tokens", "{\"name\": \"ci\", \"roles\": [\"submit\"]}", true},
+    {"POST", "/v1/tokens/doomed/rotate", "{\"keep\": \"0s\"}", true},
+    {"PUT", "/v1/tokens/doomed", "{\"limits\": {\"calls\": 1000}}", true},
     {"DELETE", "/v1/tokens/doomed", NULL, true},
     {"POST", "/v1/agents/ag/heartbeats", "{\"instance\": \"i\", \"beats\": []}", false},
     {"POST", "/v1/attempts/nothing~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", false},

@@ -122,6 +122,9 @@ static void wait_for_waiting(int least)
 
     for (;;) {
         REPLY r = {0};
+        /* Of an agent that was not heard of for long, nothing is taken into memory. */
+        post(&node, &r, "/v1/agents/bank/work", "{\"instance\": \"i\", \"max\": 0}");
+        EXPECT(&r, 200);
         get(&node, &r, "/metrics");
         const char *found = strstr(r.raw, "\nintact_waiting_steps ");
         CHECK(found, "it is among the metrics");

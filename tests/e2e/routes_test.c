@@ -351,6 +351,10 @@ static void only_hosts_on_loopback_and_no_web_pages_are_served(void **state)
         {"Host: \r\n", 400},
         {"Host: 127.0.0.1\r\nOrigin: https://example.com\r\n", 403},
         {"Host: 127.0.0.1\r\nOrigin: null\r\n", 403},
+        {"Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n", 403},
+        {"Host: 127.0.0.1\r\nSec-Fetch-Site: same-site\r\n", 403},
+        {"Host: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\n", 200},
+        {"Host: 127.0.0.1\r\nSec-Fetch-Site: none\r\n", 200}, /* typed by a person */
         {"Host: 127.0.0.1\r\norigin: http://127.0.0.1:7420\r\n", 403},
         {"", 400},
         {"Host: 127.0.0.1\r\nHost: 127.0.0.1\r\n", 400},

@@ -7,13 +7,13 @@ from exchange import events_of, strict_json
 import yaml
 
 USUAL_FIELDS = {"content-type", "content-length", "connection", "transfer-encoding"}
-ALWAYS = "intact-installation"
 PROBLEM = "application/problem+json"
 
 
 class Judge:
     def __init__(self, document):
         self.document = document
+        self.always = {name.lower(): field["schema"] for name, field in document.root["x-intact-always"].items()}
         self.seen = set()  # what occurred, as coverage names it
         self.count = 0
 
@@ -33,10 +33,11 @@ class Judge:
         return found + self.of_nowhere(request, answer, operations)
 
     def of_always(self, answer):
-        value = answer.get(ALWAYS)
-        if value is None:
-            return [f"there is no {ALWAYS}"]
-        return self.of_text(self.document.root["x-intact-always"]["schema"], value, f"header field {ALWAYS}")
+        found = []
+        for name, schema in self.always.items():
+            value = answer.get(name)
+            found += [f"there is no {name}"] if value is None else self.of_text(schema, value, f"header field {name}")
+        return found
 
     def note_types(self, answer):
         for name in re.findall(rb'"urn:intact:problem:([a-z0-9-]*)"', answer.body):
@@ -142,7 +143,7 @@ class Judge:
         found = [
             f"the header field {name} is not documented at {op.name} {answer.status}"
             for name, _ in answer.fields
-            if name not in USUAL_FIELDS and name != ALWAYS and name not in documented
+            if name not in USUAL_FIELDS and name not in self.always and name not in documented
         ]
         for name, node in documented.items():
             value = answer.get(name)

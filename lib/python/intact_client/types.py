@@ -155,9 +155,7 @@ class Step(_StepRequired, total=False):
     resolved: int
 
 
-class AuditEntry(TypedDict):
-    """What somebody did."""
-
+class _AuditEntryRequired(TypedDict):
     at: str
     actor: str
     verb: str
@@ -165,6 +163,13 @@ class AuditEntry(TypedDict):
     step: Optional[str]
     reason: Optional[str]
     detail: Optional[Dict[str, Any]]
+
+
+class AuditEntry(_AuditEntryRequired, total=False):
+    """What somebody did. From which address it was asked for is told by the audit alone, and not by the record of a task."""
+
+    address: Optional[str]
+    forwarded_for: Optional[str]
 
 
 class Task(TaskSummary):
@@ -175,6 +180,7 @@ class Task(TaskSummary):
     error: Optional[Fault]
     cause: Optional[Cause]
     traceparent: Optional[str]
+    owner: Optional[str]
     closed_reason: Optional[str]
     steps: List[Step]
     operations: List[AuditEntry]

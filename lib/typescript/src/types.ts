@@ -149,6 +149,9 @@ export interface AuditEntry {
   step: string | null;
   reason: string | null;
   detail: Record<string, unknown> | null;
+  /** From where it was asked for; in the audit alone, and not in the record of a task. */
+  address?: string | null;
+  forwarded_for?: string | null;
 }
 
 /** The whole record of a task. `I` and `O` are the types of its input and output, of which nothing is checked. */
@@ -160,6 +163,7 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   /** Why it started nothing more going forward, or goes back; null while it goes forward. */
   cause: Cause | null;
   traceparent: string | null;
+  owner: string | null;
   closed_reason: string | null;
   steps: Step[];
   /** What people did to it; the last 100. */

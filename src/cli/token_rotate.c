@@ -1,0 +1,83 @@
+#include <stdio.h>
+
+#include "cli/client.h"
+#include "cli/say.h"
+#include "cli/verbs.h"
+
+/* intact token rotate NAME: a new text for a token that programs use, which take it over one by one
+ * while the old text is still good. */
+
+static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
+
+static bool render(const struct invocation *in, struct buf *body)
+{
+    static const struct {
+        const char *flag, *member;
+    } times[] = {{"keep", "keep"}, {"expires-in", "expires_in"}};
+    int64_t ms = 0;
+
+    json_open(body, '{');
+    for (size_t i = 0; i < COUNT_OF(times); i++) {
+        const char *text = given(in, times[i].flag);
+        if (!text)
+            continue;
+        bool never = i == 1 && strcmp(text, "never") == 0;
+        if (!never && !given_duration(in, times[i].flag, &ms))
+            return false;
+        json_key(body, times[i].member);
+        json_string(body, slice_of(text));
+    }
+    json_close(body, '}');
+    return true;
+}
+
+static int run(struct invocation *in)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    CLEANUP(arena_fini) struct arena a = {0};
+    const char *name = in->words[0];
+    int end = CLI_OK;
+
+    if (!name[0] || name[strspn(name, allowed)])
+        return verb_misused(in, "\"%s\" is no name of a token", name);
+    if (!render(in, &body))
+        return CLI_USAGE;
+    buf_fmt(&path, "/v1/tokens/%s/rotate", name);
+    struct intact_client *c = client_begin(in);
+    const struct json *answer = client_ask(c, "POST", path.ptr, &body, &a, &end);
+    if (answer && given(in, "json"))
+        client_print_body(c);
+    else if (answer) {
+        say_text(stdout, json_get_text(answer, "token"));
+        putchar('\n');
+    }
+    intact_client_free(c);
+    return end;
+}
+
+static const struct flag flags[] = {
+    {.name = "keep",
+     .value = "TIME",
+     .help = "how long the old text stays good; 0s: not at all",
+     .initial = "1h"},
+    {.name = "expires-in",
+     .value = "TIME",
+     .help = "such as 12h or 30d, or never",
+     .initial = "as long as the old text was made for"},
+    {0},
+};
+
+const struct verb verb_token_rotate = {
+    .noun = "token",
+    .name = "rotate",
+    .summary = "give an access token a new text, and print it",
+    .about = "Gives a token a new text and prints it, this once. The old text stays good for a "
+             "while, so that those who use it can change over one by one. Name, roles and tasks "
+             "stay.",
+    .arguments = {{.name = "NAME", .kind = WORD_TOKEN}},
+    .flags = flags,
+    .examples = {{"intact token rotate shop", "the old text is good for another hour"},
+                 {"intact token rotate ci --keep 0s", "it was seen by somebody: it ends now"}},
+    .run = run,
+};

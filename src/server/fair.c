@@ -1,0 +1,222 @@
+/* Fair shares of the loop's time among tokens: deficit round robin, after Shreedhar and Varghese,
+ * "Efficient Fair Queuing using Deficit Round Robin", 1995, with time in the place of bytes. */
+
+#include "server/fair.h"
+
+#include <stdlib.h>
+
+#include "server/internal.h"
+
+#define ALONE_NS UINT64_C(1000000000) /* so long without a call of another token */
+
+struct fair {
+    struct server *server;
+    void (*serve)(struct server *sv, struct http_request *r);
+    uv_idle_t idle;   /* active while something waits that may go on at once */
+    uv_timer_t timer; /* the end of the first rest */
+    struct link hungry;
+    size_t count;
+    uint64_t round;
+    /* Who called last, and when another one did. */
+    const struct fair_share *last;
+    uint64_t last_ns, other_ns;
+};
+
+struct held {
+    struct exchange x;
+    struct link link;
+    struct fair *fair;
+    struct fair_share *share;
+};
+
+static void on_idle(uv_idle_t *h)
+{
+    (void)h; /* it only keeps the loop from waiting */
+}
+
+static void on_timer(uv_timer_t *h)
+{
+    (void)h; /* the round that follows does all */
+}
+
+struct fair *fair_new(struct server *sv, uv_loop_t *loop,
+                      void (*serve)(struct server *sv, struct http_request *r))
+{
+    struct fair *f = calloc(1, sizeof *f);
+
+    ASSERT(f);
+    f->server = sv;
+    f->serve = serve;
+    f->round = 1;
+    list_init(&f->hungry);
+    int rc = uv_idle_init(loop, &f->idle) | uv_timer_init(loop, &f->timer);
+    ASSERT(rc == 0);
+    return f;
+}
+
+void fair_close(struct fair *f)
+{
+    ASSERT(f->count == 0 && list_empty(&f->hungry));
+    uv_close((uv_handle_t *)&f->idle, NULL);
+    uv_close((uv_handle_t *)&f->timer, NULL);
+}
+
+void fair_free(struct fair *f)
+{
+    free(f);
+}
+
+size_t fair_waiting(const struct fair *f)
+{
+    return f->count;
+}
+
+/* ---- who may go on ---- */
+
+static void note_call(struct fair *f, const struct fair_share *s, uint64_t now)
+{
+    if (f->last != s) {
+        f->other_ns = f->last_ns;
+        f->last = s;
+    }
+    f->last_ns = now;
+}
+
+static bool is_alone(const struct fair *f, uint64_t now)
+{
+    return f->other_ns == 0 || now - f->other_ns > ALONE_NS;
+}
+
+bool fair_is_alone(const struct fair *f)
+{
+    return f->other_ns == 0 || is_alone(f, uv_hrtime());
+}
+
+/* What was spent beyond the slice of a round is carried into the next ones. */
+static uint64_t spent(const struct fair *f, struct fair_share *s)
+{
+    uint64_t rounds = f->round - s->round;
+
+    if (rounds > 0) {
+        s->spent_ns =
+            rounds > s->spent_ns / FAIR_SLICE_NS ? 0 : s->spent_ns - rounds * FAIR_SLICE_NS;
+        s->round = f->round;
+    }
+    return s->spent_ns;
+}
+
+static bool may_go_on(const struct fair *f, struct fair_share *s, uint64_t now)
+{
+    return is_alone(f, now) || (spent(f, s) < FAIR_SLICE_NS && now >= s->rests_until_ns);
+}
+
+void fair_charge(struct fair *f, struct fair_share *s, uint64_t now, uint64_t took)
+{
+    note_call(f, s, now);
+    if (!s)
+        return;
+    s->spent_ns = spent(f, s) + (took < FAIR_SLICE_NS ? took : FAIR_SLICE_NS);
+    if (took > FAIR_SLICE_NS)
+        s->rests_until_ns = now + 2 * (took - FAIR_SLICE_NS);
+}
+
+/* ---- those that wait ---- */
+
+static void held_remove(struct held *h)
+{
+    link_remove(&h->link);
+    if (list_empty(&h->share->waiting))
+        link_remove(&h->share->link);
+    h->fair->count--;
+    free(h);
+}
+
+static void held_gone(struct exchange *x)
+{
+    held_remove(CONTAINER_OF(x, struct held, x));
+}
+
+bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r)
+{
+    if (!s)
+        return false;
+    if (!s->waiting.next)
+        list_init(&s->waiting);
+    if (list_empty(&s->waiting) && may_go_on(f, s, uv_hrtime()))
+        return false;
+    struct held *h = calloc(1, sizeof *h);
+    ASSERT(h);
+    h->fair = f;
+    h->share = s;
+    exchange_begin(&h->x, f->server, r);
+    h->x.gone = held_gone;
+    list_push(&s->waiting, &h->link);
+    if (!link_is_in(&s->link))
+        list_push(&f->hungry, &s->link);
+    f->count++;
+    (void)uv_idle_start(&f->idle, on_idle);
+    return true;
+}
+
+static void serve_first(struct fair *f, struct fair_share *s)
+{
+    struct link *first = list_first(&s->waiting);
+
+    ASSERT(first);
+    struct held *h = CONTAINER_OF(first, struct held, link);
+    struct http_request *r = h->x.http;
+
+    exchange_untie(&h->x);
+    held_remove(h);
+    f->serve(f->server, r);
+}
+
+/* The round in which each of those that are hungry now is looked at once. Serving may make others
+ * hungry, and take any of these out of the list. */
+static void serve_round(struct fair *f)
+{
+    struct link todo;
+    struct link *l = NULL;
+
+    list_init(&todo);
+    list_take_all(&todo, &f->hungry);
+    while ((l = list_first(&todo))) {
+        struct fair_share *s = CONTAINER_OF(l, struct fair_share, link);
+        link_remove(l);
+        while (!list_empty(&s->waiting) && may_go_on(f, s, uv_hrtime()))
+            serve_first(f, s);
+        if (!list_empty(&s->waiting) && !link_is_in(&s->link))
+            list_push(&f->hungry, &s->link);
+    }
+}
+
+/* The loop does not wait if somebody could go on in the next round; else until a rest ends. */
+static void arm(struct fair *f)
+{
+    uint64_t now = uv_hrtime();
+    uint64_t first = UINT64_MAX;
+
+    for (struct link *l = f->hungry.next; l != &f->hungry; l = l->next) {
+        const struct fair_share *s = CONTAINER_OF(l, struct fair_share, link);
+        if (s->rests_until_ns < first)
+            first = s->rests_until_ns;
+    }
+    if (first <= now) {
+        (void)uv_idle_start(&f->idle, on_idle);
+        return;
+    }
+    (void)uv_idle_stop(&f->idle);
+    if (first == UINT64_MAX)
+        return;
+    uv_update_time(f->timer.loop);
+    (void)uv_timer_start(&f->timer, on_timer, (first - now) / 1000000 + 1, 0);
+}
+
+void fair_turn(struct fair *f)
+{
+    f->round++;
+    if (list_empty(&f->hungry) && !uv_is_active((uv_handle_t *)&f->idle))
+        return;
+    serve_round(f);
+    arm(f);
+}

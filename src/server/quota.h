@@ -1,0 +1,51 @@
+#ifndef SERVER_QUOTA_H
+#define SERVER_QUOTA_H
+
+/*
+ * What one token may use of this node, so that a client that has gone wild does not leave the
+ * others without: calls and submissions a second, bytes a second that it sends, calls that are open
+ * at a time, time of the loop. Whoever is beyond one of them is answered 429, with Retry-After.
+ *
+ * Time of the loop is what its handlers take there, by the clock: that is what others wait for. It
+ * is looked at only if another token called within OTHERS_S seconds.
+ *
+ * Rates are leaky buckets that hold BURST_S seconds: a call is let in as long as the bucket is not
+ * full, and is then paid for whole, so one large body, or one batch of many lines, always fits.
+ *
+ * In memory, and of this node alone. Used by the loop's thread alone.
+ */
+
+#include "base/buf.h"
+#include "http/http.h"
+#include "server/access.h"
+#include "server/fair.h"
+#include "json/json.h"
+
+/* An object such as {"calls": 100}, or NULL, JSON null: all defaults. False: *ret_wrong names the
+ * member that is wrong. */
+bool quota_limits_read(const struct json *j, struct quota_limits *ret,
+                       struct slice *ret_wrong) MUST_USE;
+void quota_limits_write(struct buf *b, const struct quota_limits *l); /* what is not 0, as JSON */
+
+struct quotas;
+struct quota; /* of one token, by its name; it outlives the token */
+
+struct quotas *quotas_new(void);
+void quotas_free(struct quotas *qs);
+
+/* Is the call let in? NULL: it was answered 429. It is open until quota_leave. */
+struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http_request *r,
+                          int64_t now);
+void quota_leave(struct quota *q);               /* NULL: nothing */
+struct fair_share *quota_share(struct quota *q); /* of the loop's time; NULL: NULL */
+/* Its handler took so long; NULL: nothing. */
+void quota_worked(struct quota *q, uint64_t now_ns, uint64_t took_ns);
+/* So many submissions came with the call that is being handled. False: it was answered 429. */
+bool quota_submits(struct quota *q, struct http_request *r, uint64_t count);
+
+/* "limits", "use", "recent" and "last_used_at" of a token, as members of the object that is open.
+ */
+void quota_render(const struct quotas *qs, const struct bearer *b, uint64_t now_ns,
+                  struct buf *out);
+
+#endif

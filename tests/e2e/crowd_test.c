@@ -1,0 +1,268 @@
+/* Crowds at the door of a real server: strangers, very many names, readers, and bodies that take
+ * more than they seem to. Nothing here measures time: bytes, memory, and the order of answers. */
+
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kit.h"
+
+static struct node node;
+
+static void open_door(const char *const *flags)
+{
+    node_init(&node);
+    node_start(&node, flags);
+}
+
+static void close_door(void)
+{
+    node_stop(&node);
+    node_fini(&node);
+}
+
+static void served(void)
+{
+    REPLY r = {0};
+
+    get(&node, &r, "/healthz");
+    EXPECT(&r, 200);
+}
+
+/* ---- strangers ---- */
+
+/* Says only the head of a request with a large body, and hears what comes of it. */
+static void say_head(const char *path, const char *authorization, struct buf *ret)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    int fd = dial(&node);
+
+    buf_fmt(&b,
+            "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            "%sContent-Length: 4000000\r\n\r\n{",
+            path, authorization);
+    say(fd, buf_view(&b));
+    hear_all(fd, ret);
+}
+
+/* With the head is said who asks, and what for: nobody's body is waited for, or kept. */
+static void strangers_are_answered_before_their_bodies(void **state)
+{
+    static const struct {
+        const char *path, *authorization, *type;
+        int status;
+    } cases[] = {
+        {"/v1/tasks", "", "unauthenticated", 401},
+        {"/v1/tasks", "Authorization: Bearer intact_x\r\n", "unauthenticated", 401},
+        {"/v1/agents/a/work", "", "unauthenticated", 401},
+        {"/v1/validate", "", "unauthenticated", 401},
+        {"/no/such/thing", "", "unauthenticated", 401},
+        {"/v1/attempts/x", "", "unknown-attempt", 404},
+        {"/v1/attempts/x~0~f1~AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA", "", "unknown-attempt", 404},
+        {"/v1/attempts/x~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "", "too-big", 413},
+        {"/v1/tasks", "Origin: http://evil.example\r\n", "foreign", 403},
+    };
+    (void)state;
+
+    open_door(FLAGS("--log", "warn", "--limit", "body-time=2s"));
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf got = {0};
+        say_head(cases[i].path, cases[i].authorization, &got);
+        CHECK(status_heard(&got, 0) == cases[i].status, "%s: %s", cases[i].path, got.ptr);
+        CHECK(strstr(got.ptr, cases[i].type), "%s: %s", cases[i].path, got.ptr);
+        CHECK(status_heard(&got, 1) == 0, "%s: two answers: %s", cases[i].path, got.ptr);
+    }
+    CLEANUP(buf_fini) struct buf late = {0};
+    CLEANUP(buf_fini) struct buf mine = {0};
+    buf_slice(&mine, authorization(&node));
+    say_head("/v1/tasks", mine.ptr, &late); /* the body of one who may is waited for */
+    CHECK(status_heard(&late, 0) == 408, "%s", late.ptr);
+    served();
+    close_door();
+}
+
+/* ---- places ---- */
+
+static void names_are_bounded(void **state)
+{
+    static const char *const kept[] = {"one", "two"};
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "instances=2", "--limit", "agents=2"));
+    for (size_t i = 0; i < COUNT_OF(kept); i++) {
+        post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"%s\"}", kept[i]);
+        EXPECT(&r, 200);
+    }
+    post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"three\"}");
+    expect_problem(&r, 503, "busy");
+    CHECK(strstr(text_at(&r, "detail"), "instances"), "%.*s", SLICE_ARG(r.body));
+    post(&node, &r, "/v1/agents/a/work", "{\"instance\": \"two\"}");
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/agents/b/work", "{\"instance\": \"one\"}");
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/agents/c/work", "{\"instance\": \"one\"}");
+    expect_problem(&r, 503, "busy");
+    CHECK(strstr(text_at(&r, "detail"), "agents are"), "%.*s", SLICE_ARG(r.body));
+    get(&node, &r, "/v1/agents/c");
+    EXPECT(&r, 404);
+    close_door();
+}
+
+/* However many want to see something, agents find a place. */
+static void readers_leave_places_to_agents(void **state)
+{
+    enum { PLACES = 8, READERS = 6 };
+    REPLY r = {0};
+    int waiting[PLACES];
+    (void)state;
+
+    open_door(FLAGS("--limit", "waiting=8", "--drain", "100ms"));
+    for (int i = 0; i < READERS; i++) {
+        waiting[i] = ask(&node, "GET", "/v1/events", NULL, SLICE_NONE);
+        struct pollfd p = {.fd = waiting[i], .events = POLLIN};
+        CHECK(poll(&p, 1, PATIENCE_MS) == 1, "stream %d does not begin", i);
+    }
+    get(&node, &r, "/v1/events");
+    expect_problem(&r, 503, "busy");
+    get(&node, &r, "/v1/tasks/none?wait=1m");
+    expect_problem(&r, 503, "busy");
+    for (int i = READERS; i < PLACES; i++)
+        waiting[i] = ask(&node, "POST", "/v1/agents/a/work", "application/json",
+                         SLICE("{\"instance\": \"i\", \"wait\": \"5m\"}"));
+    wait_for_parked(&node, PLACES - READERS);
+    (void)close(waiting[0]); /* its place is free for another reader, when that is noticed */
+    int64_t until = steady_ms() + PATIENCE_MS;
+    do {
+        get(&node, &r, "/v1/tasks/none?wait=1ms");
+        CHECK(steady_ms() < until, "its place is not free");
+    } while (r.status == 503);
+    EXPECT(&r, 404);
+    for (int i = 1; i < PLACES; i++)
+        (void)close(waiting[i]);
+    close_door();
+}
+
+/* ---- bodies ---- */
+
+/* What a sanitizer keeps beside each byte of the server. */
+#if defined(__SANITIZE_THREAD__)
+enum { SHADOW = 4 };
+#else
+enum { SHADOW = 1 };
+#endif
+
+/* The most that the server ever had resident. */
+static int64_t peak_kb(void)
+{
+    char path[40];
+    char line[200];
+    int64_t kb = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)node.pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kb = strtoll(line + 6, NULL, 10);
+    (void)fclose(f);
+    CHECK(kb > 0, "no VmHWM");
+    return kb;
+}
+
+/* What the limits allow is all that it takes, as hostile.md says, whatever the body holds. */
+static void trees_count_as_memory(void **state)
+{
+    enum { NUMBERS = 16 << 20, FORMULA_KB = (128 + 400) << 10 };
+    static const char *const paths[] = {"/v1/tasks", "/v1/agents/a/work"};
+    static const char *const begins[] = {"{\"workflow\": \"one\", \"input\": [0",
+                                         "{\"instance\": \"i\", \"holding\": [0"};
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "body=64MiB", "--limit", "memory=128MiB"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    for (size_t k = 0; k < COUNT_OF(paths); k++) {
+        CLEANUP(buf_fini) struct buf body = {0};
+        buf_str(&body, begins[k]);
+        for (int i = 0; i < NUMBERS; i++)
+            buf_add(&body, ",0", 2);
+        buf_str(&body, "]}");
+        send_as(&node, &r, "POST", paths[k], "application/json", buf_view(&body));
+        expect_problem(&r, 413, "too-big");
+    }
+    CHECK(peak_kb() < SHADOW * FORMULA_KB, "%" PRId64 " kB", peak_kb());
+    submit(&node, "one", "small");
+    close_door();
+}
+
+/* A definition that takes long to read, without its last byte; answer it by finish_large. */
+static int begin_large(const char *path, const char *type, size_t size, struct buf *ret)
+{
+    CLEANUP(buf_fini) struct buf head = {0};
+    int fd = dial(&node);
+
+    buf_str(ret, "intact: 1\nworkflow: large\nsteps: [0");
+    while (ret->len < size - 1)
+        buf_add(ret, ",0", 2);
+    buf_str(ret, "]");
+    buf_fmt(&head, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\n", path, type);
+    buf_slice(&head, authorization(&node));
+    buf_fmt(&head, "Content-Length: %zu\r\nConnection: close\r\n\r\n", ret->len);
+    say(fd, buf_view(&head));
+    say(fd, (struct slice){ret->ptr, ret->len - 1});
+    return fd;
+}
+
+/* While it is read others are answered: those who ask after it hear before it does. */
+static void a_large_definition_holds_up_nobody(void **state)
+{
+    static const char *const paths[] = {"/v1/validate", "/v1/workflows"};
+    (void)state;
+
+    open_door(FLAGS("--log", "warn"));
+    for (size_t k = 0; k < COUNT_OF(paths); k++) {
+        CLEANUP(buf_fini) struct buf text = {0};
+        REPLY r = {0};
+        int fd = begin_large(paths[k], "application/yaml", 2000000, &text);
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        served(); /* it has all but the last byte by now, or reads it soon */
+        say(fd, SLICE("]"));
+        for (int i = 0; i < 3; i++)
+            served();
+        CHECK(poll(&p, 1, 0) == 0, "%s was answered before those who asked later", paths[k]);
+        hear(fd, &r);
+        expect_problem(&r, 422, "bad-definition");
+    }
+    close_door();
+}
+
+static void a_definition_has_a_size(void **state)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--log", "warn"));
+    int fd = begin_large("/v1/validate", "application/yaml", (2 << 20) + 2, &text);
+    say(fd, SLICE("]"));
+    hear(fd, &r);
+    expect_problem(&r, 413, "too-big");
+    close_door();
+}
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strangers_are_answered_before_their_bodies),
+        cmocka_unit_test(names_are_bounded),
+        cmocka_unit_test(readers_leave_places_to_agents),
+        cmocka_unit_test(trees_count_as_memory),
+        cmocka_unit_test(a_large_definition_holds_up_nobody),
+        cmocka_unit_test(a_definition_has_a_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

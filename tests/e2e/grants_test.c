@@ -1,0 +1,256 @@
+/* What a token may do with tasks: its own, and those of some workflows. */
+
+#include "kit.h"
+
+static struct node node;
+
+#define STEPS                                                                                  \
+    "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": "  \
+    "\"x\", \"undo\": {\"action\": \"y\"}}, {\"name\": \"b\", \"agent\": \"ag\", \"action\": " \
+    "\"x\", \"undo\": \"none\"}]"
+
+static int start(void **state)
+{
+    *state = node_open(&node, FLAGS("--log", "debug"));
+    define(&node, "held", STEPS);
+    return 0;
+}
+
+static int start_without_workflows(void **state)
+{
+    node_init(&node);
+    *state = &node;
+    return 0;
+}
+
+/* ---- whose task it is ---- */
+
+static struct node token_of(const char *name, const char *roles)
+{
+    char token[64];
+
+    make_token(&node, name, roles, NULL, token);
+    return as(&node, token);
+}
+
+static int submit_as(const struct node *n, const char *workflow, const char *id, const char *query)
+{
+    REPLY r = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks%s", query);
+    post(n, &r, path, "{\"workflow\": \"%s\", \"id\": \"%s\"}", workflow, id);
+    if (r.status == 403)
+        expect_problem(&r, 403, "forbidden");
+    if (r.status == 409)
+        expect_problem(&r, 409, "task-exists");
+    return r.status;
+}
+
+static int cancel_as(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/cancel", id);
+    post(n, &r, path, "{\"reason\": \"x\"}");
+    return r.status;
+}
+
+/* All ways to look at one task, and to wait for it. None tells whether it is there. */
+static void sees(const struct node *n, const char *id, bool may)
+{
+    static const char *const ways[] = {"", "?wait=1ms", "/why", "/events"};
+    REPLY there = {0};
+    REPLY nowhere = {0};
+    char path[60];
+
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        (void)snprintf(path, sizeof path, "/v1/tasks/%s%s", id, ways[i]);
+        send_as(n, &there, strcmp(ways[i], "/events") == 0 ? "HEAD" : "GET", path, NULL,
+                SLICE_NONE);
+        CHECK(there.status == (may ? 200 : 404), "%s: %d", path, there.status);
+        if (!may && there.body.len > 0)
+            expect_problem(&there, 404, "no-such-task");
+    }
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s-nowhere", id);
+    get(n, &nowhere, "%s", path);
+    EXPECT(&nowhere, 404);
+}
+
+static void a_submitter_has_its_own_tasks_alone(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    const struct node mixed = token_of("mixed", "\"submit\", \"read\"");
+    const struct node reader = token_of("reader", "\"submit\", \"read:he*\"");
+    const struct node stranger = token_of("stranger", "\"submit\", \"read:shelf\"");
+    REPLY r = {0};
+    (void)state;
+
+    CHECK(submit_as(&shop, "held", "s-1", "") == 201, "its own");
+    CHECK(submit_as(&shop, "held", "s-2", "") == 201, "its own");
+    sees(&shop, "s-1", true);
+    sees(&other, "s-1", false);
+    sees(&mixed, "s-1", true);
+    get(&shop, &r, "/v1/tasks/s-1");
+    EXPECT_TEXT(&r, "owner", "shop");
+    CHECK(cancel_as(&other, "s-1") == 404, "another's");
+    CHECK(cancel_as(&other, "nowhere") == 404, "as if it were not there");
+    CHECK(cancel_as(&mixed, "s-1") == 403, "it may see it, and no more");
+    CHECK(cancel_as(&reader, "s-1") == 403, "the same by the workflow's name");
+    CHECK(cancel_as(&stranger, "s-1") == 404, "it reads another workflow");
+    get(&shop, &r, "/v1/tasks/s-1");
+    EXPECT_TEXT(&r, "state", "pending");
+    CHECK(cancel_as(&shop, "s-1") == 200, "its own");
+    CHECK(cancel_as(&node, "s-2") == 200, "the admin");
+    get(&shop, &r, "/v1/tasks");
+    expect_problem(&r, 403, "forbidden");
+}
+
+static void a_submission_is_repeated_by_its_own_token(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    REPLY r = {0};
+    (void)state;
+
+    CHECK(submit_as(&shop, "held", "r-1", "") == 201, "new");
+    CHECK(submit_as(&shop, "held", "r-1", "") == 200, "again");
+    CHECK(submit_as(&other, "held", "r-1", "") == 409, "another's");
+    CHECK(submit_as(&other, "held", "r-1", "?wait=5s") == 409, "nor by waiting");
+    CHECK(submit_as(&node, "held", "r-1", "") == 200, "the admin sees all");
+    send_as(&other, &r, "POST", "/v1/tasks", "application/x-ndjson",
+            SLICE("{\"workflow\": \"held\", \"id\": \"r-1\"}\n"
+                  "{\"workflow\": \"held\", \"id\": \"r-2\"}\n"));
+    EXPECT(&r, 200);
+    CHECK(strstr(r.body.ptr, "409") && strstr(r.body.ptr, "201"), "%s", r.body.ptr);
+    sees(&other, "r-2", true);
+    sees(&shop, "r-2", false);
+}
+
+/* Owners outlive a start, and the change of a task. */
+static void an_owner_is_stored(void **state)
+{
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    REPLY r = {0};
+    (void)state;
+
+    CHECK(submit_as(&shop, "held", "k-1", "") == 201, "new");
+    fetch(&node, &r, "ag", "i");
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "debug"));
+    struct node shop_again = as(&node, shop.token);
+    struct node other_again = as(&node, other.token);
+    sees(&shop_again, "k-1", true);
+    sees(&other_again, "k-1", false);
+    CHECK(cancel_as(&other_again, "k-1") == 404, "another's");
+    send_as(&node, &r, "DELETE", "/v1/tokens/shop", NULL, SLICE_NONE);
+    const struct node heir = token_of("shop", "\"submit\"");
+    sees(&heir, "k-1", true); /* by its name */
+}
+
+static void a_task_of_nobody_takes_the_role_read(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    node_start(&node, FLAGS("--open"));
+    define(&node, "held", STEPS);
+    submit(&node, "held", "o-1");
+    get(&node, &r, "/v1/tasks/o-1");
+    EXPECT_RAW(&r, "owner", "null");
+    node_stop(&node);
+    node_start(&node, FLAGS("--log", "info"));
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node reader = token_of("reader", "\"read:held\"");
+    sees(&shop, "o-1", false);
+    sees(&reader, "o-1", true);
+    CHECK(cancel_as(&shop, "o-1") == 404, "nobody's");
+    post(&shop, &r, "/v1/tasks", "{\"workflow\": \"held\", \"id\": \"o-1\", \"input\": 5}");
+    expect_problem(&r, 409, "task-exists");
+}
+
+/* ---- some workflows ---- */
+
+static size_t count_ids(const struct reply *r)
+{
+    size_t n = 0;
+
+    for (const char *at = r->body.ptr; at && (at = strstr(at, "\"id\":")); at++)
+        n++;
+    return n;
+}
+
+static void some_workflows_are_all_there_is(void **state)
+{
+    const struct node to = token_of("to", "\"submit:shop-*\", \"submit:held\"");
+    const struct node some = token_of("some", "\"read:shop-*\"");
+    const struct node one = token_of("one", "\"read:shop-a\"");
+    REPLY r = {0};
+    (void)state;
+
+    define(&node, "shop-a", STEPS);
+    define(&node, "shop-b", STEPS);
+    define(&node, "bank", STEPS);
+    for (int i = 0; i < 3; i++) {
+        char id[3][20];
+        (void)snprintf(id[0], sizeof id[0], "a-%d", i);
+        (void)snprintf(id[1], sizeof id[1], "b-%d", i);
+        (void)snprintf(id[2], sizeof id[2], "k-%d", i);
+        CHECK(submit_as(&to, "shop-a", id[0], "") == 201, "shop-a");
+        CHECK(submit_as(&node, "shop-b", id[1], "") == 201, "shop-b");
+        CHECK(submit_as(&node, "bank", id[2], "") == 201, "bank");
+        CHECK(submit_as(&to, "bank", "no", "") == 403, "not to bank");
+        CHECK(submit_as(&to, "nowhere", "no", "") == 403, "there or not");
+    }
+    sees(&some, "a-1", true);
+    sees(&some, "b-1", true);
+    sees(&some, "k-1", false);
+    sees(&one, "b-1", false);
+    sees(&to, "a-1", true);
+    sees(&to, "b-1", false);
+    static const struct {
+        const char *path;
+        size_t some, one;
+    } lists[] = {
+        {"/v1/tasks", 6, 3},
+        {"/v1/tasks?limit=4", 4, 3},
+        {"/v1/tasks?workflow=shop-b", 3, 0},
+        {"/v1/tasks?workflow=bank", 0, 0},
+        {"/v1/tasks?state=pending,processed", 6, 3},
+        {"/v1/tasks?state=pending&workflow=shop-a", 3, 3},
+        {"/v1/tasks?ids=a-1,b-1,k-1", 2, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        get(&some, &r, "%s", lists[i].path);
+        CHECK(count_ids(&r) == lists[i].some, "%s: %s", lists[i].path, r.body.ptr);
+        get(&one, &r, "%s", lists[i].path);
+        CHECK(count_ids(&r) == lists[i].one, "%s: %s", lists[i].path, r.body.ptr);
+    }
+    get(&some, &r, "/v1/workflows");
+    CHECK(strstr(r.body.ptr, "shop-b") && !strstr(r.body.ptr, "bank"), "%s", r.body.ptr);
+    get(&some, &r, "/v1/workflows/bank");
+    expect_problem(&r, 404, "no-such-workflow");
+    get(&to, &r, "/v1/workflows/shop-b/versions/1");
+    EXPECT(&r, 200);
+    get(&some, &r, "/v1/stats");
+    expect_problem(&r, 403, "forbidden");
+}
+
+#define ON(f)     cmocka_unit_test_setup_teardown(f, start, node_end)
+#define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, node_end)
+
+int main(int argc, char **argv)
+{
+    kit_program(argc, argv);
+    const struct CMUnitTest tests[] = {
+        ON(a_submitter_has_its_own_tasks_alone),
+        ON(a_submission_is_repeated_by_its_own_token),
+        ON(an_owner_is_stored),
+        BEFORE(a_task_of_nobody_takes_the_role_read),
+        ON(some_workflows_are_all_there_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
