@@ -34,6 +34,7 @@ ROOT, INTACT, RECONCILE = (os.path.realpath(p) for p in sys.argv[1:4])
 AGENTS = os.path.join(ROOT, "examples/agents")
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
 UNDO = {"direction": "undo"}
+ID_A, ID_B = "aaaaaaaa-0000-4000-8000-00000000000a", "bbbbbbbb-0000-4000-8000-00000000000b"
 
 os.environ["no_proxy"] = "*"  # of who runs the tests
 for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC"):
@@ -64,6 +65,7 @@ class PlayedServer(http.server.ThreadingHTTPServer):
         self.calls, self.results, self.beats = [], queue.Queue(), queue.Queue()
         self.requests, self.faults = queue.Queue(), queue.Queue()
         self.stop, self.serial, self.sent = [], 0, {}
+        self.installation, self.misdirected = ID_A, []
         self.parked, self.lock = 0, threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}"
@@ -106,6 +108,11 @@ class PlayedCall(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         call = json.loads(body)
+        wanted = self.headers["Intact-Installation"]
+        if wanted and wanted.lower() != self.server.installation:
+            self.server.misdirected.append(wanted)
+            self.say(421, {"type": "urn:intact:problem:another-installation"})
+            return
         self.server.calls.append((self.path, call, dict(self.headers)))
         if self.path.endswith("/heartbeats"):
             self.server.beats.put(call)
@@ -137,6 +144,7 @@ class PlayedCall(http.server.BaseHTTPRequestHandler):
     def say(self, status, body, headers=()):
         text = json.dumps(body).encode()
         self.send_response(status)
+        self.send_header("Intact-Installation", self.server.installation)
         for name, value in dict(headers).items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
@@ -345,6 +353,37 @@ class PlayedTests:
         self.start(INTACT_TOKEN="intact_new")  # what was done is on record
         self.server.answer_to(self.forward("t13/s"))
         self.assertEqual(self.kind.effects(self.folder), {"t13": 1})
+
+    def test_the_installation_of_the_first_answer_is_named(self):
+        self.start()
+        self.server.answer_to(self.forward("t15/s"))
+        named = [headers.get("Intact-Installation") for _, _, headers in self.server.calls]
+        self.assertEqual((named[0], set(named[1:])), (None, {ID_A}))
+
+    def test_another_installation_ends_it(self):
+        self.server.faults.put(503)
+        self.start()
+        self.forward("t16/s")
+        wait_for("a result", self.server.faults.empty)
+        self.server.installation = ID_B
+        self.forward("t17/s")
+        story = self.agent.communicate(timeout=PATIENCE_S)[1]
+        self.assertEqual(self.agent.returncode, 1)
+        self.assertIn(ID_A, story)
+        self.assertIn(ID_B, story)
+        # None, if the answer to a call that was parked meanwhile has shown it.
+        self.assertLessEqual(set(self.server.misdirected), {ID_A})
+        self.assertTrue(self.server.results.empty())
+        self.assertEqual(self.kind.effects(self.folder), {"t16": 1})
+
+    def test_the_installation_can_be_stated(self):
+        self.start(INTACT_INSTALLATION=ID_A.upper())
+        self.server.answer_to(self.forward("t18/s"))
+        self.assertTrue(all(headers["Intact-Installation"] == ID_A.upper() for _, _, headers in self.server.calls))
+        self.assertEqual(self.end()[0], 0)
+        self.start(INTACT_INSTALLATION=ID_B)
+        self.assertIn(ID_B, self.agent.communicate(timeout=PATIENCE_S)[1])
+        self.assertEqual((self.agent.returncode, set(self.server.misdirected)), (1, {ID_B}))
 
     def test_sigterm_delivers_what_is_in_work(self):
         for _ in range(3):

@@ -9,7 +9,7 @@ import re
 import sys
 
 root = sys.argv[1]
-LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "scheduler", "supervisor", "http", "server", "http_agent", "amqp", "amqp_agent", "cli")
+LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "scheduler", "supervisor", "http", "server", "http_agent", "confine", "amqp", "amqp_agent", "cli")
 
 
 def read(path):
@@ -25,7 +25,7 @@ def logged():
             if path.endswith(("_test.c", "_fuzz.c")):
                 continue
             text = read(path)
-            calls = re.findall(r'log_line\(([^"]*),\s*"event=([^ "]+)([^;]*);', text)
+            calls = re.findall(r'log_(?:line|refusal)\(([^"]*),\s*"event=([^ "]+)([^;]*);', text)
             if len(calls) != len(re.findall(r'"event=', text)):
                 sys.exit(f"{path}: writes an event in a way that this test does not understand")
             for level, name in re.findall(r'" ([a-z]+) event=(\w+) ', text):  # a line that the log writes about itself
