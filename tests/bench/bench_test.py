@@ -219,6 +219,18 @@ def a_server_that_fails_ends_the_bench_of_queues(folder):
     check(done.stderr == "amqp.py: the server ended with 3: no room on the disk\n", done.stderr)
 
 
+def crowds_are_measured(folder):
+    done = subprocess.run([sys.executable, "-B", f"{ROOT}/bench/crowds.py", f"{BUILD}/src/cli/intact", "idle", "batches", "--seconds", "0.2",
+                           "--clients", "2", "--json", f"{folder}/crowds.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+    check(done.returncode == 0, "crowds:", done.stderr)
+    with open(f"{folder}/crowds.json", encoding="utf-8") as f:
+        rows = json.load(f)
+    check([r["crowd"] for r in rows] == ["idle clients", "submit: batches of 5000"], rows)
+    for r in rows:
+        check(0 < r["submit_median_ms"] <= r["submit_p99_ms"] and r["result_median_ms"] > 0 and r["overdue_median_ms"] >= 0, r)
+        check(r["answers"].get("200", 0) > 0 and set(r["answers"]) <= {"200"}, r)
+
+
 def nothing_is_left_behind(folder, how, scenario):
     place = f"{folder}/{how.name}"
     os.mkdir(place)
@@ -247,5 +259,6 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     every_kind_of_scenario_is_measured(work)
     the_floor_writes_what_the_server_writes(work)
     each_goal_is_told(work)
+    crowds_are_measured(work)
     nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
     nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")
