@@ -6,8 +6,9 @@
 
 #define OWN_EXPECTED "the result handed in when its own installation is back"
 
-/* An agent fetches work and hands in results on threads of their own: two of its calls may have been
- * under way at the first refusal. The third one is made after an answer of the other installation. */
+/* An agent fetches work and hands in results on threads of their own: two of its calls may have
+ * been under way at the first refusal. The third one is made after an answer of the other
+ * installation. */
 enum { LOOKED_CALLS = 5, REFUSALS = 3, WORDS_MS = 200, SHOWN_MAX = 400, MISSED_MAX = 3 };
 
 /* Of those that bring or ask for something. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -573,7 +573,8 @@ static void assert_nothing_open(const struct server *sv)
     ASSERT(list_empty(&sv->hungry) && sv->waits.lists.len == 0 && sv->lines_waiting == 0);
 }
 
-/* The bare system call: _exit() of the thread sanitizer looks for threads that were not joined yet. */
+/* The bare system call: _exit() of the thread sanitizer looks for threads that were not joined yet.
+ */
 static void end_at_once(int signum)
 {
     (void)syscall(SYS_exit_group, 128 + signum);
