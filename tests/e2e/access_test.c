@@ -410,6 +410,43 @@ static void the_file_is_named_to_this_machine_alone(void **state)
     CHECK(!head_has(&r, "Intact-Token-File"), "nobody who is in has to be told");
 }
 
+/* The answer to a challenge, in `ret`; "" if there is none. What a client makes of it:
+ * token_file.sh. */
+static void challenge(const char *text, char ret[65])
+{
+    static const char field[] = "\r\nIntact-Token-Proof: ";
+    REPLY r = {0};
+    int fd = dial(&node);
+
+    say(fd, SLICE("GET /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                  "Intact-Challenge: "));
+    say(fd, slice_of(text));
+    say(fd, SLICE("\r\n\r\n"));
+    hear(fd, &r);
+    EXPECT(&r, 401);
+    const char *found = memmem(r.head.ptr, r.head.len, field, strlen(field));
+    (void)snprintf(ret, 65, "%.64s", found ? found + strlen(field) : "");
+}
+
+static void a_challenge_is_answered_with_a_proof(void **state)
+{
+    static const char one[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const char other[] = "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    char first[65];
+    char again[65];
+    char second[65];
+    (void)state;
+
+    challenge(one, first);
+    challenge(one, again);
+    challenge(other, second);
+    CHECK(strspn(first, "0123456789abcdef") == 64, "no proof: %s", first);
+    assert_string_equal(first, again);
+    assert_string_not_equal(first, second);
+    challenge("0123", first);
+    assert_string_equal(first, "");
+}
+
 /* ---- the life of a token ---- */
 
 static void tokens_that_are_wrong_are_refused(void **state)
@@ -735,6 +772,7 @@ int main(int argc, char **argv)
         ON(foreign_pages_are_refused_before_anything_else),
         ON(who_is_refused_is_logged),
         ON(the_file_is_named_to_this_machine_alone),
+        ON(a_challenge_is_answered_with_a_proof),
         ON(tokens_that_are_wrong_are_refused),
         ON(a_token_lives_until_it_is_deleted),
         ON(a_token_expires),

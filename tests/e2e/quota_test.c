@@ -191,6 +191,9 @@ static void what_is_wrong_is_refused(void **state)
              wrong[i]);
         expect_problem(&r, 422, "bad-token");
     }
+    send_as(&node, &r, "PUT", "/v1/tokens/admin", "application/json",
+            SLICE("{\"limits\": {\"calls\": 0}}"));
+    expect_problem(&r, 422, "bad-token");
     send_as(&node, &r, "PUT", "/v1/tokens/nobody", "application/json", SLICE("{\"limits\": {}}"));
     expect_problem(&r, 404, "no-such-token");
     send_as(&node, &r, "PUT", "/v1/tokens/admin", "application/json", SLICE("{\"roles\": []}"));

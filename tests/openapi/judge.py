@@ -275,8 +275,8 @@ class Judge:
                 if ("answer", op.name, status, kind) not in self.seen:
                     yield f"{op.name}: no answer {status} as {kind}"
             yield from self.missing_problems(op, status, response)
-            for name in response.get("headers", {}):
-                if ("header", op.name, status, name.lower()) not in self.seen:
+            for name, node in response.get("headers", {}).items():
+                if ("header", op.name, status, name.lower()) not in self.seen and not self.is_elsewhere(name, node):
                     yield f"{op.name}: no answer {status} with {name}"
         for kind in op.request:
             if ("request", op.name, kind) not in self.seen:
@@ -284,6 +284,11 @@ class Judge:
         for p in op.parameters:
             if p["in"] != "path" and ("parameter", op.name, p["name"]) not in self.seen:
                 yield f"{op.name}: parameter {p['name']} is never used"
+
+    def is_elsewhere(self, name, node):
+        """A field that need not be shown by each operation, and was by one."""
+        anywhere = self.document.follow(node).get("x-intact-anywhere")
+        return anywhere and any(s[0] == "header" and s[3] == name.lower() for s in self.seen)
 
     def missing_problems(self, op, status, response):
         if response.get("x-intact-any"):  # which of them it is depends on the machine
