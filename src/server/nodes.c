@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "definition/grammar.h"
 #include "store/row.h"
 #include "json/json.h"
 
@@ -88,6 +89,7 @@ struct nodes *nodes_new(struct server *sv)
                                .boot = sv->config.store->ops->boot(sv->config.store),
                                .roles = sv->config.roles,
                                .version = slice_of(server_version(sv)),
+                               .grammar = GRAMMAR_NEWEST,
                                .started_at = server_now(sv), /* as others see it */
                                .alive = true};
     return n;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "definition/grammar.h"
 #include "server/compiling.h"
 #include "json/json.h"
 
@@ -57,6 +58,8 @@ void validate_post(struct server *sv, struct http_request *r)
 
 /* ---- PUT /v1/workflows/{name}, POST /v1/workflows ---- */
 
+enum { OLDER_SIZE = 80 };
+
 struct putter {
     struct exchange x;
     struct store_job job;
@@ -66,9 +69,28 @@ struct putter {
     int64_t now, version;
     size_t bytes; /* of its text */
     bool is_new;
+    char older[OLDER_SIZE]; /* a living node that would not understand it; "": none */
     enum err err;
     struct error error;
 };
+
+/* Names a living node that does not know the words of the definition. An older program that starts
+ * after this look is refused by the number of the schema. */
+static enum err find_older(struct putter *p, struct store *store)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    enum grammar needed = grammar_of(&p->definition->workflow);
+    struct node_row *rows = NULL;
+    size_t count = 0;
+
+    if (!store->shared || needed == GRAMMAR_FIRST)
+        return ERR_OK;
+    enum err err = store->ops->node_list(store, p->now, &a, &rows, &count, &p->error);
+    for (size_t i = 0; err == ERR_OK && i < count; i++)
+        if (rows[i].alive && rows[i].grammar < (int64_t)needed)
+            (void)snprintf(p->older, sizeof p->older, "%.*s", SLICE_ARG(rows[i].name));
+    return err;
+}
 
 /* For those who submit in SQL. If this fails they are checked later, and the next start makes up
  * for it. */
@@ -92,6 +114,9 @@ static void put_run(struct store_job *j, struct store *store)
                                 .verb = SLICE("workflow.put"),
                                 .address = slice_of(p->address)};
 
+    p->err = find_older(p, store);
+    if (p->err != ERR_OK || *p->older)
+        return;
     /* Once more, if nobody can say whether it was stored: then it is found as it is. Else a version
      * could stand in the store that this process does not know of. */
     for (int i = 0; i < 2 && (i == 0 || p->err == ERR_UNKNOWN); i++)
@@ -115,6 +140,15 @@ static void answer_put(struct http_request *r, const struct putter *p, struct sl
     answer_json(r, p->is_new ? 201 : 200, &b, NULL);
 }
 
+static void answer_older(struct http_request *r, const struct putter *p)
+{
+    http_problem(r, 409, "older-node",
+                 "the definition has words that node %s does not know (%s); restart that node with "
+                 "the version of this one, %s, first",
+                 p->older, grammar_words(grammar_of(&p->definition->workflow)),
+                 p->x.server->config.node);
+}
+
 static void put_done(struct store_job *j)
 {
     struct putter *p = CONTAINER_OF(j, struct putter, job);
@@ -123,12 +157,14 @@ static void put_done(struct store_job *j)
 
     if (r) {
         exchange_untie(&p->x);
-        if (p->err == ERR_OK)
+        if (p->err == ERR_OK && *p->older)
+            answer_older(r, p);
+        else if (p->err == ERR_OK)
             answer_put(r, p, p->definition->workflow.name);
         else
             answer_trouble(r, p->err, p->error.text);
     }
-    if (p->err == ERR_OK)
+    if (p->err == ERR_OK && !*p->older)
         registry_add(&sv->workflows, p->definition, p->version);
     else
         definition_free(p->definition);

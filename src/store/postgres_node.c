@@ -17,6 +17,7 @@ enum err pg_node_put(struct store *base, const struct node_row *row, struct erro
     param_number(&q, row->started_at);
     param_flag(&q, row->draining);
     param_text(&q, row->agents);
+    param_number(&q, row->grammar);
     struct pg_end o = pg_run(s, &q, 1, &r, e, "say that this node is there");
     PQclear(r);
     return o.err;
@@ -38,6 +39,7 @@ static void node_read(const PGresult *r, int row, int64_t now, struct arena *a,
         .alive = result_number(r, row, 8) > now,
         .leads = result_flag(r, row, 9),
         .agents = arena_copy(a, result_text(r, row, 10)),
+        .grammar = result_number(r, row, 11),
     };
 }
 

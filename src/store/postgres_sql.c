@@ -739,12 +739,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
         [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, "
-            "version = $6, started_at = $7, draining = $8, agents = $9 WHERE name = $1 "
-            "AND coalesce(said_by, 0) <= $2",
+            "version = $6, started_at = $7, draining = $8, agents = $9, "
+            "grammar = $10 WHERE name = $1 AND coalesce(said_by, 0) <= $2",
         [PG_NODE_LIST] = "SELECT n.name, n.said_by, n.url, n.schedules, n.supervises, n.version, "
             "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
             "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1), "
-            "n.agents "
+            "n.agents, coalesce(n.grammar, 0) "
             "FROM ~node AS n LEFT JOIN ~lease AS l ON l.name = '" NODE_LEASE "' || n.name "
             "WHERE n.said_by IS NOT NULL AND coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "

@@ -445,6 +445,7 @@ static struct node_row node_of(struct world *w, uint64_t boot, int64_t started_a
                              .roles = NODE_SUPERVISOR,
                              .version = SLICE("1.2.3"),
                              .agents = SLICE("[\"bank\"]"),
+                             .grammar = 7,
                              .started_at = started_at};
 }
 
@@ -471,6 +472,7 @@ static void nodes_are_listed_with_what_their_leases_tell(void **state)
     CHECK(slice_is(rows[0].name, "n1") && rows[0].boot == 1, "who it is");
     CHECK(slice_is(rows[0].url, "http://one:1") && slice_is(rows[0].version, "1.2.3"), "its texts");
     CHECK(slice_is(rows[0].agents, "[\"bank\"]"), "its agents");
+    CHECK(rows[0].grammar == 7, "its grammar");
     CHECK(rows[0].roles == NODE_SUPERVISOR && rows[0].started_at == t, "the rest of it");
     CHECK(!rows[0].lease_until && !rows[0].alive && !rows[0].leads && !rows[0].draining,
           "no lease");

@@ -364,6 +364,33 @@ static void a_node_without_the_agent_names_the_others(void **state)
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
 }
 
+#define NEW_WORDS(name)                     \
+    "{\"intact\": 1, \"workflow\": \"" name \
+    "\", \"steps\": [" STEP("s", "t") "], " \
+                                      "\"undo_until\": \"1h\"}"
+
+/* Its row is what a program of the version before writes; a node that has gone does not count. */
+static void new_words_wait_for_nodes_that_do_not_know_them(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    free(sql(a, "UPDATE node SET grammar = NULL WHERE name = 'b'"));
+    put(a, &r, "/v1/workflows/newer", "%s", NEW_WORDS("newer"));
+    expect_problem(&r, 409, "older-node");
+    CHECK(memmem(r.body.ptr, r.body.len, "node b does not know (on_undo", 29), "%.*s",
+          SLICE_ARG(r.body));
+    post(a, &r, "/v1/workflows", "%s", NEW_WORDS("newer"));
+    expect_problem(&r, 409, "older-node");
+    get(a, &r, "/v1/workflows/newer");
+    expect_problem(&r, 404, "no-such-workflow");
+    (void)define(a, "older", "\"steps\": [" STEP("s", "t") "]");
+    free(sql(a, "UPDATE node SET grammar = NULL, name = 'gone' WHERE name = 'b'"));
+    post(a, &r, "/v1/workflows", "%s", NEW_WORDS("newer"));
+    EXPECT(&r, 201);
+    free(sql(a, "UPDATE node SET name = 'b' WHERE name = 'gone'"));
+}
+
 /* One that calls a single node, which has no place for now: nobody looks for it elsewhere. */
 static void a_node_knows_the_agents_of_the_others(void **state)
 {
@@ -507,6 +534,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_task_is_watched_at_a_node_that_does_not_work_on_it),
         cmocka_unit_test(a_stream_of_all_tasks_says_whose_it_is),
         cmocka_unit_test(a_node_without_the_agent_names_the_others),
+        cmocka_unit_test(new_words_wait_for_nodes_that_do_not_know_them),
         cmocka_unit_test(a_node_knows_the_agents_of_the_others),
         cmocka_unit_test(tokens_are_listed_alike_at_all_nodes),
         cmocka_unit_test(a_task_at_work_at_one_node_is_seen_and_cancelled_at_the_other),

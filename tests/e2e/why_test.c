@@ -516,10 +516,14 @@ static void what_is_overdue_waits_for_the_supervisor(void **state)
 
     (void)define(
         &blind, "due",
-        "\"complete_by\": \"300ms\", \"steps\": [{\"name\": \"a\", \"agent\": \"due\", "
+        "\"steps\": [{\"name\": \"a\", \"agent\": \"due\", "
         "\"action\": \"x\", \"complete_by\": \"50ms\", \"retry\": {\"attempts\": 1}, " UNDONE "}]");
     submit(&blind, "due", "due-1");
-    submit(&blind, "due", "due-2");
+    (void)
+        define(&blind, "too-late",
+               "\"complete_by\": \"300ms\", \"steps\": [{\"name\": \"a\", \"agent\": \"too-late\", "
+               "\"action\": \"x\", " UNDONE "}]");
+    submit(&blind, "too-late", "due-2");
     fetch(&blind, &r, "due", "i");
     int i = wait_for(&blind, &r, "due-1", "overdue");
     EXPECT_SAID(&r, i, "moves",

@@ -33,6 +33,7 @@ struct node_row {
     unsigned roles;   /* enum node_role */
     struct slice version;
     struct slice agents; /* that are connected to it, a JSON array of names; NONE: it did not say */
+    int64_t grammar;     /* the newest words of definitions that it knows; 0: those of before */
     int64_t started_at;  /* 0: it has not written anything yet */
     bool draining;       /* it ends */
     int64_t lease_until; /* out: of NODE_LEASE; 0: it never had one */

@@ -8,6 +8,10 @@ ALTER TABLE ~token ADD COLUMN previous_hash BYTEA;
 ALTER TABLE ~token ADD COLUMN previous_until BIGINT;
 ALTER TABLE ~token ADD COLUMN limits TEXT;
 
+-- grammar: the number of the newest words of definitions that the node knows; NULL: those of the
+-- versions before this one.
+ALTER TABLE ~node ADD COLUMN grammar BIGINT;
+
 -- owner: the name of the token that the task was submitted with; NULL: of none.
 -- waiting_for: several with commas between them.
 -- cause_step: whose failure it was; NULL: of none, but the task's as a whole, or there was none.
