@@ -100,6 +100,7 @@ enum column {
 
 enum sql {
     SQL_BEGIN,
+    SQL_BEGIN_READING,
     SQL_COMMIT,
     SQL_MARK,
     SQL_MARK_END,

@@ -98,6 +98,15 @@ static int connect(struct sqlite_reading *r)
     return rc;
 }
 
+/* Prepared once: each call takes two of these. */
+static int run(struct db *d, enum sql which)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int rc = db_query(d, which, &q);
+
+    return rc == SQLITE_OK ? query_run(q) : rc;
+}
+
 static enum err begin(struct sqlite_reading *r, struct error *e)
 {
     struct sqlite_store *s = &r->store;
@@ -114,7 +123,7 @@ static enum err begin(struct sqlite_reading *r, struct error *e)
     if (rc == SQLITE_OK && s->broken)
         return e->code;
     if (rc == SQLITE_OK)
-        rc = db_exec(&s->reader, "BEGIN");
+        rc = run(&s->reader, SQL_BEGIN_READING);
     return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "open the file for reading");
 }
 
@@ -141,6 +150,8 @@ static void leave(struct sqlite_reading **call)
 
     if (!r)
         return;
+    if (r->store.reader.handle && !sqlite3_get_autocommit(r->store.reader.handle))
+        (void)run(&r->store.reader, SQL_COMMIT); /* nothing was written */
     db_rollback(&r->store.reader);
     (void)pthread_mutex_lock(&r->lock);
     r->busy = false;

@@ -78,6 +78,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
     /* clang-format off */
     static const char *const texts[] = {
         [SQL_BEGIN] = "BEGIN IMMEDIATE",
+        [SQL_BEGIN_READING] = "BEGIN",
         [SQL_COMMIT] = "COMMIT",
         [SQL_MARK] = "SAVEPOINT change",
         [SQL_MARK_END] = "RELEASE change",
