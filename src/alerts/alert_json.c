@@ -248,6 +248,26 @@ bool alert_render_row(const struct alert_stored *row, struct slice state, struct
     return true;
 }
 
+bool alert_render_for_task(const struct alert_stored *row, struct slice task, struct buf *b)
+{
+    static const struct alerts nobody;
+    struct alert al = {0};
+    size_t kept = 0;
+
+    if (!read_row(&nobody, row, &al))
+        return false;
+    for (size_t i = 0; i < al.example_count; i++)
+        if (slice_is(task, al.examples[i])) {
+            (void)snprintf(al.examples[kept++], sizeof al.examples[0], "%.*s", SLICE_ARG(task));
+            break;
+        }
+    al.example_count = kept;
+    al.count = al.total = kept;
+    al.story[0] = al.acknowledged_by[0] = al.acknowledged_why[0] = 0;
+    alert_render(&al, b);
+    return true;
+}
+
 /* What is on record of a group counts more than what was seen of it before that was read. */
 enum err alerts_load(struct alerts *a, const struct alert_stored *row, int64_t now)
 {

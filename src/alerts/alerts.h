@@ -222,6 +222,9 @@ void alert_render(const struct alert *al, struct buf *b);
 /* The same of its row; `state`: only if it is in that one (NONE: any). False: it is not, or the row
  * cannot be read; nothing was written. */
 bool alert_render_row(const struct alert_stored *row, struct slice state, struct buf *b);
+/* The same for a reader of this one task: without the story, the other examples, how many there
+ * are, and what people said of it. */
+bool alert_render_for_task(const struct alert_stored *row, struct slice task, struct buf *b);
 const char *alert_state(const struct alert *al); /* "open", "acknowledged", "resolved" */
 /* "tasks stopped in error: workflow order, step charge, code declined (17)" */
 void alert_sentence(const struct alert *al, struct buf *b);

@@ -2,24 +2,29 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <uv.h>
 
 /* The defaults are beyond what one client of a node can reach, but that connections that wait are
  * left for others. */
 enum { BURST_S = 10, OTHERS_S = 1, RECENT_S = 60 };
 
-#define SECOND_NS UINT64_C(1000000000)
-#define LIMIT_MAX INT64_C(1000000000000)
+/* A call is charged no more of the loop's time than this: the process may have been stopped while
+ * it was served. */
+#define WORKED_MAX_NS UINT64_C(1000000000)
+#define SECOND_NS     UINT64_C(1000000000)
+#define LIMIT_MAX     INT64_C(1000000000000)
 
 static const struct {
     const char *name, *what;
     uint64_t initial;
-    uint64_t unit; /* what is counted is so much smaller than the limit's unit; 0: the same */
+    uint64_t unit;   /* what is counted is so much smaller than the limit's unit; 0: the same */
+    uint64_t debt_s; /* one call keeps the next ones out for so long at most; 0: any time */
 } kinds[QUOTA_KINDS] = {
     [QUOTA_CALLS] = {"calls", "calls a second", 100000},
     [QUOTA_SUBMISSIONS] = {"submissions", "submissions a second", 200000},
-    [QUOTA_BYTES] = {"bytes", "bytes a second", UINT64_C(1) << 30},
+    [QUOTA_BYTES] = {"bytes", "bytes a second", UINT64_C(1) << 30, .debt_s = 60},
     [QUOTA_WAITING] = {"waiting", "calls that are open at a time", 11000},
-    [QUOTA_CPU] = {"cpu", "milliseconds a second of the node's loop", 800, 1000},
+    [QUOTA_CPU] = {"cpu", "milliseconds a second of the node's loop", 800, 1000, 60},
 };
 
 struct quota {
@@ -147,10 +152,11 @@ static bool refuse(struct quota *q, struct http_request *r, enum quota_kind k, u
     return false;
 }
 
-/* Is there room in the bucket? */
-static bool has_room(struct quota *q, struct http_request *r, enum quota_kind k)
+/* Is there room in the bucket? `now_ns` is when the request is served, since its body may have
+ * taken longer to come than a burst lasts. */
+static bool has_room(struct quota *q, struct http_request *r, uint64_t now_ns, enum quota_kind k)
 {
-    uint64_t end = r->began_ns + BURST_S * SECOND_NS;
+    uint64_t end = now_ns + BURST_S * SECOND_NS;
 
     if (q->limits.max[k] == 0 || q->full_at[k] < end)
         return true;
@@ -163,8 +169,12 @@ static void pay(struct quota *q, uint64_t now_ns, enum quota_kind k, uint64_t co
     uint64_t from = q->full_at[k] > now_ns ? q->full_at[k] : now_ns;
 
     q->used[k] += count;
-    if (max != 0)
-        q->full_at[k] = from + count / max * SECOND_NS + count % max * SECOND_NS / max;
+    if (max == 0)
+        return;
+    q->full_at[k] = from + count / max * SECOND_NS + count % max * SECOND_NS / max;
+    uint64_t latest = now_ns + (BURST_S + kinds[k].debt_s) * SECOND_NS;
+    if (kinds[k].debt_s != 0 && q->full_at[k] > latest)
+        q->full_at[k] = latest;
 }
 
 /* Debts are those of the limits before. */
@@ -217,20 +227,22 @@ struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http
                           int64_t now)
 {
     struct quota *q = quota_of(qs, b);
+    uint64_t now_ns = uv_hrtime();
 
     set_limits(q, limits_of(b));
     q->last_at = now;
-    note(qs, q, r->began_ns);
-    turn_minute(q, r->began_ns);
-    if (!has_room(q, r, QUOTA_CALLS) || !has_room(q, r, QUOTA_BYTES)
-        || (has_others(qs, q, r->began_ns) && !has_room(q, r, QUOTA_CPU)))
+    note(qs, q, now_ns);
+    turn_minute(q, now_ns);
+    if (!has_room(q, r, now_ns, QUOTA_CALLS)
+        || (r->body.len > 0 && !has_room(q, r, now_ns, QUOTA_BYTES))
+        || (has_others(qs, q, now_ns) && !has_room(q, r, now_ns, QUOTA_CPU)))
         return NULL;
     if (q->limits.max[QUOTA_WAITING] && q->used[QUOTA_WAITING] >= q->limits.max[QUOTA_WAITING]) {
         (void)refuse(q, r, QUOTA_WAITING, SECOND_NS);
         return NULL;
     }
-    pay(q, r->began_ns, QUOTA_CALLS, 1);
-    pay(q, r->began_ns, QUOTA_BYTES, r->body.len);
+    pay(q, now_ns, QUOTA_CALLS, 1);
+    pay(q, now_ns, QUOTA_BYTES, r->body.len);
     q->used[QUOTA_WAITING]++;
     return q;
 }
@@ -251,16 +263,18 @@ void quota_leave(struct quota *q)
 void quota_worked(struct quota *q, uint64_t now_ns, uint64_t took_ns)
 {
     if (q)
-        pay(q, now_ns, QUOTA_CPU, took_ns / 1000);
+        pay(q, now_ns, QUOTA_CPU, (took_ns < WORKED_MAX_NS ? took_ns : WORKED_MAX_NS) / 1000);
 }
 
 bool quota_submits(struct quota *q, struct http_request *r, uint64_t count)
 {
+    uint64_t now_ns = uv_hrtime();
+
     if (!q)
         return true;
-    if (!has_room(q, r, QUOTA_SUBMISSIONS))
+    if (!has_room(q, r, now_ns, QUOTA_SUBMISSIONS))
         return false;
-    pay(q, r->began_ns, QUOTA_SUBMISSIONS, count);
+    pay(q, now_ns, QUOTA_SUBMISSIONS, count);
     return true;
 }
 

@@ -203,6 +203,23 @@ static void tell_file(const struct token_change *c)
                  file_of(c), c->file_error.text);
 }
 
+/* Would nobody be admin any more, once the token has ended that is rotated? It ends earlier than
+ * before, and no other one outlives it. */
+static bool ends_last_admin(const struct token_change *c, const struct token_row *before,
+                            const struct token_row *after)
+{
+    if (!after->admin || after->expires_at == 0
+        || (before->expires_at != 0 && before->expires_at <= after->expires_at))
+        return false;
+    for (size_t i = 0; i < c->list.count; i++) {
+        const struct token_row *t = &c->list.rows[i];
+        if (t->admin && !slice_eq(t->name, after->name)
+            && (t->expires_at == 0 || t->expires_at > after->expires_at))
+            return false;
+    }
+    return true;
+}
+
 /* Somebody else may change it meanwhile, or delete it: then it is read again. */
 static void replace_run(struct token_change *c, struct store *store)
 {
@@ -214,8 +231,12 @@ static void replace_run(struct token_change *c, struct store *store)
             c->err = error_set(&c->error, c->list.err, "the tokens cannot be read");
         if (!t)
             return;
-        prepare_file(c, t);
         const struct token_row row = c->kind == TOKEN_LIMIT ? limited(c, t) : rotated(c, t);
+        if (c->kind == TOKEN_ROTATE && ends_last_admin(c, t, &row)) {
+            c->err = error_set(&c->error, ERR_CONFLICT, "no admin would be left");
+            return;
+        }
+        prepare_file(c, t);
         c->err = store->ops->token_change(store, &row, t->hash, &c->audit, &c->error);
         c->row = row;
     }
@@ -321,6 +342,11 @@ static void answer_change(struct http_request *r, const struct token_change *c)
         http_answer(r, 204, NULL, SLICE(""), NULL);
     } else if (c->err == ERR_CONFLICT && c->kind == TOKEN_CREATE) {
         http_problem(r, 409, "token-exists", "there is a token \"%.*s\"; delete it first",
+                     SLICE_ARG(name));
+    } else if (c->err == ERR_CONFLICT && c->kind == TOKEN_ROTATE) {
+        http_problem(r, 409, "last-admin",
+                     "no token with the role admin is good for longer than \"%.*s\" would be; "
+                     "create another one first, or leave out expires_in",
                      SLICE_ARG(name));
     } else if (c->err == ERR_CONFLICT) {
         http_problem(r, 409, "last-admin",

@@ -161,7 +161,8 @@ static bool concerns(const struct why *y, const struct why_told *t, struct slice
     return names_it(y, doc);
 }
 
-static void render_alert(struct buf *b, const struct alert_row *r)
+static void render_alert(struct buf *b, const struct alert_row *r, struct slice task,
+                         bool reads_all)
 {
     const struct alert_stored row = {.id = r->id,
                                      .key = r->key,
@@ -173,12 +174,13 @@ static void render_alert(struct buf *b, const struct alert_row *r)
                                      .acknowledged_why = r->acknowledged_why};
     CLEANUP(buf_fini) struct buf one = {0};
 
-    if (alert_render_row(&row, SLICE_NONE, &one))
+    if (reads_all ? alert_render_row(&row, SLICE_NONE, &one)
+                  : alert_render_for_task(&row, task, &one))
         json_raw(b, buf_view(&one));
 }
 
 void why_told_render(struct buf *b, const struct server *sv, const struct why *y,
-                     const struct why_told *t)
+                     const struct why_told *t, bool reads_all)
 {
     size_t shown = 0;
 
@@ -189,7 +191,7 @@ void why_told_render(struct buf *b, const struct server *sv, const struct why *y
         const struct alert_row *r = &t->alerts.rows[i];
         if (r->resolved_at != 0 || !concerns(y, t, r->doc))
             continue;
-        render_alert(b, r);
+        render_alert(b, r, y->task->id, reads_all);
         shown++;
     }
     json_close(b, ']');

@@ -18,8 +18,9 @@ struct why_told {
 enum err why_told_read(struct store *store, const struct task_row *row, struct arena *a,
                        struct why_told *ret, struct error *e) MUST_USE;
 
-/* The members `messages`, `more_messages` and `alerts`. */
+/* The members `messages`, `more_messages` and `alerts`. `reads_all`: may the caller read all tasks?
+ * Alerts are groups of tasks; others are shown of them only what concerns this one. */
 void why_told_render(struct buf *b, const struct server *sv, const struct why *y,
-                     const struct why_told *t);
+                     const struct why_told *t, bool reads_all);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "kit.h"
 
+#include <stdlib.h>
+
 static struct node node;
 
 #define STEPS                                                                                  \
@@ -239,6 +241,51 @@ static void some_workflows_are_all_there_is(void **state)
     expect_problem(&r, 403, "forbidden");
 }
 
+/* Its first step fails for good, and it stops in error. */
+static void fail_as(const struct node *n, const char *id, const char *message)
+{
+    char result[200];
+    REPLY r = {0};
+
+    CHECK(submit_as(n, "held", id, "") == 201, "%s is not taken", id);
+    fetch(&node, &r, "ag", "i");
+    char *token = token_in(&r, 0);
+    (void)snprintf(result, sizeof result,
+                   "\"error\": {\"code\": \"no\", \"message\": \"%s\", \"retryable\": false}",
+                   message);
+    hand_in(&node, "ag", "i", token, result, "accepted");
+    free(token);
+    wait_for_state(&node, id, "error");
+}
+
+static bool why_has(const struct node *n, const char *id, const char *text)
+{
+    REPLY r = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/tasks/%s/why", id);
+    get(n, &r, "%s", path);
+    EXPECT(&r, 200);
+    return memmem(r.body.ptr, r.body.len, text, strlen(text));
+}
+
+/* An alert stands for all tasks that failed alike, whoever submitted them. */
+static void an_alert_tells_nothing_of_the_tasks_of_others(void **state)
+{
+    const struct node one = token_of("one", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    int64_t until = steady_ms() + PATIENCE_MS;
+    (void)state;
+
+    fail_as(&one, "ours", "no");
+    fail_as(&other, "theirs", "the card of Mr. Smith");
+    while (!why_has(&node, "ours", "\"examples\":[\"ours\",\"theirs\"]")
+           || !why_has(&node, "ours", "Mr. Smith"))
+        CHECK(steady_ms() < until, "the alert does not tell of both");
+    CHECK(why_has(&one, "ours", "\"examples\":[\"ours\"]"), "its own task is named");
+    CHECK(!why_has(&one, "ours", "Smith") && !why_has(&one, "ours", "theirs"), "of another task");
+}
+
 #define ON(f)     cmocka_unit_test_setup_teardown(f, start, node_end)
 #define BEFORE(f) cmocka_unit_test_setup_teardown(f, start_without_workflows, node_end)
 
@@ -251,6 +298,7 @@ int main(int argc, char **argv)
         ON(an_owner_is_stored),
         BEFORE(a_task_of_nobody_takes_the_role_read),
         ON(some_workflows_are_all_there_is),
+        ON(an_alert_tells_nothing_of_the_tasks_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

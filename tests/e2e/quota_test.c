@@ -4,6 +4,8 @@
 
 static struct node node;
 
+enum { BURST_MS = 10000 }; /* of server/quota.c */
+
 #define STEPS \
     "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", \"undo\": \"none\"}]"
 
@@ -74,6 +76,27 @@ static void calls_are_bounded_for_one_token_alone(void **state)
     CHECK(let_in(&wild, &r) == 60, "at once");
 }
 
+/* The body comes later than a burst lasts, and another call meanwhile: neither is beyond a limit.
+ */
+static void a_slow_body_is_within_the_limits(void **state)
+{
+    const struct node shop = limited("shop", "\"submit\"", "{}");
+    REPLY r = {0};
+    (void)state;
+
+    int fd = dial(&node);
+    say(fd, SLICE("POST /v1/validate HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                  "Content-Type: application/json\r\nContent-Length: 2\r\nAuthorization: Bearer "));
+    say(fd, slice_of(shop.token));
+    say(fd, SLICE("\r\n\r\n{"));
+    sleep_ms(BURST_MS + 1000);
+    get(&shop, &r, "/v1/workflows");
+    EXPECT(&r, 200);
+    say(fd, SLICE("}"));
+    hear(fd, &r);
+    expect_problem(&r, 422, "bad-definition");
+}
+
 static void submissions_are_counted_by_the_line(void **state)
 {
     const struct node shop = limited("shop", "\"submit\"", "{\"submissions\": 1}");
@@ -106,6 +129,8 @@ static void bytes_are_bounded(void **state)
     EXPECT(&r, 400);
     send_as(&shop, &r, "POST", "/v1/validate", "application/json", SLICE("{}"));
     is_refused(&r, "10 bytes a second");
+    get(&shop, &r, "/v1/workflows"); /* it brings none */
+    EXPECT(&r, 200);
 }
 
 static void open_calls_are_bounded(void **state)
@@ -207,6 +232,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         ON(calls_are_bounded_for_one_token_alone),
+        ON(a_slow_body_is_within_the_limits),
         ON(submissions_are_counted_by_the_line),
         ON(bytes_are_bounded),
         ON(open_calls_are_bounded),

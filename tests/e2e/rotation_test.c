@@ -196,6 +196,14 @@ static void the_file_of_the_admin_follows(void **state)
     REPLY r = {0};
     (void)state;
 
+    post(&node, &r, "/v1/tokens/admin/rotate", "{\"expires_in\": \"2h\"}");
+    expect_problem(&r, 409, "last-admin");
+    the_file_holds(before.token);
+    make_token(&node, "brief", "\"admin\"", "1h", other);
+    post(&node, &r, "/v1/tokens/admin/rotate", "{\"expires_in\": \"2h\"}");
+    expect_problem(&r, 409, "last-admin");
+    post(&node, &r, "/v1/tokens/brief/rotate", "{\"expires_in\": \"2h\"}");
+    EXPECT(&r, 200);
     post(&node, &r, "/v1/tokens/admin/rotate", "{\"keep\": \"0s\"}");
     EXPECT(&r, 200);
     (void)snprintf(after, sizeof after, "%s", text_at(&r, "token"));
