@@ -123,6 +123,7 @@ static void say_condition(struct broker *b, pn_condition_t *c, const char *other
 
 static void lose(struct broker *b, const char *what, const char *detail)
 {
+    CLEANUP(buf_fini) struct buf words = {0}; /* the broker's own */
     bool was_open = b->is_open;
     int64_t wait = AGAIN_FIRST_MS;
     struct link lost;
@@ -140,9 +141,10 @@ static void lose(struct broker *b, const char *what, const char *detail)
     for (uint32_t i = 0; i < b->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);
+    log_word(&words, slice_of(b->why));
     if (b->failures % 16 == 0)
-        log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=\"%s\"",
-                 SLICE_ARG(b->config->name), b->failures, b->why);
+        log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=%s",
+                 SLICE_ARG(b->config->name), b->failures, words.ptr);
     b->failures++;
     b->retry_at = amqp_now_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
     sendings_end(&lost, SENT_LOST, b->why);

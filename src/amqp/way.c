@@ -126,13 +126,15 @@ void way_failed(struct way *l, pn_condition_t *why, uint64_t chance)
 {
     const char *name = why ? pn_condition_get_name(why) : NULL;
     const char *text = why ? pn_condition_get_description(why) : NULL;
+    CLEANUP(buf_fini) struct buf words = {0}; /* the broker's own */
     int64_t wait = AGAIN_FIRST_MS;
 
     (void)snprintf(l->why, sizeof l->why, "queue %.*s: %s%s%s", SLICE_ARG(slice_cut(l->queue, 60)),
                    name ? name : "the broker ended the link", text ? ": " : "", text ? text : "");
+    log_word(&words, slice_of(l->why));
     if (l->failures == 0)
-        log_line(LOG_WARN, "event=amqp_queue_lost queue=%.*s reason=\"%s\"", SLICE_ARG(l->queue),
-                 l->why);
+        log_line(LOG_WARN, "event=amqp_queue_lost queue=%.*s reason=%s", SLICE_ARG(l->queue),
+                 words.ptr);
     for (uint32_t i = 0; i < l->failures && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);

@@ -84,6 +84,7 @@ static void run_command(struct intact_request *r, void *arg)
 
 static void end_command(struct host *h, struct command *c)
 {
+    CLEANUP(buf_fini) struct buf word = {0}; /* the command's own */
     char code[64];
     char task[160];
 
@@ -92,9 +93,10 @@ static void end_command(struct host *h, struct command *c)
     h->has_lost |= !command_drain(c) || c->report.what == 0;
     link_remove(&c->link);
     outcome_answer(c, code);
+    log_word(&word, slice_of(code));
     if (code[0])
         log_line(LOG_WARN, "event=command_failed agent=%s program=%s task=%s attempt=%u code=%s",
-                 c->agent->name.ptr, c->what->argv[0], task, attempt, code);
+                 c->agent->name.ptr, c->what->argv[0], task, attempt, word.ptr);
     command_free(c);
 }
 

@@ -308,11 +308,14 @@ static int64_t failure_delay(struct peer *p, const struct call *c, long status)
 /* The call did nothing that we know of. Its results are handed in again. */
 static void fail_call(struct peer *p, struct call *c, long status, const char *why)
 {
+    CLEANUP(buf_fini) struct buf words = {0}; /* the server's own */
+
     p->failures++;
+    log_word(&words, slice_of(why));
     if (p->failures == 1 || p->failures % 64 == 0)
         agent_log(p->agent, is_refusal(status) ? LOG_ERROR : LOG_WARN,
-                  "event=call_failed server=%s status=%ld failures=%u error=\"%s\"", p->url, status,
-                  p->failures, why);
+                  "event=call_failed server=%s status=%ld failures=%u error=%s", p->url, status,
+                  p->failures, words.ptr);
     if (is_refusal(status) && !is_about_us(status)) {
         if (c->result_count > 0)
             p->result_max = 1;

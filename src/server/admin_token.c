@@ -157,6 +157,24 @@ static bool file_is_good(struct server *sv, const char *path, const char **ret_w
     return good;
 }
 
+/* People write another token to it by hand, as the manual says. Only a good one is remembered: one
+ * that another node made may not be known here yet. */
+void admin_token_refresh(struct server *sv)
+{
+    const char *path = sv->config.token_file;
+    const char *why = NULL;
+    struct stat st;
+
+    if (!path || stat(path, &st) != 0
+        || (st.st_ino == sv->token_inode && st.st_mtim.tv_sec == sv->token_written_at.tv_sec
+            && st.st_mtim.tv_nsec == sv->token_written_at.tv_nsec))
+        return;
+    if (!file_is_good(sv, path, &why))
+        return;
+    sv->token_inode = st.st_ino;
+    sv->token_written_at = st.st_mtim;
+}
+
 /* Who reads the log should know where a token lies, and which one is there in vain. */
 void admin_token_tell(struct server *sv)
 {

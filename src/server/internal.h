@@ -38,6 +38,8 @@ struct server {
     uv_timer_t watchdog;
     unsigned char token_key[PROOF_KEY_SIZE]; /* by which we show that we know the admin's token */
     bool token_is_known;                     /* else nothing is shown */
+    struct timespec token_written_at;        /* of the file that it was read from ... */
+    uint64_t token_inode;
     struct log_burst refusals; /* requests without the right token, of which it was logged */
     char always[128];          /* the header lines of every answer: whose it is, among others */
     struct server_limits limits;
@@ -298,6 +300,8 @@ bool admin_token_holds(const char *path, const unsigned char hash[TOKEN_HASH_SIZ
 enum err admin_token_prepare(const char *path, const char *text, struct error *e) MUST_USE;
 enum err admin_token_settle(const char *path, bool good, struct error *e) MUST_USE;
 void admin_token_renewed(struct server *sv);
+/* Looks at the file again if it is not the one that was read last. */
+void admin_token_refresh(struct server *sv);
 void audit_get(struct server *sv, struct http_request *r);
 void render_audit(struct buf *b, const struct audit *a);
 

@@ -217,7 +217,7 @@ static void answer_wrong_method(struct http_request *r)
 /* Whoever sits at the same machine is told where a token lies; it lies there for its owner alone.
  * Who challenges us is shown that it is we who know that token, before he sends it.
  * What a proxy passes on comes from somebody else. */
-static void say_where(const struct server *sv, struct http_request *r, struct buf *headers)
+static void say_where(struct server *sv, struct http_request *r, struct buf *headers)
 {
     const char *file = access_file(sv->access);
 
@@ -229,7 +229,10 @@ static void say_where(const struct server *sv, struct http_request *r, struct bu
             return; /* no header can say it */
     buf_fmt(headers, "Intact-Token-File: %s\r\n", file);
     struct slice challenge = http_header(r, PROOF_CHALLENGE_HEADER);
-    if (sv->token_is_known && proof_challenge_is_sound(challenge)) {
+    if (!proof_challenge_is_sound(challenge))
+        return;
+    admin_token_refresh(sv);
+    if (sv->token_is_known) {
         char proof[PROOF_SIZE + 1];
         proof_make(sv->token_key, challenge, proof);
         buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
@@ -257,8 +260,9 @@ static void log_refused(struct server *sv, const struct http_request *r, int sta
     log_word(&b, slice_cut(r->method, PATH_TOLD));
     buf_str(&b, " path=");
     log_word(&b, slice_cut(r->path, PATH_TOLD));
-    log_line(LOG_WARN, "event=request_refused %s reason=\"%s\" left_out=%" PRIu64, b.ptr, why,
-             left_out);
+    buf_str(&b, " reason=");
+    log_word(&b, slice_of(why));
+    log_line(LOG_WARN, "event=request_refused %s left_out=%" PRIu64, b.ptr, left_out);
 }
 
 void caller_address_write(const struct server *sv, const struct http_request *r,

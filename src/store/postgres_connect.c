@@ -40,7 +40,9 @@ static void heed(void *arg, const PGresult *r)
     if (severity && strcmp(severity, "WARNING") == 0) {
         s->warned = true;
         pg_turn(s);
-        log_line(LOG_WARN, "event=database_warns text=\"%.*s\"", SLICE_ARG(text));
+        CLEANUP(buf_fini) struct buf words = {0};
+        log_word(&words, text);
+        log_line(LOG_WARN, "event=database_warns text=%s", words.ptr);
     }
 }
 
@@ -266,6 +268,7 @@ static bool connect_round(struct postgres_store *s, int64_t most_ms, struct buf 
  * whom that does not concern: it is for the log, once for as long as it stays the same. */
 static void tell_unreachable(struct postgres_store *s, struct slice why, struct error *e)
 {
+    CLEANUP(buf_fini) struct buf words = {0};
     struct error before = s->unreachable;
 
     error_set(&s->unreachable, ERR_IO, "%.*s", SLICE_ARG(why));
@@ -273,8 +276,9 @@ static void tell_unreachable(struct postgres_store *s, struct slice why, struct 
         error_set(e, ERR_IO, "cannot connect to the database: %.*s", SLICE_ARG(why));
         return;
     }
+    log_word(&words, slice_of(s->unreachable.text));
     if (strcmp(before.text, s->unreachable.text) != 0)
-        log_line(LOG_WARN, "event=database_unreachable reason=\"%s\"%s", s->unreachable.text,
+        log_line(LOG_WARN, "event=database_unreachable reason=%s%s", words.ptr,
                  s->of ? " for=reading" : "");
     error_set(e, ERR_IO, "cannot connect to the database; why stands in this node's log");
 }

@@ -75,6 +75,15 @@ expect 2 "No such file" list --token-file "$work/nowhere"
 expect 2 "found nothing, expected a token" list --token-file /dev/null
 INTACT_TOKEN=intact_wrong expect 0 STATE list --token-file "$file" # said is said
 
+# Another good token that is written to the file counts at once.
+INTACT_TOKEN=$admin expect 0 intact_ token create second --role admin
+cp "$file" "$work/first"
+cat "$work/out" >"$file"
+expect 0 STATE list
+cat "$work/first" >"$file"
+expect 0 STATE list
+INTACT_TOKEN=$admin expect 0 '' token delete second
+
 # intact token
 expect 0 intact_ token create ci --role submit --role agent:payment --expires-in 12h
 ci=$(cat "$work/out")

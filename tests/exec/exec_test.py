@@ -500,6 +500,12 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
             groups = " ".join(str(g) for g in os.getgrouplist("nobody", nobody.pw_gid))
             self.assertEqual(self.run_one("who")["output"], f"{nobody.pw_uid}\n{groups}\n{nobody.pw_dir} nobody")
 
+    def test_a_code_cannot_pass_for_fields_of_the_log(self):
+        code = "x by=admin event=alert"
+        self.start({"forge": shell(f"""echo '{{"error": {{"code": "{code}", "retryable": false}}}}'; exit 1""")})
+        self.assertEqual(self.run_one("forge")["error"]["code"], code)
+        self.assertIn(f'code="{code}"', wait_for("a line", lambda: read(self.dir + "/agent.log")))
+
     def test_a_command_gets_no_new_privileges(self):
         status = {"command": ["sed", "-n", "s/^NoNewPrivs:\\s*//p", "/proc/self/status"], "output": "text"}
         actions = {"usual": status, "sudo": status | {"no_new_privileges": False},
