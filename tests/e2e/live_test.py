@@ -220,6 +220,8 @@ def shell(args, environment, tells, orders):
     os.write(gone, b"x")
     while True:
         _, status = os.waitpid(job, os.WUNTRACED)
+        if os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGSTOP:
+            continue  # by tools/shake, which lets it go on: no key did that
         os.tcsetpgrp(0, os.getpgrp())
         if not os.WIFSTOPPED(status):
             break
