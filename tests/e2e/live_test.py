@@ -213,7 +213,9 @@ def shell(args, environment, tells, orders):
     if job == 0:
         os.setpgid(0, 0)
         os.read(go, 1)
-        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        # Whoever was started in the background of a script has these ignored, and so would we.
+        for number in (signal.SIGTTOU, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         os.execve(args[0], args, environment)
     os.setpgid(job, job)
     os.tcsetpgrp(0, job)
@@ -325,8 +327,11 @@ class Live(unittest.TestCase):
         p = self.watch("sizes")
         p.wait("q leaves")
         for columns, rows in ((50, 20), (30, 8), (120, 30)):
+            shown = len(p.raw)
             p.resize(columns, rows)
             p.type(b"x")  # means nothing, and is drawn
+            # What is drawn for a size that has passed is wrapped as no terminal would leave it: one after the other.
+            p.wait(lambda _, shown=shown: b"\x1b[J" in p.raw[shown:], "drawn for the new size")
             p.wait(lambda text: text.count("q leaves") == 1 and text.count("sizes  slow") == 1, "one view")
         p.type(b"\x03")
         self.assertEqual(p.end(), -signal.SIGINT)
