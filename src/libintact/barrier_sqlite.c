@@ -226,14 +226,36 @@ static void roll_back(sqlite3 *db)
         (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 }
 
+/* What that pragma says is the word; if it says nothing, who knows. */
+static bool pragma_is(sqlite3 *db, const char *pragma, const char *word)
+{
+    CLEANUP(statement_fini) sqlite3_stmt *st = NULL;
+
+    if (sqlite3_prepare_v2(db, pragma, -1, &st, NULL) != SQLITE_OK
+        || sqlite3_step(st) != SQLITE_ROW)
+        return true;
+    return slice_is(slice_of(text_at(st, 0)), word);
+}
+
+/* Such a journal is not deleted by the commit: its head is written over. If that write fails in the
+ * middle, a reader may take the journal for over, and the transaction for done. */
+static bool writes_over_its_journal(sqlite3 *db)
+{
+    return pragma_is(db, "PRAGMA journal_mode", "persist")
+           || pragma_is(db, "PRAGMA locking_mode", "exclusive");
+}
+
 static bool commit(struct intact_barrier *b, sqlite3 *db)
 {
     if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK)
         return true;
-    if (sqlite_commit_had_no_effect(db))
-        (void)trouble(b, db);
-    else
-        intact_barrier_set_unsure(b, sqlite3_errmsg(db));
+    int kind = sqlite3_errcode(db) & 0xff;
+    bool certain = sqlite_commit_had_no_effect(db);
+    (void)trouble(b, db); /* its words, before anything else is asked of the connection */
+    if ((kind == SQLITE_FULL || kind == SQLITE_IOERR) && writes_over_its_journal(db))
+        certain = false;
+    if (!certain)
+        intact_barrier_set_unsure(b, intact_barrier_why(b));
     return false;
 }
 

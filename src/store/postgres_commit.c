@@ -6,8 +6,8 @@
 #include "store/row.h"
 
 /*
- * A batch is a transaction of a few statements, sent at once: the fence, all changes of rows, all
- * new rows, the claims. Should one of the changes be refused for what is in it, the whole is tried
+ * A batch is a transaction of a few statements, sent at once: the fence, all new rows, all changes
+ * of rows, the claims. Should one of the changes be refused for what is in it, the whole is tried
  * again change by change, which is slow and rare.
  */
 
@@ -392,11 +392,15 @@ static bool check_failed(const struct plan *p, const struct pg_end *o)
            && strcmp(o->sqlstate, "22012") == 0;
 }
 
+/* What is new comes before what is changed. An id that somebody inserts at this moment is waited
+ * for by an insert, and so is one that somebody changes; a change waits only for other changes. The
+ * other way round, one batch that holds a row and is about to insert, and one that has inserted
+ * that and meets the row, would wait for each other, whatever the order of their ids. */
 static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
 {
     plan_fence(p);
-    plan_updates(p);
     plan_inserts(p);
+    plan_updates(p);
     plan_overruns(p);
     plan_claims(p);
     *ret = (p->batch->change_count ? pg_transact : pg_transact_brief)(p->store, p->queries,

@@ -138,6 +138,7 @@ class Client:
 
     def __init__(self, broker):
         self.broker, self.connection, self.senders, self.receivers = broker, None, {}, {}
+        self.sends = 0  # how often anything was sent, with what was sent again
 
     def open(self):
         if not self.connection:
@@ -169,6 +170,7 @@ class Client:
             if queue not in self.senders:
                 sender = self.open().create_sender(None, name=f"to-{queue}", options=Durable(f"/queue/{queue}"))
                 self.senders[queue] = sender
+            self.sends += 1
             self.senders[queue].send(Message(body=body, durable=True, **properties))
 
         self.again(do)

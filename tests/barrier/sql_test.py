@@ -344,7 +344,8 @@ try:
     import pymysql
 except ImportError:
     pymysql = None
-if KIND == "sqlite":
-    test_sqlite()
-else:
-    test_mariadb()
+if __name__ == "__main__":
+    if KIND == "sqlite":
+        test_sqlite()
+    else:
+        test_mariadb()

@@ -19,6 +19,7 @@
 #include "bouncer.h"
 #include "cluster.h"
 #include "store/postgres.h"
+#include "store/postgres_body.h"
 
 enum { WORKERS = 4, TASKS = 60, ROUNDS = 400, BATCH = 12 };
 
@@ -326,6 +327,100 @@ static void what_is_deleted_is_gone_as_a_whole(void **state)
     PQfinish(conn);
 }
 
+/* ---- inserts that meet changes ---- */
+
+static struct store *open_crossed(const char *node)
+{
+    const struct postgres_options o = {.conninfo = pooled_conninfo(),
+                                       .schema = "intact_crossed",
+                                       .node = node};
+    struct error e = {0};
+    struct store *s;
+
+    CHECK(postgres_store_open(&o, &s, &e) == ERR_OK, "%s", e.text);
+    return s;
+}
+
+static struct task_row crossed_row(const char *id, uint64_t revision)
+{
+    return (struct task_row){.id = slice_of(id),
+                             .workflow = SLICE("order"),
+                             .version = 1,
+                             .revision = revision,
+                             .state = TASK_PENDING,
+                             .waiting_for = SLICE("a"),
+                             .submitted_at = 1000,
+                             .doc = SLICE("{\"steps\":[]}")};
+}
+
+/* Those changes in one batch. Returns whether that met a deadlock, which the store gets over. */
+static int commit_crossed(const char *node, struct change *changes, size_t count)
+{
+    struct store *s = open_crossed(node);
+    struct batch b = {.changes = changes, .change_count = count};
+    struct arena a = {0};
+    struct error e = {0};
+
+    CHECK(s->ops->commit(s, &b, &a, &e) == ERR_OK, "%s", e.text);
+    int contended = postgres_store_of(s)->contended_until != 0;
+    s->ops->close(s);
+    arena_fini(&a);
+    return contended;
+}
+
+static pid_t commit_beside(const char *node, struct change *changes, size_t count)
+{
+    pid_t pid = cluster_fork();
+
+    if (pid == 0)
+        _exit(commit_crossed(node, changes, count));
+    return pid;
+}
+
+static void wait_until(PGconn *conn, const char *number, const char *query)
+{
+    bool there = false;
+
+    while (!there) { /* the test's own timeout ends it */
+        PGresult *r = PQexec(conn, query);
+        CHECK(PQntuples(r) == 1, "%s", PQerrorMessage(conn));
+        there = strcmp(PQgetvalue(r, 0, 0), number) == 0;
+        PQclear(r);
+        (void)usleep(1000);
+    }
+}
+
+/* One batch changes what is there, is held up, and inserts a task; another one inserts that task
+ * too, and then meets what the first one has changed. */
+static void an_insert_never_waits_crosswise_for_a_change(void **state)
+{
+    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity "
+                                  "WHERE wait_event_type = 'Lock' AND application_name = 'intact'";
+    struct change old[] = {{.row = crossed_row("b", 1)}, {.row = crossed_row("z", 1)}};
+    struct change first[] = {{.kind = CHANGE_UPDATE, .row = crossed_row("b", 2)},
+                             {.kind = CHANGE_UPDATE, .row = crossed_row("z", 2)},
+                             {.row = crossed_row("a", 1)}};
+    struct change second[] = {{.row = crossed_row("a", 1)}, {.row = crossed_row("b", 1)}};
+    PGconn *gate = PQconnectdb(cluster_conninfo());
+    int status[2] = {-1, -1};
+
+    (void)state;
+    (void)commit_crossed("judge", old, COUNT_OF(old));
+    PQclear(PQexec(gate, "BEGIN"));
+    PQclear(PQexec(gate, "SELECT 1 FROM intact_crossed.task WHERE id = 'z' FOR UPDATE"));
+    PGconn *eye = PQconnectdb(cluster_conninfo());
+    pid_t one = commit_beside("n1", first, COUNT_OF(first));
+    wait_until(eye, "1", waiting);
+    pid_t other = commit_beside("n2", second, COUNT_OF(second));
+    wait_until(eye, "2", waiting);
+    PQfinish(gate);
+    CHECK(waitpid(one, &status[0], 0) == one && waitpid(other, &status[1], 0) == other, "ended");
+    CHECK(status[0] == 0 && status[1] == 0, "a deadlock: %d, %d", status[0], status[1]);
+    wait_until(eye, "5",
+               "SELECT sum(revision) FROM intact_crossed.task"); /* a once, b and z twice */
+    PQfinish(eye);
+}
+
 /* ---- a database that dies ---- */
 
 struct counts {
@@ -415,6 +510,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_is_lost_when_the_database_is_killed),
+        cmocka_unit_test(an_insert_never_waits_crosswise_for_a_change),
         cmocka_unit_test(every_revision_is_somebodys),
         cmocka_unit_test(what_is_deleted_is_gone_as_a_whole),
     };

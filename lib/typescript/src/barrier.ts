@@ -81,6 +81,7 @@ export class PostgresBarrier<C extends PostgresClient> {
     state: { isCommitting: boolean },
   ): Promise<unknown> {
     const db = await this.#pool.connect();
+    const stopHearing = hearErrors(db);
     let isBroken = true;
     try {
       await db.query("BEGIN");
@@ -108,12 +109,14 @@ export class PostgresBarrier<C extends PostgresClient> {
       throw e;
     } finally {
       db.release(isBroken);
+      stopHearing();
     }
   }
 
   /** Deletes records older than so many milliseconds; how many. A request that comes later than that takes effect again. */
   async clean(olderThanMs: number): Promise<number> {
     const db = await this.#pool.connect();
+    const stopHearing = hearErrors(db);
     let count = 0;
     let isBroken = true;
     try {
@@ -127,8 +130,23 @@ export class PostgresBarrier<C extends PostgresClient> {
       return count;
     } finally {
       db.release(isBroken);
+      stopHearing();
     }
   }
+}
+
+/**
+ * A client of `pg` that loses its connection tells so by an event, besides failing what was asked of it. While it is out of
+ * its pool nobody hears that, and then Node ends the process.
+ */
+function hearErrors(db: object): () => void {
+  type Hear = (event: "error", listener: () => void) => unknown;
+  const client = db as { on?: Hear; removeListener?: Hear };
+  const hear = () => undefined;
+  client.on?.("error", hear);
+  return () => {
+    client.removeListener?.("error", hear);
+  };
 }
 
 /** Of `pg`, which tells it by words. */
