@@ -150,14 +150,22 @@ static void expect_extras(struct gate *g, long changes)
  * all that goes with it, and the other one is done with all of its own. */
 static void change_comes_too_late(struct gate *g, enum change_kind kind, bool waits, bool locks)
 {
+    static const struct task_wait before = {{"a", 1}, 5};
     static const struct task_wait wait = {{"b", 1}, 5};
     struct change c[2];
     struct batch b = {.changes = c, .change_count = 2};
     struct call call;
 
-    gate_do(g, "DELETE FROM task; DELETE FROM payload; DELETE FROM outbox; DELETE FROM tag");
+    gate_do(g, "DELETE FROM task; DELETE FROM payload; DELETE FROM outbox; DELETE FROM tag; DELETE "
+               "FROM wait");
     postgres_store_of(g->first)->contended_until = locks ? INT64_MAX : 0;
-    must_put(g, (struct change){.kind = CHANGE_INSERT, .row = a_row("late")});
+    struct task_row late = a_row("late");
+    if (waits) {
+        late.waiting_for = SLICE(",a");
+        late.waits = &before;
+        late.wait_count = 1;
+    }
+    must_put(g, (struct change){.kind = CHANGE_INSERT, .row = late});
     must_put(g, (struct change){.kind = CHANGE_INSERT, .row = a_row("other")});
     long audits = gate_number(g, "SELECT count(*) FROM audit");
     c[0] = loaded(kind, a_row("late"));
@@ -167,6 +175,7 @@ static void change_comes_too_late(struct gate *g, enum change_kind kind, bool wa
         c[0].row.waiting_for = SLICE(",b");
         c[0].row.waits = &wait;
         c[0].row.wait_count = 1;
+        c[0].drops_waits = true;
     }
     gate_do(g, "BEGIN; UPDATE task SET revision = 2 WHERE id = 'late'");
     call_begin(&call, g, g->first, commit, &b);
@@ -184,7 +193,8 @@ static void change_comes_too_late(struct gate *g, enum change_kind kind, bool wa
     expect(g, "SELECT count(*) FROM audit", audits + 1);
     expect(g, "SELECT count(*) FROM outbox", 1);
     expect(g, "SELECT count(*) FROM outbox WHERE task = 'other'", 1);
-    expect(g, "SELECT count(*) FROM wait", 0);
+    expect(g, "SELECT count(*) FROM wait", waits);
+    expect(g, "SELECT count(*) FROM wait WHERE agent = 'a'", waits);
     CHECK(fetch(g, "late").revision == 2 && fetch(g, "other").revision == 2, "revisions");
 }
 
@@ -260,6 +270,19 @@ static enum err settle(struct store *s, void *arg, struct arena *a, struct error
 }
 
 static const struct fence led = {{"supervisor", 10}, 1};
+static const struct alert_row an_alert = {.id = {"a-1", 3},
+                                          .key = {"k", 1},
+                                          .doc = {"{}", 2},
+                                          .opened_at = 1000,
+                                          .live = true,
+                                          .fence = &led};
+
+static enum err put_alert(struct store *s, void *arg, struct arena *a, struct error *e)
+{
+    (void)arg;
+    (void)a;
+    return s->ops->alert_put(s, &an_alert, e);
+}
 
 /* A task to change and a message to settle; "n1/1" has led, and its lease has run out. */
 static struct change has_led(struct gate *g, struct settling *ret)
@@ -297,7 +320,7 @@ static void what_is_fenced_waits_for_whoever_takes_the_lease(void **state)
     struct {
         enum err (*run)(struct store *, void *, struct arena *, struct error *);
         void *arg;
-    } writes[] = {{commit, &b}, {settle, &s}, {commit, &claims}};
+    } writes[] = {{commit, &b}, {settle, &s}, {commit, &claims}, {put_alert, NULL}};
 
     for (size_t i = 0; i < COUNT_OF(writes); i++) {
         struct call call;
@@ -310,6 +333,7 @@ static void what_is_fenced_waits_for_whoever_takes_the_lease(void **state)
         arena_fini(&call.a);
         CHECK(fetch(g, "x").revision == 1, "write %zu", i);
         expect(g, "SELECT count(*) FROM outbox", 1);
+        expect(g, "SELECT count(*) FROM alert", 0);
     }
     CHECK(c.outcome == ERR_CONFLICT && claim.row_count == 0, "outcomes");
 }
@@ -322,21 +346,29 @@ static void nobody_takes_the_lease_from_under_what_is_fenced(void **state)
     struct change c = has_led(g, &s);
     struct batch b = {.changes = &c, .change_count = 1, .fence = &led};
 
-    for (int settles = 0; settles < 2; settles++) {
+    static const char *const locks[] = {"task", "outbox", "alert"};
+    struct {
+        enum err (*run)(struct store *, void *, struct arena *, struct error *);
+        void *arg;
+    } writes[] = {{commit, &b}, {settle, &s}, {put_alert, NULL}};
+
+    CHECK(put_alert(g->first, NULL, &g->a, &g->e) == ERR_OK, "%s", g->e.text);
+    for (size_t i = 0; i < COUNT_OF(writes); i++) {
+        char sql[80];
         struct taking t = {
             .want = {.name = SLICE("supervisor"), .holder = SLICE("n2/1"), .length_ms = 60000}};
         struct call write;
         struct call taker;
         gate_do(g, "UPDATE lease SET epoch = 1, holder = 'n1/1', until = 0");
-        gate_do(g, settles ? "BEGIN; SELECT * FROM outbox FOR UPDATE"
-                           : "BEGIN; SELECT * FROM task WHERE id = 'x' FOR UPDATE");
-        call_begin(&write, g, g->first, settles ? settle : commit, settles ? (void *)&s : &b);
-        CHECK(call_waits(&write), "%d: %s", settles, write.e.text);
+        (void)snprintf(sql, sizeof sql, "BEGIN; SELECT * FROM %s FOR UPDATE", locks[i]);
+        gate_do(g, sql);
+        call_begin(&write, g, g->first, writes[i].run, writes[i].arg);
+        CHECK(call_waits(&write), "%s: %s", locks[i], write.e.text);
         call_begin(&taker, g, g->second, take, &t);
-        CHECK(call_waits(&taker), "%d: the lease was taken under its hands", settles);
+        CHECK(call_waits(&taker), "%s: the lease was taken under its hands", locks[i]);
         gate_do(g, "COMMIT");
-        CHECK(call_end(&write) == ERR_OK, "%d: %s", settles, write.e.text);
-        CHECK(call_end(&taker) == ERR_OK, "%d: %s", settles, taker.e.text);
+        CHECK(call_end(&write) == ERR_OK, "%s: %s", locks[i], write.e.text);
+        CHECK(call_end(&taker) == ERR_OK, "%s: %s", locks[i], taker.e.text);
         CHECK(slice_is(t.got.holder, "n2/1") && t.got.epoch == 2, "epoch %" PRIu64, t.got.epoch);
         arena_fini(&write.a);
         arena_fini(&taker.a);
@@ -376,6 +408,106 @@ static void of_two_who_take_a_lease_one_has_it(void **state)
         (void)snprintf(text, sizeof text, "%.*s %" PRIu64, SLICE_ARG(t.got.holder), t.got.epoch);
         CHECK(strcmp(text, said[i]) == 0, "%s: %s, not %s", names[i], text, said[i]);
         arena_fini(&call.a);
+    }
+}
+
+/* ---- what is changed by what its maker saw ---- */
+
+static const struct agent_change seen = {
+    .name = {"ag", 2}, .part = AGENT_SETTINGS, .text = {"2", 1}, .fenced = true, .was = {"1", 1}};
+
+static struct operation_row an_operation(uint64_t revision)
+{
+    return (struct operation_row){.id = SLICE("o-1"),
+                                  .revision = revision,
+                                  .open = true,
+                                  .state = SLICE("running"),
+                                  .verb = SLICE("retry"),
+                                  .actor = SLICE("ann"),
+                                  .reason = SLICE("why"),
+                                  .started_at = 5000,
+                                  .doc = SLICE("{}")};
+}
+
+static enum err change_operation(struct store *s, void *arg, struct arena *a, struct error *e)
+{
+    const struct operation_row row = an_operation(2);
+    (void)arg;
+    (void)a;
+
+    return s->ops->operation_put(s, &row, &done_by_ann, e);
+}
+
+static enum err change_agent(struct store *s, void *arg, struct arena *a, struct error *e)
+{
+    (void)arg;
+    (void)a;
+    return s->ops->agent_put(s, &seen, &done_by_ann, e);
+}
+
+static enum err acknowledge(struct store *s, void *arg, struct arena *a, struct error *e)
+{
+    (void)arg;
+    (void)a;
+    return s->ops->alert_acknowledge(s, an_alert.id, &done_by_ann, e);
+}
+
+static enum err drop_dead(struct store *s, void *arg, struct arena *a, struct error *e)
+{
+    struct outbox_verb v = {.drop = true, .limit = 9, .now = 7, .audit = &done_by_ann};
+    (void)arg;
+    (void)a;
+
+    enum err err = s->ops->outbox_do(s, &v, e);
+    return err == ERR_OK && v.count == 0 ? ERR_CONFLICT : err;
+}
+
+/* Somebody else was faster, and it is not as it was seen: nothing is done, and nothing is written
+ * into the audit. */
+static void what_was_changed_since_it_was_seen_stays(void **state)
+{
+    static const struct {
+        const char *meanwhile, *unchanged;
+        enum err (*run)(struct store *, void *, struct arena *, struct error *);
+    } changes[] = {
+        {"UPDATE operation SET revision = 2, actor = 'bob'",
+         "SELECT count(*) FROM operation WHERE actor = 'bob'", change_operation},
+        {"UPDATE generation SET number = number + 1 WHERE name = 'agent'; "
+         "UPDATE agent SET settings = '3'",
+         "SELECT count(*) FROM agent WHERE settings = '3'", change_agent},
+        {"UPDATE alert SET resolved_at = 5000",
+         "SELECT count(*) FROM alert WHERE acknowledged_at IS NULL", acknowledge},
+        {"UPDATE outbox_aside SET state = 'waiting'", "SELECT count(*) FROM outbox_aside",
+         drop_dead},
+    };
+    struct gate *g = *state;
+    const struct operation_row operation = an_operation(1);
+    struct agent_change agent = seen;
+    struct alert_row alert = an_alert;
+    struct settling s;
+
+    (void)has_led(g, &s);
+    s.list[0].kind = SETTLE_DEAD;
+    s.fence = NULL;
+    agent.fenced = false;
+    agent.text = SLICE("1");
+    alert.fence = NULL;
+    CHECK(g->second->ops->operation_put(g->second, &operation, NULL, &g->e) == ERR_OK
+              && g->second->ops->agent_put(g->second, &agent, NULL, &g->e) == ERR_OK
+              && g->second->ops->alert_put(g->second, &alert, &g->e) == ERR_OK
+              && settle(g->second, &s, &g->a, &g->e) == ERR_OK,
+          "%s", g->e.text);
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        struct call call;
+        gate_do(g, "BEGIN");
+        gate_do(g, changes[i].meanwhile);
+        call_begin(&call, g, g->first, changes[i].run, NULL);
+        CHECK(call_waits(&call), "%s: %s", changes[i].meanwhile, call.e.text);
+        gate_do(g, "COMMIT");
+        CHECK(call_end(&call) == ERR_CONFLICT, "%s: %s", changes[i].meanwhile, err_text(call.err));
+        arena_fini(&call.a);
+        expect(g, changes[i].unchanged, 1);
+        expect(g, "SELECT count(*) FROM audit", 0);
     }
 }
 
@@ -552,6 +684,7 @@ int main(void)
         AT_GATE(what_is_fenced_waits_for_whoever_takes_the_lease),
         AT_GATE(nobody_takes_the_lease_from_under_what_is_fenced),
         AT_GATE(of_two_who_take_a_lease_one_has_it),
+        AT_GATE(what_was_changed_since_it_was_seen_stays),
         AT_GATE(what_was_changed_under_its_hands_is_not_deleted),
         AT_GATE(what_somebody_has_locked_is_not_deleted),
         AT_GATE(an_id_that_is_being_deleted_is_not_submitted_again),
