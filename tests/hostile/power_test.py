@@ -156,6 +156,38 @@ class PowerTest(unittest.TestCase):
         self.assertTrue(gone, "nothing was deleted at all")
         self.assertGreater(syncs, 2, "the power was never cut on the way")
 
+    # ---- the store, from its first start on ----
+
+    def accept_under(self, server, disk, syncs):
+        """Submits until the power is cut; or, with None, ten, and it is cut then. What was accepted."""
+        accepted = []
+        if syncs is not None:
+            disk.cut_after(syncs)
+        if server.start(disk.env()) and server.call("/v1/workflows/w", WORKFLOW, "PUT"):
+            while server.process.poll() is None and (syncs is not None or len(accepted) < 10):
+                task = f"t{len(accepted)}"
+                if server.call("/v1/tasks", {"id": task, "workflow": "w", "input": {}}):
+                    accepted.append(task)
+        self.running.append(server.process)
+        server.end(signal.SIGKILL)
+        disk.cut_power()
+        return accepted
+
+    def test_what_was_accepted_is_there_from_the_first_start_on(self):
+        count = 0
+        for syncs in (0, 1, 2, 3, 5, 8, 13, 21, 40, None):
+            shutil.rmtree(self.machine)
+            os.mkdir(self.machine)
+            server = Server(self.place, f"{self.machine}/data")
+            accepted = self.accept_under(server, Disk(POWER, self.machine, f"{self.place}/disk"), syncs)
+            self.assertTrue(server.start(), f"it does not start again, after {syncs} syncs")
+            self.running.append(server.process)
+            lost = [task for task in accepted if not server.is_there(task)]
+            self.assertEqual(lost, [], f"after {syncs} syncs")
+            count += len(accepted)
+            self.assertEqual(server.end(), 0)
+        self.assertGreater(count, 10, "hardly anything was accepted")
+
     # ---- agents ----
 
     def run_agent(self, server, command, disk, tasks):
