@@ -5,6 +5,7 @@
  *     POWER_FOLDER   the machine's disk, as the program sees it
  *     POWER_DISK     what is on it: i/INODE is a file as it was at its last sync, d/INODE the names
  *                    of a folder at its last one, each as "INODE TYPE NAME"
+ *     POWER_SLOW     a sync below this folder takes a while; empty: none does
  *     POWER_DISK/cut a number, if it is there: so many syncs are done yet, and in the middle of the
  *                    next one the power goes, with nothing of it on the disk
  *
@@ -24,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096 };
+enum { PATH_SIZE = 4096, SLOW_US = 300000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -34,15 +35,15 @@ static void give_up(const char *what)
     abort();
 }
 
-/* Is it a file or folder below the one that we look after? */
-static int is_ours(int fd)
+/* Is it a file or folder below that one? */
+static int is_below(int fd, const char *variable)
 {
-    const char *folder = getenv("POWER_FOLDER");
+    const char *folder = getenv(variable);
     char link[40];
     char path[PATH_SIZE];
 
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t len = folder ? readlink(link, path, sizeof path - 1) : -1;
+    ssize_t len = folder && *folder ? readlink(link, path, sizeof path - 1) : -1;
     if (len < 0)
         return 0;
     path[len] = 0;
@@ -146,6 +147,8 @@ static int save(int fd)
 
     if (fstat(fd, &st) != 0)
         return -1;
+    if (is_below(fd, "POWER_SLOW"))
+        (void)usleep(SLOW_US);
     pthread_mutex_lock(&lock);
     cut_if_told();
     if (S_ISREG(st.st_mode))
@@ -159,10 +162,10 @@ static int save(int fd)
 
 int fsync(int fd)
 {
-    return is_ours(fd) ? save(fd) : (int)syscall(SYS_fsync, fd);
+    return is_below(fd, "POWER_FOLDER") ? save(fd) : (int)syscall(SYS_fsync, fd);
 }
 
 int fdatasync(int fd)
 {
-    return is_ours(fd) ? save(fd) : (int)syscall(SYS_fdatasync, fd);
+    return is_below(fd, "POWER_FOLDER") ? save(fd) : (int)syscall(SYS_fdatasync, fd);
 }

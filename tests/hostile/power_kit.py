@@ -28,10 +28,11 @@ class Disk:
                 else:
                     shutil.copyfile(entry.path, self._path("i", entry.inode()))
 
-    def env(self):
-        """For a program that is to be cut off. Sanitizers want to be loaded first, and need not be."""
+    def env(self, slow=""):
+        """For a program that is to be cut off. Sanitizers want to be loaded first, and need not be. What is below
+        `slow` takes its time: whoever does not wait for it is found out."""
         options = os.environ.get("ASAN_OPTIONS", "")
-        return os.environ | {"LD_PRELOAD": self.library, "POWER_FOLDER": self.folder, "POWER_DISK": self.place,
+        return os.environ | {"LD_PRELOAD": self.library, "POWER_FOLDER": self.folder, "POWER_DISK": self.place, "POWER_SLOW": slow,
                              "ASAN_OPTIONS": f"{options}:verify_asan_link_order=0:detect_leaks=0"}
 
     def cut_after(self, syncs):

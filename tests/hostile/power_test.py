@@ -98,7 +98,6 @@ class PowerTest(unittest.TestCase):
         self.running.append(server.process)
         server.call("/v1/workflows/w", WORKFLOW, "PUT")
         server.end()
-        shutil.rmtree(f"{self.machine}/archive", ignore_errors=True)  # it is made anew, under the cut
         return server
 
     def end_long_ago(self, server, tasks):
@@ -122,7 +121,7 @@ class PowerTest(unittest.TestCase):
 
     def delete_under(self, server, disk, syncs):
         """Deletes; the power is cut after so many syncs, or (None) at the end. Whether it was cut on the way."""
-        self.assertTrue(server.start(disk.env()))
+        self.assertTrue(server.start(disk.env(slow=f"{self.machine}/archive")))
         self.running.append(server.process)
         if syncs is not None:
             disk.cut_after(syncs)
@@ -143,6 +142,8 @@ class PowerTest(unittest.TestCase):
             fresh = [f"r{len(tasks)}-{n}" for n in range(3)]
             self.end_long_ago(server, fresh)
             tasks += fresh
+            if syncs is None:  # it is made anew, and that only now
+                shutil.rmtree(f"{self.machine}/archive")
             disk.settle()
             was_cut = self.delete_under(server, disk, syncs)
             self.assertTrue(server.start())
