@@ -92,8 +92,9 @@ class PowerTest(unittest.TestCase):
     # ---- the archive ----
 
     def archive_server(self):
+        os.mkdir(f"{self.machine}/kept")  # not beside the data, whose own name is synced
         server = Server(self.place, f"{self.machine}/data",
-                        f"archive: {{folder: {self.machine}/archive, compress: false}}\n")
+                        f"archive: {{folder: {self.machine}/kept/archive, compress: false}}\n")
         server.start()
         self.running.append(server.process)
         server.call("/v1/workflows/w", WORKFLOW, "PUT")
@@ -114,14 +115,14 @@ class PowerTest(unittest.TestCase):
 
     def archived(self):
         found = set()
-        for name in glob.glob(f"{self.machine}/archive/*.ndjson"):
+        for name in glob.glob(f"{self.machine}/kept/archive/*.ndjson"):
             with open(name, encoding="utf-8") as f:
                 found |= {json.loads(line)["id"] for line in f if line.endswith("\n")}
         return found
 
     def delete_under(self, server, disk, syncs):
         """Deletes; the power is cut after so many syncs, or (None) at the end. Whether it was cut on the way."""
-        self.assertTrue(server.start(disk.env(slow=f"{self.machine}/archive")))
+        self.assertTrue(server.start(disk.env(slow=f"{self.machine}/kept/archive")))
         self.running.append(server.process)
         if syncs is not None:
             disk.cut_after(syncs)
@@ -143,7 +144,7 @@ class PowerTest(unittest.TestCase):
             self.end_long_ago(server, fresh)
             tasks += fresh
             if syncs is None:  # it is made anew, and that only now
-                shutil.rmtree(f"{self.machine}/archive")
+                shutil.rmtree(f"{self.machine}/kept/archive")
             disk.settle()
             was_cut = self.delete_under(server, disk, syncs)
             self.assertTrue(server.start())
