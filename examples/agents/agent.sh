@@ -23,7 +23,7 @@ agent=$1 instance=$2 record=$3 handler=$4
 server=${INTACT_SERVER:-http://127.0.0.1:7420}
 installation=${INTACT_INSTALLATION:-any} # "any": that of the first answer
 wait=10 # seconds that a call for work is parked; a stopping agent waits for the end of it
-mkdir -p "$record" || exit 1
+mkdir -p "$record" && sync "$record/.." || exit 1
 
 stopping=
 trap 'stopping=1' TERM INT

@@ -6,6 +6,7 @@ box=${LETTERS:-letters}
 request=$(cat)
 letter=$box/$(jq -r '.forward.idempotency_key // .idempotency_key | gsub("/"; "=")' <<<"$request")
 mkdir -p "$box"
+sync "$box/.." # a new name is on the disk when its folder is
 
 case $(jq -r .action <<<"$request") in
 write)
@@ -18,10 +19,12 @@ write)
     sync "$box/.new-$$"
     ln "$box/.new-$$" "$letter" 2>/dev/null || [ -e "$letter" ] # it was written before
     rm "$box/.new-$$"
+    sync "$box"
     jq -nc --arg letter "$letter" '{letter: $letter}'
     ;;
 take-back)
     rm -f "$letter"
+    sync "$box"
     ;;
 *)
     echo "there is no such action" >&2

@@ -161,6 +161,46 @@ static void what_failed_is_tried_again_and_nothing_is_lost(void **state)
         }
 }
 
+/* One way fails, and some time after it another one: what the first failure left must not take what
+ * was acknowledged after it. How many of both were met. */
+static uint32_t two_failures(uint32_t first, uint32_t then, bool plain)
+{
+    enum { PARTS = 5, EACH = 4 };
+    struct archive_writer *w = writer(0, plain);
+    bool good[PARTS] = {false};
+    int seen[PARTS * EACH];
+    uint32_t fired = 0;
+    bool cut = false;
+
+    fault_plan = (struct fault_plan){.skip = first, .fire = 1};
+    for (int i = 0; i < PARTS; i++) {
+        good[i] = put(w, i * EACH, EACH, noon + first * 1000 + then) == ERR_OK;
+        fired += fault_plan.fired;
+        if (fault_plan.fired > 0)
+            fault_plan = (struct fault_plan){.skip = then, .fire = fired < 2};
+    }
+    fault_plan = (struct fault_plan){0};
+    archive_writer_free(w);
+    read_all(seen, PARTS * EACH, &cut);
+    for (int i = 0; i < PARTS * EACH; i++)
+        CHECK(!good[i / EACH] || seen[i] > 0, "t-%d was acknowledged, faults %u and %u", i, first,
+              then);
+    return fired;
+}
+
+static void a_second_failure_takes_nothing_of_what_came_after_the_first(void **state)
+{
+    for (int plain = 0; plain < 2; plain++)
+        for (uint32_t first = 0, met = 1; met > 0; first++)
+            for (uint32_t then = 0;; then++) {
+                (void)end(state);
+                (void)start(state);
+                met = two_failures(first, then, plain);
+                if (met < 2)
+                    break;
+            }
+}
+
 /* A crash leaves a frame that is cut anywhere: all before it is read, and it is told. */
 static void a_file_that_is_cut_is_read_up_to_there(void **state)
 {
@@ -227,6 +267,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_written_is_read, start, end),
         cmocka_unit_test_setup_teardown(files_are_by_day_and_size_and_of_one_process, start, end),
         cmocka_unit_test_setup_teardown(what_failed_is_tried_again_and_nothing_is_lost, start, end),
+        cmocka_unit_test_setup_teardown(a_second_failure_takes_nothing_of_what_came_after_the_first,
+                                        start, end),
         cmocka_unit_test_setup_teardown(a_file_that_is_cut_is_read_up_to_there, start, end),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_told, start, end),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_told),

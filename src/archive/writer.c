@@ -84,6 +84,7 @@ static enum err folder_open(const char *folder, int *ret, struct error *e)
     return ERR_OK;
 }
 
+/* The names in it, and its own: it may have been made just now. */
 static enum err folder_sync(const char *folder, struct error *e)
 {
     int fd = -1;
@@ -93,6 +94,11 @@ static enum err folder_sync(const char *folder, struct error *e)
         return err;
     if (fault() || fsync(fd) != 0)
         err = failed(folder, "write the folder to the disk", e);
+    int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent >= 0) { /* of a folder that cannot be opened its file system's journal must do */
+        (void)fsync(parent);
+        (void)close(parent);
+    }
     (void)close(fd);
     return err;
 }
@@ -197,8 +203,10 @@ static enum err append(struct archive_writer *w, const char *bytes, size_t len, 
     }
     if (!w->named) {
         enum err err = folder_sync(w->folder, e);
-        if (err != ERR_OK)
+        if (err != ERR_OK) {
+            let_go(w); /* its size is no longer known: a later take_back would cut too much */
             return err;
+        }
     }
     w->named = true;
     w->size += (int64_t)len;

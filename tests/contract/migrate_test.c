@@ -259,7 +259,12 @@ static void the_audit_is_only_added_to(void **state)
                                .verb = SLICE("retry"),
                                .task = SLICE("x"),
                                .address = SLICE("192.0.2.7")};
-    static const char *const tries[] = {"DELETE FROM audit", "UPDATE audit SET actor = 'bob'"};
+    static const char *const tries[] = {
+        "DELETE FROM audit",
+        "UPDATE audit SET actor = 'bob'",
+        "UPDATE OR REPLACE audit SET actor = 'bob'",
+        "REPLACE INTO audit (seq, at, actor, verb) SELECT seq, at, 'bob', verb FROM audit",
+    };
 
     must(put_change(w, (struct change){.kind = CHANGE_INSERT,
                                        .row = a_row("x"),

@@ -203,6 +203,44 @@ static void a_schema_brought_forward_is_as_a_new_one(void **state)
        "0");
 }
 
+/* By whoever has all rights, and in a schema that was brought forward, too. */
+static void the_audit_is_only_added_to(void **state)
+{
+    static const char *const tries[] = {
+        "DELETE FROM audit",
+        "UPDATE audit SET actor = 'bob'",
+        "TRUNCATE task, audit",
+        "INSERT INTO audit (seq, at, actor, verb) SELECT seq, at, 'bob', verb FROM audit "
+        "ON CONFLICT (seq) DO UPDATE SET actor = excluded.actor",
+    };
+    static const char *const schemas[] = {"intact_older", "intact_audit"};
+    char query[200];
+
+    (void)state;
+    opens_as("intact", "intact_audit");
+    for (size_t i = 0; i < COUNT_OF(schemas); i++) {
+        PGconn *conn = PQconnectdb(cluster_conninfo());
+        (void)snprintf(query, sizeof query,
+                       "SET search_path = %s; "
+                       "INSERT INTO audit (at, actor, verb) VALUES (1, 'ann', 'retry')",
+                       schemas[i]);
+        PGresult *r = PQexec(conn, query);
+        CHECK(PQresultStatus(r) == PGRES_COMMAND_OK, "%s", PQerrorMessage(conn));
+        PQclear(r);
+        for (size_t k = 0; k < COUNT_OF(tries); k++) {
+            r = PQexec(conn, tries[k]);
+            CHECK(PQresultStatus(r) == PGRES_FATAL_ERROR
+                      && strstr(PQerrorMessage(conn), "the audit is only added to"),
+                  "%s: %s", tries[k], PQerrorMessage(conn));
+            PQclear(r);
+        }
+        PQfinish(conn);
+        (void)snprintf(query, sizeof query, "SELECT count(*) FROM %s.audit WHERE actor = 'ann'",
+                       schemas[i]);
+        is(query, "1");
+    }
+}
+
 static void a_newer_schema_is_refused_and_left_alone(void **state)
 {
     struct store *s;
@@ -471,6 +509,7 @@ int main(void)
         cmocka_unit_test(nodes_killed_while_they_make_it_leave_nothing_half_done),
         cmocka_unit_test(ten_nodes_bring_one_schema_forward),
         cmocka_unit_test(a_schema_brought_forward_is_as_a_new_one),
+        cmocka_unit_test(the_audit_is_only_added_to),
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
         cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
         cmocka_unit_test(a_role_that_only_submits_learns_nothing_of_other_tasks),

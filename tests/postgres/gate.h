@@ -1,0 +1,55 @@
+#ifndef TESTS_POSTGRES_GATE_H
+#define TESTS_POSTGRES_GATE_H
+
+/*
+ * Two nodes on one database, in an order that the test chooses.
+ *
+ * The first one's statements stand at a gate: a policy of table task that waits for an advisory
+ * lock, so behind the moment that the statement sees, and before it locks the first row. The second
+ * one and the people who use plain SQL meet no gate. Whoever waits is seen in pg_stat_activity, so
+ * nothing here goes by time.
+ */
+
+#include <pthread.h>
+
+#include <libpq-fe.h>
+
+#include "store/postgres_body.h"
+
+struct gate {
+    struct store *first, *second;
+    PGconn *hand;  /* plain SQL, the superuser's, in the schema of the stores */
+    PGconn *watch; /* closes the gate, and looks who waits */
+    struct arena a;
+    struct error e;
+};
+
+/* Makes both stores over an empty schema of their own; a cmocka setup and teardown. */
+int gate_setup(void **state);
+int gate_teardown(void **state);
+
+void gate_do(struct gate *g, const char *sql); /* by hand */
+long gate_number(struct gate *g, const char *query);
+void gate_close(struct gate *g); /* statements of the first one stop there, from now on */
+void gate_open(struct gate *g);
+
+/* A call into a store that goes on beside the test. */
+struct call {
+    struct gate *g;
+    struct store *s;
+    enum err (*run)(struct store *s, void *arg, struct arena *a, struct error *e);
+    void *arg;
+    enum err err;
+    struct arena a;
+    struct error e;
+    pthread_t thread;
+    int done; /* atomic */
+};
+
+void call_begin(struct call *c, struct gate *g, struct store *s,
+                enum err (*run)(struct store *, void *, struct arena *, struct error *), void *arg);
+/* Until it waits for a lock or is done; whether it waits. */
+bool call_waits(struct call *c);
+enum err call_end(struct call *c); /* its arena is the caller's to end */
+
+#endif
