@@ -80,11 +80,20 @@ static bool may_be_silent(const struct subject *t, uint32_t step, const struct s
     return ms > 0 && latest_now() >= heard_at + ms;
 }
 
+/* Its request reached nobody, or its agent is done with it; its node may know that, and not have
+ * been able to write it yet. */
+static bool has_nobody(const struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    return a->elsewhere || t->handed_over[step][a->direction] == a->number
+           || (t->kept_back[step][a->direction] == a->number
+               && t->sent_twice[step][a->direction] != a->number);
+}
+
 /* Is somebody at work on it, as far as anybody can know? */
 static bool is_at_work(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
-    return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS && !a->elsewhere
-           && a->complete_by > latest_now() && !may_be_silent(t, step, a)
+    return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS
+           && !has_nobody(t, step, a) && a->complete_by > latest_now() && !may_be_silent(t, step, a)
            && t->sent[step][a->direction] >= a->number
            && !said_find(t, step, a->direction, a->number, true)
            && !said_find(t, step, a->direction, a->number, false);

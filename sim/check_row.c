@@ -314,6 +314,19 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a)
 
 /* ---- what an operator said ---- */
 
+/* Until when something may come of what was in doubt: a late answer may have been taken in the same
+ * change, and what began after it is another matter. */
+static int64_t resolved_until(const struct turn *u)
+{
+    struct seen_step then = *u->after;
+
+    then.resolved = u->before->resolved;
+    while (then.attempt_count > 0
+           && then.attempts[then.attempt_count - 1].number > u->after->resolved)
+        then.attempt_count--;
+    return seen_doubt_until(seen_in_doubt(&then) ? &then : u->before);
+}
+
 /* Only when nothing can come of it any more, of nothing else, and the truth. */
 static void check_resolved(const struct turn *u)
 {
@@ -327,7 +340,7 @@ static void check_resolved(const struct turn *u)
     must(u, u->t->wanted[ASK_RESOLVE] > 0, "an operator resolved it");
     must(u, seen_in_doubt(u->before) && s->resolved == u->before->attempt,
          "what is resolved is what was in doubt");
-    must(u, latest_now() >= seen_doubt_until(u->before) + CLOCK_MARGIN_MS,
+    must(u, latest_now() >= resolved_until(u) + CLOCK_MARGIN_MS,
          "nothing is resolved that may still take effect");
     must(u, s->resolved <= u->t->ledger[u->i].barred, "an operator looked at what he resolves");
     must(u, u->t->ledger[u->i].happened_at == 0, "what took effect is not resolved");

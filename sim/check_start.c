@@ -120,7 +120,10 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
     must(&b, a->generation == new->steps[step].generation, "an attempt has the present key");
     must(&b, a->started_at <= latest_now(), "an attempt starts now");
     must(&b, a->complete_by > a->started_at, "there is time left for an attempt");
-    bool moved = new->complete_by != old->complete_by && t->wanted[ASK_RESUME] > 0;
+    bool moved =
+        t->wanted[ASK_RESUME] > 0
+        && (new->complete_by != old->complete_by
+            || (old->undo_complete_by != 0 && new->undo_complete_by != old->undo_complete_by));
     must(&b,
          a->complete_by == complete_by_of(&b)
              || (moved && a->complete_by < complete_by_of(&b)) /* by a pause after it began */

@@ -11,15 +11,15 @@ int64_t latest_now(void)
 }
 
 /* Until when what began at `from`, in the world `began_at`, with that deadline must be left alone,
- * by all the time that was lost. */
-static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
+ * by all the time that was lost. A task's own deadline is not put off by what is usual. */
+static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline, bool of_task)
 {
     int64_t until = deadline;
 
     for (uint32_t i = 0; i < nodes.lost_count; i++) {
         const struct lost_period *p = &nodes.lost[i];
-        if (began_at < p->ended_at && from < p->until && p->from + 2 * nodes.skew_max <= deadline
-            && deadline < p->until + GRACE_MS)
+        if ((!p->usual || !of_task) && began_at < p->ended_at && from < p->until
+            && p->from + 2 * nodes.skew_max <= deadline && deadline < p->until + GRACE_MS)
             until = max_i64(until, p->until + GRACE_MS);
     }
     return until;
@@ -31,7 +31,7 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
         describe(t);
         broken("what was not sent cannot time out", "%s/s%u", t->id, step);
     }
-    int64_t until = grace_until(a->started_at, t->began_at[step], a->complete_by);
+    int64_t until = grace_until(a->started_at, t->began_at[step], a->complete_by, false);
     covered(COVER_TIMED_OUT);
     if (until > a->complete_by)
         covered(COVER_GRACE);
@@ -125,7 +125,7 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
                 */
         at = t->verbs || world.set_back
                  ? at
-                 : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at);
+                 : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at, true);
     if (at != 0 ? latest_now() >= at - nodes.skew_max : t->verbs) /* an operator's retry lifts it */
         return;
     describe(t);

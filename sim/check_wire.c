@@ -172,6 +172,7 @@ void check_unsent(const struct node *n, const struct work *w)
         const struct work_request *r = &w->requests[i];
         struct subject *t = subject_find(r->task);
         uint32_t step = flow_step_number(r->step);
+        t->kept_back[step][r->direction] = r->attempt;
         if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
             || t->writer != n || n->disk.trouble_at >= t->changed_at
             || world.now - t->changed_at > LANDING_MS)

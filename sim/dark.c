@@ -19,14 +19,24 @@ static bool any_awake(void)
     return false;
 }
 
-/* Where readings take long, or fail, scans lie far apart all the time: then a gap is nothing new to
- * a node that has been up for a while, unless it is far longer than those. */
-static int64_t unnoticed_ms(void)
+/* Nobody was awake again and again. */
+static bool often_dark(void)
+{
+    enum { GAPS = 3, LATELY_MS = 60000 };
+
+    return nodes.lost_count >= GAPS
+           && nodes.lost[nodes.lost_count - GAPS].ended_at > world.now - LATELY_MS;
+}
+
+/* Where readings take long, or fail, or there were gaps before, scans lie far apart all the time:
+ * then a gap is nothing new to a node that has been up for a while, unless it is far longer than
+ * those. */
+static int64_t usual_ms(void)
 {
     /* At half a second each, a scan behind a commit, with requests to write or after one that
      * failed, is late for a supervisor, and with the fifth such the node is used to it. */
     enum { OFTEN = 300, LONG_MS = 500, USED_TO_IT_MS = 15000, FAR_LONGER_MS = 20000 };
-    bool slow = weather.read_fails > OFTEN || weather.store_ms > LONG_MS;
+    bool slow = weather.read_fails > OFTEN || weather.store_ms > LONG_MS || often_dark();
 
     NODES_FOREACH (n)
         if (slow && node_is_up(n) && world.now - n->up_at > USED_TO_IT_MS)
@@ -45,10 +55,12 @@ void nodes_notice_dark(bool started)
         nodes.dark_since = store_now();
     if (!awake || nodes.dark_since == 0)
         return;
-    bool noticed = (started && !nodes.shared) || store_now() - nodes.dark_since > unnoticed_ms();
+    int64_t ms = store_now() - nodes.dark_since;
+    bool noticed = (started && !nodes.shared) || ms > UNNOTICED_MS;
+    bool usual = (nodes.shared || !started) && ms <= usual_ms();
     if (noticed && nodes.lost_count < LOST_PERIODS_MAX)
         nodes.lost[nodes.lost_count++] =
-            (struct lost_period){nodes.dark_since, store_now(), world.now};
+            (struct lost_period){nodes.dark_since, store_now(), world.now, usual};
     nodes.dark_since = 0;
 }
 
@@ -58,7 +70,7 @@ void nodes_notice_dark(bool started)
 static void lose(int64_t from, int64_t until)
 {
     if (nodes.lost_count < LOST_PERIODS_MAX)
-        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now};
+        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now, false};
 }
 
 void nodes_lose_store(void)

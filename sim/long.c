@@ -348,6 +348,7 @@ static void hands_over(void *arg, uint64_t n)
     if (g->dead || g->finished)
         return;
     g->finished = g->elsewhere = true;
+    g->task->handed_over[g->step][g->direction] = g->attempt;
     trace("%s is done with %s/s%u %u", g->worker->name, g->task->id, g->step, g->attempt);
     worker_wakes_up(g->worker, 0);
 }

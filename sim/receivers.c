@@ -221,7 +221,8 @@ static void hears(const struct subject *t, struct slice id, struct slice body)
     if (is_word(word, "needs_operator") || was_heard(t, id, body))
         return;
     bool expected = tt->heard < tt->count && revision >= tt->list[tt->heard].from
-                    && revision <= tt->list[tt->heard].to;
+                    && revision <= tt->list[tt->heard].to
+                    && slice_is(word, words[tt->list[tt->heard].what]);
     if (!expected && slice_is(word, "error") && revision <= tt->stopped_to
         && revision >= tt->stopped_from)
         return; /* somebody did something to it, and it stopped again in the same change */

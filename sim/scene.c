@@ -124,7 +124,8 @@ static void follows_script(struct gig *g)
         if (p->step != g->step || p->direction != g->direction
             || (p->attempt != 0 && p->attempt != g->attempt)
             || (p->worker != 0 && g->worker != agents_worker(p->worker - 1))
-            || (p->act.dies && g->again) || (p->meanwhile && play_is_over()))
+            || (p->task != 0 && g->task != &subjects.list[p->task - 1]) || (p->act.dies && g->again)
+            || (p->meanwhile && play_is_over()))
             continue;
         act = p->act;
         if (act.takes > 0)

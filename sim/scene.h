@@ -20,6 +20,7 @@ enum { PARTS_MAX = 8, BEATS_MAX = 8 };
 struct part {
     uint32_t step, attempt; /* attempt 0: any */
     uint32_t worker;        /* 1 is the first; 0: any */
+    uint32_t task;          /* the same */
     enum direction direction;
     bool meanwhile; /* only as long as a beat is left */
     struct act act; /* the first without one ends the list */

@@ -1,6 +1,7 @@
 #include "base/when.h"
 #include "sim/outage.h"
 #include "sim/scene.h"
+#include "sim/weather.h"
 #include "sim/world.h"
 
 /* Services that go away, and what a breaker makes of it. */
@@ -42,6 +43,22 @@ static void submits_into_it(void)
     submit_all();
 }
 
+static bool a_trial_is_at_work(void)
+{
+    return met(COVER_BREAKER_HALF_OPEN) && agents_at_work() > 0;
+}
+
+static void store_stands_still(void)
+{
+    weather.store_stalls = 1000;
+}
+
+static void store_goes_on(void)
+{
+    weather.store_stalls = 0;
+    hand_closes();
+}
+
 /* Tries lie ten minutes apart: nobody waited for that, and no more than one was used up. */
 static void all_went_out_at_once(void)
 {
@@ -77,6 +94,27 @@ const struct scene scenes_of_breakers[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "F*C", STANDS}},
         .expect = all_went_out_at_once,
+    },
+    {
+        .name = "outage_written_late",
+        .sentence = "a trial fails, and before that is stored the breaker is closed by hand, and"
+                    " opened again",
+        .tasks = 8,
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 60000,
+                            .retry = {.attempts = 9, .wait_ms = 600, .max_wait_ms = 60000}}}},
+        .parts = {{.meanwhile = true, .act = {SAYS_AGAIN, .takes = 20}}},
+        .beats = {{.what = "its breaker is set", .then = set_and_submit},
+                  {.what = "the breaker opens", .until = opened},
+                  {.what = "a trial is at work",
+                   .until = a_trial_is_at_work,
+                   .then = store_stands_still},
+                  {.what = "it failed", .after_ms = 200, .then = hand_closes},
+                  {.what = "it is closed", .after_ms = 100, .then = hand_opens},
+                  {.what = "that was stored", .after_ms = 60000, .then = store_goes_on}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, NULL, STANDS}},
     },
     {
         .name = "outage_of_two_nodes",

@@ -88,6 +88,29 @@ static bool both_are_elsewhere(void)
     return a && b && a->elsewhere && b->elsewhere;
 }
 
+static void first_is_submitted(void)
+{
+    people_want(the_task(), ASK_SUBMIT, -1, ANY_NODE);
+}
+
+static void the_others_are_submitted(void)
+{
+    for (uint32_t i = 1; i < subjects.count; i++)
+        people_want(&subjects.list[i], ASK_SUBMIT, -1, ANY_NODE);
+}
+
+static bool memory_is_full(void)
+{
+    return nodes_are_narrow() && agents_at_work() > 0;
+}
+
+static void it_was_given_up_at_once(void)
+{
+    const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
+
+    scene_must(a->ended_at < a->complete_by + 5 * MS_PER_S, "what is overdue needs no place");
+}
+
 static void it_took_until_complete_by(void)
 {
     const struct seen_attempt *a = the_attempt(0, DIRECTION_FORWARD, 1);
@@ -216,6 +239,26 @@ const struct scene scenes_of_long[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "TC", STANDS}, {STEP_COMPLETED, "TC", STANDS}},
         .expect = the_first_ended_while_the_other_was_elsewhere,
+    },
+    {
+        .name = "overdue_elsewhere_of_a_full_node",
+        .sentence = "what is elsewhere falls due while other tasks fill the node's memory for long",
+        .tasks = 2,
+        .narrow = true,
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 10 * MS_PER_MIN, .retry = {.attempts = 2}}}},
+        .parts = {{.task = 1, .attempt = 1, .act = {SAYS_ELSEWHERE, .takes = 100}},
+                  {.task = 2, .act = {SAYS_DONE, .takes = 9 * MS_PER_MIN}}},
+        .beats = {{.what = "the agents are there", .after_ms = 1000, .then = first_is_submitted},
+                  {.what = "it is elsewhere", .until = first_is_elsewhere},
+                  {.what = "for a while",
+                   .after_ms = 5 * MS_PER_MIN,
+                   .then = the_others_are_submitted},
+                  {.what = "the memory is full", .until = memory_is_full}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "T?C", STANDS}},
+        .expect = it_was_given_up_at_once,
     },
     {
         .name = "undone_while_elsewhere",

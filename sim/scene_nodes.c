@@ -146,8 +146,47 @@ static void store_slows_down(void)
     submit_all();
 }
 
+/* ---- one outage after another ---- */
+
+enum { NAPS = 8, SHORT_MS = 5000, EVERY_MS = 9000, LONG_MS = 15500 };
+
+static uint32_t naps;
+static int64_t nap_at;
+
+static void first_nap(void)
+{
+    naps = 0;
+    nap_at = world.now;
+}
+
+/* Gaps of some seconds become usual, though the node is there for as long in between. */
+static bool it_slept_again_and_again(void)
+{
+    if (world.now < nap_at)
+        return false;
+    if (naps == NAPS)
+        return true;
+    naps++;
+    nap_at = world.now + EVERY_MS;
+    node_suspend(&nodes.list[0], SHORT_MS);
+    return false;
+}
+
+static void node_sleeps_for_longer(void)
+{
+    node_suspend(&nodes.list[0], LONG_MS);
+}
+
+/* ---- a store that is slow for good ---- */
+
 /* And not after ages. Which one differs: calls for work break off while the store is busy with what
  * they are to get. */
+static bool it_turned_back(void)
+{
+    scene_must(world.now - slow_since < 5 * MS_PER_MIN, "what is overdue is so soon");
+    return the_task()->seen.direction == DIRECTION_UNDO;
+}
+
 static bool one_was_given_up(void)
 {
     scene_must(world.now - slow_since < 5 * MS_PER_MIN, "what is overdue is so soon");
@@ -476,6 +515,25 @@ const struct scene scenes_of_nodes[] = {
         .expect = nothing_failed,
     },
     {
+        .name = "outage_among_outages",
+        .sentence = "a node stands still again and again, then for longer, and an attempt falls due"
+                    " in that: it has grace as after any outage",
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .steps = {{.complete_by_ms = 8000, .retry = {.attempts = 2, .wait_ms = 500}}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 17000, .keeps = true}}},
+        .beats = {{.what = "the node is up", .after_ms = 11000, .then = first_nap},
+                  {.what = "it stood still again and again",
+                   .until = it_slept_again_and_again,
+                   .then = submit_all},
+                  {.what = "an agent is at work",
+                   .until = first_begun,
+                   .then = node_sleeps_for_longer}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}},
+        .expect = nothing_failed,
+    },
+    {
         .name = "slow_store",
         .sentence = "the store takes seconds for everything, for good: that is no outage, and"
                     " what is overdue is so in the end",
@@ -486,6 +544,18 @@ const struct scene scenes_of_nodes[] = {
         .beats = {{.what = "the store is slow", .then = store_slows_down},
                   {.what = "an attempt was given up", .until = one_was_given_up}},
         .end = TASK_PROCESSED,
+    },
+    {
+        .name = "slow_store_task",
+        .sentence = "the same, and a task's own deadline is not moved for ever",
+        .unasked = true,
+        .flow = {.step_count = 1,
+                 .complete_by_ms = 40000,
+                 .steps = {{.complete_by_ms = 600000, .retry = {.attempts = 60, .wait_ms = 500}}}},
+        .parts = {{.act = {SAYS_AGAIN, .takes = 100}}},
+        .beats = {{.what = "the store is slow", .then = store_slows_down},
+                  {.what = "the deadline passed", .until = it_turned_back}},
+        .end = TASK_COMPENSATED,
     },
     {
         .name = "result_elsewhere",

@@ -2,6 +2,7 @@
 #include "sim/check.h"
 #include "sim/outage.h"
 #include "sim/scene.h"
+#include "sim/weather.h"
 #include "sim/world.h"
 
 /* Instances that do badly beside others, and limits. */
@@ -222,6 +223,50 @@ static bool some_are_done(void)
     return count_tasks(is_processed) >= 3;
 }
 
+/* ---- limits, while the store takes only some changes ---- */
+
+enum { DEATHS = 10, EVERY_MS = 700 };
+
+static uint32_t deaths;
+static int64_t death_at;
+
+static void store_is_moody(void)
+{
+    weather.store_refuses = 400;
+    deaths = 0;
+    death_at = world.now;
+    submit_all();
+}
+
+/* And slow, so agents die while what they are to do is stored, which nobody notices before. */
+static void store_is_moody_and_slow(void)
+{
+    weather.store_ms = 300;
+    weather.gone_noticed = 0;
+    weather.store_fails = 400;
+    store_is_moody();
+    weather.store_refuses = 0;
+}
+
+/* Requests on their way to it reach nobody. */
+static bool the_agent_died_again_and_again(void)
+{
+    if (deaths == DEATHS)
+        return true;
+    if (!agents_worker(0)->up || disk_is_idle(&nodes.list[0].disk) || world.now < death_at)
+        return false;
+    deaths++;
+    death_at = world.now + EVERY_MS;
+    agents_die(0);
+    return false;
+}
+
+static void store_is_well(void)
+{
+    weather.store_refuses = weather.store_fails = 0;
+    weather.store_ms = 10;
+}
+
 static bool silent_once(void)
 {
     return met(COVER_SILENT);
@@ -411,6 +456,36 @@ const struct scene scenes_of_routing[] = {
                   {.what = "one was silent for too long", .until = silent_once}},
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "T?C", STANDS}},
+    },
+    {
+        .name = "limit_and_handing_over",
+        .sentence = "what goes elsewhere makes room at once, and is stored later than what comes"
+                    " after it",
+        .tasks = 16,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 9),
+        .parts = {{.act = {SAYS_ELSEWHERE, .takes = 300, .comes = 3000}}},
+        .beats = {{.what = "a limit is set", .then = sets_two_at_a_time},
+                  {.what = "it is known", .after_ms = 25000, .then = store_is_moody},
+                  {.what = "a while passes", .after_ms = 8000, .then = store_is_well}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, NULL, STANDS}},
+    },
+    {
+        .name = "limit_and_nobody",
+        .sentence = "what reached nobody makes room at once, and is stored later than what comes"
+                    " after it",
+        .tasks = 60,
+        .unasked = true,
+        .flow = ONE_STEP(60000, 99),
+        .parts = {{.act = {SAYS_DONE, .takes = 900}}},
+        .beats = {{.what = "a limit is set", .then = sets_two_at_a_time},
+                  {.what = "it is known", .after_ms = 25000, .then = store_is_moody_and_slow},
+                  {.what = "the agent died again and again",
+                   .until = the_agent_died_again_and_again,
+                   .then = store_is_well}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, NULL, STANDS}},
     },
     {
         .name = "limit_of_rate",

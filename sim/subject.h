@@ -90,6 +90,8 @@ struct subject {
     uint32_t missed[FLOW_STEPS_MAX];    /* answers that did not bring what its instance has lost */
     uint64_t started[FLOW_STEPS_MAX];   /* revision at which its latest attempt began; 0: untold */
     uint32_t unsent[FLOW_STEPS_MAX][2]; /* the latest one that did not, as this boot was told */
+    uint32_t kept_back[FLOW_STEPS_MAX][2];     /* the latest one that did not, whoever was told */
+    uint32_t handed_over[FLOW_STEPS_MAX][2];   /* the latest that its agent sent elsewhere */
     int64_t made_at, began_at[FLOW_STEPS_MAX]; /* it, its latest attempts; in the world's time */
     int64_t changed_at;                        /* the row's latest change, in the world's time */
     bool requested_before;                     /* there was a request in the row when it was made */

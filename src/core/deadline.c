@@ -52,9 +52,12 @@ int64_t task_overdue_at(const struct workflow *w, const struct task *t,
     int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     if (at == 0)
         return 0;
-    if (began_at(w, t) >= lost->until)
+    struct lost_time of_task = *lost;
+    if (lost->until_of_tasks)
+        of_task.until = lost->until_of_tasks;
+    if (began_at(w, t) >= of_task.until)
         return at; /* it began after the time was lost */
-    return deadline_at(at, lost);
+    return deadline_at(at, &of_task);
 }
 
 bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost)

@@ -146,6 +146,7 @@ int64_t task_wake_at(const struct task *t);
  * began before `until` and that fell into [from, until + grace) move to until + grace. */
 struct lost_time {
     int64_t from, until, grace_ms; /* until == 0: none was lost */
+    int64_t until_of_tasks;        /* `until` for the task's own deadline; 0: the same */
 };
 
 /* complete_by, unless it fell into lost time. */

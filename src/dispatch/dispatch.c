@@ -284,6 +284,13 @@ static bool is_crowded(const struct dispatch *d, const struct agent *a)
            || d->agents.len > d->agents_max / 2;
 }
 
+/* When something was heard of it last. One that is known by what another node gave it may never
+ * have called here: what became of that says how it does, and is kept as long. */
+static int64_t heard_at(const struct instance *i)
+{
+    return max_i64(i->health.moved_at, max_i64(i->seen_at, i->heartbeat_at));
+}
+
 static void sweep_agent(const struct dispatch *d, struct agent *a, int64_t now)
 {
     int64_t old = is_crowded(d, a) ? FORGOTTEN_SOON_MS : FORGOTTEN_MS;
@@ -292,8 +299,7 @@ static void sweep_agent(const struct dispatch *d, struct agent *a, int64_t now)
     size_t count = 0;
 
     for (size_t k = 0; count < SWEEP_MAX && (i = map_next(&a->instances, &k));)
-        if (i->calls == 0 && list_empty(&i->sent)
-            && now - max_i64(i->seen_at, i->heartbeat_at) > old)
+        if (i->calls == 0 && list_empty(&i->sent) && now - heard_at(i) > old)
             forgotten[count++] = i;
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&a->instances, forgotten[n]->name);

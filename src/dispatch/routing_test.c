@@ -502,10 +502,34 @@ static void names_are_bounded_and_forgotten(void **state)
     dispatch_fini(&d);
 }
 
+/* Its attempts were begun by another node, which died; it has not called this one yet. */
+static void who_is_ill_is_remembered_though_it_never_called(void **state)
+{
+    enum { DAY = 86400000, TEN_MINUTES = 600000 };
+    struct dispatch d;
+    int64_t now = DAY;
+    (void)state;
+
+    dispatch_init(&d, (struct share){1, 0}, now);
+    struct agent *a = dispatch_agent(&d, SLICE("a"));
+    struct instance *bad = dispatch_instance(a, SLICE("bad"));
+    for (int i = 0; i < 20; i++)
+        ends_count(&a->ends, true, now); /* of the others */
+    for (int i = 0; i < 20; i++)
+        health_ended(&bad->health, &a->ends, false, now);
+    CHECK(bad->health.state == HEALTH_ILL, "it is ill");
+    dispatch_sweep(&d, now + 1000);
+    CHECK(map_get(&a->instances, SLICE("bad")) == bad, "and is known");
+    dispatch_sweep(&d, now + TEN_MINUTES + 1);
+    CHECK(d.agents.len == 0, "until nothing was heard of it for long");
+    dispatch_fini(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_bounded_and_forgotten),
+        cmocka_unit_test(who_is_ill_is_remembered_though_it_never_called),
         cmocka_unit_test(a_rate_is_exact_over_any_time),
         cmocka_unit_test(parts_of_a_limit_make_up_the_whole),
         cmocka_unit_test(a_limit_that_changes_keeps_what_is_known),

@@ -267,10 +267,14 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
  * answer counts only if the row was read for it. */
 static bool is_certain(const struct scheduler *s, const struct live *l, const struct command *c)
 {
-    bool is_ours =
-        c->kind == COMMAND_EVENT && c->event.kind == EVENT_SILENCE; /* no row knows more */
+    bool is_event = c->kind == COMMAND_EVENT;
+    bool silence = is_event && c->event.kind == EVENT_SILENCE; /* no row knows more */
+    /* What waits no more need not be hastened; were it read, it would lose its turn by that. And if
+     * it is another node's by now, that one hastens it. */
+    bool hasten = is_event && c->event.kind == EVENT_HASTEN && live_is_ours(s, l);
 
-    return !s->config.shared || !l->loaded || is_ours || (s->just_read == l && !c->overtook);
+    return !s->config.shared || !l->loaded || silence || hasten
+           || (s->just_read == l && !c->overtook);
 }
 
 void inbox_process(struct scheduler *s, struct live *l)

@@ -5,7 +5,13 @@
 
 #include "scheduler/internal.h"
 
-enum { SWEEP_MS = 500, LEASE_MS = 3000, GRACE_MS = 10000, SCRATCH_KEPT = 65536 };
+enum {
+    SWEEP_MS = 500,
+    LEASE_MS = 3000,
+    GRACE_MS = 10000,
+    SCRATCH_KEPT = 65536,
+    SPARE_MAX = 256, /* tasks in memory beyond the bound: what one page of the supervisor has */
+};
 
 int64_t scheduler_now(const struct scheduler *s)
 {
@@ -128,6 +134,14 @@ void scheduler_ask(struct scheduler *s, struct ask *a)
     inbox_post(s, a->id, c);
 }
 
+/* Nothing is claimed while memory is full, and that may last. What is overdue does not wait for it:
+ * it is read by its name, like what an operator asks for. */
+static bool reads_what_is_overdue(const struct scheduler *s)
+{
+    return s->stats.live >= s->config.live_max && s->stats.live < 2 * s->config.live_max + SPARE_MAX
+           && !s->draining && shared_may_claim(s);
+}
+
 void scheduler_requested(struct scheduler *s, struct slice id, bool released)
 {
     struct live *l = live_find(s, id);
@@ -136,8 +150,8 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
         l->reload = true;
     else if (l && l->loaded)
         live_reload(s, l);
-    else if (!l && !released && !s->config.shared) /* ours, at rest: what is elsewhere is overdue */
-        live_read(s, id);
+    else if (!l && (released ? reads_what_is_overdue(s) : !s->config.shared))
+        live_read(s, id); /* or it is ours, at rest: what is elsewhere is overdue */
     if (released)
         s->time_next_at = scheduler_now(s);
 }

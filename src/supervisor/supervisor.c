@@ -4,13 +4,14 @@
 
 #include "base/log.h"
 #include "store/codec.h"
+#include "supervisor/gaps.h"
 #include "supervisor/overdue.h"
 
 enum {
     PAGE_MAX = 256,
     UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
-    LOST_MAX = 5,            /* times that what was lost grows in one slow time ... */
-    SLOW_FACTOR = 4,         /* ... but for gaps of so many times the usual */
+    LOST_MAX = 5,            /* gaps that move tasks' own deadlines in one slow time ... */
+    SLOW_FACTOR = 4,         /* ... but for those of so many times the usual */
     LATE_INTERVALS = 3,      /* a longer gap is late */
 };
 
@@ -42,18 +43,37 @@ struct supervisor {
     int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
     int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
     struct lost_time lost;
+    struct gaps gaps;
+    bool slow;                     /* the last one was a usual one */
     int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: there is none */
     int64_t lost_after;            /* which scan it began */
     int64_t late_steady;           /* the last scan that came late ... */
     int64_t late_after;            /* ... and the one before the first such */
-    unsigned lost_count;           /* in a slow time: how often what was lost grew ... */
-    int64_t slow_ms;               /* ... and the median of its gaps, or so */
+    unsigned lost_count;           /* in a slow time: how many gaps moved tasks' deadlines ... */
+    int64_t slow_ms;               /* ... and the median of all its gaps, or so */
     struct supervisor_stats stats;
     struct log_burst unreadable; /* rows of which it was logged */
     uint64_t lead_epoch;         /* of the lease, whoever has it */
     int64_t lead_until;          /* by the steady clock: the store's may be behind ours */
     bool stopped;
 };
+
+/* The last gap ended no sooner than that. */
+static void lost_until(struct supervisor *sv, int64_t until)
+{
+    gaps_longer(&sv->gaps, until);
+    sv->lost.until = max_i64(sv->lost.until, until);
+    if (!sv->slow)
+        sv->lost.until_of_tasks = sv->lost.until;
+}
+
+static void lose_time(struct supervisor *sv, int64_t from, int64_t until)
+{
+    gaps_add(&sv->gaps, from, until, sv->lost.grace_ms);
+    sv->lost.from = gaps_from(&sv->gaps);
+    sv->lost.until = until;
+    lost_until(sv, until);
+}
 
 static void slow_time_over(struct supervisor *sv)
 {
@@ -78,7 +98,8 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     /* Gaps count from the start, not from the first scan. */
     sv->last_at = outside->now(outside->arg);
     sv->last_steady = outside->steady(outside->arg);
-    sv->lost = (struct lost_time){1, sv->last_at, sv->config.grace_ms};
+    sv->lost.grace_ms = sv->config.grace_ms;
+    lose_time(sv, 1, sv->last_at);
     slow_time_over(sv);
     return sv;
 }
@@ -118,10 +139,10 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 
 /* ---- lost time ---- */
 
-/* A store that is slow for good is no outage after another: else each scan would put off again what
- * the one before had put off, and nothing ever be overdue. One scan in time does not end such a
- * slow time, since they are not all equally late. And one that comes far later than they do is an
- * outage all the same. */
+/* A store that is slow for good is no outage after another: else each scan would move again what
+ * the one before had moved, and no task's own deadline ever pass. One scan in time does not end
+ * such a slow time, since they are not all equally late. And one that comes far later than they do
+ * is an outage all the same. */
 static bool is_just_slow(struct supervisor *sv, int64_t gap)
 {
     const int64_t usual = sv->slow_ms;
@@ -155,15 +176,11 @@ static void notice_lost_time(struct supervisor *sv)
         return;
     }
     sv->late_steady = sv->scan_steady;
-    if (is_just_slow(sv, gap))
-        return;
-    bool still = sv->last_at < sv->lost.until + sv->lost.grace_ms;
-    if (!still)
-        sv->lost.from = sv->last_at;
-    sv->lost.until = sv->scan_at;
+    sv->slow = is_just_slow(sv, gap);
+    lose_time(sv, sv->last_at, sv->scan_at);
     sv->lost_ms = gap;
-    if (sv->lost_told_ms)
-        return; /* the same outage: the scan before failed */
+    if (sv->lost_told_ms || sv->slow)
+        return; /* the same outage: the scan before failed; or nothing new */
     sv->lost_told_ms = gap;
     log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
 }
@@ -171,7 +188,7 @@ static void notice_lost_time(struct supervisor *sv)
 /* A scan succeeded. If the outage has become longer since it was noticed, how long it was. */
 static void lost_time_over(struct supervisor *sv)
 {
-    if (sv->lost_ms > sv->lost_told_ms)
+    if (sv->lost_told_ms > 0 && sv->lost_ms > sv->lost_told_ms)
         log_line(LOG_WARN, "event=time_lost_over ms=%" PRId64, sv->lost_ms);
     sv->lost_ms = sv->lost_told_ms = 0;
 }
@@ -402,7 +419,7 @@ static void read_done(struct store_job *j)
     if (sv->outside.generations)
         sv->outside.generations(sv->outside.arg, &sv->lease.generations);
     if (sv->lost_ms > 0) /* it was away until it answered, not until it was asked */
-        sv->lost.until = max_i64(sv->lost.until, sv->outside.now(sv->outside.arg));
+        lost_until(sv, sv->outside.now(sv->outside.arg));
     if (is_outdated(sv)) {
         give_up_scan(sv);
         return;

@@ -17,9 +17,12 @@
  * At a start the gap reaches back for ever: whatever fell due while we ran has been acted on, so
  * what is overdue now fell due while we did not.
  *
- * Where the store is so slow that scans lie so far apart again and again, what was lost grows five
- * times and no more, until they have come in time for `grace_ms`; so what is overdue is so in the
- * end. A gap of more than four times the usual one of that time is an outage all the same.
+ * Where scans lie so far apart again and again, as where the store is slow for good, an attempt is
+ * put off by the gap into which its complete-by fell, and by those that begin in its grace time;
+ * not by those after (gaps.h). A task's own complete-by moves in its row, and so may fall into the
+ * next gap: it moves five times and no more, until scans have come in time for `grace_ms`. A gap of
+ * more than four times the usual one of that time moves it all the same. So what is overdue is so
+ * in the end.
  *
  * A supervisor that does not lead looks as often as one that does, so that it knows by itself what
  * time was lost when it comes to lead. A leader that ends gives up its lease.
