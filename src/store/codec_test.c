@@ -6,6 +6,8 @@
 #include "store/codec.h"
 #include "json/json.h"
 
+#define SHA256 "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+
 enum { STEPS = 4 };
 
 static const struct workflow_step steps[STEPS] = {
@@ -193,7 +195,8 @@ static struct task random_task(const struct workflow *w, struct prng *p, struct 
             .started_at = prng_chance(p, 50) ? random_time(p) : 0,
             .ended_at = prng_chance(p, 50) ? random_time(p) : 0,
             .failure_count = (uint32_t)prng_next(p) >> (2 + prng_below(p, 30)),
-            .content = prng_next(p) >> prng_below(p, 64),
+            .content = {prng_next(p) >> prng_below(p, 64),
+                        prng_chance(p, 70) ? SLICE(SHA256) : SLICE_NONE},
             .input = random_value(p, a),
             .output = random_value(p, a),
             .error = random_note(p),
@@ -294,7 +297,8 @@ static void tasks_equal(const struct task *x, const struct task *y)
     NUMBER(ended_at);
     NUMBER(failure_count);
     NUMBER(payload_count);
-    CHECK(x->content == y->content, "content");
+    CHECK(x->content.hash == y->content.hash, "content");
+    TEXT(content.sha256);
     VALUE(input);
     VALUE(output);
     NOTE(error);
@@ -493,7 +497,7 @@ static void the_document_is_json_with_the_names_of_the_api(void **state)
     struct task t = {.id = SLICE("x"),
                      .revision = 1,
                      .submitted_at = 4,
-                     .content = 0xabc,
+                     .content = {0xabc, SLICE(SHA256)},
                      .input = {SLICE("null"), 0},
                      .steps = s,
                      .step_count = STEPS};
@@ -502,7 +506,7 @@ static void the_document_is_json_with_the_names_of_the_api(void **state)
 
     task_encode(&workflow, &t, &a, &doc, &row);
     static const char want[] =
-        "{\"input\":null,\"content\":\"0000000000000abc\",\"steps\":["
+        "{\"input\":null,\"content\":\"0000000000000abc\",\"sha256\":\"" SHA256 "\",\"steps\":["
         "{\"name\":\"reserve\",\"state\":\"waiting\",\"attempt\":1,\"failure_count\":1,"
         "\"in_doubt\":true,\"input\":{\"n\":1},\"attempts\":[{\"attempt\":1,\"outcome\":\"failed\","
         "\"effect\":\"unknown\",\"instance\":\"p-1\",\"started_at\":5,\"ended_at\":6,"
@@ -629,6 +633,8 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         "{\"stop\":\"undo\",\"cause\":{\"code\":1},\"steps\":[" STEP("reserve") "," REST "}",
         "{\"content\":\"abc\",\"steps\":[" STEP("reserve") "," REST "}",
         "{\"content\":\"000000000000000G\",\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"sha256\":\"abc\",\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"sha256\":1,\"steps\":[" STEP("reserve") "," REST "}",
         "{\"deadline_passed\":1,\"steps\":[" STEP("reserve") "," REST "}",
         DOC(STEP("reserve")) "x",
     };
