@@ -47,18 +47,19 @@ static void take(void *arg, struct slice piece)
 }
 
 /* In base64url, without what would fill up the last four letters. */
-static struct slice text_of(const unsigned char sum[SHA256_SIZE], struct arena *a)
+static struct slice text_of(const unsigned char sum[SHA256_SIZE + 1], struct arena *a)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    char *text = arena_alloc(a, CONTENT_SHA256_LEN);
+    char *text = arena_alloc(a, CONTENT_SHA256_LEN + 1);
+    char *at = text;
 
-    for (int i = 0; i < CONTENT_SHA256_LEN; i++) {
-        int bit = 6 * i;
-        unsigned two = (unsigned)sum[bit / 8] << 8;
-        if (bit / 8 + 1 < SHA256_SIZE)
-            two |= sum[bit / 8 + 1];
-        text[i] = letters[two >> (10 - bit % 8) & 63];
+    for (int i = 0; i < SHA256_SIZE; i += 3) { /* behind the sum is a zero */
+        unsigned three = (unsigned)sum[i] << 16 | (unsigned)sum[i + 1] << 8 | sum[i + 2];
+        *at++ = letters[three >> 18];
+        *at++ = letters[three >> 12 & 63];
+        *at++ = letters[three >> 6 & 63];
+        *at++ = letters[three & 63];
     }
     return (struct slice){text, CONTENT_SHA256_LEN};
 }
@@ -75,7 +76,7 @@ static void take_out(struct json *j, const char *name)
 
 struct content content_of(struct contents *c, struct json *j, struct arena *a)
 {
-    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned char sum[EVP_MAX_MD_SIZE] = {0};
     unsigned len = 0;
 
     take_out(j, "traceparent");
