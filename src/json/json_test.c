@@ -5,6 +5,7 @@
 #include "base/meets.h"
 #include "base/prng.h"
 #include "json/json.h"
+#include "json/sorted.h"
 #include "json/text.h"
 
 /* clang-format off */
@@ -422,6 +423,33 @@ static void canonical_bytes_stay_what_they_are(void **state)
     CHECK(slice_eq(got, (struct slice){want, sizeof want - 1}), "%zu bytes", got.len);
 }
 
+/* Names of a few letters that have much in common, and some that begin with others. */
+static void members_are_sorted_by_their_bytes(void **state)
+{
+    struct prng p = {.state = 7};
+    (void)state;
+
+    for (int count = 1; count < 5000; count = count * 3 + 1) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        CLEANUP(buf_fini) struct buf b = {0};
+        for (int i = 0; i < count; i++) {
+            buf_str(&b, i ? ",\"" : "{\"");
+            for (uint64_t k = prng_below(&p, 12) * 8; k > 0; k--)
+                buf_str(&b, k < 14 && prng_chance(&p, 50) ? "b" : "a");
+            for (int n = i; n > 0; n /= 3) /* each is another one */
+                buf_str(&b, (const char *const[]){"c", "d", "\\u0001"}[n % 3]);
+            buf_str(&b, "e\":0");
+        }
+        buf_byte(&b, '}');
+        struct json *j = parsed(&a, b.ptr);
+        struct json_named *list = json_sorted(j);
+        for (uint32_t i = 1; i < j->count; i++)
+            CHECK(slice_order(list[i - 1].member->key, list[i].member->key) < 0, "%u of %d", i,
+                  count);
+        free(list);
+    }
+}
+
 /* In whatever order, and however many pieces it takes. */
 static void many_members_have_one_order(void **state)
 {
@@ -727,6 +755,7 @@ int main(void)
         cmocka_unit_test(equal_values_are_told_from_others),
         cmocka_unit_test(other_values_may_have_the_same_hash),
         cmocka_unit_test(canonical_bytes_stay_what_they_are),
+        cmocka_unit_test(members_are_sorted_by_their_bytes),
         cmocka_unit_test(many_members_have_one_order),
         cmocka_unit_test(a_tree_may_be_bounded),
         cmocka_unit_test(a_writer_sets_its_commas_by_itself),

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "json/sorted.h"
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -191,49 +192,16 @@ static void put_number(struct buf *b, struct slice text)
             buf_byte(b, *p);
 }
 
-/* A member, and the first 8 bytes of its name: most orders are told without looking at the name. */
-struct named {
-    uint64_t head;
-    const struct json *member;
-};
-
-static struct named named(const struct json *m)
-{
-    struct named n = {.member = m};
-    size_t len = m->key.len < sizeof n.head ? m->key.len : sizeof n.head;
-
-    for (size_t i = 0; i < len; i++)
-        n.head |= (uint64_t)(unsigned char)m->key.ptr[i] << (56 - 8 * i);
-    return n;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct named *x = a;
-    const struct named *y = b;
-
-    if (x->head != y->head)
-        return x->head < y->head ? -1 : 1;
-    return slice_order(x->member->key, y->member->key);
-}
-
 /* Nobody can choose names that make it slow. */
-static void sort_members(const struct json *object, struct named *list)
+static void sort_few(const struct json *object, struct json_named *list)
 {
     size_t n = 0;
 
-    if (object->count > FEW) {
-        for (const struct json *m = object->child; m; m = m->next)
-            list[n++] = named(m);
-        qsort(list, n, sizeof *list, by_name);
-        return;
-    }
     for (const struct json *m = object->child; m; m = m->next) {
-        const struct named new = named(m);
         size_t at = n++;
-        for (; at > 0 && by_name(&list[at - 1], &new) > 0; at--)
+        for (; at > 0 && slice_order(list[at - 1].member->key, m->key) > 0; at--)
             list[at] = list[at - 1];
-        list[at] = new;
+        list[at].member = m;
     }
 }
 
@@ -241,12 +209,11 @@ static void put_canonical(struct canon *c, const struct json *j);
 
 static void put_object(struct canon *c, const struct json *j)
 {
-    struct named few[FEW];
-    struct named *list = j->count > FEW ? calloc(j->count, sizeof *list) : few;
+    struct json_named few[FEW];
+    struct json_named *list = j->count > FEW ? json_sorted(j) : few;
 
-    if (!list)
-        out_of_memory(j->count * sizeof *list);
-    sort_members(j, list);
+    if (list == few)
+        sort_few(j, few);
     for (size_t i = 0; i < j->count; i++) {
         put_bytes(c->b, list[i].member->key);
         put_canonical(c, list[i].member);
