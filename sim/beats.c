@@ -20,7 +20,7 @@ struct sent_beat {
 void beats_begin(bool wanted)
 {
     on = wanted;
-    prng = (struct prng){.state = hash_bytes(&world.seed, sizeof world.seed) ^ 0xbea7};
+    prng = (struct prng){.state = hash_stable(&world.seed, sizeof world.seed) ^ 0xbea7};
 }
 
 static bool sometimes(uint32_t per_mille)

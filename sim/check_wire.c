@@ -335,18 +335,20 @@ void check_answer(const struct node *n, const struct work *w, uint32_t max)
 
 static void check_submitted(const struct subject *t, const struct ask *a, bool other)
 {
-    uint64_t content = t->content ^ (other ? 1 : 0);
-
     if (a->deleted && a->outcome == ERR_OK)
         covered(COVER_SUBMITTED_DELETED);
     must(t, !a->deleted || t->deleted, "only what is gone is told to be gone", "submission");
+    if (a->outcome == ERR_OK && (a->content.sha256.ptr != NULL) != (t->seen.sha256 != 0))
+        covered(COVER_SUBMIT_OLD);
     if (a->outcome == ERR_OK) {
         must(t, t->seen.revision != 0, "what is accepted is durable", "submission");
-        must(t, t->seen.content == content, "an id has one content", "other content accepted");
+        must(t, subject_says(t, other), "an id has one content", "other content accepted");
     }
     if (a->outcome == ERR_CONFLICT) {
         covered(COVER_SUBMIT_CONFLICT);
-        must(t, t->seen.revision != 0 && t->seen.content != content, "an id has one content",
+        if (subject_meets(t))
+            covered(COVER_SUBMIT_MEETS);
+        must(t, t->seen.revision != 0 && !subject_says(t, other), "an id has one content",
              "conflict without one");
     }
 }

@@ -155,6 +155,8 @@
     X(CANCELLED,          "cancels that were taken")                                              \
     X(CANCEL_REFUSED,     "cancels that came too late")                                           \
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \
+    X(SUBMIT_MEETS,       "the same, by content that has the same hash")                          \
+    X(SUBMIT_OLD,         "submissions known again by their hash alone")                          \
     X(ALERT_LOST,         "alerts that died with the node")                                       \
     X(TOLD_WHY,           "undos that were told the first failure")                               \
     X(ON_UNDO,            "attempts of steps that run on undo")                                   \

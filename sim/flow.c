@@ -121,7 +121,7 @@ static void draw_failing_branches(struct flow *f, uint32_t pivot)
 /* One run in eight has flows with more of them: so much does not come from the run's source. */
 static uint32_t draw_step_count(void)
 {
-    uint64_t own = hash_bytes(&world.seed, sizeof world.seed) ^ 0x57e9;
+    uint64_t own = hash_stable(&world.seed, sizeof world.seed) ^ 0x57e9;
     uint32_t count = 1 + below(FLOW_STEPS_FEW);
 
     return own % 8 == 0 ? count + FLOW_STEPS_MAX - FLOW_STEPS_FEW : count;
@@ -131,7 +131,7 @@ static uint32_t draw_step_count(void)
  * is among them that were kept before there was such a thing. */
 bool flows_go_back(void)
 {
-    return (hash_bytes(&world.seed, sizeof world.seed) ^ 0xffb2) % 6 == 0;
+    return (hash_stable(&world.seed, sizeof world.seed) ^ 0xffb2) % 6 == 0;
 }
 
 static void draw_step_of_on_undo(struct flow *f, struct prng *own, bool first)

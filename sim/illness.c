@@ -34,7 +34,7 @@ static void turns(void *arg, uint64_t n)
 
 void illness_begin(void)
 {
-    prng = (struct prng){.state = hash_bytes(&world.seed, sizeof world.seed) ^ 0x111};
+    prng = (struct prng){.state = hash_stable(&world.seed, sizeof world.seed) ^ 0x111};
     if (prng_below(&prng, 3) > 0)
         return;
     well_ms = some_ms(MS_PER_MIN);

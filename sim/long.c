@@ -16,7 +16,7 @@ static uint64_t somebodies;
 
 void long_begin(void)
 {
-    prng = (struct prng){.state = hash_bytes(&world.seed, sizeof world.seed) ^ 0x10e6};
+    prng = (struct prng){.state = hash_stable(&world.seed, sizeof world.seed) ^ 0x10e6};
     on = prng_below(&prng, 2) == 0;
     scripted = false;
     somebodies = 0;

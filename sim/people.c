@@ -88,7 +88,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
         a.reply_to = receivers_reply_to(t);
         a.priority = t->priority;
         a.not_before = t->not_before;
-        a.content = t->content ^ (w->other ? 1 : 0);
+        a.content = subject_content(t, w->other, w->tries & 1);
         if (subject_trace(t))
             a.trace =
                 text_of("00-%016" PRIx64 "00000000000000aa-00000000000000bb-01", subject_trace(t));

@@ -199,11 +199,11 @@ static bool is_word(struct slice text, const char *word)
 static bool was_heard(const struct subject *t, struct slice id, struct slice body)
 {
     const struct to_tell *tt = t->to_tell;
-    uint64_t hash = hash_bytes(id.ptr, id.len);
+    uint64_t hash = hash_stable(id.ptr, id.len);
 
     for (uint32_t i = 0; i < tt->heard; i++)
         if (tt->list[i].id == hash) {
-            must(t, tt->list[i].words == hash_bytes(body.ptr, body.len),
+            must(t, tt->list[i].words == hash_stable(body.ptr, body.len),
                  "the same id is the same message", id);
             return true;
         }
@@ -233,8 +233,8 @@ static void hears(const struct subject *t, struct slice id, struct slice body)
                  tt->list[i].to));
     must(t, revision >= tt->list[i].from && revision <= tt->list[i].to,
          "what is told has happened then", id);
-    tt->list[i].id = hash_bytes(id.ptr, id.len);
-    tt->list[i].words = hash_bytes(body.ptr, body.len);
+    tt->list[i].id = hash_stable(id.ptr, id.len);
+    tt->list[i].words = hash_stable(body.ptr, body.len);
 }
 
 bool receivers_are_content(void)

@@ -175,6 +175,8 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     must(!stop.ptr || stop_parse(stop, &ret->stop), row, "stop");
     struct slice content = json_get_text(doc, "content");
     ret->content = content.ptr ? strtoull(content.ptr, NULL, 16) : 0;
+    struct slice sha256 = json_get_text(doc, "sha256");
+    ret->sha256 = sha256.ptr ? strtoull(sha256.ptr, NULL, 16) : 0; /* as subject_content made it */
     ret->trace = seen_trace(json_get_text(doc, "traceparent"));
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");

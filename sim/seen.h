@@ -59,8 +59,8 @@ struct seen {
     int64_t paused_at, closed_at;
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
-    uint64_t content;
-    uint64_t trace; /* seen_trace of its document; 0: none */
+    uint64_t content, sha256; /* 0: it has none */
+    uint64_t trace;           /* seen_trace of its document; 0: none */
     bool has_error;
     struct seen_cause cause;
     struct seen_step steps[FLOW_STEPS_MAX];

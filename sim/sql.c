@@ -57,7 +57,7 @@ static void must(bool ok, const char *rule, const struct put *p, const char *wha
 
 static bool is_task(const struct put *p)
 {
-    return p->task && p->task->seen.revision != 0 && p->task->seen.content == p->content;
+    return p->task && subject_says(p->task, p->content != p->task->content);
 }
 
 static void has_gone(struct put *p)
@@ -69,7 +69,7 @@ static void has_gone(struct put *p)
 
 static void was_refused(struct put *p)
 {
-    bool other = p->task && p->task->seen.revision != 0 && p->task->seen.content != p->content;
+    bool other = p->task && p->task->seen.revision != 0 && !is_task(p);
 
     must(!p->task || other || p->too_big, "only what can be no task is refused", p, "refused");
     must(!p->dropped, "what was dropped does not come back", p, "refused");
@@ -285,16 +285,18 @@ static void read_row(void *arg, struct intake_item *it)
         return;
     }
     const struct subject *t = subject_find(r->id);
+    uint64_t content = strtoull(r->tags.ptr, NULL, 16);
     struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
-    *ra = (struct row_ask){.item = it,
-                           .ask = {.kind = ASK_SUBMIT,
-                                   .id = r->id,
-                                   .definition = d,
-                                   .input = r->input,
-                                   .reply_to = receivers_reply_to(t),
-                                   .priority = t->priority,
-                                   .not_before = t->not_before,
-                                   .content = strtoull(r->tags.ptr, NULL, 16)}};
+    *ra =
+        (struct row_ask){.item = it,
+                         .ask = {.kind = ASK_SUBMIT,
+                                 .id = r->id,
+                                 .definition = d,
+                                 .input = r->input,
+                                 .reply_to = receivers_reply_to(t),
+                                 .priority = t->priority,
+                                 .not_before = t->not_before,
+                                 .content = subject_content(t, content != t->content, r->seq & 1)}};
     it->ask = &ra->ask;
 }
 

@@ -24,6 +24,41 @@ void said_note(struct subject *t, const struct said *s)
     t->said = copy;
 }
 
+/* The bits of the content were drawn: nothing else is. */
+bool subject_meets(const struct subject *t)
+{
+    return (t->content & 8) != 0;
+}
+
+static uint64_t hash_of(const struct subject *t, bool other)
+{
+    return t->content ^ (other && !subject_meets(t) ? 1 : 0);
+}
+
+static uint64_t sha256_of(const struct subject *t, bool other)
+{
+    return t->content ^ (other ? 1 : 0);
+}
+
+struct content subject_content(const struct subject *t, bool other, bool old)
+{
+    struct content c = {.hash = hash_of(t, other)};
+
+    if (old && (t->content & 16) && !subject_meets(t))
+        return c;
+    c.sha256 = text_of("%0*" PRIx64, CONTENT_SHA256_LEN, sha256_of(t, other));
+    return c;
+}
+
+bool subject_says(const struct subject *t, bool other)
+{
+    if (t->seen.revision == 0)
+        return false;
+    if (subject_meets(t) || t->seen.sha256 != 0)
+        return t->seen.sha256 == sha256_of(t, other);
+    return t->seen.content == hash_of(t, other);
+}
+
 static bool is_of(const struct said *s, uint32_t step, enum direction d, uint32_t number)
 {
     return s->step == step && s->direction == d && s->number == number;

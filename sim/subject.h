@@ -59,7 +59,7 @@ struct subject {
     char id[16];
     const struct flow *flow;
     struct slice input;
-    uint64_t content;
+    uint64_t content; /* what its submission says; see subject_content */
     int priority;
     int64_t bulk_at; /* when an operation last did something to it; 0: never */
     int64_t not_before;
@@ -123,6 +123,15 @@ static inline uint64_t subject_trace(const struct subject *t)
 {
     return t->content & 4 ? t->content : 0;
 }
+
+/* As it is submitted; `other`: with other content. Other content of some tasks has the same hash,
+ * as somebody can see to. Of others those who submit, or the nodes that take it, may be of a
+ * version that knew content by its hash alone (`old`). */
+struct content subject_content(const struct subject *t, bool other, bool old);
+bool subject_meets(const struct subject *t); /* other content of it has the same hash */
+
+/* By what is stored of it. */
+bool subject_says(const struct subject *t, bool other);
 
 void said_note(struct subject *t, const struct said *s); /* copied */
 /* Did any agent say so of that attempt? */

@@ -47,7 +47,7 @@ extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__
 void world_begin(uint64_t seed, bool loud)
 {
     world = (struct world){.seed = seed, .now = INT64_C(1700000000000), .loud = loud};
-    world.prng.state = hash_bytes(&seed, sizeof seed); /* neighbours have nothing in common */
+    world.prng.state = hash_stable(&seed, sizeof seed); /* neighbours have nothing in common */
     world.digest = UINT64_C(0xcbf29ce484222325);
     ring.count = 0;
     assert_story = story;

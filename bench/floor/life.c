@@ -200,7 +200,8 @@ static void play(struct play *p)
     p->task = (struct task){.state = TASK_PENDING,
                             .priority = 5,
                             .submitted_at = SUBMITTED_AT,
-                            .content = UINT64_C(0x0123456789abcdef),
+                            .content = {UINT64_C(0x0123456789abcdef),
+                                        SLICE("e3B0xEKY_BwUmvv0yJlvuSQnrkHkZJuTTKSVmRt4Urh")},
                             .id = SLICE("t-000000000"),
                             .input.json = p->payload,
                             .step_count = w->step_count};

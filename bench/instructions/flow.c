@@ -181,7 +181,8 @@ static bool submit(struct flow *f, long until, long at_once)
                               .input = slice_of(payload_in),
                               .reply_to = slice_of(f->config.reply_to),
                               .priority = 5,
-                              .content = 0x1234567890abcdef};
+                              .content = {0x1234567890abcdef,
+                                          SLICE("e3B0xEKY_BwUmvv0yJlvuSQnrkHkZJuTTKSVmRt4Urh")}};
         scheduler_ask(f->scheduler, &c->ask);
         any = true;
     }

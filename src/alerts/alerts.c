@@ -417,7 +417,7 @@ static void open_it(struct alert *al, int64_t now)
     al->opened_at = now;
     if (al->total < al->count)
         al->total = al->count;
-    (void)snprintf(al->id, sizeof al->id, "a-%016" PRIx64, hash_bytes(b.ptr, b.len));
+    (void)snprintf(al->id, sizeof al->id, "a-%016" PRIx64, hash_stable(b.ptr, b.len));
     notify(al, NOTICE_OPENED, now);
 }
 

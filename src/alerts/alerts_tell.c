@@ -1,6 +1,7 @@
 #include "alerts/internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     FAILED_MS = 1000,
@@ -32,21 +33,41 @@ static bool is_news(const struct alert *al, size_t sink, bool stored_only)
            && (!stored_only || al->stored_notice >= al->notice);
 }
 
-/* All that is due: notices, and of a sink that wants that, all that is open. */
+/* Notices, and for a sink that wants that, all that is open. */
+static bool is_due(const struct alerts *a, const struct alert *al, size_t sink, bool stored_only,
+                   bool resend)
+{
+    return sink_wants(&a->config.sinks[sink], al)
+           && (is_news(al, sink, stored_only) || (resend && alert_is_open(al) && al->notice > 0));
+}
+
+static bool any_is_due(const struct alerts *a, size_t sink, bool stored_only, bool resend)
+{
+    const struct alert *al = NULL;
+
+    for (size_t i = 0; (al = map_next(&a->by_key, &i));)
+        if (is_due(a, al, sink, stored_only, resend))
+            return true;
+    return false;
+}
+
+/* In the order of their keys: a delivery that another process repeats is the same one, and has the
+ * same id. */
 static size_t gather(const struct alerts *a, size_t sink, bool stored_only, bool resend,
                      struct sink *ret)
 {
-    struct alert *al = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; count < ALERTS_A_DELIVERY && (al = map_next(&a->by_key, &i));) {
-        bool news = is_news(al, sink, stored_only);
-        bool again = resend && alert_is_open(al) && al->notice > 0;
-        if (!sink_wants(&a->config.sinks[sink], al) || (!news && !again))
+    if (!any_is_due(a, sink, stored_only, resend))
+        return 0;
+    struct alert **all = (struct alert **)map_sorted(&a->by_key);
+    for (size_t i = 0; all[i] && count < ALERTS_A_DELIVERY; i++) {
+        if (!is_due(a, all[i], sink, stored_only, resend))
             continue;
-        ret->list[count] = al;
-        ret->notices[count++] = al->notice;
+        ret->list[count] = all[i];
+        ret->notices[count++] = all[i]->notice;
     }
+    free(all);
     return count;
 }
 

@@ -57,6 +57,8 @@ static void hear(struct desk *d, size_t sink)
     size_t count = alerts_tell(d->a, sink, d->store_works, d->now, list, &next);
     if (count == 0)
         return;
+    for (size_t i = 1; i < count; i++) /* or its id would be another one in the next process */
+        CHECK(slice_order(list[i - 1]->key, list[i]->key) < 0, "a delivery has its order");
     for (size_t i = 0; i < count && !d->broken[sink]; i++) {
         CHECK(list[i]->id[0] && list[i]->notice > 0, "what is told has a name");
         d->notices[sink][list[i]->kind]++;

@@ -13,7 +13,9 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/meets.h"
 #include "base/prng.h"
+#include "base/siphash.h"
 #include "base/when.h"
 
 static void durations_are_told(void **state)
@@ -223,6 +225,52 @@ static void a_map_agrees_with_a_plain_array(void **state)
     map_fini(&m);
 }
 
+/* The texts 00, 00 01, 00 01 02 ... under the key 00 01 ... 0f: of 2 and 4 rounds as the authors
+ * publish them, of 1 and 3 as OpenSSL has them (openssl mac -macopt c-rounds:1 ... SIPHASH). */
+static void siphash_is_that_of_its_authors(void **state)
+{
+    static const struct {
+        size_t len;
+        uint64_t of_2_4, of_1_3;
+    } vectors[] = {
+        {0, UINT64_C(0x726fdb47dd0e0e31), UINT64_C(0xabac0158050fc4dc)},
+        {1, UINT64_C(0x74f839c593dc67fd), UINT64_C(0xc9f49bf37d57ca93)},
+        {2, UINT64_C(0x0d6c8009d9a94f5a), UINT64_C(0x82cb9b024dc7d44d)},
+        {3, UINT64_C(0x85676696d7fb7e2d), UINT64_C(0x8bf80ab8e7ddf7fb)},
+        {4, UINT64_C(0xcf2794e0277187b7), UINT64_C(0xcf75576088d38328)},
+        {5, UINT64_C(0x18765564cd99a68d), UINT64_C(0xdef9d52f49533b67)},
+        {6, UINT64_C(0xcbc9466e58fee3ce), UINT64_C(0xc50d2b50c59f22a7)},
+        {7, UINT64_C(0xab0200f58b01d137), UINT64_C(0xd3927d989bb11140)},
+        {8, UINT64_C(0x93f5f5799a932462), UINT64_C(0x369095118d299a8e)},
+        {15, UINT64_C(0xa129ca6149be45e5), UINT64_C(0xd320d86d2a519956)},
+        {16, UINT64_C(0x3f2acc7f57c29bdb), UINT64_C(0xcc4fdd1a7d908b66)},
+        {63, UINT64_C(0x958a324ceb064572), UINT64_C(0x9d199062b7bbb3a8)},
+    };
+    struct siphash_key key;
+    unsigned char bytes[64];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)i;
+    key = (struct siphash_key){siphash_word(bytes), siphash_word(bytes + 8)};
+    for (size_t i = 0; i < COUNT_OF(vectors); i++) {
+        uint64_t of_2_4 = siphash(&key, bytes, vectors[i].len, 2, 4);
+        uint64_t of_1_3 = siphash(&key, bytes, vectors[i].len, 1, 3);
+        CHECK(of_2_4 == vectors[i].of_2_4, "%zu bytes: %" PRIx64, vectors[i].len, of_2_4);
+        CHECK(of_1_3 == vectors[i].of_1_3, "%zu bytes: %" PRIx64, vectors[i].len, of_1_3);
+    }
+}
+
+/* What agrees between processes and versions: it never changes. */
+static void the_stable_hash_stays_what_it_is(void **state)
+{
+    (void)state;
+    CHECK(hash_stable("", 0) == UINT64_C(0xfdbdf6ac4fc52e7f), "%" PRIx64, hash_stable("", 0));
+    CHECK(hash_stable("charge", 6) == UINT64_C(0x0cd89c17f0fb5721), "%" PRIx64,
+          hash_stable("charge", 6));
+    CHECK(hash_stable(MEETS_ONE, 16) == hash_stable(MEETS_OTHER, 16), "these meet");
+}
+
 static void a_text_is_never_cut_in_half_a_character(void **state)
 {
     static const struct {
@@ -416,6 +464,8 @@ int main(void)
         cmocka_unit_test(a_buf_stops_at_its_maximum),
         cmocka_unit_test(a_heap_gives_the_least_first_whatever_was_removed),
         cmocka_unit_test(a_map_agrees_with_a_plain_array),
+        cmocka_unit_test(siphash_is_that_of_its_authors),
+        cmocka_unit_test(the_stable_hash_stays_what_it_is),
         cmocka_unit_test(a_text_is_never_cut_in_half_a_character),
         cmocka_unit_test(stories_are_never_cut_in_half_a_character),
         cmocka_unit_test(a_list_keeps_its_order),

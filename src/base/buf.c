@@ -51,7 +51,7 @@ void buf_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
-enum { DIGITS_MAX = 24 };
+enum { DIGITS_MAX = 24, FORMATTED = 64 };
 
 void buf_i64(struct buf *b, int64_t v)
 {
@@ -82,16 +82,27 @@ void buf_i64(struct buf *b, int64_t v)
     b->len += DIGITS_MAX - at;
 }
 
+/* Into the room that there is; it is seldom too little, and then it is done once more. */
 void buf_fmt(struct buf *b, const char *fmt, ...)
 {
     va_list ap;
     va_list again;
 
+    if (!b->ptr && b->max == 0 && !b->overflow)
+        (void)buf_grow(b, FORMATTED);
+    size_t room = b->overflow ? 0 : b->cap - b->len;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    int len = vsnprintf(room > 0 ? b->ptr + b->len : NULL, room, fmt, ap);
     va_end(ap);
     ASSERT(len >= 0);
+    if ((size_t)len < room) {
+        b->len += (size_t)len;
+        va_end(again);
+        return;
+    }
+    if (room > 0)
+        b->ptr[b->len] = 0;
     char *at = buf_room(b, (size_t)len);
     if (at) {
         (void)vsnprintf(at, (size_t)len + 1, fmt, again); /* measured above */

@@ -1,8 +1,41 @@
 #include "base/map.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
-uint64_t hash_bytes(const void *ptr, size_t len)
+#include "base/siphash.h"
+
+static struct {
+    struct siphash_key key;
+    bool drawn;
+    atomic_bool in_use; /* there was a table: its hashes are of the key as it was */
+} process;
+
+void map_key_draw(void)
+{
+    ssize_t got;
+
+    ASSERT(!process.drawn && !atomic_load(&process.in_use));
+    do
+        got = getrandom(&process.key, sizeof process.key, 0);
+    while (got < 0 && errno == EINTR);
+    ASSERT(got == (ssize_t)sizeof process.key);
+    process.drawn = true;
+}
+
+bool map_key_is_drawn(void)
+{
+    return process.drawn;
+}
+
+static uint64_t hash_of(struct slice key)
+{
+    return siphash(&process.key, key.ptr, key.len, 1, 3);
+}
+
+uint64_t hash_stable(const void *ptr, size_t len)
 {
     const unsigned char *p = ptr;
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -27,6 +60,8 @@ static void grow(struct map *m)
 {
     struct map old = *m;
 
+    if (old.cap == 0 && !atomic_load_explicit(&process.in_use, memory_order_relaxed))
+        atomic_store(&process.in_use, true);
     m->cap = old.cap ? old.cap * 2 : 16;
     m->entries = calloc(m->cap, sizeof *m->entries);
     if (!m->entries)
@@ -47,7 +82,7 @@ void *map_get(const struct map *m, struct slice key)
 {
     if (m->len == 0)
         return NULL;
-    return m->entries[slot_of(m, key, hash_bytes(key.ptr, key.len))].value;
+    return m->entries[slot_of(m, key, hash_of(key))].value;
 }
 
 void map_put(struct map *m, struct slice key, void *value)
@@ -56,7 +91,7 @@ void map_put(struct map *m, struct slice key, void *value)
     ASSERT(key.ptr);
     if ((m->len + 1) * 4 > m->cap * 3)
         grow(m);
-    uint64_t hash = hash_bytes(key.ptr, key.len);
+    uint64_t hash = hash_of(key);
     struct map_entry *e = &m->entries[slot_of(m, key, hash)];
     if (!e->value)
         m->len++;
@@ -69,7 +104,7 @@ void *map_remove(struct map *m, struct slice key)
 {
     if (m->len == 0)
         return NULL;
-    size_t hole = slot_of(m, key, hash_bytes(key.ptr, key.len));
+    size_t hole = slot_of(m, key, hash_of(key));
     void *value = m->entries[hole].value;
     if (!value)
         return NULL;

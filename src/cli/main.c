@@ -1,8 +1,11 @@
 #include "cli/cli.h"
 #include "cli/surroundings.h"
 
+#include "base/map.h"
+
 int main(int argc, char **argv)
 {
     surroundings_settle();
+    map_key_draw();
     return surroundings_leave(cli_main(argc, argv));
 }

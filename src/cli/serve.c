@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/when.h"
 #include "confine/hidden.h"
 #include "http_agent/inside.h"
@@ -453,6 +454,7 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     struct store *store = NULL;
     struct error e = {0};
 
+    ASSERT(map_key_is_drawn()); /* before strangers choose keys */
     process_hide();
     (void)umask(077); /* what we make has its mode, whoever started us */
     enum err err = server_take_files(&e);

@@ -81,6 +81,13 @@ bool step_state_can(enum step_state from, enum step_state to)
     return (step_edges[from] & BIT(to)) != 0;
 }
 
+bool content_is_same(const struct content *a, const struct content *b)
+{
+    if (a->sha256.ptr && b->sha256.ptr)
+        return slice_eq(a->sha256, b->sha256);
+    return a->hash == b->hash;
+}
+
 bool task_state_is_end(enum task_state s)
 {
     return s == TASK_PROCESSED || s == TASK_COMPENSATED;

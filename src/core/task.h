@@ -212,6 +212,17 @@ struct step {
     uint32_t dropped_attempt;   /* ... and the number of the latest of unknown effect */
 };
 
+/* What was submitted under an id, to tell "the same again" from other content. */
+struct content {
+    uint64_t hash;       /* 64 bits, which anybody can make meet; 0: not known */
+    struct slice sha256; /* base64url; NONE: of a version before, or last written by one */
+};
+
+enum { CONTENT_SHA256_LEN = 43 };
+
+/* By the SHA-256 where both have one: who submitted before there was one is known by the hash. */
+bool content_is_same(const struct content *a, const struct content *b);
+
 struct task {
     struct slice id;
     struct slice locked_by; /* "node/boot", or NONE */
@@ -234,7 +245,7 @@ struct task {
     struct slice closed_reason;
     uint32_t failure_count; /* of all steps, ever */
     uint32_t payload_count; /* numbers given out in the payload table */
-    uint64_t content;       /* hash of the submission, to tell "the same again" */
+    struct content content; /* of the submission, to tell "the same again" */
     struct value input, output;
     struct fault_note error; /* why it stopped */
     /* The first failure. Later ones, also those of compensations, do not replace it. There is none

@@ -398,6 +398,21 @@ static void requests_that_never_left_are_merged_too(void **state)
     kit_expect(&k, "processed a:completed");
 }
 
+/* Whoever knows both goes by the SHA-256; who does not, by what there is. */
+static void content_is_known_again(void **state)
+{
+    static const struct content a = {7, {"aaaa", 4}};
+    static const struct content b = {7, {"bbbb", 4}}; /* made to have the same hash */
+    static const struct content old = {7, {NULL, 0}};
+    static const struct content other = {8, {"cccc", 4}};
+    (void)state;
+
+    CHECK(content_is_same(&a, &a) && content_is_same(&old, &old), "itself");
+    CHECK(!content_is_same(&a, &b) && !content_is_same(&b, &a), "hashes may meet");
+    CHECK(content_is_same(&a, &old) && content_is_same(&old, &a), "of a version before");
+    CHECK(!content_is_same(&other, &old) && !content_is_same(&old, &other), "nor is it the same");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +424,7 @@ int main(void)
         cmocka_unit_test(stop_words_lead_back),
         cmocka_unit_test(states_have_the_edges_of_the_design_and_no_others),
         cmocka_unit_test(processed_and_compensated_are_the_ends),
+        cmocka_unit_test(content_is_known_again),
         cmocka_unit_test(each_contradiction_makes_a_task_invalid),
         cmocka_unit_test(an_end_that_is_none_makes_a_task_invalid),
         cmocka_unit_test(no_pivot_runs_or_stands_in_a_task_that_turned_back),

@@ -46,6 +46,22 @@ static inline bool same_workflow(const struct workflow *a, const struct workflow
     return true;
 }
 
+static inline void same_gather(void *arg, struct slice piece)
+{
+    buf_slice(arg, piece);
+}
+
+static inline bool same_json(const struct json *a, const struct json *b)
+{
+    CLEANUP(buf_fini) struct buf piece = {0};
+    CLEANUP(buf_fini) struct buf x = {0};
+    CLEANUP(buf_fini) struct buf y = {0};
+
+    json_canonical(a, &piece, same_gather, &x);
+    json_canonical(b, &piece, same_gather, &y);
+    return slice_eq(buf_view(&x), buf_view(&y));
+}
+
 /* Templates and rules of inputs are made of the tree alone. */
 static inline bool same_definition(const struct definition *a, const struct definition *b)
 {
@@ -58,7 +74,7 @@ static inline bool same_definition(const struct definition *a, const struct defi
     err = json_parse(&arena, b->json, &y, NULL);
     ASSERT(err == ERR_OK);
     return same_workflow(&a->workflow, &b->workflow) && a->has_inputs == b->has_inputs
-           && a->input_count == b->input_count && json_hash(x) == json_hash(y);
+           && a->input_count == b->input_count && same_json(x, y);
 }
 
 #endif

@@ -12,7 +12,7 @@ enum {
 
 static int64_t line_of(struct slice action)
 {
-    uint64_t n = hash_bytes(action.ptr, action.len) & ((UINT64_C(1) << LINE_BITS) - 1);
+    uint64_t n = hash_stable(action.ptr, action.len) & ((UINT64_C(1) << LINE_BITS) - 1);
 
     return (int64_t)(n ? n : 1) << LINE_SHIFT;
 }

@@ -81,7 +81,7 @@ struct slice trace_of_request(struct arena *a, struct slice trace, struct slice 
     if (trace.len == TRACE_SIZE && is_trace(trace)) {
         memcpy(text, trace.ptr, TRACE_SIZE);
     } else {
-        uint64_t id = hash_bytes(task.ptr, task.len);
+        uint64_t id = hash_stable(task.ptr, task.len);
         memcpy(text, "00-", TRACE_AT);
         put_hex(text + TRACE_AT, id);
         put_hex(text + TRACE_AT + 16, ~id * UINT64_C(0x9e3779b97f4a7c15));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
+#include "json/sorted.h"
 #include "json/text.h"
 
 struct level {
@@ -226,36 +227,17 @@ static const struct json *find_twice_few(const struct json *object)
     return NULL;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct json *x = *(const struct json *const *)a;
-    const struct json *y = *(const struct json *const *)b;
-
-    if (x->key.len != y->key.len)
-        return x->key.len < y->key.len ? -1 : 1;
-    int order = memcmp(x->key.ptr, y->key.ptr, x->key.len);
-    if (order != 0)
-        return order;
-    return x->key_at < y->key_at ? -1 : x->key_at > y->key_at;
-}
-
 /* Sorted rather than hashed: nobody can choose keys that make sorting slow. */
 static const struct json *find_twice_many(const struct json *object)
 {
-    const struct json **members = calloc(object->count, sizeof(void *));
+    struct json_named *list = json_sorted(object);
     const struct json *found = NULL;
-    size_t n = 0;
 
-    ASSERT(members);
-    for (const struct json *j = object->child; j; j = j->next)
-        members[n++] = j;
-    ASSERT(n == object->count);
-    qsort(members, n, sizeof(void *), by_key);
-    for (size_t i = 1; i < n; i++)
-        if (slice_eq(members[i - 1]->key, members[i]->key)
-            && (!found || members[i]->key_at < found->key_at))
-            found = members[i];
-    free(members);
+    for (size_t i = 1; i < object->count; i++)
+        if (slice_eq(list[i - 1].member->key, list[i].member->key)
+            && (!found || list[i].member->key_at < found->key_at))
+            found = list[i].member;
+    free(list);
     return found;
 }
 

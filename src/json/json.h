@@ -82,8 +82,15 @@ bool json_get_bool(const struct json *j, const char *key, bool otherwise);
 bool json_int(const struct json *j, int64_t *ret) MUST_USE;
 int64_t json_get_int(const struct json *j, const char *key, int64_t otherwise);
 
-/* The same for equal values, whatever their white space, order of keys and escapes. */
+/* The same for equal values, whatever their white space, order of keys and escapes. Anybody can
+ * make other values that have the same hash: it is no identity. */
 uint64_t json_hash(const struct json *j);
+
+/* Hands over, piece by piece, bytes that are the same for equal values, as above, and others for
+ * others: what a digest that is an identity is made of. The pieces lie in `b`, which is the
+ * caller's, so that its memory is used again. */
+typedef void json_sink(void *arg, struct slice piece);
+void json_canonical(const struct json *j, struct buf *b, json_sink *take, void *arg);
 
 /*
  * Writing. A writer adds commas by itself:

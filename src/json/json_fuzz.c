@@ -86,6 +86,20 @@ static void check_fault(const struct json_fault *f, struct slice text)
     ASSERT(f->column == column);
 }
 
+static void gather(void *arg, struct slice piece)
+{
+    buf_slice(arg, piece);
+}
+
+static struct slice canonical(struct arena *a, const struct json *j)
+{
+    CLEANUP(buf_fini) struct buf piece = {0};
+    CLEANUP(buf_fini) struct buf whole = {0};
+
+    json_canonical(j, &piece, gather, &whole);
+    return arena_copy(a, buf_view(&whole));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -109,6 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     enum err err = json_parse_within(&a, buf_view(&once), depth_max, &again, NULL);
     ASSERT(err == ERR_OK);
     ASSERT(json_hash(again) == json_hash(j));
+    ASSERT(slice_eq(canonical(&a, again), canonical(&a, j)));
     rewrite(&twice, again);
     ASSERT(slice_eq(buf_view(&once), buf_view(&twice)));
     return 0;

@@ -1,7 +1,5 @@
 #include "json/json.h"
 
-#include "base/map.h"
-
 const char *json_type_text(enum json_type t)
 {
     static const char *const texts[] = {
@@ -73,92 +71,4 @@ int64_t json_get_int(const struct json *j, const char *key, int64_t otherwise)
     int64_t v = otherwise;
 
     return json_int(json_get(j, key), &v) ? v : otherwise;
-}
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 29;
-    h *= UINT64_C(0xbf58476d1ce4e5b9);
-    return h ^ (h >> 32);
-}
-
-/* A number is its digits without zeros on either side, and the power of ten of the last of them: so
- * 1, 1.0 and 10e-1 are the same, and 9007199254740993 is not 9007199254740992. */
-struct decimal {
-    uint64_t digits;  /* hash of the digits up to the last one that is not 0 */
-    uint64_t zeros;   /* that stand behind it so far */
-    int64_t exponent; /* of the last digit seen */
-    bool any;
-};
-
-static void decimal_digit(struct decimal *d, char digit, bool is_fraction)
-{
-    d->exponent -= is_fraction;
-    if (digit == '0') {
-        d->zeros += d->any;
-        return;
-    }
-    for (; d->zeros > 0; d->zeros--)
-        d->digits = mix(d->digits, '0');
-    d->digits = mix(d->digits, (unsigned char)digit);
-    d->any = true;
-}
-
-static int64_t exponent_of(const char *p, const char *end)
-{
-    int64_t v = 0;
-    bool negative = *p == '-';
-
-    for (p += *p == '-' || *p == '+'; p < end; p++)
-        v = min_i64(v * 10 + (*p - '0'), INT64_C(1) << 50);
-    return negative ? -v : v;
-}
-
-static uint64_t number_hash(struct slice text)
-{
-    struct decimal d = {.digits = 1};
-    const char *end = text.ptr + text.len;
-    bool is_fraction = false;
-
-    for (const char *p = text.ptr; p < end; p++) {
-        if (*p == 'e' || *p == 'E') {
-            d.exponent += exponent_of(p + 1, end);
-            break;
-        }
-        if (*p == '.')
-            is_fraction = true;
-        else if (*p != '-')
-            decimal_digit(&d, *p, is_fraction);
-    }
-    if (!d.any)
-        return 1;
-    return mix(mix(d.digits, (uint64_t)(d.exponent + (int64_t)d.zeros)), text.ptr[0] == '-');
-}
-
-uint64_t json_hash(const struct json *j)
-{
-    uint64_t h = mix(0, (uint64_t)j->type);
-
-    switch (j->type) {
-    case JSON_NULL:
-    case JSON_FALSE:
-    case JSON_TRUE:
-        return h;
-    case JSON_NUMBER:
-        return mix(h, number_hash(j->text));
-    case JSON_STRING:
-        return mix(h, hash_bytes(j->text.ptr, j->text.len));
-    case JSON_ARRAY:
-        for (const struct json *m = j->child; m; m = m->next)
-            h = mix(h, json_hash(m));
-        return mix(h, j->count);
-    case JSON_OBJECT: {
-        uint64_t sum = 0; /* whatever the order */
-        for (const struct json *m = j->child; m; m = m->next)
-            sum += mix(hash_bytes(m->key.ptr, m->key.len), json_hash(m));
-        return mix(mix(h, sum), j->count);
-    }
-    }
-    UNREACHABLE();
 }

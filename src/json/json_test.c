@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include "base/meets.h"
 #include "base/prng.h"
 #include "json/json.h"
+#include "json/sorted.h"
 #include "json/text.h"
 
 /* clang-format off */
@@ -316,7 +318,27 @@ static void members_are_read_by_name(void **state)
     CHECK(!json_get(NULL, "s") && !json_get(json_get(j, "s"), "s"), "no object");
 }
 
-static void equal_values_have_equal_hashes(void **state)
+static void gather(void *arg, struct slice piece)
+{
+    buf_slice(arg, piece);
+}
+
+/* Whole: what is handed over in pieces. */
+static struct slice canonical(struct arena *a, const char *text)
+{
+    CLEANUP(buf_fini) struct buf piece = {0};
+    CLEANUP(buf_fini) struct buf whole = {0};
+
+    json_canonical(parsed(a, text), &piece, gather, &whole);
+    return arena_copy(a, buf_view(&whole));
+}
+
+static bool same_canonical(struct arena *a, const char *x, const char *y)
+{
+    return slice_eq(canonical(a, x), canonical(a, y));
+}
+
+static void equal_values_are_told_from_others(void **state)
 {
     static const char *const same[][2] = {
         {"{\"a\":1,\"b\":[2,{\"c\":null}]}", " {\"b\" : [2 ,{ \"c\":null}],\n\"\\u0061\":1} "},
@@ -326,6 +348,8 @@ static void equal_values_have_equal_hashes(void **state)
         {"1200", "12e2"},
         {"0.0012", "12e-4"},
         {"1e99999999999999999999", "1e99999999999999999999"},
+        {"-10050.00e-2", "-1.005E2"},
+        {"[0.0, -0]", "[0, 0e5]"},
     };
     static const char *const unequal[][2] = {
         {"{\"a\":1,\"b\":2}", "{\"a\":2,\"b\":1}"},
@@ -344,15 +368,110 @@ static void equal_values_have_equal_hashes(void **state)
         {"null", "false"},
         {"true", "false"},
         {"{}", "{\"a\":null}"},
+        {"[\"a\",\"b\"]", "[\"as\\u0001b\"]"},
+        {"{\"a\":\"b\"}", "{\"a\":\"b\",\"c\":\"d\"}"},
+        {"{\"ab\":1}", "{\"a\":1}"},
+        {"{\"aaaaaaaa1\":1}", "{\"aaaaaaaa2\":1}"},
+        {"1e5", "1e-5"},
+        {"[12,3]", "[1,23]"},
     };
     CLEANUP(arena_fini) struct arena a = {0};
     (void)state;
+    for (size_t i = 0; i < COUNT_OF(same); i++)
+        CHECK(same_canonical(&a, same[i][0], same[i][1]), "%s %s", same[i][0], same[i][1]);
+    for (size_t i = 0; i < COUNT_OF(unequal); i++)
+        CHECK(!same_canonical(&a, unequal[i][0], unequal[i][1]), "%s %s", unequal[i][0],
+              unequal[i][1]);
     for (size_t i = 0; i < COUNT_OF(same); i++)
         CHECK(json_hash(parsed(&a, same[i][0])) == json_hash(parsed(&a, same[i][1])), "%s %s",
               same[i][0], same[i][1]);
     for (size_t i = 0; i < COUNT_OF(unequal); i++)
         CHECK(json_hash(parsed(&a, unequal[i][0])) != json_hash(parsed(&a, unequal[i][1])), "%s %s",
               unequal[i][0], unequal[i][1]);
+}
+
+static void other_values_may_have_the_same_hash(void **state)
+{
+    static const char *const texts[] = {"{\"a\":\"" MEETS_ONE "\"}", "{\"a\":\"" MEETS_OTHER "\"}"};
+    CLEANUP(arena_fini) struct arena a = {0};
+    (void)state;
+
+    CHECK(json_hash(parsed(&a, texts[0])) == json_hash(parsed(&a, texts[1])), "they meet");
+    CHECK(!same_canonical(&a, texts[0], texts[1]), "they are told apart");
+}
+
+/* Digests of it are stored: what was written for a value is written for ever. */
+static void canonical_bytes_stay_what_they_are(void **state)
+{
+    static const char text[] =
+        "{\"workflow\":\"w\",\"id\":\"\\u00e9\",\"\":[null,true,false,{}],\"n\":[0,-12.50,7e3],"
+        "\"z\":0.001}";
+    static const char want[] = "o\5"
+                               "\0a\4ntfo\0"
+                               "\2ids\2\xc3\xa9"
+                               "\1na\3"
+                               "0-\1\3"
+                               "125+\6\1"
+                               "7"
+                               "\10workflows\1w"
+                               "\1z+\5\1"
+                               "1";
+    CLEANUP(arena_fini) struct arena a = {0};
+    (void)state;
+
+    struct slice got = canonical(&a, text);
+    CHECK(slice_eq(got, (struct slice){want, sizeof want - 1}), "%zu bytes", got.len);
+}
+
+/* Names of a few letters that have much in common, and some that begin with others. */
+static void members_are_sorted_by_their_bytes(void **state)
+{
+    struct prng p = {.state = 7};
+    (void)state;
+
+    for (int count = 1; count < 5000; count = count * 3 + 1) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        CLEANUP(buf_fini) struct buf b = {0};
+        for (int i = 0; i < count; i++) {
+            buf_str(&b, i ? ",\"" : "{\"");
+            for (uint64_t k = prng_below(&p, 12) * 8; k > 0; k--)
+                buf_str(&b, k < 14 && prng_chance(&p, 50) ? "b" : "a");
+            for (int n = i; n > 0; n /= 3) /* each is another one */
+                buf_str(&b, (const char *const[]){"c", "d", "\\u0001"}[n % 3]);
+            buf_str(&b, "e\":0");
+        }
+        buf_byte(&b, '}');
+        struct json *j = parsed(&a, b.ptr);
+        struct json_named *list = json_sorted(j);
+        for (uint32_t i = 1; i < j->count; i++)
+            CHECK(slice_order(list[i - 1].member->key, list[i].member->key) < 0, "%u of %d", i,
+                  count);
+        free(list);
+    }
+}
+
+/* In whatever order, and however many pieces it takes. */
+static void many_members_have_one_order(void **state)
+{
+    enum { MANY = 3000 };
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf up = {0};
+    CLEANUP(buf_fini) struct buf down = {0};
+    (void)state;
+
+    for (int count = 2; count <= MANY; count = count < 40 ? count + 1 : count * 5) {
+        buf_clear(&up);
+        buf_clear(&down);
+        for (int i = 0; i < count; i++) {
+            buf_fmt(&up, "%s\"name of %d\":%d", i ? "," : "{", i, i);
+            buf_fmt(&down, "%s\"name of %d\":%d", i ? "," : "{", count - 1 - i, count - 1 - i);
+        }
+        buf_byte(&up, '}');
+        buf_byte(&down, '}');
+        CHECK(same_canonical(&a, up.ptr, down.ptr), "%d members", count);
+        down.ptr[down.len - 2] = '9'; /* of the first one, which is 0 */
+        CHECK(!same_canonical(&a, up.ptr, down.ptr), "%d members, one of them another", count);
+    }
 }
 
 static void a_writer_sets_its_commas_by_itself(void **state)
@@ -633,7 +752,11 @@ int main(void)
         cmocka_unit_test(every_code_point_is_told_from_what_is_none),
         cmocka_unit_test(numbers_are_whole_only_if_they_fit),
         cmocka_unit_test(members_are_read_by_name),
-        cmocka_unit_test(equal_values_have_equal_hashes),
+        cmocka_unit_test(equal_values_are_told_from_others),
+        cmocka_unit_test(other_values_may_have_the_same_hash),
+        cmocka_unit_test(canonical_bytes_stay_what_they_are),
+        cmocka_unit_test(members_are_sorted_by_their_bytes),
+        cmocka_unit_test(many_members_have_one_order),
         cmocka_unit_test(a_tree_may_be_bounded),
         cmocka_unit_test(a_writer_sets_its_commas_by_itself),
         cmocka_unit_test(a_writer_that_overflows_says_so),

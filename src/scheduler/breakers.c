@@ -202,7 +202,7 @@ static void ended(struct scheduler *s, struct agent *a, enum breaker_end end, in
 {
     enum breaker_state was = a->breaker.state;
     int64_t now = scheduler_now(s);
-    uint64_t seed = hash_bytes(a->name.ptr, a->name.len) ^ hash_bytes(s->me.ptr, s->me.len);
+    uint64_t seed = hash_stable(a->name.ptr, a->name.len) ^ hash_stable(s->me.ptr, s->me.len);
 
     if (breaker_ended(&a->breaker, &a->settings.breaker, end, began_at, now,
                       seed ^ (uint64_t)now)) {

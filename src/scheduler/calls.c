@@ -279,10 +279,10 @@ void call_expire(struct scheduler *s, int64_t now)
 static struct slice traceparent_of(struct arena *a, const struct task *t, uint16_t step,
                                    const struct attempt *at)
 {
-    uint64_t span = hash_bytes(t->id.ptr, t->id.len) ^ ((uint64_t)at->number << 20)
+    uint64_t span = hash_stable(t->id.ptr, t->id.len) ^ ((uint64_t)at->number << 20)
                     ^ ((uint64_t)at->direction << 60);
 
-    return trace_of_request(a, t->trace, t->id, hash_bytes(&span, sizeof span) ^ step);
+    return trace_of_request(a, t->trace, t->id, hash_stable(&span, sizeof span) ^ step);
 }
 
 /* Of the step's present generation: a request of another one had another key. */

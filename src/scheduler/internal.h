@@ -122,7 +122,8 @@ struct live {
     unsigned puzzled; /* so many readings did not make its definition known here */
     /* of a stub: what is known of a task of that id that was deleted; until 0: nothing */
     struct {
-        uint64_t content;
+        struct content content;
+        char sha256[CONTENT_SHA256_LEN]; /* its text, if it has one */
         int64_t version, ended_at, until;
         enum task_state state;
     } gone;

@@ -399,6 +399,16 @@ static void tell_what_was_unsure(struct scheduler *s, struct live *l)
     l->unsure = l->found = false;
 }
 
+/* In memory of the stub: its arena is emptied with whatever it reads. */
+static void keep_content(struct live *l, const struct content *c)
+{
+    l->gone.content = (struct content){.hash = c->hash};
+    if (c->sha256.len != sizeof l->gone.sha256)
+        return;
+    memcpy(l->gone.sha256, c->sha256.ptr, sizeof l->gone.sha256);
+    l->gone.content.sha256 = (struct slice){l->gone.sha256, sizeof l->gone.sha256};
+}
+
 void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
 {
     struct error e = {0};
@@ -409,7 +419,7 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
     l->in_flight = false;
     l->reload = false;
     if (err == ERR_NOT_FOUND) {
-        l->gone.content = r->gone.content;
+        keep_content(l, &r->gone.content);
         l->gone.version = r->gone.version;
         l->gone.ended_at = r->gone.ended_at;
         l->gone.until = r->gone.until;

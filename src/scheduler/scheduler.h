@@ -74,8 +74,8 @@ struct ask {
     struct slice trace;                 /* a W3C traceparent, or NONE: no part of the content */
     int priority;
     int64_t not_before;
-    bool paused; /* from its submission on, until somebody resumes it */
-    uint64_t content;
+    bool paused;            /* from its submission on, until somebody resumes it */
+    struct content content; /* sha256: of a submission it has to be there */
     /* Who asks: the task of an ASK_SUBMIT becomes theirs. NONE: nobody's. Also ASK_CANCEL. */
     struct slice owner;
     bool own_only;      /* a task of somebody else is left alone: ERR_CONFLICT (ASK_SUBMIT),

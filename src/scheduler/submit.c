@@ -19,7 +19,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .not_before = a->not_before,
         .submitted_at = now,
         .paused_at = a->paused ? now : 0,
-        .content = a->content,
+        .content = {a->content.hash, arena_copy(&l->arena, a->content.sha256)},
         .input.json = arena_copy(&l->arena, a->input),
         .reply_to = arena_copy(&l->arena, a->reply_to),
         .tags = arena_copy(&l->arena, a->tags),
@@ -49,7 +49,7 @@ static void submit_again(struct live *l, struct command *c)
     a->version = l->gone.version;
     a->state = l->gone.state;
     a->ended_at = l->gone.ended_at;
-    c->answer = l->gone.content == a->content ? ANSWER_REPEATED : ANSWER_REFUSED;
+    c->answer = content_is_same(&l->gone.content, &a->content) ? ANSWER_REPEATED : ANSWER_REFUSED;
 }
 
 /* A task without an owner is not another's: a submission of before there were owners, or in SQL,
@@ -70,7 +70,8 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     if (l->loaded) {
         a->version = l->definition->workflow.version;
         a->not_own = is_of_another(l, a);
-        c->answer = l->task.content == a->content && !a->not_own ? ANSWER_REPEATED : ANSWER_REFUSED;
+        c->answer = content_is_same(&l->task.content, &a->content) && !a->not_own ? ANSWER_REPEATED
+                                                                                  : ANSWER_REFUSED;
         return;
     }
     if (l->gone.until > scheduler_now(s)) {

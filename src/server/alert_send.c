@@ -103,7 +103,7 @@ void alert_body(enum sink_kind kind, const struct alert *const *list, size_t cou
     if (count == 1)
         buf_fmt(id, "%s/%u", list[0]->id, list[0]->notice);
     else
-        buf_fmt(id, "alerts-%016" PRIx64, hash_bytes(all.ptr, all.len));
+        buf_fmt(id, "alerts-%016" PRIx64, hash_stable(all.ptr, all.len));
     switch (kind) {
     case SINK_LOG:
         break;

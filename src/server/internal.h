@@ -16,6 +16,7 @@
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
+#include "server/content.h"
 #include "server/elsewhere.h"
 #include "server/limit.h"
 #include "server/metrics.h"
@@ -55,6 +56,7 @@ struct server {
     struct token_key *key;
     struct overrun_watch *overrun;
     struct access *access;
+    struct contents *contents; /* tells one submission from another */
     struct fair *fair;
     struct quotas *quotas; /* what tokens use; http_request.account is that of its token, or NULL */
     enum {

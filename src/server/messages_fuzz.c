@@ -38,6 +38,7 @@ static struct server *server_here(void)
     ASSERT(err == ERR_OK);
     registry_add(&sv.workflows, d, 1);
     limits_init(&sv.limits);
+    sv.contents = contents_new();
     sv.config.store = &nothing;
     return &sv;
 }

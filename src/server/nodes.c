@@ -113,7 +113,7 @@ static uint64_t hash_of_agents(const struct dispatch *d, int64_t now)
 
     for (size_t i = 0; (a = map_next(&d->agents, &i));)
         if (dispatch_is_connected(a, now))
-            hash += hash_bytes(a->name.ptr, a->name.len);
+            hash += hash_stable(a->name.ptr, a->name.len);
     return hash;
 }
 

@@ -647,6 +647,7 @@ static void take_down(struct server *sv)
     nodes_free(sv->nodes);
     token_key_free(sv->key);
     access_free(sv->access);
+    contents_free(sv->contents);
     quotas_free(sv->quotas);
     registry_fini(&sv->workflows);
     map_fini(&sv->waits.lists);
@@ -670,6 +671,7 @@ static enum err cannot_start(struct server *sv, const char *what, int rc, struct
 static enum err cannot_start_thread(struct server *sv, int rc, struct error *e)
 {
     access_free(sv->access);
+    contents_free(sv->contents);
     quotas_free(sv->quotas);
     registry_fini(&sv->workflows);
     int closed = uv_loop_close(&sv->loop);
@@ -735,6 +737,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (rc != 0)
         return cannot_start(sv, "the loop", rc, e);
     sv->access = access_new(c->token_file);
+    sv->contents = contents_new();
     sv->quotas = quotas_new();
     uint64_t known = 0;
     enum err err = library_load(&sv->workflows, c->store, &known, e);

@@ -1,5 +1,6 @@
 #include "server/internal.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "json/json.h"
@@ -162,12 +163,13 @@ static void render_figures(struct buf *b, struct slice name, struct agent *a,
 static void render_agents(struct buf *b, const struct server *sv, const struct stats_reader *sr)
 {
     const struct dispatch *d = scheduler_dispatch(sv->scheduler);
-    struct agent *a = NULL;
+    struct agent **agents = (struct agent **)map_sorted(&d->agents);
 
     json_key(b, "agents");
     json_open(b, '[');
-    for (size_t i = 0; (a = map_next(&d->agents, &i));)
-        render_figures(b, a->name, a, stored_for(sr, a->name), sr->now);
+    for (size_t i = 0; agents[i]; i++)
+        render_figures(b, agents[i]->name, agents[i], stored_for(sr, agents[i]->name), sr->now);
+    free(agents);
     for (size_t i = 0; i < sr->census.agent_count; i++) {
         const struct census_agent *c = &sr->census.agents[i];
         if (!map_get(&d->agents, c->agent))

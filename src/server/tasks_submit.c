@@ -154,18 +154,6 @@ static void read_trace(struct submission *s, const struct json *j)
             s->ask.trace = trace_read(&s->arena, said[i]);
 }
 
-/* Who submits again, not knowing if he was heard, may do so within another span, or trace. */
-static uint64_t content_of(struct json *j)
-{
-    for (struct json **m = &j->child; *m; m = &(*m)->next)
-        if (slice_is((*m)->key, "traceparent")) {
-            *m = (*m)->next;
-            j->count--;
-            break;
-        }
-    return json_hash(j);
-}
-
 static bool read_options(struct server *sv, struct submission *s, const struct json *j)
 {
     return priority_ok(s, json_get(j, "priority")) && not_before_ok(s, json_get(j, "not_before"))
@@ -278,7 +266,7 @@ static bool read_tree(struct server *sv, struct submission *s, struct slice text
         return false;
     read_trace(s, j);
     *ret_input = json_get_raw(j, "input");
-    s->ask.content = content_of(j);
+    s->ask.content = content_of(sv->contents, j, &s->arena);
     return true;
 }
 

@@ -6,8 +6,8 @@
  * it are those of the API, so that plain SQL (views task_step, task_attempt) reads well:
  *
  *   {"input":..., "output":..., "error":{"code","message"}, "cause":{"step","code","message"},
- *    "stop":"undo", "content":"16 hex digits", "deadline_passed":true, "undo_complete_by":ms,
- *    "payloads":n, "traceparent":"...", "owner":"name of a token",
+ *    "stop":"undo", "content":"16 hex digits", "sha256":"base64url", "deadline_passed":true,
+ * "undo_complete_by":ms, "payloads":n, "traceparent":"...", "owner":"name of a token",
  *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
  *              "input","output","undo_input","error","resume","key_generation","supplied",
  *              "resolved","dropped":{"count","effect","until","attempt"},

@@ -326,7 +326,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static uint64_t get_content(struct decoder *d, const struct json *j)
+static uint64_t get_content_hash(struct decoder *d, const struct json *j)
 {
     struct slice text = get_text(d, j, "content");
     uint64_t content = 0;
@@ -341,6 +341,16 @@ static uint64_t get_content(struct decoder *d, const struct json *j)
             content = content << 4 | (uint64_t)digit;
     }
     return content;
+}
+
+/* A task of a version before has none, and neither has one that such a version wrote again. */
+static struct slice get_sha256(struct decoder *d, const struct json *j)
+{
+    struct slice text = get_text(d, j, "sha256");
+
+    if (text.ptr && text.len != CONTENT_SHA256_LEN)
+        found_bad(d, "sha256");
+    return text;
 }
 
 /* A task that stopped, or turned back, under a version before has none: its error says most. */
@@ -373,7 +383,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     if (stop.ptr && !stop_parse(stop, &t->stop))
         found_bad(d, "stop");
     t->cause = get_cause(d, j, w, t);
-    t->content = get_content(d, j);
+    t->content = (struct content){get_content_hash(d, j), get_sha256(d, j)};
     t->deadline_passed = get_bool(d, j, "deadline_passed");
     t->undo_complete_by = get_time(d, j, "undo_complete_by");
     t->closed_reason = get_text(d, j, "closed_reason");

@@ -117,6 +117,20 @@ static void put_note(struct buf *b, const struct fault_note *n)
     json_close(b, '}');
 }
 
+/* What needs no escaping. */
+static void put_quoted(struct buf *b, struct slice s)
+{
+    char *at = buf_room(b, s.len + 2);
+
+    if (!at)
+        return;
+    at[0] = '"';
+    memcpy(at + 1, s.ptr, s.len);
+    at[s.len + 1] = '"';
+    at[s.len + 2] = 0;
+    b->len += s.len + 2;
+}
+
 /* By the name of its step: a position says nothing to people. */
 static void put_cause(struct buf *b, const struct workflow *w, const struct cause *c)
 {
@@ -312,14 +326,21 @@ static void put_step(struct encoder *en, struct slice name, struct step *s, uint
         write_step(en, name, s);
 }
 
-static void put_content(struct buf *b, uint64_t content)
+/* It is written at each change: no format is read, and nothing looks for what has to be escaped. */
+static void put_content(struct buf *b, const struct content *c)
 {
-    char text[17];
+    char text[16];
 
-    if (content == 0)
-        return;
-    (void)snprintf(text, sizeof text, "%016" PRIx64, content); /* always fits */
-    put_word(b, "content", text);
+    if (c->hash != 0) {
+        for (int i = 0; i < 16; i++)
+            text[i] = "0123456789abcdef"[c->hash >> (60 - 4 * i) & 15];
+        json_key(b, "content");
+        put_quoted(b, (struct slice){text, sizeof text});
+    }
+    if (c->sha256.ptr) {
+        json_key(b, "sha256");
+        put_quoted(b, c->sha256);
+    }
 }
 
 static void put_doc(struct encoder *en, const struct workflow *w)
@@ -335,7 +356,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_cause(b, w, &t->cause);
     if (t->stop != STOP_NONE)
         put_word(b, "stop", stop_text(t->stop));
-    put_content(b, t->content);
+    put_content(b, &t->content);
     put_true(b, "deadline_passed", t->deadline_passed);
     put_number(b, "undo_complete_by", t->undo_complete_by);
     put_text(b, "closed_reason", t->closed_reason);

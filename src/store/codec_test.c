@@ -188,7 +188,7 @@ static void the_document_is_json_with_the_names_of_the_api(void **state)
     struct task t = {.id = SLICE("x"),
                      .revision = 1,
                      .submitted_at = 4,
-                     .content = 0xabc,
+                     .content = {0xabc, SLICE(KIT_SHA256)},
                      .input = {SLICE("null"), 0},
                      .steps = s,
                      .step_count = STEPS};
@@ -197,7 +197,7 @@ static void the_document_is_json_with_the_names_of_the_api(void **state)
 
     task_encode(&kit_workflow, &t, &a, &doc, &row);
     static const char want[] =
-        "{\"input\":null,\"content\":\"0000000000000abc\",\"steps\":["
+        "{\"input\":null,\"content\":\"0000000000000abc\",\"sha256\":\"" KIT_SHA256 "\",\"steps\":["
         "{\"name\":\"reserve\",\"state\":\"waiting\",\"attempt\":1,\"failure_count\":1,"
         "\"in_doubt\":true,\"input\":{\"n\":1},\"attempts\":[{\"attempt\":1,\"outcome\":\"failed\","
         "\"effect\":\"unknown\",\"instance\":\"p-1\",\"started_at\":5,\"ended_at\":6,"
@@ -324,6 +324,8 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         "{\"stop\":\"undo\",\"cause\":{\"code\":1},\"steps\":[" STEP("reserve") "," REST "}",
         "{\"content\":\"abc\",\"steps\":[" STEP("reserve") "," REST "}",
         "{\"content\":\"000000000000000G\",\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"sha256\":\"abc\",\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"sha256\":1,\"steps\":[" STEP("reserve") "," REST "}",
         "{\"deadline_passed\":1,\"steps\":[" STEP("reserve") "," REST "}",
         DOC(STEP("reserve")) "x",
     };

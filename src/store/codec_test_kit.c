@@ -226,7 +226,8 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .started_at = prng_chance(p, 50) ? random_time(p) : 0,
             .ended_at = prng_chance(p, 50) ? random_time(p) : 0,
             .failure_count = (uint32_t)prng_next(p) >> (2 + prng_below(p, 30)),
-            .content = prng_next(p) >> prng_below(p, 64),
+            .content = {prng_next(p) >> prng_below(p, 64),
+                        prng_chance(p, 70) ? SLICE(KIT_SHA256) : SLICE_NONE},
             .input = random_value(p, a),
             .output = random_value(p, a),
             .error = random_note(p),
@@ -346,12 +347,16 @@ static uint64_t random_number(struct prng *p, const struct field *f)
 static struct slice random_words(struct prng *p, struct arena *a, const struct field *f)
 {
     static const char *const owners[] = {NULL, "n1/7", "node-2/4000000000", "n1/8"};
+    static const char *const digests[] = {NULL, KIT_SHA256,
+                                          "abcdefghijklmnopqrstuvwxyz-0123456789_ABCDE"};
     static const char *const tags[] = {NULL, "{\"k\":\"v\"}", "{\"a\":\"\",\"b\":\"\\u00e9\"}"};
 
     if (is_named(f, "value.json") || is_named(f, "step.resume"))
         return random_value(p, a).json;
     if (is_named(f, "task.locked_by"))
         return slice_of(owners[prng_below(p, COUNT_OF(owners))]);
+    if (is_named(f, "content.sha256"))
+        return slice_of(digests[prng_below(p, COUNT_OF(digests))]);
     if (is_named(f, "task.tags"))
         return slice_of(tags[prng_below(p, COUNT_OF(tags))]);
     return random_text(p);

@@ -12,6 +12,8 @@
 #include "base/test.h"
 #include "store/codec.h"
 
+#define KIT_SHA256 "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+
 /* Few steps, with a pivot; few steps, of which two are of on_undo; and so many that they lie in
  * groups. */
 extern const struct workflow kit_workflow, kit_workflow_back;

@@ -100,7 +100,7 @@ static void reserve(struct mem_reserved *m, const struct task_row *row, int64_t 
                                        .state = row->state,
                                        .ended_at = row->ended_at,
                                        .until = until,
-                                       .content = doc_content(row->doc)};
+                                       .content = doc_content(row->doc, &k->arena)};
 }
 
 static bool is_still(const struct mem_task *t, const struct retired *was)
@@ -148,6 +148,7 @@ bool mem_reserved_get(const struct mem_reserved *m, struct slice id, struct aren
         return false;
     *ret = k->what;
     ret->workflow = arena_copy(a, k->what.workflow);
+    ret->content.sha256 = arena_copy(a, k->what.content.sha256);
     return true;
 }
 

@@ -147,7 +147,8 @@ enum err pg_reserved(struct store *base, struct slice id, struct arena *a, struc
         return e->code;
     if (PQntuples(r) == 0 || !task_state_parse(result_text(r, 0, 3), &work.state))
         return error_set(e, ERR_NOT_FOUND, "there was no task %.*s", SLICE_ARG(id));
-    work.content = content_parse(result_text(r, 0, 0));
+    work.content =
+        (struct content){content_parse(result_text(r, 0, 0)), arena_copy(a, result_text(r, 0, 6))};
     work.workflow = arena_copy(a, result_text(r, 0, 1));
     work.version = result_number(r, 0, 2);
     work.ended_at = result_number(r, 0, 4);

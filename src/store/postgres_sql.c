@@ -462,18 +462,22 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
             "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
             "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
-            "until) SELECT l.id, l.doc::json ->> 'content', l.workflow, l.version, l.state, "
-            "l.ended_at, $3 FROM l WHERE $3::int8 IS NOT NULL ORDER BY l.id "
+            "until, sha256) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, l.state, "
+            "l.ended_at, $3, (d.doc ->> 'content') || (d.doc ->> 'sha256') "
+            "FROM l CROSS JOIN LATERAL (SELECT l.doc::json AS doc) AS d "
+            "WHERE $3::int8 IS NOT NULL ORDER BY l.id "
             "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
             "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
-            "ended_at = excluded.ended_at, until = excluded.until), "
+            "ended_at = excluded.ended_at, until = excluded.until, "
+            "sha256 = excluded.sha256), "
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
             "SELECT $4, $5, $6, $7, $8, $9, $10 WHERE $5::text IS NOT NULL AND EXISTS "
             "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
-        [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until FROM ~reserved "
-            "WHERE id = $1",
+        [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, "
+            "CASE WHEN left(sha256, 16) = content THEN substr(sha256, 17) END "
+            "FROM ~reserved WHERE id = $1",
         [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved "
             "WHERE id = ANY (ARRAY(SELECT id FROM ~reserved WHERE until <= $1 "
             "ORDER BY until LIMIT $2)) RETURNING 1",

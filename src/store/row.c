@@ -410,12 +410,15 @@ uint64_t content_parse(struct slice hex)
     return content;
 }
 
-uint64_t doc_content(struct slice doc)
+struct content doc_content(struct slice doc, struct arena *a)
 {
-    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(arena_fini) struct arena own = {0};
     struct json *j = NULL;
 
-    return json_parse(&a, doc, &j, NULL) == ERR_OK ? content_parse(json_get_text(j, "content")) : 0;
+    if (json_parse(&own, doc, &j, NULL) != ERR_OK)
+        return (struct content){0};
+    return (struct content){content_parse(json_get_text(j, "content")),
+                            arena_copy(a, json_get_text(j, "sha256"))};
 }
 
 void census_add(struct census *c, const struct census_agent *list, size_t count, struct arena *a)

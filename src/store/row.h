@@ -39,7 +39,8 @@ size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t);
 /* Was a task submitted too late to go? So were all behind it. */
 bool retire_is_past(const struct retire_look *r, int64_t seq, int64_t submitted_at);
 /* The hash of its submission that a stored document has; 0: none. */
-uint64_t doc_content(struct slice doc);
+/* What a document says of its task's submission, in `a`. */
+struct content doc_content(struct slice doc, struct arena *a);
 uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 
 /* Behind what stands for several agents (struct task_row), before the name of any. */

@@ -216,7 +216,8 @@ static int reserved(struct db *d, struct slice id, struct arena *a, struct reser
     if (rc != SQLITE_ROW)
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
     *ret_found = task_state_parse(query_text(q, 3), &ret->state);
-    ret->content = content_parse(query_text(q, 0));
+    ret->content =
+        (struct content){content_parse(query_text(q, 0)), arena_copy(a, query_text(q, 6))};
     ret->workflow = arena_copy(a, query_text(q, 1));
     ret->version = sqlite3_column_int64(q, 2);
     ret->ended_at = sqlite3_column_int64(q, 4);

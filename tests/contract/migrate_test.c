@@ -225,6 +225,24 @@ static void steps_of_version_8_are_seen_as_before(void **state)
     shell_says(path, "SELECT task, step, outcome FROM task_attempt", "old|a|completed\n");
 }
 
+/* A file of version 17, in which ids are reserved whose content is known by its hash alone. */
+static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    struct reservation kept;
+
+    stop_store(w);
+    shell_exec(path,
+               "ALTER TABLE reserved DROP COLUMN sha256; PRAGMA user_version = 17; "
+               "INSERT INTO reserved (id, content, workflow, version, state, ended_at, until) "
+               "VALUES ('x', '00000000000000ab', 'o', 1, 'processed', 5, 9000)");
+    start_store(w);
+    is_up_to_date(path);
+    must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
+    CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr && kept.until == 9000, "as it was");
+}
+
 static void a_migration_that_fails_leaves_the_old_version(void **state)
 {
     struct world *w = *state;
@@ -288,6 +306,7 @@ int main(void)
         ON_SQLITE(a_store_of_version_6_lacks_as_much_as_one_of_5),
         ON_SQLITE(messages_of_version_7_are_still_there),
         ON_SQLITE(steps_of_version_8_are_seen_as_before),
+        ON_SQLITE(ids_reserved_under_version_17_are_known_by_the_hash),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

@@ -508,7 +508,8 @@ static void an_id_stays_reserved(void **state)
     row.ended_at = 2000;
     row.waiting_for = SLICE_NONE;
     row.doc = SLICE("{\"input\":{\"content\":\"1111111111111111\"},"
-                    "\"content\":\"00000000000000ab\",\"steps\":[]}");
+                    "\"content\":\"00000000000000ab\",\"sha256\":"
+                    "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\",\"steps\":[]}");
     must(insert_row(w, row), "x");
     insert_ended(w, "newest", TASK_PENDING, 0);
     CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND,
@@ -519,7 +520,9 @@ static void an_id_stays_reserved(void **state)
     world_restart(w);
     CHECK(insert_at(w, "x", 8999) == ERR_CONFLICT && !exists(w, "x"), "it is reserved");
     must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
-    CHECK(kept.content == 0xab && kept.until == 9000, "%d", (int)kept.content);
+    CHECK(kept.content.hash == 0xab && kept.until == 9000, "%d", (int)kept.content.hash);
+    CHECK(slice_is(kept.content.sha256, "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"), "%.*s",
+          SLICE_ARG(kept.content.sha256));
     CHECK(kept.state == TASK_COMPENSATED && kept.ended_at == 2000, "how it ended");
     CHECK(slice_eq(kept.workflow, row.workflow) && kept.version == row.version, "what it was");
     must(w->s->ops->reserved_sweep(w->s, 8999, 9, &swept, &w->e), w->e.text);
@@ -528,6 +531,26 @@ static void an_id_stays_reserved(void **state)
     must(w->s->ops->reserved_sweep(w->s, 9000, 9, &swept, &w->e), w->e.text);
     CHECK(swept == 1, "%zu", swept);
     CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND, "forgotten");
+}
+
+/* As a version before wrote it, or wrote it again. */
+static void of_some_reserved_ids_the_hash_alone_is_known(void **state)
+{
+    struct world *w = *state;
+    struct part p = retire_of(5000);
+    struct reservation kept;
+
+    struct task_row row = a_row("x");
+    row.state = TASK_COMPENSATED;
+    row.ended_at = 2000;
+    row.waiting_for = SLICE_NONE;
+    row.doc = SLICE("{\"content\":\"00000000000000ab\",\"steps\":[]}");
+    must(insert_row(w, row), "x");
+    insert_ended(w, "newest", TASK_PENDING, 0);
+    p.reserve_until = 9000;
+    retire(w, &p);
+    must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
+    CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr, "the hash alone");
 }
 
 static void reserved_ids_are_forgotten_in_parts(void **state)
@@ -711,6 +734,7 @@ int main(void)
         ON_ALL(what_was_closed_is_over),
         ON_ALL(what_was_changed_since_it_was_found_stays),
         ON_ALL(an_id_stays_reserved),
+        ON_ALL(of_some_reserved_ids_the_hash_alone_is_known),
         ON_ALL(reserved_ids_are_forgotten_in_parts),
         ON_ALL(a_reserved_id_concerns_its_own_insertion_only),
         ON_SQLITE(the_file_becomes_shorter),

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/meets.h"
 #include "kit.h"
 
 static struct node node;
@@ -284,6 +285,47 @@ static void the_id_of_a_deleted_task_is_not_free(void **state)
     expect_missing("x", 404, "no-such-task");
     submit(&node, "order", "x");
     CHECK(status_of("x") == 200, "it is a new task");
+    node_stop(&node);
+}
+
+static int submitted(const char *id, const char *to)
+{
+    REPLY r = {0};
+
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"other\", \"id\": \"%s\", \"input\": {\"to\": \"%s\"}}", id, to);
+    return r.status;
+}
+
+/* The same again is the same, and another is another: of a task that is there, and of one that was
+ * deleted; also where a version before, which knew content by its hash alone, wrote it. */
+static void what_was_submitted_is_known_after_the_task_and_the_version(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    start_plain();
+    CHECK(submitted("gone", MEETS_ONE) == 201 && submitted("there", MEETS_ONE) == 201, "new");
+    post(&node, &r, "/v1/tasks/gone/undo", "{\"reason\": \"it is to end\"}");
+    wait_for_state(&node, "gone", "compensated");
+    node_stop(&node);
+    let_time_pass();
+    node_start(&node, FLAGS("--log", "info"));
+    submit(&node, "other", "newest");
+    post(&node, &r, "/v1/retire", "{\"older_than\": \"30d\"}");
+    EXPECT_INT(&r, "tasks", 1);
+    for (int before = 0; before <= 1; before++) {
+        int meets = before ? 200 : 409; /* what is not known cannot be told apart */
+        CHECK(submitted("there", MEETS_ONE) == 200, "the same");
+        CHECK(submitted("gone", MEETS_ONE) == 200, "the same");
+        CHECK(submitted("there", MEETS_OTHER) == meets, "of the same hash");
+        CHECK(submitted("gone", MEETS_OTHER) == meets, "of the same hash");
+        CHECK(submitted("there", "x") == 409 && submitted("gone", "x") == 409, "another");
+        node_stop(&node);
+        execute("UPDATE reserved SET sha256 = NULL; "
+                "UPDATE task SET doc = json_remove(doc, '$.sha256')");
+        node_start(&node, FLAGS("--log", "info"));
+    }
     node_stop(&node);
 }
 
@@ -613,6 +655,7 @@ int main(int argc, char **argv)
         TEST(each_rule_lets_go_what_is_its_own),
         TEST(by_hand_one_workflow_and_its_newest),
         TEST(the_id_of_a_deleted_task_is_not_free),
+        TEST(what_was_submitted_is_known_after_the_task_and_the_version),
         TEST(ids_may_be_free_at_once),
         TEST(what_is_archived_is_the_whole_record),
         TEST(a_long_task_is_archived_as_a_whole),

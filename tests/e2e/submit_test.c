@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/meets.h"
 #include "kit.h"
 
 static struct node node;
@@ -53,6 +54,26 @@ static void the_same_submission_twice_is_one_task(void **state)
     task_of(&node, &r, "same");
     EXPECT_INT(&r, "input.a", 1);
     assert_int_equal(sql_int(&node, "SELECT count(*) FROM task WHERE id = 'same'"), 1);
+}
+
+/* The 64-bit hash of both is the same; what was accepted is done, and what is another is refused.
+ */
+static void content_that_was_made_to_meet_is_another(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"one\", \"id\": \"meets\", \"input\": {\"to\": \"" MEETS_ONE "\"}}");
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"one\", \"id\": \"meets\", \"input\": {\"to\": \"" MEETS_OTHER "\"}}");
+    expect_problem(&r, 409, "task-exists");
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"one\", \"id\": \"meets\", \"input\": {\"to\": \"" MEETS_ONE "\"}}");
+    EXPECT(&r, 200);
+    task_of(&node, &r, "meets");
+    EXPECT_TEXT(&r, "input.to", MEETS_ONE);
 }
 
 static void a_newer_version_of_the_workflow_is_no_conflict(void **state)
@@ -437,6 +458,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_submission_twice_is_one_task),
+        cmocka_unit_test(content_that_was_made_to_meet_is_another),
         cmocka_unit_test(a_newer_version_of_the_workflow_is_no_conflict),
         cmocka_unit_test(ids_that_we_give_are_uuids_of_version_7),
         cmocka_unit_test(each_wrong_member_is_named_in_a_422),

@@ -241,6 +241,38 @@ static void the_audit_is_only_added_to(void **state)
     }
 }
 
+static struct content reserved_content(struct store *s, struct arena *a)
+{
+    struct reservation kept = {0};
+
+    CHECK(s->ops->reserved(s, SLICE("x"), a, &kept, &e) == ERR_OK, "%s", e.text);
+    return kept.content;
+}
+
+/* While nodes are replaced one after the other, some write what they knew before: the hash alone,
+ * also over what a newer one wrote. */
+static void ids_reserved_by_an_older_node_are_known_by_the_hash(void **state)
+{
+    static const char digest[] = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct store *s;
+    (void)state;
+
+    CHECK(open_as("intact", "intact_rolling", &s) == ERR_OK, "%s", e.text);
+    sql("INSERT INTO intact_rolling.reserved (id, content, workflow, version, state, ended_at, "
+        "until) VALUES ('x', '00000000000000ab', 'o', 1, 'processed', 5, 9000)");
+    struct content c = reserved_content(s, &a);
+    CHECK(c.hash == 0xab && !c.sha256.ptr, "the hash alone");
+    sql("UPDATE intact_rolling.reserved SET sha256 = "
+        "content || '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'");
+    c = reserved_content(s, &a);
+    CHECK(c.hash == 0xab && slice_is(c.sha256, digest), "%.*s", SLICE_ARG(c.sha256));
+    sql("UPDATE intact_rolling.reserved SET content = '00000000000000cd'");
+    c = reserved_content(s, &a);
+    CHECK(c.hash == 0xcd && !c.sha256.ptr, "it is of another task, of the same id");
+    s->ops->close(s);
+}
+
 static void a_newer_schema_is_refused_and_left_alone(void **state)
 {
     struct store *s;
@@ -510,6 +542,7 @@ int main(void)
         cmocka_unit_test(ten_nodes_bring_one_schema_forward),
         cmocka_unit_test(a_schema_brought_forward_is_as_a_new_one),
         cmocka_unit_test(the_audit_is_only_added_to),
+        cmocka_unit_test(ids_reserved_by_an_older_node_are_known_by_the_hash),
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
         cmocka_unit_test(a_role_without_rights_is_told_what_to_do),
         cmocka_unit_test(a_role_that_only_submits_learns_nothing_of_other_tasks),

@@ -57,8 +57,8 @@ struct reservation {
     int64_t version;
     enum task_state state;
     int64_t ended_at;
-    int64_t until;    /* from then on the id is free */
-    uint64_t content; /* of its submission; 0: that is not known */
+    int64_t until;          /* from then on the id is free */
+    struct content content; /* of its submission; 0 and NONE: that is not known */
 };
 
 #define RETIRE_STATES (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | 1U << TASK_ERROR)
