@@ -118,7 +118,7 @@ static void reads_of_system(struct caller *c, const char *path)
 
 void caller_begin(struct caller *c)
 {
-    *c = (struct caller){.ruleset = landlock_open()};
+    *c = (struct caller){.ruleset = landlock_open(true)};
     c->refusal = errno;
     for (size_t i = 0; i < COUNT_OF(folders); i++)
         allow(c, folders[i], LANDLOCK_READ);
