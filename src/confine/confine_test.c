@@ -62,13 +62,18 @@ static int make_folder(void **state)
     write_file(in_folder("own/secret"), "mine\n");
     write_file(in_folder("other/secret"), "of somebody else\n");
     write_file(in_folder("alone"), "alone\n");
+    if (mkdir(in_folder("shared"), 0700) != 0)
+        return -1;
+    write_file(in_folder("shared/named"), "a certificate\n");
+    write_file(in_folder("shared/key"), "the server's\n");
     return 0;
 }
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = {"own/secret", "own/fresh", "own/ear", "other/secret",
-                                        "alone",      "own",       "other"};
+    static const char *const names[] = {"own/secret",   "fresh",  "shared/named", "shared/key",
+                                        "shared/other", "shared", "ear",          "other/secret",
+                                        "alone",        "own",    "other"};
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -127,6 +132,8 @@ static void enter(struct caller *c)
 
 /* ---- files ---- */
 
+static int request[2]; /* a pipe to who replaces a file */
+
 static int reads_its_files(void)
 {
     static struct caller c;
@@ -142,6 +149,8 @@ static int reads_its_files(void)
 
 static int reads_no_others(void)
 {
+    static const char *const keys[] = {"/etc/ssl/private", "/etc/pki/tls/private",
+                                       "/etc/ssl/private/ssl-cert-snakeoil.key"};
     static struct caller c;
 
     EXPECT(can_open("/etc/passwd", O_RDONLY)); /* before, everybody may */
@@ -150,6 +159,51 @@ static int reads_no_others(void)
     EXPECT(!can_open("/etc/passwd", O_RDONLY) && errno == EACCES);
     EXPECT(!can_open(in_folder("other/secret"), O_RDONLY) && errno == EACCES);
     EXPECT(!can_open("/", O_RDONLY | O_DIRECTORY) && errno == EACCES);
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        EXPECT(access(keys[i], F_OK) != 0 || (!can_open(keys[i], O_RDONLY) && errno == EACCES));
+    return 0;
+}
+
+/* A folder in which there is more than what was named, a key of the server among it. */
+static int reads_no_neighbours(void)
+{
+    static struct caller c;
+
+    caller_begin(&c);
+    caller_reads(&c, in_folder("shared/named"));
+    caller_enter(&c);
+    EXPECT(can_open(in_folder("shared/named"), O_RDONLY));
+    EXPECT(!can_open(in_folder("shared/key"), O_RDONLY) && errno == EACCES);
+    EXPECT(!can_open(in_folder("shared"), O_RDONLY | O_DIRECTORY) && errno == EACCES);
+    EXPECT(!caller_is_outdated(&c, 1));
+    EXPECT(write(request[1], "r", 1) == 1); /* to who replaces it; we cannot */
+    for (struct stat st = {0}; st.st_size != 6;)
+        EXPECT(stat(in_folder("shared/named"), &st) == 0);
+    EXPECT(!caller_is_outdated(&c, 2)); /* it does not look all the time */
+    caller_look(&c);
+    EXPECT(caller_is_outdated(&c, 3));
+    return 0;
+}
+
+static int notices_what_variables_name(void)
+{
+    static struct caller c;
+    char list[400];
+
+    (void)snprintf(list, sizeof list, "%s:%s", in_folder("shared"), in_folder("missing"));
+    EXPECT(setenv("SSL_CERT_FILE", in_folder("shared/named"), 1) == 0);
+    EXPECT(setenv("SSL_CERT_DIR", list, 1) == 0);
+    caller_begin(&c);
+    EXPECT(!caller_is_outdated(&c, 1));
+    EXPECT(rename(in_folder("shared/key"), in_folder("shared/named")) == 0);
+    EXPECT(caller_is_outdated(&c, 10000));
+    caller_end(&c);
+    caller_begin(&c);
+    EXPECT(!caller_is_outdated(&c, 1));
+    EXPECT(rename(in_folder("shared"), in_folder("missing")) == 0);
+    EXPECT(caller_is_outdated(&c, 10000));
+    caller_end(&c);
+    EXPECT(rename(in_folder("missing"), in_folder("shared")) == 0);
     return 0;
 }
 
@@ -221,8 +275,6 @@ static int notices_replaced_files(void)
     caller_end(&c);
     return 0;
 }
-
-static int request[2]; /* a pipe */
 
 static int follows_replaced_files_of_its_folder(void)
 {
@@ -356,11 +408,11 @@ static int connects_to_nothing_of_this_machine(void)
     int pair[2];
     char byte = 'x';
 
-    EXPECT(open_ear(&named, in_folder("own/ear")) == 0);
+    EXPECT(open_ear(&named, in_folder("ear")) == 0);
     EXPECT(open_ear(&nameless, NULL) == 0);
     int before = socket(AF_UNIX, SOCK_STREAM, 0); /* what it was given */
     enter(&c);
-    EXPECT(unlink(in_folder("own/ear")) == -1);
+    EXPECT(unlink(in_folder("ear")) == -1);
     EXPECT(is_refused(socket(AF_UNIX, SOCK_STREAM, 0), EPERM));
     EXPECT(is_refused(syscall(SYS_socket, 0x100000000L | AF_UNIX, SOCK_STREAM, 0), EPERM));
     EXPECT(is_refused(socket(AF_VSOCK, SOCK_STREAM, 0), EPERM));
@@ -549,8 +601,8 @@ static void without_landlock_it_goes_on(void **state)
     assert_int_equal(line_of(goes_on_without), 0);
 }
 
-/* A process that replaces the secret when it is asked to. */
-static pid_t start_replacer(void)
+/* A process that replaces a file when it is asked to. */
+static pid_t start_replacer(const char *what)
 {
     char byte;
 
@@ -559,7 +611,7 @@ static pid_t start_replacer(void)
     assert_true(child >= 0);
     if (child == 0) {
         bool is_asked = read(request[0], &byte, 1) == 1;
-        _exit(is_asked && rename(in_folder("own/fresh"), in_folder("own/secret")) == 0 ? 0 : 1);
+        _exit(is_asked && rename(in_folder("fresh"), what) == 0 ? 0 : 1);
     }
     return child;
 }
@@ -567,10 +619,26 @@ static pid_t start_replacer(void)
 static void a_replaced_secret_may_be_read(void **state)
 {
     (void)state;
-    write_file(in_folder("own/fresh"), "fresh\n");
-    pid_t replacer = start_replacer();
+    write_file(in_folder("fresh"), "fresh\n");
+    pid_t replacer = start_replacer(in_folder("own/secret"));
     assert_int_equal(line_of(follows_replaced_files_of_its_folder), 0);
     assert_int_equal(waitpid(replacer, NULL, 0), replacer);
+}
+
+static void a_folder_of_others_is_closed(void **state)
+{
+    (void)state;
+    needs_landlock();
+    write_file(in_folder("fresh"), "fresh\n");
+    pid_t replacer = start_replacer(in_folder("shared/named"));
+    assert_int_equal(line_of(reads_no_neighbours), 0);
+    assert_int_equal(waitpid(replacer, NULL, 0), replacer);
+}
+
+static void what_variables_name_is_watched(void **state)
+{
+    (void)state;
+    assert_int_equal(line_of(notices_what_variables_name), 0);
 }
 
 static void a_replaced_file_by_itself_is_noticed(void **state)
@@ -653,6 +721,8 @@ int main(void)
         cmocka_unit_test(nobody_else_looks_into_it),
         cmocka_unit_test(a_debugger_may_if_it_is_asked_for),
         cmocka_unit_test(a_replaced_secret_may_be_read),
+        cmocka_unit_test(a_folder_of_others_is_closed),
+        cmocka_unit_test(what_variables_name_is_watched),
         cmocka_unit_test(a_replaced_file_by_itself_is_noticed), /* takes other/secret away */
     };
 

@@ -220,6 +220,8 @@ static void notice_signals(struct http_agent *h)
     uint64_t ignored;
 
     (void)!read(signals.fd, &ignored, sizeof ignored); /* empty is fine */
+    if (signals.hangups)
+        caller_look(&h->caller); /* at what was replaced, before it is read again */
     if (!signals.stops && caller_is_outdated(&h->caller, wire_now_ms())) {
         signals.stops = 1; /* the server starts another one, which may read what is there now */
         intact_agent_stop();

@@ -263,18 +263,41 @@ static void on_exit_of(uv_process_t *p, int64_t status, int signal)
     uv_close((uv_handle_t *)p, on_process_closed);
 }
 
-static bool is_ours(const char *variable)
+static bool is_named(const char *variable, const char *name)
 {
-    static const char *const names[] = {"INTACT_STORE=", "INTACT_TOKEN=", "NOTIFY_SOCKET=",
-                                        "WATCHDOG_",     "LISTEN_",       "PGPASSWORD="};
+    size_t len = strlen(name);
+
+    return strncmp(variable, name, len) == 0 && variable[len] == '=';
+}
+
+/* What the C library, OpenSSL, Proton and those who look for faults heed. */
+static bool is_for_libraries(const char *variable)
+{
+    static const char *const names[] = {
+        "PATH",         "HOME",          "TZ",           "TZDIR",           "LANG",
+        "LANGUAGE",     "SSL_CERT_FILE", "TMPDIR",       "SSL_CERT_DIR",    "RES_OPTIONS",
+        "LOCALDOMAIN",  "LD_PRELOAD",    "HOSTALIASES",  "LD_LIBRARY_PATH", "GLIBC_TUNABLES",
+        "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",    "INTACT_DUMPABLE"};
+    static const char *const beginnings[] = {"LC_", "OPENSSL_", "PN_", "MALLOC_", "GCOV_", "LLVM_"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+        if (is_named(variable, names[i]))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++)
+        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
     return false;
 }
 
-/* What the server was given for itself, the password of its database among it, stays here. */
+static bool is_kept(const struct helper *h, const char *variable)
+{
+    for (const char *const *name = h->config.kept; name && *name; name++)
+        if (is_named(variable, *name))
+            return true;
+    return is_for_libraries(variable);
+}
+
+/* The password of the database, tokens, and whatever else the server was given stays here. */
 static char **environment_of(const struct helper *h, char *own, size_t size)
 {
     size_t count = 0;
@@ -285,7 +308,7 @@ static char **environment_of(const struct helper *h, char *own, size_t size)
     char **list = calloc(count + 2, sizeof *list);
     ASSERT(list);
     for (size_t i = 0; i < count; i++)
-        if (!is_ours(environ[i]))
+        if (is_kept(h, environ[i]))
             list[kept++] = environ[i];
     (void)snprintf(own, size, "%s=%d:%d", h->config.variable, CHANNEL, DOOR);
     list[kept] = own;

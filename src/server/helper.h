@@ -21,10 +21,12 @@ struct server;
 struct helper;
 
 /* `argv[0]` is a path, and ends with NULL; `variable` is set to "3:4", the
- * descriptors of channel and door, in the child's environment. */
+ * descriptors of channel and door, in the child's environment, which has of ours
+ * what libraries need, and `kept`: names that end with NULL; NULL: none. */
 struct helper_config {
     const char *const *argv;
     const char *variable;
+    const char *const *kept;
     bool submits; /* it may submit tasks, and not only be an agent */
     /* Whoever talks with it over the channel, a packet at a time; NULL: nobody. */
     const struct helper_ears *ears;

@@ -231,7 +231,7 @@ static void say_where(const struct server *sv, struct http_request *r, struct bu
     struct slice challenge = http_header(r, PROOF_CHALLENGE_HEADER);
     if (sv->token_is_known && proof_challenge_is_sound(challenge)) {
         char proof[PROOF_SIZE + 1];
-        proof_make(sv->token_key, challenge, proof);
+        proof_make(sv->token_key, challenge, http_local_port(r), proof);
         buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
     }
 }

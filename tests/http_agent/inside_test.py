@@ -233,6 +233,46 @@ class Inside(unittest.TestCase):
         server.stop()
         self.assertNotIn("not_confined", server.read_log())
 
+    def test_the_child_has_the_variables_of_its_configuration_alone(self):
+        service = self.service()
+        config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"env": "KEY_OF_SERVICE"}}}
+        environment = {"KEY_OF_SERVICE": "first-key-0815", "KEY_OF_OTHERS": "other-key-4711", "AWS_SECRET_ACCESS_KEY": "other-key-4711",
+                       "PGPASSWORD": "other-key-4711", "HTTPS_PROXY": "http://u:other-key-4711@127.0.0.1:1"}
+        server = self.server(config, "--open", environment=environment).start()
+        server.put(one_step("buy", "payment"))
+        server.submit("buy", "o-1", {"case": "good"})
+        server.ended("o-1")
+        with open(f"/proc/{server.child()}/environ") as f:
+            text = f.read()
+        self.assertIn("KEY_OF_SERVICE=first-key-0815", text)
+        self.assertIn("PATH=", text)
+        self.assertNotIn("other-key-4711", text)
+        server.stop()
+
+    def test_a_file_beside_others_is_read_again_by_a_new_child(self):
+        service = self.service()
+        path = f"{self.folder}/key"  # in that folder there is more
+        with open(path, "w") as f:
+            f.write("first-key-0815")
+        config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"file": path}}}
+        server = self.server(config, "--open").start()
+        server.put(one_step("buy", "payment"))
+        server.submit("buy", "o-1", {"case": "good"})
+        server.ended("o-1")
+        child = server.child()
+        if "event=not_confined what=files" in server.read_log():
+            self.skipTest("this kernel has no Landlock")
+        with open(path + ".new", "w") as f:
+            f.write("second-key-4711")
+        os.rename(path + ".new", path)
+        server.process.send_signal(signal.SIGHUP)
+        eventually("a new one takes its place", lambda: server.child() not in (None, child))
+        server.submit("buy", "o-2", {"case": "good"})
+        server.ended("o-2")
+        self.assertEqual(service.of_key("o-2/call")[0]["headers"]["x-key"], "second-key-4711")
+        self.assertNotIn("secret_refused", server.read_log())
+        server.stop()
+
     def test_a_replaced_file_outside_of_its_folders_brings_a_new_child(self):
         service = self.service()
         key = os.path.basename(self.folder) + ".key"  # a relative path
