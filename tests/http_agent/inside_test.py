@@ -251,9 +251,10 @@ class Inside(unittest.TestCase):
 
     def test_a_file_beside_others_is_read_again_by_a_new_child(self):
         service = self.service()
-        path = f"{self.folder}/key"  # in that folder there is more
-        with open(path, "w") as f:
-            f.write("first-key-0815")
+        path = f"{self.folder}/key"
+        for name in (path, f"{self.folder}/key-of-the-server"):
+            with open(name, "w") as f:
+                f.write("first-key-0815")
         config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"file": path}}}
         server = self.server(config, "--open").start()
         server.put(one_step("buy", "payment"))
