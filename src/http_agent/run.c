@@ -225,6 +225,7 @@ static void notice_signals(struct http_agent *h)
         caller_look(&h->caller); /* at what was replaced, before it is read again */
     if (!signals.stops && caller_is_outdated(&h->caller, wire_now_ms())) {
         signals.stops = 1; /* the server starts another one, which may read what is there now */
+        signals.hangups = 0;
         intact_agent_stop();
     }
     if (signals.hangups) {
