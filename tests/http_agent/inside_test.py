@@ -7,6 +7,7 @@ Usage: inside_test.py INTACT [TEST...]
 import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -232,6 +233,35 @@ class Inside(unittest.TestCase):
         self.assertEqual(service.of_key("o-2/call")[0]["headers"]["x-key"], "fresh-key-1234")
         server.stop()
         self.assertNotIn("not_confined", server.read_log())
+
+    def test_nobody_looks_into_the_server_and_its_children(self):
+        """The kernel gives the files of /proc of a process that is not dumpable to root, whoever its user is."""
+        os.chmod(self.folder, 0o755)
+        intact = f"{self.folder}/intact"  # the build may lie where others do not get to
+        shutil.copy(INTACT, intact)
+        amqp = f"{self.folder}/intact.json"
+        with open(amqp, "w") as f:
+            json.dump({"intact_server": 1, "amqp": {"brokers": [{"name": "main", "url": "amqp://127.0.0.1:1"}],
+                                                    "agents": [{"agent": "other", "queue": "other"}]}}, f)
+        server = kit.Server(intact, config_of(self.service()), ["--open", "--config", amqp])
+        self.addCleanup(server.close)
+        uid = os.geteuid() or 65534
+        server.environment = {k: v for k, v in server.environment.items() if k != "INTACT_DUMPABLE"}
+        if os.geteuid() == 0:
+            for path in (self.folder, server.folder, server.config, amqp):
+                os.chown(path, uid, uid)
+            server.as_user = uid
+        server.start()
+
+        def are_hidden():
+            pids = [server.process.pid, *server.children()]
+            owners = {os.stat(f"/proc/{pid}/{name}").st_uid for pid in pids for name in ("mem", "environ", "fd")}
+            return len(pids) == 3 and owners == {0}
+        eventually("none of the three is dumpable", are_hidden)
+        for pid in (server.process.pid, *server.children()):
+            with open(f"/proc/{pid}/status") as f:
+                self.assertIn(f"Uid:\t{uid}\t", f.read())
+        server.stop()
 
     def test_the_child_has_the_variables_of_its_configuration_alone(self):
         service = self.service()
