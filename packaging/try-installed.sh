@@ -38,6 +38,9 @@ for page in intact intact-serve intact-submit intact-workflow-put; do
     dpkg-deb -c /tmp/intact_*.deb | grep >/dev/null "usr/share/man/man1/$page.1.gz" || fail "no page $page"
 done
 ok "the package has manual pages"
+dpkg-deb --fsys-tarfile /tmp/intact_*.deb | tar -xO ./usr/share/doc/intact/intact.cdx.json >/tmp/sbom || fail "no bill of materials"
+grep -q '"bomFormat": "CycloneDX"' /tmp/sbom && grep -q '"name": "libcurl4"' /tmp/sbom || fail "the bill of materials: $(cat /tmp/sbom)"
+ok "the package says what it is linked with"
 
 install -d -o intact -g intact -m 0700 /var/lib/intact
 # As the unit does it.

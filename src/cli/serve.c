@@ -1,5 +1,6 @@
 #include "cli/agent_program.h"
 #include "cli/build.h"
+#include "cli/serve_kept.h"
 #include "cli/serve_retention.h"
 #include "cli/serve_settings.h"
 #include "cli/verbs.h"
@@ -301,17 +302,26 @@ static int serve(const struct options *o, struct store *store)
     const char *const amqp_argv[] = {"intact",  "agent",      "amqp",      "--config",
                                      o->config, "--instance", bridge,      "--node",
                                      o->node,   "--log",      o->http_log, NULL};
+    struct http_config *http = o->http ? http_config_of(o->http) : NULL;
+    const char **http_kept = serve_kept_of_http(http);
+    const char **amqp_kept = serve_kept_of_amqp(o->settings.amqp);
     struct amqp_channel *channel = o->settings.amqp ? amqp_channel_new(o->settings.amqp) : NULL;
     const struct helper_config amqp = {.argv = amqp_argv,
                                        .variable = INSIDE_VARIABLE_AMQP,
+                                       .kept = amqp_kept,
                                        .submits = true,
                                        .ears = channel ? amqp_channel_ears(channel) : NULL};
-    const struct helper_config helper = {.argv = argv, .variable = INSIDE_VARIABLE};
+    const struct helper_config helper = {.argv = argv,
+                                         .variable = INSIDE_VARIABLE,
+                                         .kept = http_kept};
     c.helpers[0] = o->http ? &helper : NULL;
     c.helpers[1] = channel ? &amqp : NULL;
     c.amqp = channel ? amqp_channel_channel(channel) : NULL;
     enum err err = server_run(&c, &e);
     amqp_channel_free(channel);
+    free(http_kept);
+    free(amqp_kept);
+    http_config_free(http);
     free(token_file);
     if (err == ERR_OK)
         return 0;

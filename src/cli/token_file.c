@@ -78,9 +78,10 @@ static bool server_is_of(uid_t uid, int port)
     return seen && v4 && v6;
 }
 
-/* Has it made that file? The port of another machine may have been forwarded to this one, by the
- * very user whose file it is. */
-static bool server_knows(const struct intact_client *c, const char *challenge, const char *token)
+/* Has it made that file, and is `port` its own? The port of another machine may have been forwarded
+ * to this one, by the very user whose file it is; or that of the server, by somebody else. */
+static bool server_knows(const struct intact_client *c, const char *challenge, int port,
+                         const char *token)
 {
     const char *said = intact_client_header(c, PROOF_HEADER);
     unsigned char key[PROOF_KEY_SIZE];
@@ -89,7 +90,7 @@ static bool server_knows(const struct intact_client *c, const char *challenge, c
     if (!said || !challenge)
         return false;
     proof_key(slice_of(token), key);
-    proof_make(key, slice_of(challenge), proof);
+    proof_make(key, slice_of(challenge), port, proof);
     return strcmp(said, proof) == 0;
 }
 
@@ -131,9 +132,10 @@ char *token_find(void *arg, const struct intact_client *c)
         why = fd < 0 ? strerror(errno) : why_not(fd, port, token, sizeof token);
     if (fd >= 0)
         (void)close(fd); /* it was only read */
-    if (!why && !server_knows(c, challenge, token))
+    if (!why && !server_knows(c, challenge, port, token))
         why = "the server that answers does not show that it knows this token: it is another one, "
-              "perhaps of another machine whose port is forwarded here, or of an older version; "
+              "perhaps of another machine or behind another port that is forwarded here, or of an "
+              "older version; "
               "give a token by INTACT_TOKEN or --token-file";
     if (!why)
         return strdup(token);

@@ -2,11 +2,13 @@
 
 #include "confine/caller.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "confine/calls.h"
 #include "confine/landlock.h"
@@ -18,32 +20,40 @@ static const char *const folders[] = {"/usr",
                                       "/lib",
                                       "/lib32",
                                       "/lib64",
-                                      "/libx32", /* libraries are loaded late, too */
-                                      "/etc/ssl",
+                                      "/libx32",        /* libraries are loaded late, too */
+                                      "/etc/ssl/certs", /* and not /etc/ssl/private */
                                       "/etc/ca-certificates",
-                                      "/etc/pki",
+                                      "/etc/pki/tls/certs",
+                                      "/etc/pki/ca-trust",
                                       "/etc/crypto-policies",
                                       "/etc/gnutls",
                                       "/etc/sasl2",
                                       "/etc/ld.so.conf.d",
                                       "/etc/alternatives",
                                       "/var/lib/ca-certificates",
-                                      "/var/lib/sss",
+                                      "/var/lib/sss/mc",
+                                      "/var/lib/sss/pubconf",
                                       "/run/systemd/resolve",
                                       "/run/resolvconf",
                                       "/run/NetworkManager",
                                       "/run/nscd",
                                       "/sys/devices/system/cpu"};
 
-static const char *const files[] = {"/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
-                                    "/etc/host.conf",   "/etc/gai.conf", "/etc/services",
-                                    "/etc/protocols",   "/etc/networks", "/etc/localtime",
-                                    "/etc/ld.so.cache"};
+static const char *const files[] = {"/etc/resolv.conf",       "/etc/hosts",
+                                    "/etc/nsswitch.conf",     "/etc/host.conf",
+                                    "/etc/gai.conf",          "/etc/services",
+                                    "/etc/protocols",         "/etc/networks",
+                                    "/etc/localtime",         "/etc/ld.so.cache",
+                                    "/etc/ssl/openssl.cnf",   "/etc/ssl/cert.pem",
+                                    "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/openssl.cnf",
+                                    "/etc/pki/tls/cert.pem"};
 
 static const char *const devices[] = {"/dev/null", "/dev/random", "/dev/urandom"};
 
-/* Where OpenSSL is told to look. */
+/* Where OpenSSL is told to look: paths, with colons between them. */
 static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"};
+
+enum { ENTRIES_MAX = 1000 /* of a folder that is looked through */ };
 
 static void allow(struct caller *c, const char *path, unsigned rights)
 {
@@ -60,14 +70,15 @@ static void identify(const char *path, struct caller_file *ret)
     ret->number = is_there ? (uint64_t)st.st_ino : 0;
 }
 
-static void watch(struct caller *c, const char *path)
+static struct caller_file *watch(struct caller *c, const char *path)
 {
     if (c->file_count == CALLER_FILES_MAX)
-        return; /* those beyond it are read as long as they stay */
+        return NULL; /* those beyond it are read as long as they stay */
     struct caller_file *f = &c->files[c->file_count++];
-    f->path = strdup(path);
+    *f = (struct caller_file){.path = strdup(path)};
     ASSERT(f->path);
     identify(path, f);
+    return f;
 }
 
 /* The folder of a path; false: it is not one whose files are all of a kind. */
@@ -83,23 +94,65 @@ static bool folder_of(const char *path, char *ret, size_t size)
     return strcmp(ret, "/etc") != 0;
 }
 
-/* A link leads elsewhere: both folders count. */
 void caller_reads(struct caller *c, const char *path)
 {
-    char folder[4096];
-    char *real = path ? realpath(path, NULL) : NULL;
+    struct caller_file *f = path ? watch(c, path) : NULL;
 
-    if (path) {
-        bool has_folder = folder_of(path, folder, sizeof folder);
-        if (has_folder)
-            allow(c, folder, LANDLOCK_READ);
-        if (real && strcmp(real, path) != 0 && folder_of(real, folder, sizeof folder) && has_folder)
-            allow(c, folder, LANDLOCK_READ);
-        else if (!has_folder)
-            watch(c, path);
+    if (path)
         allow(c, path, LANDLOCK_READ);
+    if (f)
+        f->is_named = true;
+}
+
+static bool is_named(const struct caller *c, const char *path)
+{
+    struct caller_file this;
+
+    identify(path, &this);
+    for (size_t i = 0; i < c->file_count; i++)
+        if (c->files[i].is_named && this.number != 0 && this.number == c->files[i].number
+            && this.device == c->files[i].device)
+            return true;
+    return false;
+}
+
+/* Is there nothing in the folder but what was named? What begins with two dots are the folders of
+ * Kubernetes, into which the links beside them lead. */
+static bool has_others(const struct caller *c, const char *folder)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+    DIR *d = opendir(folder);
+    bool found = !d;
+    size_t count = 0;
+
+    for (const struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d)) {
+        if (strncmp(e->d_name, "..", 2) == 0 || strcmp(e->d_name, ".") == 0)
+            continue;
+        buf_clear(&path);
+        buf_fmt(&path, "%s/%s", folder, e->d_name);
+        found = ++count > ENTRIES_MAX || !is_named(c, path.ptr);
     }
+    if (d)
+        (void)closedir(d);
+    return found;
+}
+
+/* A link leads elsewhere: both folders count. */
+static void follow(struct caller *c, struct caller_file *f)
+{
+    char folder[4096];
+    char target[4096];
+    char *real = realpath(f->path, NULL);
+    bool is_own = real && folder_of(f->path, folder, sizeof folder)
+                  && folder_of(real, target, sizeof target) && !has_others(c, folder)
+                  && !has_others(c, target);
+
     free(real);
+    if (!is_own)
+        return;
+    allow(c, folder, LANDLOCK_READ);
+    allow(c, target, LANDLOCK_READ);
+    f->is_followed = true;
 }
 
 /* Of the system: /etc/resolv.conf is often a link into /run, whose file is replaced. */
@@ -112,13 +165,24 @@ static void reads_of_system(struct caller *c, const char *path)
     if (real && strncmp(real, "/run/", 5) == 0 && folder_of(real, folder, sizeof folder))
         allow(c, folder, LANDLOCK_READ);
     else
-        watch(c, path);
+        (void)watch(c, path);
     free(real);
+}
+
+static void reads_of_variable(struct caller *c, const char *value)
+{
+    char *copy = value ? strdup(value) : NULL;
+    char *rest = NULL;
+
+    for (char *path = copy ? strtok_r(copy, ":", &rest) : NULL; path;
+         path = strtok_r(NULL, ":", &rest))
+        caller_reads(c, path);
+    free(copy);
 }
 
 void caller_begin(struct caller *c)
 {
-    *c = (struct caller){.ruleset = landlock_open()};
+    *c = (struct caller){.ruleset = landlock_open(true)};
     c->refusal = errno;
     for (size_t i = 0; i < COUNT_OF(folders); i++)
         allow(c, folders[i], LANDLOCK_READ);
@@ -127,8 +191,7 @@ void caller_begin(struct caller *c)
     for (size_t i = 0; i < COUNT_OF(devices); i++)
         allow(c, devices[i], LANDLOCK_READ | LANDLOCK_WRITE);
     for (size_t i = 0; i < COUNT_OF(variables); i++)
-        if (getenv(variables[i]))
-            allow(c, getenv(variables[i]), LANDLOCK_READ);
+        reads_of_variable(c, getenv(variables[i]));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     allow(c, "/proc", LANDLOCK_READ); /* where sanitizers look at their own process */
 #endif
@@ -139,6 +202,9 @@ void caller_begin(struct caller *c)
 
 void caller_enter(struct caller *c)
 {
+    for (size_t i = 0; i < c->file_count; i++)
+        if (c->files[i].is_named)
+            follow(c, &c->files[i]);
     bool has_files = c->ruleset >= 0 && landlock_enter(c->ruleset);
     int files_err = c->ruleset >= 0 ? errno : c->refusal;
     bool has_calls = calls_give_up();
@@ -164,6 +230,8 @@ bool caller_is_outdated(struct caller *c, int64_t now_ms)
     c->look_at_ms = now_ms + LOOK_MS;
     for (size_t i = 0; i < c->file_count; i++) {
         struct caller_file now;
+        if (c->files[i].is_followed)
+            continue;
         identify(c->files[i].path, &now);
         if (now.device != c->files[i].device || now.number != c->files[i].number) {
             log_line(LOG_INFO, "event=confinement_outdated file=\"%s\"", c->files[i].path);
@@ -171,6 +239,11 @@ bool caller_is_outdated(struct caller *c, int64_t now_ms)
         }
     }
     return false;
+}
+
+void caller_look(struct caller *c)
+{
+    c->look_at_ms = 0;
 }
 
 void caller_end(struct caller *c)

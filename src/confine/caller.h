@@ -9,9 +9,10 @@
  *
  *     caller_begin --> caller_reads for each file --> caller_enter, before there are threads
  *
- * A file that is named by an absolute path may be replaced by another one: all of its folder may be
- * read. Others, and files directly in /etc, may be read as long as they are not replaced: rules are
- * for what a path led to. caller_is_outdated says when one was, and then only a new process helps.
+ * Rules are for what a path led to: a file may be read as long as it is not replaced.
+ * caller_is_outdated says when one was, and then only a new process helps. Files that have a folder
+ * of their own, named by absolute paths, may be replaced: all of that folder may be read, since
+ * nothing else was in it when the process began.
  */
 
 #include "base/base.h"
@@ -21,6 +22,8 @@ enum { CALLER_FILES_MAX = 256 };
 struct caller_file {
     char *path;
     uint64_t device, number; /* 0: it is not there */
+    bool is_named;           /* by caller_reads */
+    bool is_followed;        /* through its folder: it may be replaced */
 };
 
 struct caller {
@@ -33,13 +36,15 @@ struct caller {
 
 void caller_begin(struct caller *c);
 void caller_reads(struct caller *c,
-                  const char *path); /* NULL is fine; a file that need not exist */
+                  const char *path); /* NULL is fine; a file, or a folder with all below it */
 
 /* Logs what could not be done: it is told once, and the process goes on without. */
 void caller_enter(struct caller *c);
 
-/* Looks once in a few seconds. `now_ms` is of a clock that never jumps. */
+/* Looks once in a few seconds, or after caller_look at once. `now_ms` is of a clock that never
+ * jumps. */
 bool caller_is_outdated(struct caller *c, int64_t now_ms);
+void caller_look(struct caller *c);
 void caller_end(struct caller *c);
 
 #endif

@@ -1,11 +1,16 @@
 /* A list of what is refused, and not of what is allowed: libraries call something new with each of
- * their versions, and must not fail in the field for it. */
+ * their versions, and must not fail in the field for it. What Landlock does not know of is refused
+ * here: modes and owners of files, signals, Unix sockets, and on kernels before 6.2 truncation. */
 
 #include "confine/calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* The sanitizers' search for leaks makes a process of its own, and looks into ours by ptrace. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -19,17 +24,31 @@
     #define IS_SANITIZED false
 #endif
 
+#define LOW_BITS 0xffffffffULL /* the kernel looks at these alone where it takes an int */
+
 static const char *const refused[] = {
     /* programs, and other processes */
-    "execve", "execveat", "fork", "vfork", "process_vm_readv", "process_vm_writev", "pidfd_getfd",
-    "kcmp", "setns", "unshare", "personality",
+    "execve", "execveat", "fork", "vfork", "process_vm_readv", "process_vm_writev", "pidfd_open",
+    "pidfd_getfd", "process_madvise", "process_mrelease", "kcmp", "setns", "unshare", "personality",
+    "setpriority", "ioprio_set",
+    /* signals to others, those to ourselves by other calls */
+    "tkill", "pidfd_send_signal",
     /* the file system as a whole */
     "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen",
     "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "name_to_handle_at",
-    "quotactl", "quotactl_fd", "swapon", "swapoff", "mknod", "mknodat",
-    /* modes and owners, which Landlock does not know of */
+    "quotactl", "quotactl_fd", "swapon", "swapoff", "mknod", "mknodat", "fanotify_init",
+    /* modes, owners and times, which Landlock does not know of */
     "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr",
-    "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+    "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "utime", "utimes", "futimesat",
+    "utimensat", "utimensat_time64",
+    /* the length of files, which it knows of since its version 3 */
+    "truncate", "truncate64", "creat",
+#ifndef CONFINE_COUNTS /* where those who count lines shorten their files */
+    "ftruncate", "ftruncate64",
+#endif
+    /* memory, messages and locks that processes of a user share */
+    "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd",
+    "msgrcv", "msgctl", "mq_open", "mq_unlink",
     /* who we are */
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid",
     "setgroups", "capset",
@@ -44,13 +63,71 @@ static const char *const refused[] = {
     /* who talks with others calls them */
     "listen", "accept", "accept4"};
 
+/* Newer than many a libseccomp, which does not know their names. Since Linux 5.1 calls have the
+ * same number everywhere. */
+#ifdef __alpha__ /* but there */
+    #define SINCE_5_1(number) ((number) + 110)
+#else
+    #define SINCE_5_1(number) (number)
+#endif
+static const int refused_numbers[] = {
+    SINCE_5_1(452), /* fchmodat2 */
+    SINCE_5_1(463), /* setxattrat */
+    SINCE_5_1(466), /* removexattrat */
+    SINCE_5_1(467), /* open_tree_attr */
+    SINCE_5_1(469), /* file_setattr */
+};
+
+/* Calls that are refused if an argument has, under a mask, this value. */
+static const struct {
+    const char *name;
+    unsigned arg;
+    uint64_t mask, value;
+} refused_values[] = {
+    {"open", 1, O_TRUNC, O_TRUNC},
+    {"openat", 2, O_TRUNC, O_TRUNC},
+    /* sockets that connect and send to whatever they like later on */
+    {"socketpair", 1, 0xf, SOCK_DGRAM},
+    {"socketpair", 1, 0xf, SOCK_RAW},
+    /* a descriptor that signals whom we like */
+    {"fcntl", 1, LOW_BITS, F_SETOWN},
+    {"fcntl", 1, LOW_BITS, F_SETOWN_EX},
+    {"fcntl", 1, LOW_BITS, F_SETSIG},
+    {"ioctl", 1, LOW_BITS, FIOSETOWN},
+    {"ioctl", 1, LOW_BITS, SIOCSPGRP},
+    /* what is typed at the terminal of who started the server */
+    {"ioctl", 1, LOW_BITS, TIOCSTI},
+    {"ioctl", 1, LOW_BITS, TIOCLINUX},
+};
+
+/* Calls that are about a process: ours alone. */
+static const char *const own_pid[] = {"kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"};
+static const char *const zero_pid[] = {"prlimit64", "sched_setscheduler", "sched_setparam",
+                                       "sched_setattr", "sched_setaffinity"};
+
+enum { FAMILIES_MAX = 64 }; /* the kernel has fewer */
+
+static int refuse_number(scmp_filter_ctx filter, int number)
+{
+    return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+}
+
 static int refuse(scmp_filter_ctx filter, const char *name)
 {
     int number = seccomp_syscall_resolve_name(name);
 
     if (number == __NR_SCMP_ERROR)
-        return 0; /* newer than the library, which nobody can have called by name then */
-    return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+        return 0; /* it is in the list of numbers, or of another machine */
+    return refuse_number(filter, number);
+}
+
+static int refuse_if(scmp_filter_ctx filter, const char *name, struct scmp_arg_cmp is)
+{
+    int number = seccomp_syscall_resolve_name(name);
+
+    if (number == __NR_SCMP_ERROR)
+        return 0;
+    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &is);
 }
 
 /* Threads are made by clone, too, or by clone3, whose flags a filter cannot see: as if the kernel
@@ -69,6 +146,55 @@ static int refuse_processes(scmp_filter_ctx filter)
     return err;
 }
 
+static int refuse_others(scmp_filter_ctx filter)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < COUNT_OF(own_pid); i++)
+        err = refuse_if(filter, own_pid[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+    for (size_t i = 0; err == 0 && i < COUNT_OF(zero_pid); i++)
+        err = refuse_if(filter, zero_pid[i], SCMP_A0(SCMP_CMP_NE, 0));
+    return err;
+}
+
+/* All but TCP, UDP, and what the C library asks for addresses of this machine. */
+static int refuse_families(scmp_filter_ctx filter)
+{
+    int err = 0;
+
+    for (int i = 0; err == 0 && i < FAMILIES_MAX; i++)
+        if (i != AF_INET && i != AF_INET6 && i != AF_NETLINK)
+            err =
+                refuse_if(filter, "socket", SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_BITS, (scmp_datum_t)i));
+    return err;
+}
+
+static int refuse_values(scmp_filter_ctx filter)
+{
+    int err = 0;
+
+    for (size_t i = 0; err == 0 && i < COUNT_OF(refused_values); i++)
+        err = refuse_if(filter, refused_values[i].name,
+                        SCMP_CMP(refused_values[i].arg, SCMP_CMP_MASKED_EQ, refused_values[i].mask,
+                                 refused_values[i].value));
+    return err;
+}
+
+static bool finish(scmp_filter_ctx filter, int err)
+{
+    if (err == 0)
+        err = seccomp_load(filter); /* which sets no-new-privs, too */
+    seccomp_release(filter);
+    errno = -err;
+    return err == 0;
+}
+
+/* Its flags are where a filter cannot see them: callers then ask by openat. */
+static int refuse_openat2(scmp_filter_ctx filter)
+{
+    return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(openat2), 0);
+}
+
 bool calls_give_up(void)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -76,9 +202,55 @@ bool calls_give_up(void)
 
     for (size_t i = 0; err == 0 && i < COUNT_OF(refused); i++)
         err = refuse(filter, refused[i]);
-    if (err == 0)
-        err = seccomp_load(filter); /* which sets no-new-privs, too */
-    seccomp_release(filter);
-    errno = -err;
-    return err == 0;
+    for (size_t i = 0; err == 0 && i < COUNT_OF(refused_numbers); i++)
+        err = refuse_number(filter, refused_numbers[i]);
+    err = err == 0 ? refuse_others(filter) : err;
+    err = err == 0 ? refuse_families(filter) : err;
+    err = err == 0 ? refuse_values(filter) : err;
+    err = err == 0 ? refuse_openat2(filter) : err;
+    return finish(filter, err);
+}
+
+/* ---- where Landlock does not know of truncation ---- */
+
+/* Programs of other sorts run here, too. What is not of these fails as if it did not exist. */
+static int add_other_machines(scmp_filter_ctx filter)
+{
+    static const uint32_t others[] = {
+#if defined(__x86_64__)
+        SCMP_ARCH_X86,
+        SCMP_ARCH_X32,
+#elif defined(__aarch64__)
+        SCMP_ARCH_ARM,
+#endif
+        SCMP_ARCH_NATIVE /* which is there already */
+    };
+    int err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+
+    for (size_t i = 0; err == 0 && i < COUNT_OF(others); i++) {
+        err = seccomp_arch_add(filter, others[i]);
+        err = err == -EEXIST ? 0 : err;
+    }
+    return err;
+}
+
+bool calls_give_up_truncating(void)
+{
+    static const struct {
+        const char *name;
+        unsigned arg;
+    } opening[] = {{"open", 1}, {"openat", 2}};
+    static const int modes[] = {O_RDONLY, O_ACCMODE}; /* which take no right to write */
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    int err = filter ? add_other_machines(filter) : -ENOMEM;
+
+    for (size_t i = 0; err == 0 && i < COUNT_OF(opening); i++)
+        for (size_t k = 0; err == 0 && k < COUNT_OF(modes); k++)
+            err = refuse_if(filter, opening[i].name,
+                            SCMP_CMP(opening[i].arg, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_TRUNC,
+                                     (scmp_datum_t)(modes[k] | O_TRUNC)));
+    err = err == 0 ? refuse(filter, "truncate") : err;
+    err = err == 0 ? refuse(filter, "truncate64") : err;
+    err = err == 0 ? refuse_openat2(filter) : err;
+    return finish(filter, err);
 }

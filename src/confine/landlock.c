@@ -21,6 +21,19 @@
     #define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15)
 #endif
 
+enum {
+    SCOPE_ABSTRACT_UNIX_SOCKET = 1 << 0,
+    SCOPE_SIGNAL = 1 << 1,
+    HAS_SCOPES = 6,
+};
+
+/* The kernel's struct as of version 6: those before it take what is zero there. */
+struct ruleset {
+    uint64_t fs, net, scoped;
+};
+
+static int version_max = INT32_MAX;
+
 static const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 static const uint64_t of_files = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
                                  | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_TRUNCATE
@@ -30,7 +43,12 @@ int landlock_version(void)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
-    return version > 0 ? (int)version : 0;
+    return version > 0 ? (int)min_i64(version, version_max) : 0;
+}
+
+void landlock_limit(int most)
+{
+    version_max = most;
 }
 
 /* What this kernel can refuse: each version brought more. */
@@ -40,17 +58,20 @@ static uint64_t known_rights(int version)
 
     if (version >= 2)
         all |= LANDLOCK_ACCESS_FS_REFER;
-    if (version >= 3)
+    if (version >= LANDLOCK_HAS_TRUNCATE)
         all |= LANDLOCK_ACCESS_FS_TRUNCATE;
     if (version >= 5)
         all |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
     return all;
 }
 
-int landlock_open(void)
+int landlock_open(bool alone)
 {
     int version = landlock_version();
-    const struct landlock_ruleset_attr all = {.handled_access_fs = known_rights(version)};
+    bool has_scopes = alone && version >= HAS_SCOPES;
+    const struct ruleset all = {.fs = known_rights(version),
+                                .scoped =
+                                    has_scopes ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0};
 
     if (version == 0) {
         errno = EOPNOTSUPP;

@@ -14,10 +14,17 @@ enum {
     LANDLOCK_WRITE = 4 /* files and folders are made, changed, removed */
 };
 
+enum { LANDLOCK_HAS_TRUNCATE = 3 }; /* since that version (Linux 6.2) it refuses truncation */
+
 int landlock_version(void); /* of the kernel's; 0: there is none */
 
-/* A ruleset that allows nothing yet: a descriptor. -1 with errno. */
-int landlock_open(void);
+/* As if the kernel's had no later version than `most`. For tests. */
+void landlock_limit(int most);
+
+/* A ruleset that allows nothing yet: a descriptor. -1 with errno. Of a process that is `alone`
+ * signals and abstract Unix sockets reach no further than itself and what it starts, since version
+ * 6 (Linux 6.12). */
+int landlock_open(bool alone);
 /* A file, or a folder with all below it. False with errno: it is not there, or cannot be opened. */
 bool landlock_allow(int ruleset, const char *path, unsigned rights);
 

@@ -39,7 +39,7 @@ static const char *allow_all(int ruleset, const struct exec_paths *paths, unsign
 int bounds_open(const struct exec_command *what, const char *program, char *why, size_t why_size)
 {
     const unsigned reading = LANDLOCK_READ | LANDLOCK_RUN;
-    int ruleset = landlock_open();
+    int ruleset = landlock_open(false);
 
     if (ruleset < 0) {
         (void)snprintf(why, why_size, "confine needs Landlock, and this kernel has none: %s",

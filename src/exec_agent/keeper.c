@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "confine/calls.h"
 #include "confine/landlock.h"
 
 enum {
@@ -55,7 +56,10 @@ static void set_bounds(const struct keeper_order *o)
 {
     if (o->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         give_up("privileges");
-    if (o->ruleset >= 0 && !landlock_enter(RULESET))
+    if (o->ruleset < 0)
+        return;
+    if (!landlock_enter(RULESET)
+        || (landlock_version() < LANDLOCK_HAS_TRUNCATE && !calls_give_up_truncating()))
         give_up("confine");
 }
 

@@ -492,6 +492,19 @@ bool http_peer_is_loopback(const struct http_request *r)
                || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127));
 }
 
+int http_local_port(const struct http_request *r)
+{
+    const struct http_connection *c = http_message_of(r)->connection;
+    struct sockaddr_storage at = {0};
+    int len = sizeof at;
+
+    if (c->phase == HTTP_CLOSED || uv_tcp_getsockname(&c->tcp, (struct sockaddr *)&at, &len) != 0)
+        return 0;
+    if (at.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)&at)->sin_port);
+    return at.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&at)->sin6_port) : 0;
+}
+
 struct http_peer http_peer_of(const struct http_request *r)
 {
     const struct http_connection *c = http_message_of(r)->connection;

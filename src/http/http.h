@@ -169,6 +169,7 @@ bool http_is_without_body(const struct http_request *r);
 
 /* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
 bool http_peer_is_loopback(const struct http_request *r);
+int http_local_port(const struct http_request *r); /* ours, of its connection; 0: it is closed */
 
 /* Closes the connection without an answer, for who plays a server that breaks down. `done` is
  * called before it returns; for the request whose handler calls this, when that handler returns. */

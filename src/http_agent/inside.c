@@ -6,21 +6,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "libintact/door.h"
+
+static bool is_ours(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+
+    return fd > STDERR_FILENO && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0
+           && type == SOCK_SEQPACKET && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
 struct inside inside_find(const char *variable)
 {
     const char *text = getenv(variable);
-    struct inside in = {.channel = -1};
-    int type = 0;
-    socklen_t size = sizeof type;
-    int fd = text && text[0] >= '0' && text[0] <= '9' ? atoi(text) : -1;
-    const char *name = fd >= 0 ? strchr(text, ':') : NULL;
+    struct inside in = {.channel = -1, .door = -1};
+    int channel = -1;
+    int door = -1;
+    char end;
 
-    if (name && name[1] && strlen(name + 1) < sizeof in.door
-        && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET
-        && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) {
-        in.channel = fd;
-        (void)snprintf(in.door, sizeof in.door, "%s", name + 1); /* it fits */
-    }
+    /* NOLINTNEXTLINE(cert-err34-c): whatever the numbers are, they are looked at */
+    if (text && sscanf(text, "%d:%d%c", &channel, &door, &end) == 2 && channel != door
+        && is_ours(channel) && is_ours(door) && door_prepare())
+        in = (struct inside){.channel = channel, .door = door};
     (void)unsetenv(variable); /* it is there, or it is not */
     return in;
 }

@@ -17,6 +17,7 @@
 #include "http_agent/service.h"
 #include "libintact/agent.h"
 #include "libintact/wire.h"
+#include "net/holes.h"
 #include "net/watchdog.h"
 
 enum { EVENTS_MAX = 64 };
@@ -220,8 +221,11 @@ static void notice_signals(struct http_agent *h)
     uint64_t ignored;
 
     (void)!read(signals.fd, &ignored, sizeof ignored); /* empty is fine */
+    if (signals.hangups)
+        caller_look(&h->caller); /* at what was replaced, before it is read again */
     if (!signals.stops && caller_is_outdated(&h->caller, wire_now_ms())) {
         signals.stops = 1; /* the server starts another one, which may read what is there now */
+        signals.hangups = 0;
         intact_agent_stop();
     }
     if (signals.hangups) {
@@ -295,6 +299,16 @@ static int outcome_of(const struct http_agent *h)
     return worst;
 }
 
+static unsigned used_of_libcurl(const struct http_config *c)
+{
+    unsigned used = HOLES_HTTP;
+
+    for (const struct service_config *s = c->services; s; s = s->next)
+        if (s->net.proxy && strncmp(s->net.proxy, "socks", 5) == 0)
+            used |= HOLES_SOCKS;
+    return used;
+}
+
 int http_agent_run(const struct http_config *c, const struct http_agent_options *o)
 {
     CLEANUP(buf_fini) struct buf faults = {0};
@@ -316,6 +330,7 @@ int http_agent_run(const struct http_config *c, const struct http_agent_options 
         close_all(&h);
         return 1;
     }
+    holes_warn(used_of_libcurl(c));
     log_line(LOG_INFO, "event=http_agent_started services=%zu inside=%s", h.count,
              h.inside.channel >= 0 ? "yes" : "no");
     while (turn(&h)) {

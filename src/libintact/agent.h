@@ -40,7 +40,7 @@ struct agent_options {
     bool automatic_beats;
     struct retry_rule retry;
     int64_t wait_ms, stop_wait_ms;
-    char *door; /* an abstract Unix socket in place of the server's address; NULL: none */
+    int door; /* in place of the server's address, see door.h; 0: none */
     intact_logger *log;
     void *log_arg;
     char mistake[200]; /* the first one; "": none */
@@ -94,8 +94,8 @@ void agent_release(struct intact_agent *a, struct intact_request *r, struct slic
 void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
 
-/* The server is reached through that abstract Unix socket, and by no address. Before it starts. */
-void agent_set_door(struct intact_agent *a, const char *name);
+/* The server is reached through that door (door.h), and by no address. Before it starts. */
+void agent_set_door(struct intact_agent *a, int door);
 
 void agent_enlist(struct intact_agent *a); /* among all of the process */
 void agent_delist(struct intact_agent *a);

@@ -2,6 +2,7 @@
 
 #include "base/when.h"
 #include "libintact/agent.h"
+#include "libintact/door.h"
 
 void call_init(struct call *c, struct peer *p, const char *url, struct curl_slist *headers)
 {
@@ -109,8 +110,8 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
 {
     c->answer = delivery_new();
     ok = ok && wire_prepare(c->easy, &c->answer->text, c->why);
-    if (ok && a->options.door)
-        ok = curl_easy_setopt(c->easy, CURLOPT_ABSTRACT_UNIX_SOCKET, a->options.door) == CURLE_OK;
+    if (ok && a->options.door > 0)
+        ok = door_use(c->easy, a->options.door);
     ok = ok && curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
     c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "libintact/door.h"
 #include "net/proof.h"
 #include "json/json.h"
 
@@ -90,7 +91,6 @@ void intact_client_free(struct intact_client *c)
     buf_fini(&c->introduction.conflict);
     free(c->token);
     free(c->ca);
-    free(c->door);
     free(c->challenge);
     buf_fini(&c->path);
     free(c);
@@ -134,8 +134,8 @@ static bool set_call(CURL *easy, const struct intact_client *c, const struct que
 
     buf_fmt(&url, "%s%s", c->server, q->path);
     ok &= wire_address(easy, url.ptr, c->ca);
-    if (c->door)
-        ok &= curl_easy_setopt(easy, CURLOPT_ABSTRACT_UNIX_SOCKET, c->door) == CURLE_OK;
+    if (c->door > 0)
+        ok &= door_use(easy, c->door);
     ok &= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method) == CURLE_OK;
     /* What is sent over a connection that breaks libcurl sends again, if the connection was kept.
@@ -178,10 +178,10 @@ void client_set_challenge(struct intact_client *c, const char *challenge)
         c->challenge = NULL; /* without it no token is found */
 }
 
-void client_set_door(struct intact_client *c, const char *name)
+void client_set_door(struct intact_client *c, int door)
 {
-    c->door = strdup(name);
-    ASSERT(c->door);
+    ASSERT(door > 0);
+    c->door = door;
     installation_state(&c->installation, "any"); /* whatever clients of this machine are told */
 }
 

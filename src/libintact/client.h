@@ -28,8 +28,8 @@ struct intact_client {
     /* Called once, when a server has answered as the installation that the client works with; also
      * for the first one of a list whose servers belong to two. NULL: nobody wants to know. */
     void (*confirmed)(const struct intact_client *c, const char *server, const char *id);
-    char *challenge; /* for servers, as long as there is no token; NULL: none */
-    char *door;      /* an abstract Unix socket in place of the server's address; NULL: none */
+    char *challenge;                 /* for servers, as long as there is no token; NULL: none */
+    int door;                        /* in place of the server's address, see door.h; 0: none */
     intact_token_finder *find_token; /* NULL: not any more */
     intact_token_finder *finder;     /* that has looked for `token`; NULL: it was given */
     void *arg;
@@ -60,8 +60,8 @@ struct question {
     bool again; /* there is another server, which it may be repeated with if this one hangs */
 };
 
-/* The server is reached through that abstract Unix socket, and by no address. Before any call. */
-void client_set_door(struct intact_client *c, const char *name);
+/* The server is reached through that door (door.h), and by no address. Before any call. */
+void client_set_door(struct intact_client *c, int door);
 
 /* What a server has to answer with a proof that it knows a token (net/proof.h), before find_token
  * finds one for it. Before any call. */

@@ -99,7 +99,6 @@ void intact_agent_free(struct intact_agent *a)
     free(a->options.ca);
     free(a->options.installation);
     installation_fini(&a->installation);
-    free(a->options.door);
     free(a);
 }
 
@@ -246,10 +245,11 @@ void intact_agent_set_log(struct intact_agent *a, intact_logger *log, void *arg)
     a->options.log_arg = arg;
 }
 
-void agent_set_door(struct intact_agent *a, const char *name)
+void agent_set_door(struct intact_agent *a, int door)
 {
     ASSERT(a->phase == AGENT_NEW);
-    replace(&a->options.door, name);
+    ASSERT(door > 0);
+    a->options.door = door;
     replace(&a->options.server, "http://localhost");
     replace(&a->options.installation, "any"); /* whatever clients of this machine are told */
     a->options.discovery = false;             /* other nodes have agents of their own */

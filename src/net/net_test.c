@@ -4,7 +4,9 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "net/address.h"
+#include "net/holes.h"
 
 /* ---- addresses ---- */
 
@@ -106,11 +108,38 @@ static void networks_open_what_they_say(void **state)
         CHECK(!network_parse(slice_of(bad[i]), &n), "%s", bad[i]);
 }
 
+static void has(unsigned version, unsigned used, const char *expected)
+{
+    CLEANUP(buf_fini) struct buf found = {0};
+
+    buf_str(&found, "");
+    holes_find(version, used, &found);
+    CHECK(strcmp(found.ptr, expected) == 0, "%x, %u: \"%s\"", version, used, found.ptr);
+}
+
+static void holes_are_known_by_version_and_use(void **state)
+{
+    const unsigned all = HOLES_HTTP | HOLES_SOCKS;
+    (void)state;
+
+    has(0x074400, HOLES_SOCKS, ""); /* 7.68.0 */
+    has(0x074500, HOLES_SOCKS, "CVE-2023-38545");
+    has(0x075801, HOLES_SOCKS, "CVE-2023-38545"); /* 7.88.1, Debian 12's */
+    has(0x075801, HOLES_HTTP, "");
+    has(0x080300, HOLES_SOCKS, "CVE-2023-38545");
+    has(0x080400, all, "");
+    has(0x075700, all, "CVE-2023-23916, CVE-2023-38545"); /* 7.87.0 */
+    has(0x080b01, HOLES_HTTP, "CVE-2025-0665");           /* 8.11.1 */
+    has(0x080b01, HOLES_SOCKS, "");
+    has(0x080c00, all, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_networks_stay_closed),
         cmocka_unit_test(networks_open_what_they_say),
+        cmocka_unit_test(holes_are_known_by_version_and_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <stdio.h>
 
 static const char digits[] = "0123456789abcdef";
 static const char purpose[] = "intact token proof\n";
@@ -42,18 +43,18 @@ void proof_key(struct slice token, unsigned char ret[PROOF_KEY_SIZE])
     ASSERT(len == PROOF_KEY_SIZE);
 }
 
-void proof_make(const unsigned char key[PROOF_KEY_SIZE], struct slice challenge,
+void proof_make(const unsigned char key[PROOF_KEY_SIZE], struct slice challenge, int port,
                 char ret[PROOF_SIZE + 1])
 {
-    unsigned char said[sizeof purpose - 1 + CHALLENGE_SIZE];
+    char said[sizeof purpose + CHALLENGE_SIZE + 16];
     unsigned char mac[PROOF_SIZE / 2];
     size_t len = 0;
 
     ASSERT(challenge.len == CHALLENGE_SIZE);
-    memcpy(said, purpose, sizeof purpose - 1);
-    memcpy(said + sizeof purpose - 1, challenge.ptr, challenge.len);
-    const unsigned char *done = EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, PROOF_KEY_SIZE,
-                                          said, sizeof said, mac, sizeof mac, &len);
+    int said_len = snprintf(said, sizeof said, "%s%.*s\n%d", purpose, SLICE_ARG(challenge), port);
+    const unsigned char *done =
+        EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, PROOF_KEY_SIZE,
+                  (const unsigned char *)said, (size_t)said_len, mac, sizeof mac, &len);
     ASSERT(done && len == sizeof mac);
     write_hex(mac, len, ret);
 }

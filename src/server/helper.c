@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -14,7 +13,8 @@
 enum { WHOSE_AGENTS = 1, WHOSE_AMQP = 2 };
 
 enum {
-    CHANNEL = 3, /* the descriptor in the child */
+    CHANNEL = 3, /* the descriptors in the child */
+    DOOR = 4,
     AGAIN_FIRST_MS = 500,
     AGAIN_MOST_MS = 30000,
     STEADY_MS = 60000, /* who has run for so long begins anew with short waits */
@@ -26,13 +26,12 @@ struct helper {
     struct server *server;
     struct helper_config config;
     uv_process_t process;
-    uv_poll_t door;
     uv_timer_t again;
+    uv_poll_t door;
     uv_poll_t ear; /* on the channel, if somebody listens */
     uv_timer_t wake;
-    bool has_ear, wants_room;
-    int door_fd; /* on which it listens for the child; -1: not yet */
-    char door_name[sizeof(struct sockaddr_un)];
+    bool has_door, has_ear, wants_room;
+    int door_fd;   /* -1: there is none */
     int fd;        /* of the channel; -1: there is none */
     unsigned open; /* handles that libuv has not let go of */
     bool is_running, is_closing, is_draining;
@@ -57,6 +56,16 @@ static void close_channel(struct helper *h)
     if (h->fd >= 0)
         (void)close(h->fd);
     h->fd = -1;
+}
+
+static void close_door(struct helper *h)
+{
+    if (h->has_door)
+        uv_close((uv_handle_t *)&h->door, on_closed);
+    h->has_door = false;
+    if (h->door_fd >= 0)
+        (void)close(h->door_fd);
+    h->door_fd = -1;
 }
 
 /* ---- the channel ---- */
@@ -148,53 +157,69 @@ bool helper_say(struct helper *h, struct slice packet)
 
 /* ---- its connections ---- */
 
-static bool is_of_child(const struct helper *h, int fd)
+/* A byte, and with it one end of a connection, if there is one to give. */
+static bool hand_out(const struct helper *h, int theirs)
 {
-    struct ucred who = {0};
-    socklen_t size = sizeof who;
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } rights = {0};
+    char byte = 'c';
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
 
-    return h->is_running && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0
-           && who.pid == h->process.pid;
+    if (theirs >= 0) {
+        m.msg_control = rights.bytes;
+        m.msg_controllen = sizeof rights.bytes;
+        rights.head.cmsg_level = SOL_SOCKET;
+        rights.head.cmsg_type = SCM_RIGHTS;
+        rights.head.cmsg_len = CMSG_LEN(sizeof theirs);
+        memcpy(CMSG_DATA(&rights.head), &theirs, sizeof theirs);
+    }
+    return sendmsg(h->door_fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+/* Both ends are made here: of one that the child had made it could keep a duplicate, and have our
+ * reading wait for it. */
+static void let_in(struct helper *h)
+{
+    int pair[2] = {-1, -1};
+    bool is_made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0;
+    bool is_sent = hand_out(h, pair[1]); /* one that does not read has no connection */
+
+    if (is_made)
+        (void)close(pair[1]);
+    if (is_made && is_sent)
+        http_adopt(h->server->http, pair[0], h->config.submits ? WHOSE_AMQP : WHOSE_AGENTS);
+    else if (is_made)
+        (void)close(pair[0]);
 }
 
 static void on_door(uv_poll_t *p, int status, int events)
 {
     struct helper *h = p->data;
+    char byte;
     (void)events;
 
-    for (int i = 0; status >= 0 && i < TAKEN_MAX; i++) {
-        int fd = accept4(h->door_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
-            return; /* for want of descriptors it is tried again */
-        if (is_of_child(h, fd))
-            http_adopt(h->server->http, fd, h->config.submits ? WHOSE_AMQP : WHOSE_AGENTS);
-        else
-            (void)close(fd);
+    for (int i = 0; i < TAKEN_MAX && h->has_door; i++) {
+        ssize_t n = status < 0 ? 0 : recv(h->door_fd, &byte, 1, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0) {
+            (void)uv_poll_stop(&h->door); /* its end will be told by its exit */
+            return;
+        }
+        let_in(h);
     }
 }
 
-/* The kernel finds a name that nobody has. */
 static bool open_door(struct helper *h)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    socklen_t size = sizeof at;
-
-    h->door_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (h->door_fd < 0)
+    if (uv_poll_init(&h->server->loop, &h->door, h->door_fd) != 0)
         return false;
-    if (bind(h->door_fd, (const struct sockaddr *)&at, sizeof at.sun_family) != 0
-        || listen(h->door_fd, SOMAXCONN) != 0
-        || getsockname(h->door_fd, (struct sockaddr *)&at, &size) != 0
-        || uv_poll_init(&h->server->loop, &h->door, h->door_fd) != 0) {
-        (void)close(h->door_fd);
-        h->door_fd = -1;
-        return false;
-    }
-    size_t len = size - offsetof(struct sockaddr_un, sun_path) - 1;
-    memcpy(h->door_name, at.sun_path + 1, len);
-    h->door_name[len] = 0;
     h->door.data = h;
     h->open++;
+    h->has_door = true;
     return uv_poll_start(&h->door, UV_READABLE, on_door) == 0;
 }
 
@@ -232,23 +257,47 @@ static void on_exit_of(uv_process_t *p, int64_t status, int signal)
     log_line(is_wanted ? LOG_INFO : LOG_ERROR, "event=helper_ended name=%s status=%d signal=%d",
              h->config.argv[2], (int)status, signal);
     close_channel(h);
+    close_door(h);
     if (h->config.ears)
         h->config.ears->ended(h->config.ears->arg);
     uv_close((uv_handle_t *)p, on_process_closed);
 }
 
-static bool is_ours(const char *variable)
+static bool is_named(const char *variable, const char *name)
 {
-    static const char *const names[] = {"INTACT_STORE=", "INTACT_TOKEN=", "NOTIFY_SOCKET=",
-                                        "WATCHDOG_",     "LISTEN_",       "PGPASSWORD="};
+    size_t len = strlen(name);
+
+    return strncmp(variable, name, len) == 0 && variable[len] == '=';
+}
+
+/* What the C library, OpenSSL, Proton and those who look for faults heed. */
+static bool is_for_libraries(const char *variable)
+{
+    static const char *const names[] = {
+        "PATH",         "HOME",          "TZ",           "TZDIR",           "LANG",
+        "LANGUAGE",     "SSL_CERT_FILE", "TMPDIR",       "SSL_CERT_DIR",    "RES_OPTIONS",
+        "LOCALDOMAIN",  "LD_PRELOAD",    "HOSTALIASES",  "LD_LIBRARY_PATH", "GLIBC_TUNABLES",
+        "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",    "INTACT_DUMPABLE"};
+    static const char *const beginnings[] = {"LC_", "OPENSSL_", "PN_", "MALLOC_", "GCOV_", "LLVM_"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+        if (is_named(variable, names[i]))
+            return true;
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++)
+        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
     return false;
 }
 
-/* What the server was given for itself, the password of its database among it, stays here. */
+static bool is_kept(const struct helper *h, const char *variable)
+{
+    for (const char *const *name = h->config.kept; name && *name; name++)
+        if (is_named(variable, *name))
+            return true;
+    return is_for_libraries(variable);
+}
+
+/* The password of the database, tokens, and whatever else the server was given stays here. */
 static char **environment_of(const struct helper *h, char *own, size_t size)
 {
     size_t count = 0;
@@ -259,22 +308,23 @@ static char **environment_of(const struct helper *h, char *own, size_t size)
     char **list = calloc(count + 2, sizeof *list);
     ASSERT(list);
     for (size_t i = 0; i < count; i++)
-        if (!is_ours(environ[i]))
+        if (is_kept(h, environ[i]))
             list[kept++] = environ[i];
-    (void)snprintf(own, size, "%s=%d:%s", h->config.variable, CHANNEL, h->door_name);
+    (void)snprintf(own, size, "%s=%d:%d", h->config.variable, CHANNEL, DOOR);
     list[kept] = own;
     return list;
 }
 
-static int spawn(struct helper *h, int theirs)
+static int spawn(struct helper *h, int channel, int door)
 {
     char own[200];
     char **environment = environment_of(h, own, sizeof own);
-    uv_stdio_container_t stdio[CHANNEL + 1] = {
+    uv_stdio_container_t stdio[] = {
         {.flags = UV_IGNORE},
         {.flags = UV_IGNORE},
         {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
-        {.flags = UV_INHERIT_FD, .data.fd = theirs},
+        {.flags = UV_INHERIT_FD, .data.fd = channel},
+        {.flags = UV_INHERIT_FD, .data.fd = door},
     };
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): it stays as it is */
     char **argv = (char **)(uintptr_t)h->config.argv; /* libuv does not write to it */
@@ -282,7 +332,7 @@ static int spawn(struct helper *h, int theirs)
                                     .file = "/proc/self/exe",
                                     .args = argv,
                                     .env = environment,
-                                    .stdio_count = CHANNEL + 1,
+                                    .stdio_count = COUNT_OF(stdio),
                                     .stdio = stdio};
 
     int rc = uv_spawn(&h->server->loop, &h->process, &o);
@@ -290,33 +340,48 @@ static int spawn(struct helper *h, int theirs)
     return rc;
 }
 
+/* The pair of which we keep the first end. */
+static bool open_pair(int pair[2])
+{
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0;
+}
+
 static void start(struct helper *h)
 {
-    int pair[2] = {-1, -1};
+    int channel[2] = {-1, -1};
+    int door[2] = {-1, -1};
+    bool has_tried = false;
     int rc = UV_EMFILE;
 
     h->started_at = server_steady(NULL);
-    if ((h->door_fd >= 0 || open_door(h))
-        && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+    if (open_pair(channel) && open_pair(door)) {
+        h->fd = channel[0];
+        h->door_fd = door[0];
+        has_tried = open_door(h);
+    }
+    if (has_tried) {
         h->process.data = h;
         h->open++;
         h->is_running = true;
-        rc = spawn(h, pair[1]);
-        (void)close(pair[1]);
+        rc = spawn(h, channel[1], door[1]);
     }
-    if (rc != 0) {
-        log_line(LOG_ERROR, "event=helper_not_started name=%s reason=\"%s\"", h->config.argv[2],
-                 uv_strerror(rc));
-        if (pair[0] < 0) {
-            start_later(h);
-            return;
-        }
-        (void)close(pair[0]);
-        uv_close((uv_handle_t *)&h->process, on_process_closed);
+    if (channel[1] >= 0)
+        (void)close(channel[1]);
+    if (door[1] >= 0)
+        (void)close(door[1]);
+    if (rc == 0) {
+        open_ear(h);
         return;
     }
-    h->fd = pair[0];
-    open_ear(h);
+    log_line(LOG_ERROR, "event=helper_not_started name=%s reason=\"%s\"", h->config.argv[2],
+             uv_strerror(rc));
+    h->fd = channel[0];
+    close_channel(h);
+    close_door(h);
+    if (has_tried)
+        uv_close((uv_handle_t *)&h->process, on_process_closed);
+    else
+        start_later(h);
 }
 
 struct helper *helper_open(struct server *sv, const struct helper_config *c)
@@ -362,10 +427,7 @@ void helper_close(struct helper *h)
     if (h->config.ears)
         h->config.ears->opened(h->config.ears->arg, NULL);
     close_channel(h); /* the child takes that for the end */
-    if (h->door_fd >= 0) {
-        uv_close((uv_handle_t *)&h->door, on_closed);
-        (void)close(h->door_fd);
-    }
+    close_door(h);
     uv_close((uv_handle_t *)&h->again, on_closed);
     uv_close((uv_handle_t *)&h->wake, on_closed);
     if (h->is_running && !uv_is_closing((uv_handle_t *)&h->process))

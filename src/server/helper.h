@@ -6,9 +6,10 @@
  * the server and again when it has ended, told when the server drains, and ends with it, however
  * that ends.
  *
- * It comes in by a door of its own, an abstract Unix socket, where the kernel tells who connects:
- * the child, and nobody else, is let in, without TLS and without a token. A socket pair, the
- * channel, tells it when the server drains and when it has ended (http_agent/inside.h).
+ * It comes in by a door of its own, a socket pair that nobody else has an end of: it asks there
+ * for connections, and is sent ends of further pairs (libintact/door.h), without TLS and without a
+ * token. Another pair, the channel, tells it when the server drains and when it has ended
+ * (http_agent/inside.h).
  */
 
 #include <uv.h>
@@ -19,11 +20,13 @@ struct bearer;
 struct server;
 struct helper;
 
-/* `argv[0]` is a path, and ends with NULL; `variable` is set to "3:NAME", descriptor and
- * door, in the child's environment, which is ours otherwise, without what is the server's own. */
+/* `argv[0]` is a path, and ends with NULL; `variable` is set to "3:4", the
+ * descriptors of channel and door, in the child's environment, which has of ours
+ * what libraries need, and `kept`: names that end with NULL; NULL: none. */
 struct helper_config {
     const char *const *argv;
     const char *variable;
+    const char *const *kept;
     bool submits; /* it may submit tasks, and not only be an agent */
     /* Whoever talks with it over the channel, a packet at a time; NULL: nobody. */
     const struct helper_ears *ears;

@@ -234,7 +234,7 @@ static void say_where(struct server *sv, struct http_request *r, struct buf *hea
     admin_token_refresh(sv);
     if (sv->token_is_known) {
         char proof[PROOF_SIZE + 1];
-        proof_make(sv->token_key, challenge, proof);
+        proof_make(sv->token_key, challenge, http_local_port(r), proof);
         buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
     }
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "net/holes.h"
 #include "server/helper.h"
 #include "server/inbox.h"
 #include "server/internal.h"
@@ -710,6 +711,7 @@ static enum err open_webhooks(struct server *sv, struct error *e)
 
     if (!c || c->count == 0)
         return ERR_OK;
+    holes_warn(HOLES_HTTP); /* no proxy is theirs */
     sv->webhooks = webhook_open(&sv->loop, c, e);
     return sv->webhooks ? ERR_OK : e->code;
 }

@@ -218,6 +218,40 @@ status=0
 kept_secret
 [ "$status" = 1 ] && grep -q "does not show that it knows" "$work/out" || fail "the heir: $(cat "$work/out")"
 
+# Somebody passes on what the true server says, its proof among it; the port is not the server's.
+cat >"$work/relay.py" <<'PY'
+import socket, sys, threading
+to, told, seen = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+door = socket.create_server(("127.0.0.1", 0), backlog=8)
+with open(told, "w") as f:
+    f.write("port %d\n" % door.getsockname()[1])
+def pump(source, sink, name):
+    while (data := source.recv(65536)):
+        with open(seen, "ab") as f:
+            f.write(name + data)
+        sink.sendall(data)
+    sink.shutdown(socket.SHUT_WR)
+while True:
+    client, _ = door.accept()
+    server = socket.create_connection(("127.0.0.1", to))
+    threading.Thread(target=pump, args=(client, server, b"< "), daemon=True).start()
+    threading.Thread(target=pump, args=(server, client, b"> "), daemon=True).start()
+PY
+start
+expect 0 STATE list # by its own port
+rm -f "$work/told/port" "$work/told/seen"
+/usr/bin/python3 "$work/relay.py" "$port" "$work/told/port" "$work/told/seen" &
+liar=$!
+until [ -s "$work/told/port" ]; do
+    kill -0 "$liar" 2>/dev/null || fail "no relay"
+    sleep 0.02
+done
+INTACT_SERVER=http://127.0.0.1:$(awk '{print $2}' "$work/told/port")
+expect 1 "$file is not used: the server that answers does not show that it knows this token" list
+grep -q '^Intact-Token-Proof: ' "$work/told/seen" || fail "no proof was passed on: $(cat "$work/told/seen")"
+kept_secret
+stop
+
 # An open server asks for nothing, and has no file.
 rm -rf "$work/data"
 start --open

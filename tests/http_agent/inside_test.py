@@ -7,6 +7,7 @@ Usage: inside_test.py INTACT [TEST...]
 import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -104,16 +105,18 @@ class Inside(unittest.TestCase):
             with open(f"/proc/{child}/environ") as f:
                 return [v for v in f.read().split("\0") if v.startswith("INTACT_HTTP_INSIDE=")]
 
-        variable = eventually("it has started", variables)[0]
-        name = variable.split(":")[1]
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.connect("\0" + name)
-            s.settimeout(kit.PATIENCE_S)
-            try:
-                s.sendall(b"GET /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                self.assertEqual(s.recv(100), b"")
-            except (BrokenPipeError, ConnectionResetError):
-                pass
+        # Two descriptors of the child: nobody else can connect, since there is nothing to connect to.
+        self.assertEqual(eventually("it has started", variables), ["INTACT_HTTP_INSIDE=3:4"])
+        sockets = set()
+        for fd in os.listdir(f"/proc/{server.process.pid}/fd"):
+            target = os.readlink(f"/proc/{server.process.pid}/fd/{fd}")
+            if target.startswith("socket:["):
+                sockets.add(target[len("socket:["):-1])
+        with open("/proc/net/unix") as f:
+            rows = [line.split() for line in f][1:]
+        own = [row for row in rows if row[6] in sockets]
+        self.assertGreaterEqual(len(own), 2)
+        self.assertEqual([row for row in own if int(row[3], 16) & 0x10000], [])  # which listen
         server.stop()
 
     def test_started_again_when_it_dies(self):
@@ -230,6 +233,76 @@ class Inside(unittest.TestCase):
         self.assertEqual(service.of_key("o-2/call")[0]["headers"]["x-key"], "fresh-key-1234")
         server.stop()
         self.assertNotIn("not_confined", server.read_log())
+
+    def test_nobody_looks_into_the_server_and_its_children(self):
+        """The kernel gives the files of /proc of a process that is not dumpable to root, whoever its user is."""
+        os.chmod(self.folder, 0o755)
+        intact = f"{self.folder}/intact"  # the build may lie where others do not get to
+        shutil.copy(INTACT, intact)
+        amqp = f"{self.folder}/intact.json"
+        with open(amqp, "w") as f:
+            json.dump({"intact_server": 1, "amqp": {"brokers": [{"name": "main", "url": "amqp://127.0.0.1:1"}],
+                                                    "agents": [{"agent": "other", "queue": "other"}]}}, f)
+        server = kit.Server(intact, config_of(self.service()), ["--open", "--config", amqp])
+        self.addCleanup(server.close)
+        uid = os.geteuid() or 65534
+        server.environment = {k: v for k, v in server.environment.items() if k != "INTACT_DUMPABLE"}
+        if os.geteuid() == 0:
+            for path in (self.folder, server.folder, server.config, amqp):
+                os.chown(path, uid, uid)
+            server.as_user = uid
+        server.start()
+
+        def are_hidden():
+            pids = [server.process.pid, *server.children()]
+            owners = {os.stat(f"/proc/{pid}/{name}").st_uid for pid in pids for name in ("mem", "environ", "fd")}
+            return len(pids) == 3 and owners == {0}
+        eventually("none of the three is dumpable", are_hidden)
+        for pid in (server.process.pid, *server.children()):
+            with open(f"/proc/{pid}/status") as f:
+                self.assertIn(f"Uid:\t{uid}\t", f.read())
+        server.stop()
+
+    def test_the_child_has_the_variables_of_its_configuration_alone(self):
+        service = self.service()
+        config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"env": "KEY_OF_SERVICE"}}}
+        environment = {"KEY_OF_SERVICE": "first-key-0815", "KEY_OF_OTHERS": "other-key-4711", "AWS_SECRET_ACCESS_KEY": "other-key-4711",
+                       "PGPASSWORD": "other-key-4711", "HTTPS_PROXY": "http://u:other-key-4711@127.0.0.1:1"}
+        server = self.server(config, "--open", environment=environment).start()
+        server.put(one_step("buy", "payment"))
+        server.submit("buy", "o-1", {"case": "good"})
+        server.ended("o-1")
+        with open(f"/proc/{server.child()}/environ") as f:
+            text = f.read()
+        self.assertIn("KEY_OF_SERVICE=first-key-0815", text)
+        self.assertIn("PATH=", text)
+        self.assertNotIn("other-key-4711", text)
+        server.stop()
+
+    def test_a_file_beside_others_is_read_again_by_a_new_child(self):
+        service = self.service()
+        path = f"{self.folder}/key"
+        for name in (path, f"{self.folder}/key-of-the-server"):
+            with open(name, "w") as f:
+                f.write("first-key-0815")
+        config = config_of(service, headers={"X-Key": "${ secret.key }"}) | {"secrets": {"key": {"file": path}}}
+        server = self.server(config, "--open").start()
+        server.put(one_step("buy", "payment"))
+        server.submit("buy", "o-1", {"case": "good"})
+        server.ended("o-1")
+        child = server.child()
+        if "event=not_confined what=files" in server.read_log():
+            self.skipTest("this kernel has no Landlock")
+        with open(path + ".new", "w") as f:
+            f.write("second-key-4711")
+        os.rename(path + ".new", path)
+        server.process.send_signal(signal.SIGHUP)
+        eventually("a new one takes its place", lambda: server.child() not in (None, child))
+        server.submit("buy", "o-2", {"case": "good"})
+        server.ended("o-2")
+        self.assertEqual(service.of_key("o-2/call")[0]["headers"]["x-key"], "second-key-4711")
+        self.assertNotIn("secret_refused", server.read_log())
+        server.stop()
 
     def test_a_replaced_file_outside_of_its_folders_brings_a_new_child(self):
         service = self.service()

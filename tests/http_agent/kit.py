@@ -182,6 +182,7 @@ class Server:
             self.configure(config)
         self.log = f"{self.folder}/log"
         self.process = None
+        self.as_user = None  # of root alone
 
     def configure(self, config):
         with open(self.config, "w") as f:
@@ -192,7 +193,8 @@ class Server:
         if self.config:
             words += ["--http", self.config]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(words, env=self.environment, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(words, env=self.environment, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True,
+                                            user=self.as_user, group=self.as_user, extra_groups=None if self.as_user is None else [])
         eventually("the server is ready", self.is_ready)
         token = f"{self.folder}/data/admin-token"
         self.token = None
@@ -246,8 +248,11 @@ class Server:
 
     def child(self):
         """The process id of the agent; None while there is none."""
-        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True).stdout.split()
-        return int(found[0]) if found else None
+        found = self.children()
+        return found[0] if found else None
+
+    def children(self):
+        return [int(n) for n in subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True).stdout.split()]
 
     def read_log(self):
         with open(self.log, errors="replace") as log:
