@@ -503,6 +503,14 @@ bool route_head(void *arg, struct http_request *r)
         answer_stranger(sv, r, why);
         return false;
     }
+    if (p.route && p.route->serve == attempt_post)
+        return attempt_head(sv, r);
+    if (p.route && p.route->may == ROLE_ANYBODY) {
+        /* It reads no body, and whoever has no token gets no room for one. */
+        if (is_let_in(sv, r, &p, why))
+            serve(sv, r, &p);
+        return false;
+    }
     /* All else is told when the body is there: the connection stays usable then. */
-    return !p.route || p.route->serve != attempt_post || attempt_head(sv, r);
+    return true;
 }

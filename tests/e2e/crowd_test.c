@@ -81,6 +81,29 @@ static void strangers_are_answered_before_their_bodies(void **state)
     close_door();
 }
 
+/* The routes that anybody may use read no body: none is kept, whatever its length. */
+static void who_is_asked_by_anybody_keeps_no_body(void **state)
+{
+    static const char *const paths[] = {"/healthz", "/readyz", "/healthz?verbose=1"};
+    (void)state;
+
+    open_door(FLAGS("--log", "warn", "--limit", "body-time=2s"));
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(buf_fini) struct buf got = {0};
+        int fd = dial(&node);
+        buf_fmt(&b, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4000000\r\n\r\n{",
+                paths[i]);
+        say(fd, buf_view(&b));
+        hear_all(fd, &got);
+        CHECK(status_heard(&got, 0) == 200, "%s: %s", paths[i], got.ptr);
+        CHECK(strstr(got.ptr, "Connection: close"), "%s: %s", paths[i], got.ptr);
+        CHECK(status_heard(&got, 1) == 0, "%s: two answers: %s", paths[i], got.ptr);
+    }
+    served();
+    close_door();
+}
+
 /* ---- places ---- */
 
 static void names_are_bounded(void **state)
@@ -258,6 +281,7 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_answered_before_their_bodies),
+        cmocka_unit_test(who_is_asked_by_anybody_keeps_no_body),
         cmocka_unit_test(names_are_bounded),
         cmocka_unit_test(readers_leave_places_to_agents),
         cmocka_unit_test(trees_count_as_memory),
