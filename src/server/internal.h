@@ -16,6 +16,7 @@
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
+#include "server/aside.h"
 #include "server/elsewhere.h"
 #include "server/limit.h"
 #include "server/metrics.h"
@@ -49,7 +50,7 @@ struct server {
     struct library *library;     /* what others store; NULL: nobody else does */
     struct elsewhere *elsewhere; /* what others do to tasks */
     struct strangers *strangers;
-    struct compilings *compilings;
+    struct aside *definitions, *bodies; /* large ones are read beside the loop, each in its own */
     struct token_key *key;
     struct overrun_watch *overrun;
     struct access *access;
@@ -427,7 +428,11 @@ void metrics_get(struct server *sv, struct http_request *r);
 /* NULL: answered with a problem. Trees are many times as large as their texts: whose request may
  * wait keeps its tree in memory of its own, and no longer than needed. */
 struct json *body_json(struct http_request *r, struct arena *tree);
-bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait=; false: answered */
+/* True: the body is large, and is parsed aside; then the request is served again, by route_held.
+ * Or it was answered. `line`: by whose turns it is done. */
+bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line);
+void body_is_used(struct server *sv, struct http_request *r); /* the tree is not needed any more */
+bool wait_of(struct http_request *r, int64_t *ret_ms);        /* ?wait=; false: answered */
 /* "error,pending" as bits of (1 << enum task_state); false: answered. */
 bool states_of(struct http_request *r, struct slice text, uint32_t *ret);
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */

@@ -1,3 +1,4 @@
+#include "server/body.h"
 #include "server/helper.h"
 #include "server/internal.h"
 
@@ -411,14 +412,49 @@ static bool is_stranger(const struct passage *p)
     return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
 }
 
+/* Those that parse a large body by themselves, and not before they are served. */
+static bool parses_aside(const struct route *rt)
+{
+    return rt->serve == tasks_post || rt->serve == workflow_put || rt->serve == validate_post;
+}
+
+/* By whose turns a large body is parsed: those of its token, or of the task whose attempt it ends.
+ */
+static struct slice line_of(struct server *sv, struct http_request *r, const struct passage *p,
+                            struct buf *text)
+{
+    struct token token;
+
+    if (p->bearer)
+        return p->bearer->name;
+    if (token_judge(sv->key, http_segment(r, 2), &token) == TOKEN_FORGED)
+        return SLICE_NONE; /* it is answered without its body */
+    buf_fmt(text, "/%.*s", SLICE_ARG(token.task));
+    return buf_view(text);
+}
+
+/* True: it will be served when its body is parsed, or was answered. */
+static bool waits_for_its_body(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    if (r->large || r->body.len <= BODY_SMALL || parses_aside(p->route))
+        return false;
+    struct slice line = line_of(sv, r, p, &text);
+    return line.ptr && body_is_parsed_first(sv, r, line);
+}
+
 static void serve(struct server *sv, struct http_request *r, const struct passage *p)
 {
     struct quota *account = r->account; /* it outlives the request */
     uint64_t began_ns = p->bearer ? uv_hrtime() : 0;
 
+    if (waits_for_its_body(sv, r, p))
+        return;
     sv->caller = p->bearer ? p->bearer->name : SLICE_NONE;
     sv->bearer = p->bearer;
     p->route->serve(sv, r);
+    body_is_used(sv, r);
     sv->caller = SLICE_NONE;
     sv->bearer = NULL;
     if (p->bearer) {
@@ -482,6 +518,7 @@ void route_held(struct server *sv, struct http_request *r)
         answer_forbidden(sv, r, p.bearer, p.route);
     else
         serve(sv, r, &p);
+    body_is_used(sv, r);
 }
 
 bool route_head(void *arg, struct http_request *r)

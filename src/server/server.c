@@ -1,5 +1,4 @@
 #include "server/server.h"
-#include "server/compiling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/body.h"
+#include "server/compiling.h"
 #include "server/helper.h"
 #include "server/inbox.h"
 #include "server/internal.h"
@@ -523,7 +524,8 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     sv->waits.elsewhere = sv->elsewhere;
     sv->strangers = strangers_new(sv);
     sv->fair = fair_new(sv, &sv->loop, route_held);
-    sv->compilings = compilings_new(sv);
+    sv->definitions = aside_new(&sv->loop, DEFINITIONS_MAX, DEFINITIONS_BYTES);
+    sv->bodies = aside_new(&sv->loop, BODIES_MAX, trees_max(sv));
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
@@ -653,7 +655,8 @@ static void take_down(struct server *sv)
     elsewhere_free(sv->elsewhere);
     strangers_free(sv->strangers);
     fair_free(sv->fair);
-    compilings_free(sv->compilings);
+    aside_free(sv->definitions);
+    aside_free(sv->bodies);
     overrun_free(sv->overrun);
 }
 
