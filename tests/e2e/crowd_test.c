@@ -193,6 +193,64 @@ static int64_t peak_kb(void)
     return kb;
 }
 
+static int64_t metric(const char *name)
+{
+    REPLY r = {0};
+    char line[80];
+
+    get(&node, &r, "/metrics");
+    (void)snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = r.raw ? strstr(r.raw, line) : NULL;
+    CHECK(at, "there is no %s", name);
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
+/* So that nobody waits for them, whatever they say and whatever becomes of them. */
+static void large_bodies_are_parsed_beside_the_loop(void **state)
+{
+    static const struct {
+        const char *path, *type, *begin, *end;
+        int64_t parts;
+        int status;
+    } cases[] = {
+        {"/v1/tasks", "application/json", "{\"workflow\": \"one\", \"input\": [0", "]}", 2, 201},
+        {"/v1/tasks", "application/json", "{\"workflow\": \"none\", \"input\": [0", "]}", 1, 422},
+        {"/v1/tasks", "application/json", "{\"workflow\": \"one\", \"input\": [0", "],}", 1, 400},
+        {"/v1/tasks", "application/x-ndjson", "{\"workflow\": \"one\", \"input\": [0", "]}\n", 2,
+         200},
+        {"/v1/agents/a/work", "application/json", "{\"instance\": \"i\", \"holding\": [0", "]}", 1,
+         422},
+        {"/v1/agents/a/heartbeats", "application/json", "{\"instance\": \"i\", \"beats\": [0", "]}",
+         1, 422},
+        {"/v1/tasks/t/correct", "application/json", "{\"input\": [0", "]}", 1, 422},
+        {"/v1/attempts/x~0~f1~AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA", "application/json",
+         "{\"output\": [0", "]}", 0, 404},
+    };
+    (void)state;
+
+    open_door(FLAGS("--log", "warn"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
+        CLEANUP(buf_fini) struct buf body = {0};
+        REPLY r = {0};
+        int64_t before = metric("intact_aside_total{of=\"bodies\"}");
+        buf_str(&body, cases[k].begin);
+        for (int i = 0; i < 100000; i++)
+            buf_add(&body, ",0", 2);
+        buf_str(&body, cases[k].end);
+        send_as(&node, &r, "POST", cases[k].path, cases[k].type, buf_view(&body));
+        CHECK(r.status == cases[k].status, "%zu: %d %.*s", k, r.status, SLICE_ARG(r.body));
+        int64_t parts = metric("intact_aside_total{of=\"bodies\"}") - before;
+        CHECK(parts == cases[k].parts, "%zu: %" PRId64 " parts", k, parts);
+    }
+    submit(&node, "one", "small");
+    CHECK(metric("intact_aside_total{of=\"bodies\"}") == 9, "a small one, too");
+    CHECK(metric("intact_aside_waiting{of=\"bodies\"}") == 0, "something is left");
+    close_door();
+}
+
 /* What the limits allow is all that it takes, as hostile.md says, whatever the body holds. */
 static void trees_count_as_memory(void **state)
 {
@@ -284,6 +342,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_is_asked_by_anybody_keeps_no_body),
         cmocka_unit_test(names_are_bounded),
         cmocka_unit_test(readers_leave_places_to_agents),
+        cmocka_unit_test(large_bodies_are_parsed_beside_the_loop),
         cmocka_unit_test(trees_count_as_memory),
         cmocka_unit_test(a_large_definition_holds_up_nobody),
         cmocka_unit_test(a_definition_has_a_size),
