@@ -211,7 +211,12 @@ bool reads_have_room(struct server *sv, struct http_request *r); /* false: answe
 /* The same of a reading that its token waits for in line, which is begun by reading_begin. */
 bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind);
 void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job *j);
-void server_ask(struct server *sv, struct ask *a); /* and counts it */
+void server_ask(struct server *sv, struct ask *a);                             /* and counts it */
+bool answer_has_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
+/* What the loop does for the account of a token (struct quota; NULL: nobody's); arg is the server.
+ */
+void account_worked(void *arg, void *account, uint64_t now_ns, uint64_t took_ns);
+uint64_t account_rests_until(void *arg, void *account, uint64_t now_ns); /* 0: it does not */
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);

@@ -459,8 +459,7 @@ static void serve(struct server *sv, struct http_request *r, const struct passag
     sv->bearer = NULL;
     if (p->bearer) {
         uint64_t now_ns = uv_hrtime();
-        fair_charge(sv->fair, quota_share(account), now_ns, now_ns - began_ns);
-        quota_worked(account, now_ns, now_ns - began_ns);
+        account_worked(sv, account, now_ns, now_ns - began_ns);
     }
 }
 

@@ -695,7 +695,12 @@ static int start_overrun(struct server *sv)
 
 static int start_readings(struct server *sv)
 {
-    const struct readings_config c = {sv->config.store, sv->store, sv->limits.line_max};
+    const struct readings_config c = {.store = sv->config.store,
+                                      .instead = sv->store,
+                                      .line_max = sv->limits.line_max,
+                                      .rests_until = account_rests_until,
+                                      .worked = account_worked,
+                                      .arg = sv};
     int rc = readings_start(&sv->loop, &c, &sv->readings);
 
     if (rc == 0)
