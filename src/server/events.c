@@ -98,6 +98,13 @@ bool stream_is_full(const struct stream *st)
     return http_stream_backlog(st->x.http) > STREAM_FULL;
 }
 
+bool events_have_room(const struct events *ev, size_t bytes)
+{
+    const struct server *sv = ev->server;
+
+    return bytes <= STREAM_FULL || http_held(sv->http) + bytes <= sv->limits.http.memory_max;
+}
+
 bool stream_write(struct stream *st, uint64_t events)
 {
     if (!http_stream_write(st->x.http, buf_view(&st->ev->text)))
@@ -437,9 +444,10 @@ struct events *events_new(struct server *sv)
                    sv->config.store->ops->boot(sv->config.store));
     ev->first = ev->next = 1;
     list_init(&ev->all);
-    int rc = uv_timer_init(&sv->loop, &ev->timer);
+    list_init(&ev->telling);
+    int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle);
     ASSERT(rc == 0);
-    ev->timer.data = ev;
+    ev->timer.data = ev->idle.data = ev;
     ev->timer_open = true;
     return ev;
 }
@@ -458,11 +466,12 @@ void events_close(struct events *ev)
 {
     ev->timer_open = false;
     uv_close((uv_handle_t *)&ev->timer, NULL);
+    uv_close((uv_handle_t *)&ev->idle, NULL);
 }
 
 void events_free(struct events *ev)
 {
-    ASSERT(list_empty(&ev->all));
+    ASSERT(list_empty(&ev->all) && list_empty(&ev->telling));
     ASSERT(ev->watches.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
         buf_fini(&ev->ring[i].names);

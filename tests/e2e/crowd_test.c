@@ -251,6 +251,42 @@ static void large_bodies_are_parsed_beside_the_loop(void **state)
     close_door();
 }
 
+/* Many listen to one large task, and take nothing for a while: what there is no room for is told
+ * later, and nobody is cut off. */
+static void streams_of_a_large_task_find_room(void **state)
+{
+    enum { STREAMS = 6, SIZE = 12 << 20 };
+    CLEANUP(buf_fini) struct buf body = {0};
+    int fds[STREAMS];
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "body=16MiB", "--limit", "memory=32MiB"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    buf_str(&body, "{\"workflow\": \"one\", \"id\": \"large\", \"input\": \"");
+    for (int i = 0; i < SIZE / 64; i++)
+        buf_str(&body, "0123456789012345678901234567890123456789012345678901234567890123");
+    buf_str(&body, "\"}");
+    send_as(&node, &r, "POST", "/v1/tasks", "application/json", buf_view(&body));
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/tasks/large/cancel", "{\"reason\": \"test\"}");
+    wait_for_state(&node, "large", "compensated");
+    for (int i = 0; i < STREAMS; i++) {
+        fds[i] = ask(&node, "GET", "/v1/tasks/large/events", NULL, SLICE_NONE);
+        struct pollfd p = {.fd = fds[i], .events = POLLIN};
+        CHECK(poll(&p, 1, PATIENCE_MS) == 1, "stream %d does not begin", i);
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        CLEANUP(buf_fini) struct buf got = {0};
+        hear_all(fds[i], &got);
+        CHECK(got.len > SIZE && strcmp(got.ptr + got.len - 5, "0\r\n\r\n") == 0,
+              "stream %d was cut off after %zu bytes", i, got.len);
+    }
+    close_door();
+}
+
 /* What the limits allow is all that it takes, as hostile.md says, whatever the body holds. */
 static void trees_count_as_memory(void **state)
 {
@@ -343,6 +379,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(names_are_bounded),
         cmocka_unit_test(readers_leave_places_to_agents),
         cmocka_unit_test(large_bodies_are_parsed_beside_the_loop),
+        cmocka_unit_test(streams_of_a_large_task_find_room),
         cmocka_unit_test(trees_count_as_memory),
         cmocka_unit_test(a_large_definition_holds_up_nobody),
         cmocka_unit_test(a_definition_has_a_size),
