@@ -329,12 +329,22 @@ const struct bearer *route_recheck(struct server *sv, struct http_request *r)
     return b;
 }
 
-static bool is_within_quota(struct server *sv, struct http_request *r, const struct bearer *b)
+/* A request, the route it takes, and who sends it (NULL: anybody may). */
+struct passage {
+    const struct route *route;
+    const struct bearer *bearer;
+    bool path_is_known;
+};
+
+static bool is_within_quota(struct server *sv, struct http_request *r, const struct passage *p)
 {
+    const struct bearer *b = p->bearer;
+
     if (b->inner)
         return true;
     ASSERT(!r->account);
-    r->account = quota_enter(sv->quotas, b, r, server_now(sv));
+    r->account =
+        quota_enter(sv->quotas, b, r, server_now(sv), p->route && p->route->serve == work_post);
     return r->account != NULL;
 }
 
@@ -355,13 +365,6 @@ static const struct route *route_of(struct http_request *r, bool *ret_path_is_kn
     return rt;
 }
 
-/* A request, the route it takes, and who sends it (NULL: anybody may). */
-struct passage {
-    const struct route *route;
-    const struct bearer *bearer;
-    bool path_is_known;
-};
-
 static void route_again(struct server *sv, struct http_request *r);
 
 /* Another node may have made its token a moment ago. */
@@ -379,7 +382,7 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
 
     if (!p->bearer && !anybody)
         answer_stranger(sv, r, why);
-    else if (p->bearer && !is_within_quota(sv, r, p->bearer))
+    else if (p->bearer && !is_within_quota(sv, r, p))
         return false; /* answered */
     else if (!p->path_is_known)
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));

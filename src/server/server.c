@@ -128,8 +128,7 @@ void exchange_done(void *arg, struct http_request *r, bool sent)
     (void)sent;
 
     metrics_request_done(&sv->metrics, r);
-    ASSERT(sv->readers_open >= r->is_reader);
-    sv->readers_open -= r->is_reader;
+    door_left(sv, r);
     quota_leave(r->account);
 
     if (!x)

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "kit.h"
@@ -104,6 +105,18 @@ static void who_is_asked_by_anybody_keeps_no_body(void **state)
     close_door();
 }
 
+static int64_t metric(const char *name)
+{
+    REPLY r = {0};
+    char line[80];
+
+    get(&node, &r, "/metrics");
+    (void)snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = r.raw ? strstr(r.raw, line) : NULL;
+    CHECK(at, "there is no %s", name);
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
 /* ---- places ---- */
 
 static void names_are_bounded(void **state)
@@ -166,6 +179,82 @@ static void readers_leave_places_to_agents(void **state)
     close_door();
 }
 
+/* Waits until it is answered, or begins to be. True: it was turned away. */
+static bool is_turned_away(int fd)
+{
+    char head[13] = "";
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    CHECK(poll(&p, 1, PATIENCE_MS) == 1, "no answer");
+    CHECK(recv(fd, head, 12, MSG_PEEK) == 12, "no status");
+    return strcmp(head, "HTTP/1.1 503") == 0;
+}
+
+/* However many one token opens: another one finds a place, whether it came before or not. */
+static void a_token_leaves_places_to_others(void **state)
+{
+    enum { MANY = 41 };
+    char one[64], two[64], a[64], b[64];
+    int fds[MANY];
+    bool away = false;
+    (void)state;
+
+    open_door(FLAGS("--limit", "waiting=40", "--drain", "100ms"));
+    make_token(&node, "one", "\"read\"", NULL, one);
+    make_token(&node, "two", "\"read\"", NULL, two);
+    make_token(&node, "a", "\"agent:a\"", NULL, a);
+    make_token(&node, "b", "\"agent:b\"", NULL, b);
+    const struct node reader = as(&node, one);
+    const struct node other = as(&node, two);
+    const struct node agent = as(&node, a);
+    const struct node another = as(&node, b);
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = ask(&reader, "GET", "/v1/events", NULL, SLICE_NONE);
+        away |= is_turned_away(fds[i]);
+    }
+    CHECK(away, "it had all places");
+    int stream = ask(&other, "GET", "/v1/events", NULL, SLICE_NONE);
+    CHECK(!is_turned_away(stream), "the other one finds none");
+    (void)close(stream);
+    for (int i = 0; i < MANY; i++)
+        (void)close(fds[i]);
+    WAIT_FOR(metric("intact_events_listeners{of=\"all\"}") == 0, "all streams have ended");
+    for (int i = 0; i < MANY; i++)
+        fds[i] = ask(&agent, "POST", "/v1/agents/a/work", "application/json",
+                     SLICE("{\"instance\": \"i\", \"wait\": \"5m\"}"));
+    let_read(&node);
+    int call = ask(&another, "POST", "/v1/agents/b/work", "application/json",
+                   SLICE("{\"instance\": \"i\", \"wait\": \"1ms\"}"));
+    CHECK(!is_turned_away(call), "the other agent finds none");
+    (void)close(call);
+    for (int i = 0; i < MANY; i++)
+        (void)close(fds[i]);
+    close_door();
+}
+
+/* Neither for want of names nor of places. */
+static void results_are_never_turned_away(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "instances=1", "--limit", "agents=1"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"a\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    submit(&node, "one", "t");
+    fetch(&node, &r, "a", "i");
+    char *token = token_in(&r, 0);
+    post(&node, &r, "/v1/agents/a/work",
+         "{\"instance\": \"another\", \"max\": 1, \"wait\": \"5m\", \"results\": "
+         "[{\"token\": \"made-up\", \"output\": 1}]}");
+    expect_problem(&r, 503, "busy");
+    hand_in(&node, "a", "another", token, "\"output\": 1", "accepted");
+    wait_for_state(&node, "t", "processed");
+    free(token);
+    close_door();
+}
+
 /* ---- bodies ---- */
 
 /* What a sanitizer keeps beside each byte of the server. */
@@ -191,18 +280,6 @@ static int64_t peak_kb(void)
     (void)fclose(f);
     CHECK(kb > 0, "no VmHWM");
     return kb;
-}
-
-static int64_t metric(const char *name)
-{
-    REPLY r = {0};
-    char line[80];
-
-    get(&node, &r, "/metrics");
-    (void)snprintf(line, sizeof line, "\n%s ", name);
-    const char *at = r.raw ? strstr(r.raw, line) : NULL;
-    CHECK(at, "there is no %s", name);
-    return strtoll(at + strlen(line), NULL, 10);
 }
 
 /* So that nobody waits for them, whatever they say and whatever becomes of them. */
@@ -378,6 +455,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_is_asked_by_anybody_keeps_no_body),
         cmocka_unit_test(names_are_bounded),
         cmocka_unit_test(readers_leave_places_to_agents),
+        cmocka_unit_test(a_token_leaves_places_to_others),
+        cmocka_unit_test(results_are_never_turned_away),
         cmocka_unit_test(large_bodies_are_parsed_beside_the_loop),
         cmocka_unit_test(streams_of_a_large_task_find_room),
         cmocka_unit_test(trees_count_as_memory),
