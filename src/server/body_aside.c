@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/body.h"
+#include "server/compiling.h"
 
 static void on_thread(struct aside_job *j)
 {
@@ -104,4 +105,10 @@ bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slic
     b->job = (struct aside_job){.run = on_thread, .done = parsed, .bytes = b->text.len};
     aside_add(sv->bodies, line, ASIDE_SOON, &b->job);
     return true;
+}
+
+void asides_new(struct server *sv)
+{
+    sv->definitions = aside_new(&sv->loop, DEFINITIONS_MAX, DEFINITIONS_BYTES);
+    sv->bodies = aside_new(&sv->loop, BODIES_MAX, trees_max(sv));
 }

@@ -246,7 +246,7 @@ static void reading_ends(struct watch *w)
 /* Who is told goes behind the others; who has just come is told too. */
 static void tell_first(struct watch *w)
 {
-    struct link *first = list_first(&w->streams);
+    struct link *first = w->streams.next; /* there is one */
     struct stream *st = CONTAINER_OF(first, struct stream, link);
     void *account = st->x.http->account; /* it outlives the stream */
     uint64_t began_ns = uv_hrtime();
@@ -352,7 +352,6 @@ static void begin_reading(struct watch *w)
 {
     struct server *sv = w->ev->server;
 
-    ASSERT(!list_empty(&w->streams));
     if (w->reading) {
         w->touched = true;
         return;
@@ -364,7 +363,9 @@ static void begin_reading(struct watch *w)
     sv->exchange_count++;
     sv->reads_open++;
     w->was_read = false;
-    const struct stream *st = CONTAINER_OF(list_first(&w->streams), struct stream, link);
+    struct link *first = list_first(&w->streams);
+    ASSERT(first);
+    const struct stream *st = CONTAINER_OF(first, struct stream, link);
     w->job = (struct store_job){.run = read_run, .done = read_done, .account = st->x.http->account};
     readings_add(sv->readings, st->grant ? st->grant->owner : SLICE_NONE, READING_ONE, &w->job);
 }

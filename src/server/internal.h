@@ -258,6 +258,8 @@ void known_heard(void *arg, const struct generations *g); /* arg is the server *
 /* At the start: says of definitions that were stored before the store knew their inputs what these
  * are. */
 void known_describe(struct server *sv);
+/* Compiles what was read of it (library_aside_fn); arg is the server. */
+void known_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
 /* Serves the request when all that was stored by now is known here; at once where nobody else
  * stores anything. */
 void known_serve(struct server *sv, struct http_request *r,
@@ -436,6 +438,7 @@ void metrics_get(struct server *sv, struct http_request *r);
 /* NULL: answered with a problem. Trees are many times as large as their texts: whose request may
  * wait keeps its tree in memory of its own, and no longer than needed. */
 struct json *body_json(struct http_request *r, struct arena *tree);
+void asides_new(struct server *sv); /* body_aside.c */
 /* True: the body is large, and is parsed aside; then the request is served again, by route_held.
  * Or it was answered. `line`: by whose turns it is done. */
 bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line);

@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/body.h"
-#include "server/compiling.h"
 #include "server/helper.h"
 #include "server/inbox.h"
 #include "server/internal.h"
@@ -514,6 +512,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     if (c->store->shared) {
         sv->library = library_new(&sv->workflows, sv->store);
         library_knows(sv->library, known);
+        library_aside(sv->library, known_compile, sv);
     }
     sv->key = token_key_new(c->store->ops->secret(c->store));
     sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
@@ -523,8 +522,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     sv->waits.elsewhere = sv->elsewhere;
     sv->strangers = strangers_new(sv);
     sv->fair = fair_new(sv, &sv->loop, route_held);
-    sv->definitions = aside_new(&sv->loop, DEFINITIONS_MAX, DEFINITIONS_BYTES);
-    sv->bodies = aside_new(&sv->loop, BODIES_MAX, trees_max(sv));
+    asides_new(sv);
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
