@@ -126,9 +126,10 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
     buf_str(b, "\ndata: ");
     size_t from = b->len;
     buf_slice(b, data);
-    for (size_t i = from; i < b->len; i++) /* between values; inside of texts they are escaped */
-        if (b->ptr[i] == '\n' || b->ptr[i] == '\r')
-            b->ptr[i] = ' ';
+    /* Between values; inside of texts they are escaped. */
+    for (const char *c = "\n\r"; *c; c++)
+        for (char *at = b->ptr + from; (at = memchr(at, *c, (size_t)(b->ptr + b->len - at)));)
+            *at = ' ';
     buf_str(b, "\n\n");
 }
 
@@ -445,9 +446,10 @@ struct events *events_new(struct server *sv)
     ev->first = ev->next = 1;
     list_init(&ev->all);
     list_init(&ev->telling);
-    int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle);
+    int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
+             | uv_timer_init(&sv->loop, &ev->rest);
     ASSERT(rc == 0);
-    ev->timer.data = ev->idle.data = ev;
+    ev->timer.data = ev->idle.data = ev->rest.data = ev;
     ev->timer_open = true;
     return ev;
 }
@@ -467,6 +469,7 @@ void events_close(struct events *ev)
     ev->timer_open = false;
     uv_close((uv_handle_t *)&ev->timer, NULL);
     uv_close((uv_handle_t *)&ev->idle, NULL);
+    uv_close((uv_handle_t *)&ev->rest, NULL);
 }
 
 void events_free(struct events *ev)

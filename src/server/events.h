@@ -69,7 +69,8 @@ struct events {
     int64_t keep_alive_at;
     struct link all;     /* of struct stream */
     struct map watches;  /* of struct watch, by task id */
-    uv_idle_t idle;      /* active while `telling` is not empty */
+    uv_idle_t idle;      /* active while `telling` is not empty, and ... */
+    uv_timer_t rest;     /* ... this is not: whose turn it is rests */
     struct link telling; /* of struct watch: not all of their streams were told yet */
     struct events_stats stats;
     /* The ring holds events first <= n < next; all changes are counted, told or not. */

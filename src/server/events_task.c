@@ -271,6 +271,33 @@ static bool tell_some(struct watch *w, uint64_t end_ns)
     return w->untold == 0 || list_empty(&w->streams);
 }
 
+static void rested(uv_timer_t *timer)
+{
+    struct events *ev = timer->data;
+
+    (void)uv_idle_start(&ev->idle, watches_tell);
+}
+
+/* True: its turn is left out, and comes when the token of its next stream has rested. */
+static bool rests(struct watch *w)
+{
+    const struct link *first = list_first(&w->streams);
+    struct events *ev = w->ev;
+
+    if (!first || ev->drained)
+        return false;
+    const struct stream *st = CONTAINER_OF(w->streams.next, struct stream, link);
+    void *account = st->x.http->account;
+    uint64_t now_ns = uv_hrtime();
+    uint64_t until_ns = account ? account_rests_until(ev->server, account, now_ns) : 0;
+    if (until_ns <= now_ns || ev->telling.next != ev->telling.prev)
+        return until_ns != 0; /* in the next round; or others may go on meanwhile */
+    (void)uv_idle_stop(&ev->idle);
+    uv_update_time(ev->rest.loop);
+    (void)uv_timer_start(&ev->rest, rested, (until_ns - now_ns) / 1000000 + 1, 0);
+    return true;
+}
+
 void watches_tell(uv_idle_t *idle)
 {
     struct events *ev = idle->data;
@@ -281,7 +308,7 @@ void watches_tell(uv_idle_t *idle)
         struct watch *w = CONTAINER_OF(first, struct watch, link);
         link_remove(first);
         list_push(&ev->telling, first);
-        if (tell_some(w, end_ns))
+        if (!rests(w) && tell_some(w, end_ns))
             reading_ends(w);
     }
     if (list_empty(&ev->telling))
