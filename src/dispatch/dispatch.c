@@ -186,7 +186,11 @@ enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
         return NO_ROOM_FOR_AGENT;
     if (a && map_get(&a->instances, instance))
         return ROOM_FOR_IT;
-    if ((a && a->instances.len >= d->instances_max) || d->instances_about >= 4 * d->instances_max)
+    size_t all = 4 * d->instances_max;
+    size_t left = d->instances_about < all ? all - d->instances_about : 0;
+    /* An agent may have as many as are left: so few agents, however many names they call by, leave
+     * some to the others. */
+    if (left == 0 || (a && (a->instances.len >= d->instances_max || a->instances.len >= left)))
         return NO_ROOM_FOR_INSTANCE;
     return ROOM_FOR_IT;
 }

@@ -463,6 +463,34 @@ static void call_as(struct dispatch *d, const char *agent, const char *name, int
     dispatch_unpark(&w, now);
 }
 
+/* Those that come later find some, whatever the first ones call themselves by. */
+static void few_agents_leave_names_to_others(void **state)
+{
+    enum { MANY = 40 };
+    static const char *const agents[] = {"a", "b", "c", "d", "e"};
+    struct dispatch d;
+    size_t all = 0;
+    (void)state;
+
+    dispatch_init(&d, (struct share){1, 0}, 1);
+    d.instances_max = MANY;
+    for (size_t k = 0; k < COUNT_OF(agents); k++) {
+        size_t has = 0;
+        for (int i = 0; i < MANY; i++) {
+            char name[20];
+            (void)snprintf(name, sizeof name, "i-%d", i);
+            if (dispatch_room(&d, slice_of(agents[k]), slice_of(name)) == ROOM_FOR_IT) {
+                call_as(&d, agents[k], name, 1);
+                has++;
+            }
+        }
+        CHECK(has > 0, "nothing is left to %s", agents[k]);
+        all += has;
+    }
+    CHECK(all < 4 * (size_t)MANY, "%zu names", all);
+    dispatch_fini(&d);
+}
+
 static void names_are_bounded_and_forgotten(void **state)
 {
     enum { MANY = 100, HOUR = 3600000 };
@@ -528,6 +556,7 @@ static void who_is_ill_is_remembered_though_it_never_called(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_agents_leave_names_to_others),
         cmocka_unit_test(names_are_bounded_and_forgotten),
         cmocka_unit_test(who_is_ill_is_remembered_though_it_never_called),
         cmocka_unit_test(a_rate_is_exact_over_any_time),

@@ -29,6 +29,7 @@
 
 struct http_server;
 struct http_request;
+struct large_body;
 
 struct http_limits {
     size_t body_max;         /* bytes of a request's body; default 4 MiB */
@@ -85,6 +86,7 @@ struct http_request {
     uint64_t began_ns;    /* the handler's, as the next one: for its books */
     unsigned route;
     bool is_reader;
+    struct large_body *large; /* what its body says, if that is known already; the handler's */
 };
 
 /* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default
@@ -166,6 +168,12 @@ bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked) MU
 
 /* Is the request being answered without its body, as `head` wanted it? */
 bool http_is_without_body(const struct http_request *r);
+
+/* Takes the body's bytes out of the request, for whoever needs them when it may have ended;
+ * `r->body` goes on pointing at them. */
+struct buf http_take_body(struct http_request *r);
+/* Puts them back: they end with the request again. */
+void http_return_body(struct http_request *r, struct buf body);
 
 /* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
 bool http_peer_is_loopback(const struct http_request *r);

@@ -23,6 +23,28 @@ void http_message_free(struct http_message *m)
     arena_fini(&a);
 }
 
+/* One that came in one piece lies in the arena. */
+struct buf http_take_body(struct http_request *r)
+{
+    struct http_message *m = http_message_of(r);
+    struct buf taken = m->body;
+
+    m->body = (struct buf){0};
+    if (taken.len == 0 && r->body.len > 0)
+        buf_slice(&taken, r->body);
+    r->body = buf_view(&taken);
+    return taken;
+}
+
+void http_return_body(struct http_request *r, struct buf body)
+{
+    struct http_message *m = http_message_of(r);
+
+    ASSERT(m->body.cap == 0);
+    m->body = body;
+    r->body = buf_view(&m->body);
+}
+
 bool http_slice_is_like(struct slice s, const char *text)
 {
     return s.ptr && s.len == strlen(text) && strncasecmp(s.ptr, text, s.len) == 0;

@@ -9,14 +9,18 @@ struct library {
     struct registry *registry;
     struct store_queue *store;
     struct store_job job;
-    bool reading;
+    library_aside_fn *aside; /* may be NULL */
+    void *aside_arg;
+    bool reading;              /* or compiling what was read */
     uint64_t known;            /* the generation up to which the registry has all */
     struct link asking, asked; /* of struct registry_wait: for the next reading, for this one */
     /* Of the reading: */
     struct arena arena;
+    struct workflow_row *rows;
+    size_t row_count, compiled; /* rows; so many of them were compiled */
     struct definition **definitions;
     int64_t *versions;
-    size_t count;
+    size_t count; /* of definitions */
     uint64_t after, generation;
     enum err err;
     struct error error;
@@ -61,25 +65,31 @@ enum err library_load(struct registry *r, struct store *s, uint64_t *ret_generat
 
 /* ---- reading ---- */
 
+static void compile_next(struct library *l)
+{
+    const struct workflow_row *row = &l->rows[l->compiled++];
+    struct definition *d = compile(row);
+
+    if (!d)
+        return;
+    l->definitions[l->count] = d;
+    l->versions[l->count++] = row->version;
+}
+
 static void read_run(struct store_job *j, struct store *s)
 {
     struct library *l = CONTAINER_OF(j, struct library, job);
-    struct workflow_row *rows = NULL;
     size_t count = 0;
 
     l->err =
-        s->ops->workflow_since(s, l->after, &l->arena, &rows, &count, &l->generation, &l->error);
-    if (l->err != ERR_OK || count == 0)
+        s->ops->workflow_since(s, l->after, &l->arena, &l->rows, &count, &l->generation, &l->error);
+    l->row_count = l->err == ERR_OK ? count : 0;
+    if (l->row_count == 0)
         return;
     l->definitions = arena_alloc(&l->arena, count * sizeof(struct definition *));
     l->versions = arena_alloc(&l->arena, count * sizeof *l->versions);
-    for (size_t i = 0; i < count; i++) {
-        struct definition *d = compile(&rows[i]);
-        if (!d)
-            continue;
-        l->definitions[l->count] = d;
-        l->versions[l->count++] = rows[i].version;
-    }
+    while (!l->aside && l->compiled < l->row_count)
+        compile_next(l);
 }
 
 static void begin(struct library *l);
@@ -101,22 +111,47 @@ static void tell(struct library *l, enum err err, const char *story)
     }
 }
 
-static void read_done(struct store_job *j)
+static void enter(struct library *l)
 {
-    struct library *l = CONTAINER_OF(j, struct library, job);
     struct error error = l->error;
 
     for (size_t i = 0; i < l->count; i++)
         registry_add(l->registry, l->definitions[i], l->versions[i]);
     if (l->err == ERR_OK)
         l->known = l->generation;
-    l->count = 0;
+    l->count = l->row_count = l->compiled = 0;
     l->reading = false;
     arena_fini(&l->arena);
     l->arena = (struct arena){0};
     tell(l, l->err, error.text);
     if (!l->reading && !list_empty(&l->asking))
         begin(l);
+}
+
+static void run_aside(void *of)
+{
+    compile_next(of);
+}
+
+static void one_is_compiled(void *of);
+
+/* One at a time: others want to have theirs compiled, too. */
+static void go_on_compiling(struct library *l)
+{
+    if (l->compiled < l->row_count)
+        l->aside(l->aside_arg, run_aside, one_is_compiled, l);
+    else
+        enter(l);
+}
+
+static void one_is_compiled(void *of)
+{
+    go_on_compiling(of);
+}
+
+static void read_done(struct store_job *j)
+{
+    go_on_compiling(CONTAINER_OF(j, struct library, job));
 }
 
 static void begin(struct library *l)
@@ -175,6 +210,12 @@ struct library *library_new(struct registry *r, struct store_queue *store)
     list_init(&l->asked);
     r->reader = &l->reader;
     return l;
+}
+
+void library_aside(struct library *l, library_aside_fn *aside, void *arg)
+{
+    l->aside = aside;
+    l->aside_arg = arg;
 }
 
 static void forget(struct link *list)

@@ -1,7 +1,6 @@
-#include "server/internal.h"
+#include "server/body.h"
 
 #include "base/when.h"
-#include "json/json.h"
 
 /* Trees of `[0,0,...` are forty times as large as their texts. */
 static void answer_too_big(struct http_request *r, bool is_busy)
@@ -13,12 +12,35 @@ static void answer_too_big(struct http_request *r, bool is_busy)
                      "the body has more values than this server has memory for (--limit memory)");
 }
 
+void body_parse(struct arena *tree, struct slice text, unsigned depth, size_t left,
+                struct parsed_body *ret)
+{
+    struct json_fault fault = {0};
+
+    ret->json = NULL;
+    ret->err = json_parse_bounded(tree, text, depth, left, &ret->json, &fault);
+    if (ret->err != ERR_OK && ret->err != ERR_TOO_BIG)
+        refusal_write(&ret->story, text, &fault, 1);
+}
+
+static struct json *answer_parsed(struct http_request *r, const struct parsed_body *p, size_t left)
+{
+    if (p->err == ERR_TOO_BIG)
+        answer_too_big(r, left < trees_max(http_handler_arg(r)));
+    else if (p->err != ERR_OK)
+        http_problem(r, 400, "not-json", "the body is not JSON: %s", p->story.ptr);
+    else if (p->json->type != JSON_OBJECT)
+        http_problem(r, 422, "not-an-object", "the body is %s, expected an object",
+                     json_type_text(p->json->type));
+    else
+        return p->json;
+    return NULL;
+}
+
 struct json *body_json(struct http_request *r, struct arena *tree)
 {
-    CLEANUP(buf_fini) struct buf story = {0};
     const struct server *sv = http_handler_arg(r);
-    struct json_fault fault = {0};
-    struct json *j = NULL;
+    struct parsed_body p = {0};
 
     if (!content_type_is(r, "application/json")) {
         answer_content_type(r, "application/json");
@@ -26,23 +48,12 @@ struct json *body_json(struct http_request *r, struct arena *tree)
     }
     if (!content_encoding_ok(r))
         return NULL;
+    if (r->large)
+        return answer_parsed(r, &r->large->parsed, r->large->left);
     size_t left = trees_left(sv);
-    enum err err =
-        json_parse_bounded(tree, r->body, (unsigned)sv->limits.json_depth, left, &j, &fault);
-    if (err == ERR_TOO_BIG) {
-        answer_too_big(r, left < trees_max(sv));
-        return NULL;
-    }
-    if (err != ERR_OK) {
-        refusal_write(&story, r->body, &fault, 1);
-        http_problem(r, 400, "not-json", "the body is not JSON: %s", story.ptr);
-        return NULL;
-    }
-    if (j->type != JSON_OBJECT) {
-        http_problem(r, 422, "not-an-object", "the body is %s, expected an object",
-                     json_type_text(j->type));
-        return NULL;
-    }
+    body_parse(tree, r->body, (unsigned)sv->limits.json_depth, left, &p);
+    struct json *j = answer_parsed(r, &p, left);
+    buf_fini(&p.story);
     return j;
 }
 

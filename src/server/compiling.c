@@ -2,23 +2,15 @@
 
 #include <stdlib.h>
 
-struct compilings {
-    struct server *server;
-    struct link waiting; /* of struct compiling; the first of them may be running */
-    size_t count, bytes;
-    bool running;
-};
-
 struct compiling {
     struct exchange x;
-    struct link link;
-    uv_work_t work;
+    struct aside_job job;
     char *text; /* the request may end before the thread has done with it */
     size_t len;
     enum definition_format format;
     struct compiled result;
     char caller[ACCESS_NAME_MAX];
-    void (*then)(struct server *sv, struct http_request *r, struct compiled *c);
+    compiled_fn *then;
 };
 
 static void run(struct compiled *c, struct slice text, enum definition_format format)
@@ -37,57 +29,46 @@ static void compiled_fini(struct compiled *c)
     free(c->warnings);
 }
 
-static void begin_next(struct compilings *cs);
-
-static void on_thread(uv_work_t *work)
+static void compiling_free(struct compiling *c)
 {
-    struct compiling *c = CONTAINER_OF(work, struct compiling, work);
-
-    run(&c->result, (struct slice){c->text, c->len}, c->format);
-}
-
-static void thread_done(uv_work_t *work, int status)
-{
-    struct compiling *c = CONTAINER_OF(work, struct compiling, work);
-    struct server *sv = c->x.server;
-    struct http_request *r = c->x.http;
-    struct compilings *cs = sv->compilings;
-
-    ASSERT(status == 0); /* nobody cancels it */
-    link_remove(&c->link);
-    cs->running = false;
-    cs->count--;
-    cs->bytes -= c->len;
-    sv->exchange_count--;
-    begin_next(cs);
-    if (r) {
-        exchange_untie(&c->x);
-        c->then(sv, r, &c->result);
-    }
+    c->x.server->exchange_count--;
     compiled_fini(&c->result);
     free(c->text);
     free(c);
 }
 
-static void begin_next(struct compilings *cs)
+static void on_thread(struct aside_job *j)
 {
-    struct link *first = list_first(&cs->waiting);
+    struct compiling *c = CONTAINER_OF(j, struct compiling, job);
 
-    if (cs->running || !first)
-        return;
-    struct compiling *c = CONTAINER_OF(first, struct compiling, link);
-    cs->running = true;
-    int rc = uv_queue_work(&cs->server->loop, &c->work, on_thread, thread_done);
-    ASSERT(rc == 0); /* it has what to do */
+    run(&c->result, (struct slice){c->text, c->len}, c->format);
 }
 
-static void compile_later(struct server *sv, struct http_request *r, enum definition_format format,
-                          void (*then)(struct server *sv, struct http_request *r,
-                                       struct compiled *c))
+static void thread_done(struct aside_job *j)
 {
-    struct compilings *cs = sv->compilings;
+    struct compiling *c = CONTAINER_OF(j, struct compiling, job);
+    struct http_request *r = c->x.http;
 
-    if (cs->count >= COMPILINGS_MAX || cs->bytes + r->body.len > COMPILING_BYTES) {
+    if (r) {
+        exchange_untie(&c->x);
+        c->then(c->x.server, r, &c->result);
+    }
+    compiling_free(c);
+}
+
+/* Its client has: whatever has not begun is not done any more. */
+static void compiling_gone(struct exchange *x)
+{
+    struct compiling *c = CONTAINER_OF(x, struct compiling, x);
+
+    if (aside_drop(&c->job))
+        compiling_free(c);
+}
+
+static void compile_later(struct server *sv, struct http_request *r, enum aside_rank rank,
+                          enum definition_format format, compiled_fn *then)
+{
+    if (!aside_has_room(sv->definitions, sv->caller, rank, r->body.len)) {
         http_problem(r, 503, "busy", "too many definitions wait to be read; try again");
         return;
     }
@@ -105,11 +86,10 @@ static void compile_later(struct server *sv, struct http_request *r, enum defini
         c->result.caller = (struct slice){c->caller, sv->caller.len};
     }
     exchange_begin(&c->x, sv, r);
+    c->x.gone = compiling_gone;
     sv->exchange_count++;
-    cs->count++;
-    cs->bytes += c->len;
-    list_push(&cs->waiting, &c->link);
-    begin_next(cs);
+    c->job = (struct aside_job){.run = on_thread, .done = thread_done, .bytes = c->len};
+    aside_add(sv->definitions, sv->caller, rank, &c->job);
 }
 
 /* False: it is neither JSON nor YAML by what the request says. */
@@ -125,8 +105,8 @@ static bool format_of(const struct http_request *r, enum definition_format *ret)
     return content_type_is(r, "application/json");
 }
 
-void definition_compile(struct server *sv, struct http_request *r,
-                        void (*then)(struct server *sv, struct http_request *r, struct compiled *c))
+void definition_compile(struct server *sv, struct http_request *r, enum aside_rank rank,
+                        compiled_fn *then)
 {
     enum definition_format format;
 
@@ -142,29 +122,11 @@ void definition_compile(struct server *sv, struct http_request *r,
         return;
     }
     if (r->body.len > DEFINITION_SMALL) {
-        compile_later(sv, r, format, then);
+        compile_later(sv, r, rank, format, then);
         return;
     }
     struct compiled c = {.caller = sv->caller};
     run(&c, r->body, format);
     then(sv, r, &c);
     compiled_fini(&c);
-}
-
-/* ---- life ---- */
-
-struct compilings *compilings_new(struct server *sv)
-{
-    struct compilings *cs = calloc(1, sizeof *cs);
-
-    ASSERT(cs);
-    cs->server = sv;
-    list_init(&cs->waiting);
-    return cs;
-}
-
-void compilings_free(struct compilings *cs)
-{
-    ASSERT(!cs || list_empty(&cs->waiting));
-    free(cs);
 }

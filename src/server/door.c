@@ -129,20 +129,45 @@ static size_t readers_max(const struct server *sv)
     return all - (all > 4 ? all / 4 : all > 1);
 }
 
+bool door_may_park(const struct server *sv, const struct http_request *r)
+{
+    size_t others = quota_open(r->account);
+
+    return door_may_wait(sv)
+           && quota_share_has_room(sv->quotas, r->account, others > 0 ? others - 1 : 0,
+                                   sv->limits.waiting_max);
+}
+
 bool door_may_read(struct server *sv, struct http_request *r)
 {
     if (r->is_reader)
         return true;
-    if (!door_may_wait(sv) || sv->readers_open >= readers_max(sv))
+    if (!door_may_park(sv, r) || sv->readers_open >= readers_max(sv)
+        || !quota_share_has_room(sv->quotas, r->account, quota_readers(r->account),
+                                 readers_max(sv)))
         return false;
     r->is_reader = true;
     sv->readers_open++;
+    quota_reads(r->account, true);
     return true;
+}
+
+void door_left(struct server *sv, const struct http_request *r)
+{
+    if (!r->is_reader)
+        return;
+    ASSERT(sv->readers_open > 0);
+    sv->readers_open--;
+    quota_reads(r->account, false);
 }
 
 void door_refuse_to_wait(const struct server *sv, struct http_request *r)
 {
-    if (door_may_wait(sv))
+    if (door_may_wait(sv) && sv->readers_open < readers_max(sv))
+        http_problem(r, 503, "busy",
+                     "too many requests of this token wait already: the other places are for "
+                     "others");
+    else if (door_may_wait(sv))
         http_problem(r, 503, "busy",
                      "%zu requests wait already to see something: the other places are for agents",
                      sv->readers_open);

@@ -98,6 +98,13 @@ bool stream_is_full(const struct stream *st)
     return http_stream_backlog(st->x.http) > STREAM_FULL;
 }
 
+bool events_have_room(const struct events *ev, size_t bytes)
+{
+    const struct server *sv = ev->server;
+
+    return bytes <= STREAM_FULL || http_held(sv->http) + bytes <= sv->limits.http.memory_max;
+}
+
 bool stream_write(struct stream *st, uint64_t events)
 {
     if (!http_stream_write(st->x.http, buf_view(&st->ev->text)))
@@ -119,9 +126,10 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
     buf_str(b, "\ndata: ");
     size_t from = b->len;
     buf_slice(b, data);
-    for (size_t i = from; i < b->len; i++) /* between values; inside of texts they are escaped */
-        if (b->ptr[i] == '\n' || b->ptr[i] == '\r')
-            b->ptr[i] = ' ';
+    /* Between values; inside of texts they are escaped. */
+    for (const char *c = "\n\r"; *c; c++)
+        for (char *at = b->ptr + from; (at = memchr(at, *c, (size_t)(b->ptr + b->len - at)));)
+            *at = ' ';
     buf_str(b, "\n\n");
 }
 
@@ -437,9 +445,11 @@ struct events *events_new(struct server *sv)
                    sv->config.store->ops->boot(sv->config.store));
     ev->first = ev->next = 1;
     list_init(&ev->all);
-    int rc = uv_timer_init(&sv->loop, &ev->timer);
+    list_init(&ev->telling);
+    int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
+             | uv_timer_init(&sv->loop, &ev->rest);
     ASSERT(rc == 0);
-    ev->timer.data = ev;
+    ev->timer.data = ev->idle.data = ev->rest.data = ev;
     ev->timer_open = true;
     return ev;
 }
@@ -458,11 +468,13 @@ void events_close(struct events *ev)
 {
     ev->timer_open = false;
     uv_close((uv_handle_t *)&ev->timer, NULL);
+    uv_close((uv_handle_t *)&ev->idle, NULL);
+    uv_close((uv_handle_t *)&ev->rest, NULL);
 }
 
 void events_free(struct events *ev)
 {
-    ASSERT(list_empty(&ev->all));
+    ASSERT(list_empty(&ev->all) && list_empty(&ev->telling));
     ASSERT(ev->watches.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
         buf_fini(&ev->ring[i].names);

@@ -67,8 +67,11 @@ struct events {
     bool fresh;  /* there are events that not all were told */
     bool behind; /* somebody could not be told yet */
     int64_t keep_alive_at;
-    struct link all;    /* of struct stream */
-    struct map watches; /* of struct watch, by task id */
+    struct link all;     /* of struct stream */
+    struct map watches;  /* of struct watch, by task id */
+    uv_idle_t idle;      /* active while `telling` is not empty, and ... */
+    uv_timer_t rest;     /* ... this is not: whose turn it is rests */
+    struct link telling; /* of struct watch: not all of their streams were told yet */
     struct events_stats stats;
     /* The ring holds events first <= n < next; all changes are counted, told or not. */
     struct happening *ring;
@@ -94,7 +97,11 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
 
 void events_fall_behind(struct events *ev); /* somebody has to be told later */
 
+/* Is there room for an event of so many bytes, for whoever does not take it at once? */
+bool events_have_room(const struct events *ev, size_t bytes);
+
 /* events_task.c */
+void watches_tell(uv_idle_t *idle); /* goes on with telling; once in each round */
 void watches_recheck(struct events *ev);
 void watches_keep_alive(struct events *ev);
 void watches_catch_up(struct events *ev);

@@ -9,6 +9,10 @@
 /*
  * Those who listen to one task share a watch. It reads the row when somebody comes and whenever it
  * has changed; what changes while it reads is one more reading, so quick changes are told as one.
+ * It reads in the turns of the first of them.
+ *
+ * What is told is written once. In one round of the loop as many streams are told as fit into a
+ * slice (fair.h), the others in the next rounds; the time is that of their tokens.
  */
 struct watch {
     struct events *ev;
@@ -26,9 +30,14 @@ struct watch {
     struct reservation gone; /* of one that is not there */
     enum err err;
     struct error error;
-    bool reading, touched;
-    bool behind;    /* somebody could not be told, or it could not be read */
-    uint64_t known; /* the revision last read; 0: it could not be read */
+    bool reading, touched; /* a reading is over when all were told */
+    bool was_read;         /* it was not dropped before it began */
+    struct link link;      /* in events.telling */
+    size_t untold;         /* so many of the first streams */
+    struct buf text;       /* the event that they are told */
+    size_t size;           /* of the latest */
+    bool behind;           /* somebody could not be told, or it could not be read */
+    uint64_t known;        /* the revision last read; 0: it could not be read */
 };
 
 static void begin_reading(struct watch *w);
@@ -50,6 +59,8 @@ void watch_left(struct stream *st)
 
     ASSERT(w->users > 0);
     w->users--;
+    if (w->users == 0 && w->reading)
+        readings_drop(w->ev->server->readings, &w->job); /* if it has not begun */
     free_if_unused(w);
 }
 
@@ -96,24 +107,19 @@ static void tell_end(struct stream *st, const struct task_row *row)
 }
 
 /* True: it knows the row now. */
-static bool tell_row(struct stream *st, const struct task_row *row, const struct buf *record)
+static bool tell_row(const struct watch *w, struct stream *st)
 {
-    char id[24];
-
-    if (row->revision <= st->after)
+    if (w->row.revision <= st->after)
         return true;
-    if (stream_is_full(st))
+    if (stream_is_full(st) || !events_have_room(st->ev, w->text.len)
+        || !http_stream_write(st->x.http, buf_view(&w->text)))
         return false;
-    (void)snprintf(id, sizeof id, "%" PRIu64, row->revision);
-    buf_clear(&st->ev->text);
-    event_put(st->ev, "task", id, buf_view(record));
-    if (!stream_write(st, 1))
-        return false;
-    st->after = row->revision;
+    st->ev->server->metrics.events_sent++;
+    st->after = w->row.revision;
     return true;
 }
 
-static void tell(struct watch *w, struct stream *st, const struct buf *record)
+static void tell(struct watch *w, struct stream *st)
 {
     bool over = task_state_is_end(w->row.state);
 
@@ -133,7 +139,7 @@ static void tell(struct watch *w, struct stream *st, const struct buf *record)
     }
     if (!st->begun)
         begin(st);
-    bool knows = tell_row(st, &w->row, record);
+    bool knows = tell_row(w, st);
     if (knows && over)
         tell_end(st, &w->row);
     else if (st->ev->drained)
@@ -142,7 +148,25 @@ static void tell(struct watch *w, struct stream *st, const struct buf *record)
         told_later(w);
 }
 
-static bool render(struct watch *w, struct buf *b)
+/* The event: built once, however many are told of it. */
+static void build_event(struct watch *w, const struct workflow *wf, const struct task *t)
+{
+    struct events *ev = w->ev;
+    CLEANUP(buf_fini) struct buf record = {0};
+    struct buf text = ev->text;
+    char id[24];
+
+    render_task(&record, ev->server->scheduler, wf, t, &w->row, &w->operations);
+    (void)snprintf(id, sizeof id, "%" PRIu64, w->row.revision);
+    ev->text = w->text;
+    buf_clear(&ev->text);
+    event_put(ev, "task", id, buf_view(&record));
+    w->text = ev->text;
+    w->size = w->text.len;
+    ev->text = text;
+}
+
+static bool render(struct watch *w)
 {
     struct server *sv = w->ev->server;
     const struct definition *d = registry_find(&sv->workflows, w->row.workflow, w->row.version);
@@ -155,7 +179,7 @@ static bool render(struct watch *w, struct buf *b)
     w->err = task_decode(&d->workflow, &w->row, &w->arena, &t, &w->error);
     if (w->err != ERR_OK)
         return false;
-    render_task(b, sv->scheduler, &d->workflow, &t, &w->row, &w->operations);
+    build_event(w, &d->workflow, &t);
     if (!w->workflow.ptr) {
         w->workflow = arena_copy(&w->keys, w->row.workflow);
         w->version = w->row.version;
@@ -201,28 +225,127 @@ static void read_run(struct store_job *j, struct store *store)
     struct watch *w = CONTAINER_OF(j, struct watch, job);
 
     w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->gone, &w->error);
+    w->was_read = true;
+    j->bytes = w->arena.total;
 }
 
-static void is_read(struct watch *w)
+static void reading_ends(struct watch *w)
 {
-    CLEANUP(buf_fini) struct buf record = {0};
-
     w->ev->server->exchange_count--;
     w->ev->server->reads_open--;
-    if (w->err == ERR_OK && !list_empty(&w->streams) && render(w, &record)) {
-        LIST_FOREACH (l, after, &w->streams) {
-            tell(w, CONTAINER_OF(l, struct stream, link), &record);
-        }
-    }
-    if (w->err != ERR_OK)
-        could_not_read(w);
-    w->known = w->err == ERR_OK ? w->row.revision : 0;
+    link_remove(&w->link);
+    buf_fini(&w->text);
     arena_fini(&w->arena);
     w->arena = (struct arena){0};
     w->reading = false;
     if (w->touched && !list_empty(&w->streams))
         begin_reading(w);
     free_if_unused(w);
+}
+
+/* Who is told goes behind the others; who has just come is told too. */
+static void tell_first(struct watch *w)
+{
+    struct link *first = w->streams.next; /* there is one */
+    struct stream *st = CONTAINER_OF(first, struct stream, link);
+    void *account = st->x.http->account; /* it outlives the stream */
+    uint64_t began_ns = uv_hrtime();
+
+    link_remove(first);
+    list_push(&w->streams, first);
+    tell(w, st);
+    uint64_t now_ns = uv_hrtime();
+    if (account)
+        account_worked(w->ev->server, account, now_ns, now_ns - began_ns);
+}
+
+/* True: all were told. */
+static bool tell_some(struct watch *w, uint64_t end_ns)
+{
+    while (w->untold > 0 && !list_empty(&w->streams)) {
+        w->untold--;
+        tell_first(w);
+        if (uv_hrtime() >= end_ns)
+            break;
+    }
+    return w->untold == 0 || list_empty(&w->streams);
+}
+
+static void rested(uv_timer_t *timer)
+{
+    struct events *ev = timer->data;
+
+    (void)uv_idle_start(&ev->idle, watches_tell);
+}
+
+/* True: its turn is left out, and comes when the token of its next stream has rested. */
+static bool rests(struct watch *w)
+{
+    const struct link *first = list_first(&w->streams);
+    struct events *ev = w->ev;
+
+    if (!first || ev->drained)
+        return false;
+    const struct stream *st = CONTAINER_OF(w->streams.next, struct stream, link);
+    void *account = st->x.http->account;
+    uint64_t now_ns = uv_hrtime();
+    uint64_t until_ns = account ? account_rests_until(ev->server, account, now_ns) : 0;
+    if (until_ns <= now_ns || ev->telling.next != ev->telling.prev)
+        return until_ns != 0; /* in the next round; or others may go on meanwhile */
+    (void)uv_idle_stop(&ev->idle);
+    uv_update_time(ev->rest.loop);
+    (void)uv_timer_start(&ev->rest, rested, (until_ns - now_ns) / 1000000 + 1, 0);
+    return true;
+}
+
+void watches_tell(uv_idle_t *idle)
+{
+    struct events *ev = idle->data;
+    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+    struct link *first = list_first(&ev->telling);
+
+    if (first) {
+        struct watch *w = CONTAINER_OF(first, struct watch, link);
+        link_remove(first);
+        list_push(&ev->telling, first);
+        if (!rests(w) && tell_some(w, end_ns))
+            reading_ends(w);
+    }
+    if (list_empty(&ev->telling))
+        (void)uv_idle_stop(idle);
+}
+
+static size_t count_streams(const struct watch *w)
+{
+    size_t n = 0;
+
+    for (const struct link *l = w->streams.next; l != &w->streams; l = l->next)
+        n++;
+    return n;
+}
+
+static void begin_telling(struct watch *w)
+{
+    w->untold = count_streams(w);
+    if (tell_some(w, uv_hrtime() + FAIR_SLICE_NS)) {
+        reading_ends(w);
+        return;
+    }
+    list_push(&w->ev->telling, &w->link);
+    (void)uv_idle_start(&w->ev->idle, watches_tell);
+}
+
+static void is_read(struct watch *w)
+{
+    bool tells = w->was_read && w->err == ERR_OK && !list_empty(&w->streams) && render(w);
+
+    if (w->was_read && w->err != ERR_OK)
+        could_not_read(w);
+    w->known = w->was_read && w->err == ERR_OK ? w->row.revision : 0;
+    if (tells)
+        begin_telling(w);
+    else
+        reading_ends(w);
 }
 
 static void definitions_read(struct registry_wait *wait, enum err err, const char *story)
@@ -238,7 +361,7 @@ static void read_done(struct store_job *j)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
 
-    if (w->err == ERR_OK && known_puzzles(w->ev->server, &w->row, &w->definitions))
+    if (w->was_read && w->err == ERR_OK && known_puzzles(w->ev->server, &w->row, &w->definitions))
         return;
     is_read(w);
 }
@@ -266,15 +389,19 @@ static void begin_reading(struct watch *w)
     w->error = (struct error){0};
     sv->exchange_count++;
     sv->reads_open++;
-    w->job = (struct store_job){.run = read_run, .done = read_done};
-    readings_add(sv->readings, SLICE(" streams"), READING_ONE, &w->job); /* of nobody's token */
+    w->was_read = false;
+    struct link *first = list_first(&w->streams);
+    ASSERT(first);
+    const struct stream *st = CONTAINER_OF(first, struct stream, link);
+    w->job = (struct store_job){.run = read_run, .done = read_done, .account = st->x.http->account};
+    readings_add(sv->readings, st->grant ? st->grant->owner : SLICE_NONE, READING_ONE, &w->job);
 }
 
 void events_touched(struct events *ev, struct slice task)
 {
     struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, task) : NULL;
 
-    if (w)
+    if (w && !list_empty(&w->streams))
         begin_reading(w);
 }
 
@@ -358,7 +485,7 @@ static bool is_worth_reading(const struct watch *w)
         return true;
     LIST_FOREACH (l, after, &w->streams) {
         const struct stream *st = CONTAINER_OF(l, struct stream, link);
-        if (st->after < w->known && !stream_is_full(st))
+        if (st->after < w->known && !stream_is_full(st) && events_have_room(w->ev, w->size))
             return true;
     }
     return list_empty(&w->streams);

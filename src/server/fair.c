@@ -7,7 +7,8 @@
 
 #include "server/internal.h"
 
-#define ALONE_NS UINT64_C(1000000000) /* so long without a call of another token */
+#define ALONE_NS    UINT64_C(1000000000) /* so long without a call of another token */
+#define REST_MAX_NS UINT64_C(250000000)  /* of one call */
 
 struct fair {
     struct server *server;
@@ -17,9 +18,11 @@ struct fair {
     struct link hungry;
     size_t count;
     uint64_t round;
-    /* Who called last, and when another one did. */
-    const struct fair_share *last;
-    uint64_t last_ns, other_ns;
+    /* Tokens that called or were served: the latest one, and the latest of all others. */
+    struct fair_call {
+        const struct fair_share *share;
+        uint64_t at_ns; /* 0: none did */
+    } recent[2];
 };
 
 struct held {
@@ -75,21 +78,31 @@ size_t fair_waiting(const struct fair *f)
 
 static void note_call(struct fair *f, const struct fair_share *s, uint64_t now)
 {
-    if (f->last != s) {
-        f->other_ns = f->last_ns;
-        f->last = s;
-    }
-    f->last_ns = now;
+    if (f->recent[0].share != s)
+        f->recent[1] = f->recent[0];
+    f->recent[0] = (struct fair_call){s, now};
 }
 
-static bool is_alone(const struct fair *f, uint64_t now)
+static bool is_recent(const struct fair_call *r, uint64_t now)
 {
-    return f->other_ns == 0 || now - f->other_ns > ALONE_NS;
+    return r->at_ns != 0 && now - r->at_ns <= ALONE_NS;
+}
+
+/* Those that wait are there, however long ago they called: they may be resting. */
+static bool is_alone(const struct fair *f, const struct fair_share *s, uint64_t now)
+{
+    for (size_t i = 0; i < COUNT_OF(f->recent); i++)
+        if (f->recent[i].share != s && is_recent(&f->recent[i], now))
+            return false;
+    for (struct link *l = f->hungry.next; l != &f->hungry; l = l->next)
+        if (CONTAINER_OF(l, struct fair_share, link) != s)
+            return false;
+    return true;
 }
 
 bool fair_is_alone(const struct fair *f)
 {
-    return f->other_ns == 0 || is_alone(f, uv_hrtime());
+    return f->recent[1].at_ns == 0 || is_alone(f, f->recent[0].share, uv_hrtime());
 }
 
 /* What was spent beyond the slice of a round is carried into the next ones. */
@@ -107,7 +120,14 @@ static uint64_t spent(const struct fair *f, struct fair_share *s)
 
 static bool may_go_on(const struct fair *f, struct fair_share *s, uint64_t now)
 {
-    return is_alone(f, now) || (spent(f, s) < FAIR_SLICE_NS && now >= s->rests_until_ns);
+    return is_alone(f, s, now) || (spent(f, s) < FAIR_SLICE_NS && now >= s->rests_until_ns);
+}
+
+uint64_t fair_rests_until(const struct fair *f, struct fair_share *s, uint64_t now)
+{
+    if (!s || may_go_on(f, s, now))
+        return 0;
+    return s->rests_until_ns > now ? s->rests_until_ns : now;
 }
 
 void fair_charge(struct fair *f, struct fair_share *s, uint64_t now, uint64_t took)
@@ -116,8 +136,10 @@ void fair_charge(struct fair *f, struct fair_share *s, uint64_t now, uint64_t to
     if (!s)
         return;
     s->spent_ns = spent(f, s) + (took < FAIR_SLICE_NS ? took : FAIR_SLICE_NS);
-    if (took > FAIR_SLICE_NS)
-        s->rests_until_ns = now + 2 * (took - FAIR_SLICE_NS);
+    if (took > FAIR_SLICE_NS) {
+        uint64_t rest = 2 * (took - FAIR_SLICE_NS);
+        s->rests_until_ns = now + (rest < REST_MAX_NS ? rest : REST_MAX_NS);
+    }
 }
 
 /* ---- those that wait ---- */
@@ -144,6 +166,7 @@ bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r)
         list_init(&s->waiting);
     if (list_empty(&s->waiting) && may_go_on(f, s, uv_hrtime()))
         return false;
+    note_call(f, s, uv_hrtime());
     struct held *h = calloc(1, sizeof *h);
     ASSERT(h);
     h->fair = f;

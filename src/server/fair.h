@@ -7,9 +7,11 @@
  * it came. So a call waits for one slice of every other token, and not for all that they have sent.
  *
  * One call cannot be cut short. A token whose call took longer than a slice rests for twice what it
- * took beyond that; so however much it sends, two thirds of the time are left to the others.
+ * took beyond that, a quarter of a second at most; so however much it sends, two thirds of the time
+ * are left to the others.
  *
- * While a token is alone, nothing of this happens. Used by the loop's thread alone.
+ * A token is alone if no other one has called for a second, and none waits: then nothing of this
+ * happens. Used by the loop's thread alone.
  */
 
 #include <uv.h>
@@ -42,6 +44,9 @@ bool fair_is_alone(const struct fair *f);
 bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r) MUST_USE;
 /* Serving a request took so long. */
 void fair_charge(struct fair *f, struct fair_share *s, uint64_t now_ns, uint64_t took_ns);
+
+/* When a token may go on that has had its share: at the earliest then. 0: it may now. */
+uint64_t fair_rests_until(const struct fair *f, struct fair_share *s, uint64_t now_ns);
 
 /* Begins a round: serves those that wait, as far as the slices go. */
 void fair_turn(struct fair *f);

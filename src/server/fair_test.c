@@ -179,6 +179,30 @@ static void long_calls_are_followed_by_a_rest(void **state)
     assert_true(uv_hrtime() >= rests_until);
 }
 
+/* While it rests others alone are served, for longer than it takes to count as alone. */
+static void who_rests_is_not_alone(void **state)
+{
+    struct http_request r[2];
+    struct http_request other;
+    (void)state;
+
+    t.took_ns = 3000 * US;
+    arrives(&other, &t.b);
+    arrives(&r[0], &t.a);
+    t.a.rests_until_ns = uv_hrtime() + 2000000 * US;
+    uint64_t rests_until = t.a.rests_until_ns;
+    arrives(&r[1], &t.a);
+    assert_int_equal(fair_waiting(t.fair), 1);
+    t.took_ns = 0;
+    while (fair_waiting(t.fair) > 0) {
+        arrives(&other, &t.b);
+        t.count = t.count > 3 ? 3 : t.count;
+        (void)uv_run(&t.loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+    }
+    assert_true(uv_hrtime() >= rests_until);
+}
+
 static void clients_that_go_are_not_served(void **state)
 {
     struct http_request r[10];
@@ -205,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_crowd_does_not_keep_others_waiting, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_crowds_take_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_calls_are_followed_by_a_rest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_rests_is_not_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(clients_that_go_are_not_served, set_up, tear_down),
     };
 

@@ -35,9 +35,18 @@ static void inquiry_done(struct store_job *j)
     arena_fini(&a);
 }
 
+static void inquiry_run(struct store_job *j, struct store *store)
+{
+    struct inquiry *it = CONTAINER_OF(j, struct inquiry, job);
+
+    it->run(j, store);
+    j->bytes = it->arena.total;
+}
+
 void inquiry_start(struct inquiry *it, void (*run)(struct store_job *j, struct store *store))
 {
-    it->job = (struct store_job){.run = run, .done = inquiry_done};
+    it->run = run;
+    it->job = (struct store_job){.run = inquiry_run, .done = inquiry_done};
     reading_begin(&it->x, READING_MANY, &it->job);
 }
 

@@ -12,6 +12,7 @@
 struct inquiry {
     struct exchange x;
     struct store_job job;
+    void (*run)(struct store_job *j, struct store *store);
     struct arena arena;
     enum err err; /* set by `run`, with the error's text */
     struct error error;

@@ -16,6 +16,7 @@
 #include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
+#include "server/aside.h"
 #include "server/content.h"
 #include "server/elsewhere.h"
 #include "server/limit.h"
@@ -52,7 +53,7 @@ struct server {
     struct library *library;     /* what others store; NULL: nobody else does */
     struct elsewhere *elsewhere; /* what others do to tasks */
     struct strangers *strangers;
-    struct compilings *compilings;
+    struct aside *definitions, *bodies; /* large ones are read beside the loop, each in its own */
     struct token_key *key;
     struct overrun_watch *overrun;
     struct access *access;
@@ -141,9 +142,12 @@ void door_close(struct server *sv);
 bool door_is_foreign(const struct server *sv, const struct http_request *r); /* 403 */
 /* Ask this before a request is left to wait for more than the store; if not, refuse it (503). */
 bool door_may_wait(const struct server *sv);
+/* The same for a request that waits for work, of a token that leaves places to others. */
+bool door_may_park(const struct server *sv, const struct http_request *r);
 /* The same for those who wait to see something, and not for work: they may take but a part of all
  * places, so that agents find one. It counts as such a reader until it is done. */
 bool door_may_read(struct server *sv, struct http_request *r);
+void door_left(struct server *sv, const struct http_request *r); /* it is done */
 void door_refuse_to_wait(const struct server *sv, struct http_request *r);
 
 /* routes.c */
@@ -214,7 +218,12 @@ bool reads_have_room(struct server *sv, struct http_request *r); /* false: answe
 /* The same of a reading that its token waits for in line, which is begun by reading_begin. */
 bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind);
 void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job *j);
-void server_ask(struct server *sv, struct ask *a); /* and counts it */
+void server_ask(struct server *sv, struct ask *a);                             /* and counts it */
+bool answer_has_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
+/* What the loop does for the account of a token (struct quota; NULL: nobody's); arg is the server.
+ */
+void account_worked(void *arg, void *account, uint64_t now_ns, uint64_t took_ns);
+uint64_t account_rests_until(void *arg, void *account, uint64_t now_ns); /* 0: it does not */
 
 /* work.c */
 void work_post(struct server *sv, struct http_request *r);
@@ -253,6 +262,8 @@ void known_heard(void *arg, const struct generations *g); /* arg is the server *
 /* At the start: says of definitions that were stored before the store knew their inputs what these
  * are. */
 void known_describe(struct server *sv);
+/* Compiles what was read of it (library_aside_fn); arg is the server. */
+void known_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
 /* Serves the request when all that was stored by now is known here; at once where nobody else
  * stores anything. */
 void known_serve(struct server *sv, struct http_request *r,
@@ -433,7 +444,12 @@ void metrics_get(struct server *sv, struct http_request *r);
 /* NULL: answered with a problem. Trees are many times as large as their texts: whose request may
  * wait keeps its tree in memory of its own, and no longer than needed. */
 struct json *body_json(struct http_request *r, struct arena *tree);
-bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait=; false: answered */
+void asides_new(struct server *sv); /* body_aside.c */
+/* True: the body is large, and is parsed aside; then the request is served again, by route_held.
+ * Or it was answered. `line`: by whose turns it is done. */
+bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line);
+void body_is_used(struct server *sv, struct http_request *r); /* the tree is not needed any more */
+bool wait_of(struct http_request *r, int64_t *ret_ms);        /* ?wait=; false: answered */
 /* "error,pending" as bits of (1 << enum task_state); false: answered. */
 bool states_of(struct http_request *r, struct slice text, uint32_t *ret);
 bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */

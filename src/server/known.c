@@ -101,3 +101,37 @@ void known_describe(struct server *sv)
         log_line(LOG_WARN, "event=workflows_not_described reason=\"%s\"", e.text);
     arena_fini(&a);
 }
+
+/* ---- compiling what was read ---- */
+
+struct compiling_of_others {
+    struct aside_job job;
+    void (*run)(void *of);
+    void (*done)(void *of);
+    void *of;
+};
+
+static void on_thread(struct aside_job *j)
+{
+    const struct compiling_of_others *c = CONTAINER_OF(j, struct compiling_of_others, job);
+
+    c->run(c->of);
+}
+
+static void thread_done(struct aside_job *j)
+{
+    struct compiling_of_others *c = CONTAINER_OF(j, struct compiling_of_others, job);
+
+    c->done(c->of);
+    free(c);
+}
+
+void known_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of)
+{
+    struct server *sv = arg;
+    struct compiling_of_others *c = calloc(1, sizeof *c);
+
+    ASSERT(c);
+    *c = (struct compiling_of_others){{.run = on_thread, .done = thread_done}, run, done, of};
+    aside_add(sv->definitions, SLICE(" nodes"), ASIDE_SOON, &c->job);
+}

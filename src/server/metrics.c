@@ -523,6 +523,27 @@ static void put_readings(struct buf *b, const struct server *sv)
            "Those that were refused because too many of their token waited.", st.refused);
 }
 
+/* What is done beside the loop, of either kind. */
+static void put_asides(struct buf *b, const struct server *sv)
+{
+    static const char *const kinds[] = {"bodies", "definitions"};
+    struct aside_stats st[2];
+
+    aside_stats(sv->bodies, &st[0]);
+    aside_stats(sv->definitions, &st[1]);
+    head(b, "intact_aside_waiting", "gauge",
+         "Large bodies and definitions that wait to be read beside the loop, or are.");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        buf_fmt(b, "intact_aside_waiting{of=\"%s\"} %zu\n", kinds[i], st[i].waiting);
+    head(b, "intact_aside_total", "counter", "Parts of work that were begun beside the loop.");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        buf_fmt(b, "intact_aside_total{of=\"%s\"} %" PRIu64 "\n", kinds[i], st[i].run);
+    head(b, "intact_aside_refused_total", "counter",
+         "Large bodies and definitions that were refused because too many waited.");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        buf_fmt(b, "intact_aside_refused_total{of=\"%s\"} %" PRIu64 "\n", kinds[i], st[i].refused);
+}
+
 static void put_operations(struct buf *b, const struct server *sv)
 {
     struct runner_stats st;
@@ -584,6 +605,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_leases(&b, sv, &st);
     put_store(&b, sv);
     put_readings(&b, sv);
+    put_asides(&b, sv);
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));
     put_messages(&b, sv);

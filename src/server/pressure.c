@@ -11,6 +11,7 @@ enum {
     READS_MAX = 8192,
     TREE_MIN = 16 << 20, /* however little memory the server has: who asks little is served */
     TREE_MAX = 256 << 20,
+    ANSWER_SMALL = 16 << 10,
 };
 
 static bool answer_overloaded(struct http_request *r, const char *what)
@@ -67,11 +68,40 @@ bool reading_has_room(struct server *sv, struct http_request *r, enum reading_ki
            || answer_overloaded(r, "readings of this token");
 }
 
+/* Is there room for an answer of about so many bytes, should its client not take it at once? */
+bool answer_has_room(struct server *sv, struct http_request *r, size_t bytes)
+{
+    size_t held = http_held(sv->http);
+
+    if (bytes <= ANSWER_SMALL || held == 0 || held + bytes <= sv->limits.http.memory_max)
+        return true;
+    http_problem(r, 503, "busy", "there is no room just now for an answer of this size; try again");
+    return false;
+}
+
+/* ---- whose time it is ---- */
+
+void account_worked(void *arg, void *account, uint64_t now_ns, uint64_t took_ns)
+{
+    struct server *sv = arg;
+
+    fair_charge(sv->fair, quota_share(account), now_ns, took_ns);
+    quota_worked(account, now_ns, took_ns);
+}
+
+uint64_t account_rests_until(void *arg, void *account, uint64_t now_ns)
+{
+    const struct server *sv = arg;
+
+    return fair_rests_until(sv->fair, quota_share(account), now_ns);
+}
+
 void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job *j)
 {
     struct server *sv = x->server;
 
     x->reading = j;
+    j->account = x->http->account;
     readings_add(sv->readings, sv->caller, kind, j);
 }
 

@@ -14,6 +14,9 @@ enum { BURST_S = 10, OTHERS_S = 1, RECENT_S = 60 };
 #define SECOND_NS     UINT64_C(1000000000)
 #define LIMIT_MAX     INT64_C(1000000000000)
 
+/* A token leaves so much of all places to others, and half of them if these called lately. */
+enum { SHARE_LEFT = 16, SHARE_OTHERS_S = 60 };
+
 static const struct {
     const char *name, *what;
     uint64_t initial;
@@ -35,6 +38,8 @@ struct quota {
     uint64_t full_at[QUOTA_KINDS]; /* steady, ns: when the bucket is empty again */
     uint64_t used[QUOTA_KINDS];    /* since the node began; of QUOTA_WAITING: now */
     uint64_t refused;              /* calls */
+    size_t readers;                /* that wait to see something */
+    bool is_admin;                 /* its token is the admin's: it may have all places */
     int64_t last_at;
     /* What was used by the beginning of this minute and of the one before, in which it was used. */
     uint64_t minute_at; /* steady, ns */
@@ -214,20 +219,23 @@ static void note(struct quotas *qs, const struct quota *q, uint64_t now_ns)
 }
 
 /* Has another token called just now? */
-static bool has_others(const struct quotas *qs, const struct quota *q, uint64_t now_ns)
+static bool has_others(const struct quotas *qs, const struct quota *q, uint64_t now_ns,
+                       uint64_t seconds)
 {
     for (size_t i = 0; i < COUNT_OF(qs->recent); i++)
         if (qs->recent[i].quota && qs->recent[i].quota != q
-            && qs->recent[i].at_ns + OTHERS_S * SECOND_NS > now_ns)
+            && qs->recent[i].at_ns + seconds * SECOND_NS > now_ns)
             return true;
     return false;
 }
 
 struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http_request *r,
-                          int64_t now)
+                          int64_t now, bool is_work)
 {
     struct quota *q = quota_of(qs, b);
     uint64_t now_ns = uv_hrtime();
+
+    q->is_admin = b->roles & ROLE_ADMIN;
 
     set_limits(q, limits_of(b));
     q->last_at = now;
@@ -235,16 +243,54 @@ struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http
     turn_minute(q, now_ns);
     if (!has_room(q, r, now_ns, QUOTA_CALLS)
         || (r->body.len > 0 && !has_room(q, r, now_ns, QUOTA_BYTES))
-        || (has_others(qs, q, now_ns) && !has_room(q, r, now_ns, QUOTA_CPU)))
+        || (has_others(qs, q, now_ns, OTHERS_S) && !has_room(q, r, now_ns, QUOTA_CPU)))
         return NULL;
-    if (q->limits.max[QUOTA_WAITING] && q->used[QUOTA_WAITING] >= q->limits.max[QUOTA_WAITING]) {
-        (void)refuse(q, r, QUOTA_WAITING, SECOND_NS);
+    q->used[QUOTA_WAITING]++;
+    if (!is_work && !quota_may_wait(q)) {
+        q->used[QUOTA_WAITING]--;
+        quota_refuse_to_wait(q, r);
         return NULL;
     }
     pay(q, now_ns, QUOTA_CALLS, 1);
     pay(q, now_ns, QUOTA_BYTES, r->body.len);
-    q->used[QUOTA_WAITING]++;
     return q;
+}
+
+bool quota_may_wait(const struct quota *q)
+{
+    return !q || !q->limits.max[QUOTA_WAITING]
+           || q->used[QUOTA_WAITING] <= q->limits.max[QUOTA_WAITING];
+}
+
+void quota_refuse_to_wait(struct quota *q, struct http_request *r)
+{
+    (void)refuse(q, r, QUOTA_WAITING, SECOND_NS);
+}
+
+bool quota_share_has_room(const struct quotas *qs, const struct quota *q, size_t has, size_t all)
+{
+    if (!q || q->is_admin)
+        return true;
+    size_t left = has_others(qs, q, uv_hrtime(), SHARE_OTHERS_S) ? all / 2 : all / SHARE_LEFT;
+    return has < all - (left > 0 ? left : all > 1);
+}
+
+size_t quota_open(const struct quota *q)
+{
+    return q ? (size_t)q->used[QUOTA_WAITING] : 0;
+}
+
+size_t quota_readers(const struct quota *q)
+{
+    return q ? q->readers : 0;
+}
+
+void quota_reads(struct quota *q, bool more)
+{
+    if (!q)
+        return;
+    ASSERT(more || q->readers > 0);
+    q->readers += more ? 1 : (size_t)-1;
 }
 
 struct fair_share *quota_share(struct quota *q)

@@ -33,9 +33,20 @@ struct quota; /* of one token, by its name; it outlives the token */
 struct quotas *quotas_new(void);
 void quotas_free(struct quotas *qs);
 
-/* Is the call let in? NULL: it was answered 429. It is open until quota_leave. */
+/* Is the call let in? NULL: it was answered 429. It is open until quota_leave. Whether a call for
+ * work may wait is asked later: one that brings results does not have to. */
 struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http_request *r,
-                          int64_t now);
+                          int64_t now, bool is_work);
+/* A call for work is let in, and must not wait if this is false. NULL: it may. */
+bool quota_may_wait(const struct quota *q);
+void quota_refuse_to_wait(struct quota *q, struct http_request *r); /* 429 */
+/* May one more of its requests wait, of `all` places, so many of which it has? Tokens leave places
+ * to each other: half of them if others are there, else a sixteenth. */
+bool quota_share_has_room(const struct quotas *qs, const struct quota *q, size_t has, size_t all);
+size_t quota_open(const struct quota *q); /* its calls */
+/* It waits to see something, or does so no more. */
+size_t quota_readers(const struct quota *q);
+void quota_reads(struct quota *q, bool more);
 void quota_leave(struct quota *q);               /* NULL: nothing */
 struct fair_share *quota_share(struct quota *q); /* of the loop's time; NULL: NULL */
 /* Its handler took so long; NULL: nothing. */

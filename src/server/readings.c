@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "server/fair.h"
 
 enum { ONES_FOR_MANY = 8 /* so many times more readings of one task may stand in line */ };
 
@@ -28,6 +29,10 @@ struct readings {
     struct readings_stats stats;
     bool stop;
     uv_async_t async;
+    /* Of the loop: */
+    struct link back; /* what was read, in its order, and not handed back yet */
+    uv_timer_t timer; /* the end of the first rest */
+    unsigned handles; /* that libuv has not let go of */
 };
 
 /* ---- lines; lock held ---- */
@@ -87,23 +92,90 @@ static struct store_job *next(struct readings *rs)
 
 /* ---- on the loop ---- */
 
-static void hand_back(uv_async_t *async)
-{
-    struct readings *rs = async->data;
-    struct link finished;
+static void rested(uv_timer_t *timer);
 
-    list_init(&finished);
+static void take_finished(struct readings *rs)
+{
     (void)pthread_mutex_lock(&rs->lock);
     for (struct link *l = NULL; (l = list_first(&rs->finished));) {
         link_remove(l);
-        list_push(&finished, l);
+        list_push(&rs->back, l);
     }
     (void)pthread_mutex_unlock(&rs->lock);
-    for (struct link *l = NULL; (l = list_first(&finished));) {
-        struct store_job *j = CONTAINER_OF(l, struct store_job, link);
-        link_remove(l);
-        j->done(j);
+}
+
+static uint64_t rests_until(const struct readings *rs, const struct store_job *j)
+{
+    if (!rs->config.rests_until || !j->account)
+        return 0;
+    return rs->config.rests_until(rs->config.arg, j->account, uv_hrtime());
+}
+
+static void hand_over(struct readings *rs, struct store_job *j)
+{
+    void *account = j->account; /* the job may end with `done` */
+    size_t bytes = j->bytes;
+    uint64_t began_ns = uv_hrtime();
+
+    link_remove(&j->link);
+    j->done(j);
+    uint64_t now_ns = uv_hrtime();
+    if (rs->config.worked && account)
+        rs->config.worked(rs->config.arg, account, now_ns, now_ns - began_ns);
+    if (bytes == 0)
+        return;
+    (void)pthread_mutex_lock(&rs->lock);
+    ASSERT(rs->stats.held >= bytes);
+    rs->stats.held -= bytes;
+    (void)pthread_cond_signal(&rs->wake);
+    (void)pthread_mutex_unlock(&rs->lock);
+}
+
+/* The rest is handed back in the next round, or when the first of them has rested. */
+static void go_on_later(struct readings *rs, uint64_t at_ns)
+{
+    uint64_t now_ns = uv_hrtime();
+
+    if (list_empty(&rs->back))
+        return;
+    if (at_ns <= now_ns) {
+        (void)uv_async_send(&rs->async);
+        return;
     }
+    uv_update_time(rs->timer.loop);
+    (void)uv_timer_start(&rs->timer, rested, (at_ns - now_ns) / 1000000 + 1, 0);
+}
+
+static void hand_back(struct readings *rs)
+{
+    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+    uint64_t first_ns = UINT64_MAX;
+
+    take_finished(rs);
+    LIST_FOREACH (l, after, &rs->back) {
+        struct store_job *j = CONTAINER_OF(l, struct store_job, link);
+        uint64_t until_ns = rests_until(rs, j);
+        if (until_ns != 0) {
+            first_ns = until_ns < first_ns ? until_ns : first_ns;
+            continue;
+        }
+        hand_over(rs, j);
+        if (uv_hrtime() >= end_ns) {
+            first_ns = 0;
+            break;
+        }
+    }
+    go_on_later(rs, first_ns);
+}
+
+static void rested(uv_timer_t *timer)
+{
+    hand_back(timer->data);
+}
+
+static void on_async(uv_async_t *async)
+{
+    hand_back(async->data);
 }
 
 bool readings_have_room(struct readings *rs, struct slice token, enum reading_kind kind)
@@ -171,6 +243,7 @@ static void run(struct readings *rs, struct store_job *j)
     }
     j->run(j, rs->way);
     (void)pthread_mutex_lock(&rs->lock);
+    rs->stats.held += j->bytes;
     list_push(&rs->finished, &j->link);
     (void)pthread_mutex_unlock(&rs->lock);
     (void)uv_async_send(&rs->async);
@@ -182,7 +255,8 @@ static void *body(void *arg)
 
     (void)pthread_mutex_lock(&rs->lock);
     while (!rs->stop) {
-        struct store_job *j = next(rs);
+        /* The loop takes its time, and memory is not to grow with it. */
+        struct store_job *j = rs->stats.held > READINGS_HELD_MAX ? NULL : next(rs);
         if (!j) {
             (void)pthread_cond_wait(&rs->wake, &rs->lock);
             continue;
@@ -215,6 +289,7 @@ int readings_start(uv_loop_t *loop, const struct readings_config *c, struct read
     rs->config = *c;
     list_init(&rs->lines);
     list_init(&rs->finished);
+    list_init(&rs->back);
     (void)pthread_mutex_init(&rs->lock, NULL);
     (void)pthread_cond_init(&rs->wake, NULL);
     rs->way = st->ops->reading ? st->ops->reading(st) : NULL;
@@ -224,16 +299,22 @@ int readings_start(uv_loop_t *loop, const struct readings_config *c, struct read
         free(rs);
         return uv_translate_sys_error(rc);
     }
-    rc = uv_async_init(loop, &rs->async, hand_back); /* the thread uses it for jobs only */
-    ASSERT(rc == 0);                                 /* the loop has what it needs for it already */
-    rs->async.data = rs;
+    rc = uv_async_init(loop, &rs->async, on_async); /* the thread uses it for jobs only */
+    ASSERT(rc == 0);                                /* the loop has what it needs for it already */
+    rc = uv_timer_init(loop, &rs->timer);
+    ASSERT(rc == 0);
+    rs->async.data = rs->timer.data = rs;
+    rs->handles = 2;
     *ret = rs;
     return 0;
 }
 
 static void closed(uv_handle_t *h)
 {
-    free(h->data);
+    struct readings *rs = h->data;
+
+    if (--rs->handles == 0)
+        free(rs);
 }
 
 void readings_stop(struct readings *rs)
@@ -244,7 +325,8 @@ void readings_stop(struct readings *rs)
     (void)pthread_mutex_unlock(&rs->lock);
     if (rs->way)
         (void)pthread_join(rs->thread, NULL);
-    ASSERT(rs->stats.waiting == 0 && list_empty(&rs->finished));
+    ASSERT(rs->stats.waiting == 0 && list_empty(&rs->finished) && list_empty(&rs->back));
     forget(rs);
     uv_close((uv_handle_t *)&rs->async, closed);
+    uv_close((uv_handle_t *)&rs->timer, closed);
 }

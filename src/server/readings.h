@@ -16,16 +16,28 @@
 
 struct readings;
 
+/*
+ * What was read is handed back in parts: `done` is called for no more than fits into a slice of a
+ * round (fair.h), and the time that it takes is its account's. While an account rests, what was
+ * read for it waits. The thread reads on while what waits holds no more than READINGS_HELD_MAX.
+ */
+enum { READINGS_HELD_MAX = 32 << 20 };
+
 enum reading_kind { READING_ONE, READING_MANY };
 
 struct readings_config {
     struct store *store; /* its `reading` is used; where it has none, all goes to `instead` */
     struct store_queue *instead; /* who is asked while that is not usable; from any thread */
     size_t line_max;             /* of those that look at many; of the others more */
+    /* Until when an account rests, 0: it does not; and that `done` took time. May be NULL. */
+    uint64_t (*rests_until)(void *arg, void *account, uint64_t now_ns);
+    void (*worked)(void *arg, void *account, uint64_t now_ns, uint64_t took_ns);
+    void *arg;
 };
 
 struct readings_stats {
     size_t waiting;   /* in all lines */
+    size_t held;      /* bytes that were read, and not handed back */
     uint64_t refused; /* since the start */
 };
 

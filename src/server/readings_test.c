@@ -57,9 +57,31 @@ static void instead(struct store_queue *q, struct store_job *j)
 
 static struct store_queue other = {instead};
 
+/* How often somebody's time was counted, and who is told to rest. */
+static unsigned parts;
+static void *resting;
+
+static uint64_t rests_until(void *arg, void *account, uint64_t now_ns)
+{
+    (void)arg;
+    return account == resting ? now_ns + 1000000 : 0;
+}
+
+static void worked(void *arg, void *account, uint64_t now_ns, uint64_t took_ns)
+{
+    (void)arg;
+    (void)account;
+    (void)now_ns;
+    (void)took_ns;
+    parts++;
+}
+
 static int begin(void **state)
 {
-    const struct readings_config c = {NULL, &other, 3};
+    const struct readings_config c = {.instead = &other,
+                                      .line_max = 3,
+                                      .rests_until = rests_until,
+                                      .worked = worked};
     struct readings_config with = c;
     struct error e = {0};
     (void)state;
@@ -170,6 +192,99 @@ static void a_line_is_bounded(void **state)
     CHECK(readings_have_room(readings, SLICE("a"), READING_MANY), "it is empty again");
 }
 
+static void takes_long(struct store_job *j)
+{
+    uint64_t end = uv_hrtime() + 2000000;
+
+    while (uv_hrtime() < end)
+        ;
+    is_done(j);
+}
+
+static unsigned count_done(const struct entry *x, size_t count)
+{
+    unsigned done = 0;
+
+    for (size_t i = 0; i < count; i++)
+        done += x[i].done;
+    return done;
+}
+
+static void wait_until_ran(unsigned count)
+{
+    for (int i = 0; atomic_load(&ran) < count; i++) {
+        CHECK(i < PATIENCE_MS, "only %u ran", atomic_load(&ran));
+        uv_sleep(1);
+    }
+}
+
+/* However much was read: what takes more than a slice is one to a round. */
+static void a_round_has_its_slice(void **state)
+{
+    struct entry held, x[3];
+    (void)state;
+
+    hold(&held);
+    parts = 0;
+    for (size_t i = 0; i < COUNT_OF(x); i++) {
+        add(&x[i], "a", READING_ONE, enters);
+        x[i].job.done = takes_long;
+        x[i].job.account = x;
+    }
+    atomic_store(&holds, false);
+    wait_until_ran(4);
+    for (unsigned before = 0; before < 3; before = count_done(x, 3)) {
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+        CHECK(count_done(x, 3) <= before + 1, "%u in one round", count_done(x, 3) - before);
+    }
+    CHECK(parts == 3, "it was charged %u times", parts);
+}
+
+static void who_rests_is_handed_back_later(void **state)
+{
+    struct entry held, a, b;
+    (void)state;
+
+    hold(&held);
+    add(&a, "a", READING_ONE, enters);
+    add(&b, "b", READING_ONE, enters);
+    a.job.account = resting = &a;
+    b.job.account = &b;
+    atomic_store(&holds, false);
+    wait_for(&b);
+    CHECK(!a.done, "it rests");
+    resting = NULL;
+    wait_for(&a);
+}
+
+static void takes_memory(struct store_job *j, struct store *s)
+{
+    j->bytes = READINGS_HELD_MAX / 2 + 1;
+    enters(j, s);
+}
+
+/* While the loop is busy, no more is read than may be held. */
+static void what_is_read_is_bounded(void **state)
+{
+    struct entry held, x[6];
+    struct readings_stats st;
+    char token[2] = "a";
+    (void)state;
+
+    hold(&held);
+    for (size_t i = 0; i < COUNT_OF(x); i++, token[0]++)
+        add(&x[i], token, READING_ONE, takes_memory);
+    atomic_store(&holds, false);
+    wait_until_ran(3);
+    uv_sleep(50); /* it may go wrong now */
+    CHECK(atomic_load(&ran) == 3, "%u were read", atomic_load(&ran) - 1);
+    readings_stats(readings, &st);
+    CHECK(st.held == 2 * (size_t)(READINGS_HELD_MAX / 2 + 1), "%zu held", st.held);
+    wait_for(&x[5]);
+    readings_stats(readings, &st);
+    CHECK(st.held == 0, "%zu held", st.held);
+}
+
 /* A store whose file is gone can only tell that itself. */
 static void trouble_is_the_stores(void **state)
 {
@@ -202,6 +317,9 @@ int main(void)
         cmocka_unit_test(lines_take_turns),
         cmocka_unit_test(who_leaves_is_not_read_for),
         cmocka_unit_test(a_line_is_bounded),
+        cmocka_unit_test(a_round_has_its_slice),
+        cmocka_unit_test(who_rests_is_handed_back_later),
+        cmocka_unit_test(what_is_read_is_bounded),
         cmocka_unit_test(trouble_is_the_stores),
     };
     return cmocka_run_group_tests_name("readings", tests, begin, end);

@@ -1,3 +1,4 @@
+#include "server/body.h"
 #include "server/helper.h"
 #include "server/internal.h"
 
@@ -332,12 +333,22 @@ const struct bearer *route_recheck(struct server *sv, struct http_request *r)
     return b;
 }
 
-static bool is_within_quota(struct server *sv, struct http_request *r, const struct bearer *b)
+/* A request, the route it takes, and who sends it (NULL: anybody may). */
+struct passage {
+    const struct route *route;
+    const struct bearer *bearer;
+    bool path_is_known;
+};
+
+static bool is_within_quota(struct server *sv, struct http_request *r, const struct passage *p)
 {
+    const struct bearer *b = p->bearer;
+
     if (b->inner)
         return true;
     ASSERT(!r->account);
-    r->account = quota_enter(sv->quotas, b, r, server_now(sv));
+    r->account =
+        quota_enter(sv->quotas, b, r, server_now(sv), p->route && p->route->serve == work_post);
     return r->account != NULL;
 }
 
@@ -358,13 +369,6 @@ static const struct route *route_of(struct http_request *r, bool *ret_path_is_kn
     return rt;
 }
 
-/* A request, the route it takes, and who sends it (NULL: anybody may). */
-struct passage {
-    const struct route *route;
-    const struct bearer *bearer;
-    bool path_is_known;
-};
-
 static void route_again(struct server *sv, struct http_request *r);
 
 /* Another node may have made its token a moment ago. */
@@ -382,7 +386,7 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
 
     if (!p->bearer && !anybody)
         answer_stranger(sv, r, why);
-    else if (p->bearer && !is_within_quota(sv, r, p->bearer))
+    else if (p->bearer && !is_within_quota(sv, r, p))
         return false; /* answered */
     else if (!p->path_is_known)
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
@@ -415,20 +419,54 @@ static bool is_stranger(const struct passage *p)
     return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
 }
 
+/* Those that parse a large body by themselves, and not before they are served. */
+static bool parses_aside(const struct route *rt)
+{
+    return rt->serve == tasks_post || rt->serve == workflow_put || rt->serve == validate_post;
+}
+
+/* By whose turns a large body is parsed: those of its token, or of the task whose attempt it ends.
+ */
+static struct slice line_of(struct server *sv, struct http_request *r, const struct passage *p,
+                            struct buf *text)
+{
+    struct token token;
+
+    if (p->bearer)
+        return p->bearer->name;
+    if (token_judge(sv->key, http_segment(r, 2), &token) == TOKEN_FORGED)
+        return SLICE_NONE; /* it is answered without its body */
+    buf_fmt(text, "/%.*s", SLICE_ARG(token.task));
+    return buf_view(text);
+}
+
+/* True: it will be served when its body is parsed, or was answered. */
+static bool waits_for_its_body(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    if (r->large || r->body.len <= BODY_SMALL || parses_aside(p->route))
+        return false;
+    struct slice line = line_of(sv, r, p, &text);
+    return line.ptr && body_is_parsed_first(sv, r, line);
+}
+
 static void serve(struct server *sv, struct http_request *r, const struct passage *p)
 {
     struct quota *account = r->account; /* it outlives the request */
     uint64_t began_ns = p->bearer ? uv_hrtime() : 0;
 
+    if (waits_for_its_body(sv, r, p))
+        return;
     sv->caller = p->bearer ? p->bearer->name : SLICE_NONE;
     sv->bearer = p->bearer;
     p->route->serve(sv, r);
+    body_is_used(sv, r);
     sv->caller = SLICE_NONE;
     sv->bearer = NULL;
     if (p->bearer) {
         uint64_t now_ns = uv_hrtime();
-        fair_charge(sv->fair, quota_share(account), now_ns, now_ns - began_ns);
-        quota_worked(account, now_ns, now_ns - began_ns);
+        account_worked(sv, account, now_ns, now_ns - began_ns);
     }
 }
 
@@ -486,6 +524,7 @@ void route_held(struct server *sv, struct http_request *r)
         answer_forbidden(sv, r, p.bearer, p.route);
     else
         serve(sv, r, &p);
+    body_is_used(sv, r);
 }
 
 bool route_head(void *arg, struct http_request *r)
@@ -507,6 +546,14 @@ bool route_head(void *arg, struct http_request *r)
         answer_stranger(sv, r, why);
         return false;
     }
+    if (p.route && p.route->serve == attempt_post)
+        return attempt_head(sv, r);
+    if (p.route && p.route->may == ROLE_ANYBODY) {
+        /* It reads no body, and whoever has no token gets no room for one. */
+        if (is_let_in(sv, r, &p, why))
+            serve(sv, r, &p);
+        return false;
+    }
     /* All else is told when the body is there: the connection stays usable then. */
-    return !p.route || p.route->serve != attempt_post || attempt_head(sv, r);
+    return true;
 }

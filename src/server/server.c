@@ -1,5 +1,4 @@
 #include "server/server.h"
-#include "server/compiling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,8 +127,7 @@ void exchange_done(void *arg, struct http_request *r, bool sent)
     (void)sent;
 
     metrics_request_done(&sv->metrics, r);
-    ASSERT(sv->readers_open >= r->is_reader);
-    sv->readers_open -= r->is_reader;
+    door_left(sv, r);
     quota_leave(r->account);
 
     if (!x)
@@ -515,6 +513,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     if (c->store->shared) {
         sv->library = library_new(&sv->workflows, sv->store);
         library_knows(sv->library, known);
+        library_aside(sv->library, known_compile, sv);
     }
     sv->key = token_key_new(c->store->ops->secret(c->store));
     sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
@@ -524,7 +523,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     sv->waits.elsewhere = sv->elsewhere;
     sv->strangers = strangers_new(sv);
     sv->fair = fair_new(sv, &sv->loop, route_held);
-    sv->compilings = compilings_new(sv);
+    asides_new(sv);
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
@@ -655,7 +654,8 @@ static void take_down(struct server *sv)
     elsewhere_free(sv->elsewhere);
     strangers_free(sv->strangers);
     fair_free(sv->fair);
-    compilings_free(sv->compilings);
+    aside_free(sv->definitions);
+    aside_free(sv->bodies);
     overrun_free(sv->overrun);
 }
 
@@ -695,7 +695,12 @@ static int start_overrun(struct server *sv)
 
 static int start_readings(struct server *sv)
 {
-    const struct readings_config c = {sv->config.store, sv->store, sv->limits.line_max};
+    const struct readings_config c = {.store = sv->config.store,
+                                      .instead = sv->store,
+                                      .line_max = sv->limits.line_max,
+                                      .rests_until = account_rests_until,
+                                      .worked = account_worked,
+                                      .arg = sv};
     int rc = readings_start(&sv->loop, &c, &sv->readings);
 
     if (rc == 0)

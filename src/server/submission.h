@@ -17,7 +17,13 @@ struct submission {
     const struct grant *grant; /* by which it is submitted; lives as long as the ask */
     struct slice trace; /* what the request says of all its submissions; lives as long as the ask */
     uint32_t line;      /* of the text, from 1: where its first line stands in the body */
-    int status;         /* 0: not answered yet */
+    /* What the text says, as far as that is not in the ask: */
+    struct said {
+        struct slice workflow, reply_target, input; /* input NONE: there is none */
+        int64_t version;
+        bool names_workflow; /* what was said up to there is good */
+    } said;
+    int status;               /* 0: not answered yet */
     const char *problem_type; /* NULL: there is none */
     char problem[300];
     char id[40]; /* if we gave it */
@@ -26,6 +32,11 @@ struct submission {
 /* Reads what was said. True: it is to be asked of the scheduler, by server_ask, and `answered` will
  * be called. False: it has its problem already. `text` has to live as long as the ask. */
 bool submission_read(struct server *sv, struct submission *s, struct slice text);
+
+/* The same of a text that takes too long for the loop: beside it, in the turns of `token`. `then`
+ * is called with what submission_read returns. */
+void submission_read_aside(struct server *sv, struct submission *s, struct slice text,
+                           struct slice token, void (*then)(struct submission *s, bool ok));
 
 /* The request's trace context, copied; NONE if there is none, or more than one: W3C Trace Context
  * has such a request treated as one without. */

@@ -24,6 +24,7 @@ static void list_run(struct store_job *j, struct store *store)
     struct lister *ls = CONTAINER_OF(j, struct lister, job);
 
     ls->err = store->ops->list(store, &ls->filter.query, &ls->arena, &ls->page, &ls->error);
+    j->bytes = ls->arena.total;
 }
 
 static void answer_list(struct http_request *r, const struct lister *ls)

@@ -1,3 +1,4 @@
+#include "server/body.h"
 #include "server/submission.h"
 
 #include <stdlib.h>
@@ -46,8 +47,10 @@ struct many {
     struct slice rest;  /* of it, still to be read */
     struct slice trace; /* of the request: of all lines that say none */
     const struct grant *grant;
+    struct slice caller;
     size_t bytes;
     uint32_t line; /* read so far */
+    bool away;     /* the last of them is being read beside the loop: others wait for it */
     struct verdict *verdicts;
     size_t count, open; /* lines that were read; that the scheduler has */
     int64_t wait_ms, wait_until;
@@ -395,6 +398,30 @@ static size_t count_lines(struct slice body)
     return n;
 }
 
+/* Of one that is wrong nobody is asked. */
+static void line_is_read(struct submission *s, bool ok)
+{
+    struct many *m = CONTAINER_OF(s, struct line, s)->many;
+
+    if (ok) {
+        server_ask(m->x.server, &s->ask);
+        return;
+    }
+    m->open--;
+    m->x.server->lines_open--;
+    line_done(m, s, &m->verdicts[CONTAINER_OF(s, struct line, s)->index]);
+}
+
+static void large_line_is_read(struct submission *s, bool ok)
+{
+    struct many *m = CONTAINER_OF(s, struct line, s)->many;
+
+    m->away = false;
+    line_is_read(s, ok);
+    if (is_read(m) && !link_is_in(&m->link))
+        many_is_read(m);
+}
+
 static void take_line(struct many *m, struct slice text)
 {
     struct arena a = {0};
@@ -410,13 +437,14 @@ static void take_line(struct many *m, struct slice text)
     l->s.trace = arena_copy(&l->s.arena, m->trace);
     l->s.grant = m->grant;
     l->s.answered = line_answered;
-    if (!submission_read(m->x.server, &l->s, text)) {
-        line_done(m, &l->s, o);
-        return;
-    }
     m->open++;
     m->x.server->lines_open++;
-    server_ask(m->x.server, &l->s.ask);
+    if (text.len <= BODY_SMALL) {
+        line_is_read(&l->s, submission_read(m->x.server, &l->s, text));
+        return;
+    }
+    m->away = true;
+    submission_read_aside(m->x.server, &l->s, text, m->caller, large_line_is_read);
 }
 
 static bool may_take(const struct many *m)
@@ -424,7 +452,7 @@ static bool may_take(const struct many *m)
     const struct server *sv = m->x.server;
     size_t max = fair_is_alone(sv->fair) ? WINDOW_MAX : WINDOW_SHARED;
 
-    return m->open < WINDOW && sv->lines_open < max && asks_may_grow(sv);
+    return !m->away && m->open < WINDOW && sv->lines_open < max && asks_may_grow(sv);
 }
 
 /* `until_ns`: others wait then. */
@@ -538,6 +566,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     m->wait_ms = wait_ms;
     m->trace = submission_trace(r, &m->arena);
     m->grant = grant_new(sv->bearer, &m->arena);
+    m->caller = arena_copy(&m->arena, sv->caller);
     m->wait_until = server_now(sv) + wait_ms;
     sv->asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);

@@ -117,6 +117,8 @@ static void answer_task(struct reader *rd)
         answer_trouble(r, rd->err, rd->error.text);
         return;
     }
+    if (!answer_has_room(sv, r, rd->arena.total))
+        return;
     d = registry_find(&sv->workflows, rd->row.workflow, rd->row.version);
     if (!d || task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error) != ERR_OK) {
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(rd->id),
@@ -160,6 +162,7 @@ static void read_run(struct store_job *j, struct store *store)
 
     rd->err =
         task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->gone, &rd->error);
+    j->bytes = rd->arena.total;
 }
 
 static void begin_reading(struct reader *rd);
@@ -245,7 +248,9 @@ static void begin_reading(struct reader *rd)
     ASSERT(!rd->reading);
     rd->reading = true;
     sv->reads_open++;
-    rd->job = (struct store_job){.run = read_run, .done = read_done};
+    rd->job = (struct store_job){.run = read_run,
+                                 .done = read_done,
+                                 .account = rd->x.http ? rd->x.http->account : NULL};
     if (rd->of_change)
         sv->store->submit(sv->store, &rd->job);
     else

@@ -1,3 +1,4 @@
+#include "server/body.h"
 #include "server/submission.h"
 
 #include <openssl/rand.h>
@@ -114,21 +115,19 @@ static bool not_before_ok(struct submission *s, const struct json *not_before)
     return false;
 }
 
-static bool reply_to_ok(struct server *sv, struct submission *s, const struct json *reply_to)
+static bool reply_to_ok(struct submission *s, const struct json *reply_to)
 {
     struct reply reply;
     struct error e = {0};
 
     if (!reply_to || reply_to->type == JSON_NULL)
         return true;
-    bool ok = reply_check(reply_to, &reply, &e) == ERR_OK;
-    if (!ok || !telling_takes(sv, reply.to, &e))
+    if (reply_check(reply_to, &reply, &e) != ERR_OK) {
         problem(s, 422, "bad-reply-to", "%s", e.text);
-    if (!ok)
         return false;
-    /* What was accepted once is accepted again, even if the configuration names it no more. */
-    s->ask.only_if_exists = s->problem_type != NULL;
+    }
     s->ask.reply_to = arena_copy(&s->arena, reply_text(reply_to));
+    s->said.reply_target = arena_copy(&s->arena, reply.to);
     return true;
 }
 
@@ -154,10 +153,10 @@ static void read_trace(struct submission *s, const struct json *j)
             s->ask.trace = trace_read(&s->arena, said[i]);
 }
 
-static bool read_options(struct server *sv, struct submission *s, const struct json *j)
+static bool read_options(struct submission *s, const struct json *j)
 {
     return priority_ok(s, json_get(j, "priority")) && not_before_ok(s, json_get(j, "not_before"))
-           && reply_to_ok(sv, s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"))
+           && reply_to_ok(s, json_get(j, "reply_to")) && tags_ok(s, json_get(j, "tags"))
            && paused_ok(s, json_get(j, "paused"));
 }
 
@@ -177,41 +176,49 @@ static bool find_workflow(struct server *sv, struct submission *s, struct slice 
     return false;
 }
 
-static bool workflow_ok(struct server *sv, struct submission *s, const struct json *j)
+static bool workflow_ok(struct submission *s, const struct json *j)
 {
     const struct json *workflow = json_get(j, "workflow");
     const struct json *version = json_get(j, "version");
-    int64_t v = 0;
 
     if (!workflow || workflow->type != JSON_STRING) {
         problem(s, 422, "bad-workflow", "workflow is %s, expected the name of a workflow",
                 workflow ? json_type_text(workflow->type) : "missing");
         return false;
     }
-    if (version && (!json_int(version, &v) || v < 1)) {
+    if (version && (!json_int(version, &s->said.version) || s->said.version < 1)) {
         problem(s, 422, "bad-workflow", "version is %.*s, expected a whole number from 1",
                 SLICE_ARG(shown(version)));
         return false;
     }
-    if (!grant_submits(s->grant, workflow->text)) {
-        struct slice name = slice_cut(workflow->text, 80);
+    s->said.workflow = arena_copy(&s->arena, workflow->text);
+    return true;
+}
+
+static bool workflow_known(struct server *sv, struct submission *s)
+{
+    if (!grant_submits(s->grant, s->said.workflow)) {
+        struct slice name = slice_cut(s->said.workflow, 80);
         problem(s, 403, "forbidden", "the token \"%.*s\" may not submit to workflow \"%.*s\"",
                 SLICE_ARG(s->grant->owner), SLICE_ARG(name));
         return false;
     }
-    return find_workflow(sv, s, workflow->text, v);
+    return find_workflow(sv, s, s->said.workflow, s->said.version);
 }
 
 /* In memory of its own, most of which is not needed any longer: trees are many times as large as
  * their texts. */
-static bool read_input(struct submission *s, struct slice input)
+static bool read_input(struct submission *s)
 {
     CLEANUP(arena_fini) struct arena trees = {0};
+    struct slice input = s->said.input.ptr ? s->said.input : SLICE("null");
     struct error e = {0};
     struct slice checked;
 
-    if (!input.ptr)
-        input = SLICE("null");
+    if (!s->ask.definition->has_inputs) {
+        s->ask.input = input; /* it may be anything */
+        return true;
+    }
     if (definition_check_input(s->ask.definition, input, &trees, &checked, &e) != ERR_OK) {
         problem(s, 422, "bad-input", "%s", e.text);
         return false;
@@ -237,52 +244,87 @@ static bool read_id(struct submission *s, const struct json *j)
     return false;
 }
 
-static bool read_tree(struct server *sv, struct submission *s, struct slice text,
-                      struct slice *ret_input)
+static bool read_tree(struct submission *s, const struct json *j)
+{
+    if (j->type != JSON_OBJECT) {
+        problem(s, 422, "not-an-object", "a submission is an object, this is %s",
+                json_type_text(j->type));
+        return false;
+    }
+    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(s, j))
+        return false;
+    s->said.names_workflow = true;
+    return read_options(s, j);
+}
+
+/* What a text may take while it is parsed. */
+struct bounds {
+    unsigned depth;
+    size_t tree;
+};
+
+static struct bounds bounds_of(const struct server *sv)
+{
+    return (struct bounds){(unsigned)sv->limits.json_depth, trees_max(sv)};
+}
+
+/* All that follows from the text alone. Any thread, with `contents` of its own. What is wrong with
+ * it is the problem, unless its workflow turns out to be: that comes first. */
+static void submission_parse(struct submission *s, struct slice text, struct bounds max,
+                             struct contents *contents)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
     CLEANUP(buf_fini) struct buf story = {0};
     struct json_fault fault = {0};
     struct json *j = NULL;
 
-    enum err err =
-        json_parse_bounded(&tree, text, (unsigned)sv->limits.json_depth, trees_max(sv), &j, &fault);
+    s->ask.kind = ASK_SUBMIT;
+    s->ask.user = s;
+    enum err err = json_parse_bounded(&tree, text, max.depth, max.tree, &j, &fault);
     if (err == ERR_TOO_BIG) {
         problem(s, 413, "too-big",
                 "it has more values than this server has memory for (--limit memory)");
-        return false;
+        return;
     }
     if (err != ERR_OK) {
         refusal_write(&story, text, &fault, s->line);
         problem(s, 400, "not-json", "not JSON: %s", story.ptr);
-        return false;
+        return;
     }
-    if (j->type != JSON_OBJECT) {
-        problem(s, 422, "not-an-object", "a submission is an object, this is %s",
-                json_type_text(j->type));
-        return false;
-    }
-    if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(sv, s, j) || !read_options(sv, s, j))
-        return false;
+    if (!read_tree(s, j))
+        return;
     read_trace(s, j);
-    *ret_input = json_get_raw(j, "input");
-    s->ask.content = content_of(sv->contents, j, &s->arena);
+    s->said.input = json_get_raw(j, "input");
+    s->ask.content = content_of(contents, j, &s->arena);
+}
+
+/* What is known here of what the text names. False: it has its problem. */
+static bool submission_place(struct server *sv, struct submission *s)
+{
+    struct error e = {0};
+
+    if (!s->said.names_workflow || !workflow_known(sv, s) || s->problem_type)
+        return false;
+    if (s->said.reply_target.ptr && !telling_takes(sv, s->said.reply_target, &e)) {
+        problem(s, 422, "bad-reply-to", "%s", e.text);
+        /* What was accepted once is accepted again, even if the configuration names it no more. */
+        s->ask.only_if_exists = true;
+    }
+    s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
+    s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
     return true;
 }
 
-static bool read_submission(struct server *sv, struct submission *s, struct slice text)
+/* Any thread. What was accepted once is accepted again, even if a newer version asks for other
+ * inputs. */
+static void submission_check(struct submission *s)
 {
-    struct slice input;
-
-    s->ask.kind = ASK_SUBMIT;
-    s->ask.user = s;
-    if (!read_tree(sv, s, text, &input))
-        return false;
-    s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
-    s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
-    /* What was accepted once is accepted again, even if a newer version asks for other inputs. */
-    if (!read_input(s, input))
+    if (!read_input(s))
         s->ask.only_if_exists = true;
+}
+
+static bool submission_finish(struct server *sv, struct submission *s)
+{
     if (s->ask.only_if_exists && !s->ask.id.ptr) {
         s->ask.only_if_exists = false; /* nobody is asked */
         return false;
@@ -294,10 +336,95 @@ static bool read_submission(struct server *sv, struct submission *s, struct slic
 
 bool submission_read(struct server *sv, struct submission *s, struct slice text)
 {
-    bool ok = read_submission(sv, s, text);
-
+    submission_parse(s, text, bounds_of(sv), sv->contents);
+    bool ok = submission_place(sv, s);
+    if (ok) {
+        submission_check(s);
+        ok = submission_finish(sv, s);
+    }
     sv->metrics.tasks_refused += !ok;
     return ok;
+}
+
+/* ---- the same, beside the loop ---- */
+
+/* It lies in the submission's arena. */
+struct aside_reading {
+    struct aside_job job;
+    struct server *server;
+    struct submission *s;
+    struct slice text, token;
+    struct bounds max;
+    void (*then)(struct submission *s, bool ok);
+};
+
+static void reading_begin_aside(struct aside_reading *ar)
+{
+    aside_add(ar->server->bodies, ar->token, ASIDE_SOON, &ar->job);
+}
+
+static void reading_end(struct aside_reading *ar, bool ok)
+{
+    struct server *sv = ar->server;
+
+    sv->exchange_count--;
+    sv->asks_open--;
+    sv->metrics.tasks_refused += !ok;
+    ar->then(ar->s, ok);
+}
+
+static void check_on_thread(struct aside_job *j)
+{
+    submission_check(CONTAINER_OF(j, struct aside_reading, job)->s);
+}
+
+static void checked(struct aside_job *j)
+{
+    struct aside_reading *ar = CONTAINER_OF(j, struct aside_reading, job);
+
+    reading_end(ar, submission_finish(ar->server, ar->s));
+}
+
+static void parse_on_thread(struct aside_job *j)
+{
+    struct aside_reading *ar = CONTAINER_OF(j, struct aside_reading, job);
+
+    struct contents *contents = contents_new();
+
+    submission_parse(ar->s, ar->text, ar->max, contents);
+    contents_free(contents);
+}
+
+static void parsed(struct aside_job *j)
+{
+    struct aside_reading *ar = CONTAINER_OF(j, struct aside_reading, job);
+
+    if (!submission_place(ar->server, ar->s)) {
+        reading_end(ar, false);
+        return;
+    }
+    j->run = check_on_thread;
+    j->done = checked;
+    reading_begin_aside(ar);
+}
+
+void submission_read_aside(struct server *sv, struct submission *s, struct slice text,
+                           struct slice token, void (*then)(struct submission *s, bool ok))
+{
+    struct aside_reading *ar = arena_alloc(&s->arena, sizeof *ar);
+
+    *ar = (struct aside_reading){
+        .job = {.run = parse_on_thread, .done = parsed, .bytes = text.len},
+        .server = sv,
+        .s = s,
+        .text = text,
+        .token = token,
+        .max = bounds_of(sv),
+        .then = then,
+    };
+    sv->exchange_count++;
+    sv->asks_open++;
+    reading_begin_aside(ar);
 }
 
 struct slice submission_trace(const struct http_request *r, struct arena *a)
@@ -374,6 +501,8 @@ struct single {
     struct submission s;
     struct registry_wait definitions;
     struct slice body;
+    struct buf large;    /* in which it lies, if it is */
+    struct slice caller; /* NONE: it is not large */
     int64_t wait_ms;
     size_t bytes;
 };
@@ -437,10 +566,13 @@ static void single_end(struct single *one)
 {
     struct arena a = one->s.arena; /* it lies in it */
 
+    if (one->x.http && one->large.len > 0)
+        one->x.http->body = SLICE(""); /* it goes, however long the request stays */
     if (one->x.http && http_is_alive(one->x.http))
         single_answer(one);
     exchange_untie(&one->x); /* whose client is about to be told to have gone */
     one->x.server->asks_bytes -= one->bytes;
+    buf_fini(&one->large);
     arena_fini(&a);
 }
 
@@ -449,14 +581,24 @@ static void single_answered(struct submission *s)
     single_end(CONTAINER_OF(s, struct single, s));
 }
 
+static void single_is_read(struct submission *s, bool ok)
+{
+    struct single *one = CONTAINER_OF(s, struct single, s);
+
+    if (ok)
+        server_ask(one->x.server, &s->ask);
+    else
+        single_end(one);
+}
+
 static void single_read(struct single *one)
 {
     struct server *sv = one->x.server;
 
-    if (submission_read(sv, &one->s, one->body))
-        server_ask(sv, &one->s.ask);
+    if (one->large.len > 0)
+        submission_read_aside(sv, &one->s, one->body, one->caller, single_is_read);
     else
-        single_end(one);
+        single_is_read(&one->s, submission_read(sv, &one->s, one->body));
 }
 
 static void single_may_be_read(struct registry_wait *w, enum err err, const char *story)
@@ -473,6 +615,18 @@ static void single_may_be_read(struct registry_wait *w, enum err err, const char
     single_end(one);
 }
 
+/* It may outlive the client. */
+static void single_take_body(struct single *one, struct http_request *r)
+{
+    if (r->body.len > BODY_SMALL) {
+        one->large = http_take_body(r);
+        one->body = buf_view(&one->large);
+        one->caller = arena_copy(&one->s.arena, one->x.server->caller);
+    } else {
+        one->body = arena_copy(&one->s.arena, r->body);
+    }
+}
+
 /* What another node has answered of a definition is so here, too: what is stored by now is known
  * before the submission is read. */
 static void single_post(struct server *sv, struct http_request *r, int64_t wait_ms)
@@ -486,11 +640,11 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     one->wait_ms = wait_ms;
     one->bytes = r->body.len;
     sv->asks_bytes += one->bytes;
-    one->body = arena_copy(&one->s.arena, r->body); /* it may outlive the client */
+    exchange_begin(&one->x, sv, r);
+    single_take_body(one, r);
     one->s.trace = submission_trace(r, &one->s.arena);
     one->s.grant = grant_new(sv->bearer, &one->s.arena);
     one->definitions.told = single_may_be_read;
-    exchange_begin(&one->x, sv, r);
     if (!registry_read(&sv->workflows, &one->definitions)) {
         single_read(one);
         return;
@@ -513,6 +667,6 @@ void tasks_post(struct server *sv, struct http_request *r)
         return;
     if (many)
         many_post(sv, r, wait_ms);
-    else if (quota_submits(r->account, r, 1))
+    else if (quota_submits(r->account, r, 1) && body_may_be_read(sv, r))
         single_post(sv, r, wait_ms);
 }

@@ -272,6 +272,7 @@ static void read_run(struct store_job *j, struct store *store)
     if (k->err == ERR_OK && store->ops->node_list)
         k->err =
             store->ops->node_list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);
+    j->bytes = k->arena.total;
 }
 
 static void is_read(struct asker *k)

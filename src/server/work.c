@@ -235,9 +235,38 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
     return read_lists(r, j, w);
 }
 
-static bool names_have_room(const struct server *sv, struct http_request *r, const struct work *w)
+/* Of an agent whose step it was: so nobody can make names up. */
+static bool has_own_result(const struct server *sv, const struct work *w)
 {
-    switch (scheduler_room(sv->scheduler, w->agent_name, w->instance_name)) {
+    struct token t;
+
+    for (size_t i = 0; i < w->result_count; i++)
+        if (token_check(sv->key, w->results[i].token, w->agent_name, &t))
+            return true;
+    return false;
+}
+
+/* What comes with results is never turned away. Without room for its instance's name it is taken
+ * for one that all such calls of the agent share; it gets no work. */
+static void take_results_alone(struct work *w)
+{
+    w->instance_name = SLICE("(others)"); /* no client may say that */
+    w->max = 0;
+    w->wait_ms = 0;
+    w->instead = false;
+    w->says_holding = false;
+    w->holding_count = 0;
+}
+
+static bool names_have_room(const struct server *sv, struct http_request *r, struct work *w)
+{
+    enum dispatch_room room = scheduler_room(sv->scheduler, w->agent_name, w->instance_name);
+
+    if (room != ROOM_FOR_IT && has_own_result(sv, w)) {
+        take_results_alone(w);
+        return true;
+    }
+    switch (room) {
     case ROOM_FOR_IT:
         return true;
     case NO_ROOM_FOR_INSTANCE:
@@ -254,6 +283,24 @@ static bool names_have_room(const struct server *sv, struct http_request *r, con
         return false;
     }
     UNREACHABLE();
+}
+
+/* False: it was answered that it may not. Results are never turned away: who brings some is
+ * answered at once instead. */
+static bool has_place_to_wait(struct server *sv, struct http_request *r, struct work *w)
+{
+    bool has_place = door_may_park(sv, r);
+    bool is_within = quota_may_wait(r->account);
+
+    if (w->wait_ms == 0 || (has_place && is_within))
+        return true;
+    if (w->result_count > 0)
+        w->wait_ms = 0;
+    else if (!is_within)
+        quota_refuse_to_wait(r->account, r);
+    else
+        door_refuse_to_wait(sv, r);
+    return w->wait_ms == 0;
 }
 
 void work_post(struct server *sv, struct http_request *r)
@@ -275,11 +322,8 @@ void work_post(struct server *sv, struct http_request *r)
         work_free(w);
         return;
     }
-    if (!door_may_wait(sv) && w->result_count > 0)
-        w->wait_ms = 0; /* results are never turned away */
-    if (!door_may_wait(sv) && w->wait_ms > 0) {
+    if (!has_place_to_wait(sv, r, w)) {
         work_free(w);
-        door_refuse_to_wait(sv, r);
         return;
     }
     exchange_begin(&wx->x, sv, r);

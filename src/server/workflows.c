@@ -53,7 +53,7 @@ static void validated(struct server *sv, struct http_request *r, struct compiled
 
 void validate_post(struct server *sv, struct http_request *r)
 {
-    definition_compile(sv, r, validated);
+    definition_compile(sv, r, ASIDE_LATER, validated);
 }
 
 /* ---- PUT /v1/workflows/{name}, POST /v1/workflows ---- */
@@ -215,7 +215,7 @@ static void put_compiled(struct server *sv, struct http_request *r, struct compi
 void workflow_put(struct server *sv, struct http_request *r)
 {
     if (asks_have_room(sv, r, r->body.len))
-        definition_compile(sv, r, put_compiled);
+        definition_compile(sv, r, ASIDE_SOON, put_compiled);
 }
 
 /* ---- GET ---- */

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "kit.h"
@@ -81,6 +82,41 @@ static void strangers_are_answered_before_their_bodies(void **state)
     close_door();
 }
 
+/* The routes that anybody may use read no body: none is kept, whatever its length. */
+static void who_is_asked_by_anybody_keeps_no_body(void **state)
+{
+    static const char *const paths[] = {"/healthz", "/readyz", "/healthz?verbose=1"};
+    (void)state;
+
+    open_door(FLAGS("--log", "warn", "--limit", "body-time=2s"));
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(buf_fini) struct buf got = {0};
+        int fd = dial(&node);
+        buf_fmt(&b, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4000000\r\n\r\n{",
+                paths[i]);
+        say(fd, buf_view(&b));
+        hear_all(fd, &got);
+        CHECK(status_heard(&got, 0) == 200, "%s: %s", paths[i], got.ptr);
+        CHECK(strstr(got.ptr, "Connection: close"), "%s: %s", paths[i], got.ptr);
+        CHECK(status_heard(&got, 1) == 0, "%s: two answers: %s", paths[i], got.ptr);
+    }
+    served();
+    close_door();
+}
+
+static int64_t metric(const char *name)
+{
+    REPLY r = {0};
+    char line[80];
+
+    get(&node, &r, "/metrics");
+    (void)snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = r.raw ? strstr(r.raw, line) : NULL;
+    CHECK(at, "there is no %s", name);
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
 /* ---- places ---- */
 
 static void names_are_bounded(void **state)
@@ -143,6 +179,82 @@ static void readers_leave_places_to_agents(void **state)
     close_door();
 }
 
+/* Waits until it is answered, or begins to be. True: it was turned away. */
+static bool is_turned_away(int fd)
+{
+    char head[13] = "";
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    CHECK(poll(&p, 1, PATIENCE_MS) == 1, "no answer");
+    CHECK(recv(fd, head, 12, MSG_PEEK) == 12, "no status");
+    return strcmp(head, "HTTP/1.1 503") == 0;
+}
+
+/* However many one token opens: another one finds a place, whether it came before or not. */
+static void a_token_leaves_places_to_others(void **state)
+{
+    enum { MANY = 41 };
+    char one[64], two[64], a[64], b[64];
+    int fds[MANY];
+    bool away = false;
+    (void)state;
+
+    open_door(FLAGS("--limit", "waiting=40", "--drain", "100ms"));
+    make_token(&node, "one", "\"read\"", NULL, one);
+    make_token(&node, "two", "\"read\"", NULL, two);
+    make_token(&node, "a", "\"agent:a\"", NULL, a);
+    make_token(&node, "b", "\"agent:b\"", NULL, b);
+    const struct node reader = as(&node, one);
+    const struct node other = as(&node, two);
+    const struct node agent = as(&node, a);
+    const struct node another = as(&node, b);
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = ask(&reader, "GET", "/v1/events", NULL, SLICE_NONE);
+        away |= is_turned_away(fds[i]);
+    }
+    CHECK(away, "it had all places");
+    int stream = ask(&other, "GET", "/v1/events", NULL, SLICE_NONE);
+    CHECK(!is_turned_away(stream), "the other one finds none");
+    (void)close(stream);
+    for (int i = 0; i < MANY; i++)
+        (void)close(fds[i]);
+    WAIT_FOR(metric("intact_events_listeners{of=\"all\"}") == 0, "all streams have ended");
+    for (int i = 0; i < MANY; i++)
+        fds[i] = ask(&agent, "POST", "/v1/agents/a/work", "application/json",
+                     SLICE("{\"instance\": \"i\", \"wait\": \"5m\"}"));
+    let_read(&node);
+    int call = ask(&another, "POST", "/v1/agents/b/work", "application/json",
+                   SLICE("{\"instance\": \"i\", \"wait\": \"1ms\"}"));
+    CHECK(!is_turned_away(call), "the other agent finds none");
+    (void)close(call);
+    for (int i = 0; i < MANY; i++)
+        (void)close(fds[i]);
+    close_door();
+}
+
+/* Neither for want of names nor of places. */
+static void results_are_never_turned_away(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "instances=1", "--limit", "agents=1"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"a\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    submit(&node, "one", "t");
+    fetch(&node, &r, "a", "i");
+    char *token = token_in(&r, 0);
+    post(&node, &r, "/v1/agents/a/work",
+         "{\"instance\": \"another\", \"max\": 1, \"wait\": \"5m\", \"results\": "
+         "[{\"token\": \"made-up\", \"output\": 1}]}");
+    expect_problem(&r, 503, "busy");
+    hand_in(&node, "a", "another", token, "\"output\": 1", "accepted");
+    wait_for_state(&node, "t", "processed");
+    free(token);
+    close_door();
+}
+
 /* ---- bodies ---- */
 
 /* What a sanitizer keeps beside each byte of the server. */
@@ -168,6 +280,88 @@ static int64_t peak_kb(void)
     (void)fclose(f);
     CHECK(kb > 0, "no VmHWM");
     return kb;
+}
+
+/* So that nobody waits for them, whatever they say and whatever becomes of them. */
+static void large_bodies_are_parsed_beside_the_loop(void **state)
+{
+    static const struct {
+        const char *path, *type, *begin, *end;
+        int64_t parts;
+        int status;
+    } cases[] = {
+        {"/v1/tasks", "application/json", "{\"workflow\": \"one\", \"input\": [0", "]}", 2, 201},
+        {"/v1/tasks", "application/json", "{\"workflow\": \"none\", \"input\": [0", "]}", 1, 422},
+        {"/v1/tasks", "application/json", "{\"workflow\": \"one\", \"input\": [0", "],}", 1, 400},
+        {"/v1/tasks", "application/x-ndjson", "{\"workflow\": \"one\", \"input\": [0", "]}\n", 2,
+         200},
+        {"/v1/agents/a/work", "application/json", "{\"instance\": \"i\", \"holding\": [0", "]}", 1,
+         422},
+        {"/v1/agents/a/heartbeats", "application/json", "{\"instance\": \"i\", \"beats\": [0", "]}",
+         1, 422},
+        {"/v1/tasks/t/correct", "application/json", "{\"input\": [0", "]}", 1, 422},
+        {"/v1/attempts/x~0~f1~AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA", "application/json",
+         "{\"output\": [0", "]}", 0, 404},
+    };
+    (void)state;
+
+    open_door(FLAGS("--log", "warn"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
+        CLEANUP(buf_fini) struct buf body = {0};
+        REPLY r = {0};
+        int64_t before = metric("intact_aside_total{of=\"bodies\"}");
+        buf_str(&body, cases[k].begin);
+        for (int i = 0; i < 100000; i++)
+            buf_add(&body, ",0", 2);
+        buf_str(&body, cases[k].end);
+        send_as(&node, &r, "POST", cases[k].path, cases[k].type, buf_view(&body));
+        CHECK(r.status == cases[k].status, "%zu: %d %.*s", k, r.status, SLICE_ARG(r.body));
+        int64_t parts = metric("intact_aside_total{of=\"bodies\"}") - before;
+        CHECK(parts == cases[k].parts, "%zu: %" PRId64 " parts", k, parts);
+    }
+    submit(&node, "one", "small");
+    CHECK(metric("intact_aside_total{of=\"bodies\"}") == 9, "a small one, too");
+    CHECK(metric("intact_aside_waiting{of=\"bodies\"}") == 0, "something is left");
+    close_door();
+}
+
+/* Many listen to one large task, and take nothing for a while: what there is no room for is told
+ * later, and nobody is cut off. */
+static void streams_of_a_large_task_find_room(void **state)
+{
+    enum { STREAMS = 6, SIZE = 12 << 20 };
+    CLEANUP(buf_fini) struct buf body = {0};
+    int fds[STREAMS];
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "body=16MiB", "--limit", "memory=32MiB"));
+    (void)define(&node, "one",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+                 "\"undo\": \"none\"}]");
+    buf_str(&body, "{\"workflow\": \"one\", \"id\": \"large\", \"input\": \"");
+    for (int i = 0; i < SIZE / 64; i++)
+        buf_str(&body, "0123456789012345678901234567890123456789012345678901234567890123");
+    buf_str(&body, "\"}");
+    send_as(&node, &r, "POST", "/v1/tasks", "application/json", buf_view(&body));
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/tasks/large/cancel", "{\"reason\": \"test\"}");
+    wait_for_state(&node, "large", "compensated");
+    for (int i = 0; i < STREAMS; i++) {
+        fds[i] = ask(&node, "GET", "/v1/tasks/large/events", NULL, SLICE_NONE);
+        struct pollfd p = {.fd = fds[i], .events = POLLIN};
+        CHECK(poll(&p, 1, PATIENCE_MS) == 1, "stream %d does not begin", i);
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        CLEANUP(buf_fini) struct buf got = {0};
+        hear_all(fds[i], &got);
+        CHECK(got.len > SIZE && strcmp(got.ptr + got.len - 5, "0\r\n\r\n") == 0,
+              "stream %d was cut off after %zu bytes", i, got.len);
+    }
+    close_door();
 }
 
 /* What the limits allow is all that it takes, as hostile.md says, whatever the body holds. */
@@ -258,8 +452,13 @@ int main(int argc, char **argv)
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_answered_before_their_bodies),
+        cmocka_unit_test(who_is_asked_by_anybody_keeps_no_body),
         cmocka_unit_test(names_are_bounded),
         cmocka_unit_test(readers_leave_places_to_agents),
+        cmocka_unit_test(a_token_leaves_places_to_others),
+        cmocka_unit_test(results_are_never_turned_away),
+        cmocka_unit_test(large_bodies_are_parsed_beside_the_loop),
+        cmocka_unit_test(streams_of_a_large_task_find_room),
         cmocka_unit_test(trees_count_as_memory),
         cmocka_unit_test(a_large_definition_holds_up_nobody),
         cmocka_unit_test(a_definition_has_a_size),

@@ -94,6 +94,28 @@ static void many_lines_take_what_was_stored_before_them(void **state)
     wait_for_state(a, "line-2", "processed");
 }
 
+static int64_t compiled_aside(const struct node *n)
+{
+    static const char line[] = "\nintact_aside_total{of=\"definitions\"} ";
+    REPLY r = {0};
+
+    get(n, &r, "/metrics");
+    const char *at = r.raw ? strstr(r.raw, line) : NULL;
+    CHECK(at, "there is no such metric");
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
+/* The store of the other node has to do with it no longer than it takes to read it. */
+static void what_others_store_is_compiled_beside_the_store(void **state)
+{
+    int64_t before = compiled_aside(&nodes[1]);
+    (void)state;
+
+    define_version(&nodes[0], "aside", 1);
+    submit(&nodes[1], "aside", "aside-1");
+    CHECK(compiled_aside(&nodes[1]) > before, "it was compiled by the thread of the store");
+}
+
 static void definitions_are_listed_alike_at_all_nodes(void **state)
 {
     REPLY at_a = {0};
@@ -523,6 +545,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_definition_stored_at_one_node_is_used_at_the_other_at_once),
         cmocka_unit_test(many_lines_take_what_was_stored_before_them),
+        cmocka_unit_test(what_others_store_is_compiled_beside_the_store),
         cmocka_unit_test(definitions_are_listed_alike_at_all_nodes),
         cmocka_unit_test(a_task_of_a_definition_that_is_new_here_is_worked_on),
         cmocka_unit_test(what_is_overdue_of_a_definition_that_is_new_here_is_dealt_with),
