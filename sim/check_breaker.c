@@ -109,8 +109,9 @@ bool check_hastened(const struct subject *t, uint32_t step, const struct seen_at
     const struct told *x = told_by_writer(t, step, a->direction);
     int64_t failed_at = 0;
 
-    for (uint32_t i = 0; i < before->attempt_count; i++)
-        failed_at = max_i64(failed_at, before->attempts[i].ended_at);
+    for (uint32_t i = 0; i < before->attempt_count; i++) /* those before may be of another clock */
+        if (before->attempts[i].direction == a->direction)
+            failed_at = max_i64(failed_at, before->attempts[i].ended_at);
     /* Another node may have written down when it failed: their clocks differ. */
     if (!x || x->let_at == 0 || x->let_at + 2 * nodes.skew_max < failed_at)
         return false;

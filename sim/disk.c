@@ -605,7 +605,9 @@ static void done_one(void *arg, uint64_t life)
     link_remove(first);
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
     j->done(j);
-    check_told(d->node, ++d->dones);
+    d->dones++;
+    if (!d->node->dead) /* else it ended on the way, and what it had to tell with it */
+        check_told(d->node, d->dones);
     d->node->spins = 0;
     if (chance(weather.crash_inside))
         node_crash(d->node, "before it could speak");

@@ -53,8 +53,10 @@ int64_t task_overdue_at(const struct workflow *w, const struct task *t,
     if (at == 0)
         return 0;
     struct lost_time of_task = *lost;
-    if (lost->until_of_tasks)
+    if (lost->until_of_tasks) {
+        of_task.from = lost->from_of_tasks;
         of_task.until = lost->until_of_tasks;
+    }
     if (began_at(w, t) >= of_task.until)
         return at; /* it began after the time was lost */
     return deadline_at(at, &of_task);

@@ -9,13 +9,13 @@ static void deadlines_in_lost_time_move_to_its_end_and_a_grace(void **state)
         int64_t want;
     } cases[] = {
         {"no time was lost", 500, {0}, 500},
-        {"before it was lost", 99, {100, 200, 50, 0}, 99},
-        {"as it began to be lost", 100, {100, 200, 50, 0}, 250},
-        {"in the middle", 150, {100, 200, 50, 0}, 250},
-        {"as it ended", 200, {100, 200, 50, 0}, 250},
-        {"in the grace", 249, {100, 200, 50, 0}, 250},
-        {"as the grace ends", 250, {100, 200, 50, 0}, 250},
-        {"after it", 251, {100, 200, 50, 0}, 251},
+        {"before it was lost", 99, {100, 200, 50, 0, 0}, 99},
+        {"as it began to be lost", 100, {100, 200, 50, 0, 0}, 250},
+        {"in the middle", 150, {100, 200, 50, 0, 0}, 250},
+        {"as it ended", 200, {100, 200, 50, 0, 0}, 250},
+        {"in the grace", 249, {100, 200, 50, 0, 0}, 250},
+        {"as the grace ends", 250, {100, 200, 50, 0, 0}, 250},
+        {"after it", 251, {100, 200, 50, 0, 0}, 251},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -47,14 +47,14 @@ static void lost_time_is_not_the_steps_fault(void **state)
     kit_make(&k, "lost", "a");
     kit_play(&k, "claim, start a");
     int64_t at = k.attempts[0][0].complete_by;
-    struct lost_time lost = {at - 10, at + 100, 5000, 0};
+    struct lost_time lost = {at - 10, at + 100, 5000, 0, 0};
     CHECK(!step_is_overdue(&k.steps[0], at + 5099, &lost), "within the grace");
     CHECK(step_is_overdue(&k.steps[0], at + 5100, &lost), "after it");
     lost.until_of_tasks = at + 50;
     CHECK(step_overdue_at(&k.t.steps[0], &lost) == at + 5100, "it is the task's own business");
-    lost = (struct lost_time){at - 50000, k.now, 60000, 0};
+    lost = (struct lost_time){at - 50000, k.now, 60000, 0, 0};
     CHECK(step_is_overdue(&k.steps[0], at, &lost), "it began after the time was lost");
-    lost = (struct lost_time){at - 50000, k.now + 1, 60000, 0};
+    lost = (struct lost_time){at - 50000, k.now + 1, 60000, 0, 0};
     CHECK(!step_is_overdue(&k.steps[0], at, &lost), "it began just before");
 }
 
@@ -88,14 +88,17 @@ static void lost_time_is_not_the_task_s_fault(void **state)
     (void)state;
     kit_make(&k, "lost", "by=60s undo=30s a b<a");
     int64_t at = k.t.complete_by;
-    struct lost_time lost = {at - 10, at + 100, 5000, 0};
+    struct lost_time lost = {at - 10, at + 100, 5000, 0, 0};
     CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5099, &lost), "within the grace");
     CHECK(task_is_overdue(&k.g.w, &k.t, at + 5100, &lost), "after it");
+    lost.from_of_tasks = at - 10;
     lost.until_of_tasks = at + 50;
     CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5049, &lost)
               && task_is_overdue(&k.g.w, &k.t, at + 5050, &lost),
           "where the last gap does not move it");
-    lost = (struct lost_time){at - MINUTE * 9, k.now, MINUTE * 5, 0};
+    lost.from = at + 60;
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5049, &lost), "nor what began it for attempts");
+    lost = (struct lost_time){at - MINUTE * 9, k.now, MINUTE * 5, 0, 0};
     CHECK(task_is_overdue(&k.g.w, &k.t, at, &lost), "submitted after the time was lost");
     k.t.submitted_at--;
     CHECK(!task_is_overdue(&k.g.w, &k.t, at, &lost), "submitted just before");
@@ -104,7 +107,7 @@ static void lost_time_is_not_the_task_s_fault(void **state)
     k.t.not_before = 0;
     kit_play(&k, "claim, start a, ok a, undo");
     at = k.t.undo_complete_by;
-    lost = (struct lost_time){at - 10, at + 100, 5000, 0};
+    lost = (struct lost_time){at - 10, at + 100, 5000, 0, 0};
     CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5099, &lost)
               && task_is_overdue(&k.g.w, &k.t, at + 5100, &lost),
           "going back");

@@ -145,8 +145,8 @@ int64_t task_wake_at(const struct task *t);
 /* Time that we lost (down, suspended, without a store) is not the agents' fault: deadlines of what
  * began before `until` and that fell into [from, until + grace) move to until + grace. */
 struct lost_time {
-    int64_t from, until, grace_ms; /* until == 0: none was lost */
-    int64_t until_of_tasks;        /* `until` for the task's own deadline; 0: the same */
+    int64_t from, until, grace_ms;         /* until == 0: none was lost */
+    int64_t from_of_tasks, until_of_tasks; /* the same for the task's own deadline; 0: no other */
 };
 
 /* complete_by, unless it fell into lost time. */

@@ -290,6 +290,11 @@ void inbox_process(struct scheduler *s, struct live *l)
             return; /* a reading is under way */
         if (l->in_flight || link_is_in(&l->load_link))
             return;
+        if (!l->loaded && submission && !c->looked && overruns_too_often(s, l->id)) {
+            c->looked = true; /* a new one is not taken; whoever has submitted it before is told */
+            list_push(&s->loads, &l->load_link);
+            return;
+        }
         link_remove(first);
         apply(s, l, c);
         if (l->loaded && (link_is_in(&l->dirty_link))) {

@@ -37,6 +37,7 @@ struct command {
     bool owned;          /* from the heap; freed when it is done */
     bool overtook; /* it came while its task was being read: of what others did before it came,
                       that reading may know nothing */
+    bool looked;   /* a submission: its row was looked for, and is not there */
 };
 
 struct live;

@@ -77,7 +77,7 @@ static const struct example examples[] = {
     {REASON_QUEUED, "a", "claim, wait 12s", .agent = {.connected = true, .places = 4, .taken = 4,
      .who = {"stock-1 (4)", 11}, .ahead = 17, .ahead_at_least = true}},
     {REASON_GRACE, "a2", "claim, start a, wait 10s", FREE,
-     .facts = {.lost = {-5000, -1000, 10000, 0}}},
+     .facts = {.lost = {-5000, -1000, 10000, 0, 0}}},
     {REASON_STOPPING, "a b", "claim, start a, start b, fail a = stop, wait 3s", FREE},
     {REASON_UNDOING, "a b<a", "claim, start a, ok a, start b, fail b, start a, wait 3s", FREE},
     {REASON_RUNNING, "a3", "claim, start a, again a, wait 1s, start a, wait 3s", FREE,
@@ -435,7 +435,7 @@ static void the_complete_by_of_a_task_may_be_put_off(void **state)
 {
     static struct stage g;
     static const struct example e = {REASON_GRACE, "by=15s a b<a", "claim, start a, ok a, wait 16s",
-                                     FREE, .facts = {.lost = {-5000, -500, 10000, 0}}};
+                                     FREE, .facts = {.lost = {-5000, -500, 10000, 0, 0}}};
     CLEANUP(buf_fini) struct buf words = {0};
     (void)state;
 

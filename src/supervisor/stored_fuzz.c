@@ -165,7 +165,7 @@ static void check_verdict(const struct workflow *w, const struct task *t, int64_
     for (size_t i = 0; i < COUNT_OF(gaps); i++) {
         CLEANUP(buf_fini) struct buf text = {0};
         CLEANUP(arena_fini) struct arena a = {0};
-        struct lost_time lost = {now - gaps[i], gaps[i] ? now : 0, 10000, 0};
+        struct lost_time lost = {now - gaps[i], gaps[i] ? now : 0, 10000, 0, 0};
         struct verdict v;
         struct json *j = NULL;
         overdue_judge(w, t, now, &lost, &text, &v);

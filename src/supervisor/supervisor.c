@@ -72,6 +72,10 @@ static void lose_time(struct supervisor *sv, int64_t from, int64_t until)
     gaps_add(&sv->gaps, from, until, sv->lost.grace_ms);
     sv->lost.from = gaps_from(&sv->gaps);
     sv->lost.until = until;
+    /* A deadline that is to move has not moved until its task's owner has done that: one gap in the
+     * grace time of another goes on with it. */
+    if (!sv->slow && from >= sv->lost.until_of_tasks + sv->lost.grace_ms)
+        sv->lost.from_of_tasks = from;
     lost_until(sv, until);
 }
 
