@@ -13,6 +13,7 @@
  *   check_wire.c   what may leave the node, and when
  *   check_time.c   nothing is given up too early, nothing overdue is left lying
  *   check_audit.c  what is written down of what people did
+ *   check_lease.c  what nodes believe of their leases
  *   check_nodes.c  who may lead, take over, and claim
  *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
@@ -49,6 +50,14 @@ void check_verb_told(struct subject *t, const struct ask *a); /* the operator is
 void check_nodes_begin(void);
 void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got);
 void check_left(const struct node *n); /* it has drained */
+void check_leases_begin(void);
+/* The store has just given it, `want` by its clock; the node may never hear of it. */
+void check_given(const struct node *n, const struct lease_try *want, const struct lease *got);
+/* In the job that runs now: the node hears who has it when that is done. */
+void check_lease_told(const struct node *n, struct slice name, const struct lease *got);
+void check_survey_told(const struct node *n, const struct survey *v);
+void check_beliefs(const struct node *n); /* whenever it may have changed its mind */
+void check_not_after(const struct node *n, const struct ask *a); /* an operation asks */
 void check_requests(const struct node *n, const struct batch *b);
 void check_claims(const struct node *n, const struct batch *b); /* before the batch is shown */
 void check_starts(const struct node *n, const struct batch *b); /* after it was shown */

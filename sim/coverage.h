@@ -29,6 +29,7 @@
     X(CLAIM_AMONG,        "of them, those taken up for one of several")                           \
     X(SERVED,             "starts compared with all that wait for the same agent")                \
     X(HANDED_ON,          "leases given up by the leader")                                        \
+    X(LEASE_SHORTER,      "looks at a lease that runs longer than its node believes")             \
     X(NEVER_BACK,         "nodes that never came back")                                           \
     X(CUT,                "nodes cut off from the store")                                         \
     X(DEAF,               "nodes cut off from everybody else")                                    \
