@@ -17,6 +17,7 @@
  *   check_nodes.c  who may lead, take over, and claim
  *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
+ *   check_clocks.c what wakes a task, and what a pause moves
  *   check_limits.c how much is at work at a time, and how fast it may begin
  *   check_health.c   instances that do badly get nothing but trials
  *   check_breaker.c  who is held back by a breaker, and what is spared
@@ -36,6 +37,9 @@ void check_conflict(const struct task_row *row); /* what was to be written */
 int64_t latest_now(void);
 
 void check_cause(const struct subject *t, const struct seen *old, const struct seen *new);
+/* An attempt to undo the step begins. */
+void check_undo_begins(struct subject *t, uint32_t step, const struct seen *old,
+                       const struct seen *new);
 void check_undo_input(struct subject *t, uint32_t step, struct slice input);
 
 /* After it was seen; `old`: as it was before. */
@@ -115,6 +119,9 @@ void check_boot(const struct node *n);
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_silence(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_result(const struct work_result *r); /* how it was answered */
+void check_alarm(const struct subject *t, const struct seen *s);
+void check_not_before(struct subject *t, const struct seen *old, const struct seen *new);
+void check_verb_asked(struct subject *t); /* somebody asks for something now */
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_idle(void);    /* asked now and then: does anybody who has a place go without work? */
 void check_overdue(void); /* asked now and then in the second act */

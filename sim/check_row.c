@@ -552,10 +552,15 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_columns(t, &new);
     check_cause(t, &old, &new);
     check_deadline(t, &old, &new);
+    check_alarm(t, &new);
+    check_not_before(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
-        if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i]))
+        if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i])) {
             t->began_at[i] = world.now;
+            if (seen_open(&new.steps[i])->direction == DIRECTION_UNDO)
+                check_undo_begins(t, i, &old, &new);
+        }
         if (new.steps[i].attempt != old.steps[i].attempt)
             t->started[i] = told ? new.revision : 0;
     }

@@ -100,6 +100,8 @@
     X(SKIP_IN_UNDO,       "compensations done by hand")                                           \
     X(OPERATOR_UNDO,      "undos that an operator asked for")                                     \
     X(PAUSED,             "tasks paused")                                                         \
+    X(SEVERAL_ALARMS,     "rows with one alarm for several attempts")                             \
+    X(PAUSED_EARLY,       "pauses of tasks that were not to begin yet")                           \
     X(PAUSE_OVER,         "pauses of tasks with a complete-by that went on")                      \
     X(CORRECTED,          "inputs corrected")                                                     \
     X(SUPPLIED,           "outputs supplied by hand")                                             \
@@ -157,6 +159,7 @@
     X(CANCEL_REFUSED,     "cancels that came too late")                                           \
     X(SUBMIT_CONFLICT,    "submissions in conflict")                                              \
     X(ALERT_LOST,         "alerts that died with the node")                                       \
+    X(UNDO_LATE_OUTPUT,   "outputs of late results that undos were told")                         \
     X(TOLD_WHY,           "undos that were told the first failure")                               \
     X(ON_UNDO,            "attempts of steps that run on undo")                                   \
     X(UNDO_PROCESSED,     "processed tasks that were undone")                                     \

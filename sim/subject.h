@@ -63,6 +63,8 @@ struct subject {
     int priority;
     int64_t bulk_at; /* when an operation last did something to it; 0: never */
     int64_t not_before;
+    int64_t unpause_at; /* somebody asked first for what may end its pause; 0: nobody has, -1: that
+                         * is not known */
     struct to_tell *to_tell; /* what its receiver has to hear (receivers.c); NULL: it has none */
     bool accepted;           /* a submission was answered ERR_OK */
     bool deleted;            /* it was over, and is not in the store any more; its id is reserved */
@@ -77,6 +79,9 @@ struct subject {
     uint64_t undone_as[FLOW_STEPS_MAX]; /* hash of what its undo was asked with; 0: it was not */
     int told_why[FLOW_STEPS_MAX]; /* its undo was told: 2 and the step that failed; 1: none of them
                                    * did; 0: nothing */
+    /* Bits, by step: of which steps its undo had to know the output when it began, and may have. */
+    uint32_t undo_knew[FLOW_STEPS_MAX], undo_may_know[FLOW_STEPS_MAX];
+    bool undo_began[FLOW_STEPS_MAX];
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;
