@@ -142,6 +142,7 @@
     X(BREAKER_CONFLICT,   "breakers written by two nodes at once")                                \
     X(BREAKER_TRIAL,      "trials")                                                               \
     X(SPARED,             "failures that did not count, in an outage")                            \
+    X(WISH_IN_OUTAGE,     "failures in an outage whose service said when to try again")           \
     X(HASTENED,           "attempts that an outage's end made begin earlier")                     \
     X(RELEASED,           "tasks released to the store")                                          \
     X(TIME_CLAIM,         "tasks claimed when they were due")                                     \

@@ -37,8 +37,9 @@ struct said {
     uint64_t by; /* the process that said it */
     uint32_t step, number;
     enum direction direction;
-    bool failed, retryable, wished; /* wished: it named a delay of its own */
+    bool failed, retryable;
     enum effect effect;
+    int64_t wish_ms; /* the delay of its own that it named; 0: it named none */
 };
 
 /* The latest heartbeat that was accepted of an attempt that may not be silent. */
@@ -136,5 +137,7 @@ bool said_effect(const struct subject *t, uint32_t step, enum direction d, uint3
 bool said_only_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 bool said_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
+/* Whoever answered that attempt named a delay: the shortest that anybody named; otherwise 0. */
+int64_t said_least_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 
 #endif
