@@ -412,6 +412,8 @@ void gig_acts(struct gig *g, const struct act *a)
                    : unknown               ? "who knows"
                                            : "try again",
                    a->says != SAYS_REFUSED, unknown ? EFFECT_UNKNOWN : EFFECT_NONE);
+    if (a->wishes)
+        g->retry_after_ms = a->wishes;
     if (a->past) {
         acts_past_deadline(g, a, g->deadline - world.now);
         return;
