@@ -71,7 +71,7 @@ static uint32_t outstanding(const struct subject *t)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < ASK_KINDS; i++)
-        if (i != ASK_PAUSE)
+        if (i != ASK_PAUSE && i != ASK_SUBMIT && i != ASK_END)
             count += t->wanted[i] - t->verbs_told[i] - t->refused[i];
     return count;
 }
