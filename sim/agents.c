@@ -81,9 +81,14 @@ static void gig_finish(void *arg, uint64_t n)
         check_undo_said(g->task, g->step, g->direction);
     }
     g->finished = true;
-    const struct said said = {NULL,         process_of(g->worker), g->step,
-                              g->attempt,   g->direction,          g->failed,
-                              g->retryable, g->retry_after_ms > 0, g->effect};
+    const struct said said = {.by = process_of(g->worker),
+                              .step = g->step,
+                              .number = g->attempt,
+                              .direction = g->direction,
+                              .failed = g->failed,
+                              .retryable = g->retryable,
+                              .effect = g->effect,
+                              .wish_ms = g->retry_after_ms};
     said_note(g->task, &said);
     trace("%s says %s/s%u %s %u: %s", g->worker->name, g->task->id, g->step,
           direction_text(g->direction), g->attempt, g->failed ? g->code : "done");
@@ -407,6 +412,8 @@ void gig_acts(struct gig *g, const struct act *a)
                    : unknown               ? "who knows"
                                            : "try again",
                    a->says != SAYS_REFUSED, unknown ? EFFECT_UNKNOWN : EFFECT_NONE);
+    if (a->wishes)
+        g->retry_after_ms = a->wishes;
     if (a->past) {
         acts_past_deadline(g, a, g->deadline - world.now);
         return;

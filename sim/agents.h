@@ -96,6 +96,7 @@ struct act {
     bool effect;    /* it takes effect before that; what is DONE always does */
     bool dies;      /* instead of saying anything */
     bool mute;      /* it sends no heartbeats, and does not mind if nobody hears it */
+    int64_t wishes; /* AGAIN: it is to be asked no sooner than after that; 0: it does not say */
     int64_t comes;  /* ELSEWHERE: when somebody ends it; 0: nobody does */
 };
 

@@ -13,9 +13,11 @@
  *   check_wire.c   what may leave the node, and when
  *   check_time.c   nothing is given up too early, nothing overdue is left lying
  *   check_audit.c  what is written down of what people did
+ *   check_lease.c  what nodes believe of their leases
  *   check_nodes.c  who may lead, take over, and claim
  *   check_why.c    what is told of why a task waits comes true
  *   check_told.c   what is told of changes; that heartbeats change nothing
+ *   check_clocks.c what wakes a task, and what a pause moves
  *   check_limits.c how much is at work at a time, and how fast it may begin
  *   check_health.c   instances that do badly get nothing but trials
  *   check_breaker.c  who is held back by a breaker, and what is spared
@@ -35,6 +37,9 @@ void check_conflict(const struct task_row *row); /* what was to be written */
 int64_t latest_now(void);
 
 void check_cause(const struct subject *t, const struct seen *old, const struct seen *new);
+/* An attempt to undo the step begins. */
+void check_undo_begins(struct subject *t, uint32_t step, const struct seen *old,
+                       const struct seen *new);
 void check_undo_input(struct subject *t, uint32_t step, struct slice input);
 
 /* After it was seen; `old`: as it was before. */
@@ -49,6 +54,14 @@ void check_verb_told(struct subject *t, const struct ask *a); /* the operator is
 void check_nodes_begin(void);
 void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got);
 void check_left(const struct node *n); /* it has drained */
+void check_leases_begin(void);
+/* The store has just given it, `want` by its clock; the node may never hear of it. */
+void check_given(const struct node *n, const struct lease_try *want, const struct lease *got);
+/* In the job that runs now: the node hears who has it when that is done. */
+void check_lease_told(const struct node *n, struct slice name, const struct lease *got);
+void check_survey_told(const struct node *n, const struct survey *v);
+void check_beliefs(const struct node *n); /* whenever it may have changed its mind */
+void check_not_after(const struct node *n, const struct ask *a); /* an operation asks */
 void check_requests(const struct node *n, const struct batch *b);
 void check_claims(const struct node *n, const struct batch *b); /* before the batch is shown */
 void check_starts(const struct node *n, const struct batch *b); /* after it was shown */
@@ -106,6 +119,9 @@ void check_boot(const struct node *n);
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_silence(const struct subject *t, uint32_t step, const struct seen_attempt *a);
 void check_result(const struct work_result *r); /* how it was answered */
+void check_alarm(const struct subject *t, const struct seen *s);
+void check_not_before(struct subject *t, const struct seen *old, const struct seen *new);
+void check_verb_asked(struct subject *t); /* somebody asks for something now */
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_idle(void);    /* asked now and then: does anybody who has a place go without work? */
 void check_overdue(void); /* asked now and then in the second act */

@@ -107,8 +107,12 @@ bool check_hastened(const struct subject *t, uint32_t step, const struct seen_at
                     const struct seen_step *before)
 {
     const struct told *x = told_by_writer(t, step, a->direction);
+    const struct seen_attempt *last = seen_find(before, a->direction, a->number - 1);
     int64_t failed_at = 0;
 
+    if (last && last->outcome == OUTCOME_FAILED
+        && said_least_wish(t, step, a->direction, last->number) > 0)
+        return false; /* it waits for what its service has asked for, whatever has ended */
     for (uint32_t i = 0; i < before->attempt_count; i++) /* those before may be of another clock */
         if (before->attempts[i].direction == a->direction)
             failed_at = max_i64(failed_at, before->attempts[i].ended_at);

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
@@ -61,6 +63,54 @@ static uint64_t text_hash(const struct json *j, const char *key)
     return seen_hash(json_get_text(j, key));
 }
 
+/* ---- what an undo refers to ---- */
+
+static bool knows_output(const struct seen_step *s, bool *ret_late)
+{
+    *ret_late = false;
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        *ret_late |= s->attempts[i].direction == DIRECTION_FORWARD
+                     && s->attempts[i].outcome == OUTCOME_LATE
+                     && s->attempts[i].effect == EFFECT_HAPPENED;
+    return s->has_output || *ret_late;
+}
+
+/* Its input is evaluated once, when it begins: with all that was on record by then, late results
+ * too. If that failed, it is when it begins next. */
+void check_undo_begins(struct subject *t, uint32_t step, const struct seen *old,
+                       const struct seen *new)
+{
+    bool late = false;
+
+    for (uint32_t i = 0; i < new->step_count; i++) {
+        bool known = knows_output(&new->steps[i], &late);
+        if (known && !t->undone_as[step])
+            t->undo_may_know[step] |= BIT(i);
+        if (known && !t->undo_began[step] && knows_output(&old->steps[i], &late))
+            t->undo_knew[step] |= BIT(i);
+    }
+    t->undo_began[step] = true;
+}
+
+static void check_reference(const struct subject *t, uint32_t step, const struct json *id,
+                            uint32_t of)
+{
+    bool late = false;
+
+    if (!id)
+        return;
+    if (id->type != JSON_STRING) {
+        must(t, (t->undo_knew[step] & BIT(of)) == 0, "an undo is told the outputs on record");
+        return;
+    }
+    must(t, (t->undo_may_know[step] & BIT(of)) != 0, "an undo is told the outputs on record");
+    must(t, slice_eq(id->text, text_of("%s-%u", t->id, of)) || slice_is(id->text, "by hand"),
+         "an undo is told the output of the step that it names");
+    (void)knows_output(&t->seen.steps[of], &late);
+    if (late && !t->seen.steps[of].has_output)
+        covered(COVER_UNDO_LATE_OUTPUT);
+}
+
 /* An undo is told the same at each try, whoever owns the task by then. */
 void check_undo_input(struct subject *t, uint32_t step, struct slice input)
 {
@@ -72,6 +122,12 @@ void check_undo_input(struct subject *t, uint32_t step, struct slice input)
          "a key stands for one request, also of an undo");
     t->undone_as[step] = hash;
     must(t, json_parse(&a, input, &j, NULL) == ERR_OK, "an input is JSON");
+    check_reference(t, step, json_get(j, "id"), step);
+    for (uint32_t i = 0; i < t->flow->step_count; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "of%u", i);
+        check_reference(t, step, json_get(j, key), i);
+    }
     const struct json *why = json_get(j, "why");
     if (!why)
         return;

@@ -193,6 +193,7 @@ static void cover_outcome(const struct turn *u, const struct seen_attempt *a)
 }
 
 static void check_wait(const struct turn *u, const struct seen_attempt *a);
+static void check_wish(const struct turn *u, const struct seen_attempt *a);
 
 /* An attempt that was there before. Returns true if it ended as a failure. */
 static bool check_kept(const struct turn *u, const struct seen_attempt *was,
@@ -229,6 +230,7 @@ static bool check_kept(const struct turn *u, const struct seen_attempt *was,
                  u->after->direction == is->direction && u->after->state != STEP_FAILED
                      && r->attempts + r->defers > 1 && !u->t->verbs);
     check_wait(u, is);
+    check_wish(u, is);
     return !is->spared;
 }
 
@@ -310,6 +312,20 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a)
     wait = min_i64(wait, r->max_wait_ms);
     must(u, s->wait_until <= a->ended_at + wait, "waits are no longer than they may be");
     must(u, s->wait_until >= a->ended_at + wait / 2, "waits grow");
+}
+
+/* No sooner than its service has asked for, in an outage as at any time, and when it is over. */
+static void check_wish(const struct turn *u, const struct seen_attempt *a)
+{
+    const struct seen_step *s = u->after;
+    int64_t ms = said_least_wish(u->t, u->i, a->direction, a->number);
+
+    if (a->outcome != OUTCOME_FAILED || ms == 0 || s->direction != a->direction || seen_open(s)
+        || u->t->verbs || s->state == STEP_FAILED)
+        return;
+    if (a->spared)
+        covered(COVER_WISH_IN_OUTAGE);
+    must(u, s->wait_until >= a->ended_at + ms, "a try waits as long as its service has asked for");
 }
 
 /* ---- what an operator said ---- */
@@ -565,10 +581,15 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_columns(t, &new);
     check_cause(t, &old, &new);
     check_deadline(t, &old, &new);
+    check_alarm(t, &new);
+    check_not_before(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
-        if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i]))
+        if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i])) {
             t->began_at[i] = world.now;
+            if (seen_open(&new.steps[i])->direction == DIRECTION_UNDO)
+                check_undo_begins(t, i, &old, &new);
+        }
         if (new.steps[i].attempt != old.steps[i].attempt)
             t->started[i] = told ? new.revision : 0;
     }

@@ -35,6 +35,7 @@ static void check_forward(const struct begin *b)
 
     must(b, b->old->direction == DIRECTION_FORWARD, "nothing starts forward on the way back");
     must(b, b->t->not_before <= b->a->started_at, "nothing starts before not_before");
+    must(b, b->new->not_before <= b->a->started_at, "nothing starts before not_before, as moved");
     uint32_t past = seen_past(flow, b->new, b->i);
     for (uint32_t p = 0; p < flow->step_count; p++)
         if (past & BIT(p))

@@ -29,6 +29,7 @@
     X(CLAIM_AMONG,        "of them, those taken up for one of several")                           \
     X(SERVED,             "starts compared with all that wait for the same agent")                \
     X(HANDED_ON,          "leases given up by the leader")                                        \
+    X(LEASE_SHORTER,      "looks at a lease that runs longer than its node believes")             \
     X(NEVER_BACK,         "nodes that never came back")                                           \
     X(CUT,                "nodes cut off from the store")                                         \
     X(DEAF,               "nodes cut off from everybody else")                                    \
@@ -99,6 +100,8 @@
     X(SKIP_IN_UNDO,       "compensations done by hand")                                           \
     X(OPERATOR_UNDO,      "undos that an operator asked for")                                     \
     X(PAUSED,             "tasks paused")                                                         \
+    X(SEVERAL_ALARMS,     "rows with one alarm for several attempts")                             \
+    X(PAUSED_EARLY,       "pauses of tasks that were not to begin yet")                           \
     X(PAUSE_OVER,         "pauses of tasks with a complete-by that went on")                      \
     X(CORRECTED,          "inputs corrected")                                                     \
     X(SUPPLIED,           "outputs supplied by hand")                                             \
@@ -139,6 +142,7 @@
     X(BREAKER_CONFLICT,   "breakers written by two nodes at once")                                \
     X(BREAKER_TRIAL,      "trials")                                                               \
     X(SPARED,             "failures that did not count, in an outage")                            \
+    X(WISH_IN_OUTAGE,     "failures in an outage whose service said when to try again")           \
     X(HASTENED,           "attempts that an outage's end made begin earlier")                     \
     X(RELEASED,           "tasks released to the store")                                          \
     X(TIME_CLAIM,         "tasks claimed when they were due")                                     \
@@ -158,6 +162,7 @@
     X(SUBMIT_MEETS,       "the same, by content that has the same hash")                          \
     X(SUBMIT_OLD,         "submissions known again by their hash alone")                          \
     X(ALERT_LOST,         "alerts that died with the node")                                       \
+    X(UNDO_LATE_OUTPUT,   "outputs of late results that undos were told")                         \
     X(TOLD_WHY,           "undos that were told the first failure")                               \
     X(ON_UNDO,            "attempts of steps that run on undo")                                   \
     X(UNDO_PROCESSED,     "processed tasks that were undone")                                     \

@@ -321,8 +321,8 @@ static void depose(const struct node *n, const struct lease_try *want)
     troubled(&other->disk, world.now); /* it has not heard of it yet */
 }
 
-static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
-                      struct lease *ret, struct error *e)
+static enum err give(struct store *s, const struct lease_try *want, struct arena *a,
+                     struct lease *ret, struct error *e)
 {
     struct disk *d = disk_of(s);
 
@@ -340,11 +340,22 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     if (err != ERR_OK)
         return err;
     check_lease(d->node, &judged, ret);
+    check_given(d->node, &judged, ret);
     disk_measure(d);
     if (slice_is(want->name, "supervisor") && slice_is(ret->holder, d->node->me)
         && chance(weather.deposes))
         depose(d->node, &judged);
     return ERR_OK;
+}
+
+static enum err lease(struct store *s, const struct lease_try *want, struct arena *a,
+                      struct lease *ret, struct error *e)
+{
+    enum err err = give(s, want, a, ret, e);
+
+    if (err == ERR_OK)
+        check_lease_told(disk_of(s)->node, want->name, ret);
+    return err;
 }
 
 /* The leases as above, which finds them again; then the rest. */
@@ -357,15 +368,16 @@ static enum err survey(struct store *s, struct survey *v, struct arena *a, struc
     int64_t asked_at = v->now;
     struct lease ignored;
 
-    enum err err = lease(s, &want, a, &ignored, e);
+    enum err err = give(s, &want, a, &ignored, e);
     want.name = SLICE(SUPERVISOR_LEASE);
     if (err == ERR_OK && v->leads)
-        err = lease(s, &want, a, &ignored, e);
+        err = give(s, &want, a, &ignored, e);
     if (err != ERR_OK)
         return err;
     v->now = store_now();
     err = inner->ops->survey(inner, v, a, e);
     v->now = asked_at;
+    check_survey_told(disk_of(s)->node, v);
     return err;
 }
 
@@ -606,8 +618,10 @@ static void done_one(void *arg, uint64_t life)
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
     j->done(j);
     d->dones++;
-    if (!d->node->dead) /* else it ended on the way, and what it had to tell with it */
+    if (!d->node->dead) { /* else it ended on the way, and what it had to tell with it */
         check_told(d->node, d->dones);
+        check_beliefs(d->node);
+    }
     d->node->spins = 0;
     if (chance(weather.crash_inside))
         node_crash(d->node, "before it could speak");

@@ -269,6 +269,17 @@ static void put_input(struct buf *b, struct flow_step *s)
     json_close(b, '}');
 }
 
+/* Who is undone may need to know what those before it had given it. */
+static void put_outputs_of(struct buf *b, uint32_t past)
+{
+    for (uint32_t k = 0; k < FLOW_STEPS_MAX; k++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "of%u", k);
+        if (past & BIT(k))
+            put_text(b, key, text_of("${ .steps.s%u.output.id }", k));
+    }
+}
+
 static void put_undo(struct buf *b, struct flow_step *s, uint32_t i, bool fixed)
 {
     uint32_t roll = fixed ? 7 : below(20);
@@ -294,6 +305,7 @@ static void put_undo(struct buf *b, struct flow_step *s, uint32_t i, bool fixed)
         json_key(b, "input");
         json_open(b, '{');
         put_text(b, "id", text_of("${ .steps.s%u.output.id }", i));
+        put_outputs_of(b, s->past);
         put_text(b, "why", SLICE("${ .task.error }"));
         if (roll < (weather.bad_expressions ? 7u : 2u)) {
             put_text(b, "bad", SLICE("${ .input.text.nothing }"));

@@ -313,15 +313,13 @@ static void makes_up_their_mind(void *arg, uint64_t ignored)
         says(s, "who knows", true, EFFECT_UNKNOWN);
     }
     ledger_close(s->task, s->step, s);
-    const struct said said = {NULL,
-                              SOMEBODY + s->number,
-                              s->step,
-                              s->attempt,
-                              s->direction,
-                              s->result.failed,
-                              s->result.retryable,
-                              false,
-                              s->result.effect};
+    const struct said said = {.by = SOMEBODY + s->number,
+                              .step = s->step,
+                              .number = s->attempt,
+                              .direction = s->direction,
+                              .failed = s->result.failed,
+                              .retryable = s->result.retryable,
+                              .effect = s->result.effect};
     said_note(s->task, &said);
     posts(s, 0);
 }

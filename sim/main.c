@@ -68,6 +68,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     store_begin(shared);
     nodes_begin(shared);
     check_nodes_begin();
+    check_leases_begin();
     check_breakers_begin();
     bell_begin();
     long_begin();

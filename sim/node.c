@@ -228,6 +228,7 @@ void node_turn(struct node *n)
     int64_t ahead = node_now(n) - world.now;
     n->turn_at = 0;
     int64_t next = scheduler_turn(n->scheduler);
+    check_beliefs(n);
     check_breakers(n); /* also of who has died: what it decided before that may be committed yet */
     if (n->dead)
         return;
@@ -246,6 +247,7 @@ void node_turn(struct node *n)
     if (scan)
         schedule_turn(n, scan - ahead + between(0, 1));
     schedule_turn(n, bell_turn(n) - ahead);
+    check_beliefs(n);
     count_spins(n, deeds);
 }
 

@@ -316,7 +316,9 @@ static void ask_of(void *arg, struct ask *a)
         broken("who is asked is on record before", "%s", t->id);
     if (w->asked[number_of(t)]++ > 0)
         covered(COVER_OPERATION_AGAIN);
+    check_not_after(n, a);
     t->wanted[a->kind]++;
+    check_verb_asked(t);
     t->verbs |= a->kind != ASK_CANCEL;
     t->cancel |= a->kind == ASK_CANCEL;
     if (a->kind == ASK_SKIP)

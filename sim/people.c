@@ -12,7 +12,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { ASK_PATIENCE_MS = 8000, FOREVER = 1000000 };
+enum { ASK_PATIENCE_MS = 8000, FOREVER = 1000000, EARLY_PAUSES = 0xea10 };
 
 /* One thing that somebody wants, tried until it is answered. */
 struct wish {
@@ -167,6 +167,7 @@ static void arrives(void *arg, uint64_t tries)
         w->task->verbs = true;
     w->task->cancel |= w->kind == ASK_CANCEL;
     w->task->wanted[w->kind]++;
+    check_verb_asked(w->task);
     trace("asked of %s: %s %s step %d", n->me, verbs[w->kind], w->task->id, w->step);
     scheduler_ask(n->scheduler, &q->ask);
     node_turn_soon(n);
@@ -372,16 +373,38 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
     (void)snprintf(t->id, sizeof t->id, "t%u", number);
 }
 
+/* One run in 17: so much does not come from the run's source, and none of the seeds is among them
+ * that were kept before. Tasks wait for their time, and somebody pauses them meanwhile. */
+static bool waits_are_paused(void)
+{
+    return (hash_bytes(&world.seed, sizeof world.seed) ^ EARLY_PAUSES) % 17 == 0;
+}
+
+static void pauses_early(struct subject *t, int64_t submitted_at, struct prng *own)
+{
+    int64_t wait = 1000 + prng_below(own, 90000);
+
+    if (prng_chance(own, 40))
+        return;
+    t->not_before = store_now() + submitted_at + wait;
+    if (prng_chance(own, 75))
+        wants(t, ASK_PAUSE, submitted_at + prng_below(own, (uint32_t)wait));
+}
+
 void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
                   const struct flow *flows)
 {
     ASSERT(tasks <= SUBJECTS_MAX);
+    struct prng own = {.state = world.seed ^ EARLY_PAUSES};
+
     list_init(&askings);
     submitting = 0;
     subjects = (struct subjects){list, tasks};
     for (uint32_t i = 0; i < tasks; i++) {
         int64_t at = between(0, first_act_ms * 7 / 10);
         make(&list[i], i, &flows[below(flow_count)], at);
+        if (waits_are_paused())
+            pauses_early(&list[i], at, &own);
         submits(&list[i], at);
     }
     if (weather.operator_ms)

@@ -294,6 +294,7 @@ static void begin(uint64_t seed, bool loud)
     nodes_clocks_are(shared ? between(0, 200) : 0);
     check_nodes_begin();
     bell_begin();
+    check_leases_begin();
     check_breakers_begin();
     check_limits_begin();
     check_health_begin();

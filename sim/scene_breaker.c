@@ -71,6 +71,21 @@ static void all_went_out_at_once(void)
     scene_must(met(COVER_BREAKER_CLOSED), "the breaker closes");
 }
 
+/* That nobody is asked sooner is what the checkers look at. */
+static void wishes_were_kept(void)
+{
+    bool waited = false;
+
+    for (uint32_t i = 0; i < subjects.count; i++)
+        waited |= subjects.list[i].seen.ended_at - subjects.list[i].seen.submitted_at > 45000;
+    scene_must(waited, "somebody had such a wish");
+    for (uint32_t i = 0; i < subjects.count; i++)
+        scene_must(subjects.list[i].seen.ended_at - subjects.list[i].seen.submitted_at
+                       < 5 * MS_PER_MIN,
+                   "when it is over, nobody waits for the time of a try");
+    scene_must(met(COVER_BREAKER_CLOSED), "the breaker closes");
+}
+
 static void nothing_began_early(void)
 {
     for (uint32_t i = 0; i < subjects.count; i++)
@@ -133,6 +148,26 @@ const struct scene scenes_of_breakers[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "F*C", STANDS}},
         .expect = all_went_out_at_once,
+    },
+    {
+        .name = "outage_with_wishes",
+        .sentence = "of two actions of a service one says when it is to be asked again: that is"
+                    " kept to when the outage is over, and all else goes out at once",
+        .tasks = 6,
+        .unasked = true,
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 60000,
+                            .retry = {.attempts = 2, .wait_ms = 600000, .max_wait_ms = 600000}},
+                           {.complete_by_ms = 60000,
+                            .retry = {.attempts = 2, .wait_ms = 600000, .max_wait_ms = 600000}}}},
+        .parts = {{.step = 0, .meanwhile = true, .act = {SAYS_AGAIN, .takes = 20, .wishes = 45000}},
+                  {.step = 1, .meanwhile = true, .act = {SAYS_AGAIN, .takes = 20}}},
+        .beats = {{.what = "its breaker is set", .then = set_and_submit},
+                  {.what = "the breaker opens", .until = opened},
+                  {.what = "trials fail, and are spared", .until = trials_failed}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "F*C", STANDS}, {STEP_COMPLETED, "F*C", STANDS}},
+        .expect = wishes_were_kept,
     },
     {
         .name = "by_hand",

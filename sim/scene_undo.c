@@ -39,6 +39,15 @@ static bool compensation_begun(void)
     return begun(0, DIRECTION_UNDO, 1);
 }
 
+static bool told_late_while_the_undo_waits(void)
+{
+    const struct seen_attempt *first = the_attempt(0, DIRECTION_FORWARD, 1);
+    const struct seen_attempt *undo = the_attempt(0, DIRECTION_UNDO, 1);
+
+    return first && first->outcome == OUTCOME_LATE && undo && undo->outcome == OUTCOME_FAILED
+           && !the_attempt(0, DIRECTION_UNDO, 2);
+}
+
 static bool stopped(void)
 {
     return the_task()->seen.state == TASK_ERROR;
@@ -134,6 +143,22 @@ const struct scene scenes_of_undo[] = {
         .fates = {{STEP_UNDONE, "C/C", UNDONE},
                   {STEP_FAILED, "F", NOTHING},
                   {STEP_COMPLETED, "FC", STANDS}},
+    },
+    {
+        .name = "undo_asked_again",
+        .sentence = "an undo fails, and before it is tried again a late result brings the output"
+                    " that it names: it is asked with what it was asked with at first",
+        .flow = {.step_count = 2,
+                 .steps = {{.undo = UNDO_CALL,
+                            .complete_by_ms = 500,
+                            .undo_retry = {.attempts = 3, .wait_ms = 20000, .max_wait_ms = 20000}},
+                           {.before = BIT(0)}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 3000, .past = true}},
+                  {.direction = DIRECTION_UNDO, .attempt = 1, .act = {SAYS_AGAIN, .takes = 50}}},
+        .beats = {{.what = "a late result is kept while the undo waits",
+                   .until = told_late_while_the_undo_waits}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "L/FC", UNDONE}, {STEP_WAITING, "", NOTHING}},
     },
     {
         .name = "undo_of_processed",

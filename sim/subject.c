@@ -107,7 +107,17 @@ bool said_permanent(const struct subject *t, uint32_t step, enum direction d, ui
 bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number)
 {
     for (const struct said *s = t->said; s; s = s->next)
-        if (is_of(s, step, d, number) && s->wished)
+        if (is_of(s, step, d, number) && s->wish_ms > 0)
             return true;
     return false;
+}
+
+int64_t said_least_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number)
+{
+    int64_t least = INT64_MAX;
+
+    for (const struct said *s = t->said; s; s = s->next)
+        if (is_of(s, step, d, number))
+            least = min_i64(least, s->wish_ms);
+    return least == INT64_MAX ? 0 : least;
 }

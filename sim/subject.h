@@ -37,8 +37,9 @@ struct said {
     uint64_t by; /* the process that said it */
     uint32_t step, number;
     enum direction direction;
-    bool failed, retryable, wished; /* wished: it named a delay of its own */
+    bool failed, retryable;
     enum effect effect;
+    int64_t wish_ms; /* the delay of its own that it named; 0: it named none */
 };
 
 /* The latest heartbeat that was accepted of an attempt that may not be silent. */
@@ -63,6 +64,8 @@ struct subject {
     int priority;
     int64_t bulk_at; /* when an operation last did something to it; 0: never */
     int64_t not_before;
+    int64_t unpause_at; /* somebody asked first for what may end its pause; 0: nobody has, -1: that
+                         * is not known */
     struct to_tell *to_tell; /* what its receiver has to hear (receivers.c); NULL: it has none */
     bool accepted;           /* a submission was answered ERR_OK */
     bool deleted;            /* it was over, and is not in the store any more; its id is reserved */
@@ -77,6 +80,9 @@ struct subject {
     uint64_t undone_as[FLOW_STEPS_MAX]; /* hash of what its undo was asked with; 0: it was not */
     int told_why[FLOW_STEPS_MAX]; /* its undo was told: 2 and the step that failed; 1: none of them
                                    * did; 0: nothing */
+    /* Bits, by step: of which steps its undo had to know the output when it began, and may have. */
+    uint32_t undo_knew[FLOW_STEPS_MAX], undo_may_know[FLOW_STEPS_MAX];
+    bool undo_began[FLOW_STEPS_MAX];
     bool skipped[FLOW_STEPS_MAX]; /* an operator wanted that step skipped */
     struct ledger ledger[FLOW_STEPS_MAX];
     struct said *said;
@@ -142,5 +148,7 @@ bool said_effect(const struct subject *t, uint32_t step, enum direction d, uint3
 bool said_only_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 bool said_permanent(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 bool said_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
+/* Whoever answered that attempt named a delay: the shortest that anybody named; otherwise 0. */
+int64_t said_least_wish(const struct subject *t, uint32_t step, enum direction d, uint32_t number);
 
 #endif

@@ -44,6 +44,8 @@ static void graph_step(struct graph *g, const char *word)
             s->undo_kind = UNDO_NONE;
         else if (*p == '+')
             s->on_undo = true;
+        else if (*p == '/')
+            s->call.complete_by_ms = GRAPH_STEP_MS / 4, s->undo.complete_by_ms = GRAPH_UNDO_MS / 4;
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
@@ -75,6 +77,8 @@ static void graph_word(struct graph *g, const char *word)
         g->w.undo_complete_by_ms = ms_of(word + 5);
     } else if (strncmp(word, "until=", 6) == 0) {
         g->w.undo_until_ms = ms_of(word + 6);
+    } else if (strncmp(word, "from=", 5) == 0) {
+        g->not_before_ms = ms_of(word + 5);
     } else if (strncmp(word, "beat=", 5) == 0) {
         for (size_t i = 0; i < GRAPH_STEPS; i++)
             g->steps[i].call.heartbeat_ms = g->steps[i].undo.heartbeat_ms = ms_of(word + 5);
@@ -118,6 +122,16 @@ void graph_make(struct graph *g, const char *text)
 
 /* ---- tasks ---- */
 
+int64_t graph_not_before(const struct graph *g)
+{
+    return g->not_before_ms ? KIT_BEGIN + g->not_before_ms : 0;
+}
+
+int64_t graph_complete_by(const struct graph *g)
+{
+    return g->w.complete_by_ms ? KIT_BEGIN + g->not_before_ms + g->w.complete_by_ms : 0;
+}
+
 void kit_make(struct kit *k, const char *about, const char *graph)
 {
     *k = (struct kit){.now = KIT_BEGIN, .about = about};
@@ -126,7 +140,8 @@ void kit_make(struct kit *k, const char *about, const char *graph)
         .id = SLICE("t"),
         .priority = 5,
         .submitted_at = k->now,
-        .complete_by = k->g.w.complete_by_ms ? k->now + k->g.w.complete_by_ms : 0,
+        .complete_by = graph_complete_by(&k->g),
+        .not_before = graph_not_before(&k->g),
         .input = {.json = SLICE("{}")},
         .steps = k->steps,
         .step_count = k->g.w.step_count,

@@ -22,9 +22,11 @@ enum { GRAPH_STEPS = 6 };
  *     #     on_failure: hold                             -     undo: none
  *     ?     on_failure: continue                         <ab   its predecessors
  *     +     of on_undo (undo: none; on_failure: hold, if not continue)
+ *     /     its attempts have a quarter of the time, in both directions
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (for so
- * long a processed task can be undone), defers=,
+ * long a processed task can be undone), from= (its tasks have a not_before, so long after they were
+ * submitted), defers=,
  * beat= (the longest silence of every attempt, in both directions), and hold or continue (the
  * workflow's own on_failure).
  */
@@ -34,6 +36,7 @@ struct graph {
     uint16_t before[GRAPH_STEPS][GRAPH_STEPS], after[GRAPH_STEPS][GRAPH_STEPS];
     uint16_t order[GRAPH_STEPS];
     char names[GRAPH_STEPS][2];
+    int64_t not_before_ms;
 };
 
 #define GRAPH_STEP_MS  INT64_C(10000) /* complete-by of each attempt, forward ... */
@@ -55,6 +58,10 @@ struct kit {
     struct effects fx; /* of the latest event */
     const char *about; /* what is being tested */
 };
+
+/* What is said of a task when it is submitted. Of one without such words: 0. */
+int64_t graph_not_before(const struct graph *g);
+int64_t graph_complete_by(const struct graph *g);
 
 void kit_make(struct kit *k, const char *about, const char *graph);
 

@@ -140,6 +140,58 @@ static void a_task_wakes_at_its_earliest_deadline(void **state)
     CHECK(task_wake_at(&k.t) == 0, "nor for one that was acted on");
 }
 
+static const char *const order_of_starts[] = {"abcd", "dcba", "acbd", "bdac", "cadb", "dbca"};
+
+/* No later than any, and no earlier than the earliest. */
+static void check_alarm(const char *about)
+{
+    int64_t first = k.t.direction == DIRECTION_UNDO ? k.t.undo_complete_by : k.t.complete_by;
+
+    for (uint16_t i = 0; i < k.t.step_count; i++) {
+        const struct attempt *a = step_open_attempt(&k.steps[i]);
+        if (!a)
+            continue;
+        CHECK(task_wake_at(&k.t) <= a->complete_by, "%s: later than %c's", about, 'a' + i);
+        first = first == 0 ? a->complete_by : min_i64(first, a->complete_by);
+    }
+    CHECK(task_wake_at(&k.t) == first, "%s: earlier than any", about);
+}
+
+static void play(const char *before, const char *verb, char step, const char *after)
+{
+    char script[60];
+
+    (void)snprintf(script, sizeof script, "%s%s %c%s", before, verb, step, after);
+    kit_play(&k, script);
+}
+
+/* Steps that begin later and have less time, before and behind those that have more. */
+static void a_task_wakes_no_later_than_any_of_its_deadlines(void **state)
+{
+    static const char *const graphs[] = {"a b/ c d/", "by=12s a b/ c d/", "by=1h a/ b c/ d"};
+    static const char *const waits[][2] = {{"", ""}, {"", ", wait 1s"}, {"wait 4s, ", ""}};
+    (void)state;
+    for (size_t g = 0; g < COUNT_OF(graphs); g++)
+        for (size_t o = 0; o < COUNT_OF(order_of_starts) * COUNT_OF(order_of_starts); o++) {
+            const char *order = order_of_starts[o / COUNT_OF(order_of_starts)];
+            const char *ends = order_of_starts[o % COUNT_OF(order_of_starts)];
+            kit_make(&k, graphs[g], graphs[g]);
+            kit_play(&k, "claim");
+            for (size_t i = 0; order[i] && (k.t.complete_by == 0 || i < 3); i++) {
+                const char *const *wait = waits[(i + o) % COUNT_OF(waits)];
+                play(wait[0], "start", order[i], wait[1]);
+                check_alarm(order);
+            }
+            for (size_t i = 0; ends[i] && k.t.state == TASK_PROCESSING; i++) {
+                if (!step_is_open(&k.steps[ends[i] - 'a']))
+                    continue;
+                play("", "ok", ends[i], "");
+                if (k.t.state == TASK_PROCESSING)
+                    check_alarm(ends);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_task_is_overdue_from_its_complete_by_on),
         cmocka_unit_test(lost_time_is_not_the_task_s_fault),
         cmocka_unit_test(a_task_wakes_at_its_earliest_deadline),
+        cmocka_unit_test(a_task_wakes_no_later_than_any_of_its_deadlines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

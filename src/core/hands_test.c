@@ -263,6 +263,36 @@ static void clocks_move_by_the_length_of_a_pause(void **state)
     assert_int_equal(k.t.paused_at, 0);
 }
 
+/* By what would be left of the wait when the pause begins; a moment that has come stays. */
+static void a_pause_moves_a_not_before_that_is_ahead(void **state)
+{
+    static const struct {
+        const char *what, *script;
+        int64_t moved_ms;
+    } cases[] = {
+        {"all of it ahead", "pause, wait 10s, resume", 10000},
+        {"the pause is over before that", "wait 3s, pause, wait 1s, resume", 1000},
+        {"it comes during the pause", "wait 29s, pause, wait 1h, resume", 3600000},
+        {"it has come", "wait 31s, pause, wait 1h, resume", 0},
+        {"in that moment", "wait 30s, pause, wait 1h, resume", 0},
+        {"at work", "claim, pause, wait 10s, resume", 10000},
+        {"twice", "pause, wait 2s, resume, wait 1s, pause, wait 3s, resume", 5000},
+        {"not by asking again", "pause, wait 2s, pause = repeated, wait 2s, resume", 4000},
+        {"an undo ends the pause", "pause, wait 7s, undo", 7000},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        kit_make(&k, cases[i].what, "from=30s by=60s a b");
+        int64_t from = k.t.not_before;
+        int64_t by = k.t.complete_by;
+        kit_play(&k, cases[i].script);
+        CHECK(k.t.not_before == from + cases[i].moved_ms, "%s: not_before", cases[i].what);
+        CHECK(k.t.direction == DIRECTION_UNDO || cases[i].moved_ms == 0
+                  || k.t.complete_by == by + cases[i].moved_ms,
+              "%s: its complete-by moves with it", cases[i].what);
+    }
+}
+
 static void an_attempt_keeps_its_complete_by(void **state)
 {
     (void)state;
@@ -389,6 +419,7 @@ int main(void)
         cmocka_unit_test(what_was_resolved_is_answered_after_all),
         cmocka_unit_test(the_operator_starts_anew),
         cmocka_unit_test(clocks_move_by_the_length_of_a_pause),
+        cmocka_unit_test(a_pause_moves_a_not_before_that_is_ahead),
         cmocka_unit_test(an_attempt_keeps_its_complete_by),
         cmocka_unit_test(one_key_stands_for_one_request),
         cmocka_unit_test(resolving_rewrites_nothing),

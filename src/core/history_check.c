@@ -492,6 +492,8 @@ int64_t history_next_time(const struct node *n)
         return next;
     if (w->paused_at) /* long enough for all that would wait no more if it were not */
         later_only(&next, w->paused_at + HISTORY_PAUSE_MS, n->now);
+    if (!w->paused_at)
+        later_only(&next, w->not_before, n->now);
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
         if (!w->paused_at)

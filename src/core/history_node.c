@@ -19,7 +19,8 @@ void node_make(struct node *n, const struct graph *g, struct budget budget)
         .id = SLICE("t"),
         .priority = 5,
         .submitted_at = n->now,
-        .complete_by = g->w.complete_by_ms ? n->now + g->w.complete_by_ms : 0,
+        .complete_by = graph_complete_by(g),
+        .not_before = graph_not_before(g),
         .steps = n->steps,
         .step_count = g->w.step_count,
     };
@@ -121,6 +122,7 @@ uint64_t node_key(const struct node *n)
     put(&h, (n->t.locked_by.ptr ? 1u : 0u) | (n->t.deadline_passed ? 2u : 0u)
                 | (n->t.error.code.ptr ? 4u : 0u));
     put_time(&h, n->t.complete_by, n->now, 0);
+    put_time(&h, n->t.not_before, n->now, 0);
     put_time(&h, n->t.undo_complete_by, n->now, 0);
     if (n->t.state == TASK_PROCESSED)
         put_time(&h, task_undo_until(&w->graph->w, &n->t), n->now, 0);

@@ -43,7 +43,7 @@ static bool starts_at(const struct node *n, uint16_t i, int64_t now)
     struct event ev = history_event_at(EVENT_START, i, &n->steps[i]);
     struct effects fx = {0};
 
-    if (step_needs_room(&n->steps[i]))
+    if (step_needs_room(&n->steps[i]) || world_is_early(&n->world, now))
         return false;
     if (happens_at(n, &claim, now) == ANSWER_REFUSED)
         return false;
@@ -258,6 +258,10 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_AFTER:
         SO(reason_waits_for(&history.graph.w, &n->t, all, (uint16_t)r->step, others, 1) > 0, r);
         return;
+    case REASON_NOT_BEFORE:
+        SO(n->world.not_before > n->now && r->until == n->world.not_before, r);
+        SO(n->world.paused_at == 0 && n->t.direction == DIRECTION_FORWARD, r);
+        return;
     case REASON_LATE:
         SO(!falls_due_at(n, n->now), r);
         return;
@@ -273,7 +277,6 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_TRIALS:
     case REASON_LIMIT:
     case REASON_HEALTH:
-    case REASON_NOT_BEFORE:
     case REASON_NO_PLACE:
     case REASON_QUEUED:
     case REASON_GRACE:

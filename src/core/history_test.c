@@ -107,6 +107,8 @@ static void try_start(struct trial *x, uint16_t i)
     struct event ev = history_event_at(EVENT_START, i, &x->was->steps[i]);
 
     CHECK(s->count[0] + s->count[1] < WORLD_ATTEMPTS, "%s: no room", history_story());
+    if (world_is_early(&x->was->world, x->was->now)) /* which a scheduler leaves alone */
+        return;
     for (int d = 0; d < 2; d++)
         for (uint32_t n = 0; n < 3; n++) { /* its number must be the next one */
             ev.direction = (enum direction)d;
@@ -311,6 +313,12 @@ static const struct history_case {
     {"a b+ c+",                 {0, 0, 0, 1, 0, 0, 0, 0, 0}, {0, 0, 0, 2, 1, 0, 0, 0, 0}},
     {"a! b<a c+",               {1, 0, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 2, 0, 0, 0, 0, 1}},
     {"a- b-<a c+",              {0, 0, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 2, 0, 0, 0, 0, 1}},
+    {"a b/",                    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 0, 1, 0, 0, 0}},
+    {"b/ a",                    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 1, 0, 1, 0, 0, 0}},
+    {"by=15s undo=25s a b/",    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 1, 0, 0, 0, 0, 1}},
+    {"from=5s a",               {1, 0, 1, 1, 0, 0, 0, 0, 2}, {1, 1, 1, 2, 0, 0, 0, 0, 3}},
+    {"from=5s by=15s undo=25s a2", {0, 0, 0, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 1, 0, 0, 2}},
+    {"from=30s a b<a",          {0, 0, 0, 1, 0, 0, 0, 0, 1}, {0, 0, 1, 1, 0, 0, 0, 0, 2}},
 };
 /* clang-format on */
 

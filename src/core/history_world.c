@@ -5,7 +5,8 @@ void world_make(struct world *w, const struct graph *g)
     memset(w, 0, sizeof *w);
     w->graph = g;
     w->step_count = g->w.step_count;
-    w->deadline[0] = g->w.complete_by_ms ? KIT_BEGIN + g->w.complete_by_ms : 0;
+    w->deadline[0] = graph_complete_by(g);
+    w->not_before = graph_not_before(g);
 }
 
 static bool of_on_undo(const struct world *w, uint16_t i)
@@ -16,6 +17,11 @@ static bool of_on_undo(const struct world *w, uint16_t i)
 bool world_goes_back(const struct world *w, uint16_t i)
 {
     return w->back && !of_on_undo(w, i);
+}
+
+bool world_is_early(const struct world *w, int64_t now)
+{
+    return !w->back && now < w->not_before;
 }
 
 /* While the task is paused, it is for the task as late as when that began. */
@@ -35,6 +41,8 @@ void world_unpaused(struct world *w, int64_t now)
     w->paused_at = 0;
     if (*deadline != 0 && !w->due[w->back])
         *deadline = *deadline > was ? now + (*deadline - was) : now + 10000;
+    if (w->not_before > was)
+        w->not_before = now + (w->not_before - was);
     for (uint16_t i = 0; i < w->step_count; i++)
         if (w->steps[i].wait_until > was)
             w->steps[i].wait_until = now + (w->steps[i].wait_until - was);
@@ -600,6 +608,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
     CHECK((t->closed_at != 0) == w->closed, "%s: closed", about());
     CHECK((w->back ? t->undo_complete_by : t->complete_by) == w->deadline[w->back],
           "%s: the task's complete-by", about());
+    CHECK(t->not_before == w->not_before, "%s: not_before", about());
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
         const struct step *c = &t->steps[i];

@@ -65,6 +65,7 @@ struct world {
     bool asked;          /* the operator asked for undo */
     bool due[2];         /* the deadline of that direction was acted on, or does not count */
     int64_t deadline[2]; /* by direction; 0: none */
+    int64_t not_before;  /* 0: it may begin at once */
     enum stop wish;      /* of the first failure since it went on */
     int64_t paused_at;   /* 0: it is not paused */
     bool closed;
@@ -77,6 +78,9 @@ void world_unpaused(struct world *w, int64_t now);
 
 /* Is the step to be undone now, or would be? Those of on_undo never are. */
 bool world_goes_back(const struct world *w, uint16_t i);
+
+/* Is it too early for the task to begin? The core leaves that to whoever starts steps. */
+bool world_is_early(const struct world *w, int64_t now);
 
 /* What the world knows of a step. */
 bool world_effect(const struct world_step *s);

@@ -536,6 +536,7 @@ void runner_stats(const struct runner *r, struct runner_stats *ret)
 {
     *ret = r->stats;
     ret->running = 0;
+    ret->lead_until = r->stopped ? 0 : r->lead_until;
     for (size_t i = 0; i < RUNNER_SLOTS; i++)
         ret->running += r->slots[i].used;
 }

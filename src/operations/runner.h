@@ -59,6 +59,7 @@ bool runner_has_jobs(const struct runner *r); /* with the store */
 struct runner_stats {
     size_t running; /* operations at work here */
     uint64_t asked, done, refused, failed, gone;
+    int64_t lead_until; /* steady: until then something may be begun; 0: nothing may */
 };
 void runner_stats(const struct runner *r, struct runner_stats *ret);
 

@@ -308,6 +308,7 @@ void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret)
 {
     *ret = s->stats;
     ret->parked = parked_calls(s);
+    ret->lease_until = s->lease_until;
     ret->leased = !s->config.shared || s->lease_until > scheduler_now(s);
 }
 

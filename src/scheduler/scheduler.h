@@ -280,8 +280,9 @@ struct scheduler_stats {
     uint64_t unreadable; /* rows, each time that one was met */
     uint64_t beats[BEAT_STATUS_COUNT];
     uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
-    bool leased;   /* others know that this node lives; true where the store is not shared */
-    bool replaced; /* a newer boot of this node is at work: it drains for good */
+    bool leased;         /* others know that this node lives; true where the store is not shared */
+    int64_t lease_until; /* until then they do, by the store's time; 0: it has no lease */
+    bool replaced;       /* a newer boot of this node is at work: it drains for good */
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);

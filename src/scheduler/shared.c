@@ -67,7 +67,8 @@ void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l)
     } else if (owner_boot(l->holder) > s->config.boot) {
         replaced_by(s, l->holder);
     } else {
-        s->seizing = true; /* from what we were before */
+        s->lease_until = 0; /* it may have been seized from us, just before it was told of us */
+        s->seizing = true;  /* from what we were before */
     }
 }
 

@@ -54,7 +54,8 @@ struct supervisor {
     struct supervisor_stats stats;
     struct log_burst unreadable; /* rows of which it was logged */
     uint64_t lead_epoch;         /* of the lease, whoever has it */
-    int64_t lead_until;          /* by the steady clock: the store's may be behind ours */
+    int64_t survey_steady; /* when it was last asked for on our behalf (supervisor_wants_lead) */
+    int64_t lead_until;    /* by the steady clock: the store's may be behind ours */
     bool stopped;
 };
 
@@ -402,7 +403,7 @@ static void give_up_scan(struct supervisor *sv)
         leave(sv);
 }
 
-/* `since`: when it was asked for, or a little later. */
+/* `since`: when it was asked for. The store counts from later on. */
 static void take_lead(struct supervisor *sv, const struct lease *l, int64_t since)
 {
     sv->stats.leads = slice_eq(l->holder, sv->config.holder);
@@ -494,8 +495,9 @@ static void scan_begins(struct supervisor *sv, int64_t now)
     notice_lost_time(sv);
 }
 
-bool supervisor_wants_lead(const struct supervisor *sv)
+bool supervisor_wants_lead(struct supervisor *sv)
 {
+    sv->survey_steady = sv->outside.steady(sv->outside.arg);
     return !sv->stopped;
 }
 
@@ -515,7 +517,7 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
 
     if (!v->leads)
         return;
-    take_lead(sv, &v->lead, sv->outside.steady(sv->outside.arg));
+    take_lead(sv, &v->lead, sv->survey_steady);
     sv->surveyed_at = now;
     if (sv->stopped)
         leave(sv); /* it was on its way already */

@@ -65,10 +65,11 @@ bool supervisor_is_busy(const struct supervisor *sv);
 /* From now on nothing is begun. */
 void supervisor_stop(struct supervisor *sv);
 
-/* Where nodes share the store: should somebody take the lease to lead for it? And what was seen
- * when that was done. It is a scan if one is due, or soon will be: then nothing more is asked of
+/* Where nodes share the store: should somebody take the lease to lead for it? That is asked when
+ * the lease is about to be asked for: it counts from this moment on. And what was seen when that
+ * was done. It is a scan if one is due, or soon will be: then nothing more is asked of
  * the store unless something is overdue. */
-bool supervisor_wants_lead(const struct supervisor *sv);
+bool supervisor_wants_lead(struct supervisor *sv);
 void supervisor_surveyed(struct supervisor *sv, const struct survey *v);
 
 struct supervisor_stats {

@@ -309,7 +309,158 @@ static void lines_that_wait_at_one_node_hear_of_ends_at_the_other(void **state)
     }
 }
 
+/* What stops in error waits for a person: whoever waits for its end has to hear of it, as whatever
+ * way it was asked, and whatever else the task comes to. */
+static const struct ending {
+    const char *id, *rest, *result, *state;
+} endings[] = {
+    {"stops", "\"on_failure\": \"hold\"", "\"error\": {\"code\": \"no\", \"effect\": \"none\"}",
+     "error"},
+    {"goes-back", "\"on_failure\": \"undo\"", "\"error\": {\"code\": \"no\", \"effect\": \"none\"}",
+     "compensated"},
+    {"ends", "\"on_failure\": \"undo\"", "\"output\": 1", "processed"},
+};
+
+static void define_ending(const struct ending *x)
+{
+    CLEANUP(buf_fini) struct buf rest = {0};
+
+    buf_fmt(&rest,
+            "\"steps\": [{\"name\": \"s\", \"agent\": \"%s\", \"action\": \"x\", \"undo\": "
+            "\"none\", \"complete_by\": \"1h\", \"retry\": {\"attempts\": 1}, %s}]",
+            x->id, x->rest);
+    (void)define(a, x->id, rest.ptr);
+}
+
+static void end_at(const struct node *n, const struct ending *x, const char *instance)
+{
+    REPLY r = {0};
+
+    fetch(n, &r, x->id, instance);
+    char *token = token_in(&r, 0);
+    hand_in(n, x->id, instance, token, x->result, "accepted");
+    free(token);
+}
+
+/* Asks b, and has it answered before a works on the task. */
+static int begins_to_wait(const struct ending *x, const char *type)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+
+    buf_fmt(&line, "{\"workflow\": \"%s\"}", x->id);
+    return ask(b, "POST", "/v1/tasks?wait=5m", type, buf_view(&line));
+}
+
+static void whatever_becomes_of_a_task_at_one_node_who_waits_at_the_other_hears_of_it(void **state)
+{
+    static const char *const types[] = {"application/json", "application/x-ndjson"};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(endings); i++) {
+        const struct ending *x = &endings[i];
+        REPLY got = {0};
+        define_ending(x);
+        for (size_t k = 0; k < COUNT_OF(types); k++) {
+            CLEANUP(buf_fini) struct buf want = {0};
+            int waits = begins_to_wait(x, types[k]);
+            end_at(a, x, "i");
+            reply_fini(&got);
+            hear(waits, &got);
+            buf_fmt(&want, "\"state\":\"%s\"", x->state);
+            CHECK(strstr(got.body.ptr, want.ptr), "%s: %.*s", x->id, SLICE_ARG(got.body));
+        }
+        submit(b, x->id, x->id);
+        int waits = ask_to_wait(b, x->id);
+        let_read(b);
+        end_at(a, x, "i");
+        reply_fini(&got);
+        hear(waits, &got);
+        EXPECT(&got, 200);
+        EXPECT_TEXT(&got, "state", x->state);
+    }
+}
+
+/* And again, after a person had it go on. */
+static void who_waits_hears_of_each_error(void **state)
+{
+    struct ending x = endings[0];
+    REPLY r = {0};
+    (void)state;
+
+    x.id = "stops-often";
+    define_ending(&x);
+    submit(a, x.id, "stops-again");
+    for (int i = 0; i < 3; i++) {
+        int waits = ask_to_wait(b, "stops-again");
+        let_read(b);
+        end_at(a, &x, "i");
+        reply_fini(&r);
+        hear(waits, &r);
+        EXPECT(&r, 200);
+        EXPECT_TEXT(&r, "state", "error");
+        reply_fini(&r);
+        post(a, &r, "/v1/tasks/stops-again/retry", "{\"reason\": \"again\"}");
+        EXPECT(&r, 200);
+    }
+}
+
 /* ---- events ---- */
+
+/* Nobody has listened at the node since it began, so nothing of that was kept: whoever comes back
+ * with an id of before is told that something is missing, and from there on misses nothing. */
+static void who_comes_back_after_nobody_listened_is_told_of_a_gap(void **state)
+{
+    (void)state;
+
+    (void)define(a, "unheard", "\"steps\": [" STEP("s", "nobody") "]");
+    for (size_t i = 0; i < COUNT_OF(nodes); i++) {
+        const struct node *n = &nodes[i];
+        SSE s = {0};
+        SSE_EVENT e = {0};
+        char id[40], last[64];
+        for (int k = 0; k < 3; k++) {
+            (void)snprintf(id, sizeof id, "unheard-%s-%d", n->name, k);
+            submit(n, "unheard", id);
+        }
+        for (int k = 0; k < 3; k++) { /* whichever of them was the last that it was told */
+            (void)snprintf(last, sizeof last, "%s/1-%d", n->name, k);
+            sse_open(n, &s, "/v1/events?workflow=unheard", last);
+            CHECK(sse_next(&s, &e) && strcmp(e.name, "gap") == 0, "after %s: %s", last, e.name);
+        }
+        (void)snprintf(last, sizeof last, "%s", e.id);
+        (void)snprintf(id, sizeof id, "heard-%s", n->name);
+        submit(n, "unheard", id);
+        CHECK(sse_next(&s, &e) && strcmp(e.name, "task") == 0, "after the gap: %s", e.name);
+        EXPECT_TEXT(&e.data, "id", id);
+        sse_open(n, &s, "/v1/events?workflow=unheard", last);
+        CHECK(sse_next(&s, &e) && strcmp(e.name, "task") == 0, "after %s: %s", last, e.name);
+        EXPECT_TEXT(&e.data, "id", id);
+    }
+}
+
+/* The stream of one task goes on over an error: a person may have it go on. */
+static void an_error_at_one_node_is_watched_at_the_other(void **state)
+{
+    struct ending x = endings[0];
+    REPLY r = {0};
+    SSE s = {0};
+    SSE_EVENT e = {0};
+    (void)state;
+
+    x.id = "stops-watched"; /* nothing else waits for its agent */
+    define_ending(&x);
+    submit(a, x.id, "watched-error");
+    sse_open(b, &s, "/v1/tasks/watched-error/events", NULL);
+    end_at(a, &x, "i");
+    do
+        CHECK(sse_next(&s, &e), "the stream ended before the error was told");
+    while (strcmp(text_at(&e.data, "state"), "error") != 0);
+    post(a, &r, "/v1/tasks/watched-error/skip", "{\"step\": \"s\", \"reason\": \"without it\"}");
+    EXPECT(&r, 200);
+    while (strcmp(e.name, "end") != 0)
+        CHECK(sse_next(&s, &e), "the stream ended without an end");
+    EXPECT_TEXT(&e.data, "state", "processed");
+}
 
 static void one_task_is_watched_at_a_node_that_does_not_work_on_it(void **state)
 {
@@ -543,6 +694,7 @@ int main(int argc, char **argv)
 {
     kit_program(argc, argv);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_comes_back_after_nobody_listened_is_told_of_a_gap), /* the first one */
         cmocka_unit_test(a_definition_stored_at_one_node_is_used_at_the_other_at_once),
         cmocka_unit_test(many_lines_take_what_was_stored_before_them),
         cmocka_unit_test(what_others_store_is_compiled_beside_the_store),
@@ -554,6 +706,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(tokens_that_nobody_knows_are_refused_without_end),
         cmocka_unit_test(who_waits_at_one_node_hears_of_an_end_at_the_other),
         cmocka_unit_test(lines_that_wait_at_one_node_hear_of_ends_at_the_other),
+        cmocka_unit_test(whatever_becomes_of_a_task_at_one_node_who_waits_at_the_other_hears_of_it),
+        cmocka_unit_test(who_waits_hears_of_each_error),
+        cmocka_unit_test(an_error_at_one_node_is_watched_at_the_other),
         cmocka_unit_test(one_task_is_watched_at_a_node_that_does_not_work_on_it),
         cmocka_unit_test(a_stream_of_all_tasks_says_whose_it_is),
         cmocka_unit_test(a_node_without_the_agent_names_the_others),

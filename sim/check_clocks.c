@@ -1,0 +1,119 @@
+/*
+ * The clocks of a row: its alarm is no later than anything that it is for, and a pause moves what
+ * is ahead of it (not_before) by its length, and nothing else moves that.
+ */
+
+#include "sim/check.h"
+#include "sim/coverage.h"
+#include "sim/disk.h"
+#include "sim/weather.h"
+#include "sim/world.h"
+
+/* After so long without trouble no grace is given any more. */
+enum { CALM_MS = 60000 };
+
+static void must(const struct subject *t, bool ok, const char *rule, const char *what, int64_t ms)
+{
+    if (ok)
+        return;
+    describe(t);
+    broken(rule, "%s: %s: %" PRId64 " ms", t->id, what, ms);
+}
+
+/* ---- the alarm ---- */
+
+/* What is overdue is looked at again after a while; what fell due in lost time is when grace is
+ * over. Both are about as long. */
+static int64_t latest_alarm(int64_t deadline)
+{
+    bool calm = nodes_quiet_since() + CALM_MS < world.now && weather.store_ms <= SLOW_MS;
+    int64_t again = latest_now() + GRACE_MS;
+
+    return calm && deadline > latest_now() ? deadline : max_i64(deadline, again);
+}
+
+static uint32_t count_open(const struct seen *s)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < s->step_count; i++)
+        count += seen_open(&s->steps[i]) != NULL;
+    return count;
+}
+
+static void check_one(const struct subject *t, const struct seen *s, int64_t deadline,
+                      const char *what)
+{
+    must(t, s->wake_at != 0 && s->wake_at <= latest_alarm(deadline),
+         "the alarm of a row is no later than anything that it is for", what,
+         s->wake_at - deadline);
+}
+
+void check_alarm(const struct subject *t, const struct seen *s)
+{
+    int64_t at = s->direction == DIRECTION_UNDO ? s->undo_complete_by : s->complete_by;
+
+    if (seen_is_end(s) || world.set_back)
+        return;
+    if (count_open(s) > 1)
+        covered(COVER_SEVERAL_ALARMS);
+    if (at != 0 && !s->deadline_passed && s->paused_at == 0)
+        check_one(t, s, at, "the task");
+    for (uint32_t i = 0; i < s->step_count; i++)
+        if (seen_open(&s->steps[i]))
+            check_one(t, s, seen_open(&s->steps[i])->complete_by, "an attempt");
+}
+
+/* ---- not_before ---- */
+
+static uint32_t outstanding(const struct subject *t)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < ASK_KINDS; i++)
+        if (i != ASK_PAUSE && i != ASK_SUBMIT && i != ASK_END)
+            count += t->wanted[i] - t->verbs_told[i] - t->refused[i];
+    return count;
+}
+
+void check_verb_asked(struct subject *t)
+{
+    if (t->seen.paused_at != 0 && t->unpause_at == 0)
+        t->unpause_at = store_now();
+}
+
+/* From the moment at which somebody asked for it, as far as only one can have. */
+static void note_pause(struct subject *t, const struct seen *old, const struct seen *new)
+{
+    if (new->paused_at != old->paused_at &&new->paused_at != 0)
+        t->unpause_at = outstanding(t) > 0 ? -1 : 0;
+}
+
+void check_not_before(struct subject *t, const struct seen *old, const struct seen *new)
+{
+    int64_t moved = new->not_before - old->not_before;
+    int64_t asked_at = t->unpause_at;
+
+    note_pause(t, old, new);
+    if (old->revision == 0 || world.set_back)
+        return;
+    bool over = old->paused_at != 0 && new->paused_at != old->paused_at;
+    bool ahead = old->not_before > old->paused_at;
+    int64_t left = old->not_before - old->paused_at;
+    if (!over) {
+        must(t, moved == 0 || t->wanted[ASK_PAUSE] > 0, "only a pause moves not_before",
+             "it moves by", moved);
+        return;
+    }
+    must(t, ahead || moved == 0 || t->wanted[ASK_PAUSE] > 1,
+         "a pause moves no moment that has come", "it moves by", moved);
+    if (!ahead)
+        return;
+    covered(COVER_PAUSED_EARLY);
+    must(t, moved >= 0 && new->not_before <= latest_now() + left,
+         "a pause moves not_before by its length", "it moves by", moved);
+    if (asked_at > 0 && nodes.store_lost_since == 0)
+        must(t, new->not_before + nodes.skew_max + 1 >= asked_at + left,
+             "a pause moves not_before by its length", "too short by",
+             asked_at + left - new->not_before);
+}

@@ -1,0 +1,119 @@
+/*
+ * What the supervisor makes of a row: any steps may run, with any time, in lost time or not. The
+ * alarm that it leaves is no later than any moment at which somebody has to look, and what it asks
+ * for is all that is overdue.
+ */
+
+#include "supervisor/overdue.h"
+
+#include "base/prng.h"
+#include "core/core_test_kit.h"
+
+enum { ROUNDS = 20000, REMINDER = 10000, SPREAD = 30000 };
+
+static struct kit k;
+static struct lost_time lost;
+
+static int64_t around(struct prng *p, int64_t at)
+{
+    return at - SPREAD + prng_below(p, 2 * SPREAD);
+}
+
+/* Each step runs or not, going forward or back, since any moment and until any other. */
+static void make_any(struct prng *p)
+{
+    bool back = prng_chance(p, 50);
+
+    kit_make(&k, "any", "by=60s undo=60s a b c d e f");
+    lost = (struct lost_time){0};
+    if (prng_chance(p, 50))
+        lost = (struct lost_time){around(p, k.now), k.now - prng_below(p, SPREAD), REMINDER};
+    if (lost.until && lost.from > lost.until)
+        lost.from = lost.until;
+    k.t.state = back ? TASK_COMPENSATING : TASK_PROCESSING;
+    k.t.direction = back ? DIRECTION_UNDO : DIRECTION_FORWARD;
+    k.t.submitted_at = k.now - 60000;
+    k.t.complete_by = k.t.undo_complete_by = prng_chance(p, 50) ? 0 : around(p, k.now);
+    k.t.paused_at = prng_chance(p, 20) ? k.now - 1 : 0;
+    for (uint16_t i = 0; i < k.t.step_count; i++) {
+        struct step *s = &k.steps[i];
+        if (prng_chance(p, 40))
+            continue;
+        s->state = back ? STEP_UNDOING : STEP_RUNNING;
+        s->direction = k.t.direction;
+        s->attempt = s->attempt_count = 1;
+        s->attempts[0] = (struct attempt){.number = 1,
+                                          .direction = k.t.direction,
+                                          .outcome = OUTCOME_OPEN,
+                                          .effect = EFFECT_UNKNOWN,
+                                          .started_at = k.now - prng_below(p, 60000),
+                                          .complete_by = around(p, k.now)};
+    }
+}
+
+/* When something that began then and has until then is overdue. */
+static int64_t due_at(int64_t began, int64_t complete_by)
+{
+    bool fell_into_it = lost.until != 0 && began < lost.until && complete_by >= lost.from
+                        && complete_by < lost.until + lost.grace_ms;
+
+    return fell_into_it ? lost.until + lost.grace_ms : complete_by;
+}
+
+static bool asks_of_step(struct slice text, uint16_t i)
+{
+    char part[30];
+    int len = snprintf(part, sizeof part, "\"step\":\"%c\"", 'a' + i);
+
+    return memmem(text.ptr, text.len, part, (size_t)len) != NULL;
+}
+
+static void check_verdict(const struct verdict *v, struct slice text, uint32_t round)
+{
+    int64_t task_at = k.t.paused_at || !k.t.complete_by
+                          ? 0
+                          : due_at(k.t.direction == DIRECTION_UNDO
+                                       ? k.t.undo_complete_by - k.g.w.undo_complete_by_ms
+                                       : k.t.submitted_at,
+                                   k.t.complete_by);
+    bool due = task_at != 0 && task_at <= k.now;
+    int64_t first = task_at > k.now ? task_at : 0;
+
+    for (uint16_t i = 0; i < k.t.step_count; i++) {
+        const struct attempt *a = step_open_attempt(&k.steps[i]);
+        int64_t at = a ? due_at(a->started_at, a->complete_by) : 0;
+        CHECK(asks_of_step(text, i) == (at != 0 && at <= k.now), "round %u: step %u", round, i);
+        due |= at != 0 && at <= k.now;
+        if (at <= k.now)
+            continue;
+        CHECK(v->wake_at != 0 && v->wake_at <= at, "round %u: the alarm is later than step %u's",
+              round, i);
+        first = first == 0 ? at : min_i64(first, at);
+    }
+    if (due)
+        first = first == 0 ? k.now + REMINDER : min_i64(first, k.now + REMINDER);
+    CHECK(v->wake_at == first, "round %u: the alarm", round);
+    CHECK(!due || v->request, "round %u: nobody is asked", round);
+}
+
+static void the_alarm_is_no_later_than_any_deadline(void **state)
+{
+    struct prng p = {.state = 1};
+    (void)state;
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        CLEANUP(buf_fini) struct buf text = {0};
+        struct verdict v;
+        make_any(&p);
+        overdue_judge(&k.g.w, &k.t, k.now, &lost, &text, &v);
+        check_verdict(&v, buf_view(&text), i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_alarm_is_no_later_than_any_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
