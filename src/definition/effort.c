@@ -257,7 +257,7 @@ const struct json *effort_document(struct arena *a)
 bool effort_take(const char *text, const struct json *document, struct effort *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX};
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
     struct expression *x = NULL;
     const struct json *value = NULL;
     size_t column = 0;
