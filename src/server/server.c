@@ -239,6 +239,11 @@ static void evaluates(void *arg, struct slice task, bool begins)
     overrun_evaluates(sv->overrun, task, begins);
 }
 
+static void turn_over(void *arg)
+{
+    overrun_turn_over(((const struct server *)arg)->overrun);
+}
+
 static void committed(void *arg, size_t changes, int64_t took_us)
 {
     struct server *sv = arg;
@@ -476,6 +481,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
         .task_ended = task_ended,
         .task_changed = task_changed,
         .evaluates = evaluates,
+        .turn_over = turn_over,
         .committed = committed,
         .messages = messages,
         .wants_lead = wants_lead,
