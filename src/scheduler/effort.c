@@ -53,6 +53,7 @@ void effort_turn_over(struct scheduler *s)
     for (unsigned i = 1; i <= EFFORT_ANY && f->first == EFFORT_ANY; i++)
         if (starved & 1U << (last + i) % EFFORT_ANY)
             f->first = (enum effort_kind)((last + i) % EFFORT_ANY);
+    s->stats.turns_left_out += f->left_out != 0;
     f->turn++;
     f->spent = 0;
     f->left_out = f->worked = 0;
