@@ -34,6 +34,7 @@ bool effort_may(struct scheduler *s, enum effort_kind kind)
 
 uint64_t *effort_of_one(struct scheduler *s)
 {
+    s->stats.evaluations++;
     s->effort.spent += EVALUATION_STEPS;
     return &s->effort.spent;
 }
@@ -53,6 +54,7 @@ void effort_turn_over(struct scheduler *s)
     for (unsigned i = 1; i <= EFFORT_ANY && f->first == EFFORT_ANY; i++)
         if (starved & 1U << (last + i) % EFFORT_ANY)
             f->first = (enum effort_kind)((last + i) % EFFORT_ANY);
+    s->stats.turn_steps = f->spent;
     s->stats.turns_left_out += f->left_out != 0;
     f->turn++;
     f->spent = 0;
