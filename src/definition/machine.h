@@ -33,7 +33,7 @@
  *     a text searched                                     1 for 2 bytes, and for 8 of what is
  *                                                         sought; if that has 1 or 2, for 8 bytes;
  *                                                         if it has more than 256, for 4
- *     a recorded value passed over                        1 for a text or a bracket; 1 for 16
+ *     a recorded value passed over                        1 for a bracket, 2 for a text; 1 for 16
  *                                                         bytes, in a text for 128
  *     a recorded value that is looked at                  8, a member beside it 9 and more; 1 for
  *                                                         8 bytes; if it has members or escapes,

@@ -10,6 +10,7 @@
 enum {
     BYTES_PER_PART = 16,       /* passed over outside of texts ... */
     TEXT_BYTES_PER_PART = 128, /* ... and within them */
+    TEXT_PARTS = 2,            /* a text, and each quote in it */
     SPACES_PER_PART = 8,
     MEMBER_PARTS = 8, /* a member of an object that is looked into */
     LEAF_PARTS = 8,   /* a value that is looked at */
@@ -78,7 +79,7 @@ static bool pass_text(struct scanner *s)
         size_t seen = (size_t)(quote - s->p);
         bool is_inside = quote > inside && quote[-1] == '\\';
         size_t slashes = is_inside ? seen / 8 : 0;
-        if (!machine_pay(s->machine, 1 + seen / TEXT_BYTES_PER_PART + slashes))
+        if (!machine_pay(s->machine, TEXT_PARTS + seen / TEXT_BYTES_PER_PART + slashes))
             return false;
         s->p = quote + 1;
         if (!is_inside || !is_escaped(from, quote))
@@ -87,9 +88,13 @@ static bool pass_text(struct scanner *s)
     }
 }
 
+/* A table, since each byte is looked at. */
 static bool is_structure(char c)
 {
-    return c == '"' || c == '[' || c == ']' || c == '{' || c == '}';
+    static const bool table[256] = {
+        ['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
+
+    return table[(unsigned char)c];
 }
 
 /* To the next quote or bracket. */
