@@ -327,7 +327,8 @@ static bool take(const char *text, const struct json *document, struct slice rec
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
-    struct references refs = {0};
+    struct wanted of_input = {0};
+    struct references refs = {.of_input = &of_input};
     struct expression *x = NULL;
     size_t column = 0;
 
@@ -335,7 +336,7 @@ static bool take(const char *text, const struct json *document, struct slice rec
     if (expression_compile(slice_of(text), &a, &x, &column, &ret->e) != ERR_OK)
         return false;
     references_collect(x, false, &a, &refs);
-    x->needs.of_input = refs.of_input;
+    x->needs.of_input = of_input;
     size_t before = blocks;
     ret->err =
         document ? run(x, document, &a, &budget, ret) : read_and_run(x, recorded, &a, &budget, ret);

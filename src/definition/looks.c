@@ -147,7 +147,7 @@ static struct needs needs_of(struct watcher *w, const struct references *refs)
     struct needs n = {.input = refs->input,
                       .task = refs->task,
                       .all_steps = refs->steps,
-                      .of_input = refs->of_input,
+                      .of_input = *refs->of_input,
                       .count = w->count};
 
     if (w->count > 0) {
@@ -170,7 +170,8 @@ static void tell_all(struct watcher *w, const struct json *j, const struct refer
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     struct watcher w = {.reader = r, .path = path};
-    struct references refs = {0};
+    struct wanted of_input = {0};
+    struct references refs = {.of_input = &of_input};
     struct expression *x = NULL;
     struct error e = {0};
     size_t column = 0;
@@ -200,8 +201,9 @@ static struct template *read_watched(struct reader *r, const struct json *j,
                                      const struct path *path, template_reader *read)
 {
     struct watcher watcher = {.reader = r, .path = path};
+    struct wanted of_input = {0};
     struct template_watch w = {&watcher, tell_fault,        tell_reference,
-                               tell_odd, shape_of_scope(r), {0}};
+                               tell_odd, shape_of_scope(r), {.of_input = &of_input}};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);

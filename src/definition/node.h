@@ -90,6 +90,7 @@ enum { WANTED_CHILDREN_MAX = 32, WANTED_DEPTH_MAX = 8 }; /* beyond either: the w
 /* Adds the path below `w`, of `count` names. */
 void wanted_add(struct wanted *w, struct arena *a, const struct slice *path, size_t count,
                 bool is_given);
+/* What is below `more` may become a part of `w`. */
 void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more);
 
 /* A step that is looked at, and which of its members. */

@@ -70,7 +70,8 @@ static void evaluate(const char *text, struct slice input, bool by_wants, struct
 {
     struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
     struct json root = {.type = JSON_OBJECT, .count = 1};
-    struct references refs = {0};
+    struct wanted of_input = {0};
+    struct references refs = {.of_input = &of_input};
     struct expression *x = NULL;
     const struct json *value = NULL;
     bool is_corrupt = false;
@@ -83,7 +84,7 @@ static void evaluate(const char *text, struct slice input, bool by_wants, struct
     references_collect(x, false, a, &refs);
     const struct wanted all = {.whole = true};
     struct machine m = machine_begin(a, &budget);
-    struct json *j = reading_take(&m, input, by_wants ? &refs.of_input : &all, &is_corrupt);
+    struct json *j = reading_take(&m, input, by_wants ? &of_input : &all, &is_corrupt);
     machine_end(&m, &budget);
     ret->steps = EXPRESSION_STEPS_MAX - budget.steps;
     CHECK(j, "%s: %s", text, m.what);

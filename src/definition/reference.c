@@ -53,6 +53,12 @@ void wanted_add(struct wanted *w, struct arena *a, const struct slice *path, siz
 void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
 {
     w->is_given |= more->is_given;
+    if (!w->whole && !w->child) { /* the first: nothing is made twice */
+        w->whole = more->whole;
+        w->child = more->child;
+        w->count = more->count;
+        return;
+    }
     if (more->whole)
         want_all(w);
     for (const struct wanted *one = more->child; one && !w->whole; one = one->next) {
@@ -69,7 +75,8 @@ void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
 static void everything(struct references *r)
 {
     r->input = r->task = r->steps = true;
-    want_all(&r->of_input);
+    if (r->of_input)
+        want_all(r->of_input);
 }
 
 enum { PATH_MAX_NAMES = WANTED_DEPTH_MAX + 4 }; /* "steps", its name, the member; one too many */
@@ -141,7 +148,8 @@ static bool collect_path(struct collector *c, const struct node *n)
         c->refs->task = true;
     if (slice_is(p.names[0], "input")) {
         c->refs->input = true;
-        wanted_add(&c->refs->of_input, c->arena, p.names + 1, count - 1, c->is_given);
+        if (c->refs->of_input)
+            wanted_add(c->refs->of_input, c->arena, p.names + 1, count - 1, c->is_given);
     }
     if (slice_is(p.names[0], "steps") && count == 1)
         c->refs->steps = true;

@@ -23,7 +23,7 @@ struct references {
     bool input, task;   /* of the task */
     bool steps;         /* all of them */
     bool any_unchecked; /* some stand in a call, which was once taken for looking at everything */
-    struct wanted of_input;
+    struct wanted *of_input; /* NULL: nobody wants to know */
     struct reference *list;
 };
 

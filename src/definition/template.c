@@ -45,11 +45,10 @@ static struct template *template_new(struct reader *r, enum template_kind kind, 
 static void tell_references(struct reader *r, const struct json *string, size_t at,
                             const struct expression *x, bool is_given)
 {
-    struct references own = {0};
     struct template_watch *w = r->watch;
+    struct references own = {.of_input = w->refs.of_input};
 
     references_collect(x, is_given, r->arena, &own);
-    wanted_join(&w->refs.of_input, r->arena, &own.of_input);
     w->refs.input |= own.input;
     w->refs.task |= own.task;
     w->refs.steps |= own.steps;
