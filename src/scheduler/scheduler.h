@@ -280,7 +280,7 @@ struct scheduler_stats {
     size_t bulk_waiting; /* of those that wait: of tasks that were asked in bulk */
     int64_t others_at;   /* when a task that was not was last written; 0: never */
     uint64_t changes, batches, conflicts, claims, submitted, ended;
-    uint64_t unreadable; /* rows, each time that one was met */
+    uint64_t unreadable;     /* rows, each time that one was met */
     uint64_t evaluations;    /* of expressions: conditions, inputs, outputs */
     uint64_t turn_steps;     /* what those of the last turn took */
     uint64_t turns_left_out; /* turns that left evaluations to the next one */
