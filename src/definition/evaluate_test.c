@@ -347,10 +347,12 @@ static void what_an_expression_looks_at_has_a_bound(void **state)
     enum { TREE_MAX = 64 << 20 };
     static const struct {
         const char *template, *result; /* "!": the failure says that */
+        unsigned least;                /* steps */
     } in[] = {
         {"\"${ .steps | length }\"", "!reading the output of a step: "},
         {"\"${ .steps.a.output | length }\"", "!reading the output of a step: "},
         {"\"${ .input.zeros[0] }\"", "!reading the input of the task: "},
+        {"\"${ .input.some | length }\"", "20000", 10000},
         {"\"${ .input.n }\"", "1"},
         {"{\"n\": \"${ .input.n + 1 }\", \"m\": \"${ .input.m }\"}", "{\"n\":2,\"m\":3}"},
         {"\"${ .input.zeros }\"", "[0,0,"},
@@ -359,10 +361,11 @@ static void what_an_expression_looks_at_has_a_bound(void **state)
         {"\"${ .input.zeros.x? // 5 }\"", "5"},
     };
     char *long_array = zeros(1000000);
+    char *some = zeros(20000);
     CLEANUP(buf_fini) struct buf input = {0};
     (void)state;
 
-    buf_fmt(&input, "{\"n\":1,\"zeros\":%s,\"m\":3}", long_array);
+    buf_fmt(&input, "{\"n\":1,\"zeros\":%s,\"m\":3,\"some\":%s}", long_array, some);
     for (size_t i = 0; i < COUNT_OF(in); i++) {
         CLEANUP(buf_fini) struct buf b = {0};
         CLEANUP(arena_fini) struct arena a = {0};
@@ -377,7 +380,10 @@ static void what_an_expression_looks_at_has_a_bound(void **state)
                 in[i].template);
         struct definition *d = defined(b.ptr);
         struct scope s = scope_of(d, input.ptr, &w);
+        uint64_t spent = 0;
+        s.spent = &spent;
         enum err err = definition_step_input(&s, 3, &a, &ret, &e);
+        CHECK(spent > in[i].least, "%s costs %llu", in[i].template, (unsigned long long)spent);
         if (in[i].result[0] == '!')
             CHECK(err == ERR_INVALID && strstr(e.text, in[i].result + 1) && strstr(e.text, "steps"),
                   "%s: %s", in[i].template, e.text);
@@ -388,6 +394,7 @@ static void what_an_expression_looks_at_has_a_bound(void **state)
         definition_free(d);
     }
     free(long_array);
+    free(some);
 }
 
 int main(void)

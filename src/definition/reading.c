@@ -211,9 +211,11 @@ static struct json *whole(struct scanner *s, struct slice raw)
 {
     char c = raw.ptr[0];
 
+    if (c == '[' || c == '{')
+        return parse(s, raw);
     if (!machine_pay(s->machine, LEAF_PARTS + text_parts(raw.len)))
         return NULL;
-    if (c == '[' || c == '{' || (c == '"' && !is_literal(raw)))
+    if (c == '"' && !is_literal(raw))
         return parse(s, raw);
     struct json *j = node_of(s, raw);
     if (c == '"')

@@ -13,6 +13,7 @@ enum {
     ONE_MAX = 200000,  /* ... and one evaluation */
     COPY_MAX = 70000,  /* ... and a copy of its result */
     TURNS_MAX = 20000, /* more than any test takes */
+    SLEEP_MAX_MS = 60000,
 };
 
 struct client {
@@ -34,7 +35,10 @@ struct stage {
     size_t requests; /* that agents got */
     bool call_answered;
     size_t ended;
+    struct arena arena;
+    struct slice token; /* of the first request */
     int64_t now;
+    bool asleep; /* until something comes */
     uint64_t turns;
 };
 
@@ -55,6 +59,8 @@ static bool on_work_answer(void *arg, struct work *w)
 {
     struct stage *s = arg;
 
+    if (s->requests == 0 && w->request_count > 0)
+        s->token = arena_copy(&s->arena, w->requests[0].token);
     s->requests += w->request_count;
     s->call_answered = true;
     return true;
@@ -101,7 +107,8 @@ static struct scheduler_stats stats_of(const struct stage *s)
 /* A turn, and what the store has to do; no turn costs more than its share. */
 static void turn(struct stage *s)
 {
-    (void)scheduler_turn(s->scheduler);
+    CHECK(!s->asleep, "nothing is due, but something is awaited");
+    int64_t next = scheduler_turn(s->scheduler);
     CHECK(stats_of(s).turn_steps <= TURN_MAX + ONE_MAX + COPY_MAX, "%llu steps in a turn",
           (unsigned long long)stats_of(s).turn_steps);
     struct store_job *j = s->job;
@@ -110,7 +117,8 @@ static void turn(struct stage *s)
         j->run(j, s->store);
         j->done(j);
     }
-    s->now++;
+    s->asleep = !j && (next == 0 || next > s->now + SLEEP_MAX_MS);
+    s->now = j ? s->now + 1 : max_i64(s->now + 1, next);
     CHECK(++s->turns < TURNS_MAX, "it comes to an end");
 }
 
@@ -122,6 +130,7 @@ static void stage_end(struct stage *s)
     token_key_free(s->key);
     registry_fini(&s->registry);
     s->store->ops->close(s->store);
+    arena_fini(&s->arena);
 }
 
 static void define(struct stage *s, const char *name, const char *rest)
@@ -149,6 +158,7 @@ static struct client *ask(struct stage *s, const struct ask *a)
     ASSERT(s->client_count <= ASKS_MAX);
     c->ask = *a;
     c->ask.user = c;
+    s->asleep = false;
     scheduler_ask(s->scheduler, &c->ask);
     return c;
 }
@@ -188,7 +198,7 @@ static void take_requests(struct stage *s, const char *agent, size_t count)
 {
     while (s->requests < count) {
         struct work *w = call_of(agent, (uint32_t)count);
-        s->call_answered = false;
+        s->call_answered = s->asleep = false;
         scheduler_work(s->scheduler, w);
         while (!s->call_answered)
             turn(s);
@@ -300,6 +310,56 @@ static void what_held_is_asked_anew_when_it_may_have_changed(void **state)
     stage_end(&s);
 }
 
+/* Nobody is asked for what turns out not to be wanted. */
+static void what_is_undecided_does_not_start(void **state)
+{
+    enum { MANY = 8 };
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct arena a = {0};
+    static struct stage s; /* large for a stack */
+    (void)state;
+
+    stage_begin(&s);
+    buf_str(&b, "\"steps\":[{\"name\":\"first\",\"agent\":\"ag\",\"action\":\"x\","
+                "\"undo\":\"none\",\"input\":{}}");
+    for (int i = 0; i < MANY; i++)
+        buf_fmt(&b,
+                ",{\"name\":\"s%d\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":\"none\","
+                "\"after\":[\"first\"],\"input\":{},\"if\":\".input.a[0] == 1\"}",
+                i);
+    buf_byte(&b, ']');
+    define(&s, "w", b.ptr);
+    until_answered(&s, submit(&s, "w", heavy(&a, 100000)));
+    take_requests(&s, "ag", 1);
+    struct work *w = call_of("ag", MANY);
+    w->results = arena_alloc(&w->arena, sizeof *w->results);
+    w->results[w->result_count++] = (struct work_result){.token = s.token, .output = SLICE("1")};
+    s.asleep = false;
+    scheduler_work(s.scheduler, w);
+    scheduler_work(s.scheduler, call_of("ag", MANY));
+    while (s.ended == 0)
+        turn(&s);
+    CHECK(s.requests == 1, "%zu requests", s.requests);
+    stage_end(&s);
+    arena_fini(&a);
+}
+
+/* They are claimed, and all hold: nothing is to be stored. */
+static void what_is_left_is_not_forgotten(void **state)
+{
+    enum { MANY = 10 };
+    struct arena a = {0};
+    static struct stage s; /* large for a stack */
+    (void)state;
+
+    stage_begin(&s);
+    define_conditions(&s, MANY, ".input.a[0] == 0", ".input.a[0] == 0");
+    until_answered(&s, submit(&s, "w", heavy(&a, 100000)));
+    take_requests(&s, "ag", 2 * MANY);
+    stage_end(&s);
+    arena_fini(&a);
+}
+
 /* ---- inputs and outputs ---- */
 
 static void a_turn_starts_no_more_than_its_share(void **state)
@@ -350,6 +410,8 @@ int main(void)
         cmocka_unit_test(each_condition_is_evaluated_once),
         cmocka_unit_test(a_turn_decides_no_more_than_its_share),
         cmocka_unit_test(what_held_is_asked_anew_when_it_may_have_changed),
+        cmocka_unit_test(what_is_undecided_does_not_start),
+        cmocka_unit_test(what_is_left_is_not_forgotten),
         cmocka_unit_test(a_turn_starts_no_more_than_its_share),
         cmocka_unit_test(nobody_waits_for_good),
     };

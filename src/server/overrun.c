@@ -133,8 +133,8 @@ void overrun_evaluates(struct overrun_watch *w, struct slice task, bool begins)
         ends(w);
         return;
     }
-    if (w->last
-        != task.ptr) /* all of one task in a row is one evaluation, until the turn is over */
+    /* All of one task in a row is one evaluation, until the turn is over. */
+    if (w->last != task.ptr)
         count_on(w);
     w->last = task.ptr;
     w->task = task;
