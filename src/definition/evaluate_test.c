@@ -349,16 +349,16 @@ static void what_an_expression_looks_at_has_a_bound(void **state)
         const char *template, *result; /* "!": the failure says that */
         unsigned least;                /* steps */
     } in[] = {
-        {"\"${ .steps | length }\"", "!reading the output of a step: "},
-        {"\"${ .steps.a.output | length }\"", "!reading the output of a step: "},
-        {"\"${ .input.zeros[0] }\"", "!reading the input of the task: "},
+        {"\"${ .steps | length }\"", "!reading the output of a step: ", 0},
+        {"\"${ .steps.a.output | length }\"", "!reading the output of a step: ", 0},
+        {"\"${ .input.zeros[0] }\"", "!reading the input of the task: ", 0},
         {"\"${ .input.some | length }\"", "20000", 10000},
-        {"\"${ .input.n }\"", "1"},
-        {"{\"n\": \"${ .input.n + 1 }\", \"m\": \"${ .input.m }\"}", "{\"n\":2,\"m\":3}"},
-        {"\"${ .input.zeros }\"", "[0,0,"},
-        {"\"${ .steps.a.output }\"", "[0,0,"},
-        {"\"x ${ .input.zeros }\"", "!reading the input of the task: "},
-        {"\"${ .input.zeros.x? // 5 }\"", "5"},
+        {"\"${ .input.n }\"", "1", 0},
+        {"{\"n\": \"${ .input.n + 1 }\", \"m\": \"${ .input.m }\"}", "{\"n\":2,\"m\":3}", 0},
+        {"\"${ .input.zeros }\"", "[0,0,", 0},
+        {"\"${ .steps.a.output }\"", "[0,0,", 0},
+        {"\"x ${ .input.zeros }\"", "!reading the input of the task: ", 0},
+        {"\"${ .input.zeros.x? // 5 }\"", "5", 0},
     };
     char *long_array = zeros(1000000);
     char *some = zeros(20000);
