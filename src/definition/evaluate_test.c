@@ -383,7 +383,7 @@ static void what_an_expression_looks_at_has_a_bound(void **state)
         uint64_t spent = 0;
         s.spent = &spent;
         enum err err = definition_step_input(&s, 3, &a, &ret, &e);
-        CHECK(spent > in[i].least, "%s costs %llu", in[i].template, (unsigned long long)spent);
+        CHECK(spent >= in[i].least, "%s costs %llu", in[i].template, (unsigned long long)spent);
         if (in[i].result[0] == '!')
             CHECK(err == ERR_INVALID && strstr(e.text, in[i].result + 1) && strstr(e.text, "steps"),
                   "%s: %s", in[i].template, e.text);
