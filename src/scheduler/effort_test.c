@@ -355,7 +355,9 @@ static void what_is_left_is_not_forgotten(void **state)
     stage_begin(&s);
     define_conditions(&s, MANY, ".input.a[0] == 0", ".input.a[0] == 0");
     until_answered(&s, submit(&s, "w", heavy(&a, 100000)));
+    int64_t from = s.now;
     take_requests(&s, "ag", 2 * MANY);
+    CHECK(s.now < from + 1000, "each turn was due at once, by the time that is played");
     stage_end(&s);
     arena_fini(&a);
 }

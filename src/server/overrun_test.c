@@ -9,7 +9,7 @@
 
 #include "server/overrun.h"
 
-enum { JOBS_MAX = 16, PATIENCE_S = 180, SPELL_MS = 50 };
+enum { JOBS_MAX = 16, PATIENCE_S = 120, SPELL_MS = 50 };
 
 static struct stage {
     struct store store;
