@@ -17,6 +17,7 @@
     X(MESSAGE_OF_HANDS,   "messages of pauses, and of tasks that were closed")                    \
     X(CRASH,              "crashes of the node")                                                  \
     X(OVERRUN,            "evaluations without end")                                              \
+    X(LEFT_OUT,           "turns that left evaluations to the next one")                          \
     X(OVERRAN,            "tasks stopped because of that")                                        \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \

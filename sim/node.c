@@ -88,11 +88,6 @@ static void on_task_ended(void *arg, struct slice id, enum task_state state)
         people_hear_of_end(id, state);
 }
 
-static void on_evaluates(void *arg, struct slice task, bool begins)
-{
-    overruns_evaluates(arg, task, begins);
-}
-
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)
 {
     const struct node *n = arg;
@@ -229,6 +224,7 @@ void node_turn(struct node *n)
     n->turn_at = 0;
     int64_t next = scheduler_turn(n->scheduler);
     check_beliefs(n);
+    overruns_left_out(n);
     check_breakers(n); /* also of who has died: what it decided before that may be committed yet */
     if (n->dead)
         return;
@@ -321,6 +317,7 @@ static void node_boot(struct node *n)
         .idle = !(nodes.roles[n->name] & NODE_SCHEDULER),
         .live_max = live_max,
         .batch_max = batch_max,
+        .turn_steps = overruns_turn_steps(n),
         .batch_bytes = batch_max == 4 ? 1000 : 0,
         .key_prefix = SLICE("sim:"),
     };
@@ -330,7 +327,7 @@ static void node_boot(struct node *n)
                                     .ask_answer = on_ask_answer,
                                     .task_ended = on_task_ended,
                                     .task_changed = on_task_changed,
-                                    .evaluates = on_evaluates,
+                                    .evaluates = overruns_evaluates,
                                     .generations = on_generations,
                                     .messages = on_messages,
                                     .alert = on_alert,
@@ -385,6 +382,7 @@ static void node_boot(struct node *n)
     n->sleeps_until = n->deaf_until = 0;
     n->turn_at = 0;
     n->spins = 0;
+    n->turns_left_out = 0;
     nodes_notice_dark(true);
     trace("%s boots, live_max %zu, batch_max %zu", n->me, config.live_max, config.batch_max);
     check_boot(n);

@@ -65,8 +65,9 @@ struct node {
     int64_t turn_at;
     uint64_t turn_number; /* of the turn that is scheduled */
     int64_t turned_at;
-    uint32_t spins; /* turns of which nothing came */
-    uint64_t deeds; /* arrivals, jobs and answers */
+    uint32_t spins;          /* turns of which nothing came */
+    uint64_t turns_left_out; /* of its process, as far as they were counted */
+    uint64_t deeds;          /* arrivals, jobs and answers */
 };
 
 struct nodes {

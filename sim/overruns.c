@@ -1,4 +1,4 @@
-/* Evaluations that never end, and how often they may. */
+/* Evaluations that never end, and how often they may; and how much of them a turn does. */
 #include "sim/overruns.h"
 
 #include "base/map.h"
@@ -11,6 +11,7 @@ enum {
     TIMES_MAX = 2,
     RUNS_ONE_IN = 3,
     TASKS_ONE_IN = 4,
+    TURNS_ONE_IN = 3,
     COUNTED = 700, /* permille; of the others nothing is known afterwards */
 };
 
@@ -57,11 +58,13 @@ static void check_times(struct slice task)
                SLICE_ARG(task));
 }
 
-void overruns_evaluates(struct node *n, struct slice task, bool begins)
+void overruns_evaluates(void *arg, struct slice task, bool begins)
 {
+    struct node *n = arg;
     const struct overrun_count c = {.task = task, .by = 1, .at = store_now()};
     struct error e = {0};
 
+    n->deeds += begins;
     if (!begins || n->dead || !is_endless(task))
         return;
     check_times(task);
@@ -74,6 +77,22 @@ void overruns_evaluates(struct node *n, struct slice task, bool begins)
     covered(COVER_OVERRUN);
     n->disk.stuck = true;
     node_crash(n, "for want of an end");
+}
+
+uint64_t overruns_turn_steps(const struct node *n)
+{
+    uint64_t drawn = hash_bytes(&world.seed, sizeof world.seed) >> 8;
+
+    return drawn % TURNS_ONE_IN == 0 ? 1 + (drawn + n->name) % 40 : 0;
+}
+
+void overruns_left_out(struct node *n)
+{
+    struct scheduler_stats stats;
+
+    scheduler_stats(n->scheduler, &stats);
+    for (; n->turns_left_out < stats.turns_left_out; n->turns_left_out++)
+        covered(COVER_LEFT_OUT);
 }
 
 void overruns_check_end(void)

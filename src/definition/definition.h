@@ -88,6 +88,7 @@ struct scope {
     /* Of its failure going forward; without a code, or NULL: null. */
     struct fault_note (*step_error)(void *arg, int step);
     void *arg;
+    uint64_t *spent; /* goes up by the steps that were spent; NULL: nobody wants to know */
 };
 
 /* Each evaluates into `a`. ERR_INVALID: the expression failed; the story says which one, where and

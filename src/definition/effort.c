@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
+#include "definition/reading.h"
+#include "definition/reference.h"
+
 static size_t blocks;
 
 /* ---- what is counted ---- */
@@ -160,7 +163,7 @@ unsigned char *__wrap_yajl_get_error(yajl_handle y, int verbose, const unsigned 
 
 /* ---- the document ---- */
 
-enum { TEXT_LEN = 1000000, MANY = 20000, SOME = 2000, DIGITS = 100000, DEEP = 40 };
+enum { SHRUNK = 20, TEXT_LEN = 1000000, MANY = 20000, SOME = 2000, DIGITS = 100000, DEEP = 40 };
 
 static void many(struct buf *b, const char *text, size_t count)
 {
@@ -222,55 +225,135 @@ static void add_deep(struct buf *b)
     many(b, "]", DEEP);
 }
 
+/* What is dear to pass over, or to read. */
+static void add_for_reading(struct buf *b)
+{
+    json_key(b, "brackets");
+    json_open(b, '[');
+    many(b, "[],", SOME);
+    buf_str(b, "0]");
+    json_key(b, "spaces");
+    buf_str(b, "[1");
+    many(b, "\n", TEXT_LEN / SHRUNK);
+    buf_str(b, "]");
+    add_list(b, "empties", SOME, "\"\"", "\"\\\\\"");
+    json_key(b, "names");
+    json_open(b, '{');
+    for (size_t i = 0; i < SOME; i++)
+        buf_fmt(b, "%s\"\\u0061%05zu\" : {\"a\":%zu}", i ? " , " : "", i, i);
+    json_close(b, '}');
+    add_text(b, "slashes", "\\\\", TEXT_LEN / SHRUNK);
+}
+
+static void write_document(struct buf *b, size_t shrink)
+{
+    json_open(b, '{');
+    add_text(b, "quotes", "\\\"", TEXT_LEN / shrink);
+    add_text(b, "plain", "a", TEXT_LEN / shrink);
+    add_text(b, "accents", "\xc3\xa9", TEXT_LEN / 2 / shrink);
+    add_text(b, "controls", "\\u0001", 50000 / shrink);
+    add_text(b, "json", "[1,{\\\"a\\\":[]}", 1000);
+    add_list(b, "many", MANY / shrink, "1", "2");
+    add_list(b, "nulls", MANY / shrink, "null", "null");
+    add_list(b, "texts", MANY / shrink, "\"a\"", "\"b\"");
+    add_list(b, "mixed", MANY / shrink, "null", "\"x\"");
+    add_list(b, "decimals", SOME, "1.5", "2.25");
+    add_list(b, "lists", SOME, "[1,2,3]", "[]");
+    add_list(b, "objects", SOME, "{\"a\":1,\"b\":2}", "{\"b\":1}");
+    add_list(b, "entries", SOME, "{\"key\":\"a\",\"value\":1}", "{\"name\":\"b\"}");
+    add_object(b, "object", SOME);
+    add_numbers(b);
+    add_deep(b);
+    if (shrink > 1)
+        add_for_reading(b);
+    json_close(b, '}');
+}
+
 const struct json *effort_document(struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     struct json *j = NULL;
     struct json_fault fault = {0};
 
-    json_open(&b, '{');
-    add_text(&b, "quotes", "\\\"", TEXT_LEN);
-    add_text(&b, "plain", "a", TEXT_LEN);
-    add_text(&b, "accents", "\xc3\xa9", TEXT_LEN / 2);
-    add_text(&b, "controls", "\\u0001", 50000);
-    add_text(&b, "json", "[1,{\\\"a\\\":[]}", 1000);
-    add_list(&b, "many", MANY, "1", "2");
-    add_list(&b, "nulls", MANY, "null", "null");
-    add_list(&b, "texts", MANY, "\"a\"", "\"b\"");
-    add_list(&b, "mixed", MANY, "null", "\"x\"");
-    add_list(&b, "decimals", SOME, "1.5", "2.25");
-    add_list(&b, "lists", SOME, "[1,2,3]", "[]");
-    add_list(&b, "objects", SOME, "{\"a\":1,\"b\":2}", "{\"b\":1}");
-    add_list(&b, "entries", SOME, "{\"key\":\"a\",\"value\":1}", "{\"name\":\"b\"}");
-    add_object(&b, "object", SOME);
-    add_numbers(&b);
-    add_deep(&b);
-    json_close(&b, '}');
+    write_document(&b, 1);
     struct slice text = arena_copy(a, buf_view(&b));
     enum err err = json_parse(a, text, &j, &fault);
     ASSERT(err == ERR_OK);
     return j;
 }
 
+struct slice effort_recorded(struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct json *j = NULL;
+
+    write_document(&b, SHRUNK);
+    enum err err = json_parse(a, buf_view(&b), &j, NULL);
+    ASSERT(err == ERR_OK);
+    return arena_copy(a, buf_view(&b));
+}
+
 /* ---- an evaluation ---- */
 
-bool effort_take(const char *text, const struct json *document, struct effort *ret)
+static enum err run(const struct expression *x, const struct json *root, struct arena *a,
+                    struct budget *budget, struct effort *ret)
+{
+    const struct json *value = NULL;
+
+    return machine_run(x, root, a, budget, &value, &ret->e);
+}
+
+/* As scope.c does it. */
+static enum err read_and_run(const struct expression *x, struct slice recorded, struct arena *a,
+                             struct budget *budget, struct effort *ret)
+{
+    struct machine m = machine_begin(a, budget);
+    struct json root = {.type = JSON_OBJECT};
+    bool is_corrupt = false;
+
+    struct json *input = reading_take(&m, recorded, &x->needs.of_input, &is_corrupt);
+    machine_end(&m, budget);
+    ASSERT(!is_corrupt);
+    if (!input)
+        return error_set(&ret->e, ERR_INVALID, "%s", m.what);
+    input->key = SLICE("input");
+    root.child = input;
+    root.count = 1;
+    return run(x, &root, a, budget, ret);
+}
+
+static bool take(const char *text, const struct json *document, struct slice recorded,
+                 struct effort *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX};
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
+    struct wanted of_input = {0};
+    struct references refs = {.of_input = &of_input};
     struct expression *x = NULL;
-    const struct json *value = NULL;
     size_t column = 0;
 
     *ret = (struct effort){0};
     if (expression_compile(slice_of(text), &a, &x, &column, &ret->e) != ERR_OK)
         return false;
+    references_collect(x, false, &a, &refs);
+    x->needs.of_input = of_input;
     size_t before = blocks;
-    ret->err = machine_run(x, document, &a, &budget, &value, &ret->e);
+    ret->err =
+        document ? run(x, document, &a, &budget, ret) : read_and_run(x, recorded, &a, &budget, ret);
     ret->blocks = blocks - before;
     ret->paid = (EXPRESSION_STEPS_MAX - budget.steps)
                 + (EXPRESSION_BYTES_MAX - budget.bytes) / EFFORT_BYTES;
     return true;
+}
+
+bool effort_take(const char *text, const struct json *document, struct effort *ret)
+{
+    return take(text, document, SLICE_NONE, ret);
+}
+
+bool effort_take_recorded(const char *text, struct slice recorded, struct effort *ret)
+{
+    return take(text, NULL, recorded, ret);
 }
 
 size_t effort_rate(const struct effort *f)

@@ -28,8 +28,13 @@ enum {
  * see effort.c. */
 const struct json *effort_document(struct arena *a);
 
+/* The same, smaller, as a text: what is read of it is paid for, too. */
+struct slice effort_recorded(struct arena *a);
+
 /* Evaluates `text` on the document. False: it is no expression. */
 bool effort_take(const char *text, const struct json *document, struct effort *ret);
+/* The same with the recorded text for `.input`, from its reading on. */
+bool effort_take_recorded(const char *text, struct slice recorded, struct effort *ret);
 
 /* Basic blocks for each step paid. */
 size_t effort_rate(const struct effort *f);

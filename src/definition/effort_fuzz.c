@@ -7,7 +7,8 @@
 #include "definition/node.h"
 
 /*
- * The bytes choose an expression, which is evaluated again and again, on texts and arrays that are
+ * The bytes choose an expression, which is evaluated once on what is read for it, from a recorded
+ * text, and again and again, on texts and arrays that are
  * large, until its budget is spent: no step may cost more than MACHINE_WORK_MAX (effort.h). An
  * input that makes a step dearer than all before is kept, as if it had met new code: so the search
  * goes towards the dearest one.
@@ -58,6 +59,33 @@ static const char *const literals[] = {"1",
 
 static const char *const operators[] = {"+", "-",  "*",   "/",  "%", "==",
                                         "<", "//", "and", "or", ",", "|"};
+
+/* What is read of the recorded text, before it is evaluated. */
+static const char *const looks[] = {".input",
+                                    ".input.nothing",
+                                    ".input.quotes",
+                                    ".input.plain",
+                                    ".input.accents",
+                                    ".input.controls",
+                                    ".input.many",
+                                    ".input.texts",
+                                    ".input.decimals",
+                                    ".input.lists",
+                                    ".input.objects",
+                                    ".input.object",
+                                    ".input.digits",
+                                    ".input.deep",
+                                    ".input.brackets",
+                                    ".input.spaces",
+                                    ".input.empties",
+                                    ".input.names",
+                                    ".input.slashes",
+                                    ".input.names.nothing",
+                                    ".input.n",
+                                    ".input.names.a01999.a",
+                                    ".input.object.nothing",
+                                    ".input.plain.a",
+                                    "[.input.object.a, .input.object.b, .input.object.name00000]"};
 
 #define PICK(w, list) (list)[fuzz_byte((w)->bytes) % COUNT_OF(list)]
 
@@ -142,26 +170,52 @@ static void expression(struct writer *w)
     w->depth--;
 }
 
+static void must_be_paid(const struct effort *effort, const char *text)
+{
+    size_t rate = effort_rate(effort);
+
+    if (rate > MACHINE_WORK_MAX)
+        (void)fprintf(stderr, "%zu blocks for each step: %s\n", rate, text);
+    ASSERT(rate <= MACHINE_WORK_MAX);
+    rates[rate] = 1;
+}
+
+/* The last byte chooses what is read; what is evaluated on it is the same. */
+static void from_the_root(const uint8_t *bytes, size_t len, struct slice recorded)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct fuzz f = {bytes, len > 0 ? len - 1 : 0};
+    struct writer w = {&f, &text, 0};
+    struct effort effort;
+
+    (void)fuzz_byte(&f);
+    buf_fmt(&text, "%s | (", looks[len > 0 ? bytes[len - 1] % COUNT_OF(looks) : 0]);
+    expression(&w);
+    buf_str(&text, ")?");
+    if (effort_take_recorded(text.ptr, recorded, &effort))
+        must_be_paid(&effort, text.ptr);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     static struct arena kept; /* the document is the same each time */
     static const struct json *document;
+    static struct slice recorded;
     CLEANUP(buf_fini) struct buf text = {0};
     struct fuzz f = {bytes, len};
     struct writer w = {&f, &text, 0};
     struct effort effort;
 
-    if (!document)
+    if (!document) {
         document = effort_document(&kept);
+        recorded = effort_recorded(&kept);
+    }
+    from_the_root(bytes, len, recorded);
     buf_fmt(&text, "[%s | select(range(1000000000) >= 0) | (", PICK(&w, inputs));
     expression(&w);
     buf_str(&text, ")? | empty]");
     if (!effort_take(text.ptr, document, &effort))
         return 0; /* too long, or nested too deeply */
-    size_t rate = effort_rate(&effort);
-    if (rate > MACHINE_WORK_MAX)
-        (void)fprintf(stderr, "%zu blocks for each step: %s\n", rate, text.ptr);
-    ASSERT(rate <= MACHINE_WORK_MAX);
-    rates[rate] = 1;
+    must_be_paid(&effort, text.ptr);
     return 0;
 }

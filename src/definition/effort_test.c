@@ -9,6 +9,7 @@
  * MACHINE_WORK_MAX basic blocks (effort.h says how they are counted). */
 
 static const struct json *document;
+static struct slice recorded; /* the same, to be read */
 static struct arena document_arena;
 
 /* Does the same again and again until its budget is spent, on `input`; each failure is caught. */
@@ -241,6 +242,49 @@ static void a_step_never_costs_more_than_it_may(void **state)
     CHECK(worst <= MACHINE_WORK_MAX, "the dearest step costs %zu blocks", worst);
 }
 
+/* What is looked at is read first. */
+static void reading_costs_no_more_than_it_may(void **state)
+{
+    static const char *const looks[] = {
+        ".input",
+        ".input.nothing",
+        ".input.quotes",
+        ".input.plain.nothing",
+        ".input.quotes == .input.slashes",
+        ".input.controls",
+        ".input.accents",
+        ".input.many | length",
+        ".input.lists",
+        ".input.objects",
+        ".input.object",
+        ".input.object.nothing",
+        ".input.digits",
+        ".input.deep",
+        ".input.brackets",
+        ".input.brackets.nothing",
+        ".input.spaces",
+        ".input.spaces.nothing",
+        ".input.empties",
+        ".input.names",
+        ".input.names.nothing",
+        ".input.names.a00001.a",
+        ".input.slashes",
+        "[.input.a, .input.b, .input.c, .input.d, .input.e, .input.f, .input.g, .input.h]",
+        "[.input.names.a, .input.names.b, .input.names.c, .input.names.d, .input.names.e, "
+        ".input.names.f, .input.names.g, .input.names.h, .input.names.i, .input.names.a01999]",
+        "[.input.object.name1, .input.object.name2, .input.object.name3, .input.object.name4, "
+        ".input.object.name5, .input.object.name6, .input.object.name7, .input.object.name8]",
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(looks); i++) {
+        struct effort f;
+        CHECK(effort_take_recorded(looks[i], recorded, &f), "%s: %s", looks[i], f.e.text);
+        CHECK(effort_rate(&f) <= MACHINE_WORK_MAX, "%zu blocks for %zu paid are %zu for each: %s",
+              f.blocks, f.paid, effort_rate(&f), looks[i]);
+    }
+}
+
 static void every_function_has_been_tried(void **state)
 {
 #define ANY(name, count, fn) name,
@@ -259,6 +303,7 @@ static int setup(void **state)
 {
     (void)state;
     document = effort_document(&document_arena);
+    recorded = effort_recorded(&document_arena);
     return 0;
 }
 
@@ -274,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_once_stopped_the_loop_does_no_more),
         cmocka_unit_test(a_step_never_costs_more_than_it_may),
+        cmocka_unit_test(reading_costs_no_more_than_it_may),
         cmocka_unit_test(every_function_has_been_tried),
     };
 

@@ -3,6 +3,8 @@
 
 #include "definition/definition_test_kit.h"
 
+#include <stdlib.h>
+
 /* ---- inputs, conditions, outputs ---- */
 
 static void inputs_see_input_steps_and_task(void **state)
@@ -326,6 +328,75 @@ static void without_inputs_any_value_goes(void **state)
     definition_free(d);
 }
 
+static char *zeros(size_t count)
+{
+    char *text = malloc(2 * count + 2);
+
+    ASSERT(text);
+    text[0] = '[';
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + 1 + 2 * i, i + 1 < count ? "0," : "0]", 2);
+    text[2 * count + 1] = 0;
+    return text;
+}
+
+/* Whatever an expression looks at: neither memory nor time is taken for more than it can pay. What
+ * is passed on as it stands may be large, and so may what stands beside what is looked at. */
+static void what_an_expression_looks_at_has_a_bound(void **state)
+{
+    enum { TREE_MAX = 64 << 20 };
+    static const struct {
+        const char *template, *result; /* "!": the failure says that */
+        unsigned least;                /* steps */
+    } in[] = {
+        {"\"${ .steps | length }\"", "!reading the output of a step: ", 0},
+        {"\"${ .steps.a.output | length }\"", "!reading the output of a step: ", 0},
+        {"\"${ .input.zeros[0] }\"", "!reading the input of the task: ", 0},
+        {"\"${ .input.some | length }\"", "20000", 10000},
+        {"\"${ .input.n }\"", "1", 0},
+        {"{\"n\": \"${ .input.n + 1 }\", \"m\": \"${ .input.m }\"}", "{\"n\":2,\"m\":3}", 0},
+        {"\"${ .input.zeros }\"", "[0,0,", 0},
+        {"\"${ .steps.a.output }\"", "[0,0,", 0},
+        {"\"x ${ .input.zeros }\"", "!reading the input of the task: ", 0},
+        {"\"${ .input.zeros.x? // 5 }\"", "5", 0},
+    };
+    char *long_array = zeros(1000000);
+    char *some = zeros(20000);
+    CLEANUP(buf_fini) struct buf input = {0};
+    (void)state;
+
+    buf_fmt(&input, "{\"n\":1,\"zeros\":%s,\"m\":3,\"some\":%s}", long_array, some);
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct world w = {.output = {long_array, long_array, long_array}};
+        struct slice ret = SLICE_NONE;
+        struct error e = {0};
+        buf_fmt(&b,
+                "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", "") "," STEP(
+                    "b", "") "," STEP("c", "") ","
+                                               "{\"name\":\"d\",\"agent\":\"x\",\"action\":\"y\","
+                                               "\"undo\":\"none\",\"input\":%s}]}",
+                in[i].template);
+        struct definition *d = defined(b.ptr);
+        struct scope s = scope_of(d, input.ptr, &w);
+        uint64_t spent = 0;
+        s.spent = &spent;
+        enum err err = definition_step_input(&s, 3, &a, &ret, &e);
+        CHECK(spent >= in[i].least, "%s costs %llu", in[i].template, (unsigned long long)spent);
+        if (in[i].result[0] == '!')
+            CHECK(err == ERR_INVALID && strstr(e.text, in[i].result + 1) && strstr(e.text, "steps"),
+                  "%s: %s", in[i].template, e.text);
+        else
+            CHECK(err == ERR_OK && strncmp(ret.ptr, in[i].result, strlen(in[i].result)) == 0,
+                  "%s gives %.*s %s", in[i].template, SLICE_ARG(slice_cut(ret, 60)), e.text);
+        CHECK(a.total < TREE_MAX, "%s took %zu bytes", in[i].template, a.total);
+        definition_free(d);
+    }
+    free(long_array);
+    free(some);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +406,7 @@ int main(void)
         cmocka_unit_test(only_what_is_looked_at_is_asked_for),
         cmocka_unit_test(the_order_example_evaluates),
         cmocka_unit_test(a_result_stays_within_its_limits),
+        cmocka_unit_test(what_an_expression_looks_at_has_a_bound),
         cmocka_unit_test(an_input_is_checked_and_completed),
         cmocka_unit_test(without_inputs_any_value_goes),
     };

@@ -15,7 +15,8 @@ struct machine machine_begin(struct arena *a, const struct budget *budget)
                         .bytes_left = EXPRESSION_BYTES_MAX,
                         .parts_left = (size_t)EXPRESSION_STEPS_MAX * PARTS_PER_STEP,
                         .is_late = budget->steps < EXPRESSION_STEPS_MAX,
-                        .is_fat = budget->bytes < EXPRESSION_BYTES_MAX};
+                        .is_fat = budget->bytes < EXPRESSION_BYTES_MAX,
+                        .is_one = budget->is_one};
 
     if (m.is_late)
         m.parts_left = (size_t)budget->steps * PARTS_PER_STEP;
@@ -66,7 +67,7 @@ enum flow machine_fail_for_good(struct machine *m, const char *fmt, ...)
 
 bool machine_is_spent(struct machine *m)
 {
-    if (m->is_late)
+    if (m->is_late && !m->is_one)
         (void)machine_fail_for_good(m, "all expressions here together take more than %d steps",
                                     TEMPLATE_STEPS_MAX);
     else
@@ -83,7 +84,7 @@ bool machine_claim(struct machine *m, size_t bytes)
         m->bytes_left -= bytes;
         return true;
     }
-    if (m->is_fat)
+    if (m->is_fat && !m->is_one)
         (void)machine_fail_for_good(m, "all expressions here together make more than %d bytes",
                                     TEMPLATE_BYTES_MAX);
     else

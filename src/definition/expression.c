@@ -87,7 +87,7 @@ enum err machine_run(const struct expression *x, const struct json *root, struct
 enum err expression_eval(const struct expression *x, const struct json *root, struct arena *a,
                          const struct json **ret, struct error *e)
 {
-    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX};
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
 
     return machine_run(x, root, a, &budget, ret, e);
 }

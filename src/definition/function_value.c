@@ -96,25 +96,30 @@ static size_t values_max(struct slice text)
 /* What the parser takes before it has read anything, and to say what is wrong. */
 enum { PARSER_STEPS = 16 };
 
-/* Pays for the tree of the text: a node for each value, and its strings once more. */
-static bool pay_tree(struct machine *m, struct slice text)
+bool value_pay_tree(struct machine *m, struct slice text, size_t *ret_values)
 {
     if (!machine_spend(m, PARSER_STEPS + text.len / 16))
         return false;
-    size_t values = values_max(text);
-    return machine_pay(m, 4 * values)
-           && machine_claim(m, values * (sizeof(struct json) + 32) + 2 * text.len);
+    *ret_values = values_max(text);
+    return machine_pay(m, 4 * *ret_values);
+}
+
+/* A node for each value, and its strings once more. */
+static bool claim_tree(struct machine *m, struct slice text, size_t values)
+{
+    return machine_claim(m, values * (sizeof(struct json) + 32) + 2 * text.len);
 }
 
 VALUE_FUNCTION(fromjson)
 {
     struct json *j = NULL;
     struct json_fault fault = {0};
+    size_t values = 0;
 
     (void)args;
     if (in->type != JSON_STRING)
         return function_refuse(m, in, "cannot be parsed as JSON");
-    if (!pay_tree(m, in->text))
+    if (!value_pay_tree(m, in->text, &values) || !claim_tree(m, in->text, values))
         return NULL;
     if (json_parse_within(m->arena, in->text, EXPRESSION_DEPTH_MAX, &j, &fault) == ERR_OK)
         return j;

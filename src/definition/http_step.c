@@ -164,8 +164,9 @@ static void read_answer(struct reader *r, const struct json *j, const struct pat
         mistake_at(r, path, reader_string_offset(r, j, column - 1), e.text, "an expression");
         return;
     }
-    references_collect(x, r->arena, &refs);
-    bool is_whole = refs.input && refs.task && refs.steps; /* what looks at "." itself */
+    references_collect(x, false, r->arena, &refs);
+    bool is_whole = refs.any_unchecked /* what looks at "." itself, or did once */
+                    || (refs.input && refs.task && refs.steps);
     if (!is_whole && (refs.input || refs.task || refs.steps || refs.list))
         mistake_in(r, path, j, ".status, .headers and .body: it sees the answer, not the task");
     else

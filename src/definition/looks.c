@@ -81,11 +81,20 @@ static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
     memcpy(l->path, kept.ptr, kept.len);
 }
 
-static void remember_step(struct watcher *w, uint16_t step, uint8_t members)
+static void look_at_members(struct watcher *w, struct needed_step *s, const struct reference *ref)
+{
+    s->members |= ref->members;
+    if (ref->members & MEMBER_INPUT)
+        wanted_join(&s->input, w->reader->arena, &ref->seen);
+    if (ref->members & MEMBER_OUTPUT)
+        wanted_join(&s->output, w->reader->arena, &ref->seen);
+}
+
+static void remember_step(struct watcher *w, uint16_t step, const struct reference *ref)
 {
     for (uint16_t i = 0; i < w->count; i++)
         if (w->steps[i].step == step) {
-            w->steps[i].members |= members;
+            look_at_members(w, &w->steps[i], ref);
             return;
         }
     if (w->count == w->cap) {
@@ -93,7 +102,8 @@ static void remember_step(struct watcher *w, uint16_t step, uint8_t members)
         w->steps = realloc(w->steps, w->cap * sizeof *w->steps);
         ASSERT(w->steps);
     }
-    w->steps[w->count++] = (struct needed_step){step, members};
+    w->steps[w->count] = (struct needed_step){.step = step};
+    look_at_members(w, &w->steps[w->count++], ref);
 }
 
 static void tell_reference(void *arg, const struct json *string, size_t at,
@@ -105,6 +115,11 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
 
     if (!reading_of(r)->steps) /* they could not be read; that was told */
         return;
+    if (ref->is_unchecked) {
+        if (index >= 0)
+            remember_step(w, (uint16_t)index, ref);
+        return;
+    }
     if (index < 0) {
         unknown_step(w, string, at, ref->step);
         return;
@@ -114,7 +129,7 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
     if (sees_all_but_outcomes(r, (uint16_t)index) ? ref->needs_output
                                                   : reading_of(r)->sight != SEES_ALL)
         add_look(r, w, (uint16_t)index, string, at);
-    remember_step(w, (uint16_t)index, ref->members);
+    remember_step(w, (uint16_t)index, ref);
 }
 
 static void tell_odd(void *arg, const struct json *string, size_t at, const struct odd_name *odd)
@@ -129,7 +144,11 @@ static void tell_odd(void *arg, const struct json *string, size_t at, const stru
 /* What was looked at, as the evaluation wants to know it. Frees the watcher's list. */
 static struct needs needs_of(struct watcher *w, const struct references *refs)
 {
-    struct needs n = {refs->input, refs->task, refs->steps, w->count, NULL};
+    struct needs n = {.input = refs->input,
+                      .task = refs->task,
+                      .all_steps = refs->steps,
+                      .of_input = *refs->of_input,
+                      .count = w->count};
 
     if (w->count > 0) {
         n.steps = arena_alloc(w->reader->arena, w->count * sizeof *n.steps);
@@ -151,7 +170,8 @@ static void tell_all(struct watcher *w, const struct json *j, const struct refer
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     struct watcher w = {.reader = r, .path = path};
-    struct references refs = {0};
+    struct wanted of_input = {0};
+    struct references refs = {.of_input = &of_input};
     struct expression *x = NULL;
     struct error e = {0};
     size_t column = 0;
@@ -164,7 +184,7 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
         tell_fault(&w, j, column - 1, e.text);
         return;
     }
-    references_collect(x, r->arena, &refs);
+    references_collect(x, false, r->arena, &refs);
     const struct odd_name *odd = shape_odd_names(x, shape_of_scope(r), r->arena);
     tell_all(&w, j, &refs, odd);
     if (!refs.input && !refs.task && !refs.steps && !refs.list && !odd)
@@ -181,8 +201,9 @@ static struct template *read_watched(struct reader *r, const struct json *j,
                                      const struct path *path, template_reader *read)
 {
     struct watcher watcher = {.reader = r, .path = path};
+    struct wanted of_input = {0};
     struct template_watch w = {&watcher, tell_fault,        tell_reference,
-                               tell_odd, shape_of_scope(r), {0}};
+                               tell_odd, shape_of_scope(r), {.of_input = &of_input}};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);

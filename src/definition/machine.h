@@ -33,6 +33,11 @@
  *     a text searched                                     1 for 2 bytes, and for 8 of what is
  *                                                         sought; if that has 1 or 2, for 8 bytes;
  *                                                         if it has more than 256, for 4
+ *     a recorded value passed over                        1 for a bracket, 2 for a text; 1 for 16
+ *                                                         bytes, in a text for 128
+ *     a recorded value that is looked at                  8, a member beside it 9 and more; 1 for
+ *                                                         8 bytes; if it has members or escapes,
+ *                                                         as JSON that is read
  *     a value written as JSON                             4, its name 3; 1 for 8 bytes, 2 for an
  *                                                         escape
  *     JSON read                                           128; 1 for 2 bytes, 4 for a value
@@ -64,6 +69,7 @@ enum flow {
 struct budget {
     size_t bytes;
     uint32_t steps;
+    bool is_one; /* it is that of one expression, and of what is read for it */
 };
 
 struct machine {
@@ -71,6 +77,7 @@ struct machine {
     size_t bytes_left;
     size_t parts_left;    /* of steps */
     bool is_late, is_fat; /* others have spent of the steps, or bytes, that are left */
+    bool is_one;          /* but they belong to the same expression */
     bool is_fatal;        /* a limit was exceeded */
     bool is_caught;       /* a failure here is caught by a `?`: nobody reads why */
     const void *stop;     /* who unwinds */

@@ -76,16 +76,35 @@ enum step_member {
     MEMBERS_ALL = 15,
 };
 
+/* Which parts of a recorded value are looked at: a tree of names. */
+struct wanted {
+    struct slice name;
+    bool whole;    /* all of it */
+    bool is_given; /* it is passed on as it stands: its text will do */
+    uint8_t count; /* of children */
+    struct wanted *child, *next;
+};
+
+enum { WANTED_CHILDREN_MAX = 32, WANTED_DEPTH_MAX = 8 }; /* beyond either: the whole */
+
+/* Adds the path below `w`, of `count` names. */
+void wanted_add(struct wanted *w, struct arena *a, const struct slice *path, size_t count,
+                bool is_given);
+/* What is below `more` may become a part of `w`. */
+void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more);
+
 /* A step that is looked at, and which of its members. */
 struct needed_step {
     uint16_t step; /* its index */
     uint8_t members;
+    struct wanted input, output;
 };
 
 /* What of the root an expression or a template looks at; filled in by definition.c. */
 struct needs {
     bool input, task;
     bool all_steps;
+    struct wanted of_input;
     uint16_t count;
     struct needed_step *steps; /* each once */
 };

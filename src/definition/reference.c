@@ -5,35 +5,104 @@
 struct collector {
     struct arena *arena;
     struct references *refs;
-    unsigned guards; /* around this place something is said for null: //, ? or if */
+    unsigned guards;   /* around this place something is said for null: //, ? or if */
+    bool is_given;     /* the value of a path is passed on */
+    bool is_unchecked; /* in a call: which step is looked at was never a mistake there */
 };
+
+/* ---- what is wanted of a value ---- */
+
+static void want_all(struct wanted *w)
+{
+    w->whole = true;
+    w->child = NULL;
+    w->count = 0;
+}
+
+static struct wanted *child_of(struct wanted *w, struct arena *a, struct slice name)
+{
+    for (struct wanted *one = w->child; one; one = one->next)
+        if (slice_eq(one->name, name))
+            return one;
+    if (w->count == WANTED_CHILDREN_MAX)
+        return NULL;
+    struct wanted *more = arena_alloc(a, sizeof *more);
+    more->name = name;
+    more->next = w->child;
+    w->child = more;
+    w->count++;
+    return more;
+}
+
+void wanted_add(struct wanted *w, struct arena *a, const struct slice *path, size_t count,
+                bool is_given)
+{
+    for (size_t i = 0; i < count && !w->whole; i++) {
+        struct wanted *below = i < WANTED_DEPTH_MAX ? child_of(w, a, path[i]) : NULL;
+        if (!below) {
+            want_all(w);
+            return;
+        }
+        w = below;
+    }
+    w->is_given |= is_given;
+    if (!is_given)
+        want_all(w);
+}
+
+void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
+{
+    w->is_given |= more->is_given;
+    if (!w->whole && !w->child) { /* the first: nothing is made twice */
+        w->whole = more->whole;
+        w->child = more->child;
+        w->count = more->count;
+        return;
+    }
+    if (more->whole)
+        want_all(w);
+    for (const struct wanted *one = more->child; one && !w->whole; one = one->next) {
+        struct wanted *below = child_of(w, a, one->name);
+        if (below)
+            wanted_join(below, a, one);
+        else
+            want_all(w);
+    }
+}
+
+/* ---- references ---- */
 
 static void everything(struct references *r)
 {
     r->input = r->task = r->steps = true;
+    if (r->of_input)
+        want_all(r->of_input);
 }
 
-static void add_step(struct collector *c, const struct node *n, uint8_t members, bool is_output)
-{
-    struct reference *r = arena_alloc(c->arena, sizeof *r);
+enum { PATH_MAX_NAMES = WANTED_DEPTH_MAX + 4 }; /* "steps", its name, the member; one too many */
 
-    r->step = n->name;
-    r->at = n->at;
-    r->members = members;
-    r->needs_output = is_output && c->guards == 0;
-    r->next = c->refs->list;
-    c->refs->list = r;
-}
+/* Names from the root, and the nodes that they stand in. */
+struct path_names {
+    struct slice names[PATH_MAX_NAMES];
+    const struct node *nodes[PATH_MAX_NAMES];
+    size_t count; /* may be more than are kept */
+};
 
-static bool is_root_field(const struct node *n)
+/* False: it does not begin at the root, or not with a name. */
+static bool path_of(const struct node *n, struct path_names *ret)
 {
-    return n->kind == NODE_FIELD && n->a->kind == NODE_IDENTITY;
-}
+    const struct node *root = n;
+    size_t count = 0;
 
-/* .steps.NAME */
-static bool is_step(const struct node *n)
-{
-    return n->kind == NODE_FIELD && is_root_field(n->a) && slice_is(n->a->name, "steps");
+    for (; root->kind == NODE_FIELD; root = root->a)
+        count++;
+    ret->count = count;
+    for (size_t i = count; i-- > 0; n = n->a)
+        if (i < PATH_MAX_NAMES) {
+            ret->names[i] = n->name;
+            ret->nodes[i] = n;
+        }
+    return count > 0 && root->kind == NODE_IDENTITY;
 }
 
 static uint8_t member_of_step(struct slice name)
@@ -45,27 +114,48 @@ static uint8_t member_of_step(struct slice name)
                                       : 0;
 }
 
-/* A field: .input, .task, .steps, .steps.NAME, .steps.NAME.output. False: of something else. */
-static bool collect_field(struct collector *c, const struct node *n)
+/* .steps.NAME, .steps.NAME.output, .steps.NAME.output.a */
+static void add_step(struct collector *c, const struct path_names *p)
 {
-    if (is_root_field(n)) {
-        c->refs->input |= slice_is(n->name, "input");
-        c->refs->task |= slice_is(n->name, "task");
-        c->refs->steps |= slice_is(n->name, "steps");
-        return true;
+    struct reference *r = arena_alloc(c->arena, sizeof *r);
+    size_t count = p->count < PATH_MAX_NAMES ? p->count : PATH_MAX_NAMES;
+    bool is_guarded = c->guards > 0;
+
+    for (size_t i = 2; i < count; i++)
+        is_guarded |= p->nodes[i]->is_optional;
+    r->step = p->names[1];
+    r->at = p->nodes[1]->at;
+    r->is_unchecked = c->is_unchecked;
+    r->members = count == 2 ? MEMBERS_ALL : member_of_step(p->names[2]);
+    r->needs_output = count > 2 && r->members == MEMBER_OUTPUT && !is_guarded;
+    if (count == 2)
+        want_all(&r->seen);
+    else
+        wanted_add(&r->seen, c->arena, p->names + 3, count - 3, c->is_given);
+    r->next = c->refs->list;
+    c->refs->list = r;
+}
+
+/* A path from the root. False: it is something else. */
+static bool collect_path(struct collector *c, const struct node *n)
+{
+    struct path_names p;
+
+    if (!path_of(n, &p))
+        return false;
+    size_t count = p.count < PATH_MAX_NAMES ? p.count : PATH_MAX_NAMES;
+    if (slice_is(p.names[0], "task"))
+        c->refs->task = true;
+    if (slice_is(p.names[0], "input")) {
+        c->refs->input = true;
+        if (c->refs->of_input)
+            wanted_add(c->refs->of_input, c->arena, p.names + 1, count - 1, c->is_given);
     }
-    if (is_step(n)) {
-        add_step(c, n, MEMBERS_ALL, false);
-        return true;
-    }
-    if (n->kind == NODE_FIELD && is_step(n->a)) {
-        uint8_t member = member_of_step(n->name);
-        c->guards += n->is_optional;
-        add_step(c, n->a, member, member == MEMBER_OUTPUT);
-        c->guards -= n->is_optional;
-        return true;
-    }
-    return false;
+    if (slice_is(p.names[0], "steps") && count == 1)
+        c->refs->steps = true;
+    else if (slice_is(p.names[0], "steps"))
+        add_step(c, &p);
+    return true;
 }
 
 static void collect(struct collector *c, const struct node *n);
@@ -89,10 +179,46 @@ static void collect_below(struct collector *c, const struct node *n)
         collect_guarded(c, one, all);
 }
 
+/* Functions whose arguments are evaluated on what they are called on, and that do not look at it
+ * themselves: how many of the arguments. */
+static size_t plain_arguments(const struct function *f)
+{
+    static const struct {
+        const char *name;
+        uint32_t args, plain;
+    } all[] = {
+        {"empty", 0, 0}, {"error", 1, 1},   {"first", 1, 1}, {"last", 1, 1},
+        {"limit", 2, 2}, {"isempty", 1, 1}, {"range", 1, 1}, {"range", 2, 2},
+        {"range", 3, 3}, {"any", 2, 1}, /* the condition is evaluated on what that gives */
+        {"all", 2, 1},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (f->arg_count == all[i].args && slice_is(f->name, all[i].name))
+            return all[i].plain;
+    return SIZE_MAX;
+}
+
+static void collect_call(struct collector *c, const struct node *n)
+{
+    size_t plain = plain_arguments(n->function);
+    bool outer = c->is_unchecked;
+
+    if (plain == SIZE_MAX) {
+        /* It looks at its input; arguments of some are evaluated on members of it. */
+        everything(c->refs);
+        return;
+    }
+    c->is_unchecked = c->refs->any_unchecked = true;
+    for (const struct node *one = n->list; one && plain-- > 0; one = one->next)
+        collect(c, one);
+    c->is_unchecked = outer;
+}
+
 /* `n` is evaluated on the root. */
 static void collect(struct collector *c, const struct node *n)
 {
-    if (!n || collect_field(c, n))
+    if (!n || collect_path(c, n))
         return;
     switch (n->kind) {
     case NODE_IDENTITY:
@@ -101,8 +227,7 @@ static void collect(struct collector *c, const struct node *n)
     case NODE_LITERAL:
         return;
     case NODE_CALL:
-        /* Functions look at their input; arguments of some are evaluated on members of it. */
-        everything(c->refs);
+        collect_call(c, n);
         return;
     case NODE_PIPE:
         collect(c, n->a); /* what is behind it is evaluated on what this gives */
@@ -129,11 +254,30 @@ static void collect(struct collector *c, const struct node *n)
     UNREACHABLE();
 }
 
-void references_collect(const struct expression *x, struct arena *a, struct references *r)
+void references_collect(const struct expression *x, bool is_given, struct arena *a,
+                        struct references *r)
 {
-    struct collector c = {a, r, 0};
+    struct collector c = {a, r, 0, is_given && reference_is_path(x), false};
 
     collect(&c, x->root);
+}
+
+bool reference_is_path(const struct expression *x)
+{
+    struct path_names p;
+
+    return path_of(x->root, &p) && p.count <= WANTED_DEPTH_MAX;
+}
+
+static bool is_root_field(const struct node *n)
+{
+    return n->kind == NODE_FIELD && n->a->kind == NODE_IDENTITY;
+}
+
+/* .steps.NAME */
+static bool is_step(const struct node *n)
+{
+    return n->kind == NODE_FIELD && is_root_field(n->a) && slice_is(n->a->name, "steps");
 }
 
 bool reference_is_output(const struct expression *x)

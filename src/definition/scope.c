@@ -1,14 +1,21 @@
 #include "definition/definition.h"
+#include "definition/reading.h"
 #include "definition/template.h"
 
-/* Puts together what expressions see, as far as one of them looks, and evaluates it. */
+/* Puts together what expressions see, as far as one of them looks, and evaluates it. What is read
+ * for it is paid from the same budget. */
 
 struct builder {
     const struct scope *scope;
     struct arena *arena;
+    struct machine machine; /* that reads */
     struct error *error;
     bool has_failed;
 };
+
+enum { COPIED_PER_STEP = 64 /* bytes */ };
+
+static const struct wanted all_of_it = {.whole = true};
 
 static struct json *object_new(struct builder *b)
 {
@@ -27,18 +34,22 @@ static void add(struct json *object, struct slice key, struct json *member)
     object->count++;
 }
 
-/* A value that we recorded ourselves: it parses unless the store is broken. */
-static struct json *parse(struct builder *b, struct slice text, const char *what)
+/* A value that we recorded ourselves: it can be read unless the store is broken. */
+static struct json *value_of(struct builder *b, struct slice text, const struct wanted *w,
+                             const char *what)
 {
-    struct json *j = NULL;
-    struct json_fault fault = {0};
+    bool is_corrupt = false;
 
-    if (!text.ptr)
-        text = SLICE("null");
-    if (json_parse(b->arena, text, &j, &fault) == ERR_OK)
+    if (b->has_failed)
+        return object_new(b);
+    struct json *j = reading_take(&b->machine, text.ptr ? text : SLICE("null"), w, &is_corrupt);
+    if (j)
         return j;
     b->has_failed = true;
-    (void)error_set(b->error, ERR_CORRUPT, "%s: %s", what, fault.what);
+    if (is_corrupt)
+        (void)error_set(b->error, ERR_CORRUPT, "%s is no JSON", what);
+    else
+        (void)error_set(b->error, ERR_INVALID, "reading %s: %s", what, b->machine.what);
     return object_new(b);
 }
 
@@ -77,19 +88,23 @@ static struct json *error_of(struct builder *b, uint16_t i)
     return error_new(b, s->step_error ? s->step_error(s->arg, i) : (struct fault_note){0});
 }
 
-static void add_step(struct builder *b, struct json *steps, uint16_t i, uint8_t members)
+static void add_step(struct builder *b, struct json *steps, const struct needed_step *n)
 {
     const struct scope *s = b->scope;
     struct json *step = object_new(b);
+    uint16_t i = n->step;
+    uint8_t members = n->members;
 
     if (members & MEMBER_ERROR)
         add(step, SLICE("error"), error_of(b, i));
     if (members & MEMBER_STATE)
         add(step, SLICE("state"), state_of(b, i));
     if (members & MEMBER_OUTPUT)
-        add(step, SLICE("output"), parse(b, s->step_output(s->arg, i), "output of a step"));
+        add(step, SLICE("output"),
+            value_of(b, s->step_output(s->arg, i), &n->output, "the output of a step"));
     if (members & MEMBER_INPUT)
-        add(step, SLICE("input"), parse(b, s->step_input(s->arg, i), "input of a step"));
+        add(step, SLICE("input"),
+            value_of(b, s->step_input(s->arg, i), &n->input, "the input of a step"));
     add(steps, s->definition->workflow.steps[i].name, step);
 }
 
@@ -100,39 +115,62 @@ static struct slice task_of(struct builder *b)
     return s->task ? s->task(s->arg, b->arena) : SLICE("{}");
 }
 
-static struct json *root_of(struct builder *b, const struct needs *n)
+static struct json *read_root(struct builder *b, const struct needs *n)
 {
     struct json *root = object_new(b);
     struct json *steps = object_new(b);
 
-    for (uint16_t i = b->scope->definition->workflow.step_count; n->all_steps && i-- > 0;)
-        add_step(b, steps, i, MEMBERS_ALL);
+    for (uint16_t i = b->scope->definition->workflow.step_count; n->all_steps && i-- > 0;) {
+        const struct needed_step all = {i, MEMBERS_ALL, all_of_it, all_of_it};
+        add_step(b, steps, &all);
+    }
     for (uint16_t i = 0; !n->all_steps && i < n->count; i++)
-        add_step(b, steps, n->steps[i].step, n->steps[i].members);
+        add_step(b, steps, &n->steps[i]);
     if (n->task)
-        add(root, SLICE("task"), parse(b, task_of(b), "task"));
+        add(root, SLICE("task"), value_of(b, task_of(b), &all_of_it, "the task"));
     add(root, SLICE("steps"), steps);
     if (n->input)
-        add(root, SLICE("input"), parse(b, b->scope->input, "input of the task"));
+        add(root, SLICE("input"),
+            value_of(b, b->scope->input, &n->of_input, "the input of the task"));
     return root;
+}
+
+/* NULL: it failed, *e says why. */
+static const struct json *root_of(const struct scope *s, const struct needs *n, struct arena *a,
+                                  struct budget *budget, struct error *e)
+{
+    struct builder b = {s, a, machine_begin(a, budget), e, false};
+    const struct json *root = read_root(&b, n);
+
+    machine_end(&b.machine, budget);
+    return b.has_failed ? NULL : root;
+}
+
+/* What was spent, for whoever evaluates much. A copy of what comes out is paid for, too. */
+static void tell_spent(const struct scope *s, uint32_t steps, size_t len)
+{
+    if (s->spent)
+        *s->spent += steps + len / COPIED_PER_STEP;
 }
 
 static enum err evaluate(const struct scope *s, struct template *t, struct arena *a,
                          struct slice *ret, struct template_place *ret_place, struct error *e)
 {
-    struct builder b = {s, a, e, false};
+    struct budget budget = {TEMPLATE_BYTES_MAX, TEMPLATE_STEPS_MAX, false};
     const struct needs *n = template_needs(t);
 
     if (template_is_output(t)) { /* the commonest of all: it is not read to be written again */
         struct slice output = s->step_output(s->arg, n->steps[0].step);
         *ret = output.ptr ? output : SLICE("null");
+        tell_spent(s, 1, ret->len);
         return ERR_OK;
     }
-    struct json *root = root_of(&b, n);
+    const struct json *root = root_of(s, n, a, &budget, e);
     *ret_place = (struct template_place){""};
-    if (b.has_failed)
-        return e->code;
-    return template_run(t, root, a, ret, ret_place, e);
+    *ret = SLICE_NONE;
+    enum err err = root ? template_run(t, root, a, &budget, ret, ret_place, e) : e->code;
+    tell_spent(s, TEMPLATE_STEPS_MAX - budget.steps, ret->len);
+    return err;
 }
 
 static struct slice step_name(const struct scope *s, int step)
@@ -164,6 +202,7 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
 
     if (!t) {
         *ret = s->input.ptr ? s->input : SLICE("null");
+        tell_spent(s, 1, 0);
         return ERR_OK;
     }
     if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
@@ -193,6 +232,7 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
     json_raw(&b, s->step_output(s->arg, step));
     json_close(&b, '}');
     *ret = arena_copy(a, buf_view(&b));
+    tell_spent(s, 1, 2 * ret->len);
     return ERR_OK;
 }
 
@@ -201,15 +241,17 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
 {
     struct slice name = step_name(s, step);
     const struct expression *x = s->definition->steps[step].condition;
-    struct builder b = {s, a, e, false};
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
     const struct json *j = NULL;
 
     if (!x) {
         *ret = true;
         return ERR_OK;
     }
-    struct json *root = root_of(&b, &x->needs);
-    if (b.has_failed || expression_eval(x, root, a, &j, e) != ERR_OK)
+    const struct json *root = root_of(s, &x->needs, a, &budget, e);
+    enum err err = root ? machine_run(x, root, a, &budget, &j, e) : e->code;
+    tell_spent(s, EXPRESSION_STEPS_MAX - budget.steps, 0);
+    if (err != ERR_OK)
         return error_wrap(e, "%s.if of step \"%.*s\": %.*s%s", place_of_step(s, step, a),
                           SLICE_ARG(name), SLICE_ARG(slice_cut(x->text, 80)),
                           x->text.len > 80 ? "..." : "");

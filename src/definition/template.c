@@ -4,6 +4,7 @@
 
 #include "definition/machine.h"
 #include "definition/node.h"
+#include "definition/reading.h"
 #include "definition/value.h"
 #include "json/escape.h"
 
@@ -22,6 +23,7 @@ struct template
     struct slice text; /* of an expression: its own, for messages */
     struct slice key;
     struct expression *expression;
+    bool is_given; /* of an expression: what it looks at is passed on, and may be no tree */
     struct template *child, *next;
     struct needs needs; /* of the outermost one */
 };
@@ -41,12 +43,12 @@ static struct template *template_new(struct reader *r, enum template_kind kind, 
 }
 
 static void tell_references(struct reader *r, const struct json *string, size_t at,
-                            const struct expression *x)
+                            const struct expression *x, bool is_given)
 {
-    struct references own = {0};
     struct template_watch *w = r->watch;
+    struct references own = {.of_input = w->refs.of_input};
 
-    references_collect(x, r->arena, &own);
+    references_collect(x, is_given, r->arena, &own);
     w->refs.input |= own.input;
     w->refs.task |= own.task;
     w->refs.steps |= own.steps;
@@ -72,9 +74,11 @@ static size_t read_expression(struct reader *r, const struct json *string, size_
         *ret = template_new(r, TEMPLATE_PLAIN, SLICE(""));
         return string->text.len;
     }
-    tell_references(r, string, at + 2, x);
+    bool is_given = at == 0 && end + 3 == string->text.len; /* nothing stands beside it */
+    tell_references(r, string, at + 2, x, is_given);
     *ret = template_new(r, TEMPLATE_VALUE, arena_copy(r->arena, (struct slice){rest.ptr, end}));
     (*ret)->expression = x;
+    (*ret)->is_given = is_given && reference_is_path(x);
     return at + 2 + end + 1;
 }
 
@@ -196,14 +200,16 @@ struct template *template_new_object(struct arena *a)
     return t;
 }
 
-static void needs_add(struct needs *n, struct needed_step more)
+static void needs_add(struct needs *n, struct arena *a, const struct needed_step *more)
 {
     for (uint16_t i = 0; i < n->count; i++)
-        if (n->steps[i].step == more.step) {
-            n->steps[i].members |= more.members;
+        if (n->steps[i].step == more->step) {
+            n->steps[i].members |= more->members;
+            wanted_join(&n->steps[i].input, a, &more->input);
+            wanted_join(&n->steps[i].output, a, &more->output);
             return;
         }
-    n->steps[n->count++] = more;
+    n->steps[n->count++] = *more;
 }
 
 static void needs_join(struct needs *n, struct arena *a, const struct needs *more)
@@ -215,7 +221,8 @@ static void needs_join(struct needs *n, struct arena *a, const struct needs *mor
         memcpy(steps, n->steps, n->count * sizeof *steps);
     n->steps = steps;
     for (uint16_t i = 0; i < more->count; i++)
-        needs_add(n, more->steps[i]);
+        needs_add(n, a, &more->steps[i]);
+    wanted_join(&n->of_input, a, &more->of_input);
     n->input |= more->input;
     n->task |= more->task;
     n->all_steps |= more->all_steps;
@@ -263,6 +270,7 @@ struct template *template_read_parts(const struct json *string, struct arena *a,
             break;
         struct template *value = template_new(&r, TEMPLATE_VALUE, part->text);
         value->expression = part->expression;
+        value->is_given = part->is_given;
         add_child(parts, &end, value);
         part = part->next;
     }
@@ -352,7 +360,7 @@ struct writer {
     struct buf out;
     const struct json *root;
     struct arena *arena;
-    struct budget budget;
+    struct budget *budget;
     struct template_place *failed_at;
     struct error *error;
 };
@@ -360,7 +368,7 @@ struct writer {
 /* What is made of results is paid for as they are, within the same budget. */
 static enum err machine_done(struct writer *w, const struct machine *m)
 {
-    machine_end(m, &w->budget);
+    machine_end(m, w->budget);
     return m->is_fatal ? error_set(w->error, ERR_INVALID, "%s", m->what) : ERR_OK;
 }
 
@@ -426,7 +434,7 @@ static void name_expression(struct error *e, struct slice text)
 
 static enum err value_of(struct writer *w, const struct template *t, const struct json **ret)
 {
-    enum err err = machine_run(t->expression, w->root, w->arena, &w->budget, ret, w->error);
+    enum err err = machine_run(t->expression, w->root, w->arena, w->budget, ret, w->error);
 
     if (err != ERR_OK)
         name_expression(w->error, t->text);
@@ -442,10 +450,11 @@ static enum err check_length(struct writer *w)
                      EXPRESSION_BYTES_MAX);
 }
 
-static enum err check_nesting(struct writer *w, const struct json *j, uint32_t depth)
+static enum err check_nesting(struct writer *w, const struct template *t, const struct json *j,
+                              uint32_t depth)
 {
-    struct machine m = machine_begin(w->arena, &w->budget);
-    uint32_t levels = nesting(&m, j);
+    struct machine m = machine_begin(w->arena, w->budget);
+    uint32_t levels = t->is_given ? reading_depth(&m, j->raw) : nesting(&m, j);
     enum err err = machine_done(w, &m);
 
     if (err == ERR_OK && depth + levels > EXPRESSION_DEPTH_MAX)
@@ -460,7 +469,7 @@ static enum err write_value(struct writer *w, const struct template *t, uint32_t
 
     if (err != ERR_OK)
         return err;
-    err = check_nesting(w, j, depth);
+    err = check_nesting(w, t, j, depth);
     if (err != ERR_OK) {
         name_expression(w->error, t->text);
         return err;
@@ -472,7 +481,7 @@ static enum err write_value(struct writer *w, const struct template *t, uint32_t
 static enum err add_text(struct writer *w, struct buf *b, const struct json *j)
 {
     CLEANUP(buf_fini) struct buf text = {.max = EXPRESSION_BYTES_MAX};
-    struct machine m = machine_begin(w->arena, &w->budget);
+    struct machine m = machine_begin(w->arena, w->budget);
 
     if (j->type == JSON_STRING) {
         buf_slice(b, j->text);
@@ -487,7 +496,7 @@ static enum err add_text(struct writer *w, struct buf *b, const struct json *j)
 
 static enum err write_text(struct writer *w, struct slice text)
 {
-    struct machine m = machine_begin(w->arena, &w->budget);
+    struct machine m = machine_begin(w->arena, w->budget);
 
     if (value_pay_text(&m, text))
         json_string(&w->out, text);
@@ -563,12 +572,13 @@ static enum err write_template(struct writer *w, const struct template *t, const
 }
 
 enum err template_run(const struct template *t, const struct json *root, struct arena *a,
-                      struct slice *ret, struct template_place *ret_place, struct error *e)
+                      struct budget *budget, struct slice *ret, struct template_place *ret_place,
+                      struct error *e)
 {
     struct writer w = {.out = {.max = EXPRESSION_BYTES_MAX},
                        .root = root,
                        .arena = a,
-                       .budget = {TEMPLATE_BYTES_MAX, TEMPLATE_STEPS_MAX},
+                       .budget = budget,
                        .failed_at = ret_place,
                        .error = e};
 
@@ -589,8 +599,9 @@ enum err template_run(const struct template *t, const struct json *root, struct 
 enum err template_eval(const struct template *t, const struct json *root, struct arena *a,
                        struct slice *ret, struct error *e)
 {
+    struct budget budget = {TEMPLATE_BYTES_MAX, TEMPLATE_STEPS_MAX, false};
     struct template_place place;
-    enum err err = template_run(t, root, a, ret, &place, e);
+    enum err err = template_run(t, root, a, &budget, ret, &place, e);
 
     if (err != ERR_OK && place.path[0])
         return error_wrap(e, "%s", place.path);

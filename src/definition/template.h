@@ -5,6 +5,7 @@
  */
 
 #include "definition/expression.h"
+#include "definition/machine.h"
 #include "definition/reference.h"
 #include "definition/shape.h"
 
@@ -40,13 +41,13 @@ struct needs *template_needs(struct template *t);
 /* Is it "${ .steps.NAME.output }" and nothing else? The step is the one that it needs. */
 bool template_is_output(const struct template *t);
 
-/* As template_eval. After a failure *ret_place is the path of the string in the value (".a[2].b";
- * cut if it is long), and *e says the rest. */
+/* As template_eval, within a budget. After a failure *ret_place is the path of the string in the
+ * value (".a[2].b"; cut if it is long), and *e says the rest. */
 struct template_place {
     char path[120];
 };
 enum err template_run(const struct template *t, const struct json *root, struct arena *a,
-                      struct slice *ret, struct template_place *ret_place,
+                      struct budget *budget, struct slice *ret, struct template_place *ret_place,
                       struct error *e) MUST_USE;
 
 #endif

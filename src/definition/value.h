@@ -62,6 +62,9 @@ const struct json *value_to_json(struct machine *m, const struct json *j);
 const struct json *value_to_text(struct machine *m,
                                  const struct json *j); /* strings stay as they are */
 
+/* Pays for reading a text as JSON, but for its memory; *ret_values is the most that it has. */
+bool value_pay_tree(struct machine *m, struct slice text, size_t *ret_values);
+
 const char *value_kind(const struct json *j); /* "string", "number", ... */
 
 /* "string (\"abc\")" for messages, cut; nothing if nobody will read it. */

@@ -64,6 +64,7 @@ struct agent {
     size_t bulk;            /* of these, of tasks that were asked in bulk */
     size_t loose;           /* of them, in lanes without a limit of their own */
     struct link busy;       /* in dispatch.busy: something waits */
+    uint64_t left_out;      /* the scheduler's: the turn, from 1, that could not give it its work */
     struct backlog backlog; /* claimable tasks that wait for it */
     bool stored;            /* it did hold some, when last heard of */
     size_t claim_line;      /* where among its lines the next claims begin */

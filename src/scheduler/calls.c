@@ -269,8 +269,12 @@ void call_expire(struct scheduler *s, int64_t now)
         struct heap_node *n = heap_min(&s->waits);
         if (!n || n->key > now)
             return;
+        struct work *w = CONTAINER_OF(n, struct work, timer);
         heap_remove(&s->waits, n);
-        call_close(s, CONTAINER_OF(n, struct work, timer));
+        if (w->agent->left_out == s->effort.turn + 1 && !w->closed)
+            heap_push(&s->waits, n, now + 1); /* there is work for it: in the next turn */
+        else
+            call_close(s, w);
     }
 }
 

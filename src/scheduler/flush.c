@@ -436,25 +436,42 @@ static size_t size_of(const struct change *c)
     return size;
 }
 
+/* Something is to be evaluated first, which this turn may not do. What is new is not stored before
+ * its conditions are decided. */
+static bool has_to_wait(struct scheduler *s, struct live *l)
+{
+    if (l->fresh && link_is_in(&l->undecided))
+        return true;
+    if (!l->fx.ended || l->task.state != TASK_PROCESSED || !l->definition->output)
+        return false;
+    if (!effort_may(s, EFFORT_OUTPUTS))
+        return true;
+    input_output(s, l);
+    return false;
+}
+
 static void gather_changes(struct scheduler *s, struct job *j)
 {
     size_t max = length_of(&s->dirty, s->config.batch_max);
     size_t size = 0;
+    struct link later;
 
     if (max == 0)
         return;
+    list_init(&later);
     j->batch.changes = arena_alloc(&j->arena, max * sizeof *j->batch.changes);
     j->lives = arena_alloc(&j->arena, max * sizeof(struct live *));
     while (j->batch.change_count < max && size < s->config.batch_bytes && !list_empty(&s->dirty)) {
-        struct live *l = CONTAINER_OF(list_first(&s->dirty), struct live, dirty_link);
-        link_remove(&l->dirty_link);
+        struct live *l = CONTAINER_OF(list_pop(&s->dirty), struct live, dirty_link);
         release_if_idle(s, l);
         if (!l->fx.changed && !l->fresh) {
             answer_without_commit(s, l);
             continue;
         }
-        if (l->fx.ended && l->task.state == TASK_PROCESSED)
-            input_output(s, l);
+        if (has_to_wait(s, l)) {
+            list_push(&later, &l->dirty_link);
+            continue;
+        }
         size_t n = j->batch.change_count++;
         if (l->bulk_at == 0)
             s->stats.others_at = scheduler_now(s);
@@ -465,6 +482,8 @@ static void gather_changes(struct scheduler *s, struct job *j)
         close_calls(l);
         l->in_flight = true;
     }
+    list_take_all(&later, &s->dirty);
+    list_take_all(&s->dirty, &later);
 }
 
 static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_kind kind)

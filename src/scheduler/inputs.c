@@ -90,7 +90,7 @@ static struct slice scope_task(void *arg, struct arena *a)
     return arena_copy(a, buf_view(&b));
 }
 
-static struct scope scope_of(struct live *l)
+static struct scope scope_of(struct scheduler *s, struct live *l)
 {
     return (struct scope){
         .definition = l->definition,
@@ -101,13 +101,28 @@ static struct scope scope_of(struct live *l)
         .step_state = scope_step_state,
         .step_error = scope_step_error,
         .arg = l,
+        .spent = effort_of_one(s),
     };
 }
 
-static void evaluates(const struct scheduler *s, const struct live *l, bool begins)
+/* Evaluations of one task in a row are told of as one: they hold up the loop together. */
+static void evaluates(struct scheduler *s, const struct live *l)
 {
+    if (s->evaluating == l)
+        return;
+    ASSERT(!s->evaluating);
+    s->evaluating = l;
     if (s->outside.evaluates)
-        s->outside.evaluates(s->outside.arg, l->id, begins);
+        s->outside.evaluates(s->outside.arg, l->id, true);
+}
+
+void inputs_evaluated(struct scheduler *s)
+{
+    const struct live *l = s->evaluating;
+
+    s->evaluating = NULL;
+    if (l && s->outside.evaluates)
+        s->outside.evaluates(s->outside.arg, l->id, false);
 }
 
 /* That it is the task's own input is told by where it lies: then it is neither kept nor written
@@ -131,11 +146,11 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
         *ret = *known;
         return true;
     }
-    struct scope scope = scope_of(l);
-    evaluates(s, l, true);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
     enum err err = undo ? definition_undo_input(&scope, step, &a, &json, e)
                         : definition_step_input(&scope, step, &a, &json, e);
-    evaluates(s, l, false);
+    inputs_evaluated(s);
     *ret = kept_value(l, json);
     arena_fini(&a);
     return err == ERR_OK;
@@ -149,10 +164,9 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
     *ret = true;
     if (!l->definition->steps[step].condition)
         return ERR_OK;
-    struct scope scope = scope_of(l);
-    evaluates(s, l, true);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
     enum err err = definition_condition(&scope, step, &a, ret, e);
-    evaluates(s, l, false);
     arena_fini(&a);
     return err;
 }
@@ -162,7 +176,6 @@ static bool output_of(struct scheduler *s, struct live *l, struct arena *a, stru
                       struct fault_note *ret_why)
 {
     struct error e = {0};
-    struct scope scope = scope_of(l);
 
     if (overruns_too_often(s, l->id)) {
         *ret_why = (struct fault_note){
@@ -170,9 +183,10 @@ static bool output_of(struct scheduler *s, struct live *l, struct arena *a, stru
             SLICE("evaluating its expressions took too much processor time, twice")};
         return false;
     }
-    evaluates(s, l, true);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
     enum err err = definition_output(&scope, a, ret, &e);
-    evaluates(s, l, false);
+    inputs_evaluated(s);
     if (err != ERR_OK)
         *ret_why =
             (struct fault_note){SLICE("expression"), arena_copy(&l->arena, slice_of(e.text))};

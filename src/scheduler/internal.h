@@ -42,6 +42,17 @@ struct command {
 
 struct live;
 
+/* What is evaluated in a turn. One that came to nothing in a turn, because the others spent all,
+ * has the next one for itself. */
+enum effort_kind { EFFORT_CONDITIONS, EFFORT_INPUTS, EFFORT_OUTPUTS, EFFORT_ANY };
+
+/* effort.c */
+struct effort {
+    uint64_t turn, spent, max; /* steps */
+    unsigned worked, left_out; /* in this turn; bits by kind */
+    enum effort_kind first;    /* the others have to wait; ANY: nobody has */
+};
+
 /* How an attempt ended that is not durable yet. */
 struct attempt_end {
     bool any, bad;
@@ -81,6 +92,7 @@ struct live_step {
     struct handed_over handed_over;  /* the same */
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, and no instance has it */
+    bool holds;                      /* its `if` was evaluated to true, on what it sees now */
     struct slice token;              /* of an attempt, as its instance was sent it: ... */
     enum direction token_direction;
     uint32_t token_attempt;   /* ... this one; NONE: it was sent none */
@@ -106,10 +118,11 @@ struct live {
     struct reply reply; /* whom messages go to, and what they have told */
     struct told messages;
     struct link dirty_link, load_link, inbox_link;
-    struct link counted;  /* open attempts that count while its row is being read (limits.c) */
-    struct heap_node nap; /* the next moment at which a step wants a place */
-    int64_t row_wake_at;  /* what the row has */
-    int64_t row_seq;      /* its number; 0: not known */
+    struct link undecided; /* conditions are left for the next turn */
+    struct link counted;   /* open attempts that count while its row is being read (limits.c) */
+    struct heap_node nap;  /* the next moment at which a step wants a place */
+    int64_t row_wake_at;   /* what the row has */
+    int64_t row_seq;       /* its number; 0: not known */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts, since the last commit */
     bool has_waits;                  /* the row waits for several */
     int64_t bulk_at;     /* it was asked in bulk then; 0: not, or it left the memory since */
@@ -144,6 +157,10 @@ struct scheduler {
     struct dispatch dispatch;
     struct map lives;
     struct link dirty, loads, inboxes; /* of struct live */
+    struct link undecided;             /* of struct live: they go on with their conditions */
+    struct effort effort;              /* of this turn */
+    bool starts_left;                  /* the last turn could not start all that it had */
+    const struct live *evaluating;     /* the world was told so */
     struct link puzzled;               /* of struct live, by load_link: their definitions ... */
     struct registry_wait definitions;  /* ... are being read */
     struct link answerable;            /* of struct work, by `turn`: closed and settled */
@@ -259,8 +276,11 @@ void start_unqueue(struct scheduler *s, struct live *l); /* takes all of it out 
 void start_leave_queue(struct scheduler *s, struct live_step *ls); /* if it is in one */
 struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step);
 void start_match(struct scheduler *s); /* gives wants to places */
-/* Decides the `if` of all steps whose turn it is: nobody is needed for that. */
+/* Decides the `if` of all steps whose turn it is: nobody is needed for that. What is more than this
+ * turn may do makes the task undecided. */
 void start_conditions(struct scheduler *s, struct live *l);
+void submit_go_on(struct scheduler *s, struct live *l);         /* with its conditions */
+void start_decide_more(struct scheduler *s);                    /* of all that are undecided */
 bool start_has_room(struct scheduler *s, struct live *l);       /* may a submission be claimed? */
 bool start_should_release(struct scheduler *s, struct live *l); /* back to the store? */
 /* Of a row without owner: for whom it waits, and where it stands among those that do. */
@@ -290,10 +310,20 @@ void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err 
 /* inputs.c: expressions of a task */
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
                    struct error *e);
+/* inputs_evaluated has to follow, after the last one of the task. */
 enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
                          struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
+
+void inputs_evaluated(struct scheduler *s); /* for now: tells the world */
+
+/* effort.c: what a turn may evaluate */
+void effort_begin(struct scheduler *s);
+bool effort_may(struct scheduler *s, enum effort_kind kind); /* false: it is for the next turn */
+uint64_t *effort_of_one(struct scheduler *s);                /* where its steps are counted */
+bool effort_left_out(const struct scheduler *s, enum effort_kind kind);
+void effort_turn_over(struct scheduler *s);
 
 /* overruns.c: tasks whose evaluations took far too long */
 void overruns_read(struct scheduler *s, const struct overrun *list, size_t count); /* all */

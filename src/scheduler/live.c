@@ -107,6 +107,7 @@ void live_unload(struct scheduler *s, struct live *l)
     list_init(&l->astir);
     heap_remove(&s->naps, &l->nap);
     link_remove(&l->dirty_link);
+    link_remove(&l->undecided);
     arena_fini(&l->arena);
     l->task = (struct task){0};
     l->steps = NULL;
@@ -165,12 +166,58 @@ void live_dirty(struct scheduler *s, struct live *l)
         list_push(&s->dirty, &l->dirty_link);
 }
 
+/* May conditions see by it what they did not see before? They look at steps that ended before, and
+ * at the task. */
+static bool may_be_seen(const struct event *e, enum answer answer)
+{
+    switch (e->kind) {
+    case EVENT_START:
+    case EVENT_NOT_SENT:
+    case EVENT_SEND_AGAIN:
+    case EVENT_ELSEWHERE:
+    case EVENT_TIMEOUT:
+    case EVENT_SILENCE:
+    case EVENT_EXTEND:
+    case EVENT_CONDITION:
+    case EVENT_BAD_INPUT:
+    case EVENT_CLAIM:
+    case EVENT_RELEASE:
+    case EVENT_HASTEN:
+        return false;
+    case EVENT_RESULT:
+        return answer != ANSWER_ACCEPTED; /* of a step that had ended without it */
+    case EVENT_DEADLINE:
+    case EVENT_RETRY:
+    case EVENT_SKIP:
+    case EVENT_UNDO:
+    case EVENT_PAUSE:
+    case EVENT_RESUME:
+    case EVENT_CORRECT:
+    case EVENT_SUPPLY:
+    case EVENT_RESOLVE:
+    case EVENT_RETRY_FROM:
+    case EVENT_CLOSE:
+    case EVENT_REOPEN:
+    case EVENT_OVERRUN:
+        break;
+    }
+    return true;
+}
+
+static void forget_conditions(struct live *l)
+{
+    for (uint16_t i = 0; l->definition->has_conditions && i < l->task.step_count; i++)
+        l->steps[i].holds = false;
+}
+
 enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e)
 {
     enum answer answer = decide(&l->definition->workflow, &l->task, e, scheduler_now(s), &l->fx);
 
     if (l->fx.any_step || e->step >= 0)
         encoded_look_at(l->encoded, l->fx.any_step ? -1 : e->step);
+    if (may_be_seen(e, answer))
+        forget_conditions(l);
     if (l->fx.changed)
         live_dirty(s, l);
     return answer;

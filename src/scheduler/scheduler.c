@@ -61,6 +61,8 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->inboxes);
     list_init(&s->answerable);
     list_init(&s->puzzled);
+    list_init(&s->undecided);
+    effort_begin(s);
     list_init(&s->lost);
     /* where others share the limits, how many they are is not known yet */
     dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
@@ -224,7 +226,7 @@ static int64_t next_turn(const struct scheduler *s)
     at = earlier(at, breakers_next(s));
     if (s->stats.waiting > 0)
         at = earlier(at, s->sweep_at);
-    if (!list_empty(&s->answers))
+    if (!list_empty(&s->answers) || !list_empty(&s->undecided) || s->starts_left)
         return scheduler_now(s);
     if (s->job)
         return at;                      /* its landing will be a turn */
@@ -247,6 +249,7 @@ int64_t scheduler_turn(struct scheduler *s)
     breakers_tick(s, now);
     wake_naps(s, now);
     silence_look(s, now);
+    start_decide_more(s);
     process_inboxes(s);
     sweep(s, now);
     limits_expire(s, now);
@@ -260,6 +263,10 @@ int64_t scheduler_turn(struct scheduler *s)
     flush_tell(s);
     process_inboxes(s); /* what was not sent is decided now, and committed next */
     scheduler_let_now_go(s);
+    s->starts_left = effort_left_out(s, EFFORT_INPUTS);
+    effort_turn_over(s);
+    if (s->outside.turn_over)
+        s->outside.turn_over(s->outside.arg);
     return next_turn(s);
 }
 
@@ -290,8 +297,9 @@ void scheduler_leave(struct scheduler *s)
 bool scheduler_is_drained(const struct scheduler *s)
 {
     return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
-           && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->answerable)
-           && list_empty(&s->answers) && list_empty(&s->untold) && !s->looking;
+           && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->undecided)
+           && list_empty(&s->answerable) && list_empty(&s->answers) && list_empty(&s->untold)
+           && !s->looking;
 }
 
 static size_t parked_calls(const struct scheduler *s)

@@ -186,9 +186,11 @@ struct outside {
     void (*surveyed)(void *arg, const struct survey *v);
     /* What other nodes may have stored, as of the latest renewal of this node's lease. */
     void (*generations)(void *arg, const struct generations *g);
-    /* An evaluation of the task's expressions begins, or has come to its end. NULL: nobody is to
-     * be told. */
+    /* An evaluation of the task's expressions begins, or of several in a row; or has come to its
+     * end. NULL, as the next one: nobody is to be told. */
     void (*evaluates)(void *arg, struct slice task, bool begins);
+    /* The loop goes on to others: what is evaluated from now on is another turn's. */
+    void (*turn_over)(void *arg);
     /* A person is needed. */
     void (*alert)(void *arg, const struct task *t);
     /* The store failed (error is set) or works again (NULL). Told once for each change. */
@@ -198,17 +200,18 @@ struct outside {
 struct scheduler_config {
     struct slice node; /* "n1" */
     uint64_t boot;
-    bool shared;        /* other nodes may work on the same store */
-    bool idle;          /* it says that this node lives (by its lease), and does nothing else */
-    int64_t lease_ms;   /* where it is shared: without a sign of life for so long, the others take
-                           over what this node owns; default 3 s. Renewed after a third of it */
-    int64_t grace_ms;   /* after time in which nobody could be heard, no attempt ends by its silence
-                           before this is over; default 10 s */
-    size_t live_max;    /* tasks in memory beyond which nothing is claimed; default 50 000 */
-    size_t batch_max;   /* changes in one transaction; default 2 048 */
-    size_t batch_bytes; /* of documents and payloads, beyond which it gets no more; 16 MiB */
-    struct slice key_prefix;        /* before idempotency keys; may be NONE */
-    struct slice source;            /* of messages: "/intact/..." */
+    bool shared;      /* other nodes may work on the same store */
+    bool idle;        /* it says that this node lives (by its lease), and does nothing else */
+    int64_t lease_ms; /* where it is shared: without a sign of life for so long, the others take
+                         over what this node owns; default 3 s. Renewed after a third of it */
+    int64_t grace_ms; /* after time in which nobody could be heard, no attempt ends by its silence
+                         before this is over; default 10 s */
+    size_t live_max;  /* tasks in memory beyond which nothing is claimed; default 50 000 */
+    size_t batch_max; /* changes in one transaction; default 2 048 */
+    uint64_t turn_steps;     /* of expressions, that one turn may evaluate; default 50 000 */
+    size_t batch_bytes;      /* of documents and payloads, beyond which it gets no more; 16 MiB */
+    struct slice key_prefix; /* before idempotency keys; may be NONE */
+    struct slice source;     /* of messages: "/intact/..." */
     const struct overrun *overruns; /* what the store has of them, for the call */
     size_t overrun_count;
 };
@@ -277,7 +280,10 @@ struct scheduler_stats {
     size_t bulk_waiting; /* of those that wait: of tasks that were asked in bulk */
     int64_t others_at;   /* when a task that was not was last written; 0: never */
     uint64_t changes, batches, conflicts, claims, submitted, ended;
-    uint64_t unreadable; /* rows, each time that one was met */
+    uint64_t unreadable;     /* rows, each time that one was met */
+    uint64_t evaluations;    /* of expressions: conditions, inputs, outputs */
+    uint64_t turn_steps;     /* what those of the last turn took */
+    uint64_t turns_left_out; /* turns that left evaluations to the next one */
     uint64_t beats[BEAT_STATUS_COUNT];
     uint64_t attempts[2][ATTEMPT_ENDS]; /* that ended here, by direction and outcome */
     bool leased;         /* others know that this node lives; true where the store is not shared */

@@ -107,39 +107,95 @@ static void bad_input(struct scheduler *s, struct live *l, uint16_t step, const 
     ASSERT(answer == ANSWER_ACCEPTED);
 }
 
-/* Evaluates `if` of what became ready; true if that changed the task. */
-static bool conditions_change(struct scheduler *s, struct live *l)
+/* Has nobody said yet whether its `if` holds? */
+static bool is_undecided(const struct scheduler *s, const struct live *l, const struct ready *r)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    return l->definition->steps[r->step].condition && r->at <= scheduler_now(s)
+           && step_goes(w, &l->task, r->step) == DIRECTION_FORWARD && !l->steps[r->step].holds
+           && !step_was_tried(&l->task.steps[r->step]);
+}
+
+/* What came of it. */
+enum look {
+    LOOK_HOLDS,
+    LOOK_SKIPPED, /* others may be ready by that */
+    LOOK_FAILED,  /* the task goes another way */
+    LOOK_SPENT,   /* it is for the next turn */
+};
+
+static enum look condition_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    const struct event skip = {.kind = EVENT_CONDITION, .step = step};
+    struct error e = {0};
+
+    if (!effort_may(s, EFFORT_CONDITIONS))
+        return LOOK_SPENT;
+    if (input_condition(s, l, step, &l->steps[step].holds, &e) != ERR_OK) {
+        l->steps[step].holds = false;
+        bad_input(s, l, step, &e);
+        return LOOK_FAILED;
+    }
+    if (l->steps[step].holds)
+        return LOOK_HOLDS;
+    enum answer answer = live_decide(s, l, &skip);
+    ASSERT(answer == ANSWER_ACCEPTED);
+    return LOOK_SKIPPED;
+}
+
+/* Evaluates `if` of what is ready, each once: that one is skipped makes others ready, and takes
+ * nothing from those that are. */
+static enum look conditions_of(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
-
-    if (!l->definition->has_conditions)
-        return false;
     size_t count = ready_of(s, l, &ready);
+    enum look all = LOOK_HOLDS;
+
     for (size_t i = 0; i < count; i++) {
-        uint16_t step = ready[i].step;
-        struct error e = {0};
-        bool holds = true;
-        bool undo = step_goes(&l->definition->workflow, &l->task, step) == DIRECTION_UNDO;
-        if (undo || ready[i].at > scheduler_now(s) || step_was_tried(&l->task.steps[step]))
+        if (!is_undecided(s, l, &ready[i]))
             continue;
-        if (input_condition(s, l, step, &holds, &e) != ERR_OK) {
-            bad_input(s, l, step, &e);
-            return true;
-        }
-        if (!holds) {
-            const struct event skip = {.kind = EVENT_CONDITION, .step = step};
-            enum answer answer = live_decide(s, l, &skip);
-            ASSERT(answer == ANSWER_ACCEPTED);
-            return true;
-        }
+        enum look one = condition_of(s, l, ready[i].step);
+        if (one == LOOK_FAILED || one == LOOK_SPENT)
+            return one;
+        all = one == LOOK_SKIPPED ? one : all;
     }
-    return false;
+    return all;
 }
 
 void start_conditions(struct scheduler *s, struct live *l)
 {
-    while (conditions_change(s, l))
-        ;
+    enum look look = LOOK_HOLDS;
+
+    link_remove(&l->undecided);
+    if (!l->definition->has_conditions)
+        return;
+    do
+        look = conditions_of(s, l);
+    while (look == LOOK_SKIPPED || look == LOOK_FAILED);
+    inputs_evaluated(s);
+    if (look == LOOK_SPENT)
+        list_push(&s->undecided, &l->undecided);
+}
+
+/* They take turns: one that is not done by then stands behind the others. */
+void start_decide_more(struct scheduler *s)
+{
+    struct link waiting;
+
+    list_init(&waiting);
+    list_take_all(&waiting, &s->undecided);
+    while (!list_empty(&waiting) && effort_may(s, EFFORT_CONDITIONS)) {
+        struct live *l = CONTAINER_OF(list_pop(&waiting), struct live, undecided);
+        if (!l->loaded || l->in_flight)
+            continue; /* what comes after that goes on with it */
+        if (live_is_ours(s, l))
+            start_go_on(s, l);
+        else if (l->fresh)
+            submit_go_on(s, l);
+    }
+    list_take_all(&waiting, &s->undecided);
+    list_take_all(&s->undecided, &waiting);
 }
 
 /* With nothing open: is none of what is ready to start here, and soon? */
@@ -163,7 +219,8 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 
 static bool may_be_released(const struct scheduler *s, const struct live *l)
 {
-    return live_is_ours(s, l) && !live_any_open(l) && !task_state_is_end(l->task.state);
+    return live_is_ours(s, l) && !live_any_open(l) && !task_state_is_end(l->task.state)
+           && !link_is_in(&l->undecided);
 }
 
 bool start_should_release(struct scheduler *s, struct live *l)
@@ -198,6 +255,8 @@ void start_refresh(struct scheduler *s, struct live *l)
             nap_until = nap_until ? min_i64(nap_until, ready[i].at) : ready[i].at;
             continue;
         }
+        if (is_undecided(s, l, &ready[i]))
+            continue;
         queue_step(s, ls, start_lane(s, l, ready[i].step));
     }
     int64_t stale = shared_stale_at(s, l);
@@ -402,15 +461,22 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     return true;
 }
 
-static void match_agent(struct scheduler *s, struct agent *a)
+/* False: it would have started more, but has not begun with any. */
+static bool match_agent(struct scheduler *s, struct agent *a)
 {
     int64_t now = scheduler_now(s);
     struct lane *lane = NULL;
     struct work *w = NULL;
+    bool any = false;
 
     while (!list_empty(&a->calls) && breaker_room(&a->breaker, &a->settings.breaker) > 0
            && (lane = dispatch_next_lane(&s->dispatch, a, now))
            && (w = dispatch_next_call(&s->dispatch, a, now))) {
+        if (!effort_may(s, EFFORT_INPUTS)) {
+            a->left_out = s->effort.turn + 1;
+            return any;
+        }
+        any = true;
         struct live_step *ls = CONTAINER_OF(lane->queue.nodes[0], struct live_step, want);
         start_leave_queue(s, ls);
         ASSERT(w->assigned_count < w->max);
@@ -420,21 +486,27 @@ static void match_agent(struct scheduler *s, struct agent *a)
                 list_push(&a->calls, &w->turn);
         }
     }
+    return true;
 }
 
 void start_match(struct scheduler *s)
 {
     struct link seen;
+    struct link first_next; /* in the next turn */
 
     if (s->draining || !s->agents_known)
         return;
+    list_init(&first_next);
     list_init(&seen); /* what starts, or does not after all, makes others busy, and idle */
     for (struct link *first = NULL; (first = list_first(&s->dispatch.busy));) {
         struct agent *a = CONTAINER_OF(first, struct agent, busy);
         link_remove(first);
         list_push(&seen, first);
-        if (limits_may_start(s, a))
-            match_agent(s, a);
+        if (!limits_may_start(s, a) || match_agent(s, a))
+            continue;
+        link_remove(first);
+        list_push(&first_next, first);
     }
+    list_take_all(&s->dispatch.busy, &first_next);
     list_take_all(&s->dispatch.busy, &seen);
 }

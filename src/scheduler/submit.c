@@ -91,7 +91,15 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     begin(s, l, a);
     live_dirty(s, l);
     c->answer = ANSWER_ACCEPTED;
+    submit_go_on(s, l);
+}
+
+/* Until all is decided that nobody is needed for, it is not stored, and nobody is answered. */
+void submit_go_on(struct scheduler *s, struct live *l)
+{
     start_conditions(s, l);
+    if (link_is_in(&l->undecided))
+        return;
     /* One that has turned back has steps of on_undo left: it needs an owner to be found at all. If
      * their agents are away, the batch lets go of it. */
     if (l->task.state == TASK_COMPENSATING || start_has_room(s, l)) {

@@ -26,6 +26,7 @@
 #include "server/server.h"
 #include "server/store_thread.h"
 #include "server/strict.h"
+#include "server/turns.h"
 #include "server/waits.h"
 #include "supervisor/supervisor.h"
 
@@ -33,8 +34,7 @@ struct server {
     struct server_config config;
     char holder[80]; /* "node/boot": who we are for leases */
     uv_loop_t loop;
-    uv_check_t check;                    /* after each round of arrivals: a turn */
-    uv_timer_t timer;                    /* for turns that are due by themselves */
+    struct turns turns;
     uv_signal_t sigterm, sigint, sighup; /* the last one if its data is set */
     uv_timer_t drain_timer;
     uv_timer_t watchdog;
@@ -86,8 +86,7 @@ struct server {
     int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
     int64_t wall_off_told_ms;     /* by how much the wall clock is off it, as last logged */
     int64_t clock_look_at;        /* steady */
-    int64_t timer_at;
-    enum err trouble_err; /* of the store; ERR_OK: it works */
+    enum err trouble_err;         /* of the store; ERR_OK: it works */
     int64_t trouble_since;
     char trouble[400];
     bool scans_fail;      /* it is the supervisor who said so ... */

@@ -12,15 +12,26 @@
 
 enum { LOOK_MS = 500, STORE_MS = 5000 /* that the end waits for the store */ };
 
-/* A count on its way. The store's thread writes it, and the loop gives it back. */
-struct counting {
+/* What is known of a task whose evaluations took too long: from its count on, until that is taken
+ * back, or was never stored. */
+struct counted {
+    struct link link; /* in watch.counted */
+    struct arena arena;
+    struct slice task;
+    bool away;    /* a change of its count is with the store */
+    bool here;    /* it is stored, as far as we know */
+    bool owes;    /* it has ended, and the count is to be taken back */
+    enum err err; /* of the latest change that is not away */
+};
+
+/* A change of a count on its way. The store's thread writes it, and the loop gives it back, which
+ * may be much later: an evaluation may hold it. */
+struct telling {
     struct store_job job;
     struct overrun_watch *watch;
+    struct counted *of;
     struct overrun_count count;
     struct arena arena; /* of the id */
-    bool away;          /* it is not back on the loop ... */
-    bool done;          /* ... but the store has dealt with it: */
-    enum err err;
     struct error error;
 };
 
@@ -32,19 +43,20 @@ struct overrun_watch {
     /* What is being evaluated; NULL: nothing. Who looks at it takes it away for a moment, and the
      * loop does not go on before it is back. */
     _Atomic(const struct slice *) under_way;
-    atomic_uint_fast64_t number; /* of evaluations that began */
+    atomic_uint_fast64_t number; /* of the task that is evaluated, each time that another one is */
     struct slice task;           /* the loop's; under_way points here */
+    const char *last;            /* the loop's: where the id of the task lies; NULL: of no task */
     struct slice endless;        /* with INTACT_FAULTS: this task's evaluations do not end ... */
+    struct slice slow;           /* ... or, of this one, not ... */
     int64_t slow_ms;             /* ... before so much processor time was spent */
-    pthread_mutex_t lock;        /* of the next two */
+    pthread_mutex_t lock;        /* of the next three, and of all that is counted */
     pthread_cond_t wake;
     bool stop;
-    struct counting counting;
+    struct link counted;
     /* The watching thread's: */
-    uint64_t seen;    /* the evaluation that was under way when it last looked; 0: none was */
-    int64_t since_ms; /* of the loop's processor time: when it was first seen */
-    bool counted;     /* it was */
-    bool owes;        /* it has ended, and the count is to be taken back */
+    uint64_t seen;       /* the number that was under way when it last looked; 0: none was */
+    int64_t since_ms;    /* of the loop's processor time: when it was first seen */
+    struct counted *now; /* it was counted */
 };
 
 static const struct slice looked_at = {NULL, 0}; /* in under_way, while somebody looks */
@@ -61,24 +73,31 @@ static int64_t ms_of(clockid_t id)
 /* ---- on the loop ---- */
 
 #ifdef INTACT_FAULTS
+static struct slice task_of_fault(const char *name)
+{
+    const char *id = getenv(name);
+
+    return id ? slice_of(id) : SLICE_NONE;
+}
+
 static void arm(struct overrun_watch *w)
 {
-    const char *id = getenv("INTACT_FAULT_ENDLESS");
     const char *ms = getenv("INTACT_FAULT_ENDLESS_MS");
-
     const char *slow = getenv("INTACT_FAULT_SLOW_MS");
 
-    w->slow_ms = slow ? strtol(slow, NULL, 10) : INT64_MAX;
-    w->endless = id ? slice_of(id) : SLICE_NONE;
+    w->endless = task_of_fault("INTACT_FAULT_ENDLESS");
+    w->slow = task_of_fault("INTACT_FAULT_SLOW");
+    w->slow_ms = slow ? strtol(slow, NULL, 10) : 0;
     w->end_ms = ms ? strtol(ms, NULL, 10) : OVERRUN_END_MS;
 }
 
 static void may_never_end(const struct overrun_watch *w, struct slice task)
 {
-    if (!w->endless.ptr || !slice_eq(task, w->endless))
-        return;
     int64_t from = ms_of(w->loop_clock);
-    while (ms_of(w->loop_clock) - from < w->slow_ms)
+
+    while (w->endless.ptr && slice_eq(task, w->endless))
+        ;
+    while (w->slow.ptr && slice_eq(task, w->slow) && ms_of(w->loop_clock) - from < w->slow_ms)
         ;
 }
 #else
@@ -102,54 +121,86 @@ static void ends(struct overrun_watch *w)
         mine = &w->task;
 }
 
+static void count_on(struct overrun_watch *w)
+{
+    atomic_store_explicit(&w->number, atomic_load_explicit(&w->number, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+
 void overrun_evaluates(struct overrun_watch *w, struct slice task, bool begins)
 {
     if (!begins) {
         ends(w);
         return;
     }
+    /* All of one task in a row is one evaluation, until the turn is over. */
+    if (w->last != task.ptr)
+        count_on(w);
+    w->last = task.ptr;
     w->task = task;
-    atomic_store_explicit(&w->number, atomic_load_explicit(&w->number, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
     atomic_store_explicit(&w->under_way, &w->task, memory_order_release);
     may_never_end(w, task);
 }
 
+void overrun_turn_over(struct overrun_watch *w)
+{
+    if (!w->last)
+        return;
+    w->last = NULL;
+    count_on(w);
+}
+
 /* ---- the store ---- */
 
+/* Lock held. */
+static void forget(struct counted *c)
+{
+    link_remove(&c->link);
+    arena_fini(&c->arena);
+    free(c);
+}
+
+/* What is unknown may be stored: then it is taken back, once. */
 static void count_run(struct store_job *j, struct store *s)
 {
-    struct counting *c = CONTAINER_OF(j, struct counting, job);
+    struct telling *t = CONTAINER_OF(j, struct telling, job);
+    struct overrun_watch *w = t->watch;
 
-    enum err err = s->ops->overrun_count(s, &c->count, &c->error);
-    (void)pthread_mutex_lock(&c->watch->lock);
-    c->err = err;
-    c->done = true;
-    (void)pthread_cond_signal(&c->watch->wake);
-    (void)pthread_mutex_unlock(&c->watch->lock);
+    enum err err = s->ops->overrun_count(s, &t->count, &t->error);
+    (void)pthread_mutex_lock(&w->lock);
+    t->of->away = false;
+    t->of->err = err;
+    if (t->count.by > 0)
+        t->of->here = err == ERR_OK || err == ERR_UNKNOWN;
+    else if (err == ERR_OK || err == ERR_UNKNOWN)
+        forget(t->of);
+    (void)pthread_cond_broadcast(&w->wake);
+    (void)pthread_mutex_unlock(&w->lock);
 }
 
 static void count_done(struct store_job *j)
 {
-    struct counting *c = CONTAINER_OF(j, struct counting, job);
+    struct telling *t = CONTAINER_OF(j, struct telling, job);
 
-    (void)pthread_mutex_lock(&c->watch->lock);
-    c->away = false;
-    (void)pthread_mutex_unlock(&c->watch->lock);
+    arena_fini(&t->arena);
+    free(t);
 }
 
-/* Lock held. `by` 1: c->count names the task already, as `by` -1 finds it. */
-static void count(struct overrun_watch *w, int by)
+/* Lock held. */
+static void count(struct overrun_watch *w, struct counted *c, int by)
 {
-    struct counting *c = &w->counting;
+    struct telling *t = calloc(1, sizeof *t);
 
+    ASSERT(t);
     ASSERT(!c->away);
-    c->count.by = by;
-    c->count.at = w->config.now(w->config.arg);
     c->away = true;
-    c->done = false;
-    c->job = (struct store_job){.run = count_run, .done = count_done, .urgent = true};
-    w->config.store->submit(w->config.store, &c->job);
+    t->watch = w;
+    t->of = c;
+    t->count = (struct overrun_count){.task = arena_copy(&t->arena, c->task),
+                                      .by = by,
+                                      .at = w->config.now(w->config.arg)};
+    t->job = (struct store_job){.run = count_run, .done = count_done, .urgent = true};
+    w->config.store->submit(w->config.store, &t->job);
 }
 
 /* ---- on its own thread ---- */
@@ -165,58 +216,63 @@ static struct timespec in_ms(int64_t ms)
     return ts;
 }
 
-/* Copies the id of what is evaluated. False: that has ended. Lock held. */
-static bool name_it(struct overrun_watch *w)
+/* The task that is evaluated, to be counted. NULL: that has ended. */
+static struct counted *name_it(struct overrun_watch *w)
 {
-    struct counting *c = &w->counting;
     const struct slice *task = &w->task;
-    bool same = false;
+    struct counted *c = NULL;
 
     if (!atomic_compare_exchange_strong(&w->under_way, &task, &looked_at))
-        return false;
-    same = atomic_load(&w->number) == w->seen;
-    if (same) {
-        arena_fini(&c->arena);
-        c->count.task = arena_copy(&c->arena, w->task);
+        return NULL;
+    if (atomic_load(&w->number) == w->seen) {
+        c = calloc(1, sizeof *c);
+        ASSERT(c);
+        c->task = arena_copy(&c->arena, w->task);
     }
     atomic_store(&w->under_way, &w->task);
-    return same;
+    return c;
 }
 
+/* Lock held. */
 static void settle(struct overrun_watch *w)
 {
-    if (w->counted)
-        log_line(LOG_WARN, "event=evaluation_was_slow task=%.*s",
-                 SLICE_ARG(w->counting.count.task));
-    w->owes |= w->counted;
-    w->counted = false;
+    if (!w->now)
+        return;
+    log_line(LOG_WARN, "event=evaluation_was_slow task=%.*s", SLICE_ARG(w->now->task));
+    w->now->owes = true;
+    w->now = NULL;
 }
 
-/* Lock held. What was never counted is not taken back. */
+/* Lock held. What was never counted is not taken back; what the store refuses now, it is asked for
+ * again. */
 static void take_back(struct overrun_watch *w)
 {
-    if (!w->owes || w->counting.away)
-        return;
-    w->owes = false;
-    if (w->counting.err == ERR_OK || w->counting.err == ERR_UNKNOWN)
-        count(w, -1);
+    LIST_FOREACH (link, after, &w->counted) {
+        struct counted *c = CONTAINER_OF(link, struct counted, link);
+        if (!c->owes || c->away)
+            continue;
+        if (c->here)
+            count(w, c, -1);
+        else
+            forget(c);
+    }
 }
 
 /* Lock held. */
 static _Noreturn void end_server(struct overrun_watch *w, int64_t spent_ms)
 {
     const struct timespec until = in_ms(STORE_MS);
-    struct counting *c = &w->counting;
+    const struct counted *c = w->now;
 
-    while (w->counted && !c->done)
+    while (c && c->away)
         if (pthread_cond_timedwait(&w->wake, &w->lock, &until) != 0)
             break;
-    const char *counted = !w->counted        ? "no" /* the store was busy with another one */
-                          : !c->done         ? "unanswered"
-                          : c->err == ERR_OK ? "yes"
-                                             : "refused";
+    const char *how = !c                 ? "no" /* it was never seen to be under way */
+                      : c->away          ? "unanswered"
+                      : c->err == ERR_OK ? "yes"
+                                         : "refused";
     log_line(LOG_ERROR, "event=evaluation_overrun task=%.*s spent_ms=%" PRId64 " counted=%s",
-             SLICE_ARG(c->count.task), spent_ms, counted);
+             SLICE_ARG(c ? c->task : SLICE("")), spent_ms, how);
     abort();
 }
 
@@ -224,21 +280,21 @@ static _Noreturn void end_server(struct overrun_watch *w, int64_t spent_ms)
 static void look(struct overrun_watch *w)
 {
     bool any = atomic_load_explicit(&w->under_way, memory_order_acquire) != NULL;
-    uint64_t number = atomic_load(&w->number);
+    uint64_t number = atomic_load_explicit(&w->number, memory_order_acquire);
     int64_t spent = ms_of(w->loop_clock);
 
-    if (!any || number != w->seen) {
+    if (number != w->seen) { /* it has ended, or more of the same task may follow */
         settle(w);
         w->seen = any ? number : 0;
         w->since_ms = spent;
     }
     take_back(w);
-    if (w->seen == 0)
+    if (w->seen == 0 || !any)
         return;
     spent -= w->since_ms;
-    if (spent >= OVERRUN_COUNT_MS && !w->counted && !w->counting.away && name_it(w)) {
-        w->counted = true;
-        count(w, 1);
+    if (spent >= OVERRUN_COUNT_MS && !w->now && (w->now = name_it(w)) != NULL) {
+        list_push(&w->counted, &w->now->link);
+        count(w, w->now, 1);
     }
     if (spent >= w->end_ms)
         end_server(w, spent);
@@ -280,7 +336,7 @@ int overrun_start(const struct overrun_config *c, struct overrun_watch **ret)
 
     ASSERT(w);
     w->config = *c;
-    w->counting.watch = w;
+    list_init(&w->counted);
     arm(w);
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_condattr_init(&attr);
@@ -305,8 +361,8 @@ void overrun_stop(struct overrun_watch *w)
     (void)pthread_cond_signal(&w->wake);
     (void)pthread_mutex_unlock(&w->lock);
     (void)pthread_join(w->thread, NULL);
-    settle(w);
     (void)pthread_mutex_lock(&w->lock);
+    settle(w);
     take_back(w);
     (void)pthread_mutex_unlock(&w->lock);
 }
@@ -315,7 +371,8 @@ void overrun_free(struct overrun_watch *w)
 {
     if (!w)
         return;
-    arena_fini(&w->counting.arena);
+    for (struct link *first = NULL; (first = list_first(&w->counted));)
+        forget(CONTAINER_OF(first, struct counted, link));
     (void)pthread_cond_destroy(&w->wake);
     (void)pthread_mutex_destroy(&w->lock);
     free(w);

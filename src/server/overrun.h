@@ -9,9 +9,9 @@
  * A thread looks twice a second at what is being evaluated, and at the processor time that the
  * loop's thread has spent on it: time in which the machine was suspended, or busy with others, does
  * not count. After OVERRUN_COUNT_MS the task is counted in the store; if the evaluation ends after
- * all, that is taken back. After OVERRUN_END_MS the process ends, once the count is durable, or the
- * store has not answered for a while. Who takes the task over finds the count: see overruns.c of
- * the scheduler.
+ * all, that is taken back, as often as the store refuses it. After OVERRUN_END_MS the process ends,
+ * once the count is durable, or the store has not answered for a while. Who takes the task over
+ * finds the count: see overruns.c of the scheduler.
  */
 
 #include "store/job.h"
@@ -41,8 +41,10 @@ struct overrun_config {
 
 /* To be called on the loop's thread. 0, or why there is no thread, as libuv's (negative) code. */
 int overrun_start(const struct overrun_config *c, struct overrun_watch **ret);
-/* On that thread. `task` stays until the evaluation has ended. */
+/* On that thread. `task` stays until the evaluation has ended. All of one task in a row count as
+ * one, until the turn is over. */
 void overrun_evaluates(struct overrun_watch *w, struct slice task, bool begins);
+void overrun_turn_over(struct overrun_watch *w);
 /* Nothing is evaluated any more. What was handed to the store may still be there ... */
 void overrun_stop(struct overrun_watch *w);
 void overrun_free(struct overrun_watch *w); /* ... until that has ended. NULL is fine */

@@ -144,17 +144,9 @@ void exchange_done(void *arg, struct http_request *r, bool sent)
 static void take_turn(struct server *sv);
 static void notice_scan(struct server *sv);
 
-static void timer_fired(uv_timer_t *t)
+static void turn_is_due(void *arg)
 {
-    struct server *sv = t->data;
-
-    sv->timer_at = 0;
-    take_turn(sv);
-}
-
-static void checked(uv_check_t *c)
-{
-    struct server *sv = c->data;
+    struct server *sv = arg;
 
     fair_turn(sv->fair);
     take_turn(sv);
@@ -186,16 +178,7 @@ static void take_turn(struct server *sv)
         at = look;
     if (many_may_go_on(sv))
         at = server_now(sv);
-    if (at == sv->timer_at)
-        return;
-    sv->timer_at = at;
-    if (at == 0) {
-        (void)uv_timer_stop(&sv->timer);
-        return;
-    }
-    int64_t left = max_i64(0, at - server_now(sv));
-    uv_update_time(&sv->loop);
-    (void)uv_timer_start(&sv->timer, timer_fired, (uint64_t)left, 0);
+    turns_next(&sv->turns, at, server_now(sv));
 }
 
 enum err server_trouble(const struct server *sv, char *ret_story, size_t story_size)
@@ -236,6 +219,11 @@ static void evaluates(void *arg, struct slice task, bool begins)
     const struct server *sv = arg;
 
     overrun_evaluates(sv->overrun, task, begins);
+}
+
+static void turn_over(void *arg)
+{
+    overrun_turn_over(((const struct server *)arg)->overrun);
 }
 
 static void committed(void *arg, size_t changes, int64_t took_us)
@@ -475,6 +463,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
         .task_ended = task_ended,
         .task_changed = task_changed,
         .evaluates = evaluates,
+        .turn_over = turn_over,
         .committed = committed,
         .messages = messages,
         .wants_lead = wants_lead,
@@ -538,16 +527,15 @@ static void watchdog_fired(uv_timer_t *t)
 static void start_handles(struct server *sv)
 {
     uint64_t watchdog_ms = (uint64_t)notify_watchdog_ms();
-    int rc = uv_check_init(&sv->loop, &sv->check) | uv_timer_init(&sv->loop, &sv->timer)
-             | uv_timer_init(&sv->loop, &sv->drain_timer) | uv_timer_init(&sv->loop, &sv->watchdog)
+    int rc = uv_timer_init(&sv->loop, &sv->drain_timer) | uv_timer_init(&sv->loop, &sv->watchdog)
              | uv_timer_init(&sv->loop, &sv->tokens_timer) | uv_signal_init(&sv->loop, &sv->sigterm)
              | uv_signal_init(&sv->loop, &sv->sigint);
 
     ASSERT(rc == 0);
-    sv->check.data = sv->timer.data = sv->drain_timer.data = sv;
+    sv->drain_timer.data = sv;
     sv->sigterm.data = sv->sigint.data = sv->tokens_timer.data = sv;
-    rc = uv_check_start(&sv->check, checked)
-         | uv_signal_start(&sv->sigterm, server_on_signal, SIGTERM)
+    turns_begin(&sv->turns, &sv->loop, turn_is_due, sv);
+    rc = uv_signal_start(&sv->sigterm, server_on_signal, SIGTERM)
          | uv_signal_start(&sv->sigint, server_on_signal, SIGINT);
     if (watchdog_ms > 0)
         rc |= uv_timer_start(&sv->watchdog, watchdog_fired, watchdog_ms, watchdog_ms);
@@ -628,8 +616,7 @@ static void take_down(struct server *sv)
     if (sv->config.amqp)
         sv->config.amqp->ops->close(sv->config.amqp);
     telling_free(sv);
-    close_handle((uv_handle_t *)&sv->check, NULL);
-    close_handle((uv_handle_t *)&sv->timer, NULL);
+    turns_close(&sv->turns);
     close_handle((uv_handle_t *)&sv->drain_timer, NULL);
     close_handle((uv_handle_t *)&sv->tokens_timer, NULL);
     close_handle((uv_handle_t *)&sv->watchdog, NULL);

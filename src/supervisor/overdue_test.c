@@ -27,7 +27,9 @@ static void make_any(struct prng *p)
     kit_make(&k, "any", "by=60s undo=60s a b c d e f");
     lost = (struct lost_time){0};
     if (prng_chance(p, 50))
-        lost = (struct lost_time){around(p, k.now), k.now - prng_below(p, SPREAD), REMINDER};
+        lost = (struct lost_time){.from = around(p, k.now),
+                                  .until = k.now - prng_below(p, SPREAD),
+                                  .grace_ms = REMINDER};
     if (lost.until && lost.from > lost.until)
         lost.from = lost.until;
     k.t.state = back ? TASK_COMPENSATING : TASK_PROCESSING;

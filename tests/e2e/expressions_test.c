@@ -1,6 +1,8 @@
 /* Expressions that fail while a task runs: a permanent failure of the step, with words that name
  * the place, the expression, the column and the reason; wherever the expression stands. */
 
+#include <poll.h>
+
 #include "kit.h"
 
 static struct node node;
@@ -188,6 +190,41 @@ static void a_mistake_is_told_with_its_place_when_the_workflow_is_stored(void **
           SLICE_ARG(r.body));
 }
 
+/* Each of the conditions takes nearly all that it may. The submission waits for all of them, and
+ * nobody else does: each gets many answers meanwhile. */
+static void others_are_served_while_much_is_evaluated(void **state)
+{
+    enum { CONDITIONS = 300, ZEROS = 80000, ANSWERS = 10 };
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    unsigned answers = 0;
+    (void)state;
+
+    buf_str(&b, "\"steps\": [");
+    for (int i = 0; i < CONDITIONS; i++)
+        buf_fmt(&b,
+                "%s{\"name\": \"s%d\", \"agent\": \"ag\", \"action\": \"x\", \"undo\": \"none\", "
+                "\"after\": [], \"if\": \".input.a[0] == 1\"}",
+                i ? "," : "", i);
+    buf_byte(&b, ']');
+    (void)define(&node, "much", b.ptr);
+    buf_clear(&b);
+    buf_str(&b, "{\"workflow\": \"much\", \"id\": \"much\", \"input\": {\"a\": [0");
+    for (int i = 1; i < ZEROS; i++)
+        buf_str(&b, ",0");
+    buf_str(&b, "]}}");
+    int fd = ask(&node, "POST", "/v1/tasks", "application/json", buf_view(&b));
+    for (struct pollfd p = {.fd = fd, .events = POLLIN}; poll(&p, 1, 0) == 0; answers++) {
+        REPLY health = {0};
+        get(&node, &health, "/healthz");
+        EXPECT(&health, 200);
+    }
+    hear(fd, &r);
+    EXPECT(&r, 201);
+    CHECK(answers >= ANSWERS, "the server said no more than %u times that it is well", answers);
+    wait_for_state(&node, "much", "processed");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +236,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_failure_that_the_workflow_itself_wants),
         cmocka_unit_test(the_input_of_an_undo),
         cmocka_unit_test(the_output_of_a_task),
+        cmocka_unit_test(others_are_served_while_much_is_evaluated),
         cmocka_unit_test(a_mistake_is_told_with_its_place_when_the_workflow_is_stored),
     };
 

@@ -27,6 +27,7 @@ static void disarm(void)
 {
     (void)unsetenv("INTACT_FAULT_ENDLESS");
     (void)unsetenv("INTACT_FAULT_ENDLESS_MS");
+    (void)unsetenv("INTACT_FAULT_SLOW");
     (void)unsetenv("INTACT_FAULT_SLOW_MS");
 }
 
@@ -153,7 +154,7 @@ static void what_ends_after_all_is_not_counted(void **state)
     (void)state;
 
     node_init(a);
-    CHECK(setenv("INTACT_FAULT_ENDLESS", "slow", 1) == 0, "setenv");
+    CHECK(setenv("INTACT_FAULT_SLOW", "slow", 1) == 0, "setenv");
     CHECK(setenv("INTACT_FAULT_SLOW_MS", "2500", 1) == 0, "setenv");
     node_start(a, SERVE);
     define_both(a);
