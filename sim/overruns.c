@@ -81,7 +81,7 @@ void overruns_evaluates(void *arg, struct slice task, bool begins)
 
 uint64_t overruns_turn_steps(const struct node *n)
 {
-    uint64_t drawn = hash_bytes(&world.seed, sizeof world.seed) >> 8;
+    uint64_t drawn = hash_stable(&world.seed, sizeof world.seed) >> 8;
 
     return drawn % TURNS_ONE_IN == 0 ? 1 + (drawn + n->name) % 40 : 0;
 }

@@ -377,7 +377,7 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
  * that were kept before. Tasks wait for their time, and somebody pauses them meanwhile. */
 static bool waits_are_paused(void)
 {
-    return (hash_bytes(&world.seed, sizeof world.seed) ^ EARLY_PAUSES) % 17 == 0;
+    return (hash_stable(&world.seed, sizeof world.seed) ^ EARLY_PAUSES) % 17 == 0;
 }
 
 static void pauses_early(struct subject *t, int64_t submitted_at, struct prng *own)
