@@ -13,27 +13,12 @@
 
 struct store *inner;
 
-static struct {
-    int64_t back_at, ahead_ms;
-} away;
-
-bool store_is_away(void)
-{
-    return away.back_at > world.now;
-}
-
-int64_t store_back_at(void)
-{
-    return away.back_at;
-}
-
 static struct disk *disk_of(struct store *s)
 {
     return CONTAINER_OF(s, struct disk, store);
 }
 
-/* What went wrong lasts until then, if not longer. */
-static void troubled(struct disk *d, int64_t until)
+void disk_troubled(struct disk *d, int64_t until)
 {
     d->trouble_at = max_i64(d->trouble_at, until);
 }
@@ -75,7 +60,7 @@ static void claims_empty(struct batch *b)
 
 static enum err fails(struct disk *d, struct batch *b, enum err err, struct error *e)
 {
-    troubled(d, world.now);
+    disk_troubled(d, world.now);
     claims_empty(b);
     for (size_t i = 0; i < b->change_count; i++)
         b->changes[i].outcome = err;
@@ -160,7 +145,7 @@ static enum err commit_without_one(struct disk *d, struct batch *b, struct arena
 {
     struct change *last = &b->changes[b->change_count - 1];
 
-    troubled(d, world.now);
+    disk_troubled(d, world.now);
     b->change_count--;
     enum err err = inner->ops->commit(inner, b, a, e);
     if (err == ERR_OK)
@@ -238,7 +223,7 @@ static bool read_fails(struct disk *d, struct error *e)
             disk_measure(d);
         return false;
     }
-    troubled(d, world.now);
+    disk_troubled(d, world.now);
     (void)error_set(e, ERR_IO, "simulated: cannot be read");
     return true;
 }
@@ -318,7 +303,7 @@ static void depose(const struct node *n, const struct lease_try *want)
     trace("%s loses its leadership to %s", n->me, other->me);
     seizes.now = got.until; /* it does not know */
     check_lease(other, &seizes, &got);
-    troubled(&other->disk, world.now); /* it has not heard of it yet */
+    disk_troubled(&other->disk, world.now); /* it has not heard of it yet */
 }
 
 static enum err give(struct store *s, const struct lease_try *want, struct arena *a,
@@ -400,7 +385,7 @@ static enum err agent_put(struct store *s, const struct agent_change *c, const s
     struct disk *d = disk_of(s);
 
     if (is_cut(d) || chance(weather.store_fails)) {
-        troubled(d, world.now);
+        disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
     bool unknown = chance(weather.store_unknown);
@@ -439,7 +424,7 @@ static enum err operation_put(struct store *s, const struct operation_row *row,
     struct disk *d = disk_of(s);
 
     if (is_cut(d) || chance(weather.store_fails)) {
-        troubled(d, world.now);
+        disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
     bool unknown = chance(weather.store_unknown);
@@ -489,7 +474,7 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
     struct disk *d = disk_of(s);
 
     if (is_cut(d) || chance(weather.store_fails)) {
-        troubled(d, world.now);
+        disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
     bool unknown = chance(weather.store_unknown);
@@ -523,7 +508,7 @@ static enum err submissions_settle(struct store *s, const struct submission_verd
     struct disk *d = disk_of(s);
 
     if (is_cut(d) || chance(weather.store_fails)) {
-        troubled(d, world.now);
+        disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
     bool unknown = chance(weather.store_unknown);
@@ -560,7 +545,7 @@ static enum err alert_put(struct store *s, const struct alert_row *row, struct e
     if (d->dead)
         return error_set(e, ERR_IO, "simulated: it is dead");
     if (is_cut(d) || chance(weather.store_fails)) {
-        troubled(d, world.now);
+        disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
     bool unknown = chance(weather.store_unknown);
@@ -637,10 +622,10 @@ static void schedule_run(struct disk *d)
     if (chance(weather.store_stalls)) {
         delay = spread(500, 20000);
         trace("the store stalls for %" PRId64 " ms", delay);
-        troubled(d, world.now + delay);
+        disk_troubled(d, world.now + delay);
     }
     if (weather.store_ms > SLOW_MS) /* and it may be calm before that is over */
-        troubled(d, world.now + delay);
+        disk_troubled(d, world.now + delay);
     d->scheduled = true;
     later(delay, run_one, d, d->life);
 }
@@ -705,7 +690,7 @@ static void submit(struct store_queue *q, struct store_job *j)
 
 void store_begin(bool shared)
 {
-    away.back_at = 0;
+    failover_begin();
     inner = memory_store_new();
     inner->shared = shared;
 }
@@ -763,32 +748,6 @@ void disk_cut(struct disk *d, int64_t ms)
     covered(COVER_CUT);
     d->cut_until = world.now + ms;
     d->measure = true;
-}
-
-static void standby_takes_over(void *arg, uint64_t n)
-{
-    (void)arg;
-    (void)n;
-    world.ahead += away.ahead_ms;
-    trace("the standby is the primary now, its clock %" PRId64 " ms ahead", world.ahead);
-    nodes_failed_over(away.ahead_ms);
-}
-
-void store_fails_over(int64_t ms, int64_t ahead_ms)
-{
-    if (store_is_away())
-        return;
-    trace("the primary dies: the store is away for %" PRId64 " ms", ms);
-    covered(COVER_FAILOVER);
-    away.back_at = world.now + ms;
-    away.ahead_ms = ahead_ms;
-    NODES_FOREACH (n) {
-        n->disk.farewell = n->up && !n->dead && !list_empty(&n->disk.waiting);
-        n->disk.measure = true;
-        troubled(&n->disk, away.back_at);
-    }
-    nodes_lose_store();
-    later(ms, standby_takes_over, NULL, 0);
 }
 
 bool disk_is_idle(const struct disk *d)

@@ -46,11 +46,15 @@ void disk_boot(struct disk *d);
 
 void disk_cut(struct disk *d, int64_t ms);
 
-/* The primary dies; after `ms` a standby takes its place, which has all that was acknowledged, and
- * a clock that is ahead of the old one by `ahead_ms`, or behind. */
+/* failover.c. The primary dies; after `ms` a standby takes its place, which has all that was
+ * acknowledged, and a clock that is ahead of the old one by `ahead_ms`, or behind. */
+void failover_begin(void);
 void store_fails_over(int64_t ms, int64_t ahead_ms);
 bool store_is_away(void);
 int64_t store_back_at(void); /* the last time it was away; 0: it never was */
+
+/* What went wrong with the node's way to the store lasts until then, if not longer. */
+void disk_troubled(struct disk *d, int64_t until);
 
 /* The node measures what time it is there. */
 void disk_measure(struct disk *d);
