@@ -60,6 +60,16 @@ static void put_pair(struct making *m, struct slice name, struct slice value)
 
 /* ---- secrets ---- */
 
+/* The longest comes first: a shorter one may be the beginning of it, and would leave its rest. */
+static void insert(struct command *c, struct slice line)
+{
+    size_t at = c->secret_count++;
+
+    for (; at > 0 && c->secrets[at - 1].len < line.len; at--)
+        c->secrets[at] = c->secrets[at - 1];
+    c->secrets[at] = line;
+}
+
 /* Each line by itself: messages are made of lines. */
 static void remember(struct command *c, struct slice secret)
 {
@@ -67,7 +77,7 @@ static void remember(struct command *c, struct slice secret)
         const char *end = memchr(secret.ptr, '\n', secret.len);
         size_t len = end ? (size_t)(end - secret.ptr) : secret.len;
         if (len >= SECRET_MIN)
-            c->secrets[c->secret_count++] = (struct slice){secret.ptr, len};
+            insert(c, (struct slice){secret.ptr, len});
         len += end != NULL;
         secret = (struct slice){secret.ptr + len, secret.len - len};
     }

@@ -500,6 +500,16 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
             groups = " ".join(str(g) for g in os.getgrouplist("nobody", nobody.pw_gid))
             self.assertEqual(self.run_one("who")["output"], f"{nobody.pw_uid}\n{groups}\n{nobody.pw_dir} nobody")
 
+    def test_a_secret_that_begins_another_one_leaves_no_rest(self):
+        for name, text in ("short", "secretabcd"), ("long", "secretabcd-and-more-tail"):
+            with open(self.dir + "/" + name, "w", encoding="utf-8") as f:
+                f.write(text)
+        self.start({"moan": shell('printf "%s" "$LONG" >&2; exit 75') | {
+            "environment": {"A": {"file": self.dir + "/short"}, "LONG": {"file": self.dir + "/long"}}}})
+        message = self.server.wait(self.submit("moan", on_failure="hold"), "error")["steps"][0]["error"]["message"]
+        self.assertIn("***", message)
+        self.assertNotIn("tail", message)
+
     def test_a_code_cannot_pass_for_fields_of_the_log(self):
         code = "x by=admin event=alert"
         self.start({"forge": shell(f"""echo '{{"error": {{"code": "{code}", "retryable": false}}}}'; exit 1""")})
