@@ -42,8 +42,8 @@ struct server {
     bool token_is_known;                     /* else nothing is shown */
     struct timespec token_written_at;        /* of the file that it was read from ... */
     uint64_t token_inode;
-    struct log_burst refusals; /* requests without the right token, of which it was logged */
-    char always[128];          /* the header lines of every answer: whose it is, among others */
+    struct log_burst refusals[2]; /* of requests without a good token; with one of another role */
+    char always[128];             /* the header lines of every answer: whose it is, among others */
     struct server_limits limits;
     struct http_server *http;
     struct store_thread *thread;

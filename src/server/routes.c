@@ -248,7 +248,7 @@ static void log_refused(struct server *sv, const struct http_request *r, int sta
     CLEANUP(buf_fini) struct buf b = {0};
     uint64_t left_out = 0;
 
-    if (!log_burst_has_room(&sv->refusals, server_now(sv), &left_out))
+    if (!log_burst_has_room(&sv->refusals[token.ptr != NULL], server_now(sv), &left_out))
         return;
     buf_fmt(&b, "status=%d address=%s", status, http_peer_of(r).text);
     if (sv->config.behind_proxy && http_header(r, "x-forwarded-for").ptr) {
@@ -289,11 +289,19 @@ struct slice caller_address(const struct server *sv, const struct http_request *
     return arena_copy(a, slice_of(text));
 }
 
+/* The command line asks without a token first, to learn where it lies: nobody was refused. */
+static bool looks_for_token(const struct http_request *r)
+{
+    return http_peer_is_loopback(r) && !http_header(r, "authorization").ptr
+           && proof_challenge_is_sound(http_header(r, PROOF_CHALLENGE_HEADER));
+}
+
 static void answer_stranger(struct server *sv, struct http_request *r, const char *why)
 {
     CLEANUP(buf_fini) struct buf headers = {0};
 
-    log_refused(sv, r, 401, SLICE_NONE, why);
+    if (!looks_for_token(r))
+        log_refused(sv, r, 401, SLICE_NONE, why);
     buf_str(&headers, "WWW-Authenticate: Bearer realm=\"intact\"\r\n");
     say_where(sv, r, &headers);
     http_problem_with(r, 401, "unauthenticated", headers.ptr, "%s", why);

@@ -443,8 +443,10 @@ static void a_challenge_is_answered_with_a_proof(void **state)
     CHECK(strspn(first, "0123456789abcdef") == 64, "no proof: %s", first);
     assert_string_equal(first, again);
     assert_string_not_equal(first, second);
+    CHECK(!node_log_has(&node, "event=request_refused"), "nobody was refused");
     challenge("0123", first);
     assert_string_equal(first, "");
+    CHECK(node_log_has(&node, "event=request_refused"), "that is no challenge");
 }
 
 /* ---- the life of a token ---- */
