@@ -186,7 +186,9 @@ void start_decide_more(struct scheduler *s)
     list_init(&waiting);
     list_take_all(&waiting, &s->undecided);
     while (!list_empty(&waiting) && effort_may(s, EFFORT_CONDITIONS)) {
-        struct live *l = CONTAINER_OF(list_pop(&waiting), struct live, undecided);
+        struct link *first = list_pop(&waiting);
+        ASSERT(first); /* it is not empty */
+        struct live *l = CONTAINER_OF(first, struct live, undecided);
         if (!l->loaded || l->in_flight)
             continue; /* what comes after that goes on with it */
         if (live_is_ours(s, l))

@@ -87,7 +87,7 @@ static void render_why(struct buf *b, const struct asker *k, const struct why *y
     for (size_t i = 0; i < y->reasons->count; i++)
         render_reason(b, y, &y->reasons->list[i]);
     json_close(b, ']');
-    why_told_render(b, k->x.server, y, &k->told, k->grant->reads_all);
+    why_told_render(b, k->x.server, y, &k->told, !k->grant || k->grant->reads_all);
     json_close(b, '}');
 }
 
