@@ -727,6 +727,8 @@ static void an_open_server_asks_for_nothing(void **state)
     define(&node, "held", STEPS);
     submit(&node, "held", "x");
     CHECK(status_fmt("Authorization: Bearer x\r\nAuthorization: y\r\n") == 200, "whatever it says");
+    get(&node, &r, "/v1/tasks/x/why");
+    EXPECT(&r, 200);
     get(&node, &r, "/v1/audit");
     EXPECT_TEXT(&r, "entries.0.actor", "open");
     EXPECT_TEXT(&r, "entries.0.verb", "workflow.put");
