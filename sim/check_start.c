@@ -105,6 +105,19 @@ static int64_t complete_by_of(const struct begin *b)
     return cap != 0 && cap < at ? cap : at;
 }
 
+/* Whatever has happened since, the end of an outage too: only a person overrules it. */
+static void check_wish(const struct begin *b)
+{
+    const struct seen_attempt *last =
+        seen_find(&b->new->steps[b->i], b->a->direction, b->a->number - 1);
+    int64_t ms = last ? said_least_wish(b->t, b->i, b->a->direction, last->number) : 0;
+
+    must(b,
+         ms == 0 || last->outcome != OUTCOME_FAILED || b->t->verbs
+             || b->a->started_at >= last->ended_at + ms,
+         "nothing is tried again before its service wants it to be");
+}
+
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a)
 {
@@ -134,6 +147,7 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
     if (before->direction == a->direction && !t->verbs)
         must(&b, a->started_at >= before->wait_until || check_hastened(t, step, a, before),
              "a try waits as long as it should");
+    check_wish(&b);
     check_breaker_start(t, step, a);
     check_limit_start(t, step, a);
     check_health_start(t, step, a);
