@@ -394,7 +394,7 @@ static void begin_reading(struct watch *w)
     ASSERT(first);
     const struct stream *st = CONTAINER_OF(first, struct stream, link);
     w->job = (struct store_job){.run = read_run, .done = read_done, .account = st->x.http->account};
-    readings_add(sv->readings, st->grant ? st->grant->owner : SLICE_NONE, READING_ONE, &w->job);
+    readings_add(sv->readings, quota_name(st->x.http->account), READING_ONE, &w->job);
 }
 
 void events_touched(struct events *ev, struct slice task)
@@ -553,7 +553,7 @@ void task_events_get(struct server *sv, struct http_request *r)
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
         return;
     }
-    if (!reads_have_room(sv, r))
+    if (!reading_has_room(sv, r, READING_ONE))
         return;
     if (last.ptr && !count_of(last, INT64_MAX, &after))
         after = 0; /* of nobody's: from the start, so that nothing is missed */

@@ -293,6 +293,11 @@ void quota_reads(struct quota *q, bool more)
     q->readers += more ? 1 : (size_t)-1;
 }
 
+struct slice quota_name(const struct quota *q)
+{
+    return q ? q->name : SLICE_NONE;
+}
+
 struct fair_share *quota_share(struct quota *q)
 {
     return q ? &q->share : NULL;

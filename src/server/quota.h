@@ -33,6 +33,9 @@ struct quota; /* of one token, by its name; it outlives the token */
 struct quotas *quotas_new(void);
 void quotas_free(struct quotas *qs);
 
+/* Of the token whose use it is; NONE of NULL. */
+struct slice quota_name(const struct quota *q);
+
 /* Is the call let in? NULL: it was answered 429. It is open until quota_leave. Whether a call for
  * work may wait is asked later: one that brings results does not have to. */
 struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http_request *r,
