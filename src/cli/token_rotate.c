@@ -1,3 +1,5 @@
+/* `intact token rotate`: gives a token a new text, while the old one stays good for a while. */
+
 #include <stdio.h>
 
 #include "cli/client.h"

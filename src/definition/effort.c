@@ -1,3 +1,8 @@
+/*
+ * Counts what an evaluation does, basic block by basic block, for tests of its budget: see
+ * effort.h.
+ */
+
 #include "definition/effort.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* The proof that a server knows a token, without telling it: see proof.h. */
+
 #include "net/proof.h"
 
 #include <openssl/evp.h>

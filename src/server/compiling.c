@@ -1,3 +1,5 @@
+/* Definitions are compiled on threads beside the loop, since a large one takes long. */
+
 #include "server/compiling.h"
 
 #include <stdlib.h>

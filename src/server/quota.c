@@ -1,3 +1,5 @@
+/* What each token may use of this node, and what it has used: see quota.h. */
+
 #include "server/quota.h"
 
 #include <stdio.h>

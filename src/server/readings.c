@@ -1,3 +1,5 @@
+/* What people read is read on a thread of its own; tokens take turns: see readings.h. */
+
 #include "server/readings.h"
 
 #include <pthread.h>

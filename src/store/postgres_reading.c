@@ -1,3 +1,5 @@
+/* The second connection to the database, for readings: made anew whenever the first one is. */
+
 #include "store/postgres_body.h"
 
 #include <stdlib.h>

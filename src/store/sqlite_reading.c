@@ -1,3 +1,5 @@
+/* The second connection to the file, for readings. */
+
 #include "store/sqlite_body.h"
 
 #include <pthread.h>
