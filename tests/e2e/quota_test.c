@@ -2,6 +2,8 @@
 
 #include "kit.h"
 
+#include <stdlib.h>
+
 static struct node node;
 
 enum { BURST_MS = 10000 }; /* of server/quota.c */
@@ -131,6 +133,16 @@ static void bytes_are_bounded(void **state)
     is_refused(&r, "10 bytes a second");
     get(&shop, &r, "/v1/workflows"); /* it brings none */
     EXPECT(&r, 200);
+
+    /* One body keeps its token out for a minute at most, however small the limit is. */
+    const struct node slow = limited("slow", "\"submit\"", "{\"bytes\": 1}");
+    send_as(&slow, &r, "POST", "/v1/validate", "application/json",
+            (struct slice){body, sizeof body});
+    EXPECT(&r, 400);
+    send_as(&slow, &r, "POST", "/v1/validate", "application/json", SLICE("{}"));
+    is_refused(&r, "1 bytes a second");
+    const char *after = memmem(r.head.ptr, r.head.len, "Retry-After: ", 13);
+    CHECK(after && strtol(after + 13, NULL, 10) <= 60, "%.*s", SLICE_ARG(r.head));
 }
 
 static void open_calls_are_bounded(void **state)
