@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Looks after the documents: every relative link leads to a file, and to a heading of it; README.md leads to every
-document of docs/; docs/http-api.md tells of the same types of problems as docs/openapi.yaml; and nothing of the project is
+"""Checks the documents: every relative link leads to a file, and to a heading in it; README.md links to docs/README.md,
+and that to every document of docs/; docs/http-api.md tells of the same types of problems as docs/openapi.yaml; and nothing of the project is
 installed by its name alone, since no registry has it.
 
 Usage: links_test.py ROOT
@@ -60,9 +60,11 @@ def check_reached(documents):
     for path in sorted(set(documents) - reached):
         mistakes.append(f"{os.path.relpath(path, root)}: no link leads there from README.md")
         check_links(path)
-    in_readme = check_links(f"{root}/README.md")
-    for path in sorted(set(documents) - in_readme):
-        mistakes.append(f"{os.path.relpath(path, root)}: README.md has no link to it")
+    page_map = f"{root}/docs/README.md"
+    if page_map not in check_links(f"{root}/README.md"):
+        mistakes.append("README.md: it has no link to docs/README.md")
+    for path in sorted(set(documents) - {page_map} - check_links(page_map)):
+        mistakes.append(f"{os.path.relpath(path, root)}: docs/README.md has no link to it")
 
 
 def check_problems():
