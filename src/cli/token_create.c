@@ -1,8 +1,7 @@
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/client.h"
-#include "cli/say.h"
+#include "cli/token_text.h"
 #include "cli/verbs.h"
 
 enum { VALUE_MAX = 15 /* digits: what fits a number of JSON */ };
@@ -63,21 +62,10 @@ static bool render(const struct invocation *in, struct buf *body)
 static int run(struct invocation *in)
 {
     CLEANUP(buf_fini) struct buf body = {0};
-    CLEANUP(arena_fini) struct arena a = {0};
-    int end = CLI_OK;
 
     if (!render(in, &body))
         return CLI_USAGE;
-    struct intact_client *c = client_begin(in);
-    const struct json *answer = client_ask(c, "POST", "/v1/tokens", &body, &a, &end);
-    if (answer && given(in, "json"))
-        client_print_body(c);
-    else if (answer) {
-        say_text(stdout, json_get_text(answer, "token"));
-        putchar('\n');
-    }
-    intact_client_free(c);
-    return end;
+    return token_text_ask(in, "/v1/tokens", &body);
 }
 
 static const struct flag flags[] = {
