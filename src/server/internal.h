@@ -160,6 +160,11 @@ void route_label(struct buf *b, unsigned route);    /* method="GET",route="/v1/t
 const struct bearer *route_recheck(struct server *sv, struct http_request *r);
 
 /* From where a request comes, as the audit says it: the peer's address; behind a proxy, " for " and
+/* A request is answered 403 for want of a scope that its route could not know of: told in the log
+ * as those are that lack the role. */
+void route_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
+                         const char *why);
+
  * what the proxy says. Printable ASCII. */
 #define ADDRESS_FOR " for "
 enum { ADDRESS_SIZE = 256 };

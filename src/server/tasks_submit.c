@@ -539,6 +539,9 @@ static void single_answer(struct single *one)
     exchange_untie(&one->x);
     if (s->problem_type) {
         http_problem(r, s->status, s->problem_type, "%s", s->problem);
+    if (s->status == 403)
+        route_log_forbidden(one->x.server, r, s->grant->owner,
+                            "it may not submit to this workflow");
         return;
     }
     if (s->ask.deleted) {
