@@ -195,7 +195,8 @@ void task_get_when_ended(struct server *sv, struct http_request *r, struct slice
 /* Of one that was not found: 410 if it was deleted, else 404. */
 void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
                       const struct grant *grant);
-/* What was read, or that there was nothing: as if it were not there, if `grant` does not see it. */
+/* What was read, or that there was nothing: as if it were not there, if `grant` does not see it. So
+ * is a row that cannot be read for whoever does not read all. */
 void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
                struct reservation *gone);
 void answer_no_task(struct server *sv, struct http_request *r, struct slice id,
