@@ -44,7 +44,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 16,
+    PG_SCHEMA_VERSION = 18,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,

@@ -53,7 +53,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 18,
+    SCHEMA_VERSION = 19,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
