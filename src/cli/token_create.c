@@ -82,10 +82,11 @@ static const struct flag flags[] = {
      .initial = "90d"},
     {.name = "limit",
      .value = "NAME=NUMBER",
-     .help = "what it may use of a node: calls, submissions and bytes a second, waiting (calls "
-             "that are open at a time), cpu (milliseconds a second of the node's loop)",
+     .help = "what it may use of a node: calls, submissions, readings and bytes a second, waiting "
+             "(calls that are open at a time), cpu (milliseconds a second of the node's loop), "
+             "open_tasks (tasks of it that go on)",
      .kind = WORD_HINTS,
-     .choices = "calls= submissions= bytes= waiting= cpu=",
+     .choices = "calls= submissions= bytes= waiting= cpu= readings= open_tasks=",
      .repeats = true},
     {0},
 };

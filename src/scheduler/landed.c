@@ -72,7 +72,7 @@ static void tell_end(struct scheduler *s, struct live *l, struct effects fx)
         s->outside.alert(s->outside.arg, &l->task);
     if (fx.ended || (fx.alert && state == TASK_ERROR)) {
         s->stats.ended++;
-        s->outside.task_ended(s->outside.arg, l->id, state);
+        s->outside.task_ended(s->outside.arg, &l->task);
     }
 }
 

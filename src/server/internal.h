@@ -98,6 +98,7 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
+    struct open_tasks *open_tasks;
     struct inbox *inbox;
     struct operations *operations;
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
@@ -159,12 +160,12 @@ void route_label(struct buf *b, unsigned route);    /* method="GET",route="/v1/t
  * the request was answered that it is not. */
 const struct bearer *route_recheck(struct server *sv, struct http_request *r);
 
-/* From where a request comes, as the audit says it: the peer's address; behind a proxy, " for " and
 /* A request is answered 403 for want of a scope that its route could not know of: told in the log
  * as those are that lack the role. */
 void route_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
                          const char *why);
 
+/* From where a request comes, as the audit says it: the peer's address; behind a proxy, " for " and
  * what the proxy says. Printable ASCII. */
 #define ADDRESS_FOR " for "
 enum { ADDRESS_SIZE = 256 };
@@ -173,6 +174,11 @@ void caller_address_write(const struct server *sv, const struct http_request *r,
 struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a);
 
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
+
+/* open_tasks.c: counts those of each token, for its quota */
+struct open_tasks *open_tasks_new(struct server *sv);
+void open_tasks_close(struct open_tasks *ot); /* before the loop ends */
+void open_tasks_free(struct open_tasks *ot);
 
 /* installation.c */
 const char *installation_id(const struct server *sv);

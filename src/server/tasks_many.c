@@ -563,7 +563,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
                      LINES_MAX);
         return;
     }
-    if (!quota_submits(r->account, r, lines))
+    if (!quota_submits(sv->quotas, r->account, r, lines))
         return;
     struct many *m = arena_alloc(&a, sizeof *m);
     m->arena = a;

@@ -433,6 +433,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             COUNT_TO("(SELECT most FROM s)", "~wait AS w WHERE w.agent >= g.agent "
             "AND w.agent <= g.agent ORDER BY w.agent, w.rank, w.task")
             " FROM g ORDER BY g.agent",
+        [PG_OWNERS] = "SELECT t.seq, t.doc::json ->> 'owner' FROM ~task AS t "
+            "WHERE t.state = $1 AND t.state <> 'processed' AND t.seq > $2 "
+            "ORDER BY t.state, t.seq LIMIT $3",
         /* Two statements of one batch see different moments: a task that was deleted between them
          * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
         [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) "

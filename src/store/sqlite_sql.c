@@ -172,6 +172,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE seq = w.task) FROM wait AS w WHERE w.agent > ?1 "
             "ORDER BY w.agent, w.rank LIMIT 1",
         [SQL_CENSUS_AMONG] = "SELECT count(*) FROM (SELECT 1 FROM wait WHERE agent = ?1 LIMIT ?2)",
+        [SQL_OWNERS] = "SELECT seq, CASE WHEN json_valid(doc) THEN doc ->> '$.owner' END "
+            "FROM task WHERE state = ?1 AND state <> 'processed' AND seq > ?2 "
+            "ORDER BY seq LIMIT ?3",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
