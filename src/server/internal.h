@@ -177,8 +177,8 @@ enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
 
 /* open_tasks.c: counts those of each token, for its quota */
 struct open_tasks *open_tasks_new(struct server *sv);
-void open_tasks_close(struct open_tasks *ot); /* before the loop ends */
-void open_tasks_free(struct open_tasks *ot);
+void open_tasks_close(struct open_tasks *count); /* before the loop ends */
+void open_tasks_free(struct open_tasks *count);
 
 /* installation.c */
 const char *installation_id(const struct server *sv);

@@ -32,128 +32,128 @@ struct open_tasks {
 
 static void read_run(struct store_job *j, struct store *store)
 {
-    struct open_tasks *ot = CONTAINER_OF(j, struct open_tasks, job);
+    struct open_tasks *count = CONTAINER_OF(j, struct open_tasks, job);
     struct error e = {0};
     uint64_t began_ns = uv_hrtime();
 
-    ot->err = store->ops->owners(store, &ot->part, &ot->arena, &e);
-    ot->took_ns = uv_hrtime() - began_ns;
+    count->err = store->ops->owners(store, &count->part, &count->arena, &e);
+    count->took_ns = uv_hrtime() - began_ns;
 }
 
-static uint64_t later(const struct open_tasks *ot, uint64_t rest_ns)
+static uint64_t later(const struct open_tasks *count, uint64_t rest_ns)
 {
-    return uv_hrtime() + rest_ns * (quotas_near(ot->server->quotas) ? REST_NEAR : REST);
+    return uv_hrtime() + rest_ns * (quotas_near(count->server->quotas) ? REST_NEAR : REST);
 }
 
 static void tick(uv_timer_t *t);
 
-static void arm(struct open_tasks *ot, uint64_t ms)
+static void arm(struct open_tasks *count, uint64_t ms)
 {
-    struct server *sv = ot->server;
+    struct server *sv = count->server;
 
-    if (uv_is_closing((uv_handle_t *)&ot->timer))
+    if (uv_is_closing((uv_handle_t *)&count->timer))
         return;
     uv_update_time(&sv->loop);
-    (void)uv_timer_start(&ot->timer, tick, ms, 0);
+    (void)uv_timer_start(&count->timer, tick, ms, 0);
 }
 
-static void part_is_read(struct open_tasks *ot)
+static void part_is_read(struct open_tasks *count)
 {
-    struct server *sv = ot->server;
+    struct server *sv = count->server;
 
-    for (size_t i = 0; i < ot->part.count; i++)
-        quotas_counted(sv->quotas, ot->part.owners[i]);
-    ot->all_ns += ot->took_ns;
-    ot->counting = !ot->part.over;
-    ot->next_ns = later(ot, ot->counting ? ot->took_ns : ot->all_ns);
-    if (ot->part.over)
+    for (size_t i = 0; i < count->part.count; i++)
+        quotas_counted(sv->quotas, count->part.owners[i]);
+    count->all_ns += count->took_ns;
+    count->counting = !count->part.over;
+    count->next_ns = later(count, count->counting ? count->took_ns : count->all_ns);
+    if (count->part.over)
         quotas_count_end(sv->quotas);
 }
 
 static void read_done(struct store_job *j)
 {
-    struct open_tasks *ot = CONTAINER_OF(j, struct open_tasks, job);
-    struct server *sv = ot->server;
+    struct open_tasks *count = CONTAINER_OF(j, struct open_tasks, job);
+    struct server *sv = count->server;
 
     sv->exchange_count--;
-    ot->reading = false;
-    if (ot->err == ERR_OK)
-        part_is_read(ot);
+    count->reading = false;
+    if (count->err == ERR_OK)
+        part_is_read(count);
     else
-        ot->counting = false; /* whatever is wrong, others meet it too */
-    arena_fini(&ot->arena);
-    ot->arena = (struct arena){0};
+        count->counting = false; /* whatever is wrong, others meet it too */
+    arena_fini(&count->arena);
+    count->arena = (struct arena){0};
     uint64_t now_ns = uv_hrtime();
-    uint64_t rest_ms = ot->next_ns > now_ns ? (ot->next_ns - now_ns) / 1000000 + 1 : 1;
-    arm(ot, ot->counting ? rest_ms : TICK_MS);
+    uint64_t rest_ms = count->next_ns > now_ns ? (count->next_ns - now_ns) / 1000000 + 1 : 1;
+    arm(count, count->counting ? rest_ms : TICK_MS);
 }
 
-static void read_part(struct open_tasks *ot)
+static void read_part(struct open_tasks *count)
 {
-    struct server *sv = ot->server;
+    struct server *sv = count->server;
 
-    ot->reading = true;
-    ot->job = (struct store_job){.run = read_run, .done = read_done};
+    count->reading = true;
+    count->job = (struct store_job){.run = read_run, .done = read_done};
     sv->exchange_count++;
-    readings_add(sv->readings, SLICE_NONE, READING_MANY, &ot->job);
+    readings_add(sv->readings, SLICE_NONE, READING_MANY, &count->job);
 }
 
-static void begin(struct open_tasks *ot)
+static void begin(struct open_tasks *count)
 {
-    quotas_count_begin(ot->server->quotas);
-    ot->part = (struct owners_part){.state = TASK_PENDING, .most = PART};
-    ot->all_ns = 0;
-    read_part(ot);
+    quotas_count_begin(count->server->quotas);
+    count->part = (struct owners_part){.state = TASK_PENDING, .most = PART};
+    count->all_ns = 0;
+    read_part(count);
 }
 
 /* After a count there is a rest, too. */
-static bool is_due(const struct open_tasks *ot)
+static bool is_due(const struct open_tasks *count)
 {
     uint64_t now_ns = uv_hrtime();
 
-    if (ot->next_ns == 0)
+    if (count->next_ns == 0)
         return true; /* the first one */
-    return now_ns >= ot->next_ns
-           && (quotas_want_count(ot->server->quotas)
-               || now_ns >= ot->next_ns + AGAIN_MS * UINT64_C(1000000));
+    return now_ns >= count->next_ns
+           && (quotas_want_count(count->server->quotas)
+               || now_ns >= count->next_ns + AGAIN_MS * UINT64_C(1000000));
 }
 
 static void tick(uv_timer_t *t)
 {
-    struct open_tasks *ot = t->data;
+    struct open_tasks *count = t->data;
 
-    if (ot->reading || ot->server->draining)
+    if (count->reading || count->server->draining)
         return;
-    if (ot->counting)
-        read_part(ot);
-    else if (is_due(ot))
-        begin(ot);
+    if (count->counting)
+        read_part(count);
+    else if (is_due(count))
+        begin(count);
     else
-        arm(ot, TICK_MS);
+        arm(count, TICK_MS);
 }
 
 /* Without tokens, tasks belong to nobody. */
 struct open_tasks *open_tasks_new(struct server *sv)
 {
-    struct open_tasks *ot = calloc(1, sizeof *ot);
+    struct open_tasks *count = calloc(1, sizeof *count);
 
-    ASSERT(ot);
-    ot->server = sv;
-    int rc = uv_timer_init(&sv->loop, &ot->timer);
+    ASSERT(count);
+    count->server = sv;
+    int rc = uv_timer_init(&sv->loop, &count->timer);
     ASSERT(rc == 0);
-    ot->timer.data = ot;
+    count->timer.data = count;
     if (sv->config.store->ops->owners && !access_is_open(sv->access))
-        arm(ot, 0);
-    return ot;
+        arm(count, 0);
+    return count;
 }
 
-void open_tasks_close(struct open_tasks *ot)
+void open_tasks_close(struct open_tasks *count)
 {
-    ASSERT(!ot->reading);
-    uv_close((uv_handle_t *)&ot->timer, NULL);
+    ASSERT(!count->reading);
+    uv_close((uv_handle_t *)&count->timer, NULL);
 }
 
-void open_tasks_free(struct open_tasks *ot)
+void open_tasks_free(struct open_tasks *count)
 {
-    free(ot);
+    free(count);
 }
