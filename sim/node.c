@@ -78,14 +78,14 @@ static void on_ask_answer(void *arg, struct ask *a)
         people_answered(n, a);
 }
 
-static void on_task_ended(void *arg, struct slice id, enum task_state state)
+static void on_task_ended(void *arg, const struct task *t)
 {
     const struct node *n = arg;
 
     if (!n->dead)
-        check_ended(n, id, state);
+        check_ended(n, t->id, t->state);
     if (!n->dead)
-        people_hear_of_end(id, state);
+        people_hear_of_end(t->id, t->state);
 }
 
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)

@@ -154,12 +154,11 @@ static void on_ask_answer(void *arg, struct ask *a)
     ((struct client *)a->user)->busy = false;
 }
 
-static void on_task_ended(void *arg, struct slice id, enum task_state state)
+static void on_task_ended(void *arg, const struct task *t)
 {
     struct flow *f = arg;
-    (void)id;
 
-    must_be(state != TASK_ERROR, "no task stops in error");
+    must_be(t->state != TASK_ERROR, "no task stops in error");
     f->ended++;
 }
 

@@ -1,8 +1,7 @@
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/client.h"
-#include "cli/say.h"
+#include "cli/token_text.h"
 #include "cli/verbs.h"
 
 enum { VALUE_MAX = 15 /* digits: what fits a number of JSON */ };
@@ -63,21 +62,10 @@ static bool render(const struct invocation *in, struct buf *body)
 static int run(struct invocation *in)
 {
     CLEANUP(buf_fini) struct buf body = {0};
-    CLEANUP(arena_fini) struct arena a = {0};
-    int end = CLI_OK;
 
     if (!render(in, &body))
         return CLI_USAGE;
-    struct intact_client *c = client_begin(in);
-    const struct json *answer = client_ask(c, "POST", "/v1/tokens", &body, &a, &end);
-    if (answer && given(in, "json"))
-        client_print_body(c);
-    else if (answer) {
-        say_text(stdout, json_get_text(answer, "token"));
-        putchar('\n');
-    }
-    intact_client_free(c);
-    return end;
+    return token_text_ask(in, "/v1/tokens", &body);
 }
 
 static const struct flag flags[] = {
@@ -94,10 +82,11 @@ static const struct flag flags[] = {
      .initial = "90d"},
     {.name = "limit",
      .value = "NAME=NUMBER",
-     .help = "what it may use of a node: calls, submissions and bytes a second, waiting (calls "
-             "that are open at a time), cpu (milliseconds a second of the node's loop)",
+     .help = "what it may use of a node: calls, submissions, readings and bytes a second, waiting "
+             "(calls that are open at a time), cpu (milliseconds a second of the node's loop), "
+             "open_tasks (tasks of it that go on)",
      .kind = WORD_HINTS,
-     .choices = "calls= submissions= bytes= waiting= cpu=",
+     .choices = "calls= submissions= bytes= waiting= cpu= readings= open_tasks=",
      .repeats = true},
     {0},
 };

@@ -1,9 +1,7 @@
 /* `intact token rotate`: gives a token a new text, while the old one stays good for a while. */
 
-#include <stdio.h>
-
 #include "cli/client.h"
-#include "cli/say.h"
+#include "cli/token_text.h"
 #include "cli/verbs.h"
 
 /* intact token rotate NAME: a new text for a token that programs use, which take it over one by one
@@ -37,25 +35,14 @@ static int run(struct invocation *in)
 {
     CLEANUP(buf_fini) struct buf path = {0};
     CLEANUP(buf_fini) struct buf body = {0};
-    CLEANUP(arena_fini) struct arena a = {0};
     const char *name = in->words[0];
-    int end = CLI_OK;
 
     if (!name[0] || name[strspn(name, allowed)])
         return verb_misused(in, "\"%s\" is no name of a token", name);
     if (!render(in, &body))
         return CLI_USAGE;
     buf_fmt(&path, "/v1/tokens/%s/rotate", name);
-    struct intact_client *c = client_begin(in);
-    const struct json *answer = client_ask(c, "POST", path.ptr, &body, &a, &end);
-    if (answer && given(in, "json"))
-        client_print_body(c);
-    else if (answer) {
-        say_text(stdout, json_get_text(answer, "token"));
-        putchar('\n');
-    }
-    intact_client_free(c);
-    return end;
+    return token_text_ask(in, path.ptr, &body);
 }
 
 static const struct flag flags[] = {

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -200,20 +201,56 @@ static bool is_variable_name(struct slice s)
     return true;
 }
 
+/* What a variable is called tells mostly whether it holds a secret. */
+static bool names_secret(struct slice name)
+{
+    static const char *const words[] = {"SECRET", "TOKEN", "PASSW", "CREDENTIAL", "_KEY", "APIKEY"};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        for (size_t at = 0; at + strlen(words[i]) <= name.len; at++)
+            if (strncasecmp(name.ptr + at, words[i], strlen(words[i])) == 0)
+                return true;
+    return false;
+}
+
+/* "{from: OTHER}" or "{from: OTHER, secret: BOOL}". */
+static bool read_inherited(struct reader *r, const struct json *j, const struct path *path,
+                           struct exec_variable *ret)
+{
+    const struct json *other = json_get(j, "from");
+    const struct json *secret = json_get(j, "secret");
+    struct path from = {path, SLICE("from"), 0};
+    struct path is_secret = {path, SLICE("secret"), 0};
+
+    if (other->type != JSON_STRING || !is_variable_name(other->text)) {
+        mistake_in(r, &from, other, "the name of a variable of the agent's environment");
+        return false;
+    }
+    if (secret && secret->type != JSON_TRUE && secret->type != JSON_FALSE) {
+        mistake_in(r, &is_secret, secret, "true or false");
+        return false;
+    }
+    ret->source = EXEC_INHERITED;
+    ret->text = other->text;
+    ret->is_secret =
+        secret ? secret->type == JSON_TRUE : names_secret(ret->name) || names_secret(other->text);
+    return true;
+}
+
 /* "NAME: text", "NAME: {file: PATH}" or "NAME: {from: OTHER}". */
 static bool read_variable(struct reader *r, const struct json *j, const struct path *path,
                           struct exec_variable *ret)
 {
     const char *file = NULL;
-    struct slice from = SLICE_NONE;
     const struct json *other = json_get(j, "from");
+    size_t members = other && json_get(j, "secret") ? 2 : 1;
 
     ret->name = arena_copy(r->arena, j->key);
     ret->source = EXEC_VALUE;
     ret->text = j->text;
     if (j->type == JSON_STRING)
         return true;
-    if (j->type != JSON_OBJECT || j->count != 1 || !(other || json_get(j, "file"))) {
+    if (j->type != JSON_OBJECT || j->count != members || !(other || json_get(j, "file"))) {
         mistake_in(r, path, j, "a text, {file: PATH} or {from: NAME}");
         return false;
     }
@@ -226,14 +263,7 @@ static bool read_variable(struct reader *r, const struct json *j, const struct p
             warn_at(r, &at, j->child->at, j->child->raw, "a file that can be read");
         return file;
     }
-    struct path at = {path, SLICE("from"), 0};
-    if (other->type == JSON_STRING && is_variable_name(other->text))
-        from = other->text;
-    else
-        mistake_in(r, &at, other, "the name of a variable of the agent's environment");
-    ret->source = EXEC_INHERITED;
-    ret->text = from;
-    return from.ptr;
+    return read_inherited(r, j, path, ret);
 }
 
 /* Those of the level above stay; ours are behind them. */

@@ -23,6 +23,7 @@ enum exec_source {
 struct exec_variable {
     struct slice name, text; /* each with a NUL behind it */
     enum exec_source source;
+    bool is_secret; /* of EXEC_INHERITED: it is not told either */
 };
 
 enum exec_output { EXEC_JSON, EXEC_TEXT, EXEC_NONE };

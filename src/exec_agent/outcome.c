@@ -179,15 +179,30 @@ static void judge(const struct command *c, struct verdict *v)
     listen_to(c, v);
 }
 
+/* False: there are no secrets, or it is no sound JSON, which the library refuses. */
+static bool hide_in_json(const struct command *c, struct slice out, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+
+    if (c->secret_count == 0 || json_parse(&a, out, &j, NULL) != ERR_OK)
+        return false;
+    surroundings_clean_json(c, out, ret);
+    return true;
+}
+
+/* What is stored as the output is read by many. */
 static void complete(struct command *c)
 {
     CLEANUP(buf_fini) struct buf text = {0};
+    CLEANUP(buf_fini) struct buf hidden = {0};
     struct slice out = buf_view(&c->output);
 
     if (c->what->output == EXEC_TEXT) {
         while (out.len > 0 && (out.ptr[out.len - 1] == '\n' || out.ptr[out.len - 1] == '\r'))
             out.len--;
-        json_string(&text, out);
+        surroundings_hide(c, out, &hidden);
+        json_string(&text, buf_view(&hidden));
         intact_answer(c->request, text.ptr);
         return;
     }
@@ -197,6 +212,8 @@ static void complete(struct command *c)
         return;
     }
     size_t blank = strspn(out.ptr, " \t\r\n");
+    if (blank < out.len && hide_in_json(c, out, &hidden))
+        out = buf_view(&hidden);
     intact_answer(c->request, blank == out.len ? NULL : out.ptr);
 }
 

@@ -115,6 +115,8 @@ static bool add_configured(struct making *m)
         struct slice value = v->text;
         if (v->source == EXEC_INHERITED)
             value = slice_of(getenv(v->text.ptr));
+        if (v->source == EXEC_INHERITED && v->is_secret && value.ptr)
+            remember(m->c, value);
         if (v->source == EXEC_FILE && !read_secret(m, v->text, &value))
             return false;
         if (value.ptr)
@@ -269,19 +271,23 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
 /* What stands for it does not say how long it is. */
 static void cover(struct buf *b, struct slice secret)
 {
-    static const char instead[] = "***";
-    size_t from = 0;
+    struct slice rest = buf_view(b);
+    struct buf covered = {0};
 
-    while (from < b->len) {
-        const char *found = memmem(b->ptr + from, b->len - from, secret.ptr, secret.len);
+    while (rest.len > 0) {
+        const char *found = memmem(rest.ptr, rest.len, secret.ptr, secret.len);
         if (!found)
-            return;
-        size_t at = (size_t)(found - b->ptr);
-        memmove(b->ptr + at + 3, b->ptr + at + secret.len, b->len - at - secret.len);
-        memcpy(b->ptr + at, instead, 3);
-        b->len = b->len - secret.len + 3;
-        from = at + 3;
+            break;
+        size_t at = (size_t)(found - rest.ptr);
+        buf_slice(&covered, (struct slice){rest.ptr, at});
+        buf_str(&covered, "***");
+        rest = (struct slice){found + secret.len, rest.len - at - secret.len};
     }
+    if (covered.len == 0)
+        return;
+    buf_slice(&covered, rest);
+    buf_fini(b);
+    *b = covered;
 }
 
 /* Of a text whose beginning was dropped: the rest of a secret that began there. */
@@ -313,13 +319,18 @@ static void blank_controls(char *at, size_t len)
     }
 }
 
+void surroundings_hide(const struct command *c, struct slice text, struct buf *ret)
+{
+    buf_slice(ret, text);
+    for (size_t i = 0; i < c->secret_count; i++)
+        cover(ret, c->secrets[i]);
+}
+
 void surroundings_clean(const struct command *c, struct slice text, struct buf *ret)
 {
     struct buf copy = {0};
 
-    buf_slice(&copy, text);
-    for (size_t i = 0; i < c->secret_count; i++)
-        cover(&copy, c->secrets[i]);
+    surroundings_hide(c, text, &copy);
     blank_controls(copy.ptr, copy.len);
     for (struct slice rest = buf_view(&copy); rest.len > 0;) {
         size_t good = text_utf8_end(rest);
@@ -351,9 +362,7 @@ static void write_clean(const struct command *c, struct slice literal, struct bu
 
     if (json_parse(&a, literal, &j, NULL) != ERR_OK)
         return;
-    buf_slice(&text, j->text);
-    for (size_t i = 0; i < c->secret_count; i++)
-        cover(&text, c->secrets[i]);
+    surroundings_hide(c, j->text, &text);
     if (slice_eq(buf_view(&text), j->text))
         buf_slice(ret, literal);
     else

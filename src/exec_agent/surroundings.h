@@ -9,6 +9,9 @@
 /* Fills in program and envp of the order, and input and secrets of the command. False: `why`. */
 bool surroundings_make(struct command *c, struct keeper_order *o, char *why, size_t why_size);
 
+/* Text without the secrets, and else as it is. *ret is empty at first. */
+void surroundings_hide(const struct command *c, struct slice text, struct buf *ret);
+
 /* Text as it may be told: without the secrets, control characters, and what is not UTF-8. */
 void surroundings_clean(const struct command *c, struct slice text, struct buf *ret);
 

@@ -73,10 +73,9 @@ static void on_ask_answer(void *arg, struct ask *a)
     ((struct client *)a->user)->answered = true;
 }
 
-static void on_task_ended(void *arg, struct slice id, enum task_state state)
+static void on_task_ended(void *arg, const struct task *t)
 {
-    (void)id;
-    (void)state;
+    (void)t;
     ((struct stage *)arg)->ended++;
 }
 

@@ -160,6 +160,28 @@ void intake_answered(struct intake_item *it, struct slice story)
     one_less(in);
 }
 
+/* False: it is refused. */
+static bool is_to_be_asked(struct intake_item *it)
+{
+    it->settles = it->problem.ptr != NULL;
+    if (it->settles)
+        return false;
+    ASSERT(it->ask);
+    it->ask->submission = it->row->seq;
+    return true;
+}
+
+void intake_read(struct intake_item *it)
+{
+    struct intake *in = it->intake;
+
+    ASSERT(it->away);
+    if (is_to_be_asked(it))
+        in->config.ask(in->config.arg, it);
+    else
+        one_less(in);
+}
+
 static void ask_all(struct intake *in)
 {
     size_t count = in->take.count;
@@ -170,13 +192,11 @@ static void ask_all(struct intake *in)
         struct intake_item *it = &in->items[i];
         *it = (struct intake_item){.intake = in, .row = &in->take.rows[i], .arena = &in->arena};
         in->config.read(in->config.arg, it);
-        it->settles = it->problem.ptr != NULL;
-        if (it->settles)
+        if (!it->away && !is_to_be_asked(it))
             continue;
-        ASSERT(it->ask);
-        it->ask->submission = it->row->seq;
         in->open++;
-        in->config.ask(in->config.arg, it);
+        if (!it->away)
+            in->config.ask(in->config.arg, it);
     }
     one_less(in);
 }

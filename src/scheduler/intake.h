@@ -21,6 +21,7 @@ struct intake_item {
     struct arena *arena; /* of the batch: for what is made of it */
     struct ask *ask;     /* of `read`, with its `submission` set here; lives until it is answered */
     struct slice problem; /* why it is refused, in the batch's arena; NONE: it is not */
+    bool away;            /* of `read`: that takes longer, and ends with intake_read */
     bool settles;         /* its row has to be dealt with at the end of the batch */
 };
 
@@ -34,7 +35,7 @@ struct intake_config {
     void *arg;
     /* How many asks may be made now. */
     size_t (*room)(void *arg);
-    /* Makes it->ask, or says it->problem. */
+    /* Makes it->ask, or says it->problem; or sets it->away, and does so later. */
     void (*read)(void *arg, struct intake_item *it);
     /* Hands it->ask to the scheduler; intake_answered follows, perhaps at once. */
     void (*ask)(void *arg, struct intake_item *it);
@@ -59,6 +60,8 @@ void intake_free(struct intake *in); /* no job of it is with the store, no ask o
 void intake_stir(struct intake *in);
 /* What a survey saw: whether some wait, and among how many nodes they are divided. */
 void intake_surveyed(struct intake *in, const struct survey *v);
+/* One that was away has its ask, or its problem. */
+void intake_read(struct intake_item *it);
 /* What became of it->ask; `story` (or NONE) if it failed. */
 void intake_answered(struct intake_item *it, struct slice story);
 /* Does what is due; when it wants to be called again, or 0. */

@@ -22,6 +22,8 @@
 /* What is this long overdue should have been dealt with, whoever owns its task. */
 #define STALE_MS INT64_C(5000)
 
+enum { GONE_OWNER_MAX = 128 }; /* bytes of a token's name that are kept of a deleted task */
+
 enum command_kind { COMMAND_RESULT, COMMAND_ASK, COMMAND_EVENT };
 
 /* Something to be done to one task. */
@@ -138,6 +140,8 @@ struct live {
     struct {
         struct content content;
         char sha256[CONTENT_SHA256_LEN]; /* its text, if it has one */
+        char owner_text[GONE_OWNER_MAX];
+        struct slice owner; /* NONE: nobody's; one that is too long is cut */
         int64_t version, ended_at, until;
         enum task_state state;
     } gone;

@@ -72,7 +72,7 @@ static void tell_end(struct scheduler *s, struct live *l, struct effects fx)
         s->outside.alert(s->outside.arg, &l->task);
     if (fx.ended || (fx.alert && state == TASK_ERROR)) {
         s->stats.ended++;
-        s->outside.task_ended(s->outside.arg, l->id, state);
+        s->outside.task_ended(s->outside.arg, &l->task);
     }
 }
 
@@ -399,7 +399,18 @@ static void tell_what_was_unsure(struct scheduler *s, struct live *l)
     l->unsure = l->found = false;
 }
 
-/* In memory of the stub: its arena is emptied with whatever it reads. */
+/* Both in memory of the stub: its arena is emptied with whatever it reads. */
+static void keep_owner(struct live *l, struct slice owner)
+{
+    struct slice kept = slice_cut(owner, sizeof l->gone.owner_text);
+
+    l->gone.owner = SLICE_NONE;
+    if (!owner.ptr)
+        return;
+    memcpy(l->gone.owner_text, kept.ptr, kept.len);
+    l->gone.owner = (struct slice){l->gone.owner_text, kept.len};
+}
+
 static void keep_content(struct live *l, const struct content *c)
 {
     l->gone.content = (struct content){.hash = c->hash};
@@ -420,6 +431,7 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
     l->reload = false;
     if (err == ERR_NOT_FOUND) {
         keep_content(l, &r->gone.content);
+        keep_owner(l, r->gone.owner);
         l->gone.version = r->gone.version;
         l->gone.ended_at = r->gone.ended_at;
         l->gone.until = r->gone.until;

@@ -169,7 +169,7 @@ struct outside {
     bool (*work_answer)(void *arg, struct work *w);
     void (*ask_answer)(void *arg, struct ask *a);
     /* The task reached processed, compensated or error. */
-    void (*task_ended)(void *arg, struct slice id, enum task_state state);
+    void (*task_ended)(void *arg, const struct task *t);
     /* A revision of the task has become durable. Told once for each, in their order, unless one
      * follows the other before it was heard of. NULL: nobody is to be told. */
     void (*task_changed)(void *arg, const struct workflow *w, const struct task *t);

@@ -40,23 +40,29 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     reply_read(t->reply_to, &l->arena, &l->reply);
 }
 
+/* A task without an owner is not another's: a submission of before there were owners, or in SQL,
+ * is repeated by whoever has all of its content. */
+static bool is_of_another(struct slice owner, const struct ask *a)
+{
+    return a->own_only && owner.ptr && !slice_eq(owner, a->owner);
+}
+
 /* The id is that of a task that was deleted, and is not free yet. */
 static void submit_again(struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
-    a->existed = a->deleted = true;
+    c->answer = ANSWER_REFUSED;
+    a->existed = true;
+    a->not_own = is_of_another(l->gone.owner, a);
+    if (a->not_own)
+        return;
+    a->deleted = true;
     a->version = l->gone.version;
     a->state = l->gone.state;
     a->ended_at = l->gone.ended_at;
-    c->answer = content_is_same(&l->gone.content, &a->content) ? ANSWER_REPEATED : ANSWER_REFUSED;
-}
-
-/* A task without an owner is not another's: a submission of before there were owners, or in SQL,
- * is repeated by whoever has all of its content. */
-static bool is_of_another(const struct live *l, const struct ask *a)
-{
-    return a->own_only && l->task.owner.ptr && !slice_eq(l->task.owner, a->owner);
+    if (content_is_same(&l->gone.content, &a->content))
+        c->answer = ANSWER_REPEATED;
 }
 
 /* The first with that id makes the task; who comes later gets the same one, or a conflict. */
@@ -69,7 +75,7 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     a->version = a->definition->workflow.version;
     if (l->loaded) {
         a->version = l->definition->workflow.version;
-        a->not_own = is_of_another(l, a);
+        a->not_own = is_of_another(l->task.owner, a);
         c->answer = content_is_same(&l->task.content, &a->content) && !a->not_own ? ANSWER_REPEATED
                                                                                   : ANSWER_REFUSED;
         return;

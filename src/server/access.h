@@ -43,6 +43,8 @@ enum quota_kind {
     QUOTA_BYTES,
     QUOTA_WAITING,
     QUOTA_CPU, /* milliseconds a second; used: microseconds */
+    QUOTA_READINGS,
+    QUOTA_OPEN_TASKS, /* that go on, of those that it submitted */
     QUOTA_KINDS
 };
 

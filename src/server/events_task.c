@@ -187,9 +187,10 @@ static bool render(struct watch *w)
     return true;
 }
 
+/* A row that was read, whatever became of it then, is hidden from whoever may not see it. */
 static void refuse(struct watch *w, struct stream *st)
 {
-    enum err err = w->err;
+    enum err err = w->row.revision != 0 ? ERR_OK : w->err;
     struct reservation gone = w->gone;
 
     task_hide(st->grant, &w->row, &err, &gone);

@@ -1,3 +1,4 @@
+#include "server/body.h"
 #include "server/submission.h"
 
 #include <stdlib.h>
@@ -12,14 +13,20 @@
 /*
  * What applications put into the database by SQL becomes tasks as what they send by HTTP does: each
  * row is written as the text of a submission, and that is read. See scheduler/intake.h.
+ * A large row is read beside the loop, as a large body is, and so is what a batch has beyond
+ * HERE_MAX. Then one that was put in later may be asked first.
  */
 
 enum {
     LOOK_MS = 1000,      /* for what nobody told us of */
     LOOK_UNTOLD_MS = 40, /* where nobody can */
     ASKS_LEFT = 1024,    /* for clients of the API */
-    LOGGED_MAX = 10      /* lines for one batch */
+    LOGGED_MAX = 10,     /* lines for one batch */
+    HERE_MAX = 256 << 10 /* bytes of a batch that are read on the loop */
 };
+
+/* By whose turns large rows are read: no token and no task is called so. */
+#define LINE SLICE("//sql")
 
 struct inbox {
     struct server *server;
@@ -27,12 +34,17 @@ struct inbox {
     uv_poll_t watch;
     bool watches;
     int fd;
+    size_t here; /* bytes of the batch that were read on the loop */
 };
 
-/* One row, in the memory of its batch. */
+/* One row, in the memory of its batch; what is made of it is in that of its submission. */
 struct row_ask {
     struct submission s;
     struct intake_item *item;
+    struct inbox *inbox;
+    struct aside_job job;
+    struct slice text;
+    char problem[300]; /* of a column; "": there is none */
 };
 
 /* ---- a row as a text ---- */
@@ -96,22 +108,21 @@ static struct slice row_text(struct arena *a, const struct submission_row *r)
     return arena_copy(a, buf_view(&b));
 }
 
-static struct slice refusal(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
+static void refuse(struct row_ask *ra, const char *fmt, ...) PRINTF(2, 3);
 
-static struct slice refusal(struct arena *a, const char *fmt, ...)
+static void refuse(struct row_ask *ra, const char *fmt, ...)
 {
-    char text[300];
     va_list ap;
 
     va_start(ap, fmt);
-    text_format(text, sizeof text, fmt, ap);
+    text_format(ra->problem, sizeof ra->problem, fmt, ap);
     va_end(ap);
-    return arena_copy(a, slice_of(text));
 }
 
 /* Each column by itself, so that what is wrong with one is told of it. */
-static bool is_json(struct server *sv, struct intake_item *it, const char *name, struct slice v)
+static bool is_json(struct row_ask *ra, const char *name, struct slice v)
 {
+    const struct server *sv = ra->inbox->server;
     CLEANUP(arena_fini) struct arena tree = {0};
     struct json_fault fault = {0};
     struct json *j = NULL;
@@ -120,32 +131,38 @@ static bool is_json(struct server *sv, struct intake_item *it, const char *name,
         || json_parse_bounded(&tree, v, (unsigned)sv->limits.json_depth, trees_max(sv), &j, &fault)
                == ERR_OK)
         return true;
-    it->problem = refusal(it->arena, "%s is not JSON: %s at byte %zu", name, fault.what,
-                          (size_t)fault.offset + 1);
+    refuse(ra, "%s is not JSON: %s at byte %zu", name, fault.what, (size_t)fault.offset + 1);
     return false;
 }
 
-static bool is_text(struct intake_item *it, const char *name, struct slice v)
+static bool is_text(struct row_ask *ra, const char *name, struct slice v)
 {
     if (!v.ptr || text_utf8_end(v) == v.len)
         return true;
-    it->problem = refusal(it->arena, "%s is not UTF-8", name);
+    refuse(ra, "%s is not UTF-8", name);
     return false;
 }
 
-static bool columns_ok(struct server *sv, struct intake_item *it)
+static bool columns_ok(struct row_ask *ra)
 {
-    const struct submission_row *r = it->row;
+    const struct submission_row *r = ra->item->row;
+    size_t most = ra->inbox->server->limits.http.body_max;
 
-    if (r->input.len > sv->limits.http.body_max) {
-        it->problem = refusal(it->arena, "input has %zu bytes, expected at most %zu", r->input.len,
-                              sv->limits.http.body_max);
+    if (r->input.len > most) {
+        refuse(ra, "input has %zu bytes, expected at most %zu", r->input.len, most);
         return false;
     }
-    return is_text(it, "workflow", r->workflow) && is_text(it, "version", r->version)
-           && is_text(it, "id", r->id) && is_text(it, "priority", r->priority)
-           && is_text(it, "not_before", r->not_before) && is_text(it, "reply_to", r->reply_to)
-           && is_json(sv, it, "input", r->input) && is_json(sv, it, "tags", r->tags);
+    return is_text(ra, "workflow", r->workflow) && is_text(ra, "version", r->version)
+           && is_text(ra, "id", r->id) && is_text(ra, "priority", r->priority)
+           && is_text(ra, "not_before", r->not_before) && is_text(ra, "reply_to", r->reply_to)
+           && is_json(ra, "input", r->input) && is_json(ra, "tags", r->tags);
+}
+
+/* Any thread: what is read does not change. */
+static void row_write(struct row_ask *ra)
+{
+    if (columns_ok(ra))
+        ra->text = row_text(&ra->s.arena, ra->item->row);
 }
 
 /* ---- what the intake wants of us ---- */
@@ -160,24 +177,82 @@ static void row_answered(struct submission *s)
     arena_fini(&a);
 }
 
+static void row_is_refused(struct row_ask *ra, const char *problem)
+{
+    ra->item->problem = arena_copy(ra->item->arena, slice_of(problem));
+    arena_fini(&ra->s.arena);
+}
+
+/* False: a column is wrong. */
+static bool row_is_written(struct row_ask *ra)
+{
+    if (!ra->problem[0])
+        return true;
+    ra->inbox->server->metrics.tasks_refused++;
+    row_is_refused(ra, ra->problem);
+    return false;
+}
+
+static void row_is_read(struct row_ask *ra, bool ok)
+{
+    if (ok)
+        ra->item->ask = &ra->s.ask;
+    else
+        row_is_refused(ra, ra->s.problem);
+}
+
+/* ---- large ones ---- */
+
+static void read_aside(struct submission *s, bool ok)
+{
+    struct row_ask *ra = CONTAINER_OF(s, struct row_ask, s);
+
+    row_is_read(ra, ok);
+    intake_read(ra->item);
+}
+
+static void write_on_thread(struct aside_job *j)
+{
+    row_write(CONTAINER_OF(j, struct row_ask, job));
+}
+
+static void written_aside(struct aside_job *j)
+{
+    struct row_ask *ra = CONTAINER_OF(j, struct row_ask, job);
+    struct server *sv = ra->inbox->server;
+
+    sv->exchange_count--;
+    if (row_is_written(ra))
+        submission_read_aside(sv, &ra->s, ra->text, LINE, read_aside);
+    else
+        intake_read(ra->item);
+}
+
+static void row_goes_aside(struct row_ask *ra, size_t bytes)
+{
+    struct server *sv = ra->inbox->server;
+
+    ra->item->away = true;
+    ra->job = (struct aside_job){.run = write_on_thread, .done = written_aside, .bytes = bytes};
+    sv->exchange_count++;
+    aside_add(sv->bodies, LINE, ASIDE_SOON, &ra->job);
+}
+
 static void row_read(void *arg, struct intake_item *it)
 {
     struct inbox *ib = arg;
-
-    if (!columns_ok(ib->server, it)) {
-        ib->server->metrics.tasks_refused++;
-        return;
-    }
     struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
-    *ra = (struct row_ask){.item = it};
-    ra->s.answered = row_answered;
-    ra->s.line = 1;
-    if (submission_read(ib->server, &ra->s, row_text(it->arena, it->row))) {
-        it->ask = &ra->s.ask;
+    size_t bytes = it->row->input.len + it->row->tags.len + it->row->reply_to.len;
+
+    *ra = (struct row_ask){.item = it, .inbox = ib, .s = {.answered = row_answered, .line = 1}};
+    if (bytes > BODY_SMALL || ib->here + bytes > HERE_MAX) {
+        row_goes_aside(ra, bytes);
         return;
     }
-    it->problem = refusal(it->arena, "%s", ra->s.problem);
-    arena_fini(&ra->s.arena);
+    ib->here += bytes;
+    row_write(ra);
+    if (row_is_written(ra))
+        row_is_read(ra, submission_read(ib->server, &ra->s, ra->text));
 }
 
 static void row_ask(void *arg, struct intake_item *it)
@@ -228,6 +303,7 @@ static void looks(void *arg)
     struct inbox *ib = arg;
     char bytes[4096];
 
+    ib->here = 0;
     if (!ib->watches)
         return;
     while (read(ib->fd, bytes, sizeof bytes) > 0)

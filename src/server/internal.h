@@ -98,6 +98,7 @@ struct server {
     struct nodes *nodes;
     struct backup *backup; /* NULL: none is made */
     struct keeper *keeper;
+    struct open_tasks *open_tasks;
     struct inbox *inbox;
     struct operations *operations;
     struct helper *helpers[HELPERS_MAX]; /* NULL: none */
@@ -159,6 +160,11 @@ void route_label(struct buf *b, unsigned route);    /* method="GET",route="/v1/t
  * the request was answered that it is not. */
 const struct bearer *route_recheck(struct server *sv, struct http_request *r);
 
+/* A request is answered 403 for want of a scope that its route could not know of: told in the log
+ * as those are that lack the role. */
+void route_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
+                         const char *why);
+
 /* From where a request comes, as the audit says it: the peer's address; behind a proxy, " for " and
  * what the proxy says. Printable ASCII. */
 #define ADDRESS_FOR " for "
@@ -168,6 +174,11 @@ void caller_address_write(const struct server *sv, const struct http_request *r,
 struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a);
 
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
+
+/* open_tasks.c: counts those of each token, for its quota */
+struct open_tasks *open_tasks_new(struct server *sv);
+void open_tasks_close(struct open_tasks *count); /* before the loop ends */
+void open_tasks_free(struct open_tasks *count);
 
 /* installation.c */
 const char *installation_id(const struct server *sv);
@@ -190,7 +201,8 @@ void task_get_when_ended(struct server *sv, struct http_request *r, struct slice
 /* Of one that was not found: 410 if it was deleted, else 404. */
 void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
                       const struct grant *grant);
-/* What was read, or that there was nothing: as if it were not there, if `grant` does not see it. */
+/* What was read, or that there was nothing: as if it were not there, if `grant` does not see it. So
+ * is a row that cannot be read for whoever does not read all. */
 void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
                struct reservation *gone);
 void answer_no_task(struct server *sv, struct http_request *r, struct slice id,

@@ -62,7 +62,7 @@ size_t trees_left(const struct server *sv)
 
 bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind)
 {
-    if (!reads_have_room(sv, r))
+    if (!quota_looks(r->account, r) || !reads_have_room(sv, r))
         return false;
     return readings_have_room(sv->readings, sv->caller, kind)
            || answer_overloaded(r, "readings of this token");

@@ -7,7 +7,7 @@
 #include <uv.h>
 
 /* The defaults are beyond what one client of a node can reach, but that connections that wait are
- * left for others. */
+ * left for others; and so many open tasks fill a disk. */
 enum { BURST_S = 10, OTHERS_S = 1, RECENT_S = 60 };
 
 /* A call is charged no more of the loop's time than this: the process may have been stopped while
@@ -30,6 +30,8 @@ static const struct {
     [QUOTA_BYTES] = {"bytes", "bytes a second", UINT64_C(1) << 30, .debt_s = 60},
     [QUOTA_WAITING] = {"waiting", "calls that are open at a time", 11000},
     [QUOTA_CPU] = {"cpu", "milliseconds a second of the node's loop", 800, 1000, 60},
+    [QUOTA_READINGS] = {"readings", "readings a second", 100000},
+    [QUOTA_OPEN_TASKS] = {"open_tasks", "open tasks", 10000000},
 };
 
 struct quota {
@@ -39,9 +41,15 @@ struct quota {
     struct quota_limits limits;    /* in force; 0: none */
     uint64_t full_at[QUOTA_KINDS]; /* steady, ns: when the bucket is empty again */
     uint64_t used[QUOTA_KINDS];    /* since the node began; of QUOTA_WAITING: now */
-    uint64_t refused;              /* calls */
-    size_t readers;                /* that wait to see something */
-    bool is_admin;                 /* its token is the admin's: it may have all places */
+    struct open_tasks {
+        uint64_t stored; /* by the latest count, and by the one that is being made ... */
+        uint64_t counted;
+        int64_t since; /* ... and what began less what ended here since the beginning of each */
+        int64_t since_new;
+    } open;
+    uint64_t refused; /* calls */
+    size_t readers;   /* that wait to see something */
+    bool is_admin;    /* its token is the admin's: it may have all places */
     int64_t last_at;
     /* What was used by the beginning of this minute and of the one before, in which it was used. */
     uint64_t minute_at; /* steady, ns */
@@ -59,6 +67,9 @@ struct recent {
 struct quotas {
     struct map by_name;
     struct recent recent[2];
+    /* Since a count of open tasks began last: a token came near its limit, or somebody wants to
+     * know. */
+    bool near_open, wants_count;
 };
 
 /* ---- limits ---- */
@@ -132,16 +143,16 @@ void quotas_free(struct quotas *qs)
     free(qs);
 }
 
-static struct quota *quota_of(struct quotas *qs, const struct bearer *b)
+static struct quota *quota_of(struct quotas *qs, struct slice name)
 {
-    struct quota *q = map_get(&qs->by_name, b->name);
+    struct quota *q = map_get(&qs->by_name, name);
     struct arena a = {0};
 
     if (q)
         return q;
     q = arena_alloc(&a, sizeof *q);
     *q = (struct quota){.arena = a};
-    q->name = arena_copy(&q->arena, b->name);
+    q->name = arena_copy(&q->arena, name);
     map_put(&qs->by_name, q->name, q);
     return q;
 }
@@ -234,7 +245,7 @@ static bool has_others(const struct quotas *qs, const struct quota *q, uint64_t 
 struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http_request *r,
                           int64_t now, bool is_work)
 {
-    struct quota *q = quota_of(qs, b);
+    struct quota *q = quota_of(qs, b->name);
     uint64_t now_ns = uv_hrtime();
 
     q->is_admin = b->roles & ROLE_ADMIN;
@@ -319,16 +330,86 @@ void quota_worked(struct quota *q, uint64_t now_ns, uint64_t took_ns)
         pay(q, now_ns, QUOTA_CPU, (took_ns < WORKED_MAX_NS ? took_ns : WORKED_MAX_NS) / 1000);
 }
 
-bool quota_submits(struct quota *q, struct http_request *r, uint64_t count)
+static uint64_t open_tasks(const struct quota *q)
+{
+    int64_t n = (int64_t)q->open.stored + q->open.since;
+
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+bool quota_submits(struct quotas *qs, struct quota *q, struct http_request *r, uint64_t count)
 {
     uint64_t now_ns = uv_hrtime();
 
     if (!q)
         return true;
+    uint64_t most = q->limits.max[QUOTA_OPEN_TASKS];
+    qs->near_open |= most != 0 && open_tasks(q) >= most - most / 4;
+    if (most != 0 && open_tasks(q) >= most)
+        return refuse(q, r, QUOTA_OPEN_TASKS, SECOND_NS);
     if (!has_room(q, r, now_ns, QUOTA_SUBMISSIONS))
         return false;
     pay(q, now_ns, QUOTA_SUBMISSIONS, count);
     return true;
+}
+
+bool quota_looks(struct quota *q, struct http_request *r)
+{
+    uint64_t now_ns = uv_hrtime();
+
+    if (!q)
+        return true;
+    if (!has_room(q, r, now_ns, QUOTA_READINGS))
+        return false;
+    pay(q, now_ns, QUOTA_READINGS, 1);
+    return true;
+}
+
+/* ---- open tasks ---- */
+
+void quotas_task(struct quotas *qs, struct slice owner, bool begins)
+{
+    if (!owner.ptr)
+        return;
+    struct quota *q = quota_of(qs, owner);
+    q->open.since += begins ? 1 : -1;
+    q->open.since_new += begins ? 1 : -1;
+}
+
+void quotas_count_begin(struct quotas *qs)
+{
+    struct quota *q = NULL;
+
+    qs->near_open = qs->wants_count = false;
+    for (size_t i = 0; (q = map_next(&qs->by_name, &i));) {
+        q->open.counted = 0;
+        q->open.since_new = 0;
+    }
+}
+
+void quotas_counted(struct quotas *qs, struct slice owner)
+{
+    quota_of(qs, owner)->open.counted++;
+}
+
+void quotas_count_end(struct quotas *qs)
+{
+    struct quota *q = NULL;
+
+    for (size_t i = 0; (q = map_next(&qs->by_name, &i));) {
+        q->open.stored = q->open.counted;
+        q->open.since = q->open.since_new;
+    }
+}
+
+bool quotas_want_count(const struct quotas *qs)
+{
+    return qs->near_open || qs->wants_count;
+}
+
+bool quotas_near(const struct quotas *qs)
+{
+    return qs->near_open;
 }
 
 static void render_amount(struct buf *out, size_t k, uint64_t count)
@@ -356,26 +437,27 @@ static void render_use(const struct quota *q, struct buf *out)
     json_key(out, "use");
     json_open(out, '{');
     for (size_t k = 0; k < QUOTA_KINDS; k++)
-        render_amount(out, k, q->used[k]);
+        render_amount(out, k, k == QUOTA_OPEN_TASKS ? open_tasks(q) : q->used[k]);
     json_key(out, "refused");
     json_number(out, (int64_t)q->refused);
     json_close(out, '}');
     json_key(out, "recent");
     json_open(out, '{');
     for (size_t k = 0; k < QUOTA_KINDS; k++)
-        if (k != QUOTA_WAITING)
+        if (k != QUOTA_WAITING && k != QUOTA_OPEN_TASKS)
             render_amount(out, k, q->used[k] - q->before.used[k]);
     json_key(out, "refused");
     json_number(out, (int64_t)(q->refused - q->before.refused));
     json_close(out, '}');
 }
 
-void quota_render(const struct quotas *qs, const struct bearer *b, uint64_t now_ns, struct buf *out)
+void quota_render(struct quotas *qs, const struct bearer *b, uint64_t now_ns, struct buf *out)
 {
     struct quota none = {0};
     struct quota *q = map_get(&qs->by_name, b->name);
     const struct quota_limits limits = limits_of(b);
 
+    qs->wants_count = true;
     q = q ? q : &none;
     turn_minute(q, now_ns);
     render_limits(&limits, out);

@@ -3,14 +3,21 @@
 
 /*
  * What one token may use of this node, so that a client that has gone wild does not leave the
- * others without: calls and submissions a second, bytes a second that it sends, calls that are open
- * at a time, time of the loop. Whoever is beyond one of them is answered 429, with Retry-After.
+ * others without: calls, submissions and readings a second, bytes a second that it sends, calls
+ * that are open at a time, time of the loop, tasks that it submitted and that go on. Whoever is
+ * beyond one of them is answered 429, with Retry-After.
  *
  * Time of the loop is what its handlers take there, by the clock: that is what others wait for. It
  * is looked at only if another token called within OTHERS_S seconds.
  *
  * Rates are leaky buckets that hold BURST_S seconds: a call is let in as long as the bucket is not
  * full, and is then paid for whole, so one large body, or one batch of many lines, always fits.
+ *
+ * How many tasks of a token go on is counted in the store now and then (open_tasks.c). Between two
+ * counts a node adds what it accepts, and takes away what it sees end. So the number is near the
+ * truth, whatever was restarted and whoever else works on the same database, and costs changes
+ * nothing. A batch is let in whole, and so are those that come with it: the limit keeps a store
+ * from being filled, it is no exact one.
  *
  * In memory, and of this node alone. Used by the loop's thread alone.
  */
@@ -55,11 +62,21 @@ struct fair_share *quota_share(struct quota *q); /* of the loop's time; NULL: NU
 /* Its handler took so long; NULL: nothing. */
 void quota_worked(struct quota *q, uint64_t now_ns, uint64_t took_ns);
 /* So many submissions came with the call that is being handled. False: it was answered 429. */
-bool quota_submits(struct quota *q, struct http_request *r, uint64_t count);
+bool quota_submits(struct quotas *qs, struct quota *q, struct http_request *r, uint64_t count);
+bool quota_looks(struct quota *q, struct http_request *r); /* the same of one reading */
+
+/* A task of that token (NONE: of none) was accepted here, or came to its end. */
+void quotas_task(struct quotas *qs, struct slice owner, bool begins);
+/* A count of all stored tasks that go on: it begins, has found one of that owner, and is done. One
+ * that fails is not ended, and the next one begins. */
+void quotas_count_begin(struct quotas *qs);
+void quotas_counted(struct quotas *qs, struct slice owner);
+void quotas_count_end(struct quotas *qs);
+bool quotas_want_count(const struct quotas *qs); /* somebody wants to know, or a token is near */
+bool quotas_near(const struct quotas *qs);       /* a token is near its limit */
 
 /* "limits", "use", "recent" and "last_used_at" of a token, as members of the object that is open.
  */
-void quota_render(const struct quotas *qs, const struct bearer *b, uint64_t now_ns,
-                  struct buf *out);
+void quota_render(struct quotas *qs, const struct bearer *b, uint64_t now_ns, struct buf *out);
 
 #endif

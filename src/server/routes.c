@@ -266,6 +266,12 @@ static void log_refused(struct server *sv, const struct http_request *r, int sta
     log_line(LOG_WARN, "event=request_refused %s left_out=%" PRIu64, b.ptr, left_out);
 }
 
+void route_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
+                         const char *why)
+{
+    log_refused(sv, r, 403, token, why);
+}
+
 void caller_address_write(const struct server *sv, const struct http_request *r,
                           char ret[ADDRESS_SIZE])
 {

@@ -199,12 +199,13 @@ enum err server_trouble(const struct server *sv, char *ret_story, size_t story_s
 
 /* ---- what scheduler and supervisor tell ---- */
 
-static void task_ended(void *arg, struct slice id, enum task_state state)
+static void task_ended(void *arg, const struct task *t)
 {
     struct server *sv = arg;
 
-    sv->metrics.tasks_ended[state]++;
-    waiters_of(&sv->waits, id);
+    sv->metrics.tasks_ended[t->state]++;
+    quotas_task(sv->quotas, t->owner, false);
+    waiters_of(&sv->waits, t->id);
 }
 
 static void task_changed(void *arg, const struct workflow *w, const struct task *t)
@@ -598,6 +599,7 @@ static void take_down(struct server *sv)
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
     keeper_close(sv->keeper);
+    open_tasks_close(sv->open_tasks);
     alerts_close(sv);
     inbox_close(sv->inbox);
     operations_close(sv->operations);
@@ -627,6 +629,7 @@ static void take_down(struct server *sv)
     ASSERT(rc == 0);
     events_free(sv->events);
     keeper_free(sv->keeper);
+    open_tasks_free(sv->open_tasks);
     alerts_free_all(sv);
     archive_writer_free(sv->archive);
     inbox_free(sv->inbox);
@@ -762,6 +765,7 @@ enum err server_run(const struct server_config *c, struct error *e)
         sv->archive = archive_writer_new(&c->retention->archive, c->node);
     sv->keeper = keeper_new(sv);
     sv->inbox = inbox_new(sv);
+    sv->open_tasks = open_tasks_new(sv);
     if (err == ERR_OK)
         err = open_webhooks(sv, e);
     if (err == ERR_OK)

@@ -143,6 +143,16 @@ static void render_verdict(struct buf *b, const struct verdict *o, bool waited)
     buf_byte(b, '\n');
 }
 
+static void log_forbidden(struct many *m, const struct http_request *r)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->verdicts[i].status == 403) {
+            route_log_forbidden(m->x.server, r, m->grant->owner,
+                                "it may not submit to the workflow of some lines");
+            return;
+        }
+}
+
 static void answer(struct many *m)
 {
     struct http_request *r = m->x.http;
@@ -150,6 +160,7 @@ static void answer(struct many *m)
 
     exchange_untie(&m->x);
     if (r && http_is_alive(r)) {
+        log_forbidden(m, r);
         for (size_t i = 0; i < m->count; i++)
             render_verdict(&b, &m->verdicts[i], m->wait_ms > 0);
         http_answer(r, 200, "application/x-ndjson", buf_view(&b), NULL);
@@ -552,7 +563,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
                      LINES_MAX);
         return;
     }
-    if (!quota_submits(r->account, r, lines))
+    if (!quota_submits(sv->quotas, r->account, r, lines))
         return;
     struct many *m = arena_alloc(&a, sizeof *m);
     m->arena = a;

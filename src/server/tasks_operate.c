@@ -32,6 +32,15 @@ static void answer_refusal(struct http_request *r, const struct ask *a)
         answer_trouble(r, a->outcome, a->story);
 }
 
+static void answer_not_own(const struct operation *op, struct http_request *r)
+{
+    route_log_forbidden(op->x.server, r, op->grant->owner, "it may not cancel tasks of others");
+    http_problem(r, 403, "forbidden",
+                 "task %.*s was not submitted with this token: to cancel it takes the role repair, "
+                 "operate or admin",
+                 SLICE_ARG(op->ask.id));
+}
+
 static void operated(struct ask *a)
 {
     struct operation *op = a->user;
@@ -45,10 +54,7 @@ static void operated(struct ask *a)
         if (a->outcome == ERR_OK)
             task_get_when_ended(op->x.server, r, a->id, NULL, 0, 200);
         else if (a->not_own && grant_reads(op->grant, a->not_own_of))
-            http_problem(r, 403, "forbidden",
-                         "task %.*s was not submitted with this token: to cancel it takes the role "
-                         "repair, operate or admin",
-                         SLICE_ARG(a->id));
+            answer_not_own(op, r);
         else if (a->outcome == ERR_NOT_FOUND)
             task_get_missing(op->x.server, r, a->id, op->grant);
         else

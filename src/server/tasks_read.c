@@ -196,7 +196,7 @@ static void begin_waiting(struct reader *rd)
 void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
                struct reservation *gone)
 {
-    bool seen = *err == ERR_OK          ? grant_sees(grant, row)
+    bool seen = *err == ERR_OK || *err == ERR_CORRUPT ? grant_sees(grant, row)
                 : *err == ERR_NOT_FOUND ? gone->until != 0 && grant_reads(grant, gone->workflow)
                                         : true;
     if (seen)

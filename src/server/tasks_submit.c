@@ -479,6 +479,8 @@ void ask_answered(void *arg, struct ask *a)
         return;
     }
     count_submission(&sv->metrics, a);
+    if (a->outcome == ERR_OK && !a->existed && !a->deleted)
+        quotas_task(sv->quotas, a->owner, true);
     if (a->outcome == ERR_INVALID && a->only_if_exists)
         ; /* the problem stands as it was found */
     else if (a->outcome == ERR_OK)
@@ -537,6 +539,9 @@ static void single_answer(struct single *one)
     CLEANUP(buf_fini) struct buf location = {0};
 
     exchange_untie(&one->x);
+    if (s->status == 403)
+        route_log_forbidden(one->x.server, r, s->grant->owner,
+                            "it may not submit to this workflow");
     if (s->problem_type) {
         http_problem(r, s->status, s->problem_type, "%s", s->problem);
         return;
@@ -667,6 +672,6 @@ void tasks_post(struct server *sv, struct http_request *r)
         return;
     if (many)
         many_post(sv, r, wait_ms);
-    else if (quota_submits(r->account, r, 1) && body_may_be_read(sv, r))
+    else if (quota_submits(sv->quotas, r->account, r, 1) && body_may_be_read(sv, r))
         single_post(sv, r, wait_ms);
 }

@@ -557,7 +557,8 @@ static bool read_limits(struct http_request *r, const struct json *j, struct tok
     if (!quota_limits_read(json_get(j, "limits"), &limits, &wrong)) {
         http_problem(r, 422, "bad-token",
                      "limits: \"%.*s\" is wrong, expected an object of calls, submissions, bytes, "
-                     "waiting and cpu, each a whole number from 1, or null for the default",
+                     "waiting, cpu, readings and open_tasks, each a whole number from 1, or null "
+                     "for the default",
                      SLICE_ARG(slice_cut(wrong, 80)));
         return false;
     }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "store/codec.h"
 #include "store/row.h"
 
 struct mem_kept {
@@ -100,7 +101,8 @@ static void reserve(struct mem_reserved *m, const struct task_row *row, int64_t 
                                        .state = row->state,
                                        .ended_at = row->ended_at,
                                        .until = until,
-                                       .content = doc_content(row->doc, &k->arena)};
+                                       .content = doc_content(row->doc, &k->arena),
+                                       .owner = doc_owner(row->doc, &k->arena)};
 }
 
 static bool is_still(const struct mem_task *t, const struct retired *was)
@@ -149,6 +151,7 @@ bool mem_reserved_get(const struct mem_reserved *m, struct slice id, struct aren
     *ret = k->what;
     ret->workflow = arena_copy(a, k->what.workflow);
     ret->content.sha256 = arena_copy(a, k->what.content.sha256);
+    ret->owner = arena_copy(a, k->what.owner);
     return true;
 }
 

@@ -66,6 +66,7 @@ static const struct store_ops ops = {
     .overdue = pg_overdue,
     .list = pg_list,
     .census = pg_census,
+    .owners = pg_owners,
     .retire_look = pg_retire_look,
     .retire = pg_retire,
     .reserved = pg_reserved,

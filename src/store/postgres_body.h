@@ -44,7 +44,7 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 16,
+    PG_SCHEMA_VERSION = 18,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
@@ -122,6 +122,7 @@ enum pg_sql {
     PG_CENSUS,
     PG_CENSUS_AGENTS,
     PG_CENSUS_AMONG,
+    PG_OWNERS,
     PG_INSERT_CHECK,
     PG_RETIRE_LOOK,
     PG_RETIRE_LOOK_WORKFLOW,
@@ -422,6 +423,7 @@ enum err pg_requested(struct store *s, struct slice locked_by, int64_t after_seq
                       struct arena *a, struct row_page *ret, struct error *e);
 enum err pg_list(struct store *s, const struct list_query *q, struct arena *a, struct row_page *ret,
                  struct error *e);
+enum err pg_owners(struct store *s, struct owners_part *p, struct arena *a, struct error *e);
 enum err pg_census(struct store *s, int64_t now, size_t most, struct arena *a, struct census *ret,
                    struct error *e);
 enum err pg_retire_look(struct store *s, struct retire_look *r, struct arena *a, struct error *e);

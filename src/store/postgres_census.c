@@ -69,3 +69,31 @@ enum err pg_census(struct store *base, int64_t now, size_t most, struct arena *a
     results_clear(r, COUNT_OF(r));
     return o.err;
 }
+
+static void read_owners(const PGresult *r, struct arena *a, struct owners_part *p)
+{
+    int rows = PQntuples(r);
+
+    for (int i = 0; i < rows; i++)
+        owners_add(p, arena_copy(a, result_text(r, i, 1)));
+    owners_move(p, (size_t)rows, rows > 0 ? result_number(r, rows - 1, 0) : 0);
+}
+
+enum err pg_owners(struct store *base, struct owners_part *p, struct arena *a, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[2] = {{.sql = s->read_settings}}; /* the database gives up before we do */
+    PGresult *r[2] = {0};
+
+    owners_begin(p, a);
+    query_of(&q[1], s, PG_OWNERS, &own);
+    param_text(&q[1], slice_of(task_state_text(p->state)));
+    param_number(&q[1], p->after_seq);
+    param_number(&q[1], (int64_t)p->most);
+    struct pg_end o = pg_run(s, q, COUNT_OF(q), r, e, "count whose tasks are stored");
+    if (o.err == ERR_OK)
+        read_owners(r[1], a, p);
+    results_clear(r, COUNT_OF(r));
+    return o.err;
+}

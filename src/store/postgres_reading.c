@@ -55,6 +55,7 @@ static const struct store_ops ops = {
     .reserved = pg_reserved,
     .list = pg_list,
     .census = pg_census,
+    .owners = pg_owners,
     .audit_list = pg_audit_list,
     .submissions_list = pg_submissions_list,
     .outbox_targets = pg_outbox_targets,

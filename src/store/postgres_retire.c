@@ -153,6 +153,7 @@ enum err pg_reserved(struct store *base, struct slice id, struct arena *a, struc
     work.version = result_number(r, 0, 2);
     work.ended_at = result_number(r, 0, 4);
     work.until = result_number(r, 0, 5);
+    work.owner = arena_copy(a, result_text(r, 0, 7));
     *ret = work;
     return ERR_OK;
 }

@@ -19,6 +19,8 @@
 #include "schema_postgres_0013.h"
 #include "schema_postgres_0014.h"
 #include "schema_postgres_0015.h"
+#include "schema_postgres_0016.h"
+#include "schema_postgres_0017.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -35,7 +37,8 @@ static const char *const steps[PG_SCHEMA_VERSION] = {
     schema_postgres_0001, schema_postgres_0002, schema_postgres_0003, "SELECT 1",
     schema_postgres_0004, schema_postgres_0005, schema_postgres_0006, schema_postgres_0007,
     schema_postgres_0008, schema_postgres_0009, schema_postgres_0010, schema_postgres_0011,
-    schema_postgres_0012, schema_postgres_0013, schema_postgres_0014, schema_postgres_0015};
+    schema_postgres_0012, schema_postgres_0013, schema_postgres_0014, schema_postgres_0015,
+    schema_postgres_0016, schema_postgres_0017};
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"

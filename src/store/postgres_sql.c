@@ -433,6 +433,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             COUNT_TO("(SELECT most FROM s)", "~wait AS w WHERE w.agent >= g.agent "
             "AND w.agent <= g.agent ORDER BY w.agent, w.rank, w.task")
             " FROM g ORDER BY g.agent",
+        [PG_OWNERS] = "SELECT t.seq, t.doc::json ->> 'owner' FROM ~task AS t "
+            "WHERE t.state = $1 AND t.state <> 'processed' AND t.seq > $2 "
+            "ORDER BY t.state, t.seq LIMIT $3",
         /* Two statements of one batch see different moments: a task that was deleted between them
          * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
         [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) "
@@ -462,21 +465,23 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
             "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
             "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
-            "until, sha256) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, l.state, "
-            "l.ended_at, $3, (d.doc ->> 'content') || (d.doc ->> 'sha256') "
+            "until, sha256, owner) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, "
+            "l.state, l.ended_at, $3, (d.doc ->> 'content') || (d.doc ->> 'sha256'), "
+            "(d.doc ->> 'content') || (d.doc ->> 'owner') "
             "FROM l CROSS JOIN LATERAL (SELECT l.doc::json AS doc) AS d "
             "WHERE $3::int8 IS NOT NULL ORDER BY l.id "
             "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
             "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
             "ended_at = excluded.ended_at, until = excluded.until, "
-            "sha256 = excluded.sha256), "
+            "sha256 = excluded.sha256, owner = excluded.owner), "
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
             "SELECT $4, $5, $6, $7, $8, $9, $10 WHERE $5::text IS NOT NULL AND EXISTS "
             "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
         [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, "
-            "CASE WHEN left(sha256, 16) = content THEN substr(sha256, 17) END "
+            "CASE WHEN left(sha256, 16) = content THEN substr(sha256, 17) END, "
+            "CASE WHEN left(owner, 16) = content THEN substr(owner, 17) END "
             "FROM ~reserved WHERE id = $1",
         [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved "
             "WHERE id = ANY (ARRAY(SELECT id FROM ~reserved WHERE until <= $1 "

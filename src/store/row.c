@@ -456,3 +456,33 @@ void census_take_sleeping(struct census *c)
             c->agents[kept++] = c->agents[i];
     c->agent_count = kept;
 }
+
+void owners_begin(struct owners_part *p, struct arena *a)
+{
+    p->owners = arena_alloc(a, (p->most + 1) * sizeof *p->owners);
+    p->count = 0;
+    p->over = false;
+}
+
+void owners_add(struct owners_part *p, struct slice owner)
+{
+    if (!owner.ptr)
+        return;
+    ASSERT(p->count < p->most);
+    p->owners[p->count++] = owner;
+}
+
+void owners_move(struct owners_part *p, size_t rows, int64_t last_seq)
+{
+    static const enum task_state states[] = {TASK_PENDING, TASK_PROCESSING, TASK_COMPENSATING};
+    size_t at = 0;
+
+    p->after_seq = last_seq;
+    if (rows >= p->most)
+        return;
+    while (states[at] != p->state)
+        at++;
+    p->over = at + 1 == COUNT_OF(states);
+    p->state = p->over ? p->state : states[at + 1];
+    p->after_seq = 0;
+}

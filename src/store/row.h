@@ -50,6 +50,11 @@ uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 void census_add(struct census *c, const struct census_agent *list, size_t count, struct arena *a);
 /* "time" is no agent: takes it out of the list. */
 void census_take_sleeping(struct census *c);
+/* A part of a count by owner: before its rows are read, one owner of them (NONE: none), and then
+ * that so many rows were read, of which the last one is `last_seq`. */
+void owners_begin(struct owners_part *p, struct arena *a);
+void owners_add(struct owners_part *p, struct slice owner);
+void owners_move(struct owners_part *p, size_t rows, int64_t last_seq);
 struct operation_row operation_copy(struct arena *a, const struct operation_row *row);
 struct audit audit_copy(struct arena *a, const struct audit *audit);
 struct message message_copy(struct arena *a, const struct message *m);

@@ -322,6 +322,7 @@ static const struct store_ops ops = {
     .overdue = sqlite_overdue,
     .list = sqlite_list,
     .census = sqlite_census,
+    .owners = sqlite_owners,
     .retire_look = sqlite_retire_look,
     .retire = sqlite_retire,
     .reserved = sqlite_reserved,

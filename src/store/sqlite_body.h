@@ -53,7 +53,7 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 18,
+    SCHEMA_VERSION = 19,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -148,6 +148,7 @@ enum sql {
     SQL_CENSUS_WAITING,
     SQL_CENSUS_AGENT_AMONG,
     SQL_CENSUS_AMONG,
+    SQL_OWNERS,
     SQL_WORKFLOW_NEWEST,
     SQL_WORKFLOW_INSERT,
     SQL_WORKFLOW_GET,
@@ -410,6 +411,7 @@ enum err sqlite_workflow_list(struct store *s, struct arena *a, struct workflow_
 /* sqlite_census.c */
 enum err sqlite_census(struct store *s, int64_t now, size_t most, struct arena *a,
                        struct census *ret, struct error *e);
+enum err sqlite_owners(struct store *s, struct owners_part *p, struct arena *a, struct error *e);
 
 /* sqlite_retire.c */
 enum err sqlite_retire_look(struct store *s, struct retire_look *r, struct arena *a,

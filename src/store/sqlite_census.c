@@ -120,3 +120,37 @@ enum err sqlite_census(struct store *base, int64_t now, size_t most, struct aren
         rc = count_agents(&s->reader, most, a, ret);
     return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "count what is stored");
 }
+
+static int read_owners(struct db *d, struct owners_part *p, struct arena *a)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int64_t last = p->after_seq;
+    size_t rows = 0;
+
+    int rc = db_query(d, SQL_OWNERS, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, slice_of(task_state_text(p->state)));
+    bind_number(q, 2, p->after_seq);
+    bind_number(q, 3, (int64_t)p->most);
+    while ((rc = query_step(q)) == SQLITE_ROW) {
+        last = sqlite3_column_int64(q, 0);
+        owners_add(p, arena_copy(a, query_text(q, 1)));
+        rows++;
+    }
+    if (rc == SQLITE_DONE)
+        owners_move(p, rows, last);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+enum err sqlite_owners(struct store *base, struct owners_part *p, struct arena *a, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    owners_begin(p, a);
+    int rc = read_owners(&s->reader, p, a);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "count whose tasks are stored");
+}

@@ -211,6 +211,14 @@ static enum err reading_census(struct store *s, int64_t now, size_t most, struct
     return call ? sqlite_census(s, now, most, a, ret, e) : e->code;
 }
 
+static enum err reading_owners(struct store *s, struct owners_part *p, struct arena *a,
+                               struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_owners(s, p, a, e) : e->code;
+}
+
 static enum err reading_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                                    struct audit_page *ret, struct error *e)
 {
@@ -295,6 +303,7 @@ static const struct store_ops ops = {
     .reserved = reading_reserved,
     .list = reading_list,
     .census = reading_census,
+    .owners = reading_owners,
     .audit_list = reading_audit_list,
     .submissions_list = reading_submissions_list,
     .outbox_targets = reading_outbox_targets,

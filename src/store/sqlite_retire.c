@@ -222,6 +222,7 @@ static int reserved(struct db *d, struct slice id, struct arena *a, struct reser
     ret->version = sqlite3_column_int64(q, 2);
     ret->ended_at = sqlite3_column_int64(q, 4);
     ret->until = sqlite3_column_int64(q, 5);
+    ret->owner = arena_copy(a, query_text(q, 7));
     return SQLITE_OK;
 }
 

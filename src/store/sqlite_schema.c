@@ -21,6 +21,7 @@
 #include "schema_0015.h"
 #include "schema_0016.h"
 #include "schema_0017.h"
+#include "schema_0018.h"
 
 /* The n-th brings a file of version n - 1 to version n. Never change one that was released.
  * Version 6 was written by programs that had nothing new in it yet. */
@@ -28,7 +29,7 @@ static const char *const migrations[] = {schema_0001, schema_0002, schema_0003, 
                                          schema_0005, "SELECT 1",  schema_0006, schema_0007,
                                          schema_0008, schema_0009, schema_0010, schema_0011,
                                          schema_0012, schema_0013, schema_0014, schema_0015,
-                                         schema_0016, schema_0017};
+                                         schema_0016, schema_0017, schema_0018};
 
 _Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
 

@@ -147,11 +147,12 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "AND locked_by IS NULL",
         /* a document that is none has no content */
         [SQL_RESERVE] = "INSERT OR REPLACE INTO reserved (id, content, workflow, version, state, "
-            "ended_at, until, sha256) SELECT id, CASE WHEN json_valid(doc) THEN "
+            "ended_at, until, sha256, owner) SELECT id, CASE WHEN json_valid(doc) THEN "
             "doc ->> '$.content' END, workflow, version, state, ended_at, ?2, "
-            "CASE WHEN json_valid(doc) THEN doc ->> '$.sha256' END FROM task WHERE seq = ?1",
-        [SQL_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, sha256 "
-            "FROM reserved WHERE id = ?1",
+            "CASE WHEN json_valid(doc) THEN doc ->> '$.sha256' END, "
+            "CASE WHEN json_valid(doc) THEN doc ->> '$.owner' END FROM task WHERE seq = ?1",
+        [SQL_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, sha256, "
+            "owner FROM reserved WHERE id = ?1",
         [SQL_RESERVED_SWEEP] = "DELETE FROM reserved WHERE id IN (SELECT id FROM reserved "
             "WHERE until <= ?1 ORDER BY until LIMIT ?2)",
         [SQL_NEWEST] = "SELECT max(seq) FROM task",
@@ -171,6 +172,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE seq = w.task) FROM wait AS w WHERE w.agent > ?1 "
             "ORDER BY w.agent, w.rank LIMIT 1",
         [SQL_CENSUS_AMONG] = "SELECT count(*) FROM (SELECT 1 FROM wait WHERE agent = ?1 LIMIT ?2)",
+        [SQL_OWNERS] = "SELECT seq, CASE WHEN json_valid(doc) THEN doc ->> '$.owner' END "
+            "FROM task WHERE state = ?1 AND state <> 'processed' AND seq > ?2 "
+            "ORDER BY seq LIMIT ?3",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "

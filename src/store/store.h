@@ -89,9 +89,9 @@ struct store_ops {
     /* A second way to the store, for one other thread, which only reads: it sees all that was
      * committed before a call began, and neither waits for the store's own thread nor keeps that
      * waiting. Of what is in this table it has close, is_usable, get, reserved, list, census,
-     * audit_list, submissions_list, outbox_targets, outbox_list, alert_list, operation_list and
-     * node_list (the last one where the store has it). It is closed before the store, and made when
-     * nobody else is at work on that. NULL: there is none. */
+     * owners, audit_list, submissions_list, outbox_targets, outbox_list, alert_list, operation_list
+     * and node_list (the last one where the store has it). It is closed before the store, and made
+     * when nobody else is at work on that. NULL: there is none. */
     struct store *(*reading)(struct store *s);
     /* Of such a one. False: only the store itself can do something about it now, so it is the one
      * to be asked. */
@@ -131,6 +131,8 @@ struct store_ops {
     /* Counts. NULL in a body that cannot do so without reading all that is stored. */
     enum err (*census)(struct store *s, int64_t now, size_t most, struct arena *a,
                        struct census *ret, struct error *e);
+    /* The next part of a count by owner. NULL where there is no census. */
+    enum err (*owners)(struct store *s, struct owners_part *p, struct arena *a, struct error *e);
 
     /* Looks for what may be deleted. */
     enum err (*retire_look)(struct store *s, struct retire_look *r, struct arena *a,

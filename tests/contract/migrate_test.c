@@ -234,13 +234,16 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
 
     stop_store(w);
     shell_exec(path,
-               "ALTER TABLE reserved DROP COLUMN sha256; PRAGMA user_version = 17; "
+               "ALTER TABLE reserved DROP COLUMN sha256; ALTER TABLE reserved DROP COLUMN owner; "
+               "PRAGMA user_version = 17; "
                "INSERT INTO reserved (id, content, workflow, version, state, ended_at, until) "
                "VALUES ('x', '00000000000000ab', 'o', 1, 'processed', 5, 9000)");
     start_store(w);
     is_up_to_date(path);
     must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
-    CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr && kept.until == 9000, "as it was");
+    CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr && kept.until == 9000
+              && !kept.owner.ptr,
+          "as it was");
 }
 
 static void a_migration_that_fails_leaves_the_old_version(void **state)

@@ -126,6 +126,7 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_CENSUS, "SEARCH task USING COVERING INDEX task_wake (wake_at<?)", true},
         {SQL_CENSUS_AGENT, "SEARCH task USING INDEX task_claim (waiting_for>?)", false},
         {SQL_CENSUS_WAITING, "SEARCH task USING INDEX task_claim (waiting_for=?)", true},
+        {SQL_OWNERS, "SEARCH task USING INDEX task_state (state=? AND rowid>?)", false},
         {SQL_WORKFLOW_NEWEST, "(name=?)", false},
         {SQL_WORKFLOW_GET, "(name=?)", false},
         {SQL_TOKEN_DELETE, "(name=?)", false},

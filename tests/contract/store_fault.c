@@ -340,6 +340,13 @@ static enum err op_census(struct world *w)
     return w->s->ops->census(w->s, 9, 9, &w->a, &c, &w->e);
 }
 
+static enum err op_owners(struct world *w)
+{
+    struct owners_part p = {.state = TASK_PENDING, .most = 9};
+
+    return w->s->ops->owners(w->s, &p, &w->a, &w->e);
+}
+
 static enum err op_workflow_put(struct world *w)
 {
     int64_t version = -1;
@@ -729,6 +736,7 @@ static void no_failure_over_sqlite(void **state)
     no_failure_leaves_anything_half_done(world_setup_sqlite);
     loop(op_after_failure, world_setup_sqlite, "commit after a failure");
     loop(op_census, world_setup_sqlite, "census");
+    loop(op_owners, world_setup_sqlite, "owners");
     loop(op_backup, world_setup_sqlite, "backup");
     loop(op_backup_begin, world_setup_sqlite, "begin of a backup");
 }
@@ -739,6 +747,7 @@ static void no_failure_over_postgres(void **state)
     no_failure_leaves_anything_half_done(world_setup_postgres);
     loop(op_after_failure, world_setup_postgres, "commit after a failure");
     loop(op_census, world_setup_postgres, "census");
+    loop(op_owners, world_setup_postgres, "owners");
 }
 
 /* A start that fails can be tried again, and counts as one start only if it succeeded. */

@@ -89,6 +89,61 @@ static void all_that_reads_is_there(void **state)
     r->ops->close(r);
 }
 
+/* ---- whose tasks go on ---- */
+
+static void insert_owned(struct world *w, const char *id, enum task_state state, const char *doc)
+{
+    struct task_row row = a_row(id);
+
+    row.state = state;
+    row.waiting_for = state == TASK_PENDING ? row.waiting_for : SLICE_NONE;
+    row.ended_at = state == TASK_PROCESSED || state == TASK_ERROR ? 2000 : 0;
+    row.doc = slice_of(doc);
+    must(insert_row(w, row), id);
+}
+
+/* So many tasks of each go on, as the parts say together. */
+static void count_owned(struct world *w, struct store *s, size_t most, size_t *ret_a, size_t *ret_b)
+{
+    struct owners_part p = {.state = TASK_PENDING, .most = most};
+
+    *ret_a = *ret_b = 0;
+    while (!p.over) {
+        CHECK(s->ops->owners(s, &p, &w->a, &w->e) == ERR_OK, "owners: %s", w->e.text);
+        CHECK(p.count <= most, "%zu of %zu", p.count, most);
+        for (size_t i = 0; i < p.count; i++) {
+            *ret_a += slice_is(p.owners[i], "a");
+            *ret_b += slice_is(p.owners[i], "b");
+        }
+    }
+}
+
+static void owners_are_counted_in_parts(void **state)
+{
+    static const char of_a[] = "{\"input\":{\"owner\":\"b\"},\"owner\":\"a\",\"steps\":[]}";
+    static const char of_b[] = "{\"owner\":\"b\",\"steps\":[]}";
+    struct world *w = *state;
+    struct store *r = reading_of(w);
+
+    insert_owned(w, "a1", TASK_PENDING, of_a);
+    insert_owned(w, "b1", TASK_PENDING, of_b);
+    insert_owned(w, "none", TASK_PENDING, "{\"steps\":[]}");
+    insert_owned(w, "a2", TASK_PENDING, of_a);
+    insert_owned(w, "a-running", TASK_PROCESSING, of_a);
+    insert_owned(w, "a-back", TASK_COMPENSATING, of_a);
+    insert_owned(w, "a-over", TASK_PROCESSED, of_a);
+    insert_owned(w, "b-stopped", TASK_ERROR, of_b);
+    for (size_t most = 1; most < 9; most++) {
+        size_t a = 0;
+        size_t b = 0;
+        count_owned(w, w->s, most, &a, &b);
+        CHECK(a == 4 && b == 1, "%zu at a time: %zu of a, %zu of b", most, a, b);
+        count_owned(w, r, most, &a, &b);
+        CHECK(a == 4 && b == 1, "%zu at a time, by the second way: %zu, %zu", most, a, b);
+    }
+    r->ops->close(r);
+}
+
 /* ---- on a thread of its own ---- */
 
 struct lister {
@@ -211,10 +266,11 @@ static void a_lost_log_is_left_by_both(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_SQLITE(what_was_committed_is_read), ON_POSTGRES(what_was_committed_is_read),
-        ON_SQLITE(all_that_reads_is_there),    ON_POSTGRES(all_that_reads_is_there),
-        ON_SQLITE(changes_go_on_beside_it),    ON_POSTGRES(changes_go_on_beside_it),
-        ON_SQLITE(the_log_stays_short),        ON_SQLITE(a_lost_log_is_left_by_both),
+        ON_SQLITE(what_was_committed_is_read),  ON_POSTGRES(what_was_committed_is_read),
+        ON_SQLITE(all_that_reads_is_there),     ON_POSTGRES(all_that_reads_is_there),
+        ON_SQLITE(owners_are_counted_in_parts), ON_POSTGRES(owners_are_counted_in_parts),
+        ON_SQLITE(changes_go_on_beside_it),     ON_POSTGRES(changes_go_on_beside_it),
+        ON_SQLITE(the_log_stays_short),         ON_SQLITE(a_lost_log_is_left_by_both),
     };
     return cmocka_run_group_tests_name("store reading", tests, NULL, NULL);
 }

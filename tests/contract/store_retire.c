@@ -507,9 +507,10 @@ static void an_id_stays_reserved(void **state)
     row.state = TASK_COMPENSATED;
     row.ended_at = 2000;
     row.waiting_for = SLICE_NONE;
-    row.doc = SLICE("{\"input\":{\"content\":\"1111111111111111\"},"
-                    "\"content\":\"00000000000000ab\",\"sha256\":"
-                    "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\",\"steps\":[]}");
+    row.doc =
+        SLICE("{\"input\":{\"content\":\"1111111111111111\"},"
+              "\"content\":\"00000000000000ab\",\"sha256\":"
+              "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\",\"owner\":\"shop\",\"steps\":[]}");
     must(insert_row(w, row), "x");
     insert_ended(w, "newest", TASK_PENDING, 0);
     CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND,
@@ -523,6 +524,7 @@ static void an_id_stays_reserved(void **state)
     CHECK(kept.content.hash == 0xab && kept.until == 9000, "%d", (int)kept.content.hash);
     CHECK(slice_is(kept.content.sha256, "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"), "%.*s",
           SLICE_ARG(kept.content.sha256));
+    CHECK(slice_is(kept.owner, "shop"), "%.*s", SLICE_ARG(kept.owner));
     CHECK(kept.state == TASK_COMPENSATED && kept.ended_at == 2000, "how it ended");
     CHECK(slice_eq(kept.workflow, row.workflow) && kept.version == row.version, "what it was");
     must(w->s->ops->reserved_sweep(w->s, 8999, 9, &swept, &w->e), w->e.text);
@@ -551,6 +553,7 @@ static void of_some_reserved_ids_the_hash_alone_is_known(void **state)
     retire(w, &p);
     must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
     CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr, "the hash alone");
+    CHECK(!kept.owner.ptr, "nobody's");
 }
 
 static void reserved_ids_are_forgotten_in_parts(void **state)

@@ -2,6 +2,7 @@
 
 #include "kit.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 
 static struct node node;
@@ -129,6 +130,79 @@ static void a_submission_is_repeated_by_its_own_token(void **state)
     CHECK(strstr(r.body.ptr, "409") && strstr(r.body.ptr, "201"), "%s", r.body.ptr);
     sees(&other, "r-2", true);
     sees(&shop, "r-2", false);
+}
+
+static void is_logged(const char *token, const char *path, const char *reason)
+{
+    char want[240];
+
+    (void)snprintf(want, sizeof want,
+                   "event=request_refused status=403 address=127.0.0.1 token=%s method=POST "
+                   "path=%s reason=\"%s\"",
+                   token, path, reason);
+    CHECK(node_log_has(&node, want), "%s", want);
+}
+
+/* As is one that lacks a role. */
+static void who_lacks_a_scope_is_logged(void **state)
+{
+    const struct node till = token_of("till", "\"submit:held\"");
+    const struct node lines = token_of("lines", "\"submit:held\"");
+    const struct node mixed = token_of("mixed", "\"submit\", \"read\"");
+    REPLY r = {0};
+    (void)state;
+
+    CHECK(submit_as(&till, "held", "l-1", "") == 201, "its workflow");
+    CHECK(node_log_count(&node, "event=request_refused") == 0, "nobody was refused");
+    CHECK(submit_as(&till, "salaries", "l-2", "") == 403, "another one");
+    is_logged("till", "/v1/tasks", "it may not submit to this workflow");
+    send_as(&lines, &r, "POST", "/v1/tasks", "application/x-ndjson",
+            SLICE("{\"workflow\": \"held\", \"id\": \"l-3\"}\n"
+                  "{\"workflow\": \"salaries\", \"id\": \"l-4\"}\n"
+                  "{\"workflow\": \"salaries\", \"id\": \"l-5\"}\n"));
+    EXPECT(&r, 200);
+    is_logged("lines", "/v1/tasks", "it may not submit to the workflow of some lines");
+    CHECK(node_log_count(&node, "token=lines") == 1, "once");
+    CHECK(cancel_as(&mixed, "l-1") == 403, "it only reads it");
+    is_logged("mixed", "/v1/tasks/l-1/cancel", "it may not cancel tasks of others");
+    for (int i = 0; i < 30; i++)
+        CHECK(submit_as(&till, "salaries", "l-2", "") == 403, "again");
+    CHECK(node_log_count(&node, "event=request_refused") == 10, "not each of many");
+}
+
+/* It is good JSON, and no document of a task. */
+static void damage(const char *id)
+{
+    char path[120];
+    char text[120];
+    sqlite3 *db = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
+    (void)snprintf(text, sizeof text,
+                   "UPDATE task SET doc = json_set(doc, '$.steps', 5) WHERE id = '%s'", id);
+    CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, "%s", path);
+    (void)sqlite3_busy_timeout(db, PATIENCE_MS);
+    CHECK(sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    (void)sqlite3_close(db);
+}
+
+/* A task that cannot be shown is there for those alone who would be shown it. */
+static void what_cannot_be_read_is_hidden_as_well(void **state)
+{
+    static const char *const ways[] = {"", "/why", "/events"};
+    const struct node shop = token_of("shop", "\"submit\"");
+    const struct node other = token_of("other", "\"submit\"");
+    REPLY r = {0};
+    (void)state;
+
+    CHECK(submit_as(&shop, "held", "broken", "") == 201, "new");
+    damage("broken");
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        get(&shop, &r, "/v1/tasks/broken%s", ways[i]);
+        expect_problem(&r, 500, "task-unreadable");
+        get(&other, &r, "/v1/tasks/broken%s", ways[i]);
+        expect_problem(&r, 404, "no-such-task");
+    }
 }
 
 /* Owners outlive a start, and the change of a task. */
@@ -295,6 +369,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         ON(a_submitter_has_its_own_tasks_alone),
         ON(a_submission_is_repeated_by_its_own_token),
+        ON(who_lacks_a_scope_is_logged),
+        ON(what_cannot_be_read_is_hidden_as_well),
         ON(an_owner_is_stored),
         BEFORE(a_task_of_nobody_takes_the_role_read),
         ON(some_workflows_are_all_there_is),

@@ -331,6 +331,55 @@ static void many_at_once_are_taken_in_parts(void **state)
           "each was dealt with");
 }
 
+static int64_t parts_aside(void)
+{
+    static const char line[] = "\nintact_aside_total{of=\"bodies\"} ";
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    const char *at = strstr(r.raw, line);
+    CHECK(at, "there is no such metric");
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
+static void put_in(struct app *a, const char *id, const char *member, int bytes)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    buf_fmt(&text,
+            "INSERT INTO submit (workflow, id, input) VALUES ('order', '%s', '{\"%s\": %*d}')", id,
+            member, bytes, 1);
+    app_do(a, text.ptr);
+}
+
+/* As large bodies are; and so is what is more than a little in all. */
+static void large_ones_are_read_beside_the_loop(void **state)
+{
+    int64_t before = parts_aside();
+    (void)state;
+    APP a = app_open();
+
+    put_in(&a, "little", "total", 1000);
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'little'", 1);
+    CHECK(parts_aside() == before, "a small one");
+    put_in(&a, "large", "total", 100000);
+    wait_for_count("SELECT count(*) FROM task WHERE id = 'large'", 1);
+    CHECK(parts_aside() > before, "a large one");
+    put_in(&a, "wrong", "totl", 100000);
+    wait_for_count(REFUSED " AND id = 'wrong' AND reason LIKE '%did you mean \"total\"%'", 1);
+    before = parts_aside();
+    app_do(&a, "BEGIN");
+    for (int i = 0; i < 10; i++) {
+        char id[20];
+        (void)snprintf(id, sizeof id, "part-%d", i);
+        put_in(&a, id, "total", 60000);
+    }
+    app_do(&a, "COMMIT");
+    wait_for_count("SELECT count(*) FROM task WHERE id LIKE 'part-%'", 10);
+    CHECK(parts_aside() > before, "many that are not small");
+    wait_for_count(WAITING, 0);
+}
+
 /* ---- whoever dies ---- */
 
 /* Orders, each with its task, as fast as it can, until it is killed. Some share an id. */
@@ -655,6 +704,7 @@ int main(int argc, char **argv)
         T(who_asks_for_it_is_told_at_once),
         T(what_came_while_nobody_was_there_is_taken_at_the_start),
         T(many_at_once_are_taken_in_parts),
+        T(large_ones_are_read_beside_the_loop),
         T(orders_and_tasks_agree_whoever_is_killed),
         T(a_long_transaction_is_waited_for_and_named),
         T(how_long_it_is_held_up_is_a_metric),

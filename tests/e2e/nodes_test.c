@@ -334,6 +334,45 @@ static void what_a_killed_node_had_goes_on_at_the_other(void **state)
 }
 
 /* Its silence counts at the node that has it now. */
+static int64_t open_tasks_at(const struct node *n, const char *name)
+{
+    char path[40];
+    REPLY r = {0};
+
+    get(n, &r, "/v1/tokens");
+    for (int i = 0;; i++) {
+        (void)snprintf(path, sizeof path, "tokens.%d.name", i);
+        if (!at(&r, path))
+            return -1;
+        if (strcmp(text_at(&r, path), name) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "tokens.%d.use.open_tasks", i);
+        return int_at(&r, path);
+    }
+}
+
+/* Each counts what is stored, whoever took it in. */
+static void open_tasks_are_bounded_at_all_nodes(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    post(a, &r, "/v1/tokens",
+         "{\"name\": \"shop\", \"roles\": [\"submit\"], \"limits\": {\"open_tasks\": 3}}");
+    EXPECT(&r, 201);
+    const struct node at_a = as(a, text_at(&r, "token"));
+    const struct node at_b = as(b, text_at(&r, "token"));
+    submit(&at_a, "pair", "open-1");
+    submit(&at_a, "pair", "open-2");
+    WAIT_FOR(open_tasks_at(b, "shop") == 2, "b counts those of a");
+    submit(&at_b, "pair", "open-3");
+    post(&at_b, &r, "/v1/tasks", "{\"workflow\": \"pair\"}");
+    expect_problem(&r, 429, "over-quota");
+    WAIT_FOR(open_tasks_at(a, "shop") == 3, "a counts that of b");
+    post(&at_a, &r, "/v1/tasks", "{\"workflow\": \"pair\"}");
+    expect_problem(&r, 429, "over-quota");
+}
+
 static void a_silent_attempt_ends_although_its_node_is_gone(void **state)
 {
     int64_t until = steady_ms() + PATIENCE_MS;
@@ -680,6 +719,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(any_node_takes_what_comes_from_elsewhere, begin, end),
         cmocka_unit_test_setup_teardown(what_is_elsewhere_takes_nothing_of_a_limit, begin, end),
         cmocka_unit_test_setup_teardown(a_token_that_is_no_text_troubles_nobody, begin, end),
+        cmocka_unit_test_setup_teardown(open_tasks_are_bounded_at_all_nodes, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_attempt_ends_although_its_node_is_gone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(both_work_when_both_have_agents, begin, end),

@@ -211,6 +211,78 @@ static void time_of_the_loop_is_bounded_while_others_call(void **state)
     EXPECT_INT(&r, "tokens.2.recent.refused", 1);
 }
 
+static void readings_are_bounded(void **state)
+{
+    const struct node wild = limited("wild", "\"read\"", "{\"readings\": 1}");
+    REPLY r = {0};
+    int in = 0;
+    (void)state;
+
+    submit(&node, "order", "r-1");
+    do {
+        get(&wild, &r, in % 2 ? "/v1/tasks" : "/v1/tasks/r-1");
+    } while (r.status == 200 && ++in < 60);
+    CHECK(in >= 10 && in < 60, "%d were let in", in);
+    is_refused(&r, "1 readings a second");
+    get(&wild, &r, "/v1/nodes"); /* it reads nothing */
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/tasks/r-1");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/tokens");
+    EXPECT_RAW(&r, "tokens.1.limits.readings", "1");
+    EXPECT_INT(&r, "tokens.1.use.readings", in);
+}
+
+/* ---- open tasks ---- */
+
+static int64_t open_tasks_of_second(const struct node *n)
+{
+    REPLY r = {0};
+
+    get(n, &r, "/v1/tokens");
+    return int_at(&r, "tokens.1.use.open_tasks");
+}
+
+static int try_order(const struct node *n, struct reply *r)
+{
+    post(n, r, "/v1/tasks", "{\"workflow\": \"order\"}");
+    return r->status;
+}
+
+static void open_tasks_are_bounded(void **state)
+{
+    struct node shop = limited("shop", "\"submit\"", "{\"open_tasks\": 3}");
+    REPLY r = {0};
+    (void)state;
+
+    WAIT_FOR(open_tasks_of_second(&node) == 0, "there are none");
+    for (int i = 0; i < 3; i++)
+        CHECK(try_order(&shop, &r) == 201, "number %d: %d", i, r.status);
+    CHECK(try_order(&shop, &r) == 429, "%d", r.status);
+    is_refused(&r, "3 open tasks");
+    CHECK(try_order(&node, &r) == 201, "another token: %d", r.status);
+    get(&node, &r, "/v1/tokens");
+    EXPECT_RAW(&r, "tokens.1.limits.open_tasks", "3");
+    EXPECT_RAW(&r, "tokens.0.limits.open_tasks", "null");
+
+    /* What ends makes room; the admin's is the last one. */
+    serve_step(&node, "ag", "i", "1");
+    WAIT_FOR(try_order(&shop, &r) == 201, "there is room");
+    CHECK(try_order(&shop, &r) == 429, "%d", r.status);
+
+    /* The next process counts what is stored. */
+    node_kill(&node);
+    node_start(&node, FLAGS("--log", "debug"));
+    shop = as(&node, shop.token);
+    WAIT_FOR(open_tasks_of_second(&node) == 3, "they are counted");
+    CHECK(try_order(&shop, &r) == 429, "%d", r.status);
+    CHECK(open_tasks_of_second(&node) == 3, "nothing was accepted");
+    for (int i = 0; i < 4; i++)
+        serve_step(&node, "ag", "i", "1");
+    WAIT_FOR(open_tasks_of_second(&node) == 0, "all ended");
+    CHECK(try_order(&shop, &r) == 201, "%d", r.status);
+}
+
 static void what_is_wrong_is_refused(void **state)
 {
     static const char *const wrong[] = {"5",
@@ -249,6 +321,8 @@ int main(int argc, char **argv)
         ON(bytes_are_bounded),
         ON(open_calls_are_bounded),
         ON(time_of_the_loop_is_bounded_while_others_call),
+        ON(readings_are_bounded),
+        ON(open_tasks_are_bounded),
         ON(what_is_wrong_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

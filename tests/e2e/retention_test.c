@@ -288,6 +288,48 @@ static void the_id_of_a_deleted_task_is_not_free(void **state)
     node_stop(&node);
 }
 
+/* Another token is told as little of it as of one that is there, whatever it guesses. */
+static void a_deleted_task_is_still_its_owners(void **state)
+{
+    char shop_token[64];
+    char other_token[64];
+    REPLY r = {0};
+    (void)state;
+
+    start_plain();
+    make_token(&node, "shop", "\"submit\"", NULL, shop_token);
+    make_token(&node, "other", "\"submit\"", NULL, other_token);
+    struct node shop = as(&node, shop_token);
+    process("order", "nobodys");
+    submit(&shop, "order", "x");
+    serve_step(&node, "ag", "i", "1");
+    wait_for_state(&node, "x", "processed");
+    node_stop(&node);
+    let_time_pass();
+    execute("UPDATE task SET doc = json_remove(doc, '$.owner') WHERE id = 'nobodys'");
+    node_start(&node, FLAGS("--log", "info"));
+    shop = as(&node, shop_token);
+    const struct node other = as(&node, other_token);
+    submit(&node, "other", "newest");
+    post(&node, &r, "/v1/retire", "{\"older_than\": \"30d\"}");
+    EXPECT_INT(&r, "tasks", 2);
+
+    post(&shop, &r, "/v1/tasks", "{\"workflow\": \"order\", \"id\": \"x\"}");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "deleted", "true");
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"order\", \"id\": \"x\"}");
+    EXPECT(&r, 200); /* it may read all */
+    for (int guess = 0; guess < 2; guess++) {
+        post(&other, &r, "/v1/tasks", "{\"workflow\": \"order\", \"id\": \"x\", \"input\": %s}",
+             guess ? "1" : "null");
+        expect_problem(&r, 409, "task-exists");
+        EXPECT_TEXT(&r, "detail", "task x exists, and was submitted with another token");
+    }
+    post(&other, &r, "/v1/tasks", "{\"workflow\": \"order\", \"id\": \"nobodys\"}");
+    EXPECT(&r, 200); /* whoever repeats it gets its answer */
+    node_stop(&node);
+}
+
 static int submitted(const char *id, const char *to)
 {
     REPLY r = {0};
@@ -655,6 +697,7 @@ int main(int argc, char **argv)
         TEST(each_rule_lets_go_what_is_its_own),
         TEST(by_hand_one_workflow_and_its_newest),
         TEST(the_id_of_a_deleted_task_is_not_free),
+        TEST(a_deleted_task_is_still_its_owners),
         TEST(what_was_submitted_is_known_after_the_task_and_the_version),
         TEST(ids_may_be_free_at_once),
         TEST(what_is_archived_is_the_whole_record),

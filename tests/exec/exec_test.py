@@ -208,6 +208,7 @@ class ExecTest(unittest.TestCase):
                     "behind": shell("printf '{}\\0 and more'"),
                     "latin": shell("printf '\\344'") | {"output": "text"},
                     "pry": shell("for p in $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat); do tr '\\0' '\\n' < /proc/$p/environ; done") | {"output": "text"},
+                    "key": shell('[ "$KEY" = "pass word" ] && echo right') | {"output": "text"},
                     "env": {"command": ["env"], "output": "text", "environment": {"OWN": "1 2"}}},
                    env={"TAKEN": "yes", "LEFT": "no", "INTACT_TOKEN": "hidden-0815"},
                    environment={"OWN": "0", "KEY": {"file": secret}, "TAKEN": {"from": "TAKEN"}, "NONE": {"from": "NONE"}})
@@ -220,7 +221,8 @@ class ExecTest(unittest.TestCase):
             self.assertNotIn("0815", pried)
         step = self.run_one("env")
         got = dict(line.split("=", 1) for line in step["output"].split("\n"))
-        self.assertEqual((got["OWN"], got["KEY"], got["TAKEN"]), ("1 2", "pass word", "yes"))
+        self.assertEqual((got["OWN"], got["KEY"], got["TAKEN"]), ("1 2", "***", "yes"))
+        self.assertEqual(self.run_one("key")["output"], "right")
         self.assertEqual(set(got) - {"OWN", "KEY", "TAKEN", "PATH", "TRACEPARENT"},
                          {"INTACT_" + n for n in ("TASK", "STEP", "ACTION", "DIRECTION", "ATTEMPT", "IDEMPOTENCY_KEY",
                                                   "PROGRESS_FD")})
@@ -301,6 +303,25 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         error = self.server.wait(self.submit("moan", on_failure="hold"), "error")["steps"][0]["error"]
         self.assertEqual(error["code"], "cannot_run")
         self.assertIn(secret, error["message"])
+
+    def test_what_it_outputs_is_stored_without_secrets(self):
+        secret = self.dir + "/secret"
+        with open(secret, "w", encoding="utf-8") as f:
+            f.write('first "line" 0815\nsecond-line-4711\n')
+        quoted = '"$(printf %s "$KEY" | sed \'s/"/\\\\"/g\' | head -1)"'
+        self.start({"json": shell(f"""printf '{{"at": "a%s b", "%s": [4711, "%s"]}}' {quoted} {quoted} "$(printf %s "$KEY" | tail -1)" """),
+                    "text": shell('printf "the key\n%s\tis %s\n" "$KEY" "$KEY"') | {"output": "text"},
+                    "taken": shell('printf "%s %s %s %s" "$A_TOKEN" "$B" "$C" "$D_KEY"') | {"output": "text"},
+                    "broken": shell("""printf '{"at": "%s\\x"}' "$(printf %s "$KEY" | tail -1)" """)},
+                   env={"A_TOKEN": "value-of-a", "B_PASSWORD": "value-of-b", "C": "value-of-c", "D_KEY": "value-of-d", "E": "value-of-e"},
+                   environment={"KEY": {"file": secret}, "A_TOKEN": {"from": "A_TOKEN"}, "B": {"from": "B_PASSWORD"},
+                                "C": {"from": "C", "secret": True}, "D_KEY": {"from": "D_KEY", "secret": False}})
+        self.assertEqual(self.run_one("json")["output"], {"at": "a*** b", "***": [4711, "***"]})
+        self.assertEqual(self.run_one("text")["output"], "the key\n***\n***\tis ***\n***")
+        self.assertEqual(self.run_one("taken")["output"], "*** *** *** value-of-d")
+        error = self.server.wait(self.submit("broken", on_failure="hold"), "error")["steps"][0]["error"]
+        self.assertEqual(error["code"], "output_not_json")
+        self.assertNotIn("4711", error["message"])
 
     # ---- pipes
 

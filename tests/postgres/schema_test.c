@@ -241,12 +241,17 @@ static void the_audit_is_only_added_to(void **state)
     }
 }
 
-static struct content reserved_content(struct store *s, struct arena *a)
+static struct reservation reserved_x(struct store *s, struct arena *a)
 {
     struct reservation kept = {0};
 
     CHECK(s->ops->reserved(s, SLICE("x"), a, &kept, &e) == ERR_OK, "%s", e.text);
-    return kept.content;
+    return kept;
+}
+
+static struct content reserved_content(struct store *s, struct arena *a)
+{
+    return reserved_x(s, a).content;
 }
 
 /* While nodes are replaced one after the other, some write what they knew before: the hash alone,
@@ -267,9 +272,13 @@ static void ids_reserved_by_an_older_node_are_known_by_the_hash(void **state)
         "content || '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'");
     c = reserved_content(s, &a);
     CHECK(c.hash == 0xab && slice_is(c.sha256, digest), "%.*s", SLICE_ARG(c.sha256));
+    CHECK(!reserved_x(s, &a).owner.ptr, "nobody's");
+    sql("UPDATE intact_rolling.reserved SET owner = content || 'shop'");
+    CHECK(slice_is(reserved_x(s, &a).owner, "shop"), "its owner's");
     sql("UPDATE intact_rolling.reserved SET content = '00000000000000cd'");
     c = reserved_content(s, &a);
     CHECK(c.hash == 0xcd && !c.sha256.ptr, "it is of another task, of the same id");
+    CHECK(!reserved_x(s, &a).owner.ptr, "so is the owner");
     s->ops->close(s);
 }
 
@@ -322,12 +331,29 @@ static char *refusal(PGconn *conn, const char *code, const char *text)
     return told;
 }
 
-static void is_refused_as(PGconn *conn, const char *first, const char *text)
+/* How many of these guesses at what task "a" holds are taken: of a wrong one, a right one, one
+ * under another workflow, and one that no conversion takes. */
+static int guesses_taken(PGconn *conn)
 {
-    char *told = refusal(conn, "23505", text);
+    static const char *const guesses[] = {
+        "INSERT INTO intact_mute.submit (workflow, id, input, on_error) VALUES "
+        "('order', 'a', '{\"card\":\"x\",\"total\":7}', 'raise')",
+        "SELECT intact_mute.submit(workflow => 'order', id => 'a', input => "
+        "'{\"card\":\"4929\"}', on_error => 'raise')",
+        "SELECT intact_mute.submit(workflow => 'order', id => 'b', input => '{\"card\":\"x\"}', "
+        "on_error => 'raise')",
+        "SELECT intact_mute.submit(workflow => 'order', id => 'odd', input => "
+        "'{\"card\":\"x\"}', on_error => 'raise')",
+    };
+    int taken = 0;
 
-    CHECK(strcmp(told, first) == 0, "%s: %s, and not %s", text, told, first);
-    free(told);
+    for (size_t i = 0; i < COUNT_OF(guesses); i++) {
+        PGresult *r = PQexec(conn, guesses[i]);
+        ExecStatusType status = PQresultStatus(r);
+        taken += status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+        PQclear(r);
+    }
+    return taken;
 }
 
 static void a_role_that_only_submits_learns_nothing_of_other_tasks(void **state)
@@ -352,25 +378,21 @@ static void a_role_that_only_submits_learns_nothing_of_other_tasks(void **state)
         "GRANT EXECUTE ON FUNCTION intact_mute.submit TO mute");
     (void)snprintf(conninfo, sizeof conninfo, "host=%s user=mute dbname=postgres", cluster_dir());
     PGconn *conn = PQconnectdb(conninfo);
-    char *first = refusal(conn, "23505",
-                          "INSERT INTO intact_mute.submit (workflow, id, input, on_error) VALUES "
-                          "('order', 'a', '{\"card\":\"x\",\"total\":7}', 'raise')");
-    CHECK(strstr(first, "submit: id \"a\" is that of another task"), "%s", first);
-    is_refused_as(conn, first,
-                  "SELECT intact_mute.submit(workflow => 'order', id => 'a', input => "
-                  "'{\"card\":\"4929\",\"total\":8}', on_error => 'raise')");
-    char *other = refusal(conn, "23505",
-                          "SELECT intact_mute.submit(workflow => 'order', id => 'b', input => "
-                          "'{\"card\":\"x\"}', on_error => 'raise')");
-    CHECK(strcmp(first + strlen("submit: id \"a\""), other + strlen("submit: id \"b\"")) == 0, "%s",
-          other);
-    free(first);
-    free(other);
-    PQclear(PQexec(conn, "SELECT intact_mute.submit(workflow => 'order', id => 'odd', input => "
-                         "'{\"card\":\"x\"}', on_error => 'raise')"));
+    /* Whether a guess is right, it is not told: the server judges. */
+    CHECK(guesses_taken(conn) == 4, "by a role that may not read");
+    sql("DELETE FROM intact_mute.submission WHERE id <> 'odd'");
     is("SELECT count(*) FROM intact_mute.submission WHERE id = 'odd'", "1"); /* the server's */
     free(refusal(conn, "42501", "SELECT doc FROM intact_mute.task"));
     free(refusal(conn, "42501", "SELECT input FROM intact_mute.submission"));
+
+    /* Who may read is told at once. */
+    sql("GRANT SELECT ON intact_mute.task TO mute");
+    CHECK(guesses_taken(conn) == 2, "by one that may");
+    char *told = refusal(conn, "23505",
+                         "INSERT INTO intact_mute.submit (workflow, id, input, on_error) VALUES "
+                         "('order', 'a', '{\"card\":\"x\",\"total\":7}', 'raise')");
+    CHECK(strstr(told, "submit: id \"a\" is that of another task"), "%s", told);
+    free(told);
     PQfinish(conn);
 }
 

@@ -25,4 +25,16 @@ struct census {
 
 enum { CENSUS_AGENTS = 200 };
 
+/* To whom the tasks belong that go on (pending, processing, compensating). They are read in parts,
+ * for a count that need not be exact: tasks change between two of these. It begins with
+ * TASK_PENDING, 0. */
+struct owners_part {
+    enum task_state state; /* where it goes on: behind that row. It is moved */
+    int64_t after_seq;
+    size_t most;          /* rows that are looked at */
+    struct slice *owners; /* out: of each of these rows that belongs to somebody */
+    size_t count;
+    bool over; /* out: there are no more */
+};
+
 #endif

@@ -59,6 +59,7 @@ struct reservation {
     int64_t ended_at;
     int64_t until;          /* from then on the id is free */
     struct content content; /* of its submission; 0 and NONE: that is not known */
+    struct slice owner;     /* as in struct task; NONE: it has none, or that is not known */
 };
 
 #define RETIRE_STATES (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | 1U << TASK_ERROR)
