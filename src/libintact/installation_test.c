@@ -100,7 +100,7 @@ static void close_server(size_t i)
     servers[i].is_up = false;
 }
 
-/* Ids of the servers; "-": not started yet, but with an address. */
+/* Ids of the servers; with "-" in front: not running yet, but with an address. */
 static void begin(const char *const ids[SERVERS], char urls[URLS_SIZE])
 {
     memset(servers, 0, sizeof servers);
