@@ -196,8 +196,7 @@ static pid_t first_child(void)
 void child_kill(struct child *c)
 {
     if (c->pid > 0) {
-        (void)kill(-c->pid, SIGKILL); /* it may not lead its session yet: the next call covers
-                                       * that */
+        (void)kill(-c->pid, SIGKILL); /* not yet a session leader */
         (void)kill(c->pid, SIGKILL);
         (void)waitpid(c->pid, &c->status, 0);
         c->has_ended = true;

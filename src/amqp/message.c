@@ -15,8 +15,7 @@ enum {
     DATA_SECTION = 0x75,
 };
 
-static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* the last millisecond of that
-                                                               * year */
+static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* its last millisecond */
 
 /* ---- values, as JSON ---- */
 

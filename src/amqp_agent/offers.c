@@ -37,7 +37,7 @@ static struct slice cloudevents_id(const struct amqp_message *m)
                     amqp_message_property(m, "cloudEvents_id"));
 }
 
-/* Of the message, or of the CloudEvent in it. */
+/* The trace of the message, or of the CloudEvent in it. */
 static struct slice trace_of(const struct amqp_message *m, const struct json *event)
 {
     struct slice binary = first_of(amqp_message_property(m, "cloudEvents:traceparent"),

@@ -55,8 +55,7 @@ static bool take_signals(bool is_inside)
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         struct sigaction mine = act;
         if (is_inside)
-            mine.sa_handler = SIG_IGN; /* the server decides when to stop; it may get the same
-                                        * signal */
+            mine.sa_handler = SIG_IGN; /* the server says when to stop */
         (void)sigaction(numbers[i], &mine, NULL);
     }
     return signals.fd >= 0;

@@ -20,8 +20,7 @@ static void report(const struct bridge *b, char kind, uint64_t number, const cha
     int len = snprintf(packet, sizeof packet, "%c%" PRIu64 " %s", kind, number, why ? why : "");
     size_t size = len < (int)sizeof packet ? (size_t)len : sizeof packet - 1;
 
-    (void)send(b->inside.channel, packet, size, MSG_NOSIGNAL); /* a closed channel is detected
-                                                                * elsewhere */
+    (void)send(b->inside.channel, packet, size, MSG_NOSIGNAL); /* closing is detected elsewhere */
 }
 
 static void on_sent(void *arg, enum sent end, const char *why)
@@ -85,8 +84,7 @@ void told_turn(struct bridge *b)
                     && broker_is_open(bridge_broker(b, b->config->messages_broker));
 
     if (can_tell && !b->could_tell)
-        (void)send(b->inside.channel, "c", 1, MSG_NOSIGNAL); /* a closed channel is detected
-                                                              * elsewhere */
+        (void)send(b->inside.channel, "c", 1, MSG_NOSIGNAL); /* closing is detected elsewhere */
     b->could_tell = can_tell;
 }
 

@@ -1,3 +1,5 @@
+/* Tests of fd_duplicate() and fd_move() for the thread sanitizer: descriptors that libuv closes and
+ * threads reuse must not be reported as races. */
 #include "base/test.h"
 
 #include <fcntl.h>

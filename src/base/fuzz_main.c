@@ -17,8 +17,7 @@ static void replay(const char *path)
     int rc = fstat(fileno(file), &st);
     ASSERT(rc == 0);
     size_t size = (size_t)st.st_size;
-    uint8_t *bytes = malloc(size ? size : 1); /* the exact size, so that a sanitizer detects
-                                               * overruns */
+    uint8_t *bytes = malloc(size ? size : 1); /* exact size, for the sanitizer */
     ASSERT(bytes);
     size_t len = fread(bytes, 1, size, file);
     ASSERT(len == size);

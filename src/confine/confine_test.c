@@ -420,8 +420,7 @@ static int connects_to_nothing_of_this_machine(void)
     EXPECT(is_refused(socket(AF_VSOCK, SOCK_STREAM, 0), EPERM));
     EXPECT(is_refused(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), EPERM));
     EXPECT(is_refused(socketpair(AF_UNIX, SOCK_RAW | SOCK_CLOEXEC, 0, pair), EPERM));
-    EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0); /* libcurl wakes itself up through
-                                                             * them */
+    EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0); /* libcurl needs these */
     EXPECT(is_refused(connect(pair[0], (struct sockaddr *)&named, sizeof named), EISCONN));
     EXPECT(write(pair[0], &byte, 1) == 1 && read(pair[1], &byte, 1) == 1);
     if (landlock_version() >= 6)

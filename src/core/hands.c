@@ -22,8 +22,7 @@ static void go_on(struct deed *d)
 
     if (t->state != TASK_ERROR)
         return;
-    if (at != 0 && at <= d->now) /* otherwise the passed deadline would undo at once what the
-                                  * operator asked for */
+    if (at != 0 && at <= d->now) /* the passed deadline must not undo now */
         t->deadline_passed = true;
     t->ended_at = 0;
     t->stop = STOP_NONE;

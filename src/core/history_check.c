@@ -208,8 +208,7 @@ static void check_wake(const struct node *is)
 /* A result that no longer counts changes no step, and the task only by ending a doubt. */
 static void check_late(const struct node *was, const struct node *is)
 {
-    bool moved = was->t.paused_at != 0 && is->t.paused_at == 0; /* the end of the task ends its
-                                                                 * pause */
+    bool moved = was->t.paused_at != 0 && is->t.paused_at == 0; /* the end ends the pause */
 
     for (uint16_t i = 0; i < is->t.step_count; i++) {
         const struct step *a = &was->steps[i];

@@ -63,8 +63,7 @@ static bool predecessors_ended(const struct workflow *w, const struct task *t, u
             return false;
         ahead |= t->steps[b].state == STEP_SKIPPED || t->steps[b].supplied;
     }
-    return !ahead || all_before_ended(w, t, i); /* otherwise the predecessors' own predecessors
-                                                 * ended before they began */
+    return !ahead || all_before_ended(w, t, i); /* else they began after all before them */
 }
 
 bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t i)
@@ -120,8 +119,7 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
         if (!undo && t->steps[i].state != STEP_WAITING)
-            continue; /* fast path: this runs at each change, and most steps of a long task are
-                       * skipped here */
+            continue; /* fast path: most steps of a long task */
         if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
         if (attempt_deadline(w, t, i, now) <= now)

@@ -98,8 +98,7 @@ static int64_t ready_since(const struct search *x, uint16_t i, int64_t ready_at)
     uint16_t count = undo ? ws->after_count : ws->before_count;
     int64_t at = max_i64(max_i64(t->submitted_at, undo ? 0 : t->not_before), ready_at);
 
-    for (uint16_t n = 0; ws->on_undo && n < t->step_count; n++) /* everything that had to be
-                                                                 * compensated */
+    for (uint16_t n = 0; ws->on_undo && n < t->step_count; n++) /* all compensations */
         at = max_i64(at, of_on_undo(x, n) ? 0 : last_end(&t->steps[n]));
     for (uint16_t n = 0; n < count; n++)
         at = max_i64(at, last_end(&t->steps[others[n]]));

@@ -161,8 +161,7 @@ bool step_is_gainsaid(const struct step *s)
             && a->outcome == OUTCOME_LATE && a->effect == EFFECT_HAPPENED)
             return true;
     }
-    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* the effect may be that of a
-                                                                     * merged attempt */
+    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* perhaps of a merged one */
 }
 
 bool step_was_tried(const struct step *s)
@@ -255,8 +254,7 @@ static bool attempts_valid(const struct step *s)
 
 static bool step_valid(const struct step *s)
 {
-    if (s->state == STEP_WAITING && s->attempt_count == 0) /* fast path: most steps of a long
-                                                            * task */
+    if (s->state == STEP_WAITING && s->attempt_count == 0) /* fast path: a new step */
         return s->attempt == 0 && s->resolved == 0 && s->direction == DIRECTION_FORWARD;
     const struct attempt *open = last_if_open(s);
 

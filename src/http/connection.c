@@ -278,8 +278,7 @@ static void answered(struct http_connection *c, bool ok)
     bool is_kept = ok && http_output_backlog(c) > 0;
 
     if (is_kept && is_too_much(c, http_output_backlog(c)))
-        ok = is_kept = false;       /* the client does not read, and there is no room to keep the
-                                     * response */
+        ok = is_kept = false;       /* the client does not read, and memory is short */
     wait_for(c, HTTP_WAIT_NOTHING); /* a stream may still have waited for its last piece */
     c->is_sent = ok && !is_kept;
     c->phase = is_kept ? HTTP_WRITING : HTTP_ANSWERED;

@@ -21,8 +21,7 @@ struct reader {
     struct arena *arena;
     struct slice text;
     const struct yaml_watch *watch;
-    size_t chars, bytes;  /* libyaml counts characters; this is the byte offset of character
-                           * `chars` */
+    size_t chars, bytes;  /* `bytes`: the offset of character `chars` */
     struct buf out;       /* the text read so far, as JSON */
     struct place *places; /* of its values, in the order of their starts */
     size_t place_count, place_cap;

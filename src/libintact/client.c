@@ -183,8 +183,7 @@ void client_set_door(struct intact_client *c, int door)
 {
     ASSERT(door > 0);
     c->door = door;
-    installation_state(&c->installation, "any"); /* ignores the setting for clients of this
-                                                  * machine */
+    installation_state(&c->installation, "any"); /* ignores the environment */
 }
 
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r)

@@ -26,8 +26,7 @@ struct peer_timing peer_timing = {
 };
 
 enum {
-    REFUSED_MAX = 3, /* after so many refusals of a call with one result, that result will never be
-                      * accepted */
+    REFUSED_MAX = 3, /* so many refusals of a single result are final */
     BEAT_WITHIN_MS = 5000,
     RETRY_AFTER_MAX = 60, /* seconds; the maximum Retry-After */
     ASK_WITHIN_MS = 5000,

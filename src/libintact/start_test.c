@@ -176,8 +176,7 @@ static void their_functions_may_use_the_client(void **state)
     (void)state;
     intact_client_set_connections(c, 1);
     chain.own = intact_client_start_get(c, "x", 0, go_on, &chain);
-    chain.other = intact_client_start_get(c, "never", 0, go_on, &chain); /* waits for a
-                                                                          * connection */
+    chain.other = intact_client_start_get(c, "never", 0, go_on, &chain); /* queued */
     while (turn(c))
         continue;
     CHECK(s.done == 5, "%zu", s.done);

@@ -92,8 +92,7 @@ static void forget_stop(void)
 
     atomic_store(&process.wanted, false);
     for (int i = 0; i < GROUPS_MAX && atomic_load(&process.fds[i]) != 0; i++)
-        (void)!read(atomic_load(&process.fds[i]) - 1, &ignored, sizeof(ignored)); /* it may be
-                                                                                   * empty */
+        (void)!read(atomic_load(&process.fds[i]) - 1, &ignored, sizeof(ignored)); /* or empty */
 }
 
 void stop_leave(const struct stop_seat *s)

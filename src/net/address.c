@@ -25,8 +25,7 @@ static const char *const closed[] = {
     "198.18.0.0/15",                                       /* benchmarks */
     "224.0.0.0/4",                                         /* multicast */
     "240.0.0.0/4",                                         /* reserved, and broadcast */
-    "2001::/23",                                           /* protocol assignments: Teredo and
-                                                            * others */
+    "2001::/23",                                           /* protocols such as Teredo */
     "2001:db8::/32",                                       /* documentation, like the next one */
     "3fff::/20",
 };

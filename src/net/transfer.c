@@ -253,8 +253,7 @@ static void tell_timeout(struct transfer *t, struct transfer_outcome *o, struct 
     curl_off_t connected = 0;
     const char *what = "the answer did not come";
 
-    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected); /* stays 0 on
-                                                                                * failure */
+    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected); /* or 0 */
     o->code = "timeout";
     if (!o->was_sent && connected == 0) {
         o->code = "unreachable";

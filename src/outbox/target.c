@@ -160,7 +160,7 @@ void target_forget_if_idle(struct target *t)
         target_free(t);
 }
 
-/* Half of the free memory is reserved for other targets; one message is always possible. */
+/* A target may take a quarter of the free memory; with nothing under way, always one message. */
 size_t target_room(const struct target *t)
 {
     const struct courier *o = t->outbox;
@@ -182,7 +182,7 @@ void target_hunger(struct target *t)
         list_push(&t->outbox->hungry, &t->hungry);
 }
 
-/* Of the blocked chains; 0: none. */
+/* The earliest due time of the blocked chains; 0: none. */
 static int64_t first_due(const struct target *t)
 {
     int64_t first = 0;

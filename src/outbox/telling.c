@@ -24,8 +24,7 @@ static bool has_started(const struct task *t)
         if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING
             || t->steps[i].generation > 0) /* it starts anew */
             return true;
-    return t->state == TASK_PROCESSED || t->failure_count > 0; /* it was continued after a
-                                                                * failure */
+    return t->state == TASK_PROCESSED || t->failure_count > 0; /* continued after a failure */
 }
 
 static bool wants(const struct reply *r, enum event_type type)

@@ -271,8 +271,7 @@ bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
         /* The rest of the body is not needed. */
         buf_clear(&story);
         o.answer = (struct http_answer){0};
-        (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* stays 0 on
-                                                                                     * failure */
+        (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* or 0 */
         answer_read_head(&o.answer, buf_view(&t->head), &arena);
         o.answer.body = buf_view(&t->body);
         o.code = NULL;

@@ -197,8 +197,7 @@ static bool take_answers(struct receiver *r)
         if (m->msg != CURLMSG_DONE)
             continue;
         CURLcode code = m->data.result; /* m is invalid once its handle is removed */
-        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set when it was
-                                                                              * created */
+        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set at creation */
         conclude(r, (struct transfer *)(void *)private, code);
         any = true;
     }
