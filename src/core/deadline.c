@@ -1,5 +1,5 @@
-/* When attempts and tasks are overdue. A deadline that passed while the installation was down gets
- * a grace period: see struct lost_time in decide.h. Pure functions. */
+/* When attempts and tasks are overdue. A deadline that fell into lost time gets a grace period: see
+ * struct lost_time in decide.h. Pure functions. */
 #include "core/decide.h"
 
 int64_t task_wake_at(const struct task *t)

@@ -1,4 +1,4 @@
-/* Tests of the barrier on SQLite: verdicts, misuse, full disks, concurrent requests. */
+/* Tests of the barrier on SQLite: verdicts, misuse, deadlines, savepoints, failed commits. */
 #include "base/test.h"
 
 #include <intact/barrier.h>

@@ -1,4 +1,4 @@
-/* Tests of a client's blocking calls: paths, bodies, statuses, error texts, tokens. */
+/* Tests of a client's blocking calls: their requests, error texts, tokens, and waiting. */
 #include "base/test.h"
 
 #include <intact/client.h>

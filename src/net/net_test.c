@@ -1,4 +1,4 @@
-/* Tests of addresses, headers, Retry-After, proofs and the list of vulnerabilities. */
+/* Tests of addresses and networks, and of the list of vulnerabilities. */
 #include "base/test.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-/* The courier: reads messages from the store, leads only with a lease, and writes back what became
- * of them (courier.h). The queues and pauses of each target are in target.c. */
+/* The courier (courier.h): reads messages from the store while this node leads, and stores what
+ * became of them. The chains, pauses and retries of each target are in target.c. */
 #include "outbox/internal.h"
 
 #include <stddef.h>
