@@ -1,7 +1,7 @@
 #ifndef INTACT_API_H
 #define INTACT_API_H
 
-/* What the other headers share: which functions can be seen outside of the library. */
+/* Shared by the other headers: marks the functions that the library exports. */
 
 #if defined(__GNUC__)
     #define INTACT_API __attribute__((visibility("default")))

@@ -1,4 +1,5 @@
-/* What an agent's calls say, and whether they say it as documented. */
+/* Reads an agent's calls, and checks them against the documentation. Rules that span several calls
+ * are counted per request in struct asked (stage.h). */
 
 #include <stdio.h>
 
@@ -179,7 +180,7 @@ static void check_result(struct call *c, const struct json *result)
         check_error(c, error);
 }
 
-/* An agent that hands in an error in place of what was refused may do so; all else is a change. */
+/* After a refused result, an agent may send an error instead; any other change is wrong. */
 static void check_same(struct call *c, const struct json *result, const struct asked *a)
 {
     if (json_hash(result) == json_hash(a->result) || a->refuse_output)
@@ -189,7 +190,7 @@ static void check_same(struct call *c, const struct json *result, const struct a
                 SLICE_ARG(slice_cut(result->raw, SHOWN_MAX)));
 }
 
-/* It knows of the request: from now on its calls have to say so. */
+/* The agent knows the request: its later calls must report it. */
 static void note_shown(const struct call *c, struct asked *a)
 {
     if (!a->shown_at)
@@ -241,8 +242,8 @@ static bool has_token(const struct json *list, const char *token, bool is_result
     return false;
 }
 
-/* Of a call that was begun after the agent had shown the request. Calls that say nothing of it
- * count one after the other: what one of them says may have been written down before. */
+/* Counts only calls begun after the agent had shown the request. Consecutive calls that do not
+ * report it count: a single one may have been composed before. */
 static void note_said(struct call *c, struct asked *a, bool is_said)
 {
     if (!a->shown_at || c->came_at <= a->shown_at)
@@ -257,8 +258,8 @@ static void note_said(struct call *c, struct asked *a, bool is_said)
     }
 }
 
-/* It counts as gone when several calls do not have it, each begun after the one before was over:
- * one may have been on its way while the request came. */
+/* The request counts as lost when several calls do not hold it, each begun after the previous one
+ * ended: a single one may have been under way while the request came. */
 static void note_held(struct call *c, struct asked *a)
 {
     bool is_held = has_token(json_get(c->body, "holding"), a->token, false);
@@ -282,7 +283,7 @@ static void note_held(struct call *c, struct asked *a)
     a->missed_by = c;
 }
 
-/* What has an outcome is to be let go of. A call or two may have been on their way. */
+/* A settled request must be dropped. One or two calls may have been under way. */
 static void note_stale(struct call *c, struct asked *a)
 {
     if (!a->settled_by || !a->settled_by->ended_at || c->came_at <= a->settled_by->ended_at
@@ -312,7 +313,7 @@ void call_note(struct call *c)
     }
 }
 
-/* ---- beats ---- */
+/* ---- heartbeats ---- */
 
 static void note_beat(struct call *c, const struct json *beat)
 {

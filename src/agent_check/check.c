@@ -1,3 +1,4 @@
+/* Runs the scenarios one after the other and reports their results: see check.h. */
 #include "agent_check/check.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ static bool is_wanted(const struct check_settings *set, const struct check_scena
            && !is_named(set->except, sc->name);
 }
 
-/* Why it cannot be played at all; NULL: it can. */
+/* Why it cannot run at all; NULL: it can. */
 static const char *why_not(const struct check_settings *set, const struct check_scenario *sc)
 {
     if (sc->level == CHECK_KNOWN && set->action)
@@ -43,7 +44,7 @@ static void judge_rule(struct stage *s, const struct check_scenario *sc)
             stage_wrong(s, s->breaches[i].expected, "%s", s->breaches[i].seen);
 }
 
-/* A rule is judged on what was played before, or if nothing was on a play of its own. */
+/* A rule is judged on the earlier scenarios, or if there were none, on a run of its own. */
 static void play(struct stage *s, const struct check_scenario *sc)
 {
     int64_t began_at = stage_now();
@@ -80,7 +81,7 @@ static void add(struct check_sum *sum, enum check_end end)
     UNREACHABLE();
 }
 
-/* Then nothing else can be learned. */
+/* Why no further scenario can run; NULL: it can. */
 static const char *why_over(const struct stage *s)
 {
     if (s->is_interrupted)
@@ -120,7 +121,7 @@ enum err check_run(const struct check_settings *settings,
                    void (*told)(void *arg, const struct check_verdict *v), void *arg,
                    struct check_sum *ret, struct error *e)
 {
-    struct stage *s = calloc(1, sizeof *s); /* larger than a stack frame should be */
+    struct stage *s = calloc(1, sizeof *s); /* too large for a stack frame */
 
     ASSERT(!settings->command != !settings->listen);
     if (!s)

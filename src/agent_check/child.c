@@ -1,3 +1,4 @@
+/* The agent under test as a child process: start, output, end. See child.h. */
 #include "agent_check/child.h"
 
 #include <errno.h>
@@ -9,14 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READ_MAX = 1 << 20 }; /* in one look: one that writes without end must not hold us up */
+enum { READ_MAX = 1 << 20 }; /* in one look: endless output must not block the loop */
 
 void child_adopt(void)
 {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* Linux has it since 3.4 */
 }
 
-/* Between fork and exec: nothing but system calls. */
+/* Between fork and exec: only system calls. */
 _Noreturn static void become(char **command, char **environment, const int out[2],
                              const int trouble[2], pid_t parent)
 {
@@ -48,8 +49,8 @@ static bool is_named_by(const char *entry, char *const *variables)
     return false;
 }
 
-/* Ours with the given ones, and without those that are given as ""; the array is the caller's to
- * free. */
+/* Our environment with the given variables, and without those given as ""; the caller frees the
+ * array. */
 static char **environment_with(char *const *variables)
 {
     static char *nothing[] = {NULL};
@@ -81,7 +82,7 @@ static void close_pair(int pair[2])
             (void)close(pair[i]);
 }
 
-/* Did exec succeed? The pipe then closes without a word. */
+/* Whether exec succeeded: then the pipe closes without data. */
 static int read_trouble(int fd)
 {
     int reason = 0;
@@ -163,7 +164,7 @@ void child_look(struct child *c)
 {
     if (c->pid > 0 && waitpid(c->pid, &c->status, WNOHANG) == c->pid) {
         c->has_ended = true;
-        (void)kill(-c->pid, SIGKILL); /* what it left behind in its session */
+        (void)kill(-c->pid, SIGKILL); /* everything left in its session */
         c->pid = 0;
     }
     read_out(c);
@@ -175,11 +176,11 @@ void child_signal(struct child *c, int what)
         (void)kill(c->pid, what);
 }
 
-/* Those that were adopted, one list for all that are ours now. 0: there is none. */
+/* Adopted processes are listed among our children. 0: there is none. */
 static pid_t first_child(void)
 {
     char path[64];
-    char line[32] = ""; /* of the list, its first */
+    char line[32] = ""; /* the first entry of the list */
     char *end = line;
 
     (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
@@ -195,7 +196,7 @@ static pid_t first_child(void)
 void child_kill(struct child *c)
 {
     if (c->pid > 0) {
-        (void)kill(-c->pid, SIGKILL); /* not yet a leader of its session: then the next one */
+        (void)kill(-c->pid, SIGKILL); /* not yet a session leader */
         (void)kill(c->pid, SIGKILL);
         (void)waitpid(c->pid, &c->status, 0);
         c->has_ended = true;

@@ -2,8 +2,8 @@
 #define AGENT_CHECK_CHILD_H
 
 /*
- * The agent under test as a process, in a session of its own. It does not outlive us: the kernel
- * kills it when we die, and what it started is adopted by us and killed with it.
+ * The agent under test as a process, in a session of its own. It never outlives us: the kernel
+ * kills it when we die, and its descendants are adopted by us and killed with it.
  */
 
 #include <sys/types.h>
@@ -14,26 +14,26 @@ enum { CHILD_TAIL_MAX = 2048 };
 
 struct child {
     pid_t pid;       /* 0: none was started, or it was reaped */
-    int out;         /* the end of the pipe that we read; -1: none */
-    int status;      /* as waitpid says, of one that has ended */
-    bool has_ended;  /* by itself or by a signal, and was reaped */
-    bool verbose;    /* what it writes goes to standard error as well */
-    size_t written;  /* bytes that it wrote in all */
-    size_t tail_len; /* its last words: */
+    int out;         /* our end of the pipe; -1: none */
+    int status;      /* from waitpid, once it has ended */
+    bool has_ended;  /* for any reason, and was reaped */
+    bool verbose;    /* its output also goes to standard error */
+    size_t written;  /* total bytes of its output */
+    size_t tail_len; /* the end of its output: */
     char tail[CHILD_TAIL_MAX];
 };
 
-/* Children that lose their parent become ours, so that they can be found. Once for a process. */
+/* Makes orphaned descendants our children, so that they can be found. Once per process. */
 void child_adopt(void);
 
-/* Starts it with these variables ("NAME=VALUE"; "NAME=" takes one away) besides our own. *c is
- * zeroed but for `verbose`. */
+/* Starts it with these variables ("NAME=VALUE"; "NAME=" removes one) added to our own. *c must be
+ * zeroed except for `verbose`. */
 enum err child_start(struct child *c, char **command, char *const *variables,
                      struct error *e) MUST_USE;
 
-void child_look(struct child *c);             /* reads what it wrote, notices that it has ended */
-void child_signal(struct child *c, int what); /* to the process alone; harmless if it has ended */
-void child_kill(struct child *c);             /* it and all that it started; they are reaped */
+void child_look(struct child *c);             /* reads its output, and detects its end */
+void child_signal(struct child *c, int what); /* to the process only; harmless if it has ended */
+void child_kill(struct child *c);             /* with all descendants; they are reaped */
 
 /* "it ended with status 1", "it was killed by signal 11" */
 void child_tell_end(const struct child *c, char *to, size_t size);

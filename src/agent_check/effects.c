@@ -1,4 +1,4 @@
-/* Counts the effects that an agent has taken. */
+/* Counts an agent's effects: by the command of --effects, or by the known action count. */
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@ static bool has_ended(struct stage *s, const void *arg)
     return s->counter.has_ended;
 }
 
-/* Only it, and not what else we have started. */
+/* Only this process, not our other children. */
 static void end(struct child *c)
 {
     child_signal(c, SIGKILL);
@@ -24,7 +24,7 @@ static void end(struct child *c)
     child_look(c); /* closes its output */
 }
 
-/* A whole number, and nothing else but white space. */
+/* A whole number, surrounded only by white space. */
 static bool read_number(const struct child *c, int64_t *ret)
 {
     char text[CHILD_TAIL_MAX + 1];
@@ -44,7 +44,7 @@ static char *text_copy(struct stage *s, const char *text)
     return memcpy(arena_alloc(&s->arena, size), text, size);
 }
 
-/* The agent goes on meanwhile, and is answered. False: it failed, or it is decided. */
+/* The agent's calls are served meanwhile. False: it failed, or the scenario is decided. */
 static bool run_command(struct stage *s, int64_t *ret)
 {
     static const char expected[] = "a command of --effects that ends";
@@ -65,7 +65,7 @@ static bool run_command(struct stage *s, int64_t *ret)
     return is_there && c->status == 0 && read_number(c, ret);
 }
 
-/* A process that was killed may have left a database that is locked for a while. */
+/* Retries, because a killed process may leave a database locked for a while. */
 static bool ask_command(struct stage *s, int64_t *ret)
 {
     int64_t until = stage_now() + s->settings->patience_ms;
@@ -82,7 +82,7 @@ static bool ask_command(struct stage *s, int64_t *ret)
     return !s->is_decided;
 }
 
-/* The known action counts by an effect of its own. */
+/* The known action counts with an effect of its own. */
 static bool ask_count(struct stage *s, int64_t *ret)
 {
     struct asked *a = stage_ask(s, &(struct ask){.action = "count"});

@@ -1,4 +1,4 @@
-/* A node of the server that is played: routes, and what calls are answered. */
+/* A simulated node of the server: routes, and the answers to calls. */
 
 #include <stdio.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 
 enum { DECADE_MS_FACTOR = 3653 };
 
-/* ---- what is said ---- */
+/* ---- contents of answers ---- */
 
 static int64_t wall_now(const struct stage *s)
 {
@@ -34,7 +34,7 @@ static void write_forward(struct buf *b, const struct asked *a)
     const struct asked *of = a->of;
     struct slice key = slice_of(a->key);
 
-    key.len -= strlen(undo); /* it ends so */
+    key.len -= strlen(undo); /* the suffix is present */
     json_key(b, "forward");
     json_open(b, '{');
     json_key(b, "idempotency_key");
@@ -100,7 +100,7 @@ static bool has_work(const struct call *c)
     return false;
 }
 
-/* As many as it asked for. */
+/* At most as many as it asked for. */
 static void write_requests(struct buf *b, struct call *c)
 {
     int64_t room = c->max;
@@ -322,7 +322,7 @@ static void answer_mute(struct call *c)
     http_answer(c->http, 200, "application/json", slice_of(nothing), NULL);
 }
 
-/* True: the call was answered, as badly as the scenario wants it. */
+/* True: the call was answered with the scenario's fault. */
 static bool answer_faulty(struct call *c)
 {
     struct stage *s = c->stage;
@@ -355,7 +355,7 @@ static bool answer_faulty(struct call *c)
     UNREACHABLE();
 }
 
-/* The result that a scenario wants to be unreadable. */
+/* The result that a scenario declares unreadable. */
 static bool is_refused(const struct call *c)
 {
     const struct json *results = json_get(c->body, "results");
@@ -370,7 +370,7 @@ static bool is_refused(const struct call *c)
 
 /* ---- parking ---- */
 
-/* A server in trouble parks nobody. */
+/* A failing server parks no calls. */
 static bool is_in_trouble(const struct stage *s)
 {
     for (unsigned i = 0; i < s->fault_count; i++)
@@ -408,7 +408,7 @@ void node_tend(struct stage *s, bool wake)
     }
 }
 
-/* Calls of the same instance that are parked here come home. */
+/* Ends parked calls of the same instance. */
 static void call_home(const struct call *by)
 {
     struct stage *s = by->stage;
@@ -468,7 +468,7 @@ static void on_beats(struct call *c)
         answer_beats(c);
 }
 
-/* Who knows the token of an attempt may end it. */
+/* The token of an attempt is sufficient to end it. */
 static void on_attempt(struct call *c, struct slice token)
 {
     struct json *result = NULL;
@@ -546,7 +546,7 @@ static void on_post(struct node *n, struct http_request *r)
         on_beats(begin_call(n, r, CALL_BEATS));
 }
 
-/* Refused before anything is done, as a server does. */
+/* Refused before anything is done, like a real server. */
 static bool is_misdirected(struct stage *s, struct http_request *r)
 {
     struct slice wanted = http_header(r, INSTALLATION_HEADER);
@@ -617,7 +617,7 @@ enum err node_open(struct node *n, struct error *e)
 
     ASSERT(!n->http);
     if (n->port == 0 && n->stage->settings->command)
-        n->port = test_port(); /* it goes and comes back in some scenarios */
+        n->port = test_port(); /* some scenarios stop and restart it */
     (void)snprintf(address, sizeof address, "127.0.0.1:%d", n->port);
     const char *listen = n == &n->stage->nodes[0] ? n->stage->settings->listen : NULL;
     enum err err =

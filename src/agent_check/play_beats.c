@@ -1,4 +1,4 @@
-/* Heartbeats, played with the action slow. */
+/* Scenarios of heartbeats, with the action slow. */
 
 #include "agent_check/plays.h"
 
@@ -88,8 +88,7 @@ static bool has_ended(struct stage *s, const void *arg)
     return a->is_settled || (a->missed >= 3 && a->results == 0);
 }
 
-/* The time is long for a machine that does nothing else, and may be short for a busy one: it has
- * several tries. */
+/* Generous for an idle machine, perhaps short for a busy one: hence several tries. */
 void play_beat_acknowledged(struct stage *s)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
@@ -137,7 +136,7 @@ static bool holds_and_asks(struct stage *s, const void *arg)
 {
     const struct asked *a = arg;
 
-    /* One with a single place asks for nothing now. */
+    /* An agent with a single place asks for nothing now. */
     return (a->done > 5 && fetches_holding(s) > 0) || a->beats > 40;
 }
 

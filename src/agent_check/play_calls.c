@@ -1,4 +1,4 @@
-/* Calls and answers. */
+/* Scenarios of calls and answers: parking, repeated requests, unknown actions. */
 
 #include "agent_check/plays.h"
 
@@ -78,8 +78,8 @@ void play_parked(struct stage *s)
     (void)stage_output(s, stage_ask(s, &(struct ask){0}));
 }
 
-/* A wait that is short, or a pause of the agent's own, will do; but not a circle. Who is slow makes
- * fewer calls, so that a busy machine accuses nobody. */
+/* A short wait, or a pause by the agent, is enough; only a tight loop is wrong. A slow machine
+ * makes fewer calls, so it causes no false alarm. */
 void play_idle(struct stage *s)
 {
     unsigned calls = 0;
@@ -127,7 +127,7 @@ void play_repeat(struct stage *s)
                     "its result came once more after it was acknowledged");
 }
 
-/* ---- what it cannot do, and what is not wanted ---- */
+/* ---- impossible and unwanted requests ---- */
 
 void play_no_such_action(struct stage *s)
 {

@@ -1,4 +1,4 @@
-/* Each effect once: the record by idempotency key. */
+/* Scenarios of effects that must happen once: the record by idempotency key. */
 
 #include "agent_check/plays.h"
 
@@ -25,7 +25,7 @@ static bool is_null(struct stage *s, const struct asked *a)
     return false;
 }
 
-/* Asks and waits; NULL: it is decided. */
+/* Requests and waits; NULL: the scenario is decided. */
 static struct asked *output_of(struct stage *s, const struct ask *how)
 {
     struct asked *a = stage_ask(s, how);
@@ -42,8 +42,8 @@ void play_same_key(struct stage *s)
         (void)is_same(s, a, twice);
 }
 
-/* The record of what was done outlives the process. It is not of the first request: one that counts
- * from the beginning after a start would give the output of that again. */
+/* The record survives the process. Tested with a later request, because an agent that restarts its
+ * count would repeat the output of the first. */
 void play_record_killed(struct stage *s)
 {
     struct asked *first = output_of(s, &(struct ask){0});
@@ -56,7 +56,7 @@ void play_record_killed(struct stage *s)
         (void)is_same(s, a, twice);
 }
 
-/* And so does that of what must not be done any more. */
+/* And so does the record of what must not happen any more. */
 void play_undo_killed(struct stage *s)
 {
     struct asked *undo = output_of(s, &(struct ask){.undo_of_nothing = true});
@@ -134,7 +134,7 @@ void play_count_once(struct stage *s)
                     "\"n\" is %d, and was %d before the repeats", (int)n_of(other), (int)n_of(a));
 }
 
-/* Whoever records by the task takes the second step for a repeat of the first. */
+/* An agent that records by task takes the second step for a repeat of the first. */
 void play_count_steps(struct stage *s)
 {
     struct asked *a = output_of(s, &(struct ask){.action = "count"});
@@ -150,8 +150,8 @@ void play_count_steps(struct stage *s)
                     "\"n\" is %d after the second one, as after the first", (int)n_of(b));
 }
 
-/* A step that an operator had begin anew has another key, and so is another effect. Undoing that
- * leaves the record of the first one as it is. */
+/* A step that an operator started anew has another key, and is another effect. Its undo leaves the
+ * record of the first one unchanged. */
 void play_count_anew(struct stage *s)
 {
     struct asked *a = output_of(s, &(struct ask){.action = "count"});

@@ -1,8 +1,8 @@
 /*
- * What calls say of requests that the agent has shown to have: by a result that is not acknowledged
- * yet, or by a heartbeat. A call that asks for work and was begun after that names the request, as
- * held or with its result. One that does not is no proof: it may have been written down before the
- * request came. Several in a row are.
+ * What calls must report about requests that the agent has shown to have, by an unacknowledged
+ * result or by a heartbeat. A call for work that was begun after that names the request, as held or
+ * with its result. A single one that does not is no proof, because it may have been composed before
+ * the request came. Several in a row are.
  */
 
 #include "agent_check/plays.h"

@@ -1,4 +1,4 @@
-/* A server of another installation under the same address. */
+/* Scenarios with a server of another installation at the same address. */
 
 #include <sys/wait.h>
 
@@ -6,18 +6,17 @@
 
 #define OWN_EXPECTED "the result handed in when its own installation is back"
 
-/* An agent fetches work and hands in results on threads of their own: two of its calls may have
- * been under way at the first refusal. The third one is made after an answer of the other
- * installation. */
+/* An agent may fetch work and send results on separate threads, so two of its calls may be under
+ * way at the first refusal. The third one comes after an answer of the other installation. */
 enum { LOOKED_CALLS = 5, REFUSALS = 3, WORDS_MS = 200, SHOWN_MAX = 400, MISSED_MAX = 3 };
 
-/* Of those that bring or ask for something. */
+/* Calls that bring results or ask for work. */
 static bool counts(const struct call *c)
 {
     return c->kind != CALL_NODES && c->kind != CALL_OTHER;
 }
 
-/* Calls that were begun once it could know the id. */
+/* Calls begun once it could know the id. */
 static unsigned count_after(struct stage *s, const struct asked *first, bool is_named)
 {
     unsigned n = 0;
@@ -34,7 +33,7 @@ static bool has_looked(struct stage *s, const void *arg)
     return count_after(s, arg, true) > 0 || count_after(s, arg, false) >= LOOKED_CALLS;
 }
 
-/* No agent has to: one that does not know of installations is right in all else. */
+/* Optional: an agent without support for installations may pass everything else. */
 static bool names_it(struct stage *s, const struct asked *first)
 {
     if (!stage_until(s, has_looked, first, "calls for work after a result"))
@@ -45,7 +44,8 @@ static bool names_it(struct stage *s, const struct asked *first)
     return !s->is_decided;
 }
 
-/* What a server of the other one has taken from it: it has named none, or gone over. */
+/* Checks what a server of the other installation has accepted: the agent named none, or switched to
+ * it. */
 static void judge_taken(struct stage *s)
 {
     LIST_FOREACH (l, after, &s->calls) {
@@ -67,7 +67,7 @@ static bool has_met(struct stage *s, const void *arg)
            && (s->misdirected >= REFUSALS || (s->misdirected > 0 && s->child.has_ended));
 }
 
-/* There is work for it, too. True: it kept away, and said so. */
+/* There is work for it there, too. True: it stayed away, and reported why. */
 static bool keeps_away(struct stage *s)
 {
     struct asked *offered = stage_ask(s, &(struct ask){0});
@@ -91,7 +91,7 @@ static bool has_results(struct stage *s, const void *arg)
     return ((const struct asked *)arg)->results > 0;
 }
 
-/* Or gives it up, which stage_output tells. */
+/* Or it gives up, which stage_output reports. */
 static bool has_come_or_ended(struct stage *s, const void *arg)
 {
     const struct asked *a = arg;
@@ -99,7 +99,7 @@ static bool has_come_or_ended(struct stage *s, const void *arg)
     return a->settled_by || a->missed >= MISSED_MAX || s->child.has_ended;
 }
 
-/* One that gives up for good is started again by hand. It may still be about to end when its own
+/* An agent that gives up for good is restarted by hand. It may still be exiting when its own
  * installation is back. */
 static bool own_is_back(struct stage *s, struct asked *kept)
 {
@@ -111,7 +111,7 @@ static bool own_is_back(struct stage *s, struct asked *kept)
         if (s->child.status == 0)
             stage_wrong(s, "an end with a status that is not 0", "status 0");
         s->installation = INSTALLATION_OWN;
-        kept->to_give = 1; /* a server sees that the instance does not hold it */
+        kept->to_give = 1; /* the server sees that the instance does not hold it */
         if (!stage_again(s))
             return false;
     }
@@ -119,7 +119,7 @@ static bool own_is_back(struct stage *s, struct asked *kept)
     return !s->is_decided;
 }
 
-/* It gets what it was not told. */
+/* It gets the outstanding acknowledgement. */
 static void go_on(struct stage *s, struct asked *kept)
 {
     if (!own_is_back(s, kept))

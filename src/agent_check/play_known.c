@@ -1,4 +1,4 @@
-/* What agents with the known actions do (docs/agent-check.md). */
+/* Scenarios for agents with the known actions (docs/agent-check.md). */
 
 #include "agent_check/plays.h"
 #include "base/when.h"
@@ -60,7 +60,7 @@ static bool is_retryable(const struct json *error)
     return json_get_bool(error, "retryable", true);
 }
 
-/* As if both said what holds by default. */
+/* As if both stated the defaults. */
 static bool has_no_effect(const struct json *error)
 {
     struct slice effect = json_get_text(error, "effect");
@@ -151,7 +151,7 @@ static bool asks_for_all(struct stage *s, const void *arg)
 
 void play_elsewhere(struct stage *s)
 {
-    if (!stage_output(s, ask(s, "count", "{}"))) /* and it has said how many places it has */
+    if (!stage_output(s, ask(s, "count", "{}"))) /* it has also shown its number of places */
         return;
     struct asked *a = ask(s, "elsewhere", "{}");
     if (!stage_result(s, a))
@@ -212,7 +212,7 @@ static unsigned count_held(const struct call *c, const struct works *w)
     return n;
 }
 
-/* In any call: what it holds, and what it asks for besides. */
+/* In any call: what it holds plus what it asks for. */
 static void judge_places(struct stage *s, const struct works *w, int64_t places)
 {
     LIST_FOREACH (l, after, &s->calls) {

@@ -1,4 +1,4 @@
-/* Kills, ends, and a server that is away. */
+/* Scenarios of kills, exits, and an unavailable server. */
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ static bool has_results(struct stage *s, const void *arg)
     return ((const struct asked *)arg)->results > 0;
 }
 
-/* The process before may have got it, or done it, or not. */
+/* The previous process may or may not have received or executed it. */
 static void play_kill(struct stage *s, bool when_done)
 {
     struct asked *a = stage_ask(s, &(struct ask){0});
@@ -126,7 +126,7 @@ void play_refused(struct stage *s)
     s->refuses_bearer = s->may_end = true;
     if (!stage_until(s, was_refused, NULL, "an end, or another try later"))
         return;
-    if (!stage_passes(s, 50)) /* what it says may be on its way */
+    if (!stage_passes(s, 50)) /* its calls may be under way */
         return;
     if (s->child.has_ended && s->child.status == 0)
         stage_wrong(s, "an end with a status that is not 0 when the token is refused", "status 0");

@@ -1,8 +1,8 @@
 /*
- * What happens between an effect and its record shows only if something comes between them. So the
- * process is killed, or the undo is sent, at many moments of a request, spread over the time that
- * one takes; and what came of it is judged by a count of effects. A machine that is slow makes some
- * of the moments miss, and no agent wrong.
+ * A missing record of an effect shows only if something happens between the two. So the process is
+ * killed, or the undo is sent, at many moments of a request, spread over its duration, and the
+ * result is judged by counting effects. On a slow machine some moments miss, but no agent is judged
+ * wrong.
  */
 
 #include <stdio.h>
@@ -14,17 +14,17 @@ enum {
     KILLS = 16,
     RACES = 12,
     UNDO_TRIES = 5,
-    AT_WORK_MS = 1000, /* for an undo to come home that waits for nobody */
+    AT_WORK_MS = 1000, /* for an undo to end that waits for nothing */
     SPIN_US = 20000,
 };
 
-static const char hold[] = "{\"ms\":600000}"; /* of count: begins, and waits to be told to stop */
+static const char hold[] = "{\"ms\":600000}"; /* of count: starts, and waits for a stop */
 
-/* A number of effects, as the agent counts them. */
+/* The number of effects, as the agent counts them. */
 struct tally {
     int64_t now;
-    int64_t unit;     /* by which one effect changes it */
-    int64_t takes_us; /* how long requests took */
+    int64_t unit;     /* the change by one effect */
+    int64_t takes_us; /* duration of requests */
 };
 
 static int64_t now_us(void)
@@ -32,7 +32,7 @@ static int64_t now_us(void)
     return (int64_t)(uv_hrtime() / 1000);
 }
 
-/* More exactly than stage_passes, which the loop's tick ends. */
+/* More precise than stage_passes, which ends on the loop's tick. */
 static bool pass(struct stage *s, int64_t us)
 {
     int64_t until = now_us() + us;
@@ -44,7 +44,7 @@ static bool pass(struct stage *s, int64_t us)
     return !s->is_decided;
 }
 
-/* Whatever came of it. */
+/* Whatever the results. */
 static bool all_settled(struct stage *s, struct asked **all, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -68,7 +68,7 @@ static void ask_all(struct stage *s, struct asked **all, unsigned count)
     stage_wake(s);
 }
 
-/* What one effect changes. */
+/* Measures the change by one effect. */
 static bool begin_tally(struct stage *s, struct tally *t)
 {
     int64_t before = 0;
@@ -112,7 +112,7 @@ static bool is_fetched_anew(struct stage *s, const void *arg)
     return false;
 }
 
-/* A server sees what the new process does not hold, and sends it again. */
+/* The server sees what the new process does not hold, and sends it again. */
 static bool kill_and_finish(struct stage *s, struct asked **all, unsigned count)
 {
     uint64_t since = s->call_serial;
@@ -127,7 +127,7 @@ static bool kill_and_finish(struct stage *s, struct asked **all, unsigned count)
     return all_settled(s, all, count);
 }
 
-/* Each key that was answered with an output has one effect; one with an error has one, or none. */
+/* Each key answered with an output has one effect; with an error, one or none. */
 static bool judge_effects(struct stage *s, struct tally *t, struct asked **all, unsigned count,
                           const char *when)
 {
@@ -156,7 +156,7 @@ static bool is_at_work(struct stage *s, const void *arg)
     return a->beats > 0;
 }
 
-/* The effect is taken, and the handler has not returned: of the known action this can be seen. */
+/* The effect exists, and the handler has not returned: the known action makes that visible. */
 static void kill_in_handler(struct stage *s, struct tally *t)
 {
     struct asked *a = stage_ask(s, &(struct ask){.action = "count", .input = hold});
@@ -197,9 +197,9 @@ void play_effect_killed(struct stage *s)
         kill_in_handler(s, &t);
 }
 
-/* ---- undos ---- */
+/* ---- undo ---- */
 
-/* An undo may be told to come later, or fail for good, and then nobody counts on it. */
+/* An undo may be deferred, or fail for good; then it is not counted. */
 static bool undo_until_done(struct stage *s, struct asked *undo, bool *ret)
 {
     for (int i = 0; i < UNDO_TRIES && stage_result(s, undo); i++) {
@@ -255,7 +255,7 @@ void play_undo_races(struct stage *s)
 
 struct wait {
     const struct asked *undo;
-    int64_t until; /* boot time */
+    int64_t until; /* CLOCK_BOOTTIME */
 };
 
 static bool is_home(struct stage *s, const void *arg)

@@ -1,4 +1,4 @@
-/* Several nodes. */
+/* Scenarios with several nodes. */
 
 #include "agent_check/plays.h"
 
@@ -24,7 +24,7 @@ static bool has_looked(struct stage *s, const void *arg)
                && count_fetches(s, &s->nodes[0]) >= LOOKED_CALLS);
 }
 
-/* A second node, and an agent that calls both. */
+/* Starts a second node, and waits until the agent calls both. */
 static bool begin_two(struct stage *s)
 {
     struct error e = {0};

@@ -1,13 +1,13 @@
-/* Results are handed in until they are acknowledged, and calls repeated as the server wants it. */
+/* Scenarios of results: sent until acknowledged, and calls repeated as the server demands. */
 
 #include "agent_check/plays.h"
 
 enum {
-    SLACK_MS = 100 /* clocks that count in steps */,
+    SLACK_MS = 100 /* clocks with coarse steps */,
     PAUSE_S = 3,
     BACKOFF_CALLS = 7,
     BACKOFF_MS = 600,
-    LATER = 8 /* results after one of which nothing more is to be heard */
+    LATER = 8 /* results after which the refused one must not come again */
 };
 
 static void play_fault(struct stage *s, enum fault_kind kind, int status, unsigned count)
@@ -15,7 +15,7 @@ static void play_fault(struct stage *s, enum fault_kind kind, int status, unsign
     stage_fault(s, FAULT_ON_RESULTS, kind, status, 0, count);
     if (!stage_output(s, stage_ask(s, &(struct ask){0})))
         return;
-    (void)stage_output(s, stage_ask(s, &(struct ask){0})); /* and it goes on */
+    (void)stage_output(s, stage_ask(s, &(struct ask){0})); /* and it continues */
 }
 
 void play_result_cut(struct stage *s)

@@ -1,4 +1,4 @@
-/* Deadlines. */
+/* Scenarios of deadlines. */
 
 #include "agent_check/plays.h"
 
@@ -39,7 +39,8 @@ static bool has_result_or_lost(struct stage *s, const void *arg)
     return a->is_settled || a->missed >= 3;
 }
 
-/* Who adds waited_ms has time enough; but a machine may be busy, so there are several tries. */
+/* An agent that adds waited_ms has enough time; but a machine may be busy, so there are several
+ * tries. */
 void play_deadline_waited(struct stage *s)
 {
     s->delay_ms = SLOW_WAY_MS;

@@ -1,7 +1,7 @@
 #ifndef AGENT_CHECK_PLAYS_H
 #define AGENT_CHECK_PLAYS_H
 
-/* The courses of events of all scenarios; scenarios.c says what each is about. */
+/* The functions of all scenarios; scenarios.c describes them. */
 
 #include "agent_check/stage.h"
 
@@ -55,17 +55,17 @@ void play_effect_killed(struct stage *s);
 void play_undo_races(struct stage *s);
 void play_undo_at_work(struct stage *s);
 
-/* play_holding.c: what calls say of requests that the agent has shown */
+/* play_holding.c: what calls report about requests that the agent has shown */
 void play_holding_answered(struct stage *s);
 void play_holding_at_work(struct stage *s);
 
-/* play_life.c: kills, ends, a server that goes */
+/* play_life.c: kills, exits, an unavailable server */
 void play_killed(struct stage *s);
 void play_sigterm(struct stage *s);
 void play_server_restart(struct stage *s);
 void play_refused(struct stage *s);
 
-/* play_known.c: what agents with known actions do */
+/* play_known.c: agents with the known actions */
 void play_echo(struct stage *s);
 void play_fail(struct stage *s);
 void play_tries(struct stage *s);

@@ -1,4 +1,4 @@
-/* Verdicts for people and for programs. */
+/* Writes verdicts as text, JSON and JUnit XML. */
 
 #include "agent_check/check.h"
 #include "base/when.h"
@@ -18,7 +18,7 @@ static const char *end_text(enum check_end end)
     UNREACHABLE();
 }
 
-/* What an agent sent may hold anything: one line of it, without what a terminal obeys, in UTF-8. */
+/* The agent's data may contain anything: makes it one line of UTF-8 without terminal controls. */
 static void clean(struct buf *b, const char *text)
 {
     struct slice s = slice_of(text);

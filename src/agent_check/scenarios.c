@@ -1,4 +1,4 @@
-/* What agents are put to. docs/agent-check.md shows this table; a test compares the two. */
+/* The table of scenarios. docs/agent-check.md shows it; a test compares the two. */
 
 #include "agent_check/plays.h"
 

@@ -1,3 +1,5 @@
+/* Runs scenarios: the loop, waiting, requests to the agent, its process, and verdicts. See
+ * stage.h. */
 #include "agent_check/stage.h"
 
 #include <signal.h>
@@ -11,18 +13,18 @@
 
 enum {
     TICK_MS = 10,
-    PARK_MS = 400,          /* calls come home soon, so that there is a next one to judge by */
-    MISSED_ENOUGH = 3,      /* calls without a request, for it to be gone */
-    MEMORY_MAX = 256 << 20, /* of what an agent sends in one scenario */
+    PARK_MS = 400,          /* short, so that there is a next call to judge by */
+    MISSED_ENOUGH = 3,      /* calls without a request until it counts as lost */
+    MEMORY_MAX = 256 << 20, /* limit of an agent's data in one scenario */
     CALLS_MAX = 50000,
-    WORDS_MAX = 300, /* of an agent's last words that are shown */
+    WORDS_MAX = 300, /* of the end of an agent's output that is shown */
 };
 
 int64_t stage_now(void)
 {
     struct timespec t;
 
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* Linux has it since 2.6.39 */
+    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* cannot fail on Linux */
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -185,7 +187,7 @@ static void on_signal(uv_signal_t *signal, int number)
     s->is_interrupted = true;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static struct asked *prepare(struct stage *s, const struct ask *how)
 {
@@ -272,7 +274,7 @@ void stage_stop(struct stage *s, const struct asked *a)
         stage_wake(s);
 }
 
-/* ---- waiting for the usual ---- */
+/* ---- common waits ---- */
 
 static bool is_given(struct stage *s, const void *arg)
 {
@@ -287,7 +289,7 @@ bool stage_given(struct stage *s, struct asked *a)
     return stage_until(s, is_given, a, "a call for work with \"max\" above 0");
 }
 
-/* What a server would send again. Here it tells that the agent has forgotten it. */
+/* A real server would send it again. Here it shows that the agent has lost it. */
 static bool is_forgotten(const struct asked *a)
 {
     return a->missed >= MISSED_ENOUGH && a->left_ms > 0;
@@ -422,7 +424,7 @@ static bool start(struct stage *s)
     char token[96];
     char proxy[] = "no_proxy=*"; /* we are on this machine */
     char upper[] = "NO_PROXY=*";
-    char installation[] = "INTACT_INSTALLATION="; /* it is not the one that we play */
+    char installation[] = "INTACT_INSTALLATION="; /* it is not the simulated one */
     char *const variables[] = {server, token, proxy, upper, installation, NULL};
     struct error e = {0};
 
@@ -436,8 +438,9 @@ static bool start(struct stage *s)
     return false;
 }
 
-/* Its calls have to be gone, those too that wait yet to be read: what they bring must not be taken
- * for the next one's, nor anything be given to them. So the node goes away and comes back. */
+/* The old process's calls must be gone, including unread ones: their contents must not be
+ * attributed to the next process, and nothing may be given to them. So the node is closed and
+ * reopened. */
 bool stage_again(struct stage *s)
 {
     if (s->is_decided)
@@ -510,7 +513,7 @@ enum err stage_init(struct stage *s, const struct check_settings *settings, stru
         (void)snprintf(s->agent, sizeof s->agent, "%s", settings->agent);
     if (uv_loop_init(&s->loop) != 0)
         return error_set(e, ERR_IO, "no event loop");
-    (void)uv_timer_init(&s->loop, &s->tick); /* always succeeds */
+    (void)uv_timer_init(&s->loop, &s->tick); /* cannot fail */
     s->tick.data = s;
     (void)uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     watch_signals(s);
@@ -553,7 +556,7 @@ static void reset(struct stage *s, const struct check_scenario *scenario)
     s->installation = INSTALLATION_OWN;
     s->misdirected = 0;
     s->serial_before = s->call_serial;
-    s->instance[0] = 0; /* a rule looks at it within a scenario */
+    s->instance[0] = 0; /* a rule examines it within a scenario */
 }
 
 bool stage_begin(struct stage *s, const struct check_scenario *scenario)
@@ -568,7 +571,8 @@ bool stage_begin(struct stage *s, const struct check_scenario *scenario)
     return start(s);
 }
 
-/* One that calls by itself goes on; what it was asked is over, and whatever it says is taken. */
+/* An agent that calls by itself continues; its old requests are dropped, and any results for them
+ * accepted. */
 static void leave_it(struct stage *s)
 {
     LIST_FOREACH (l, after, &s->asked) {
@@ -606,7 +610,7 @@ void stage_end(struct stage *s)
         (void)uv_run(&s->loop, UV_RUN_ONCE);
     list_init(&s->calls);
     if (!s->settings->command)
-        return; /* its tokens have to be known still */
+        return; /* its tokens must remain known */
     list_init(&s->asked);
     arena_fini(&s->arena);
 }

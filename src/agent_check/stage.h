@@ -2,13 +2,12 @@
 #define AGENT_CHECK_STAGE_H
 
 /*
- * What scenarios play on: one or two nodes that speak the agents' protocol as docs/agents.md has
- * it, the agent's process, everything that it said, and the verdict.
+ * The environment of scenarios: one or two nodes that speak the agents' protocol of docs/agents.md,
+ * the agent's process, all of its calls, and the verdict.
  *
- * A scenario is a function that asks the agent for something and waits for what comes of it.
- * Waiting runs the loop; the calls come in meanwhile and are answered by the nodes on their own, as
- * the scenario has arranged. The first thing that is wrong decides it: from then on nothing waits
- * any more, so that a scenario need only return.
+ * A scenario is a function that sends requests to the agent and waits for results. Waiting runs the
+ * loop; the nodes answer calls meanwhile, as the scenario has arranged. The first error decides the
+ * scenario: from then on nothing waits any more, so a scenario only has to return.
  */
 
 #include <uv.h>
@@ -20,8 +19,8 @@
 #include "http/http.h"
 #include "json/json.h"
 
-/* Whose the nodes are. Always the same, so that an agent that calls by itself can be checked again;
- * and another one, of which some scenario makes the node a member. */
+/* The nodes' installation: always the same, so that an agent that calls by itself can be checked
+ * again. And another one, to which some scenario moves the node. */
 #define INSTALLATION_OWN   "c4ec4000-0000-4000-8000-000000000001"
 #define INSTALLATION_OTHER "c4ec4000-0000-4000-8000-000000000002"
 
@@ -42,67 +41,67 @@ struct call {
     struct link link;
     struct stage *stage;
     struct node *node;
-    struct http_request *http; /* NULL: it was answered, or its client went */
+    struct http_request *http; /* NULL: it was answered, or the client disconnected */
     enum call_kind kind;
     uint64_t number;  /* in the run, from 1 */
-    unsigned open;    /* calls for work at that time, this one among them */
-    int64_t came_at;  /* boot time */
+    unsigned open;    /* calls for work at that time, including this one */
+    int64_t came_at;  /* CLOCK_BOOTTIME */
     int64_t ended_at; /* 0: it is open */
     int64_t wait_ms;
     int64_t max;
-    bool is_faulted;  /* it was answered as a fault says */
-    bool was_left;    /* the client went before it was answered */
+    bool is_faulted;  /* it was answered with a fault */
+    bool was_left;    /* the client disconnected before the answer */
     bool fetches;     /* max > 0 */
-    bool is_named;    /* it says for which installation it is meant */
-    bool is_at_other; /* the node was one of INSTALLATION_OTHER */
+    bool is_named;    /* it names the intended installation */
+    bool is_at_other; /* the node belonged to INSTALLATION_OTHER */
     const struct json *body;
 };
 
-/* A request that the agent is asked, under its token. */
+/* A request to the agent, by its token. */
 struct asked {
     struct link link;
     char token[TOKEN_SIZE], key[KEY_SIZE], task[KEY_SIZE], step[16];
     const char *action, *direction, *input;
-    const char *more; /* members besides, `"a":1,"b":2`; NULL: none */
-    struct asked *of; /* undo: what it undoes; NULL: its forward request never was */
+    const char *more; /* further members, `"a":1,"b":2`; NULL: none */
+    struct asked *of; /* undo: the request to be undone; NULL: there was none */
     unsigned attempt;
-    struct node *node; /* that gives it; NULL: any */
+    struct node *node; /* gives it; NULL: any */
     int64_t left_ms;
-    unsigned to_give, given;   /* how often */
-    struct call *by;           /* the call with whose answer it went last */
-    unsigned results;          /* how often one came */
-    struct node *results_at;   /* where the last one came */
+    unsigned to_give, given;   /* how often to give it, and how often it was given */
+    struct call *by;           /* the call whose answer last contained it */
+    unsigned results;          /* results received */
+    struct node *results_at;   /* the node of the last result */
     const struct json *result; /* the first one */
-    const char *outcome;       /* what is said of it; "accepted" */
-    bool is_settled;           /* an outcome was answered */
+    const char *outcome;       /* the answer to it; "accepted" */
+    bool is_settled;           /* an outcome was sent */
     bool ended_elsewhere;      /* by its token */
-    bool must_be_silent;       /* a result is wrong; why: */
+    bool must_be_silent;       /* a result is wrong; the reason: */
     const char *silent_why;
-    bool refuse_output; /* calls with an output of it are answered 422 */
-    bool is_held;       /* the last call that fetched said so */
-    unsigned missed;    /* calls that fetched, one after the other's answer, and did not have it */
+    bool refuse_output; /* calls with an output for it get 422 */
+    bool is_held;       /* according to the last call for work */
+    unsigned missed;    /* consecutive calls for work without it */
     struct call *missed_by;
     unsigned freed; /* calls that held it, and asked for as many as if nothing were in work */
-    struct call *result_by;  /* the call that brought its last result */
-    struct call *settled_by; /* the call that brought its result */
+    struct call *result_by;  /* the call with its last result */
+    struct call *settled_by; /* the call with its settled result */
     int64_t shown_at;        /* when the agent first showed that it has it; 0: not yet */
-    unsigned confirmed;      /* calls that fetched after that, and held it or handed it in */
-    unsigned denied;         /* the same, one after the other's answer, that did neither */
+    unsigned confirmed;      /* later calls for work that held it or brought its result */
+    unsigned denied;         /* consecutive ones that did neither */
     struct call *denied_by;
-    unsigned stale; /* calls, one after the other's answer, that still held it then */
+    unsigned stale; /* consecutive calls that still held it after the outcome */
     struct call *stale_by;
-    unsigned after; /* results that came once the answer to that one was out */
+    unsigned after; /* results received after the answer to that one was sent */
     unsigned beats, beats_taken;
-    int64_t done, first_done; /* progress.done; -1: none was told */
-    bool went_back;           /* it was told to be further before */
+    int64_t done, first_done; /* progress.done; -1: none */
+    bool went_back;           /* progress.done decreased */
     bool is_old;              /* of an earlier scenario */
 };
 
 enum fault_kind {
     FAULT_BREAK,     /* the connection ends without an answer */
-    FAULT_STATUS,    /* such a status */
-    FAULT_GARBAGE,   /* 200 with what is no JSON */
-    FAULT_TRUNCATED, /* 200, and the connection ends in the middle of the answer */
+    FAULT_STATUS,    /* that status */
+    FAULT_GARBAGE,   /* 200 with invalid JSON */
+    FAULT_TRUNCATED, /* 200, and the connection ends within the answer */
     FAULT_MUTE,      /* 200 without an outcome */
 };
 
@@ -112,8 +111,8 @@ struct fault {
     enum fault_on on;
     enum fault_kind kind;
     int status;
-    int retry_after_s; /* 0: the answer says nothing of it */
-    unsigned count;    /* so many calls */
+    int retry_after_s; /* 0: no such header */
+    unsigned count;    /* for that many calls */
 };
 
 struct stage {
@@ -122,49 +121,49 @@ struct stage {
     uv_timer_t tick;
     uv_signal_t signals[2];
     struct node nodes[NODES_MAX];
-    unsigned node_count; /* that the agent is told of */
+    unsigned node_count; /* listed for the agent */
     struct child child;
     struct child counter; /* the command of --effects */
     char bearer[64];
-    char agent[160];    /* "" until the first call, if the settings do not say */
+    char agent[160];    /* "" until the first call, unless configured */
     char instance[160]; /* the same */
-    char run[24];       /* part of all ids: no other run used it */
+    char run[24];       /* part of all ids, unique to this run */
     unsigned serial;
-    uint64_t call_serial;   /* of all of the run */
-    uint64_t serial_before; /* when the scenario began */
-    uint64_t refused_count; /* what could not be read as HTTP; and why, of the last: */
+    uint64_t call_serial;   /* over the whole run */
+    uint64_t serial_before; /* its value when the scenario began */
+    uint64_t refused_count; /* input that was no valid HTTP; the last reason: */
     char refused[120];
-    int64_t places; /* the most that it asked for when it held nothing; in this scenario */
+    int64_t places; /* the most that it asked for while it held nothing, in this scenario */
     bool is_interrupted;
-    int64_t ends_at; /* the limit, boot time */
+    int64_t ends_at; /* the limit, CLOCK_BOOTTIME */
 
-    /* Of the scenario that is played: */
+    /* The current scenario: */
     const struct check_scenario *scenario;
     struct check_verdict verdict;
     bool is_decided;
-    bool may_end;     /* the agent's process */
-    bool knows_nodes; /* it asked who is there */
+    bool may_end;     /* the agent's process may exit */
+    bool knows_nodes; /* it asked for the list of nodes */
     struct arena arena;
     struct link calls,
-        asked; /* `asked` holds those of earlier ones, too, for one that calls itself */
+        asked; /* `asked` includes those of earlier scenarios for an agent that calls by itself */
     struct fault faults[FAULTS_MAX];
     unsigned fault_count;
-    int64_t park_ms;   /* how long calls are parked at most */
-    int64_t delay_ms;  /* answers with requests are held back so long after they are due */
-    bool tells_delay;  /* in `waited_ms`: it was the server that was slow, and not the network */
-    bool in_pieces;    /* answers come in chunks */
-    bool is_ornate;    /* answers have members that nobody knows */
-    bool is_old_clock; /* the server's clock is years behind */
-    int64_t probes;    /* effects that were taken to count the others */
-    char stops[4][TOKEN_SIZE]; /* tokens that answers say are to be stopped */
+    int64_t park_ms;           /* maximum time to park calls */
+    int64_t delay_ms;          /* extra delay of answers with requests */
+    bool tells_delay;          /* in `waited_ms`: as a delay of the server, not of the network */
+    bool in_pieces;            /* answers are chunked */
+    bool is_ornate;            /* answers contain unknown members */
+    bool is_old_clock;         /* the server's clock is years behind */
+    int64_t probes;            /* effects caused by counting */
+    char stops[4][TOKEN_SIZE]; /* tokens to stop, listed in answers */
     unsigned stop_count;
-    bool stops_in_beats; /* only there */
+    bool stops_in_beats; /* only in answers to heartbeats */
     bool refuses_bearer;
     const char *installation; /* of the nodes */
     char installation_line[80];
-    unsigned misdirected; /* requests that named another one, and were refused */
+    unsigned misdirected; /* requests refused because they named another installation */
 
-    /* Of the run: what broke a rule, by the scenario of that rule. */
+    /* The whole run: broken rules, by the scenario of the rule. */
     struct {
         const struct check_scenario *rule;
         char expected[CHECK_EXPECTED_MAX], seen[CHECK_SEEN_MAX];
@@ -179,16 +178,16 @@ int64_t stage_now(void); /* CLOCK_BOOTTIME in ms */
 enum err stage_init(struct stage *s, const struct check_settings *settings,
                     struct error *e) MUST_USE;
 void stage_fini(struct stage *s);
-/* Clears what the last scenario left, opens the nodes, starts the process. False: decided. */
+/* Clears the previous scenario, opens the nodes, starts the process. False: decided. */
 bool stage_begin(struct stage *s, const struct check_scenario *scenario);
 void stage_end(struct stage *s);
 
 /* ---- verdicts ---- */
 
-/* Both do nothing once it is decided. */
+/* Both do nothing once the scenario is decided. */
 void stage_wrong(struct stage *s, const char *expected, const char *seen, ...) PRINTF(3, 4);
 void stage_skip(struct stage *s, const char *why, ...) PRINTF(2, 3);
-/* A rule was broken, whatever the present scenario is about. The first time counts. */
+/* A rule was broken, in any scenario. The first time counts. */
 void stage_breach(struct stage *s, const char *rule, const char *expected, const char *seen, ...)
     PRINTF(4, 5);
 
@@ -196,74 +195,75 @@ void stage_breach(struct stage *s, const char *rule, const char *expected, const
 
 typedef bool stage_condition(struct stage *s, const void *arg);
 
-/* Runs until the condition holds. False: decided, since it never did. `expected` says what. */
+/* Runs until the condition holds. False: decided, or it never did, which is the verdict then, with
+ * `expected` as the missing event. */
 bool stage_until(struct stage *s, stage_condition *is, const void *arg, const char *expected);
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-/* How a request differs from an ordinary one: forward, of the agent's action and input, an hour of
- * time, a key of its own. */
+/* How a request differs from the default: forward, with the agent's action and input, an hour of
+ * time, and its own key. */
 struct ask {
     const char *action, *input, *more;
-    struct asked *again; /* another attempt of that one's step */
+    struct asked *again; /* another attempt of that step */
     struct asked *undo;  /* undoes that one */
     bool undo_of_nothing;
     int64_t left_ms;
-    bool has_left; /* left_ms is given, even as 0 */
+    bool has_left; /* left_ms is set, possibly to 0 */
     struct node *node;
 };
 
 struct asked *stage_ask(struct stage *s, const struct ask *how);
-/* A forward request for the step that this undo, or other request, belongs to. */
+/* A forward request for the step of this undo, or other request. */
 struct asked *stage_ask_forward_of(struct stage *s, const struct asked *undo);
 
 void stage_fault(struct stage *s, enum fault_on on, enum fault_kind kind, int status,
                  int retry_after_s, unsigned count);
 void stage_stop(struct stage *s, const struct asked *a);
-void stage_wake(struct stage *s); /* parked calls are answered with what there is, if only stops */
+void stage_wake(struct stage *s); /* answers parked calls with what there is, even if only stops */
 
-/* ---- waiting for the usual ---- */
+/* ---- common waits ---- */
 
-bool stage_given(struct stage *s, struct asked *a);  /* it went to the agent */
-bool stage_result(struct stage *s, struct asked *a); /* a result is settled */
-bool stage_output(struct stage *s, struct asked *a); /* the same, and it is an output */
+bool stage_given(struct stage *s, struct asked *a);  /* it was given to the agent */
+bool stage_result(struct stage *s, struct asked *a); /* it has a settled result */
+bool stage_output(struct stage *s, struct asked *a); /* the same, and an output */
 bool stage_error(struct stage *s, struct asked *a);  /* or an error */
-bool stage_undone(struct stage *s, struct asked *a); /* or the error "undone", in all its parts */
-bool stage_passes(struct stage *s, int64_t ms);      /* so much time */
-/* If it is decided, and wrong: what was expected, in the words of the scenario. */
+bool stage_undone(struct stage *s, struct asked *a); /* or the error "undone", complete */
+bool stage_passes(struct stage *s, int64_t ms);      /* lets that time pass */
+/* Replaces the expected event if the verdict is "wrong". */
 void stage_expected(struct stage *s, const char *expected);
-/* Ends what is at work and would take long. */
+/* Ends a long request. */
 void stage_dismiss(struct stage *s, struct asked *a);
-bool stage_dropped(struct stage *s, struct asked *a); /* the agent neither holds it nor says so */
-bool stage_ended(struct stage *s, const char *expected); /* the process */
-bool stage_again(struct stage *s);                       /* starts the process anew after a kill */
-/* The first node goes, and one of that installation comes in its place. */
+bool stage_dropped(struct stage *s, struct asked *a); /* the agent neither holds nor reports it */
+bool stage_ended(struct stage *s, const char *expected); /* the process has ended */
+bool stage_again(struct stage *s);                       /* kills and restarts the process */
+/* Replaces the first node by one of that installation. */
 bool stage_replace(struct stage *s, const char *installation);
 
-struct slice asked_output(const struct asked *a); /* raw; NONE if it is none */
+struct slice asked_output(const struct asked *a); /* raw; NONE: it has none */
 const struct json *asked_error(const struct asked *a);
-struct asked *stage_asked(struct stage *s, struct slice token); /* NULL: there is none */
+struct asked *stage_asked(struct stage *s, struct slice token); /* NULL: unknown */
 
 /* ---- effects, in effects.c ---- */
 
-/* How many effects there are, in units of the agent's own. False: decided. */
+/* The number of effects, in the agent's unit. False: decided. */
 bool stage_effects(struct stage *s, int64_t *ret);
 
 /* ---- nodes, in node.c ---- */
 
 enum err node_open(struct node *n, struct error *e) MUST_USE;
 void node_close(struct node *n);
-/* Answers those parked calls that have something to be told, or whose time is over. */
+/* Answers parked calls that have something to report, or whose time is up. */
 void node_tend(struct stage *s, bool wake);
 
 /* ---- calls, in call.c ---- */
 
-/* Reads and judges a call for work. False: it was answered as malformed. */
+/* Reads and checks a call for work. False: it was answered as malformed. */
 bool call_read_work(struct call *c);
 bool call_read_beats(struct call *c);
-/* Notes what a call for work says of all that was asked: results and holding. */
+/* Evaluates what a call for work reports about all requests: results and holding. */
 void call_note(struct call *c);
-/* One result, wherever it came; with what is wrong with its form told as a breach. */
+/* Evaluates one result from any call; an invalid form is reported as a breach. */
 void call_note_result(struct call *c, const struct json *result, struct asked *a);
 
 #endif

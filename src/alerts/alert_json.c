@@ -5,7 +5,8 @@
 #include "json/json.h"
 
 /*
- * `doc` of a row, read back by alerts_load. To change it: add members that may be missing.
+ * Alerts as JSON: the `doc` of a row, which alerts_load reads back, and the form for people and
+ * sinks. New members of `doc` must be optional. At present:
  *   {"condition", "labels": {}, "count", "total", "first_at", "latest_at", "since", "over_since",
  *    "examples": [], "story", "times", "notice", "kind", "notice_at", "reminders",
  *    "told": {SINK: NOTICE}}
@@ -126,7 +127,7 @@ void alert_render(const struct alert *al, struct buf *b)
 
 /* ---- reading ---- */
 
-/* Names of labels are ours: those of a row are among these, or it is none of ours. */
+/* The fixed set of label names; a row with another name is rejected. */
 static const char *label_name(struct slice name)
 {
     static const char *const names[] = {"workflow", "step",   "code",  "agent",  "operation",
@@ -165,7 +166,7 @@ static void read_told(const struct alerts *a, const struct json *j, struct alert
 {
     for (size_t i = 0; i < a->config.sink_count; i++) {
         int64_t told = json_get_int(j, a->config.sinks[i].name, -1);
-        if (told < 0) /* it is new: what is over need not be told to it */
+        if (told < 0) /* a new sink: a resolved alert need not be sent to it */
             told = al->kind == NOTICE_RESOLVED ? al->notice : 0;
         al->told[i] = told > al->notice ? al->notice : (uint32_t)told;
     }
@@ -268,7 +269,7 @@ bool alert_render_for_task(const struct alert_stored *row, struct slice task, st
     return true;
 }
 
-/* What is on record of a group counts more than what was seen of it before that was read. */
+/* The record of a group replaces what was seen of it before it was loaded. */
 enum err alerts_load(struct alerts *a, const struct alert_stored *row, int64_t now)
 {
     CLEANUP(buf_fini) struct buf key = {0};

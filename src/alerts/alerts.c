@@ -1,3 +1,5 @@
+/* Groups conditions into alerts and decides when each is opened, repeated and resolved: see
+ * alerts.h. Deliveries to sinks are in alerts_tell.c. */
 #include "alerts/internal.h"
 
 #include <stdio.h>
@@ -9,9 +11,9 @@
 enum {
     GROUP_WAIT_MS = 5000,
     RESOLVE_AFTER_MS = 300000,
-    COUNTS_MS = 30000, /* counts alone are written so often */
+    COUNTS_MS = 30000, /* interval for writing rows of which only counts changed */
     REMINDERS_MAX = 5, /* 1 h, 2 h, 4 h, 8 h, 16 h; then a day */
-    TIMES_MAX = 4,     /* what comes and goes is resolved so much later: 16 times */
+    TIMES_MAX = 4,     /* a recurring alert is resolved later each time, up to 16 times as late */
 };
 
 static const struct {
@@ -93,7 +95,7 @@ struct alerts *alerts_new(const struct alerts_config *c)
 
 void alert_free(struct alert *al)
 {
-    free((char *)(uintptr_t)al->key.ptr); /* made in alert_new */
+    free((char *)(uintptr_t)al->key.ptr); /* allocated in alert_new */
     free(al);
 }
 
@@ -185,7 +187,7 @@ static struct alert *group_get(struct alerts *a, const struct alert *like)
     return map_get(&a->by_key, buf_view(&key));
 }
 
-/* The group of what is seen; one that all share if there are too many. */
+/* The group of a sighting; a common one if there are too many. */
 static struct alert *group_of(struct alerts *a, const struct sighting *s, int64_t now)
 {
     struct alert like = {.since = now};
@@ -214,13 +216,13 @@ static void example_add(struct alert *al, struct slice id)
             al->seen_examples |= BIT(i);
             return;
         }
-    /* the first ones stay, but the last place is the latest's */
+    /* keeps the first ones; the last slot gets the latest */
     size_t at = al->example_count < ALERT_EXAMPLES ? al->example_count++ : ALERT_EXAMPLES - 1;
     memcpy(al->examples[at], text, sizeof text);
     al->seen_examples |= BIT(at);
 }
 
-/* What was seen of it is over: what comes now is told of by itself. */
+/* The earlier occurrence has ended, so its details must not describe the next. */
 static void forget_words(struct alert *al)
 {
     al->example_count = 0;
@@ -228,7 +230,7 @@ static void forget_words(struct alert *al)
     al->story[0] = 0;
 }
 
-/* Those of which a look at all met none are over, while others of the group go on. */
+/* Examples that a whole look did not see have ended, while others of the group continue. */
 static void drop_examples_unseen(struct alert *al)
 {
     size_t kept = 0;
@@ -244,9 +246,9 @@ static void drop_examples_unseen(struct alert *al)
     al->example_count = kept;
 }
 
-/* ---- what is seen ---- */
+/* ---- sightings ---- */
 
-/* It holds (again). What was resolved a while ago and comes again is told anew, as the same one. */
+/* The condition holds (again). If it was resolved and returns, the same alert is reported again. */
 static void lights(struct alert *al, int64_t now)
 {
     if (al->over_since != 0) {
@@ -276,7 +278,7 @@ static void see_words(struct alert *al, const struct sighting *s)
         text_copy(al->story, s->story);
 }
 
-/* Who said "I know" did not mean what comes after it was quiet for so long. */
+/* An acknowledgement does not cover what comes after a quiet period of `repeat`. */
 static void see_latest(struct alerts *a, struct alert *al, int64_t latest_at, int64_t now)
 {
     if (latest_at <= al->latest_at)
@@ -361,7 +363,7 @@ void alerts_add(struct alerts *a, const struct sighting *s, int64_t now)
     lights(al, now);
     if (al->first_at == 0 || al->count == 0)
         al->first_at = first;
-    al->seen = true; /* should a look be at work that was past it */
+    al->seen = true; /* in case a look is past it already */
     al->seen_count += s->count;
     if (al->seen_first_at == 0)
         al->seen_first_at = first;
@@ -372,7 +374,7 @@ void alerts_add(struct alerts *a, const struct sighting *s, int64_t now)
     see_latest(a, al, s->latest_at ? s->latest_at : first, now);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- transitions ---- */
 
 bool alert_is_open(const struct alert *al)
 {
@@ -429,13 +431,13 @@ static bool all_were_told(const struct alerts *a, const struct alert *al)
     return true;
 }
 
-/* One that is resolved is remembered for a while, for it may come again. */
+/* A resolved alert is remembered for a while, in case it returns. */
 static int64_t settles_at(const struct alerts *a, const struct alert *al)
 {
     return al->resolved_at + a->config.repeat_ms;
 }
 
-/* The next moment at which something comes of it; 0: not by time. */
+/* The time of the next transition; 0: only after an event. */
 static int64_t alert_turn(struct alerts *a, struct alert *al, int64_t now)
 {
     if (al->opened_at == 0) {
@@ -476,7 +478,7 @@ static bool is_being_told(const struct alerts *a, const struct alert *al)
     return false;
 }
 
-/* What never came to be told, and what is settled and on record so, is forgotten. */
+/* Forgets alerts that were never reported, and those that are settled and stored. */
 static bool is_done(const struct alerts *a, const struct alert *al)
 {
     if (al->opened_at == 0)
@@ -521,14 +523,14 @@ enum err alerts_acknowledge(struct alerts *a, struct slice id, int64_t at, struc
     if (al->resolved_at != 0)
         return ERR_CONFLICT;
     if (al->acknowledged_at != 0 || al->lifted)
-        return ERR_OK; /* or it was lifted, and that is not yet on record */
+        return ERR_OK; /* or its acknowledgement was removed, which is not stored yet */
     al->acknowledged_at = at;
     text_copy(al->acknowledged_by, by);
     text_copy(al->acknowledged_why, why);
     return ERR_OK;
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 struct alert *alerts_next(const struct alerts *a, size_t *i)
 {

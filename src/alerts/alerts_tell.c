@@ -1,3 +1,4 @@
+/* Deliveries of alerts to sinks: what is due, in which order, and how far apart. See alerts.h. */
 #include "alerts/internal.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 enum {
     FAILED_MS = 1000,
     FAILED_MAX_MS = 300000,
-    PACE_CALM_MS = 1800000, /* after so long without a delivery the next ones come at once again */
+    PACE_CALM_MS = 1800000, /* after this long without a delivery, the spacing starts again */
 };
 
 bool sink_wants(const struct alert_sink *s, const struct alert *al)
@@ -33,7 +34,7 @@ static bool is_news(const struct alert *al, size_t sink, bool stored_only)
            && (!stored_only || al->stored_notice >= al->notice);
 }
 
-/* Notices, and for a sink that wants that, all that is open. */
+/* Notices, and everything open for a sink that wants repetition. */
 static bool is_due(const struct alerts *a, const struct alert *al, size_t sink, bool stored_only,
                    bool resend)
 {
@@ -51,8 +52,7 @@ static bool any_is_due(const struct alerts *a, size_t sink, bool stored_only, bo
     return false;
 }
 
-/* In the order of their keys: a delivery that another process repeats is the same one, and has the
- * same id. */
+/* Ordered by key: a delivery that another process repeats is identical, with the same id. */
 static size_t gather(const struct alerts *a, size_t sink, bool stored_only, bool resend,
                      struct sink *ret)
 {
@@ -100,7 +100,7 @@ size_t alerts_tell(struct alerts *a, size_t sink, bool stored_only, int64_t now,
     return s->count;
 }
 
-/* The next one is to come a while after this one, the longer the closer they follow. */
+/* The delay before the next delivery, which grows with deliveries in close succession. */
 static int64_t pace(struct sink *s, const struct alerts_config *c, int64_t now)
 {
     int64_t group_wait_ms = c->group_wait_ms;
@@ -126,7 +126,7 @@ static void took_it(struct alerts *a, size_t sink, int64_t now)
         s->list[i]->told[sink] = s->notices[i];
         s->list[i]->dirty = true;
         if (s->list[i]->stored_notice == s->list[i]->notice)
-            s->list[i]->stored_at = 0; /* that it was told is written soon */
+            s->list[i]->stored_at = 0; /* the delivery is recorded soon */
     }
 }
 

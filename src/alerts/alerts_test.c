@@ -1,4 +1,4 @@
-/* What a person is told of, over hours and days in a moment. */
+/* Tests of alerts: hours and days of conditions in simulated time. */
 
 #include "base/test.h"
 
@@ -8,7 +8,7 @@
 
 enum { TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED), SEEN_MAX = 256 };
 
-/* Somebody who writes down all that he is told. */
+/* A receiver that records everything. */
 struct desk {
     struct alerts *a;
     struct alert_sink sinks[3];
@@ -57,7 +57,7 @@ static void hear(struct desk *d, size_t sink)
     size_t count = alerts_tell(d->a, sink, d->store_works, d->now, list, &next);
     if (count == 0)
         return;
-    for (size_t i = 1; i < count; i++) /* or its id would be another one in the next process */
+    for (size_t i = 1; i < count; i++) /* otherwise its id would differ in the next process */
         CHECK(slice_order(list[i - 1]->key, list[i]->key) < 0, "a delivery has its order");
     for (size_t i = 0; i < count && !d->broken[sink]; i++) {
         CHECK(list[i]->id[0] && list[i]->notice > 0, "what is told has a name");
@@ -140,7 +140,7 @@ static void what_fails_is_told_within_seconds_once(void **state)
     alerts_free(d.a);
 }
 
-/* The promise: an outage of one service, 100 000 tasks, eight hours, nobody says "I know". */
+/* The promise: an outage of one service, 100 000 tasks, eight hours, no acknowledgement. */
 static void an_outage_of_100_000_failures_is_few_deliveries(void **state)
 {
     struct desk d = desk_of(1);
@@ -153,7 +153,7 @@ static void an_outage_of_100_000_failures_is_few_deliveries(void **state)
         struct sighting s = failure("charge", i % 7 ? "unavailable" : "timeout", task, 1);
         alerts_add(d.a, &s, d.now);
         if (i % 4 == 0) {
-            d.now += 1000; /* 25 000 s of failing */
+            d.now += 1000; /* 25 000 s of failures */
             step(&d);
         }
     }
@@ -170,7 +170,7 @@ static void an_outage_of_100_000_failures_is_few_deliveries(void **state)
     alerts_free(d.a);
 }
 
-/* Failures of every kind: groups and deliveries are bounded all the same. */
+/* Failures of every kind: groups and deliveries stay bounded. */
 static void failures_of_a_thousand_kinds_are_bounded(void **state)
 {
     struct desk d = desk_of(1);
@@ -223,7 +223,8 @@ static void it_is_repeated_until_somebody_knows(void **state)
     alerts_free(d.a);
 }
 
-/* Who knows of an outage hears nothing more of it; of the next one, hours later, he does. */
+/* After an acknowledgement nothing more is sent about this outage, but the next one, hours later,
+ * is. */
 static void new_failures_after_a_quiet_hour_are_told_again(void **state)
 {
     struct desk d = desk_of(1);
@@ -235,7 +236,7 @@ static void new_failures_after_a_quiet_hour_are_told_again(void **state)
     pass(&d, 10000);
     struct slice id = slice_of(only(&d)->id);
     CHECK(alerts_acknowledge(d.a, id, d.now, SLICE("ann"), SLICE("known")) == ERR_OK, "ack");
-    for (int i = 0; i < 300; i++) { /* it goes on for hours */
+    for (int i = 0; i < 300; i++) { /* it continues for hours */
         alerts_add(d.a, &s, d.now);
         pass(&d, MS_PER_MIN);
     }
@@ -330,7 +331,7 @@ static void sinks_hear_what_they_asked_for(void **state)
     alerts_free(d.a);
 }
 
-/* Alertmanager forgets what it is not told again. */
+/* Alertmanager forgets alerts that are not repeated. */
 static void one_that_forgets_is_told_again_while_it_is_open(void **state)
 {
     struct desk d = desk_of(2);
@@ -397,7 +398,7 @@ static void load(struct desk *d, struct row *rows, size_t count)
     }
 }
 
-/* A restart, or another leader: all that is known is what was stored. */
+/* A restart, or another leader: only the stored state is known. */
 static void fail_over(struct desk *d)
 {
     static struct row rows[SEEN_MAX];
@@ -408,7 +409,7 @@ static void fail_over(struct desk *d)
     load(d, rows, count);
 }
 
-/* Whoever is told looks for the task that failed, and not for one that was mended long ago. */
+/* Readers look for the task that failed now, not for one that was fixed long ago. */
 static void it_names_what_is_wrong_now(void **state)
 {
     struct desk d = desk_of(1);
@@ -421,7 +422,7 @@ static void it_names_what_is_wrong_now(void **state)
     desk_open(&d);
     look(&d, &first, 1);
     pass(&d, 10000);
-    look(&d, NULL, 0); /* it is mended, and not yet resolved: another one fails */
+    look(&d, NULL, 0); /* it is fixed, and not yet resolved: another one fails */
     pass(&d, 10000);
     alerts_add(d.a, &second, d.now);
     pass(&d, 10000);
@@ -431,7 +432,7 @@ static void it_names_what_is_wrong_now(void **state)
     CHECK(!only(&d)->story[0], "%s", only(&d)->story);
     look(&d, (struct sighting[]){second, third}, 2);
     CHECK(only(&d)->example_count == 2, "both");
-    look(&d, &third, 1); /* one of two is mended */
+    look(&d, &third, 1); /* one of two is fixed */
     CHECK(only(&d)->example_count == 1 && strcmp(only(&d)->examples[0], "t-3") == 0, "the other");
     look(&d, NULL, 0);
     pass(&d, 30 * MS_PER_MIN);
@@ -513,16 +514,16 @@ static void rows_that_are_none_are_refused(void **state)
     alerts_free(d.a);
 }
 
-/* ---- any history ---- */
+/* ---- random histories ---- */
 
 enum { KINDS = 6, STEPS = 4000 };
 
 struct history {
     struct desk d;
     struct prng dice;
-    bool on[KINDS]; /* is it so now? */
+    bool on[KINDS]; /* the present state */
     int64_t changed[KINDS];
-    int64_t shaken; /* when somebody last was cut off, or the leader changed */
+    int64_t shaken; /* when a sink last failed, or the leader changed */
 };
 
 static const char *const codes[KINDS] = {"c0", "c1", "c2", "c3", "c4", "c5"};
@@ -548,8 +549,8 @@ static const struct alert *alert_of(const struct history *h, size_t kind)
     return NULL;
 }
 
-/* What holds is told to everybody in bounded time; what is over is resolved; sinks know no more
- * than there is. */
+/* What holds is sent to all sinks in bounded time; what has ended is resolved; sinks have no notice
+ * that does not exist. */
 static void check_history(const struct history *h, uint64_t seed)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -562,7 +563,7 @@ static void check_history(const struct history *h, uint64_t seed)
             for (size_t k = 0; k < h->d.sink_count; k++)
                 CHECK(al->told[k] > 0, "seed %d: sink %zu knows of %zu", (int)seed, k, i);
         }
-        if (!h->on[i] && calm > 2 * MS_PER_H) /* 16 times 5 min, and some */
+        if (!h->on[i] && calm > 2 * MS_PER_H) /* 16 times 5 min, and some more */
             CHECK(!al || al->resolved_at, "seed %d: %zu is over", (int)seed, i);
     }
 }
@@ -621,7 +622,7 @@ static void any_history_tells_what_holds_and_resolves_what_is_over(void **state)
     }
 }
 
-/* In steady leadership, with sinks that work, each notice is told exactly once. */
+/* With one leader and working sinks, each notice is sent exactly once. */
 static void nothing_is_told_twice(void **state)
 {
     (void)state;

@@ -1,17 +1,17 @@
 #ifndef ALERTS_INTERNAL_H
 #define ALERTS_INTERNAL_H
 
-/* What the files of the alerts share. */
+/* Shared by the files of this folder. */
 
 #include "alerts/alerts.h"
 
 struct sink {
     struct sink_state state;
-    int64_t pace_ms; /* the next delivery comes so long after the last one */
-    bool resending;  /* the one at work holds all that is open */
-    size_t count;    /* of the one at work: */
+    int64_t pace_ms; /* the minimum time between the last delivery and the next */
+    bool resending;  /* the running delivery contains everything open */
+    size_t count;    /* the running delivery: */
     struct alert *list[ALERTS_A_DELIVERY];
-    uint32_t notices[ALERTS_A_DELIVERY]; /* as they were when it began */
+    uint32_t notices[ALERTS_A_DELIVERY]; /* their numbers when it began */
 };
 
 struct alerts {
@@ -22,10 +22,10 @@ struct alerts {
 
 bool alert_is_open(const struct alert *al); /* opened, and not resolved */
 bool sink_wants(const struct alert_sink *s, const struct alert *al);
-/* Forgets what the sinks are being told: the alerts go. */
+/* Forgets running deliveries, because the alerts are freed. */
 void sinks_forget(struct alerts *a);
 void text_copy(char to[ALERT_TEXT_SIZE], struct slice from);
-/* Condition and labels of a group, which has them already. */
+/* Builds the key from a group's condition and labels. */
 void alert_key(const struct alert *al, struct buf *b);
 void alert_free(struct alert *al);
 struct alert *alert_new(struct alerts *a, const struct alert *like);

@@ -1,3 +1,4 @@
+/* Reads the section `alerts` of the configuration: see settings.h. */
 #include "alerts/settings.h"
 
 #include <stdio.h>
@@ -16,11 +17,11 @@ void alerts_settings_init(struct alerts_settings *s)
 
 /* ---- a sink ---- */
 
-/* While it is read. */
+/* A sink while it is read. */
 struct draft {
     struct sink_setting how;
     struct alert_sink sink;
-    unsigned kinds; /* how many were named */
+    unsigned kinds; /* how many kinds were given */
 };
 
 static bool is_url(struct slice s)
@@ -113,7 +114,7 @@ static void read_timeout(struct reader *r, const struct json *j, const struct pa
     read_length(r, j, path, &d->how.timeout_ms);
 }
 
-/* What of a URL may be shown: many have a secret in them. */
+/* The part of a URL that may be shown: many contain a secret. */
 static struct slice shown(const struct draft *d)
 {
     struct slice s = slice_of(d->how.kind == SINK_COMMAND ? d->how.words[0] : d->how.url);
@@ -128,7 +129,7 @@ static struct slice shown(const struct draft *d)
     return (struct slice){host, (size_t)(end - host)};
 }
 
-/* The same after a restart, whatever stands before it in the file. */
+/* Must be stable over restarts, whatever precedes it in the file. */
 static void name_it(const struct alerts_settings *s, struct draft *d)
 {
     static const char *const kinds[] = {"log", "webhook", "alertmanager", "command"};

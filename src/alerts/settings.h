@@ -2,8 +2,8 @@
 #define ALERTS_SETTINGS_H
 
 /*
- * Section `alerts` of the server's configuration: who is told, and when. docs/alerts.md is its
- * reference. The log is always told.
+ * Section `alerts` of the server's configuration: who is notified, and when. docs/alerts.md is its
+ * reference. The log is always notified.
  */
 
 #include "alerts/alerts.h"
@@ -16,20 +16,20 @@ enum { COMMAND_WORDS = 32 };
 struct sink_setting {
     enum sink_kind kind;
     const char *url;                      /* WEBHOOK, ALERTMANAGER */
-    const char *words[COMMAND_WORDS + 1]; /* COMMAND: its argv, and NULL */
+    const char *words[COMMAND_WORDS + 1]; /* COMMAND: its argv, NULL-terminated */
     size_t word_count;
-    int64_t timeout_ms; /* 0: by default, 10 s, of a command 30 s */
+    int64_t timeout_ms; /* 0: the default, 10 s, for a command 30 s */
 };
 
 struct alerts_settings {
     struct alerts_config config; /* its sinks are those below */
     struct alert_sink sinks[ALERT_SINKS];
-    struct sink_setting how[ALERT_SINKS]; /* of the same number */
+    struct sink_setting how[ALERT_SINKS]; /* with the same index */
     size_t count;                         /* at least 1: the log */
 };
 
 void alerts_settings_init(struct alerts_settings *s);
-/* A `struct field`'s; target is a struct alerts_settings *. */
+/* For a `struct field`; target is a struct alerts_settings *. */
 void read_alerts(struct reader *r, const struct json *j, const struct path *path, void *target);
 
 #endif

@@ -1,3 +1,5 @@
+/* Feeds the alerts from the store and from memory, stores their rows, and passes notices to the
+ * sinks: see watch.h. Runs on the loop, with jobs in the store. */
 #include "alerts/watch.h"
 
 #include <stdlib.h>
@@ -6,15 +8,15 @@
 
 enum {
     LOOK_MS = 5000,
-    SEE_MS = 1000,   /* what is in memory is looked at so often */
-    SOON_MS = 1000,  /* after a hint, at the earliest so long after the last look */
+    SEE_MS = 1000,   /* interval of looks at memory */
+    SOON_MS = 1000,  /* minimum time between a look and one after a hint */
     AGAIN_MS = 2000, /* after a failure */
     PAUSE_MIN_MS = 5,
-    PAUSE_TIMES = 4,  /* between two pages: so many times as long as one took */
-    SWEEP_TIMES = 10, /* between two looks at all of them: the same */
+    PAUSE_TIMES = 4,  /* pause between two pages, as a multiple of the time of one */
+    SWEEP_TIMES = 10, /* pause between two sweeps, as a multiple of the time of one */
     SWEEP_MAX_MS = 600000,
-    PAGE = 100,     /* what others wait for meanwhile is some ms */
-    ROWS_MAX = 400, /* live rows that are read: more groups than there can be */
+    PAGE = 100,     /* delays other users of the store by some ms */
+    ROWS_MAX = 400, /* live rows to read: more than there can be groups */
     WRITES = 50,    /* rows that one job writes */
 };
 
@@ -23,9 +25,9 @@ enum {
 
 enum phase { PHASE_IDLE, PHASE_LOAD, PHASE_LOOK, PHASE_PUT };
 
-/* A row that is being written. */
+/* A row being written. */
 struct writing {
-    struct slice key; /* in the arena, as the whole row */
+    struct slice key; /* in the arena, like the whole row */
     struct alert_row row;
     uint32_t notice;
     bool written;
@@ -40,19 +42,19 @@ struct watch {
     struct store_job job;
     struct arena arena; /* of the job */
     bool leading;       /* the rows are loaded */
-    struct fence fence; /* of the lease, then: who was deposed writes nothing */
-    uint64_t term;      /* how often they were */
+    struct fence fence; /* of the lease at that time: a deposed leader writes nothing */
+    uint64_t term;      /* how often they were loaded */
     bool stopped;
-    int64_t turn_at; /* nothing is due before; 0: something may be */
+    int64_t turn_at; /* nothing is due before; 0: unknown */
     int64_t see_at, again_at;
-    /* looking */
+    /* looks at tasks in error: */
     bool sweeping;                 /* at all of them */
-    int64_t pos_ended_at, pos_seq; /* behind what was seen */
+    int64_t pos_ended_at, pos_seq; /* after the last one seen */
     int64_t sweep_began_at, sweep_at, look_at, looked_at;
     bool hinted;
-    int64_t began_ended_at, began_seq; /* of the page at hand */
+    int64_t began_ended_at, began_seq; /* of the current page */
     struct stopped_page stopped_page;
-    bool rows_too; /* rows are read with it, for what others did to them */
+    bool rows_too; /* rows are read as well, for others' changes */
     struct alert_page rows;
     struct writing writings[WRITES];
     size_t writing_count;
@@ -179,8 +181,8 @@ static void sweep_begin(struct watch *w, int64_t now)
 static void put_run(struct store_job *j, struct store *s);
 static void put_done(struct store_job *j);
 
-/* One that cannot be read (a later version wrote it) would keep its group from ever being told
- * again: it is over. */
+/* An unreadable row (written by a later version) would suppress its group for ever, so it is
+ * resolved. */
 static void give_up(struct watch *w, const struct alert_row *row, int64_t now)
 {
     log_line(LOG_WARN, "event=alert_unreadable id=%.*s", SLICE_ARG(row->id));
@@ -248,7 +250,7 @@ static void put_done(struct store_job *j)
         else if (al)
             alert_not_written(al);
     }
-    if (w->err == ERR_CONFLICT) { /* another one leads, or did: what it wrote is read */
+    if (w->err == ERR_CONFLICT) { /* another node leads, or did: its rows are read */
         alerts_clear(w->alerts);
         w->leading = false;
     }
@@ -273,7 +275,7 @@ static void writing_add(struct watch *w, struct alert *al)
     alert_writing(al);
 }
 
-/* False: nothing is to be written. */
+/* False: nothing to write. */
 static bool put_begin(struct watch *w, int64_t now)
 {
     struct alert *al = NULL;
@@ -319,7 +321,7 @@ static void take_stopped(struct watch *w, const struct stopped *t, int64_t now)
     w->pos_seq = t->seq;
 }
 
-/* The page was the last one. */
+/* Called after the last page. */
 static void look_ends(struct watch *w, int64_t now)
 {
     w->look_at = now + w->config.look_ms;
@@ -332,12 +334,12 @@ static void look_ends(struct watch *w, int64_t now)
                                                        w->config.sweep_max_ms));
 }
 
-/* Who led before may have written over what is known here: that is written once more. */
+/* An earlier leader may have overwritten this node's changes; they are written again. */
 static void take_row(struct watch *w, struct alert *al, const struct alert_row *r)
 {
     CLEANUP(buf_fini) struct buf doc = {0};
 
-    if (r->acknowledged_at != 0) /* of another one of the group: no matter */
+    if (r->acknowledged_at != 0) /* no effect if it belongs to an older alert of the group */
         (void)alerts_acknowledge(w->alerts, r->id, r->acknowledged_at, r->acknowledged_by,
                                  r->acknowledged_why);
     if (!slice_is(r->id, al->id))
@@ -347,7 +349,7 @@ static void take_row(struct watch *w, struct alert *al, const struct alert_row *
         alert_not_written(al);
 }
 
-/* ... or an alert of its own after the rows were loaded: nobody else would ever see to it. */
+/* ... or added an alert after the rows were loaded, which nobody else would handle. */
 static void take_rows(struct watch *w, int64_t now)
 {
     for (size_t i = 0; i < w->rows.count; i++) {
@@ -358,7 +360,7 @@ static void take_rows(struct watch *w, int64_t now)
             take_row(w, al, r);
         else
             (void)alerts_load(w->alerts, &row,
-                              now); /* or it cannot be read: load_done sees to it */
+                              now); /* if it cannot be read, load_done handles it */
     }
 }
 
@@ -426,7 +428,7 @@ static void at_least(int64_t *at, int64_t candidate)
         *at = candidate;
 }
 
-/* Returns when a sink is to be asked again. */
+/* Returns when to ask for a sink again. */
 static int64_t deliver(struct watch *w, int64_t now, int64_t at)
 {
     bool stored_only = w->leading && w->outside.store_works(w->outside.arg);
@@ -442,8 +444,8 @@ static int64_t deliver(struct watch *w, int64_t now, int64_t at)
     return at;
 }
 
-/* Who led and does so no more knows nothing any more; unless it is the store that is away: then
- * what was so is told until it is back. */
+/* A node that lost the leadership forgets everything, unless the store is unavailable: then it
+ * reports the last known state until the store is back. */
 static void notice_lead(struct watch *w)
 {
     uint64_t epoch = 0;
@@ -453,10 +455,10 @@ static void notice_lead(struct watch *w)
         return;
     if (!leads)
         alerts_clear(w->alerts);
-    w->leading = w->sweeping = false; /* what others wrote meanwhile is read first */
+    w->leading = w->sweeping = false; /* others' changes are read first */
 }
 
-/* One job at a time: what is on record first. */
+/* One job at a time; rows are loaded first. */
 static void begin_job(struct watch *w, int64_t now)
 {
     uint64_t epoch = 0;
@@ -473,7 +475,7 @@ static void begin_job(struct watch *w, int64_t now)
         (void)look_begin(w, now);
 }
 
-/* When the next one is to begin; 0: not by time. */
+/* When the next one must begin; 0: only after an event. */
 static int64_t job_at(const struct watch *w)
 {
     int64_t at = w->look_at;
@@ -517,7 +519,7 @@ void watch_delivered(struct watch *w, size_t sink, bool took, const char *story)
 void watch_acknowledged(struct watch *w, struct slice id, int64_t at, struct slice by,
                         struct slice why)
 {
-    /* of one that is not known here: who leads reads it */
+    /* the leader reads an acknowledgement of an unknown alert */
     (void)alerts_acknowledge(w->alerts, id, at, by, why);
     w->turn_at = 0;
 }

@@ -3,8 +3,8 @@
 #include "json/json.h"
 
 /*
- * Any bytes as a message: what can be read of it has a body that can be sent on, and ids and
- * properties; Proton must not fall over it, which asserts what it takes for granted.
+ * Decodes any bytes as a message: the result has a body that can be sent, ids and properties.
+ * Proton must not crash: it asserts what it takes for granted.
  */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

@@ -1,3 +1,4 @@
+/* Tests of the AMQP configuration, addresses and messages, without a broker. */
 #include "amqp/config.h"
 #include "amqp/message.h"
 #include "base/test.h"
@@ -30,7 +31,7 @@ static void parse(struct parsed *p, const char *text)
     amqp_config_read(&r, j, &root, &p->config);
 }
 
-/* What is wrong, and where. */
+/* The error, and its position. */
 static const struct {
     const char *text, *path, *expected;
 } mistakes[] = {
@@ -198,7 +199,7 @@ static void a_message_comes_back_as_it_was(void **state)
     CHECK(slice_is(amqp_message_property(&back, "a"), "1"), "a property");
     CHECK(slice_is(amqp_message_property(&back, "b"), "2"), "another one");
     CHECK(!amqp_message_property(&back, "c").ptr, "one that is not there");
-    /* Any part of it is none, and nothing worse. */
+    /* Each truncated message is refused, without worse effects. */
     for (size_t len = 0; len < size; len++) {
         struct amqp_message part;
         char *copy = malloc(len + 1);
@@ -252,7 +253,7 @@ static void values_are_read_as_json(void **state)
 
 static void a_body_in_several_sections_is_one(void **state)
 {
-    /* With short and long lengths, and both forms of a section's number; and an empty one. */
+    /* With short and long lengths, both forms of a section's number, and an empty section. */
     static const char text[] = "\0\x53\x75\xa0\x02{\""
                                "\0\x80\0\0\0\0\0\0\0\x75\xb0\0\0\0\x02"
                                "a\""
@@ -268,7 +269,7 @@ static void a_body_in_several_sections_is_one(void **state)
     CHECK(slice_is(m.body, "{\"a\":1}"), "%.*s", SLICE_ARG(m.body));
 }
 
-/* A list of so many small numbers, encoded. */
+/* A list of `count` small numbers, encoded. */
 static struct slice list_of(struct arena *a, uint32_t count)
 {
     size_t size = 12 + (size_t)count * 2;

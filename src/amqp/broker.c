@@ -1,3 +1,5 @@
+/* A connection to an AMQP broker: connecting, reconnecting, and the events of Proton. See broker.h.
+ * Each queue's link is in way.c. */
 #include "amqp/broker.h"
 
 #include <errno.h>
@@ -23,14 +25,14 @@
 enum {
     AGAIN_FIRST_MS = 250,
     AGAIN_MOST_MS = 30000,
-    CONNECT_WITHIN_MS = 15000, /* with TLS, SASL and open */
+    CONNECT_WITHIN_MS = 15000, /* includes TLS, SASL and open */
     RESOLVE_LOOK_MS = 20,
-    SENDERS_MAX = 200, /* idle ones beyond that are closed */
+    SENDERS_MAX = 200, /* idle ones beyond this are closed */
 };
 
 enum phase { WAITS, RESOLVES, CONNECTS, TALKS };
 
-/* May outlive its broker: a resolver cannot always be broken off. */
+/* May outlive its broker, because a lookup cannot always be cancelled. */
 struct resolver {
     struct gaicb query;
     struct addrinfo hints;
@@ -53,14 +55,14 @@ struct broker {
     struct link ways;
     size_t sender_count;
     struct prng prng;
-    char why[300]; /* the connection broke */
+    char why[300]; /* the reason why the connection broke */
 };
 
 int64_t amqp_now_ms(void)
 {
     struct timespec t = {0};
 
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* it is there since Linux 2.6.39 */
+    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* cannot fail on Linux */
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -81,8 +83,7 @@ struct broker *broker_new(const struct broker_config *c, const char *container)
 static void forget_resolver(struct broker *b)
 {
     if (b->resolver && gai_cancel(&b->resolver->query) != EAI_NOTCANCELED)
-        free(
-            b->resolver); /* otherwise it is still written to, and left to the end of the process */
+        free(b->resolver); /* otherwise it is still in use, and leaks */
     b->resolver = NULL;
 }
 
@@ -108,7 +109,7 @@ static void close_connection(struct broker *b)
 
 static void say_why(struct broker *b, const char *what, const char *detail)
 {
-    if (!b->why[0]) /* what came first is the cause */
+    if (!b->why[0]) /* the first error is the cause */
         (void)snprintf(b->why, sizeof b->why, "%s%s%s", what, detail ? ": " : "",
                        detail ? detail : "");
 }
@@ -123,7 +124,7 @@ static void say_condition(struct broker *b, pn_condition_t *c, const char *other
 
 static void lose(struct broker *b, const char *what, const char *detail)
 {
-    CLEANUP(buf_fini) struct buf words = {0}; /* the broker's own */
+    CLEANUP(buf_fini) struct buf words = {0}; /* the broker's message */
     bool was_open = b->is_open;
     int64_t wait = AGAIN_FIRST_MS;
     struct link lost;
@@ -156,7 +157,7 @@ void broker_free(struct broker *b)
 
     if (!b)
         return;
-    if (b->has_driver && b->is_open) { /* a word of farewell, if it can be said at once */
+    if (b->has_driver && b->is_open) { /* a regular close, if it can be sent at once */
         pn_connection_close(b->driver.connection);
         pn_bytes_t out = pn_connection_driver_write_buffer(&b->driver);
         if (out.size > 0)
@@ -208,7 +209,7 @@ static void try_address(struct broker *b)
         b->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (b->fd >= 0
             && (connect(b->fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
-            (void)setsockopt(b->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a wish */
+            (void)setsockopt(b->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* optional */
             b->next_address = a->ai_next;
             b->phase = CONNECTS;
             return;
@@ -268,7 +269,7 @@ static void set_sasl(struct broker *b, bool has_password)
     pn_sasl_t *sasl = pn_sasl(b->driver.transport);
 
     pn_sasl_allowed_mechs(sasl, mechanism);
-    pn_sasl_set_allow_insecure_mechs(sasl, true); /* the configuration has been asked */
+    pn_sasl_set_allow_insecure_mechs(sasl, true); /* the configuration was checked for that */
 }
 
 static void wipe(char *password)
@@ -291,7 +292,7 @@ static void talk(struct broker *b)
     }
     (void)snprintf(host, sizeof host, "%.*s", SLICE_ARG(slice_cut(c->host, 255)));
     int rc = pn_connection_driver_init(&b->driver, NULL, NULL);
-    ASSERT(rc == 0); /* memory alone could fail */
+    ASSERT(rc == 0); /* only memory could fail */
     b->has_driver = true;
     b->phase = TALKS;
     pn_connection_t *conn = b->driver.connection;
@@ -330,7 +331,7 @@ static void look_at_socket(struct broker *b)
     try_address(b);
 }
 
-/* ---- ways ---- */
+/* ---- links ---- */
 
 static void attach_ways(struct broker *b)
 {
@@ -351,7 +352,7 @@ static bool is_idle(const struct way *l)
     return !l->is_receiver && list_empty(&l->waiting) && list_empty(&l->under_way);
 }
 
-/* Queues for replies are as many as there are who wait for one. */
+/* There is a reply queue for each waiting submitter, so idle senders are closed. */
 static void let_go_of_idle(struct broker *b)
 {
     struct way *oldest = NULL;
@@ -393,7 +394,7 @@ void broker_send(struct broker *b, struct slice queue, char *bytes, size_t size,
     *s = (struct sending){.bytes = bytes, .size = size, .done = done, .arg = arg};
     list_push(&l->waiting, &s->link);
     l->used_at = amqp_now_ms();
-    b->tick_at = 1; /* it has a turn at once */
+    b->tick_at = 1; /* it gets a turn at once */
 }
 
 struct receiver *broker_receive(struct broker *b, struct slice queue, uint32_t credit,
@@ -410,7 +411,7 @@ struct receiver *broker_receive(struct broker *b, struct slice queue, uint32_t c
 
 void receiver_stop(struct receiver *r)
 {
-    r->way.is_stopped = true; /* what still comes goes back, and its credit is not renewed */
+    r->way.is_stopped = true; /* further messages are released, and the credit is not renewed */
 }
 
 struct slice receiver_queue(const struct receiver *r)
@@ -423,7 +424,7 @@ const struct broker_config *receiver_broker(const struct receiver *r)
     return r->way.broker->config;
 }
 
-/* ---- what the broker says ---- */
+/* ---- events of the broker ---- */
 
 static void fail_way(struct broker *b, struct way *l, pn_condition_t *why)
 {
@@ -453,7 +454,7 @@ static void on_link_open(struct way *l)
         l->is_receiver ? pn_link_remote_source(l->pn) : pn_link_remote_target(l->pn);
 
     if (pn_terminus_get_type(far) == PN_UNSPECIFIED)
-        return; /* a refusal, which is told next */
+        return; /* a refusal, which is reported next */
     l->is_open = true;
     if (l->failures > 0)
         log_line(LOG_INFO, "event=amqp_queue_back queue=%.*s", SLICE_ARG(l->queue));
@@ -544,7 +545,7 @@ static void take_events(struct broker *b)
 
 static void converse(struct broker *b)
 {
-    int rounds = 64; /* then others have their turn */
+    int rounds = 64; /* then others get their turn */
 
     do {
         take_events(b);

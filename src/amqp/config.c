@@ -1,3 +1,5 @@
+/* Reads the section `amqp` of the configuration, and answers questions about queues and addresses:
+ * see config.h. */
 #include "amqp/config.h"
 
 #include <arpa/inet.h>
@@ -87,7 +89,7 @@ static void read_sasl(struct reader *r, const struct json *j, const struct path 
 
 /* ---- brokers ---- */
 
-/* Of names and addresses, and no longer than a name can be. */
+/* A name or an address, within the length limit. */
 static bool host_is_sound(struct slice host)
 {
     static const char others[] = ".-_:%";
@@ -101,7 +103,7 @@ static bool host_is_sound(struct slice host)
     return host.len > 0 && host.len <= 253;
 }
 
-/* "amqps://HOST[:PORT]". NULL, or what it should have been. */
+/* "amqps://HOST[:PORT]". NULL, or what is expected. */
 static const char *url_fault(struct broker_config *b, const char *text)
 {
     static const char what[] = "a URL such as amqps://broker.example.org:5671, without a path";
@@ -267,7 +269,7 @@ static void read_brokers(struct reader *r, const struct json *j, const struct pa
     read_list(r, j, path, "brokers", read_broker);
 }
 
-/* Brokers may stand below: names are looked up at the end. */
+/* Brokers may be defined later in the text, so names are resolved at the end. */
 static void find_broker(struct reader *r, const struct json *j, const struct path *path,
                         struct slice name, struct broker_config **ret)
 {
@@ -379,9 +381,9 @@ static void read_messages(struct reader *r, const struct json *j, const struct p
     read_object(r, j, path, fields, COUNT_OF(fields), target);
 }
 
-/* ---- all of it ---- */
+/* ---- the section ---- */
 
-/* Two that read one queue take from each other what they cannot use. */
+/* Two readers of one queue would take messages that only the other can use. */
 static bool is_read_before(const struct amqp_config *c, const struct broker_config *b,
                            struct slice queue, const void *self)
 {
@@ -456,7 +458,7 @@ void amqp_config_read(struct reader *r, const struct json *j, const struct path 
     *(struct amqp_config **)target = c;
 }
 
-/* ---- questions ---- */
+/* ---- queues and addresses ---- */
 
 struct slice amqp_target_queue(struct slice target)
 {
@@ -542,7 +544,7 @@ enum err amqp_password(const struct broker_config *b, char **ret, struct error *
     else if (read_file(b->password_file, &text, e) != ERR_OK)
         return error_wrap(e, "broker %.*s", SLICE_ARG(b->name));
     while (text.len > 0 && strchr("\r\n", text.ptr[text.len - 1]))
-        text.len--; /* editors end each line */
+        text.len--; /* editors append a line end */
     if (text.len == 0)
         return error_set(e, ERR_INVALID, "the password of broker %.*s is empty",
                          SLICE_ARG(b->name));

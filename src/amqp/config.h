@@ -2,9 +2,8 @@
 #define AMQP_CONFIG_H
 
 /*
- * The section `amqp` of a server's configuration: which brokers there are, which queues bring
- * submissions, which agents are reached by queues, and where status messages may go. docs/amqp.md
- * is its reference.
+ * The section `amqp` of a server's configuration: the brokers, the queues with submissions, the
+ * agents reached by queues, and the queues for status messages. docs/amqp.md is its reference.
  */
 
 #include "base/arena.h"
@@ -18,7 +17,7 @@ enum {
     AMQP_CREDIT_MAX = 1000,
     AMQP_LIST_MAX = 1000,       /* brokers, queues, agents */
     AMQP_QUEUE_NAME_MAX = 200,  /* bytes */
-    AMQP_MESSAGE_MAX = 4 << 20, /* bytes of a message that is taken */
+    AMQP_MESSAGE_MAX = 4 << 20, /* maximum bytes of a message */
 };
 
 struct broker_config {
@@ -31,20 +30,21 @@ struct broker_config {
     const char *password_file, *password_env; /* at most one is set */
     const char *ca, *cert, *key;              /* files; NULL: the system's, none */
     const char *addresses;                    /* "/queue/{}" */
-    const char *sasl;                         /* NULL: what fits */
-    bool insecure;                            /* a password may go over amqp:// */
-    int64_t idle_ms;                          /* a peer that is silent for longer is gone */
+    const char *sasl;                         /* NULL: chosen automatically */
+    bool insecure;                            /* allows a password over amqp:// */
+    int64_t idle_ms;                          /* a peer that is silent for longer is considered
+                                               * gone */
 };
 
-/* What becomes of a message that can be no task. */
+/* What happens to a message that cannot be a task. */
 enum amqp_poison { AMQP_RECORD, AMQP_REJECT };
 
 struct submissions_config {
     struct submissions_config *next;
-    struct slice queue, broker_name, workflow; /* workflow NONE: the message says it */
+    struct slice queue, broker_name, workflow; /* workflow NONE: the message names it */
     struct broker_config *broker;
     enum amqp_poison poison;
-    uint32_t credit; /* messages that are held at a time */
+    uint32_t credit; /* unsettled messages at a time */
 };
 
 struct agent_queue_config {
@@ -54,7 +54,7 @@ struct agent_queue_config {
     uint32_t places;
 };
 
-/* A queue's name with * for anything. */
+/* A queue name; * matches anything. */
 struct queue_pattern {
     struct queue_pattern *next;
     const char *text;
@@ -65,21 +65,21 @@ struct amqp_config {
     struct submissions_config *submissions;
     struct agent_queue_config *agents;
     struct slice messages_broker_name;
-    struct broker_config *messages_broker; /* NULL: no status message goes to a queue */
+    struct broker_config *messages_broker; /* NULL: status messages to queues are off */
     struct queue_pattern *allow;
-    struct slice replies; /* "{node}" in it stands for the node's name */
+    struct slice replies; /* "{node}" is replaced by the node's name */
 };
 
-/* A field of a configuration; the target is a struct amqp_config *, which is set. */
+/* For a field of a configuration; the target is a struct amqp_config *, which is set. */
 void amqp_config_read(struct reader *r, const struct json *j, const struct path *path,
                       void *target);
 
-/* May status messages go to that queue? */
+/* Whether status messages may go to that queue. */
 bool amqp_config_allows(const struct amqp_config *c, struct slice queue);
 /* "amqp:QUEUE", or NONE. */
 struct slice amqp_target_queue(struct slice target);
 
-/* The address of a queue, and the queue of an address, which may be a queue's name, too. */
+/* The address of a queue; the queue of an address, which may be a plain queue name. */
 void amqp_address(const struct broker_config *b, struct slice queue, struct buf *ret);
 struct slice amqp_queue_of(const struct broker_config *b, struct slice address);
 

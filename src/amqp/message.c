@@ -1,3 +1,4 @@
+/* Encodes and decodes AMQP messages with Proton; values become JSON. See message.h. */
 #include "amqp/message.h"
 
 #include <proton/codec.h>
@@ -10,11 +11,11 @@
 
 enum {
     DEPTH_MAX = 40,
-    PARTS_MAX = 65000, /* of a value: Proton has 65535, and leaves out what comes after them */
+    PARTS_MAX = 65000, /* of a value: Proton has a limit of 65535, and drops the rest */
     DATA_SECTION = 0x75,
 };
 
-static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* its last */
+static const int64_t YEAR_9999_MS = INT64_C(253402300799999); /* its last millisecond */
 
 /* ---- values, as JSON ---- */
 
@@ -23,7 +24,7 @@ static struct slice slice_of_bytes(pn_bytes_t b)
     return (struct slice){b.start ? b.start : "", b.size};
 }
 
-/* Others may send any bytes as text. */
+/* A peer may send any bytes as text. */
 static bool is_text(struct slice s)
 {
     return text_utf8_end(s) == s.len && !memchr(s.ptr, 0, s.len);
@@ -67,12 +68,12 @@ static void write_float(struct buf *b, double v)
 
     (void)snprintf(text, sizeof text, "%.17g", v);
     if (v - v != 0)
-        json_null(b); /* JSON has no word for it */
+        json_null(b); /* JSON cannot express it */
     else
         json_raw(b, slice_of(text));
 }
 
-/* Of the years that RFC 3339 can say. */
+/* In the range of RFC 3339. */
 static bool write_time(struct buf *b, int64_t at)
 {
     bool can = at > 0 && at <= YEAR_9999_MS;
@@ -90,7 +91,7 @@ static void write_unsigned(struct buf *b, uint64_t v)
     json_raw(b, slice_of(text));
 }
 
-/* False: there is no JSON for it. */
+/* False: it has no JSON form. */
 static bool write_value(struct buf *b, pn_data_t *d, int depth)
 {
     pn_type_t type = pn_data_type(d);
@@ -181,7 +182,7 @@ static struct slice text_of(struct arena *a, const char *text)
     return text ? arena_copy(a, slice_of(text)) : SLICE_NONE;
 }
 
-/* What a property is as text: of a string its own, of others their JSON. */
+/* A property as text: strings as they are, other types as JSON. */
 static struct slice property_text(struct arena *a, pn_data_t *d)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -223,7 +224,7 @@ static uint64_t big_endian(const char *p, size_t size)
     return v;
 }
 
-/* How many bytes a value takes by its first ones; 0: it cannot be told, or it is cut off. */
+/* The size of a value, by its first bytes; 0: unknown, or truncated. */
 static size_t value_size(struct slice s)
 {
     static const size_t fixed[] = {[4] = 1, [5] = 2, [6] = 3, [7] = 5, [8] = 9, [9] = 17};
@@ -247,8 +248,8 @@ static bool is_data(struct slice descriptor)
            && big_endian(descriptor.ptr + 1, descriptor.len - 1) == DATA_SECTION;
 }
 
-/* A body may come in several sections of bytes, of which Proton knows the last one only. Returns
- * their number. */
+/* A body may have several data sections, of which Proton returns only the last. Joins them, and
+ * returns their number. */
 static size_t join_data(struct slice text, struct buf *ret)
 {
     size_t count = 0;
@@ -321,7 +322,7 @@ enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_mes
     enum err err = ERR_OK;
 
     *ret = (struct amqp_message){.body = SLICE("")};
-    if (text.len == 0) /* which Proton does not expect */
+    if (text.len == 0) /* Proton requires input */
         return error_set(e, ERR_PARSE, "it is no message of AMQP 1.0");
     pn_message_t *m = pn_message();
     if (pn_message_decode(m, text.ptr, text.len) != 0) {
@@ -364,7 +365,7 @@ static void set_text(pn_message_t *m, int (*set)(pn_message_t *, const char *), 
     if (!text.ptr)
         return;
     buf_slice(&b, text);
-    (void)set(m, buf_view(&b).ptr); /* memory alone could fail */
+    (void)set(m, buf_view(&b).ptr); /* only memory could fail */
 }
 
 static void write_properties(pn_data_t *d, const struct amqp_property *first)
@@ -403,7 +404,7 @@ char *amqp_message_encode(const struct amqp_message *m, size_t *ret_size)
     (void)pn_message_set_inferred(p, true); /* the body is bytes, not a value */
     (void)pn_data_put_binary(pn_message_body(p), pn_bytes(m->body.len, m->body.ptr));
     ssize_t size = pn_message_encode2(p, &bytes);
-    ASSERT(size > 0); /* memory alone could fail */
+    ASSERT(size > 0); /* only memory could fail */
     pn_message_free(p);
     *ret_size = (size_t)size;
     return bytes.start;

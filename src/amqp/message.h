@@ -1,8 +1,8 @@
 #ifndef AMQP_MESSAGE_H
 #define AMQP_MESSAGE_H
 
-/* Messages as we use them: text with a few properties. What others send may be an AMQP value
- * instead of bytes; it is read as the JSON that stands for it. */
+/* Messages: text with a few properties. A peer may send an AMQP value instead of bytes; it is
+ * converted to JSON. */
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -12,15 +12,15 @@ struct amqp_property {
     struct slice name, value;
 };
 
-/* NONE: it has none. */
+/* NONE: absent. */
 struct amqp_message {
     struct slice id, correlation_id, to, reply_to, subject, group_id, content_type;
     struct slice body;
-    struct amqp_property *properties; /* those that are texts, numbers and booleans, as texts */
-    int64_t expires_at, ttl_ms;       /* 0: it does not */
+    struct amqp_property *properties; /* texts, numbers and booleans, as texts */
+    int64_t expires_at, ttl_ms;       /* 0: never */
 };
 
-/* ERR_PARSE: it is none that we can read; *e says why. It lies in `a`. */
+/* ERR_PARSE: unreadable; *e says why. The result is in `a`. */
 enum err amqp_message_decode(struct arena *a, struct slice text, struct amqp_message *ret,
                              struct error *e) MUST_USE;
 struct slice amqp_message_property(const struct amqp_message *m, const char *name);

@@ -1,3 +1,5 @@
+/* The link to or from one queue, in a session of its own: sending, receiving, flow control. See
+ * way.h. */
 #include "amqp/way.h"
 
 #include <proton/condition.h>
@@ -12,10 +14,10 @@
 enum {
     AGAIN_FIRST_MS = 500,
     AGAIN_MOST_MS = 30000,
-    OUTGOING_MAX = 1 << 20, /* bytes that Proton holds of a sender */
-    INCOMING_MAX = 1 << 20, /* bytes that a broker may have on its way to a receiver */
-    HELD_MAX = 16 << 20,    /* bytes of messages that are not settled; beyond it none are read */
-    CAREFUL = 1000,         /* messages that go one at a time, once one was too large */
+    OUTGOING_MAX = 1 << 20, /* bytes that Proton buffers for a sender */
+    INCOMING_MAX = 1 << 20, /* bytes that a broker may have in flight to a receiver */
+    HELD_MAX = 16 << 20,    /* bytes of unsettled messages; beyond it none are read */
+    CAREFUL = 1000,         /* messages to send one at a time after one was too large */
 };
 
 struct way *way_new(struct broker *b, struct slice queue, bool is_receiver)
@@ -75,7 +77,7 @@ void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *c
     pn_terminus_t *far = l->is_receiver ? pn_link_source(l->pn) : pn_link_target(l->pn);
     pn_terminus_t *near = l->is_receiver ? pn_link_target(l->pn) : pn_link_source(l->pn);
     (void)pn_terminus_set_address(far, address.ptr);
-    /* Brokers that make a queue which is not there make one that outlives them. */
+    /* Brokers that create missing queues then create a durable one. */
     (void)pn_terminus_set_durability(far, PN_DELIVERIES);
     (void)pn_terminus_set_expiry_policy(far, PN_EXPIRE_NEVER);
     (void)pn_terminus_set_address(near, "intact");
@@ -89,7 +91,7 @@ void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *c
     l->is_open = false;
 }
 
-/* What is not connected any more counts no more: it is gone soon, and comes again. */
+/* Unsettled messages of a lost connection are dropped here; the broker delivers them again. */
 static void arrivals_forget(struct way *l)
 {
     l->held = 0;
@@ -111,7 +113,7 @@ void way_detach(struct way *l)
     pn_session_set_context(session, NULL);
     pn_link_close(l->pn);
     pn_session_close(session);
-    pn_session_free(session); /* when that has been said */
+    pn_session_free(session); /* after the close was sent */
     way_lost(l);
 }
 
@@ -126,7 +128,7 @@ void way_failed(struct way *l, pn_condition_t *why, uint64_t chance)
 {
     const char *name = why ? pn_condition_get_name(why) : NULL;
     const char *text = why ? pn_condition_get_description(why) : NULL;
-    CLEANUP(buf_fini) struct buf words = {0}; /* the broker's own */
+    CLEANUP(buf_fini) struct buf words = {0}; /* the broker's message */
     int64_t wait = AGAIN_FIRST_MS;
 
     (void)snprintf(l->why, sizeof l->why, "queue %.*s: %s%s%s", SLICE_ARG(slice_cut(l->queue, 60)),
@@ -151,8 +153,8 @@ void way_take_sendings(struct way *l, struct link *ret)
     list_take_all(ret, &l->waiting);
 }
 
-/* The standard's word for it; and that of RabbitMQ 3, which ends the session, and has the same name
- * for other things: only what it says tells them apart. */
+/* Recognizes the standard's condition, and that of RabbitMQ 3, which ends the session and uses one
+ * name for several errors: only the description tells them apart. */
 static bool says_too_large(pn_condition_t *why)
 {
     const char *name = why ? pn_condition_get_name(why) : NULL;
@@ -196,7 +198,7 @@ static void send_one(struct way *l, struct sending *s)
     ASSERT(s);
     pn_delivery_t *d = pn_delivery(l->pn, pn_dtag((const char *)&tag, sizeof tag));
     pn_delivery_set_context(d, s);
-    (void)pn_link_send(l->pn, s->bytes, s->size); /* it takes all that it is given */
+    (void)pn_link_send(l->pn, s->bytes, s->size); /* it accepts everything */
     (void)pn_link_advance(l->pn);
     free(s->bytes);
     s->bytes = NULL;
@@ -213,7 +215,7 @@ static bool may_send(const struct way *l)
            && (l->careful == 0 || list_empty(&l->under_way));
 }
 
-/* A broker may have said what it takes at most: then it is not asked. */
+/* If the broker announced its maximum, a larger message is not sent. */
 static void refuse(struct way *l, struct sending *s)
 {
     char why[160];
@@ -268,7 +270,7 @@ static void on_outcome(pn_delivery_t *d)
 
 /* ---- receiving ---- */
 
-/* What lies there of the message that is coming. */
+/* Reads the available part of the incoming message. */
 static void take_bytes(struct way *l, pn_delivery_t *d)
 {
     char rest[4096];
@@ -316,7 +318,7 @@ static void break_off(struct way *l, pn_delivery_t *d)
     pn_link_flow(l->pn, 1);
 }
 
-/* True: it was a whole one, or is none any more. */
+/* True: the message was complete, or was aborted. */
 static bool on_message(struct way *l, pn_delivery_t *d)
 {
     bool is_aborted = pn_delivery_aborted(d);
@@ -333,7 +335,7 @@ static bool on_message(struct way *l, pn_delivery_t *d)
     return true;
 }
 
-/* Those that are left lying keep the broker from sending more: the session has no room. */
+/* Unread messages keep the broker from sending more, because the session's window is full. */
 static void on_messages(struct way *l)
 {
     for (pn_delivery_t *d = pn_link_current(l->pn); d && pn_delivery_readable(d);

@@ -1,7 +1,7 @@
 #ifndef AMQP_WAY_H
 #define AMQP_WAY_H
 
-/* The way to or from one queue: a link in a session of its own. Inside of broker.c's folder. */
+/* The link to or from one queue, in a session of its own. Private to this folder. */
 
 #include <proton/connection_driver.h>
 #include <proton/link.h>
@@ -10,19 +10,19 @@
 #include "amqp/broker.h"
 
 struct way {
-    struct link link; /* the broker's */
+    struct link link; /* in the broker's list */
     struct broker *broker;
-    struct slice queue; /* its own memory */
+    struct slice queue; /* owned */
     pn_link_t *pn;      /* NULL: not attached */
     bool is_receiver, is_open, is_stopped;
     uint32_t failures, attached; /* attached: how often */
     int64_t retry_at;            /* when it is attached again */
     int64_t used_at;
-    char why[160]; /* it failed last */
-    /* A sender. */
+    char why[160]; /* the reason of its last failure */
+    /* Senders: */
     struct link waiting, under_way; /* of struct sending */
-    uint32_t careful;               /* so many more go one at a time: one is too large */
-    /* A receiver. */
+    uint32_t careful;               /* this many more go one at a time, because one is too large */
+    /* Receivers: */
     uint32_t credit;
     arrival_fn *fn;
     void *arg;
@@ -47,14 +47,14 @@ struct sending {
 struct way *way_new(struct broker *b, struct slice queue, bool is_receiver);
 void way_free(struct way *l);
 void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *config);
-void way_detach(struct way *l); /* politely; what was under way is as lost */
-void way_lost(struct way *l);   /* its connection has gone */
+void way_detach(struct way *l); /* regularly; messages under way count as lost */
+void way_lost(struct way *l);   /* its connection has ended */
 void way_pump(struct way *l);   /* sends what it may */
-void way_read(struct way *l);   /* goes on with what was left lying */
-/* Moves what is waiting and under way to `ret`. */
+void way_read(struct way *l);   /* continues with unread messages */
+/* Moves waiting and sent messages to `ret`. */
 void way_take_sendings(struct way *l, struct link *ret);
-/* If it fails because a message is too large, moves that one to `ret`. If it could be one of many,
- * these are to come again, and go one at a time. */
+/* If it failed because a message is too large, moves that one to `ret`. If several could be the
+ * cause, they are sent again, one at a time. */
 void way_take_too_large(struct way *l, pn_condition_t *why, struct link *ret);
 void way_failed(struct way *l, pn_condition_t *why, uint64_t chance);
 void way_on_delivery(struct way *l, pn_delivery_t *d);

@@ -1,4 +1,5 @@
-/* Submission queues: a message becomes a task, and is settled when that is durable. */
+/* Submission queues: a message becomes a task, and is settled when the task is durable. A message
+ * that cannot be a task is recorded as refused, or rejected. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "json/text.h"
 
 enum {
-    CORRELATION_MAX = 256, /* bytes: what a tag takes */
+    CORRELATION_MAX = 256, /* bytes: the limit of a tag */
     REFUSED_INPUT_MAX = 256 << 10,
 };
 
@@ -23,7 +24,7 @@ static void offer_end(struct offer *o, enum settling how, const char *why)
     free(o);
 }
 
-/* ---- what it says ---- */
+/* ---- reading the message ---- */
 
 static struct slice first_of(struct slice a, struct slice b)
 {
@@ -36,7 +37,7 @@ static struct slice cloudevents_id(const struct amqp_message *m)
                     amqp_message_property(m, "cloudEvents_id"));
 }
 
-/* Of the message, or of the CloudEvent in it. */
+/* The trace of the message, or of the CloudEvent in it. */
 static struct slice trace_of(const struct amqp_message *m, const struct json *event)
 {
     struct slice binary = first_of(amqp_message_property(m, "cloudEvents:traceparent"),
@@ -46,8 +47,8 @@ static struct slice trace_of(const struct amqp_message *m, const struct json *ev
                     first_of(binary, json_get_text(event, "traceparent")));
 }
 
-/* What comes back in status messages: the correlation id, or as the standard has it the message's
- * own, unless it is the task's. */
+/* Returned in status messages: the correlation id or, following the standard, the message id,
+ * unless it is the task's. */
 static struct slice correlation_of(const struct amqp_message *m, struct slice task)
 {
     struct slice c = first_of(m->correlation_id, m->id);
@@ -81,7 +82,7 @@ static void write_missing(struct buf *b, const struct json *j, const char *key, 
     json_string(b, value);
 }
 
-/* The body of POST /v1/tasks: what the message says, and what only its properties say. */
+/* The body of POST /v1/tasks: the message's content, completed from its properties. */
 static void write_submission(struct offer *o, const struct json *j, const struct amqp_message *m,
                              struct slice event_id, struct slice trace)
 {
@@ -110,7 +111,7 @@ static void write_submission(struct offer *o, const struct json *j, const struct
     json_close(b, '}');
 }
 
-/* NULL, or why it can be no task. */
+/* NULL, or why it cannot be a task. */
 static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
 {
     struct amqp_message m;
@@ -128,7 +129,7 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
     }
     const struct json *said = j;
     struct slice event_id = cloudevents_id(&m);
-    if (json_get(j, "specversion") && json_get(j, "data")) { /* a CloudEvent, structured */
+    if (json_get(j, "specversion") && json_get(j, "data")) { /* a structured CloudEvent */
         event_id = json_get_text(j, "id");
         said = json_get(j, "data");
     }
@@ -143,7 +144,7 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
     return NULL;
 }
 
-/* ---- what cannot be a task ---- */
+/* ---- refusals ---- */
 
 static void write_refusal(struct offer *o)
 {
@@ -175,7 +176,7 @@ static void write_refusal(struct offer *o)
         o->is_kept = true;
     } else if (is_known && !o->is_bare && text_utf8_end(m.body) == m.body.len
                && m.body.len <= REFUSED_INPUT_MAX) {
-        json_key(b, "message"); /* as a text: it can be anything */
+        json_key(b, "message"); /* as a text, because it can be anything */
         json_string(b, m.body);
         o->is_kept = true;
     }
@@ -187,7 +188,7 @@ static void log_refusal(enum log_level level, const char *what, const struct off
 {
     CLEANUP(buf_fini) struct buf reason = {0};
 
-    log_word(&reason, slice_of(why)); /* it may quote what somebody sent */
+    log_word(&reason, slice_of(why)); /* it may quote the sender */
     log_line(level, "%s queue=%.*s reason=%s", what, SLICE_ARG(o->queue->queue), reason.ptr);
 }
 
@@ -202,7 +203,7 @@ static void refuse(struct offer *o, const char *why)
         return;
     }
     o->is_refusal = true;
-    o->submission = o->body; /* if it got so far */
+    o->submission = o->body; /* if there was one */
     o->body = (struct buf){0};
     write_refusal(o);
     start(o);
@@ -212,14 +213,15 @@ static void refuse(struct offer *o, const char *why)
 
 static void again(struct offer *o)
 {
-    if (o->bridge->is_stopping) { /* somebody else gets it */
+    if (o->bridge->is_stopping) { /* another receiver gets it */
         offer_end(o, SETTLE_RELEASE, NULL);
         return;
     }
     o->retry_at = bridge_again_at(o->bridge, o->tries++);
 }
 
-/* A refusal that is not taken: what it was is left out, and then the broker has to keep it. */
+/* The server refused the record: the content is left out, and then the broker must keep the
+ * message. */
 static void refusal_refused(struct offer *o, const char *why)
 {
     if (!o->is_bare) {
@@ -297,7 +299,7 @@ void offers_turn(struct bridge *b, int64_t now)
     LIST_FOREACH (at, after, &b->offers) {
         struct offer *o = CONTAINER_OF(at, struct offer, link);
         if (!o->arrival->delivery && !o->call)
-            offer_end(o, SETTLE_RELEASE, NULL); /* the broker brings it again */
+            offer_end(o, SETTLE_RELEASE, NULL); /* the broker delivers it again */
         else if (!o->call && o->retry_at <= now)
             start(o);
     }

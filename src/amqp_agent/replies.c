@@ -1,4 +1,4 @@
-/* Reply queues: what agents say, each settled when the server has it. */
+/* Reply queues: results and heartbeats of agents. Each is settled when the server has it. */
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ enum { ELSEWHERE_TRIES = 20, CREDIT = 1000 };
 
 static void start(struct stray *s);
 
-/* ---- what belongs to no request at hand ---- */
+/* ---- replies to unknown requests ---- */
 
 static void stray_end(struct stray *s, enum settling how, const char *why)
 {
@@ -23,7 +23,7 @@ static void stray_end(struct stray *s, enum settling how, const char *why)
 
 static void again(struct stray *s)
 {
-    if (s->bridge->is_stopping) /* it comes again to whoever is next */
+    if (s->bridge->is_stopping) /* the next process gets it again */
         stray_end(s, SETTLE_RELEASE, NULL);
     else
         s->retry_at = bridge_again_at(s->bridge, s->tries++);
@@ -55,7 +55,7 @@ static void start(struct stray *s)
         again(s);
 }
 
-/* Tokens are of letters, digits and "._-~"; what is none goes to nobody. */
+/* Whether it has only the characters of tokens; others are not sent. */
 static bool token_is_sound(struct slice token)
 {
     for (size_t i = 0; i < token.len; i++) {
@@ -67,7 +67,7 @@ static bool token_is_sound(struct slice token)
     return token.len > 0 && token.len <= 512;
 }
 
-/* Without its token, which the path has. */
+/* Without the token, which is in the path. */
 static void write_body(struct buf *b, const struct json *j)
 {
     json_open(b, '{');
@@ -140,14 +140,14 @@ static void beat(const struct job *j, const struct json *said)
     struct slice resume = arena_copy(&a, json_get_raw(said, "resume"));
 
     (void)intact_heartbeat_resume(j->request, progress.ptr, message.ptr,
-                                  resume.ptr); /* what is too long is left out */
+                                  resume.ptr); /* too long values are left out */
 }
 
 static void answer(struct job *j, struct arrival *a, const struct json *said)
 {
-    if (j->reply) { /* the same again: the first is on its way */
-        /* One whose connection broke came back as this one: it is kept until the outcome is
-         * durable. */
+    if (j->reply) { /* a duplicate: the first is being sent */
+        /* If the connection of the first one broke, this is the same message again: it is kept
+         * until the outcome is durable. */
         struct arrival *spare = j->reply->delivery ? a : j->reply;
         j->reply = spare == a ? j->reply : a;
         arrival_settle(spare, SETTLE_ACCEPT, NULL);
@@ -163,7 +163,7 @@ static void answer(struct job *j, struct arrival *a, const struct json *said)
                             INTACT_EFFECT_UNKNOWN);
 }
 
-/* The request that was answered so is still held for us by the server, and comes again. */
+/* The request with this answer is still held for us by the server, and comes again. */
 static bool waits_for_its_request(struct bridge *b, struct arrival *a, const struct json *said)
 {
     if (!json_get_bool(said, "elsewhere", false) || a->tries >= ELSEWHERE_TRIES)
@@ -185,7 +185,7 @@ static void on_reply(void *arg, struct arrival *a)
     if (m.subject.ptr && slice_is(m.subject, "heartbeat") && !(said && is_result(said))) {
         if (j && j->request && said && !j->reply)
             beat(j, said);
-        arrival_settle(a, SETTLE_ACCEPT, NULL); /* one that gets lost does no harm */
+        arrival_settle(a, SETTLE_ACCEPT, NULL); /* losing one is harmless */
     } else if (j && j->request) {
         answer(j, a, said);
     } else if (!waits_for_its_request(b, a, said)) {
@@ -213,7 +213,7 @@ void replies_turn(struct bridge *b, int64_t now)
     LIST_FOREACH (at, after, &b->strays) {
         struct stray *s = CONTAINER_OF(at, struct stray, link);
         if (!s->call && !s->arrival->delivery)
-            stray_end(s, SETTLE_RELEASE, NULL); /* the broker brings it again */
+            stray_end(s, SETTLE_RELEASE, NULL); /* the broker delivers it again */
         else if (!s->call && s->retry_at <= now)
             start(s);
     }

@@ -1,4 +1,4 @@
-/* Request queues: one message for each request that the server sends, again if it got lost. */
+/* Request queues: one message for each request of the server, sent again if it got lost. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int64_t wall_ms(void)
 {
     struct timespec t = {0};
 
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* there is always one */
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -49,7 +49,7 @@ static void write_json(struct buf *b, const char *key, const char *text)
     json_raw(b, slice_of(text));
 }
 
-/* As a call for work brings it. */
+/* In the form of a call for work. */
 static void write_request(struct buf *b, const struct intact_request *r, int64_t left_ms)
 {
     bool is_undo = intact_request_direction(r) == INTACT_UNDO;
@@ -85,11 +85,11 @@ static void on_sent(void *arg, enum sent end, const char *why)
 
     j->is_sending = false;
     if (!j->request) {
-        job_free(j); /* it was over meanwhile */
+        job_free(j); /* it has ended meanwhile */
         return;
     }
     if (end == SENT_LOST)
-        j->send_at = amqp_now_ms(); /* perhaps the second time: the agent knows it by its key */
+        j->send_at = amqp_now_ms(); /* perhaps a duplicate: the agent recognizes it by its key */
     else if (end == SENT_NOT_NOW || end == SENT_NO_WAY)
         j->send_at = amqp_now_ms() + NOT_NOW_MS;
     else if (end == SENT_REJECTED && !j->reply)
@@ -132,7 +132,7 @@ void job_send(struct job *j)
 
 /* ---- requests ---- */
 
-/* The agent is done with it. What the server has said of its result is durable. */
+/* The agent is done with it. The server's answer to its result is durable. */
 static void on_released(void *arg, struct slice status)
 {
     struct job *j = arg;

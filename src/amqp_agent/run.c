@@ -1,3 +1,5 @@
+/* `intact agent amqp`: sets up brokers, client and agents, and runs the loop that drives them all.
+ * See run.h and bridge.h. */
 #include "amqp_agent/run.h"
 
 #include <errno.h>
@@ -15,17 +17,17 @@
 #include "libintact/client.h"
 
 enum {
-    STOP_MS = 10000, /* for what is under way when it is to end */
+    STOP_MS = 10000, /* for running work when it stops */
     PACKET_MAX = 512 << 10,
     PACKETS_A_TURN = 64,
     CONNECTIONS = 16,
     AGAIN_FIRST_MS = 100,
     AGAIN_MOST_MS = 10000,
-    TELL_MS = 60000, /* that the server does not let us in */
+    TELL_MS = 60000, /* between log lines about a refused token */
 };
 
 static struct {
-    int fd; /* eventfd: a signal has come */
+    int fd; /* eventfd: a signal was received */
     volatile sig_atomic_t stops;
 } signals = {.fd = -1};
 
@@ -35,7 +37,7 @@ static void on_signal(int number)
     int before = errno;
 
     if (signals.stops)
-        _exit(128 + number); /* what is under way the broker and the server still have */
+        _exit(128 + number); /* running work stays with the broker and the server */
     signals.stops = 1;
     (void)!write(signals.fd, &one, sizeof one); /* can only fail if it is readable already */
     errno = before;
@@ -49,17 +51,17 @@ static bool take_signals(bool is_inside)
     signals.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sigemptyset(&act.sa_mask);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN); /* there is nothing to read again */
+    (void)signal(SIGHUP, SIG_IGN); /* there is nothing to reload */
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         struct sigaction mine = act;
         if (is_inside)
-            mine.sa_handler = SIG_IGN; /* the server says when, which may be sent the same */
+            mine.sa_handler = SIG_IGN; /* the server says when to stop */
         (void)sigaction(numbers[i], &mine, NULL);
     }
     return signals.fd >= 0;
 }
 
-/* ---- what the parts use ---- */
+/* ---- shared helpers ---- */
 
 struct broker *bridge_broker(const struct bridge *b, const struct broker_config *c)
 {
@@ -129,7 +131,7 @@ void bridge_answered(struct bridge *b, const struct intact_reply *r)
              b->shut_out, held(b), intact_reply_error(r));
 }
 
-/* ---- setting up ---- */
+/* ---- setup ---- */
 
 static bool open_brokers(struct bridge *b)
 {
@@ -173,7 +175,7 @@ static bool open_client(struct bridge *b)
     return intact_client_fd(b->client) >= 0;
 }
 
-/* As a child of a server: see the HTTP agent. */
+/* As a child of a server, like the HTTP agent. */
 static void confine(struct bridge *b)
 {
     if (b->inside.channel < 0)
@@ -208,7 +210,7 @@ static bool open_all(struct bridge *b)
     return true;
 }
 
-/* What is held goes back by itself: the connections end. */
+/* Unsettled messages return to the broker when the connections end. */
 static void close_all(struct bridge *b)
 {
     if (!b->brokers)
@@ -239,7 +241,7 @@ static void stop(struct bridge *b)
     }
 }
 
-/* Reads the channel. False: the server has gone. */
+/* Reads the channel. False: the server has exited. */
 static bool listen_to_server(struct bridge *b)
 {
     static char packet[PACKET_MAX];
@@ -279,7 +281,7 @@ static void turn(struct bridge *b)
     replies_turn(b, now);
     told_turn(b);
     for (size_t i = 0; i < b->broker_count; i++)
-        broker_turn(b->brokers[i]); /* what the others have to say goes out at once */
+        broker_turn(b->brokers[i]); /* sends at once what the others produced */
     (void)intact_client_drive(b->client);
 }
 
@@ -313,7 +315,7 @@ static void wait_for_events(struct bridge *b, struct pollfd *list)
             list[count++] = (struct pollfd){.fd = intact_agent_fd(q->agent), .events = POLLIN};
     }
     int64_t ms = min_i64(max_i64(wake_at(b) - amqp_now_ms(), 0), 60000);
-    (void)poll(list, count, (int)ms); /* a signal is seen by its descriptor */
+    (void)poll(list, count, (int)ms); /* the descriptor shows a signal */
 }
 
 static void run(struct bridge *b)
@@ -331,7 +333,7 @@ static void run(struct bridge *b)
         wait_for_events(b, list);
         has_server = listen_to_server(b);
         if (signals.stops || caller_is_outdated(&b->caller, amqp_now_ms()))
-            stop(b); /* outdated: the server starts another one */
+            stop(b); /* outdated: the server starts another process */
     }
     free(list);
 }

@@ -1,4 +1,4 @@
-/* Status messages: from the server's channel to a queue. */
+/* Status messages: from the server's channel to a queue, and the results back. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,18 +9,18 @@
 
 struct telling {
     struct bridge *bridge;
-    uint64_t number; /* by which the server knows it */
+    uint64_t number; /* the server's number for it */
 };
 
-/* "a17": accepted; "r17 why": not now; "w17 why": there is no way; "x17 why": never. The server
- * reads, and does not wait. */
+/* "a17": accepted; "r17 why": not now; "w17 why": unavailable; "x17 why": never. The server reads
+ * without blocking. */
 static void report(const struct bridge *b, char kind, uint64_t number, const char *why)
 {
     char packet[300];
     int len = snprintf(packet, sizeof packet, "%c%" PRIu64 " %s", kind, number, why ? why : "");
     size_t size = len < (int)sizeof packet ? (size_t)len : sizeof packet - 1;
 
-    (void)send(b->inside.channel, packet, size, MSG_NOSIGNAL); /* its end is seen anyway */
+    (void)send(b->inside.channel, packet, size, MSG_NOSIGNAL); /* closing is detected elsewhere */
 }
 
 static void on_sent(void *arg, enum sent end, const char *why)
@@ -36,8 +36,8 @@ static void on_sent(void *arg, enum sent end, const char *why)
     free(t);
 }
 
-/* What the submission's message had, or the task, as the standard answers a message whose id is the
- * task's. */
+/* The correlation id of the submission's message or, following the standard for a message whose id
+ * is the task's, the task id. */
 static struct slice correlation_of(struct arena *a, struct slice body, struct slice subject)
 {
     struct json *event = NULL;
@@ -84,7 +84,7 @@ void told_turn(struct bridge *b)
                     && broker_is_open(bridge_broker(b, b->config->messages_broker));
 
     if (can_tell && !b->could_tell)
-        (void)send(b->inside.channel, "c", 1, MSG_NOSIGNAL); /* its end is seen anyway */
+        (void)send(b->inside.channel, "c", 1, MSG_NOSIGNAL); /* closing is detected elsewhere */
     b->could_tell = can_tell;
 }
 
@@ -98,7 +98,7 @@ void told_take(struct bridge *b, struct slice packet)
         return;
     struct slice line = {packet.ptr + 1, (size_t)(end - packet.ptr) - 1};
     if (json_parse(&a, line, &head, NULL) != ERR_OK)
-        return; /* the server writes no such thing */
+        return; /* the server sends no such packet */
     size_t at = (size_t)(end - packet.ptr) + 1;
     tell(b, head, (struct slice){packet.ptr + at, packet.len - at},
          (uint64_t)json_get_int(head, "n", 0));

@@ -2,18 +2,19 @@
 #define ARCHIVE_ARCHIVE_H
 
 /*
- * What is kept of deleted tasks: a folder of files, in which each line is the whole record of one
- * task as JSON. A line is on the disk before its task is deleted; after a crash in between, the
- * same task is written down once more, so who reads goes by the id, and the last line counts.
+ * The archive of deleted tasks: a folder of files, with the whole record of one task as JSON on
+ * each line. A line is durable before its task is deleted. After a crash in between, the same task
+ * is written again, so readers go by the id, and the last line counts.
  *
- *     n1-20260131T100000.000Z.ndjson.zst       node, and when the file was begun
+ *   n1-20260131T100000.000Z.ndjson.zst   node, and start of the file
  *
- * A file belongs to the process that made it: no other one ever writes into it. Lines that came
- * together are one frame of zstd, so a file can be read up to its last whole frame whatever befell
- * its writer. A new file is begun each day (UTC), when one has grown large, and after a failure
- * that cannot be made good.
+ * A file belongs to the process that created it; no other process ever writes to it. Lines written
+ * together are one zstd frame, so a file can be read up to its last complete frame after any crash.
+ * A new file is begun each day (UTC), when one has grown large, and after a failure that cannot be
+ * repaired.
  *
- * A writer is used by one thread at a time; its calls wait for the disk. A reader is its caller's.
+ * A writer is used by one thread at a time; its calls block on the disk. A reader belongs to its
+ * caller.
  */
 
 #include <stdint.h>
@@ -28,26 +29,26 @@ enum {
 };
 
 struct archive_config {
-    const char *folder; /* NULL: nothing is kept. Made if its parent is there */
-    int64_t max_size;   /* of a file in bytes, about; 0: ARCHIVE_SIZE_DEFAULT */
-    bool plain;         /* not compressed; names then end in .ndjson */
+    const char *folder; /* NULL: no archive. Created if its parent exists */
+    int64_t max_size;   /* approximate bytes of a file; 0: ARCHIVE_SIZE_DEFAULT */
+    bool plain;         /* not compressed; names end in .ndjson */
 };
 
 struct archive_writer;
 
-/* Nothing is opened yet. `node`: for the names of files; the texts are copied. */
+/* Opens nothing yet. `node`: for the names of files; the texts are copied. */
 struct archive_writer *archive_writer_new(const struct archive_config *c, const char *node);
-void archive_writer_free(struct archive_writer *w); /* NULL is fine */
+void archive_writer_free(struct archive_writer *w); /* NULL is allowed */
 
-/* Can files be made there? ERR_FULL, ERR_IO with what to do about it. */
+/* Whether files can be created there. ERR_FULL, ERR_IO with the remedy. */
 enum err archive_check(const struct archive_config *c, struct error *e) MUST_USE;
 
-/* Writes whole lines. ERR_OK: they, and the name of their file, are on the disk. After a failure
- * nothing of them is (or they stand there once more later), and the next call tries again. */
+/* Writes whole lines. ERR_OK: they and the name of their file are durable. After a failure none of
+ * them is (or they are repeated later), and the next call tries again. */
 enum err archive_write(struct archive_writer *w, struct slice lines, int64_t now,
                        struct error *e) MUST_USE;
 
-/* Files of a folder in the order in which they were begun, as far as one clock tells. */
+/* The files of a folder in the order of their start, as far as one clock can tell. */
 struct archive_file {
     const char *name;
     int64_t size;     /* bytes on the disk */
@@ -58,12 +59,13 @@ enum err archive_list(const char *folder, struct arena *a, struct archive_file *
 
 struct archive_reader;
 
-/* NULL: *e tells why not. */
+/* NULL: *e has the reason. */
 struct archive_reader *archive_reader_open(const char *folder, const char *name, struct error *e);
-void archive_reader_close(struct archive_reader *r); /* NULL is fine */
+void archive_reader_close(struct archive_reader *r); /* NULL is allowed */
 
-/* The next line without its end, valid until the next call; NONE at the end. What stands behind the
- * last whole frame was never acknowledged: it ends the file, and archive_reader_is_cut says so. */
+/* The next line without its end, valid until the next call; NONE at the end. Data after the last
+ * complete frame was never acknowledged: the file ends there, and archive_reader_is_cut returns
+ * true. */
 enum err archive_next(struct archive_reader *r, struct slice *ret, struct error *e) MUST_USE;
 bool archive_reader_is_cut(const struct archive_reader *r);
 

@@ -1,4 +1,4 @@
-/* What is written is there after any failure, and is read up to where it is whole. */
+/* Archived data survives any failure, and files are read up to the last complete frame. */
 
 #include "archive/archive.h"
 
@@ -44,7 +44,7 @@ static struct archive_writer *writer(int64_t max_size, bool plain)
     return archive_writer_new(&c, "n1");
 }
 
-/* "t-N" on lines of their own. */
+/* Writes "t-N" lines. */
 static enum err put(struct archive_writer *w, int from, int count, int64_t now)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -64,7 +64,7 @@ static struct archive_file *list(struct arena *a, size_t *count)
     return files;
 }
 
-/* How often each of `count` tasks stands in the archive. */
+/* Counts how often each of `count` tasks is in the archive. */
 static void read_all(int *seen, int count, bool *ret_cut)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -132,7 +132,7 @@ static void files_are_by_day_and_size_and_of_one_process(void **state)
     CHECK(files[0].begun_at == noon && files[3].begun_at == noon + 86400000, "times");
 }
 
-/* Each way in which the system can fail us is taken once. What was acknowledged is there. */
+/* Injects each failure of the system once. Acknowledged data must be there. */
 static void what_failed_is_tried_again_and_nothing_is_lost(void **state)
 {
     static int seen[60];
@@ -161,8 +161,8 @@ static void what_failed_is_tried_again_and_nothing_is_lost(void **state)
         }
 }
 
-/* One way fails, and some time after it another one: what the first failure left must not take what
- * was acknowledged after it. How many of both were met. */
+/* Two failures, one some time after the other: the effects of the first must not destroy what was
+ * acknowledged after it. Returns how many occurred. */
 static uint32_t two_failures(uint32_t first, uint32_t then, bool plain)
 {
     enum { PARTS = 5, EACH = 4 };
@@ -201,7 +201,7 @@ static void a_second_failure_takes_nothing_of_what_came_after_the_first(void **s
             }
 }
 
-/* A crash leaves a frame that is cut anywhere: all before it is read, and it is told. */
+/* A crash truncates a frame anywhere: everything before it is read, and the truncation reported. */
 static void a_file_that_is_cut_is_read_up_to_there(void **state)
 {
     static int seen[40];

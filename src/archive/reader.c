@@ -1,3 +1,5 @@
+/* Reads an archive: lists its files, and returns their lines up to the last complete frame. See
+ * archive.h. */
 #include "archive/archive.h"
 
 #include <dirent.h>
@@ -94,13 +96,13 @@ enum err archive_list(const char *folder, struct arena *a, struct archive_file *
 struct archive_reader {
     FILE *file;
     char *path;
-    ZSTD_DStream *stream; /* NULL: it is not compressed */
-    char *raw;            /* read, and not yet decompressed */
+    ZSTD_DStream *stream; /* NULL: not compressed */
+    char *raw;            /* compressed input */
     size_t raw_size, raw_len, raw_at;
-    bool in_frame;   /* the end of a frame is not yet seen */
-    struct buf text; /* lines; those before `at` were handed out */
+    bool in_frame;   /* the end of a frame is missing */
+    struct buf text; /* lines; those before `at` were returned */
     size_t at;
-    size_t good; /* up to here whole frames gave it */
+    size_t good; /* end of the data from complete frames */
     bool ended, cut;
 };
 
@@ -138,7 +140,7 @@ void archive_reader_close(struct archive_reader *r)
     free(r);
 }
 
-/* Makes room for what comes: what was handed out goes. */
+/* Drops the lines that were returned. */
 static void drop_told(struct archive_reader *r)
 {
     if (r->at == 0)

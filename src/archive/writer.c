@@ -1,3 +1,5 @@
+/* Writes an archive: creates files, appends frames, syncs, and repairs after failures. See
+ * archive.h. */
 #include "archive/archive.h"
 
 #include <errno.h>
@@ -22,10 +24,10 @@ enum {
 struct archive_writer {
     struct archive_config config;
     char *folder, *node;
-    int fd;       /* of the file; -1: there is none yet */
+    int fd;       /* of the file; -1: none yet */
     int64_t day;  /* on which it was begun */
-    int64_t size; /* of what is good in it */
-    bool named;   /* its name is on the disk */
+    int64_t size; /* of its valid part */
+    bool named;   /* its name is durable */
     char name[ARCHIVE_NAME_MAX];
 };
 
@@ -47,7 +49,7 @@ struct archive_writer *archive_writer_new(const struct archive_config *c, const 
 static void let_go(struct archive_writer *w)
 {
     if (w->fd >= 0)
-        (void)close(w->fd); /* what is in it is on the disk already */
+        (void)close(w->fd); /* its contents are durable already */
     w->fd = -1;
 }
 
@@ -84,7 +86,7 @@ static enum err folder_open(const char *folder, int *ret, struct error *e)
     return ERR_OK;
 }
 
-/* The names in it, and its own: it may have been made just now. */
+/* Syncs the folder and its parent, because the folder may be new. */
 static enum err folder_sync(const char *folder, struct error *e)
 {
     int fd = -1;
@@ -95,7 +97,7 @@ static enum err folder_sync(const char *folder, struct error *e)
     if (fault() || fsync(fd) != 0)
         err = failed(folder, "write the folder to the disk", e);
     int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent >= 0) { /* of a folder that cannot be opened its file system's journal must do */
+    if (parent >= 0) { /* if the parent cannot be opened, the file system's journal must suffice */
         (void)fsync(parent);
         (void)close(parent);
     }
@@ -133,7 +135,8 @@ static void name_file(struct archive_writer *w, int64_t now, int nth)
                    (int)(now % 1000), more, w->config.plain ? "" : ".zst");
 }
 
-/* Another process of this node may have begun one in the same millisecond: never in its file. */
+/* Never opens an existing file: another process of this node may have created it in the same
+ * millisecond. */
 static enum err begin_file(struct archive_writer *w, int64_t now, struct error *e)
 {
     int folder = -1;
@@ -180,8 +183,8 @@ static bool write_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* What did not get there as a whole is cut off again; where that fails, the file is left as it is,
- * and another one begun. */
+/* Truncates an incomplete write. If that fails, the file is left as it is, and another one
+ * begun. */
 static enum err take_back(struct archive_writer *w, const char *what, struct error *e)
 {
     enum err err = failed(w->folder, what, e);
@@ -196,7 +199,7 @@ static enum err append(struct archive_writer *w, const char *bytes, size_t len, 
     if (!write_all(w->fd, bytes, len))
         return take_back(w, "write", e);
     if (fault()
-        || fsync(w->fd) != 0) { /* what the kernel thinks of these pages is not to be trusted */
+        || fsync(w->fd) != 0) { /* after a failed fsync the state of these pages is unknown */
         enum err err = failed(w->folder, "write to the disk", e);
         let_go(w);
         return err;
@@ -204,7 +207,7 @@ static enum err append(struct archive_writer *w, const char *bytes, size_t len, 
     if (!w->named) {
         enum err err = folder_sync(w->folder, e);
         if (err != ERR_OK) {
-            let_go(w); /* its size is no longer known: a later take_back would cut too much */
+            let_go(w); /* its size is unknown: a later take_back would truncate too much */
             return err;
         }
     }
@@ -220,7 +223,7 @@ static enum err append_frame(struct archive_writer *w, struct slice lines, struc
 
     ASSERT(frame);
     size_t len = ZSTD_compress(frame, room, lines.ptr, lines.len, LEVEL);
-    ASSERT(!ZSTD_isError(len)); /* there is room for the worst */
+    ASSERT(!ZSTD_isError(len)); /* the buffer has the maximum size */
     enum err err = append(w, frame, len, e);
     free(frame);
     return err;

@@ -1,10 +1,11 @@
+/* Memory that is freed all at once: see arena.h. */
 #include "base/arena.h"
 
 #include <stdlib.h>
 
 struct arena_chunk {
     struct arena_chunk *next;
-    size_t pad; /* keeps the bytes behind aligned to 16 */
+    size_t pad; /* keeps the data aligned to 16 */
 };
 
 static void *take(struct arena *a, size_t size, size_t align)

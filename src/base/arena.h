@@ -2,10 +2,9 @@
 #define BASE_ARENA_H
 
 /*
- * Memory that is freed all at once. Everything a request or a task needs dies
- * with its arena. Chunks double from 1 KiB to 64 KiB; a zeroed arena is empty.
- * Allocation never fails (it aborts): sizes that a client chooses are checked
- * against a limit before they come here.
+ * Memory that is freed all at once: a request or a task has an arena for everything it needs.
+ * Chunks double from 1 KiB to 64 KiB; a zeroed arena is empty. Allocation never fails (it aborts),
+ * so sizes that a client chooses must be checked against a limit first.
  */
 
 #include "base/base.h"

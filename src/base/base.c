@@ -1,3 +1,4 @@
+/* What assertions and failed allocations do: see base.h. */
 #include "base/base.h"
 
 #include <stdio.h>

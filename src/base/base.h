@@ -1,7 +1,7 @@
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 
-/* The vocabulary of every file: attributes, assertions, slices. */
+/* Included by every file: attributes, assertions, slices. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,31 +15,29 @@
 #define COUNT_OF(a)  (sizeof(a) / sizeof((a)[0]))
 #define BIT(n)       (UINT32_C(1) << (n))
 
-/* The struct of `type` whose field `field` lies at `ptr`. */
+/* The struct of `type` whose field `field` is at `ptr`. */
 #define CONTAINER_OF(ptr, type, field) \
-    ((type *)(void *)((char *)(ptr)-offsetof(type, field))) /* intrusive lists and heaps */
+    ((type *)(void *)((char *)(ptr)-offsetof(type, field))) /* for intrusive lists and heaps */
 
-/* ASSERT states what our own code guarantees. It is never compiled out, so its
- * condition must be free of side effects. Errors of the outside world are not
- * asserted; they are returned. */
+/* ASSERT states an invariant of this code. It is never compiled out, so its condition must have no
+ * side effects. External errors are not asserted; they are returned. */
 #define ASSERT(cond) ((cond) ? (void)0 : assert_failed(#cond, __FILE__, __LINE__))
 
-/* MAYBE says "yes, this can be either; the code below copes with both". */
+/* MAYBE documents that a condition can be either; the code below handles both. */
 #define MAYBE(cond)   ((void)sizeof(!!(cond)))
 
 #define UNREACHABLE() assert_failed("unreachable", __FILE__, __LINE__)
 
 _Noreturn void assert_failed(const char *cond, const char *file, int line);
 
-/* The system gives us no more. Says so and aborts: what was acknowledged is durable, and a new
- * process begins with memory of its own. */
+/* Reports that memory ran out and aborts: acknowledged data is durable, and a new process starts
+ * with fresh memory. */
 _Noreturn void out_of_memory(size_t wanted);
 
-/* Called by assert_failed before it aborts, if set: the simulator prints its seed here. */
+/* If set, assert_failed calls it before it aborts: the simulator prints its seed here. */
 extern void (*assert_story)(void);
 
-/* Bytes that somebody else owns. `ptr` is NULL for "not there", which is not the
- * same as empty. Not terminated. */
+/* Borrowed bytes. `ptr` is NULL for "absent", which differs from empty. Not terminated. */
 struct slice {
     const char *ptr;
     size_t len;
@@ -66,14 +64,13 @@ static inline bool slice_eq(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* The very same bytes, and not only equal ones. None is nothing's. */
+/* The identical bytes, not merely equal ones. NONE is identical to nothing. */
 static inline bool slice_same(struct slice a, struct slice b)
 {
     return a.ptr && a.ptr == b.ptr && a.len == b.len;
 }
 
-/* Bytewise, a shorter text before a longer one that begins with it: the order of SQLite's BINARY.
- */
+/* Bytewise, a prefix before the longer text: the order of SQLite's BINARY. */
 static inline int slice_order(struct slice a, struct slice b)
 {
     size_t len = a.len < b.len ? a.len : b.len;
@@ -82,7 +79,7 @@ static inline int slice_order(struct slice a, struct slice b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* As much of the text as `max` bytes hold, and never half a character. */
+/* The longest prefix of at most `max` bytes that does not split a character. */
 static inline struct slice slice_cut(struct slice s, size_t max)
 {
     if (s.len <= max)

@@ -1,3 +1,4 @@
+/* Tests of the small parts of base/: containers, buffers, times, hashes, errors and the log. */
 #include "base/test.h"
 
 #include <stdio.h>
@@ -225,8 +226,8 @@ static void a_map_agrees_with_a_plain_array(void **state)
     map_fini(&m);
 }
 
-/* The texts 00, 00 01, 00 01 02 ... under the key 00 01 ... 0f: of 2 and 4 rounds as the authors
- * publish them, of 1 and 3 as OpenSSL has them (openssl mac -macopt c-rounds:1 ... SIPHASH). */
+/* The texts 00, 00 01, 00 01 02 ... under the key 00 01 ... 0f: with 2 and 4 rounds as published by
+ * the authors, with 1 and 3 as computed by OpenSSL (openssl mac -macopt c-rounds:1 ... SIPHASH). */
 static void siphash_is_that_of_its_authors(void **state)
 {
     static const struct {
@@ -261,7 +262,7 @@ static void siphash_is_that_of_its_authors(void **state)
     }
 }
 
-/* What agrees between processes and versions: it never changes. */
+/* It must agree between processes and versions, so it never changes. */
 static void the_stable_hash_stays_what_it_is(void **state)
 {
     (void)state;
@@ -398,7 +399,7 @@ static void words_of_others_cannot_pass_for_fields(void **state)
     }
 }
 
-/* What one line of the log becomes. */
+/* What one line of the log looks like. */
 static void logged(const char *text, char *ret, size_t size)
 {
     int pipe_ends[2];

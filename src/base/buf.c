@@ -1,3 +1,4 @@
+/* A byte string that grows: see buf.h. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -37,7 +38,7 @@ char *buf_grow(struct buf *b, size_t len)
         while (cap < b->len + len + 1)
             cap *= 2;
         if (cap > max + 1)
-            cap = max + 1; /* so that buf_room need not look at it */
+            cap = max + 1; /* so that buf_room need not check the maximum */
         b->ptr = realloc(b->ptr, cap);
         if (!b->ptr)
             out_of_memory(cap);
@@ -77,12 +78,12 @@ void buf_i64(struct buf *b, int64_t v)
         buf_add(b, digits + at, DIGITS_MAX - at);
         return;
     }
-    /* Always as many, and zeros behind: that is a few moves, and no call. */
+    /* Always copies DIGITS_MAX bytes, with trailing zeros: a few moves instead of a call. */
     memcpy(buf_room(b, DIGITS_MAX), digits + at, DIGITS_MAX);
     b->len += DIGITS_MAX - at;
 }
 
-/* Into the room that there is; it is seldom too little, and then it is done once more. */
+/* Formats into the available room. That is seldom too small; then it is done again. */
 void buf_fmt(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

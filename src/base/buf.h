@@ -2,13 +2,13 @@
 #define BASE_BUF_H
 
 /*
- * A byte string that grows. `ptr` is always terminated by a NUL that does not
- * count, once anything was appended. Every buf has a maximum: appending beyond it
- * sets `overflow` and drops the bytes, so a writer checks once, at the end.
+ * A growing byte string. Once anything was appended, `ptr` is terminated by a NUL that does not
+ * count. Every buf has a maximum: appending beyond it sets `overflow` and drops the bytes, so a
+ * writer checks once, at the end.
  *
  *     CLEANUP(buf_fini) struct buf b = {.max = 1 << 20};
  *
- * A zeroed buf has no maximum (SIZE_MAX). Small allocations that fail abort.
+ * A zeroed buf has no maximum (SIZE_MAX). A failed allocation aborts.
  */
 
 #include "base/base.h"
@@ -26,10 +26,10 @@ void buf_str(struct buf *b, const char *s);
 void buf_i64(struct buf *b, int64_t v);
 void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 
-char *buf_grow(struct buf *b, size_t len); /* what buf_room does when there is none yet */
+char *buf_grow(struct buf *b, size_t len); /* the slow path of buf_room */
 
-/* Room for len more bytes at the end and a NUL; NULL on overflow. Here, and not behind a call, as
- * what is written is written in small pieces. */
+/* Room for len more bytes at the end and a NUL; NULL on overflow. Inline, because output is written
+ * in small pieces. */
 static inline char *buf_room(struct buf *b, size_t len)
 {
     if (b->cap - b->len > len)

@@ -4,8 +4,8 @@
 /*
  * Every way an operation can fail, and what each failure means.
  *
- * A step that failed is not an error: it is a result, and lives in the state of
- * the step. An error is what stops *us* from doing what we were asked to do.
+ * A failed step is not an error: it is a result, stored in the state of the step. An error is what
+ * prevents *this program* from doing what it was asked to do.
  */
 
 #include <stdarg.h>
@@ -38,8 +38,8 @@ enum err {
 #undef X
 };
 
-/* Where the story of one failure is told: the innermost fault first written,
- * then each caller that knows more puts its own words in front. */
+/* The message of one failure: the innermost fault is written first, and each caller that knows more
+ * prepends its own words. */
 struct error {
     enum err code;
     char text[400];
@@ -49,14 +49,14 @@ const char *err_text(enum err code);
 bool err_is_transient(enum err code);
 int err_http_status(enum err code);
 
-/* Into an array of `size` bytes. A longer text is cut, never in the middle of a character: stories
- * are stored and sent as JSON. */
+/* Formats into an array of `size` bytes. A longer text is cut, never inside a character, because
+ * messages are stored and sent as JSON. */
 void text_format(char *to, size_t size, const char *fmt, va_list ap) PRINTF(3, 0);
 
-/* Writes the story and returns `code`. Longer texts are cut. */
+/* Writes the message and returns `code`. Longer texts are cut. */
 enum err error_set(struct error *e, enum err code, const char *fmt, ...) PRINTF(3, 4);
 
-/* Puts words in front of the story; returns its code, which must not be ERR_OK. */
+/* Prepends words to the message; returns its code, which must not be ERR_OK. */
 enum err error_wrap(struct error *e, const char *fmt, ...) PRINTF(2, 3);
 
 #endif

@@ -1,3 +1,4 @@
+/* File descriptors with numbers that the thread sanitizer can follow: see fd.h. */
 #include "base/fd.h"
 
 #include <fcntl.h>
@@ -14,8 +15,7 @@ int fd_duplicate(int fd)
     return -1;
 }
 
-/* By the kernel itself: what follows our calls is not to hear of the number that it does not know.
- */
+/* Calls the kernel directly: the sanitizer must not see the number that it does not know. */
 void fd_move(int fd, int known)
 {
     long rc = syscall(SYS_dup3, fd, known, O_CLOEXEC);

@@ -2,19 +2,19 @@
 #define BASE_FD_H
 
 /*
- * Descriptors whose numbers gcc's thread sanitizer knows. It follows neither openat and F_DUPFD nor
- * how libuv closes a connection: where such a number comes again on another thread it takes the two
- * for one, and tells of a race. What open() makes it follows. So whatever is made by such a call,
- * and used beside the loop, is given a number that open() made.
+ * File descriptors for gcc's thread sanitizer. It does not follow openat, F_DUPFD, or how libuv
+ * closes a connection: if another thread gets such a number later, it takes the two for one and
+ * reports a race. It follows open(). So descriptors from such calls that are used outside the loop
+ * get a number from open().
  */
 
 #include "base/base.h"
 
-/* Another one for the same file, closed by exec. -1: errno says why. */
+/* A duplicate for the same file, close-on-exec. -1: see errno. */
 int fd_duplicate(int fd);
 
-/* From now on `known`, which was opened by open(), stands for what `fd` does; that number is free.
- */
+/* From now on `known`, which open() returned, refers to the file of `fd`; the number of `fd` is
+ * free. */
 void fd_move(int fd, int known);
 
 #endif

@@ -1,3 +1,5 @@
+/* Tests of fd_duplicate() and fd_move() for the thread sanitizer: descriptors that libuv closes and
+ * threads reuse must not be reported as races. */
 #include "base/test.h"
 
 #include <fcntl.h>
@@ -11,8 +13,8 @@
 
 #include "base/fd.h"
 
-/* The loop's thread: has connections, and closes them as libuv does. What it says goes from one
- * thread to the other without order, as far as a thread sanitizer knows. */
+/* The loop's thread: has connections and closes them like libuv does. Values pass between the
+ * threads without a happens-before relation, as far as a thread sanitizer knows. */
 enum { CONNECTIONS = 8 };
 
 static atomic_int turn;

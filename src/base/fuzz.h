@@ -2,22 +2,22 @@
 #define BASE_FUZZ_H
 
 /*
- * What all fuzz targets share. A target is one function that takes any bytes; its oracle are its
- * assertions and the sanitizers. Linked with fuzz_main.c it is a plain program that replays
- * tests/corpus, which `meson test` does; tools/fuzz links it with libFuzzer instead.
+ * Shared by all fuzz targets. A target is one function that accepts any bytes; its oracles are its
+ * assertions and the sanitizers. Linked with fuzz_main.c it is a program that replays tests/corpus,
+ * which `meson test` runs; tools/fuzz links it with libFuzzer instead.
  */
 
 #include "base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
-/* Takes the bytes of an input one after another. */
+/* Consumes an input byte by byte. */
 struct fuzz {
     const uint8_t *at;
     size_t left;
 };
 
-static inline uint8_t fuzz_byte(struct fuzz *f) /* behind the end: 0 */
+static inline uint8_t fuzz_byte(struct fuzz *f) /* after the end: 0 */
 {
     if (f->left == 0)
         return 0;
@@ -42,7 +42,7 @@ static inline struct slice fuzz_rest(struct fuzz *f)
     return s;
 }
 
-/* What stands before the next `end`, which is taken with it; or all that is left. */
+/* The bytes before the next `end`, which is consumed too; or the rest. */
 static inline struct slice fuzz_until(struct fuzz *f, char end)
 {
     const uint8_t *found = f->left ? memchr(f->at, end, f->left) : NULL;

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/fuzz.h"
 
-/* Replays each input of the folders that it is given. No folder may be empty. */
+/* Replays every input in the given folders. No folder may be empty. */
 
 static void replay(const char *path)
 {
@@ -17,7 +17,7 @@ static void replay(const char *path)
     int rc = fstat(fileno(file), &st);
     ASSERT(rc == 0);
     size_t size = (size_t)st.st_size;
-    uint8_t *bytes = malloc(size ? size : 1); /* exactly, so that a sanitizer sees the end */
+    uint8_t *bytes = malloc(size ? size : 1); /* exact size, for the sanitizer */
     ASSERT(bytes);
     size_t len = fread(bytes, 1, size, file);
     ASSERT(len == size);

@@ -1,3 +1,4 @@
+/* A binary heap of intrusive nodes: see heap.h. */
 #include "base/heap.h"
 
 #include <stdlib.h>

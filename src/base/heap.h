@@ -2,8 +2,8 @@
 #define BASE_HEAP_H
 
 /*
- * A binary heap of intrusive nodes, least (key, seq) first. A node knows its
- * position, so removal costs O(log n). Equal keys leave in the order they came.
+ * A binary heap of intrusive nodes, least (key, seq) first. A node knows its position, so removal
+ * costs O(log n). Nodes with equal keys leave in insertion order.
  */
 
 #include "base/base.h"
@@ -11,7 +11,7 @@
 struct heap_node {
     int64_t key;
     uint64_t seq;
-    size_t pos; /* 1-based; 0 if in no heap */
+    size_t pos; /* 1-based; 0 if it is in no heap */
 };
 
 struct heap {

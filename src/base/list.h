@@ -2,8 +2,8 @@
 #define BASE_LIST_H
 
 /*
- * An intrusive list: the link lies in the element, so insertion cannot fail.
- * The head is a link too; a link that is in no list points at itself, or is zero.
+ * An intrusive list: the link is part of the element, so insertion cannot fail. The head is a link
+ * too; a link that is in no list points to itself, or is zero.
  */
 
 #include "base/base.h"
@@ -52,10 +52,10 @@ static inline void link_remove(struct link *l) /* harmless if it is in no list *
 
 static inline struct link *list_first(struct link *head) /* NULL if empty */
 {
-    return list_empty(head) ? NULL : head->next; /* NOLINT: it takes what left the list for freed */
+    return list_empty(head) ? NULL : head->next; /* NOLINT: removed elements are not freed */
 }
 
-/* Takes the first one out; NULL if there is none. */
+/* Removes and returns the first one; NULL if there is none. */
 static inline struct link *list_pop(struct link *head)
 {
     struct link *l = list_first(head);
@@ -68,7 +68,7 @@ static inline struct link *list_pop(struct link *head)
     return l;
 }
 
-/* Moves all of `from` behind what is in `to`. */
+/* Appends all of `from` to `to`. */
 static inline void list_take_all(struct link *to, struct link *from)
 {
     if (list_empty(from))
@@ -80,7 +80,7 @@ static inline void list_take_all(struct link *to, struct link *from)
     list_init(from);
 }
 
-/* Walks safely even if the body removes `l`. */
+/* The body may remove `l`. */
 #define LIST_FOREACH(l, after, head) \
     for (struct link *l = (head)->next, *after = l->next; l != (head); l = after, after = l->next)
 

@@ -1,3 +1,5 @@
+/* The log: one line for each event on standard error, see log.h. A slow reader never blocks the
+ * program. */
 #include "base/log.h"
 
 #include <poll.h>
@@ -13,15 +15,15 @@
 enum { PATIENCE_MS = 100 };
 
 static enum log_level threshold = LOG_INFO;
-static atomic_uint lost; /* lines, since the last one that was taken */
+static atomic_uint lost; /* lines lost since the last one that was written */
 
 void log_level_set(enum log_level level)
 {
     threshold = level;
 }
 
-/* A reader that stands still (a terminal, a pipe, a journal) holds up nobody: once it has kept us
- * waiting, lines are dropped until it takes some again. Files always take them. */
+/* A reader that blocks (a terminal, a pipe, a journal) must not delay the program: after one wait,
+ * lines are dropped until the reader accepts output again. Files always accept it. */
 static bool is_taken(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -32,7 +34,7 @@ static bool is_taken(void)
 static void write_out(const struct buf *b)
 {
     ssize_t written = write(STDERR_FILENO, b->ptr, b->len);
-    (void)written; /* nobody is left to tell */
+    (void)written; /* there is nowhere left to report to */
 }
 
 static void tell_lost(const struct buf *line, size_t time_len)
@@ -47,11 +49,11 @@ static void tell_lost(const struct buf *line, size_t time_len)
     write_out(&b);
 }
 
-/* One line, and no orders to a terminal: neither those of one byte nor U+0080 to U+009F, which are
- * orders, too, nor bytes that are no character and might be taken for one of these. */
+/* Makes one line without terminal control: replaces control characters, U+0080 to U+009F, and bytes
+ * that are not valid UTF-8 and might be taken for one of these. */
 static void clean(char *text)
 {
-    size_t follow = 0; /* bytes that belong to the character before */
+    size_t follow = 0; /* continuation bytes expected */
 
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
         bool follows = (*p & 0xc0) == 0x80;

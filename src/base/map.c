@@ -1,3 +1,4 @@
+/* A hash map from byte strings to pointers: see map.h. */
 #include "base/map.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 static struct {
     struct siphash_key key;
     bool drawn;
-    atomic_bool in_use; /* there was a table: its hashes are of the key as it was */
+    atomic_bool in_use; /* a table exists: its hashes use the present key */
 } process;
 
 void map_key_draw(void)
@@ -98,8 +99,8 @@ void map_put(struct map *m, struct slice key, void *value)
     *e = (struct map_entry){key, hash, value};
 }
 
-/* Deletion without tombstones (Knuth, vol. 3, 6.4, algorithm R): entries behind
- * the hole that may live in it move up. */
+/* Deletion without tombstones (Knuth, vol. 3, 6.4, algorithm R): later entries that may be stored
+ * in the hole move up. */
 void *map_remove(struct map *m, struct slice key)
 {
     if (m->len == 0)

@@ -1,5 +1,5 @@
-/* The key of the process: keys that somebody chose to meet in one place do not, and another process
- * has another order. It is drawn once, so this is a program of its own. */
+/* The key of the process: keys chosen to collide do not, and the order differs in another process.
+ * The key is drawn once, so this is a program of its own. */
 
 #include "base/test.h"
 
@@ -26,7 +26,7 @@ static void make_keys(void)
             memcpy(keys[i] + k * PART, i >> k & 1 ? MEETS_ONE : MEETS_OTHER, PART);
 }
 
-/* How many entries stand side by side, at most: so many are looked at for one that is not there. */
+/* The longest run of adjacent entries: the cost of a failed lookup. */
 static size_t longest_row(const struct map *m)
 {
     size_t longest = 0;
@@ -39,7 +39,7 @@ static size_t longest_row(const struct map *m)
     return longest;
 }
 
-/* Of the fixed key, and of the one that was drawn: 4096 in 8192 places have rows of some 50. */
+/* With the fixed key and a drawn one: 4096 keys in 8192 slots have runs of about 50. */
 static void chosen_keys_do_not_meet(void)
 {
     struct map m = {0};

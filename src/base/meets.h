@@ -1,10 +1,10 @@
 #ifndef BASE_MEETS_H
 #define BASE_MEETS_H
 
-/* For tests: two texts that have the same hash_stable(). Of a text that is made of them alone, any
- * may be replaced by the other one: there are 2^n texts of n of them with one hash. Found in
- * seconds, as FNV-1a adds up what bytes change, once the low byte after each half is given: four
- * lists of 2^22 halves, and D. Wagner's "A generalized birthday problem" (2002). */
+/* For tests: two texts with the same hash_stable(). A text made of n of them has 2^n variants with
+ * one hash. They are found in seconds, because FNV-1a adds up what bytes change once the low byte
+ * after each half is fixed: four lists of 2^22 halves, and D. Wagner's "A generalized birthday
+ * problem" (2002). */
 
 #define MEETS_ONE   "abyAGkD9vR1HOSDy"
 #define MEETS_OTHER "g8C6Dh9EBmux4vBT"

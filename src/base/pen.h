@@ -2,8 +2,8 @@
 #define BASE_PEN_H
 
 /*
- * Writes texts of known length one after another into the room that a buf was asked for once. For
- * the few texts of which thousands are made in a second; others append to the buf itself.
+ * Writes texts of known length into room that was reserved once in a buf. For the few texts that
+ * are made thousands of times a second; other code appends to the buf itself.
  *
  *     char *at = pen_begin(b, 20 + id.len);
  *     at = PEN(at, "{\"id\":\"");
@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 
-/* Of a buf without a maximum. */
+/* The buf must have no maximum. */
 static inline char *pen_begin(struct buf *b, size_t room)
 {
     char *at = buf_room(b, room);

@@ -3,15 +3,15 @@
 
 /*
  * SipHash, after J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", 2012:
- * whoever does not know the key cannot find texts whose hashes meet. `rounds` is how many there are
- * for each 8 bytes, `last_rounds` how many at the end: 2 and 4 are the paper's own choice, 1 and 3
- * are what its authors, and many languages since, find enough for tables. Both are to be constants.
+ * without the key, nobody can find colliding texts. `rounds` is the number of rounds for each 8
+ * bytes, `last_rounds` that at the end: 2 and 4 are the paper's choice; its authors, and many
+ * languages since, consider 1 and 3 sufficient for tables. Both must be constants.
  */
 
 #include "base/base.h"
 
 struct siphash_key {
-    uint64_t low, high; /* the first 8 bytes, and the others, the least significant one first */
+    uint64_t low, high; /* the first 8 bytes and the others, least significant byte first */
 };
 
 static inline uint64_t siphash_left(uint64_t v, int by)
@@ -44,7 +44,7 @@ static inline void siphash_round(uint64_t v[4])
     v[2] = siphash_left(v[2], 32);
 }
 
-/* Up to 7 bytes, the least significant one first. */
+/* Up to 7 bytes, least significant byte first. */
 static inline uint64_t siphash_rest(const unsigned char *p, size_t len)
 {
     uint64_t v = 0;

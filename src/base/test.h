@@ -2,8 +2,7 @@
 #define BASE_TEST_H
 
 /*
- * What every test file includes: cmocka with its prerequisites, and CHECK, an
- * assertion that says what was going on.
+ * Included by every test: cmocka with its prerequisites, and CHECK, an assertion with a message.
  */
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 #ifndef BASE_TEST_PORT_H
 #define BASE_TEST_PORT_H
 
-/* For tests whose server goes away and comes back: a port that waits for it. */
+/* For tests that stop and restart a server: a port that stays free in between. */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,12 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A port of the loopback address that is free now and, being below those that the kernel gives to
- * outgoing connections, still is when the server comes back. 0: none was found. */
+/* A port of the loopback address that is free now. It is below the range for outgoing connections,
+ * so it is still free when the server restarts. 0: none was found. */
 static inline int test_port(void)
 {
     FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
-    enum { BLOCK = 64 }; /* of each process: another one may look at the same moment */
+    enum { BLOCK = 64 }; /* for each process: another one may search at the same time */
     static unsigned serial;
     int lowest = 0;
 

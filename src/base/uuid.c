@@ -1,4 +1,4 @@
-/* UUIDs: written from random bytes, and read from text. */
+/* UUIDs: written from random bytes, and parsed from text. See uuid.h. */
 
 #include "base/uuid.h"
 

@@ -1,3 +1,4 @@
+/* Times and durations as text: see when.h. Pure functions. */
 #include "base/when.h"
 
 static const struct unit {
@@ -67,8 +68,8 @@ void duration_tell(struct buf *b, int64_t ms)
         buf_fmt(b, "%" PRId64 "d %dh", s / 86400, (int)(s % 86400 / 3600));
 }
 
-/* Days since 1970-01-01 of a civil date, and back; algorithms by Howard Hinnant
- * ("chrono-Compatible Low-Level Date Algorithms"). */
+/* Days since 1970-01-01 of a civil date, and back; algorithms by Howard Hinnant ("chrono-Compatible
+ * Low-Level Date Algorithms"). */
 static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
 {
     y -= m <= 2;
@@ -145,7 +146,7 @@ static bool decimals(struct slice *text, int64_t *ret_ms)
     return true;
 }
 
-#define TIME_MAX INT64_C(253402300799999) /* the last moment of the year 9999 */
+#define TIME_MAX INT64_C(253402300799999) /* the last millisecond of the year 9999 */
 
 bool time_parse(struct slice text, int64_t *ret_at)
 {
@@ -163,7 +164,7 @@ bool time_parse(struct slice text, int64_t *ret_at)
         return false;
     int64_t at = days_from_civil(y, mo, d) * MS_PER_D + h * MS_PER_H + mi * MS_PER_MIN
                  + s * MS_PER_S + ms - offset;
-    if (at < 0 || at > TIME_MAX) /* its offset, or a leap second, took it beyond */
+    if (at < 0 || at > TIME_MAX) /* its offset, or a leap second, moved it out of range */
         return false;
     *ret_at = at;
     return true;
@@ -180,7 +181,7 @@ static char *put_digits(char *at, int64_t v, int width)
 
 enum { SECOND_LEN = 20 };
 
-/* Up to the point before the milliseconds. */
+/* Writes up to the point before the milliseconds. */
 static void put_second(char *p, int64_t at)
 {
     int64_t y = 0, m = 0, d = 0;
@@ -201,7 +202,7 @@ static void put_second(char *p, int64_t at)
     *p = '.';
 }
 
-/* A task's times are written again and again, and most of them are of the last few seconds. */
+/* Caches recent seconds: the same times are written again and again. */
 void time_write(struct buf *b, int64_t at)
 {
     static _Thread_local struct {

@@ -2,8 +2,7 @@
 #include "base/when.h"
 
 /*
- * Any text, as a duration and as a time. What is taken can be written, and what was written is
- * taken again as the same.
+ * Parses any text as a duration and as a time. What is accepted must survive writing and parsing.
  */
 
 static void as_duration(struct slice text)

@@ -1,3 +1,4 @@
+/* Sorts and renders the mistakes found in a text: see mistakes.h. */
 #include "config/mistakes.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #ifndef CONFIG_MISTAKES_H
 #define CONFIG_MISTAKES_H
 
-/* What is wrong with a text that people write: where, what stands there, what should. */
+/* A mistake in a text that people write: where, what is there, and what was expected. */
 
 #include "base/buf.h"
 
@@ -17,7 +17,7 @@ enum { MISTAKES_MAX = 100 };
 /* In the order of the text. */
 struct mistakes {
     struct mistake list[MISTAKES_MAX];
-    size_t count; /* those beyond MISTAKES_MAX are not kept */
+    size_t count; /* further ones are not kept */
 };
 
 void mistakes_sort(struct mistakes *m); /* into the order of the text */

@@ -1,3 +1,4 @@
+/* Reads a configuration field by field and records every mistake: see reader.h. */
 #include "config/reader.h"
 
 #include <stdarg.h>
@@ -22,7 +23,7 @@ void path_write(struct buf *b, const struct path *path)
     buf_slice(b, path->name);
 }
 
-/* As much of the text as fits, and never half a character. */
+/* Copies the part of the text that fits, without splitting a character. */
 static void put_text(char *to, size_t size, struct slice text)
 {
     size_t len = text.len < size - 1 ? text.len : size - 1;
@@ -92,7 +93,7 @@ bool name_is_near(struct slice text, struct slice name)
     size_t a = text.len;
     size_t b = name.len;
 
-    if (a > b + 1 || b > a + 1 || a + b < 5) /* among short names everything is near */
+    if (a > b + 1 || b > a + 1 || a + b < 5) /* short names are all similar */
         return false;
     while (i < a && i < b && text.ptr[i] == name.ptr[i])
         i++;
@@ -120,7 +121,7 @@ static void unknown_key(struct reader *r, const struct json *member, const struc
     char found[100];
 
     if (r->mistakes->count == MISTAKES_MAX)
-        return; /* what is not kept need not be explained, however many there are */
+        return; /* further mistakes are not kept, so their explanations are not needed */
     (void)snprintf(found, sizeof found, "key \"%.*s\"", SLICE_ARG(slice_cut(member->key, 80)));
     for (size_t i = 0; i < r->reserved_count; i++)
         if (slice_is(member->key, r->reserved[i].name)) {
@@ -196,7 +197,7 @@ static bool is_made_of(struct slice text, const char *allowed, size_t max)
     return true;
 }
 
-/* In YAML 42 is a number, and no text unless it is quoted. */
+/* In YAML an unquoted 42 is a number, not a text. */
 static const char *quotes_hint(const struct reader *r, const struct json *j)
 {
     bool is_word = j->type == JSON_NUMBER || j->type == JSON_TRUE || j->type == JSON_FALSE
@@ -270,7 +271,7 @@ bool size_parse(const struct json *j, int64_t *ret)
         const char *unit;
         unsigned shift;
     } units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
-    enum { DIGITS_MAX = 10 }; /* of GiB no more than fit */
+    enum { DIGITS_MAX = 10 }; /* the limit for GiB */
     size_t digits = 0;
     int64_t v = 0;
 

@@ -1,3 +1,4 @@
+/* Secrets in files or environment variables: see secret.h. */
 #include "config/secret.h"
 
 #include <errno.h>
@@ -6,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of a file, a variable: any text. */
 void read_plain_text(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     if (j->type != JSON_STRING || j->text.len == 0)
@@ -44,7 +44,7 @@ void secret_wipe(char *text, size_t len)
 
 const char *secret_file_open(const char *path, int *ret)
 {
-    /* opening a pipe would wait for somebody who writes */
+    /* opening a pipe would block until there is a writer */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     const char *fault = NULL;
@@ -100,7 +100,7 @@ const char *secret_place_load(const struct secret_place *s, char **ret, size_t *
         return fault;
     }
     while (len > 0 && strchr("\r\n", room[len - 1]))
-        len--; /* editors end each line */
+        len--; /* editors append a line end */
     room[len] = 0;
     *ret = room;
     *ret_len = len;

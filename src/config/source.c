@@ -5,10 +5,10 @@
 #include "json/text.h"
 #include "json/yaml_read.h"
 
-/* From text to tree, before anything in it has a meaning. */
+/* Parses a text into a tree, before its contents have a meaning: JSON or YAML, repeated keys, byte
+ * order marks. See reader.h. */
 
-/* Beyond so many members only the first of those that stand twice is told: each is compared with
- * all. */
+/* With more members only the first repeated key is reported, because each is compared with all. */
 enum { TWICE_MAX = 1000 };
 
 static bool begins_with_brace(struct slice text)
@@ -20,7 +20,7 @@ static bool begins_with_brace(struct slice text)
     return i < text.len && text.ptr[i] == '{';
 }
 
-/* Editors of some systems put a byte order mark in front. */
+/* Some editors put a byte order mark in front. */
 static struct slice without_mark(struct slice text)
 {
     if (text.len >= 3 && memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0)
@@ -28,9 +28,9 @@ static struct slice without_mark(struct slice text)
     return text;
 }
 
-/* What the reader of JSON says, and what it means to a person. */
+/* The JSON parser's messages, and what they mean to a person. */
 static const struct {
-    const char *what, *found; /* NULL: what stands there */
+    const char *what, *found; /* NULL: the text at that position */
     const char *expected;
 } words[] = {
     {"the text ends too early", "the text ends too early", "JSON, up to its last } or ]"},

@@ -1,11 +1,11 @@
 #ifndef CONFIG_SOURCE_H
 #define CONFIG_SOURCE_H
 
-/* What a text is to be taken for. */
+/* The format of a text. */
 enum source_format {
-    SOURCE_GUESS, /* what begins with "{" is JSON, all else YAML */
+    SOURCE_GUESS, /* JSON if it begins with "{", otherwise YAML */
     SOURCE_JSON,
-    SOURCE_YAML, /* also what is JSON */
+    SOURCE_YAML, /* includes JSON */
 };
 
 #endif

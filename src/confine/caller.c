@@ -1,4 +1,5 @@
-/* What a process that calls services may still do: the lists of files, and who watches them. */
+/* Confines a process that calls services (caller.h): the files it may read, and detection of
+ * replaced ones. The rules themselves are in landlock.c and calls.c. */
 
 #include "confine/caller.h"
 
@@ -15,13 +16,13 @@
 
 enum { LOOK_MS = 5000 };
 
-/* Programs' own files, certificates, and what resolvers keep: nothing there is secret. */
+/* Programs, certificates and resolver files: nothing secret. */
 static const char *const folders[] = {"/usr",
                                       "/lib",
                                       "/lib32",
                                       "/lib64",
-                                      "/libx32",        /* libraries are loaded late, too */
-                                      "/etc/ssl/certs", /* and not /etc/ssl/private */
+                                      "/libx32",        /* libraries may be loaded later */
+                                      "/etc/ssl/certs", /* not /etc/ssl/private */
                                       "/etc/ca-certificates",
                                       "/etc/pki/tls/certs",
                                       "/etc/pki/ca-trust",
@@ -50,15 +51,15 @@ static const char *const files[] = {"/etc/resolv.conf",       "/etc/hosts",
 
 static const char *const devices[] = {"/dev/null", "/dev/random", "/dev/urandom"};
 
-/* Where OpenSSL is told to look: paths, with colons between them. */
+/* OpenSSL's search paths, separated by colons. */
 static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"};
 
-enum { ENTRIES_MAX = 1000 /* of a folder that is looked through */ };
+enum { ENTRIES_MAX = 1000 /* maximum of a folder to scan */ };
 
 static void allow(struct caller *c, const char *path, unsigned rights)
 {
     if (c->ruleset >= 0)
-        (void)landlock_allow(c->ruleset, path, rights); /* what is not there is not read */
+        (void)landlock_allow(c->ruleset, path, rights); /* a missing path is skipped */
 }
 
 static void identify(const char *path, struct caller_file *ret)
@@ -73,7 +74,7 @@ static void identify(const char *path, struct caller_file *ret)
 static struct caller_file *watch(struct caller *c, const char *path)
 {
     if (c->file_count == CALLER_FILES_MAX)
-        return NULL; /* those beyond it are read as long as they stay */
+        return NULL; /* further ones can only be read until they are replaced */
     struct caller_file *f = &c->files[c->file_count++];
     *f = (struct caller_file){.path = strdup(path)};
     ASSERT(f->path);
@@ -81,7 +82,7 @@ static struct caller_file *watch(struct caller *c, const char *path)
     return f;
 }
 
-/* The folder of a path; false: it is not one whose files are all of a kind. */
+/* The folder of a path; false: it cannot be allowed as a whole. */
 static bool folder_of(const char *path, char *ret, size_t size)
 {
     const char *slash = strrchr(path, '/');
@@ -116,8 +117,8 @@ static bool is_named(const struct caller *c, const char *path)
     return false;
 }
 
-/* Is there nothing in the folder but what was named? What begins with two dots are the folders of
- * Kubernetes, into which the links beside them lead. */
+/* Whether the folder contains other files than the named ones. Names with two leading dots are the
+ * Kubernetes folders that the links beside them refer to. */
 static bool has_others(const struct caller *c, const char *folder)
 {
     CLEANUP(buf_fini) struct buf path = {0};
@@ -137,7 +138,7 @@ static bool has_others(const struct caller *c, const char *folder)
     return found;
 }
 
-/* A link leads elsewhere: both folders count. */
+/* For a link, both folders count. */
 static void follow(struct caller *c, struct caller_file *f)
 {
     char folder[4096];
@@ -155,7 +156,7 @@ static void follow(struct caller *c, struct caller_file *f)
     f->is_followed = true;
 }
 
-/* Of the system: /etc/resolv.conf is often a link into /run, whose file is replaced. */
+/* For system files: /etc/resolv.conf is often a link into /run, where the file is replaced. */
 static void reads_of_system(struct caller *c, const char *path)
 {
     char folder[4096];
@@ -193,10 +194,10 @@ void caller_begin(struct caller *c)
     for (size_t i = 0; i < COUNT_OF(variables); i++)
         reads_of_variable(c, getenv(variables[i]));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    allow(c, "/proc", LANDLOCK_READ); /* where sanitizers look at their own process */
+    allow(c, "/proc", LANDLOCK_READ); /* sanitizers read about their own process there */
 #endif
 #ifdef CONFINE_COUNTS
-    allow(c, CONFINE_COUNTS, LANDLOCK_READ | LANDLOCK_WRITE); /* lines that were run are counted */
+    allow(c, CONFINE_COUNTS, LANDLOCK_READ | LANDLOCK_WRITE); /* coverage counters */
 #endif
 }
 
@@ -216,7 +217,7 @@ void caller_enter(struct caller *c)
     if (!has_files) {
         log_line(LOG_WARN, "event=not_confined what=files reason=\"no Landlock: %s\"",
                  strerror(files_err));
-        caller_end(c); /* then any file may be replaced */
+        caller_end(c); /* without confinement, any file may be replaced */
     }
     if (!has_calls)
         log_line(LOG_WARN, "event=not_confined what=calls reason=\"no seccomp: %s\"",

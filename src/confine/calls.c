@@ -1,6 +1,6 @@
-/* A list of what is refused, and not of what is allowed: libraries call something new with each of
- * their versions, and must not fail in the field for it. What Landlock does not know of is refused
- * here: modes and owners of files, signals, Unix sockets, and on kernels before 6.2 truncation. */
+/* Seccomp filters. They are deny lists, not allow lists, because libraries use new system calls
+ * with every version and must not fail in the field. They cover what Landlock does not: modes and
+ * owners of files, signals, Unix sockets, and truncation on kernels before 6.2. */
 
 #include "confine/calls.h"
 
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The sanitizers' search for leaks makes a process of its own, and looks into ours by ptrace. */
+/* The sanitizers' leak detection creates a process, which inspects this one by ptrace. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     #define IS_SANITIZED true
 #elif defined(__has_feature)
@@ -24,32 +24,32 @@
     #define IS_SANITIZED false
 #endif
 
-#define LOW_BITS 0xffffffffULL /* the kernel looks at these alone where it takes an int */
+#define LOW_BITS 0xffffffffULL /* the kernel uses only these if the argument is an int */
 
 static const char *const refused[] = {
     /* programs, and other processes */
     "execve", "execveat", "fork", "vfork", "process_vm_readv", "process_vm_writev", "pidfd_open",
     "pidfd_getfd", "process_madvise", "process_mrelease", "kcmp", "setns", "unshare", "personality",
     "setpriority", "ioprio_set",
-    /* signals to others, those to ourselves by other calls */
+    /* signals to other processes by other calls than kill */
     "tkill", "pidfd_send_signal",
     /* the file system as a whole */
     "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen",
     "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "name_to_handle_at",
     "quotactl", "quotactl_fd", "swapon", "swapoff", "mknod", "mknodat", "fanotify_init",
-    /* modes, owners and times, which Landlock does not know of */
+    /* modes, owners and times, which Landlock does not cover */
     "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr",
     "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "utime", "utimes", "futimesat",
     "utimensat", "utimensat_time64",
-    /* the length of files, which it knows of since its version 3 */
+    /* file lengths, which Landlock covers since version 3 */
     "truncate", "truncate64", "creat",
-#ifndef CONFINE_COUNTS /* where those who count lines shorten their files */
+#ifndef CONFINE_COUNTS /* coverage counters truncate their files */
     "ftruncate", "ftruncate64",
 #endif
-    /* memory, messages and locks that processes of a user share */
+    /* memory, messages and locks shared by the processes of a user */
     "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd",
     "msgrcv", "msgctl", "mq_open", "mq_unlink",
-    /* who we are */
+    /* identity */
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid",
     "setgroups", "capset",
     /* the kernel and the machine */
@@ -60,12 +60,12 @@ static const char *const refused[] = {
     "clock_adjtime", "adjtimex", "stime", "lookup_dcookie", "uselib", "vm86", "vm86old",
     "modify_ldt", "nfsservctl", "sysfs", "_sysctl", "mbind", "set_mempolicy", "migrate_pages",
     "move_pages",
-    /* who talks with others calls them */
+    /* accepting connections */
     "listen", "accept", "accept4"};
 
-/* Newer than many a libseccomp, which does not know their names. Since Linux 5.1 calls have the
- * same number everywhere. */
-#ifdef __alpha__ /* but there */
+/* Newer than many versions of libseccomp, which lack their names. Since Linux 5.1 new calls have
+ * the same number on all machines. */
+#ifdef __alpha__ /* except this one */
     #define SINCE_5_1(number) ((number) + 110)
 #else
     #define SINCE_5_1(number) (number)
@@ -78,7 +78,7 @@ static const int refused_numbers[] = {
     SINCE_5_1(469), /* file_setattr */
 };
 
-/* Calls that are refused if an argument has, under a mask, this value. */
+/* Calls refused if an argument has this value under a mask. */
 static const struct {
     const char *name;
     unsigned arg;
@@ -86,21 +86,21 @@ static const struct {
 } refused_values[] = {
     {"open", 1, O_TRUNC, O_TRUNC},
     {"openat", 2, O_TRUNC, O_TRUNC},
-    /* sockets that connect and send to whatever they like later on */
+    /* sockets that can later connect and send anywhere */
     {"socketpair", 1, 0xf, SOCK_DGRAM},
     {"socketpair", 1, 0xf, SOCK_RAW},
-    /* a descriptor that signals whom we like */
+    /* descriptors that send signals to any process */
     {"fcntl", 1, LOW_BITS, F_SETOWN},
     {"fcntl", 1, LOW_BITS, F_SETOWN_EX},
     {"fcntl", 1, LOW_BITS, F_SETSIG},
     {"ioctl", 1, LOW_BITS, FIOSETOWN},
     {"ioctl", 1, LOW_BITS, SIOCSPGRP},
-    /* what is typed at the terminal of who started the server */
+    /* input to the terminal of whoever started the server */
     {"ioctl", 1, LOW_BITS, TIOCSTI},
     {"ioctl", 1, LOW_BITS, TIOCLINUX},
 };
 
-/* Calls that are about a process: ours alone. */
+/* Calls that take a process: only our own is allowed. */
 static const char *const own_pid[] = {"kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"};
 static const char *const zero_pid[] = {"prlimit64", "sched_setscheduler", "sched_setparam",
                                        "sched_setattr", "sched_setaffinity"};
@@ -117,7 +117,7 @@ static int refuse(scmp_filter_ctx filter, const char *name)
     int number = seccomp_syscall_resolve_name(name);
 
     if (number == __NR_SCMP_ERROR)
-        return 0; /* it is in the list of numbers, or of another machine */
+        return 0; /* covered by the list of numbers, or not on this machine */
     return refuse_number(filter, number);
 }
 
@@ -130,8 +130,8 @@ static int refuse_if(scmp_filter_ctx filter, const char *name, struct scmp_arg_c
     return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number, 1, &is);
 }
 
-/* Threads are made by clone, too, or by clone3, whose flags a filter cannot see: as if the kernel
- * were older, the C library then asks by clone. */
+/* Threads are created by clone, or by clone3, whose flags a filter cannot see. With ENOSYS, as from
+ * an older kernel, the C library uses clone. */
 static int refuse_processes(scmp_filter_ctx filter)
 {
     int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -157,7 +157,7 @@ static int refuse_others(scmp_filter_ctx filter)
     return err;
 }
 
-/* All but TCP, UDP, and what the C library asks for addresses of this machine. */
+/* All except TCP, UDP, and netlink, which the C library uses to find local addresses. */
 static int refuse_families(scmp_filter_ctx filter)
 {
     int err = 0;
@@ -183,13 +183,13 @@ static int refuse_values(scmp_filter_ctx filter)
 static bool finish(scmp_filter_ctx filter, int err)
 {
     if (err == 0)
-        err = seccomp_load(filter); /* which sets no-new-privs, too */
+        err = seccomp_load(filter); /* also sets no-new-privs */
     seccomp_release(filter);
     errno = -err;
     return err == 0;
 }
 
-/* Its flags are where a filter cannot see them: callers then ask by openat. */
+/* A filter cannot see its flags: with ENOSYS, callers use openat. */
 static int refuse_openat2(scmp_filter_ctx filter)
 {
     return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(openat2), 0);
@@ -211,9 +211,9 @@ bool calls_give_up(void)
     return finish(filter, err);
 }
 
-/* ---- where Landlock does not know of truncation ---- */
+/* ---- truncation without Landlock ---- */
 
-/* Programs of other sorts run here, too. What is not of these fails as if it did not exist. */
+/* Programs for other machine types run here, too. Calls of unlisted ones fail as nonexistent. */
 static int add_other_machines(scmp_filter_ctx filter)
 {
     static const uint32_t others[] = {
@@ -223,7 +223,7 @@ static int add_other_machines(scmp_filter_ctx filter)
 #elif defined(__aarch64__)
         SCMP_ARCH_ARM,
 #endif
-        SCMP_ARCH_NATIVE /* which is there already */
+        SCMP_ARCH_NATIVE /* present already */
     };
     int err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
 
@@ -240,7 +240,7 @@ bool calls_give_up_truncating(void)
         const char *name;
         unsigned arg;
     } opening[] = {{"open", 1}, {"openat", 2}};
-    static const int modes[] = {O_RDONLY, O_ACCMODE}; /* which take no right to write */
+    static const int modes[] = {O_RDONLY, O_ACCMODE}; /* without write access */
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     int err = filter ? add_other_machines(filter) : -ENOMEM;
 

@@ -1,4 +1,5 @@
-/* What a confined process tries, each time in a process of its own, since nobody gets out again. */
+/* Attempts of a confined process. Each runs in a process of its own, because confinement is
+ * permanent. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,11 +78,11 @@ static int remove_folder(void **state)
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        (void)remove(in_folder(names[i])); /* some are not there */
+        (void)remove(in_folder(names[i])); /* some do not exist */
     return rmdir(folder);
 }
 
-/* Zero, or the number of the line at which the child was disappointed. */
+/* Zero, or the line number of the failed expectation. */
 #define EXPECT(cond)         \
     do {                     \
         if (!(cond))         \
@@ -132,7 +133,7 @@ static void enter(struct caller *c)
 
 /* ---- files ---- */
 
-static int request[2]; /* a pipe to who replaces a file */
+static int request[2]; /* a pipe to the process that replaces a file */
 
 static int reads_its_files(void)
 {
@@ -153,7 +154,7 @@ static int reads_no_others(void)
                                        "/etc/ssl/private/ssl-cert-snakeoil.key"};
     static struct caller c;
 
-    EXPECT(can_open("/etc/passwd", O_RDONLY)); /* before, everybody may */
+    EXPECT(can_open("/etc/passwd", O_RDONLY)); /* before, anyone may */
     enter(&c);
     EXPECT(!can_open("/etc/shadow", O_RDONLY) && errno == EACCES);
     EXPECT(!can_open("/etc/passwd", O_RDONLY) && errno == EACCES);
@@ -164,7 +165,7 @@ static int reads_no_others(void)
     return 0;
 }
 
-/* A folder in which there is more than what was named, a key of the server among it. */
+/* A folder that contains more than the named file, for example a key of the server. */
 static int reads_no_neighbours(void)
 {
     static struct caller c;
@@ -176,10 +177,10 @@ static int reads_no_neighbours(void)
     EXPECT(!can_open(in_folder("shared/key"), O_RDONLY) && errno == EACCES);
     EXPECT(!can_open(in_folder("shared"), O_RDONLY | O_DIRECTORY) && errno == EACCES);
     EXPECT(!caller_is_outdated(&c, 1));
-    EXPECT(write(request[1], "r", 1) == 1); /* to who replaces it; we cannot */
+    EXPECT(write(request[1], "r", 1) == 1); /* to the process that replaces it; we cannot */
     for (struct stat st = {0}; st.st_size != 6;)
         EXPECT(stat(in_folder("shared/named"), &st) == 0);
-    EXPECT(!caller_is_outdated(&c, 2)); /* it does not look all the time */
+    EXPECT(!caller_is_outdated(&c, 2)); /* it does not check all the time */
     caller_look(&c);
     EXPECT(caller_is_outdated(&c, 3));
     return 0;
@@ -207,7 +208,7 @@ static int notices_what_variables_name(void)
     return 0;
 }
 
-/* Refused by number: they are newer than libseccomp, and some newer than this kernel. */
+/* Refused by number: newer than libseccomp, some newer than this kernel. */
 static int changes_no_modes(const char *path)
 {
     static const char empty[64];
@@ -267,10 +268,10 @@ static int notices_replaced_files(void)
     if (chdir(folder) != 0)
         return __LINE__;
     caller_begin(&c);
-    caller_reads(&c, "alone"); /* not absolute: its folder is not for it */
+    caller_reads(&c, "alone"); /* not absolute: its folder is not allowed */
     EXPECT(!caller_is_outdated(&c, 1));
     EXPECT(rename("other/secret", "alone") == 0);
-    EXPECT(!caller_is_outdated(&c, 2)); /* it does not look all the time */
+    EXPECT(!caller_is_outdated(&c, 2)); /* it does not check all the time */
     EXPECT(caller_is_outdated(&c, 10000));
     caller_end(&c);
     return 0;
@@ -282,7 +283,7 @@ static int follows_replaced_files_of_its_folder(void)
 
     enter(&c);
     EXPECT(!caller_is_outdated(&c, 1));
-    EXPECT(write(request[1], "r", 1) == 1); /* to who replaces it; we cannot */
+    EXPECT(write(request[1], "r", 1) == 1); /* to the process that replaces it; we cannot */
     for (struct stat st = {0}; st.st_size != 6;)
         EXPECT(stat(in_folder("own/secret"), &st) == 0);
     EXPECT(can_open(in_folder("own/secret"), O_RDONLY));
@@ -385,7 +386,8 @@ static int signals_itself(void)
     return 0;
 }
 
-/* With a name in the file system, as of a database, or with one that the kernel finds. */
+/* A listening socket with a name in the file system, like a database's, or with a kernel-assigned
+ * one. */
 static int open_ear(struct sockaddr_un *at, const char *path)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -410,7 +412,7 @@ static int connects_to_nothing_of_this_machine(void)
 
     EXPECT(open_ear(&named, in_folder("ear")) == 0);
     EXPECT(open_ear(&nameless, NULL) == 0);
-    int before = socket(AF_UNIX, SOCK_STREAM, 0); /* what it was given */
+    int before = socket(AF_UNIX, SOCK_STREAM, 0); /* inherited */
     enter(&c);
     EXPECT(unlink(in_folder("ear")) == -1);
     EXPECT(is_refused(socket(AF_UNIX, SOCK_STREAM, 0), EPERM));
@@ -418,7 +420,7 @@ static int connects_to_nothing_of_this_machine(void)
     EXPECT(is_refused(socket(AF_VSOCK, SOCK_STREAM, 0), EPERM));
     EXPECT(is_refused(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), EPERM));
     EXPECT(is_refused(socketpair(AF_UNIX, SOCK_RAW | SOCK_CLOEXEC, 0, pair), EPERM));
-    EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0); /* libcurl wakes itself up by them */
+    EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0); /* libcurl needs these */
     EXPECT(is_refused(connect(pair[0], (struct sockaddr *)&named, sizeof named), EISCONN));
     EXPECT(write(pair[0], &byte, 1) == 1 && read(pair[1], &byte, 1) == 1);
     if (landlock_version() >= 6)
@@ -456,8 +458,7 @@ static int does_its_work(void)
     return 0;
 }
 
-/* A kernel that has neither, as far as the process can tell: no descriptor is left for a ruleset.
- */
+/* Simulates a kernel without both features: no descriptor is left for a ruleset. */
 static int goes_on_without(void)
 {
     static struct caller c;
@@ -471,9 +472,9 @@ static int goes_on_without(void)
     return 0;
 }
 
-/* ---- what others may see ---- */
+/* ---- visibility to other processes ---- */
 
-/* What a process of the same user finds when it looks into its parent: 0, or why it may not. */
+/* The result of a process of the same user that inspects its parent: 0, or an errno. */
 static int look_into(pid_t other)
 {
     char path[64];
@@ -490,7 +491,7 @@ static int is_hidden(void)
 {
     struct rlimit core;
 
-    if (geteuid() == 0) /* who may look into everything, and so may our child */
+    if (geteuid() == 0) /* root may inspect everything, and so could our child */
         EXPECT(setgid(65534) == 0 && setuid(65534) == 0);
     EXPECT(unsetenv("INTACT_DUMPABLE") == 0);
     EXPECT(prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -498,7 +499,7 @@ static int is_hidden(void)
     process_hide();
     EXPECT(look_into(getpid()) == EACCES);
     EXPECT(getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0);
-    EXPECT(can_open("/proc/self/statm", O_RDONLY)); /* what metrics are made of */
+    EXPECT(can_open("/proc/self/statm", O_RDONLY)); /* the source of metrics */
     EXPECT(can_open("/proc/self/fd", O_RDONLY | O_DIRECTORY));
     return 0;
 }
@@ -601,7 +602,7 @@ static void without_landlock_it_goes_on(void **state)
     assert_int_equal(line_of(goes_on_without), 0);
 }
 
-/* A process that replaces a file when it is asked to. */
+/* A process that replaces a file on request. */
 static pid_t start_replacer(const char *what)
 {
     char byte;
@@ -666,7 +667,7 @@ static int writes_where_it_may(void)
     return 0;
 }
 
-/* As a command on a kernel before 6.2: it may shorten what it may write, and nothing else. */
+/* Like a command on a kernel before 6.2: it may truncate what it may write, and nothing else. */
 static int shortens_where_it_may(void)
 {
     landlock_limit(2);
@@ -723,7 +724,7 @@ int main(void)
         cmocka_unit_test(a_replaced_secret_may_be_read),
         cmocka_unit_test(a_folder_of_others_is_closed),
         cmocka_unit_test(what_variables_name_is_watched),
-        cmocka_unit_test(a_replaced_file_by_itself_is_noticed), /* takes other/secret away */
+        cmocka_unit_test(a_replaced_file_by_itself_is_noticed), /* removes other/secret */
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

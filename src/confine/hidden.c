@@ -1,4 +1,4 @@
-/* What others of the same user may see of a process. */
+/* Hides a process from others of the same user: see hidden.h. */
 
 #include "confine/hidden.h"
 
@@ -15,5 +15,5 @@ void process_hide(void)
     if (wanted && strcmp(wanted, "1") == 0)
         return;
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail */
-    (void)setrlimit(RLIMIT_CORE, &none);      /* less is always allowed */
+    (void)setrlimit(RLIMIT_CORE, &none);      /* lowering it is always allowed */
 }

@@ -2,10 +2,10 @@
 #define CONFINE_HIDDEN_H
 
 /*
- * From now on no other process of our user can look into this one (ptrace, /proc/PID/mem, fd and
- * environ), and it leaves no core file: it holds tokens, keys and inputs of tasks. Root still can.
- * INTACT_DUMPABLE=1 in the environment leaves it as it is, for debuggers, strace and perf. Programs
- * that it starts decide for themselves.
+ * Prevents other processes of the same user from inspecting this one (ptrace, /proc/PID/mem, fd and
+ * environ), and core files: it holds tokens, keys and inputs of tasks. Root still can.
+ * INTACT_DUMPABLE=1 in the environment disables this for debuggers, strace and perf. Started
+ * programs are not affected.
  */
 void process_hide(void);
 

@@ -1,4 +1,4 @@
-/* Landlock by its system calls: glibc has no functions for them. */
+/* Landlock through its system calls, because glibc has no wrappers: see landlock.h. */
 
 #include "confine/landlock.h"
 
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Headers are older than kernels. */
+/* Headers may be older than the kernel. */
 #ifndef LANDLOCK_ACCESS_FS_REFER
     #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
 #endif
@@ -27,7 +27,7 @@ enum {
     HAS_SCOPES = 6,
 };
 
-/* The kernel's struct as of version 6: those before it take what is zero there. */
+/* The kernel's struct as of version 6: older kernels accept the new fields if they are zero. */
 struct ruleset {
     uint64_t fs, net, scoped;
 };
@@ -51,7 +51,7 @@ void landlock_limit(int most)
     version_max = most;
 }
 
-/* What this kernel can refuse: each version brought more. */
+/* What the kernel can restrict, by version. */
 static uint64_t known_rights(int version)
 {
     uint64_t all = LANDLOCK_ACCESS_FS_REFER - 1;
@@ -104,7 +104,7 @@ bool landlock_allow(int ruleset, const char *path, unsigned rights)
         return false;
     bool ok = fstat(rule.parent_fd, &st) == 0;
     if (ok && !S_ISDIR(st.st_mode))
-        rule.allowed_access &= of_files; /* the kernel refuses the others */
+        rule.allowed_access &= of_files; /* the kernel refuses the others for files */
     ok = ok && syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
     int err = errno;
     (void)close(rule.parent_fd);

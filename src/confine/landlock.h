@@ -2,34 +2,35 @@
 #define CONFINE_LANDLOCK_H
 
 /*
- * Landlock: a process gives up the file system but for a few paths, for good, and with it all that
- * it starts. Linux has it since 5.13, if it is not switched off. See landlock(7).
+ * Landlock: a process permanently gives up access to the file system except for a few paths, for
+ * itself and everything it starts. Available since Linux 5.13 unless disabled. See landlock(7).
  */
 
 #include "base/base.h"
 
 enum {
-    LANDLOCK_READ = 1, /* files, and lists of folders */
+    LANDLOCK_READ = 1, /* files, and directory listings */
     LANDLOCK_RUN = 2,  /* programs */
-    LANDLOCK_WRITE = 4 /* files and folders are made, changed, removed */
+    LANDLOCK_WRITE = 4 /* create, modify and remove files and folders */
 };
 
-enum { LANDLOCK_HAS_TRUNCATE = 3 }; /* since that version (Linux 6.2) it refuses truncation */
+enum { LANDLOCK_HAS_TRUNCATE = 3 }; /* since this version (Linux 6.2) it covers truncation */
 
-int landlock_version(void); /* of the kernel's; 0: there is none */
+int landlock_version(void); /* of the kernel; 0: unavailable */
 
-/* As if the kernel's had no later version than `most`. For tests. */
+/* Pretends that the kernel's version is at most `most`. For tests. */
 void landlock_limit(int most);
 
-/* A ruleset that allows nothing yet: a descriptor. -1 with errno. Of a process that is `alone`
- * signals and abstract Unix sockets reach no further than itself and what it starts, since version
- * 6 (Linux 6.12). */
+/* A ruleset that allows nothing yet: a descriptor. -1, see errno. A process that is `alone` can
+ * reach only itself and its descendants by signals and abstract Unix sockets, since version 6
+ * (Linux 6.12). */
 int landlock_open(bool alone);
-/* A file, or a folder with all below it. False with errno: it is not there, or cannot be opened. */
+/* Allows a file, or a folder with its contents. False, see errno: it is missing, or cannot be
+ * opened. */
 bool landlock_allow(int ruleset, const char *path, unsigned rights);
 
-/* For this thread and all that it starts from now on; no program gets more rights by a set-user-id
- * bit. Safe in a signal handler. False with errno. */
+/* Applies to this thread and everything it starts from now on; set-user-id bits have no effect any
+ * more. Async-signal-safe. False: see errno. */
 bool landlock_enter(int ruleset) MUST_USE;
 
 #endif

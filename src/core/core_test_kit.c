@@ -1,3 +1,5 @@
+/* Builds workflows from one line of text and plays scripts of events to a task: see
+ * core_test_kit.h. Part of the tests. */
 #include "core/core_test_kit.h"
 
 #include <stdlib.h>
@@ -158,8 +160,8 @@ const char *kit_answer_text(enum answer a)
     return texts[a];
 }
 
-/* An event that was not accepted leaves no trace, except for a late result being kept. Settling
- * what is settled changes nothing: effects gathered from several events do no harm. */
+/* A refused event changes nothing, except that a late result is stored. Settling twice changes
+ * nothing, so effects of several events may be combined. */
 static void check_no_trace(struct kit *k, const struct kit *before, const struct event *ev)
 {
     static struct kit again;
@@ -302,7 +304,7 @@ static struct event event_of(const char *verb)
     return (struct event){0};
 }
 
-/* Which attempt is meant: the one named, the one that START makes, or the one that is open. */
+/* Finds the attempt meant: the one named, the one that START makes, or the open one. */
 static void aim(struct kit *k, struct event *ev, const struct command *c)
 {
     ev->step = c->step ? c->step[0] - 'a' : -1;

@@ -2,8 +2,8 @@
 #define CORE_CORE_TEST_KIT_H
 
 /*
- * What the tests of the core share: workflows written as one line of text, and scripts that
- * play events to a task and say what is expected of each.
+ * Shared by the tests of the core: workflows written as one line of text, and scripts that play
+ * events to a task and state what is expected of each.
  */
 
 #include "base/test.h"
@@ -18,17 +18,16 @@ enum { GRAPH_STEPS = 6 };
  * A workflow made from text: "by=60s a b2!<a c?<ab". Steps are letters, the first is `a` and has
  * index 0; they are written in topological order, which need not be the alphabet's. After a letter:
  *
- *     2     attempts, in both directions (default 1)     !     a pivot
- *     #     on_failure: hold                             -     undo: none
- *     ?     on_failure: continue                         <ab   its predecessors
- *     +     of on_undo (undo: none; on_failure: hold, if not continue)
- *     /     its attempts have a quarter of the time, in both directions
+ *   2    attempts, in both directions (default 1)    !    a pivot
+ *   #    on_failure: hold                            -    undo: none
+ *   ?    on_failure: continue                        <ab  its predecessors
+ *   +    of on_undo (undo: none; on_failure: hold, if not continue)
+ *   /    its attempts have a quarter of the time, in both directions
  *
- * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (for so
- * long a processed task can be undone), from= (its tasks have a not_before, so long after they were
- * submitted), defers=,
- * beat= (the longest silence of every attempt, in both directions), and hold or continue (the
- * workflow's own on_failure).
+ * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
+ * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
+ * (the longest silence of every attempt, in both directions), and hold or continue (the workflow's
+ * own on_failure).
  */
 struct graph {
     struct workflow w;
@@ -41,9 +40,9 @@ struct graph {
 
 #define GRAPH_STEP_MS  INT64_C(10000) /* complete-by of each attempt, forward ... */
 #define GRAPH_UNDO_MS  INT64_C(20000) /* ... and back */
-#define GRAPH_WAIT_MS  INT64_C(1000)  /* between tries, always the same */
+#define GRAPH_WAIT_MS  INT64_C(1000)  /* between attempts, constant */
 #define GRAPH_DEFER_MS INT64_C(60000)
-#define KIT_BEGIN      INT64_C(1000000) /* the time at which a test begins */
+#define KIT_BEGIN      INT64_C(1000000) /* start time of a test */
 
 void graph_make(struct graph *g, const char *text);
 
@@ -59,13 +58,13 @@ struct kit {
     const char *about; /* what is being tested */
 };
 
-/* What is said of a task when it is submitted. Of one without such words: 0. */
+/* Attributes given when a task is submitted; 0 if the text does not set them. */
 int64_t graph_not_before(const struct graph *g);
 int64_t graph_complete_by(const struct graph *g);
 
 void kit_make(struct kit *k, const char *about, const char *graph);
 
-/* Makes one event happen. Whatever the answer, checks all that holds of every event. */
+/* Applies one event and runs all checks, whatever the answer. */
 enum answer kit_event(struct kit *k, const struct event *ev);
 
 /*
@@ -89,11 +88,11 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  */
 void kit_play(struct kit *k, const char *script);
 
-/* Is the task as `want` says? "compensating a:undoing b:undone"; a stop other than none comes
- * after the task's state: "processing/undo a:running". */
+/* Checks that the task is as `want` says: "compensating a:undoing b:undone". A stop other than none
+ * follows the task's state: "processing/undo a:running". */
 void kit_expect(struct kit *k, const char *want);
 
-/* A row of a table of examples, and the test of them. */
+/* A row of a table of examples, and its test. */
 struct kit_case {
     const char *what; /* the sentence that it proves */
     const char *graph;

@@ -1,3 +1,5 @@
+/* When attempts and tasks are overdue. A deadline that fell into lost time gets a grace period: see
+ * struct lost_time in decide.h. Pure functions. */
 #include "core/decide.h"
 
 int64_t task_wake_at(const struct task *t)
@@ -32,11 +34,11 @@ int64_t step_overdue_at(const struct step *s, const struct lost_time *lost)
     if (!a)
         return 0;
     if (a->started_at >= lost->until)
-        return a->complete_by; /* it began after the time was lost */
+        return a->complete_by; /* it began after the lost time */
     return deadline_at(a->complete_by, lost);
 }
 
-/* When the time began that the task has, in its present direction. */
+/* When the time allowed to the task in its present direction began. */
 static int64_t began_at(const struct workflow *w, const struct task *t)
 {
     return t->direction == DIRECTION_UNDO ? t->undo_complete_by - w->undo_complete_by_ms
@@ -58,7 +60,7 @@ int64_t task_overdue_at(const struct workflow *w, const struct task *t,
         of_task.until = lost->until_of_tasks;
     }
     if (began_at(w, t) >= of_task.until)
-        return at; /* it began after the time was lost */
+        return at; /* it began after the lost time */
     return deadline_at(at, &of_task);
 }
 

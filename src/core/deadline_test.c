@@ -1,3 +1,5 @@
+/* Deadlines: what is overdue when, grace after lost time, and the time at which a task is
+ * checked. */
 #include "core/core_test_kit.h"
 
 static void deadlines_in_lost_time_move_to_its_end_and_a_grace(void **state)
@@ -142,7 +144,7 @@ static void a_task_wakes_at_its_earliest_deadline(void **state)
 
 static const char *const order_of_starts[] = {"abcd", "dcba", "acbd", "bdac", "cadb", "dbca"};
 
-/* No later than any, and no earlier than the earliest. */
+/* No later than any deadline, and no earlier than the earliest. */
 static void check_alarm(const char *about)
 {
     int64_t first = k.t.direction == DIRECTION_UNDO ? k.t.undo_complete_by : k.t.complete_by;
@@ -165,7 +167,7 @@ static void play(const char *before, const char *verb, char step, const char *af
     kit_play(&k, script);
 }
 
-/* Steps that begin later and have less time, before and behind those that have more. */
+/* Steps that begin later and have less time, before and after those that have more. */
 static void a_task_wakes_no_later_than_any_of_its_deadlines(void **state)
 {
     static const char *const graphs[] = {"a b/ c d/", "by=12s a b/ c d/", "by=1h a/ b c/ d"};

@@ -1,3 +1,5 @@
+/* decide(): what each event does to a task, its steps and attempts. Pure: see decide.h. The
+ * operator's verbs are in hands.c, the consequences for the whole task in settle.c. */
 #include "core/deed.h"
 
 #include "core/ready.h"
@@ -16,8 +18,8 @@ static uint64_t seed_of(const struct task *t, int step, enum direction dir)
     return h ^ ((uint64_t)step << 32) ^ ((uint64_t)dir << 60);
 }
 
-/* The first failure decides how a task stops; it is the one that its error tells of. `step`: whose
- * it is, or -1. */
+/* The first failure decides how a task stops, and its error becomes that of the task. `step`: the
+ * step that failed, or -1. */
 static void stop_for_failure(struct deed *d, enum on_failure on_failure, int step,
                              const struct fault_note *why)
 {
@@ -40,7 +42,7 @@ static void fail_for_good(struct deed *d, struct step *s)
         stop_for_failure(d, ws->on_failure, d->ev->step, &s->error);
 }
 
-/* Who gave a step one try alone wants no other one, whatever the reason. */
+/* A step with a single attempt is never retried, so its failure cannot be spared. */
 static bool may_spare(const struct deed *d, const struct step *s, const struct retry_rule *r,
                       const struct failure *f)
 {
@@ -48,8 +50,8 @@ static bool may_spare(const struct deed *d, const struct step *s, const struct r
            && (uint64_t)r->attempts + r->defers > 1;
 }
 
-/* It fails with its service, and not by itself: that does not count, and it goes out again as soon
- * as anything does. What the service itself has asked for is kept to. */
+/* The step failed because its service is unavailable. That does not count as a failure, and the
+ * step is sent again as soon as any is. A wait that the service asked for is respected. */
 static void spare(struct deed *d, struct step *s, const struct failure *f)
 {
     s->attempts[s->attempt_count - 1].spared = true;
@@ -60,7 +62,7 @@ static void spare(struct deed *d, struct step *s, const struct failure *f)
         step_move(s, STEP_WAITING);
 }
 
-/* One more failure of a step: another try, or the end of its tries. */
+/* One more failure of a step: leads to a retry, or the step has failed for good. */
 static void step_fails(struct deed *d, struct step *s, struct failure f)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
@@ -91,8 +93,8 @@ bool step_needs_room(const struct step *s)
     return s->attempt_count == s->attempt_cap && s->attempt_cap < ATTEMPTS_KEPT;
 }
 
-/* Merges one attempt in the middle into the sum of those dropped; late results that took effect
- * stay as long as anything else can go. */
+/* Merges one attempt in the middle into the sum of the dropped ones. Late results that took effect
+ * are dropped last. */
 static void drop_attempt(struct step *s)
 {
     uint16_t at = ATTEMPTS_HEAD;
@@ -145,7 +147,7 @@ static enum answer on_start(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* ---- what becomes of attempts ---- */
+/* ---- outcomes of attempts ---- */
 
 static struct attempt *current(const struct deed *d, struct step *s)
 {
@@ -167,7 +169,7 @@ static enum answer on_not_sent(struct deed *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
 
-    if (!a || a->resent > 0 || a->elsewhere) /* somebody else sent it */
+    if (!a || a->resent > 0 || a->elsewhere) /* another process may have sent it */
         return ANSWER_REFUSED;
     attempt_end(d, a, OUTCOME_NOT_SENT, EFFECT_NONE);
     if (s->direction == DIRECTION_FORWARD)
@@ -185,15 +187,15 @@ static enum answer on_send_again(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* What an error says of its attempt's effect. Who was asked more than once, perhaps by way of two
- * processes of one name, answers for one time of them: the other may still take effect. */
+/* The effect of an attempt that returned an error. If the request was sent more than once, the
+ * error covers one delivery only: another may still take effect. */
 static enum effect effect_of_error(const struct deed *d, const struct attempt *a)
 {
     ASSERT(d->ev->effect != EFFECT_HAPPENED);
     return a->resent > 0 ? EFFECT_UNKNOWN : d->ev->effect;
 }
 
-/* What a failed attempt leaves for the next one. One that left nothing new had what there was. */
+/* Resume details for the next attempt. An attempt without new ones keeps the previous ones. */
 static void keep_resume(const struct deed *d, struct step *s)
 {
     if (d->ev->resume.ptr)
@@ -220,7 +222,8 @@ static enum answer on_timeout(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* Its instance may be at work on it all the same: what is in doubt waits for its complete-by. */
+/* The silent instance may still be working on the attempt, so a step in doubt waits for its
+ * complete-by. */
 static enum answer on_silence(struct deed *d)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
@@ -251,17 +254,18 @@ static void step_completes(struct deed *d, struct step *s)
     step_move(s, STEP_COMPLETED);
 }
 
-/* To what comes of an attempt that has ended. */
+/* The answer to a result for an attempt that has ended. */
 static enum answer answer_to_ended(const struct attempt *a)
 {
     if (a->outcome == OUTCOME_NOT_SENT)
-        return ANSWER_REFUSED; /* nobody was asked, so nobody can answer */
+        return ANSWER_REFUSED; /* the request was never sent, so no agent can have executed it */
     return a->outcome == OUTCOME_TIMED_OUT || a->outcome == OUTCOME_LATE ? ANSWER_LATE
                                                                          : ANSWER_REPEATED;
 }
 
-/* A person had resolved it, and yet it took effect. Mostly that counts as any other effect. Where
- * the task is past undoing it, or knows another key by now, a person has to see to it again. */
+/* An operator resolved the step as having no effect, and then a result says that it took effect.
+ * Normally that counts like any other effect. An operator is needed if the task can no longer undo
+ * it, or if the step has another key by now. */
 static void gainsay(struct deed *d, const struct step *s, uint32_t generation)
 {
     enum undo_kind undo = d->w->steps[d->ev->step].undo_kind;
@@ -275,8 +279,8 @@ static void gainsay(struct deed *d, const struct step *s, uint32_t generation)
     d->fx->alert = true;
 }
 
-/* The answer to an attempt that is no longer the current one: kept with it, as the last word on
- * what it did; it changes no state. */
+/* A result for an attempt that is no longer current. It is stored with the attempt, as the final
+ * word on its effect; no state changes. */
 static enum answer keep_late(struct deed *d, const struct step *s, struct attempt *a)
 {
     if (a->outcome != OUTCOME_TIMED_OUT)
@@ -294,8 +298,9 @@ static enum answer keep_late(struct deed *d, const struct step *s, struct attemp
     return ANSWER_LATE;
 }
 
-/* The same for one that is merged. While those are in doubt it is enough that they are; but what a
- * person has resolved nobody else would hear of. Which key it had is known if none came since. */
+/* The same for a merged attempt. If the merged ones are in doubt, they stay so. A result that
+ * contradicts a resolve must be recorded. The attempt's key is known if it has not changed
+ * since. */
 static enum answer keep_merged(struct deed *d, struct step *s)
 {
     const struct event *ev = d->ev;
@@ -377,7 +382,7 @@ static enum answer on_bad_input(struct deed *d)
     d->t->failure_count++;
     if (s->state != STEP_FAILED) {
         fail_for_good(d, s);
-    } else { /* failed forward in doubt; now its compensation is stuck too */
+    } else { /* it failed forward in doubt; now its compensation failed too */
         d->t->error = s->error;
     }
     return ANSWER_ACCEPTED;
@@ -413,7 +418,7 @@ static enum answer on_deadline(struct deed *d)
     } else if (any_pivot_completed(d->w, d->t)) {
         if (t->stop == STOP_NONE)
             t->error = why;
-        d->fx->alert = true; /* it can only go forward: a person should know, once */
+        d->fx->alert = true; /* it can only go forward: one alert informs the operator */
     } else {
         stop_for_failure(d, d->w->on_failure == ON_FAILURE_HOLD ? ON_FAILURE_HOLD : ON_FAILURE_UNDO,
                          -1, &why);
@@ -421,8 +426,8 @@ static enum answer on_deadline(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* Whatever is evaluated next may end the next node: neither going on nor turning back is safe, so a
- * person has to see to it. */
+/* The next evaluation may end the next node as well. Neither forward nor undo is safe, so an
+ * operator has to decide. */
 static enum answer on_overrun(struct deed *d)
 {
     struct task *t = d->t;
@@ -437,7 +442,7 @@ static enum answer on_overrun(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* ---- owners ---- */
+/* ---- claim and release ---- */
 
 static enum answer on_claim(struct deed *d)
 {
@@ -535,8 +540,8 @@ static bool names_a_step(enum event_kind k)
            && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN && k != EVENT_OVERRUN;
 }
 
-/* The operator's deeds may change any step. An end is the end of a pause, too, which moves the
- * times of all. */
+/* The operator's verbs may change any step. The end of a task also ends its pause, which moves the
+ * times of all steps. */
 static bool may_change_any_step(const struct deed *d)
 {
     if (d->t->ended_at != 0)

@@ -1,6 +1,7 @@
 #include "core/core_test_kit.h"
 
-/* Tasks going forward. How they come back: undo_test.c; what a person may do: operator_test.c. */
+/* Tasks going forward. Undo: undo_test.c; the operator's verbs: operator_test.c and
+ * hands_test.c. */
 
 static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
 {
@@ -319,7 +320,7 @@ static void the_task_has_a_deadline_of_its_own(void **state)
     kit_run(cases, COUNT_OF(cases));
 }
 
-/* ---- what is written down ---- */
+/* ---- what is recorded ---- */
 
 static struct kit k; /* too big for a stack frame */
 

@@ -2,13 +2,13 @@
 #define CORE_DEED_H
 
 /*
- * The inside of decide(): what decide.c (what happens to attempts and owners), hands.c (the
- * operator's verbs) and settle.c (what comes of it for the task) share. Nobody else includes it.
+ * Internals of decide(), shared by decide.c (attempts and owners), hands.c (the operator's verbs)
+ * and settle.c (consequences for the task). No other file includes it.
  */
 
 #include "core/decide.h"
 
-/* What one call of decide() works on. */
+/* The working set of one call of decide(). */
 struct deed {
     const struct workflow *w;
     struct task *t;
@@ -19,30 +19,30 @@ struct deed {
 
 /* ---- settle.c ---- */
 
-/* The only places that write a state. */
+/* These functions alone write a state. */
 void task_move(struct task *t, enum task_state next);
 void step_move(struct step *s, enum step_state next);
 
 void note(struct fault_note *n, const char *code, const char *message);
 
-/* What time it is for the task itself: while it is paused, the moment at which that began. */
+/* The task's own time: while it is paused, the time at which the pause began. */
 int64_t task_clock(const struct deed *d);
 
-/* It is paused no more, if it was: its clocks move by as long as that took. */
+/* Ends a pause, if there is one: the clocks move by its length. */
 void pause_over(struct deed *d);
 
-/* The step's compensation begins: it counts its attempts and failures anew. */
+/* The step's compensation begins: attempts and failures are counted from zero. */
 void begin_undo(struct step *s);
 
-/* The whole task goes back from here on. */
+/* The whole task is undone from here on. */
 void turn_back(struct deed *d);
 
-/* After every event: has the task reached an end, or a turn? */
+/* Called after every event: finds whether the task has ended or turns to undo. */
 void settle(struct deed *d);
 
 /* ---- hands.c ---- */
 
-/* The event is a person's. */
+/* Handles an operator's event. */
 enum answer operator_acts(struct deed *d);
 
 #endif

@@ -4,17 +4,17 @@
 #include "core/undo.h"
 
 /*
- * What a person does to a task. Each verb is refused where it makes no sense, or where one
- * idempotency key would come to stand for two requests; operator.c says so beforehand.
+ * The operator's verbs. Each is refused where it makes no sense, or where one idempotency key would
+ * denote two requests. operator.c predicts that for user interfaces.
  */
 
-/* What runs on undo alone says nothing of how a task goes forward. */
+/* A step of on_undo does not affect how a task goes forward. */
 static bool concerns_its_way(const struct deed *d)
 {
     return !d->w->steps[d->ev->step].on_undo || d->t->direction == DIRECTION_UNDO;
 }
 
-/* Of one that had stopped in error. */
+/* Continues a task that had stopped in error. */
 static void go_on(struct deed *d)
 {
     struct task *t = d->t;
@@ -22,7 +22,7 @@ static void go_on(struct deed *d)
 
     if (t->state != TASK_ERROR)
         return;
-    if (at != 0 && at <= d->now) /* it would undo at once what a person just asked for */
+    if (at != 0 && at <= d->now) /* the passed deadline must not undo now */
         t->deadline_passed = true;
     t->ended_at = 0;
     t->stop = STOP_NONE;
@@ -32,7 +32,7 @@ static void go_on(struct deed *d)
     task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
 }
 
-/* Gives a step new tries: one that failed for good, or one that waits for its next try. */
+/* Gives new attempts to a step that failed for good or waits for its retry. */
 static bool retry_step(struct deed *d, uint16_t i)
 {
     struct step *s = &d->t->steps[i];
@@ -53,7 +53,7 @@ static bool retry_step(struct deed *d, uint16_t i)
 
 static enum answer on_retry(struct deed *d)
 {
-    bool any = d->t->state == TASK_ERROR && d->ev->step < 0; /* a deadline alone stopped it */
+    bool any = d->t->state == TASK_ERROR && d->ev->step < 0; /* only a deadline stopped it */
 
     if (task_state_is_end(d->t->state))
         return ANSWER_REFUSED;
@@ -63,12 +63,12 @@ static enum answer on_retry(struct deed *d)
     if (!any)
         return ANSWER_REFUSED;
     if (d->t->state == TASK_ERROR && d->t->direction == DIRECTION_UNDO)
-        d->t->undo_complete_by = 0; /* the operator takes the time it takes */
+        d->t->undo_complete_by = 0; /* an operator's undo has no deadline */
     go_on(d);
     return ANSWER_ACCEPTED;
 }
 
-/* The direction of the step that the event names. */
+/* The direction of the event's step. */
 static enum direction goes(const struct deed *d)
 {
     return step_goes(d->w, d->t, (uint16_t)d->ev->step);
@@ -103,7 +103,7 @@ static enum answer on_skip(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* What it achieved is taken back, and what it said of that with it. */
+/* An undone task has no output any more. */
 static enum answer undo_processed(struct deed *d)
 {
     struct task *t = d->t;
@@ -118,7 +118,7 @@ static enum answer undo_processed(struct deed *d)
     t->cause = (struct cause){t->error, -1};
     t->output = (struct value){0};
     t->ended_at = 0;
-    d->fx->ended = false; /* if it ended since the last commit */
+    d->fx->ended = false; /* it may have ended since the last commit */
     turn_back(d);
     return ANSWER_ACCEPTED;
 }
@@ -133,7 +133,7 @@ static enum answer on_undo(struct deed *d)
         return ANSWER_REFUSED;
     if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO) {
         bool paused = t->paused_at != 0;
-        pause_over(d); /* who wants it undone wants it to go on */
+        pause_over(d); /* a request for undo also ends the pause */
         return paused ? ANSWER_ACCEPTED : ANSWER_REPEATED;
     }
     enum pivots p = pivots_look(d->w, d->t);
@@ -157,14 +157,14 @@ static enum answer on_undo(struct deed *d)
 
 /* ---- another request ---- */
 
-/* Its next request is another one: under another key, if anybody saw the present one. */
+/* The step's next request differs: it gets another key if the present one was used. */
 static void renew_key(struct step *s)
 {
     s->generation += step_was_tried(s);
-    s->resume = SLICE_NONE; /* that was left for the request of before */
+    s->resume = SLICE_NONE; /* it belonged to the previous request */
 }
 
-/* May it have done something that would have to be undone? Then its key stays. */
+/* Whether it may have an effect that would have to be undone. Then its key stays. */
 static bool may_matter(const struct workflow_step *ws, const struct step *s)
 {
     return step_in_doubt(s) || (ws->undo_kind != UNDO_NONE && step_has_effect(s));
@@ -180,7 +180,7 @@ static bool may_correct(const struct deed *d, uint16_t i)
     return s->state == STEP_WAITING || stands_failed(ws, s);
 }
 
-/* Of a compensation the input is made of what was done, and stays so. */
+/* The input of a compensation is derived from what was done and cannot be corrected. */
 static bool is_too_late_to_correct(const struct deed *d)
 {
     bool on_undo = d->ev->step >= 0 && d->w->steps[d->ev->step].on_undo;
@@ -225,7 +225,7 @@ static enum answer on_supply(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* Who looked at the attempts so far says nothing of one that began since. */
+/* False if an attempt began after the operator looked. */
 static bool looked_at_all(const struct event *ev, const struct step *s)
 {
     const struct attempt *last = s->attempt_count ? &s->attempts[s->attempt_count - 1] : NULL;
@@ -235,8 +235,8 @@ static bool looked_at_all(const struct event *ev, const struct step *s)
     return ev->until == 0 || !last || last->started_at <= ev->until;
 }
 
-/* An effect that may still come is not to be resolved away; and a compensation that began is
- * brought to its end, which is right whether there was an effect or not. */
+/* An effect that may still come must not be resolved away. A compensation that began is completed,
+ * which is right whether there was an effect or not. */
 static enum answer on_resolve(struct deed *d)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
@@ -256,7 +256,7 @@ static enum answer on_resolve(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* The step and all that comes after it, near and far. */
+/* Marks the step and all its direct and indirect successors. */
 static void mark_from(const struct workflow *w, uint16_t step, bool *ret)
 {
     for (uint16_t k = 0; k < w->step_count; k++) {
@@ -268,15 +268,15 @@ static void mark_from(const struct workflow *w, uint16_t step, bool *ret)
     }
 }
 
-/* What has begun, in whichever way, or would wait for something. */
+/* Whether the step has not begun in any way and waits for nothing. */
 static bool is_new(const struct step *s)
 {
     return s->state == STEP_WAITING && s->failure_count == 0 && s->spared_count == 0
            && s->wait_until == 0 && !s->input.json.ptr && !s->resume.ptr && !step_was_tried(s);
 }
 
-/* One that was skipped, or supplied, without ever being tried gets another key as well: by that one
- * sees that it had begun. */
+/* A step that was skipped or supplied without an attempt also gets another key, which shows that it
+ * had begun. */
 static void start_anew(struct step *s)
 {
     s->generation += s->state != STEP_WAITING && !step_was_tried(s);
@@ -317,7 +317,7 @@ static enum answer on_retry_from(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-/* ---- the whole of it ---- */
+/* ---- the whole task ---- */
 
 static bool is_active(const struct task *t)
 {

@@ -178,7 +178,7 @@ static void the_operator_resolves(void **state)
     kit_run(cases, COUNT_OF(cases));
 }
 
-/* It is a fact then, and counts as far as it can. */
+/* Then the effect is a fact and counts as far as possible. */
 static void what_was_resolved_is_answered_after_all(void **state)
 {
     static const struct kit_case cases[] = {
@@ -263,7 +263,7 @@ static void clocks_move_by_the_length_of_a_pause(void **state)
     assert_int_equal(k.t.paused_at, 0);
 }
 
-/* By what would be left of the wait when the pause begins; a moment that has come stays. */
+/* By the rest of the wait when the pause begins; a time that has passed stays. */
 static void a_pause_moves_a_not_before_that_is_ahead(void **state)
 {
     static const struct {
@@ -312,14 +312,14 @@ static void one_key_stands_for_one_request(void **state)
 
     kit_make(&k, "keys", "a# b<a");
     kit_play(&k, "correct a");
-    assert_int_equal(k.steps[0].generation, 0); /* nobody has seen the first one */
+    assert_int_equal(k.steps[0].generation, 0); /* the first one was never used */
     kit_play(&k, "claim, start a, fail a, correct a = repeated, retry, claim, start a, fail a");
     assert_int_equal(k.attempts[0][1].generation, 0);
     kit_play(&k, "from a, claim, start a, fail a");
     assert_int_equal(k.attempts[0][2].generation, 1);
     kit_play(&k, "skip b, from a");
     assert_int_equal(k.steps[0].generation, 2);
-    assert_int_equal(k.steps[1].generation, 1); /* it shows that it had begun */
+    assert_int_equal(k.steps[1].generation, 1); /* it shows that the step had begun */
     assert_null(k.steps[0].input.json.ptr);
     assert_int_equal(k.steps[0].failure_count, 0);
 }
@@ -330,7 +330,7 @@ static void try_often(const char *script, int times)
         kit_play(&k, script);
 }
 
-/* What was known before stays on record, of attempts that are merged as well. */
+/* The earlier record stays, also of merged attempts. */
 static void resolving_rewrites_nothing(void **state)
 {
     (void)state;
@@ -344,16 +344,15 @@ static void resolving_rewrites_nothing(void **state)
     assert_int_equal(k.attempts[0][0].effect, EFFECT_UNKNOWN);
     assert_int_equal(k.steps[0].dropped_effect, EFFECT_UNKNOWN);
     try_often("start a, fail a, wait 11s, retry", ATTEMPTS_KEPT);
-    assert_false(step_in_doubt(&k.steps[0])); /* all but the first of those resolved are merged */
+    assert_false(step_in_doubt(&k.steps[0])); /* all resolved ones but the first are merged */
     kit_play(&k, "start a, doubt a, wait 11s, retry");
     try_often("start a, fail a, wait 11s, retry", ATTEMPTS_KEPT);
-    assert_true(step_in_doubt(&k.steps[0])); /* the new one is merged, too */
+    assert_true(step_in_doubt(&k.steps[0])); /* the new one is merged too */
     kit_play(&k, "resolve a, undo");
     kit_expect(&k, "compensated a:waiting");
 }
 
-/* What an operator says holds of attempts that are merged as well, and so does what they say
- * afterwards. */
+/* A resolve also covers merged attempts, and so do their later results. */
 static void one_that_was_merged_is_answered_after_all(void **state)
 {
     (void)state;
@@ -381,7 +380,7 @@ static void one_that_was_merged_is_answered_after_all(void **state)
     kit_expect(&k, "compensating a:failed");
 }
 
-/* Who asks for many has looked at none of those that begin meanwhile. */
+/* An operation on many tasks has not seen attempts that begin meanwhile. */
 static void what_began_since_somebody_looked_is_not_resolved(void **state)
 {
     (void)state;

@@ -1,3 +1,5 @@
+/* Checks every event of a history against the invariants of the design and against the observer in
+ * history_world.c: see history_check.h. Part of the tests. */
 #include "core/history_check.h"
 
 static bool is_active(const struct task *t)
@@ -13,7 +15,7 @@ static bool anything_open(const struct world *w)
     return false;
 }
 
-/* ---- the story so far, told when a check fails ---- */
+/* ---- the history so far, printed when a check fails ---- */
 
 struct history history;
 
@@ -74,7 +76,7 @@ void history_wait(int64_t ms)
     path_push((struct deed){.wait = ms});
 }
 
-/* ---- what must hold of every event ---- */
+/* ---- checks after every event ---- */
 
 static bool task_path_exists(enum task_state from, enum task_state to)
 {
@@ -101,7 +103,7 @@ static void check_edges(const struct node *was, const struct node *is, const str
     }
 }
 
-/* Invariant 4, and when a step may start besides. */
+/* Invariant 4, and the other conditions under which a step may start. */
 static void check_start(const struct node *was, const struct event *ev)
 {
     const struct world *w = &was->world;
@@ -134,7 +136,7 @@ static bool any_stands_failed(const struct world *w)
     return false;
 }
 
-/* Invariant 5, and what an end means otherwise. */
+/* Invariant 5, and the other properties of an end. */
 static void check_end(const struct node *is)
 {
     const struct world *w = &is->world;
@@ -203,10 +205,10 @@ static void check_wake(const struct node *is)
     CHECK(task_wake_at(&is->t) == (is_active(&is->t) ? at : 0), "%s: wake", history_story());
 }
 
-/* An agent's answer that no longer counts changes no step, and the task only by ending a doubt. */
+/* A result that no longer counts changes no step, and the task only by ending a doubt. */
 static void check_late(const struct node *was, const struct node *is)
 {
-    bool moved = was->t.paused_at != 0 && is->t.paused_at == 0; /* its end is the pause's as well */
+    bool moved = was->t.paused_at != 0 && is->t.paused_at == 0; /* the end ends the pause */
 
     for (uint16_t i = 0; i < is->t.step_count; i++) {
         const struct step *a = &was->steps[i];
@@ -224,7 +226,7 @@ static void check_late(const struct node *was, const struct node *is)
               "%s: a late result moved the task", history_story());
 }
 
-/* Whose failure a new cause tells of, going by the event alone. */
+/* The step that a new cause must name, derived from the event alone. */
 static int expected_cause(const struct event *ev)
 {
     return ev->kind == EVENT_UNDO || ev->kind == EVENT_DEADLINE || ev->kind == EVENT_OVERRUN
@@ -232,7 +234,7 @@ static int expected_cause(const struct event *ev)
                : ev->step;
 }
 
-/* The first failure: there is one exactly while the task stops, or goes back, and it stays. */
+/* A cause exists exactly while the task stops or is undone, and it does not change. */
 static void check_cause(const struct node *was, const struct node *is, const struct event *ev)
 {
     const struct cause *a = &was->t.cause;
@@ -240,7 +242,7 @@ static void check_cause(const struct node *was, const struct node *is, const str
     bool back = is->t.direction == DIRECTION_UNDO;
     bool stopped = back || is->t.stop != STOP_NONE || is->t.state == TASK_ERROR;
 
-    /* Somebody had it go forward, and another step keeps it from that: it stopped anew at once. */
+    /* An operator had it continue, but another failed step stopped it again at once. */
     bool anew = !back && was->t.state == TASK_ERROR
                 && (ev->kind == EVENT_RETRY || ev->kind == EVENT_RETRY_FROM);
 
@@ -327,7 +329,7 @@ static bool is_of_attempt(enum event_kind kind)
            || kind == EVENT_HASTEN;
 }
 
-/* An attempt that was made, and of which only the sum with others is kept. */
+/* Whether the attempt was made and is kept only as part of a sum. */
 static bool is_merged(const struct node *was, const struct event *ev)
 {
     if (ev->step < 0 || ev->attempt == 0
@@ -340,7 +342,7 @@ static bool is_merged(const struct node *was, const struct event *ev)
     return is_of_attempt(ev->kind);
 }
 
-/* What it did would be known to nobody, since a person said that it did nothing. */
+/* The result contradicts an operator's resolve, so it must be recorded. */
 static bool gainsays(const struct node *was, const struct event *ev)
 {
     const struct step *s = &was->steps[ev->step];
@@ -411,7 +413,7 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
           "%s: after the end", history_story());
 }
 
-/* A step that is next by order and time, in a task that wants it, can be started. */
+/* A step that is next by order and time, in a task that may start it, can be started. */
 static bool must_start(const struct node *was, const struct event *ev)
 {
     const struct world *w = &was->world;
@@ -420,7 +422,7 @@ static bool must_start(const struct node *was, const struct event *ev)
     bool back = world_goes_back(w, (uint16_t)ev->step);
 
     if (was->steps[ev->step].dropped_count > 0)
-        return false; /* it may wait for longer than the world knows it must */
+        return false; /* merged attempts may make it wait longer than the observer knows */
     return owned && was->t.stop == STOP_NONE && world_startable(w, (uint16_t)ev->step, was->now)
            && (at == 0 || was->now < at) && (ev->direction == DIRECTION_UNDO) == back
            && ev->attempt == w->steps[ev->step].count[back] + 1;
@@ -437,7 +439,7 @@ static void check_others(const struct node *is, const struct node *before, const
 
 bool history_event(const struct node *was, struct node *is, const struct event *ev)
 {
-    static struct node image; /* of *is before */
+    static struct node image; /* of *is before the event */
     struct effects fx = {0};
 
     history.events++;
@@ -470,7 +472,7 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     return true;
 }
 
-/* ---- what time it can be next ---- */
+/* ---- the next relevant time ---- */
 
 static void later_only(int64_t *next, int64_t at, int64_t now)
 {
@@ -486,11 +488,11 @@ int64_t history_next_time(const struct node *n)
     for (uint16_t i = 0; i < w->step_count && n->left.hands > 0; i++)
         if (!task_state_is_end(n->t.state) && world_doubt(&w->steps[i])) /* it may be resolved */
             later_only(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
-    if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* it may be undone no more */
+    if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* from then on it cannot be undone */
         later_only(&next, task_undo_until(&history.graph.w, &n->t), n->now);
     if (!is_active(&n->t))
         return next;
-    if (w->paused_at) /* long enough for all that would wait no more if it were not */
+    if (w->paused_at) /* long enough for every wait to have passed if it were not paused */
         later_only(&next, w->paused_at + HISTORY_PAUSE_MS, n->now);
     if (!w->paused_at)
         later_only(&next, w->not_before, n->now);
@@ -513,7 +515,7 @@ int64_t history_next_time(const struct node *n)
     return next;
 }
 
-/* ---- every task finds an end ---- */
+/* ---- every task ends ---- */
 
 static bool happens(struct node *n, struct event ev)
 {
@@ -532,8 +534,8 @@ struct event history_event_at(enum event_kind kind, int step, const struct step 
                           .error = {SLICE("code"), SLICE("words")}};
 }
 
-/* One event of a world in which all goes well from now on; or in which what runs is never heard of
- * again (`silence`), and only what starts anew succeeds. */
+/* One event of a world in which everything succeeds from now on; or, with `silence`, in which
+ * running attempts are never answered and only new ones succeed. */
 static bool goes_well(struct node *n, bool silence)
 {
     const struct lost_time none = {0};
@@ -564,7 +566,8 @@ static bool goes_well(struct node *n, bool silence)
     return false;
 }
 
-/* The clock moves to where something can be done; there is always such a moment before the end. */
+/* Moves the clock to the next time at which something can happen. Before the end there is always
+ * one. */
 static void let_time_pass(struct node *n)
 {
     struct ready ready[WORLD_STEPS];

@@ -2,10 +2,10 @@
 #define CORE_HISTORY_CHECK_H
 
 /*
- * What must hold of every event of every history, and of every state that was reached. The core is
- * compared with the world (history_world.h) and held against the invariants of the design. Used by
- * history_test.c, which goes through all histories of small workflows, and by history_fuzz.c, which
- * tries long ones of any workflows.
+ * Checks that hold after every event of every history and for every state reached: the core is
+ * compared with an independent observer (history_world.h) and with the invariants of the design.
+ * history_test.c explores all histories of small workflows; history_fuzz.c tries long ones of any
+ * workflow.
  */
 
 #include "core/history_node.h"
@@ -16,38 +16,38 @@
 
 #define HISTORY_PAUSE_MS INT64_C(7000)
 
-/* The history that is being played: told when a check fails. */
+/* The history being played, printed when a check fails. */
 struct history {
     struct graph graph;
     const char *about;
     struct deed {
         struct event ev;
-        int64_t wait; /* or this time passed */
+        int64_t wait; /* or this much time passed */
     } path[HISTORY_MAX];
     int depth;
     unsigned long events;
     bool task_edge_seen[6][6], step_edge_seen[7][7];
-    /* Whoever wants to hear of every change; NULL: nobody. */
+    /* Called after every change; may be NULL. */
     void (*changed)(const struct node *was, const struct node *is, const struct effects *fx);
 };
 
 extern struct history history;
 
-/* So far, in the language of kit_play(). */
+/* The history so far, in the language of kit_play(). */
 const char *history_story(void);
 void history_tell(void); /* to standard error */
 
-/* Makes the event happen in *is, a fresh copy of *was, and checks all that holds of every event;
- * adds it to the path. Has anything changed? */
+/* Applies the event to *is, a fresh copy of *was, runs all checks and adds the event to the path.
+ * Returns whether anything changed. */
 bool history_event(const struct node *was, struct node *is, const struct event *ev);
 
 void history_wait(int64_t ms); /* only adds it to the path */
 
-/* When the next thing can happen that cannot happen now; 0: never. */
+/* When something can happen that cannot happen now; 0: never. */
 int64_t history_next_time(const struct node *n);
 
-/* From this state on, the task finds an end if only agents succeed from now on; or if what runs is
- * never heard of again, and only what starts anew succeeds. */
+/* Checks that the task ends from this state if agents only succeed from now on, or if running
+ * attempts are never answered and only new ones succeed. */
 void history_check_end(const struct node *from);
 
 struct event history_event_at(enum event_kind kind, int step, const struct step *s);

@@ -2,15 +2,15 @@
 #include "core/history_check.h"
 
 /*
- * Any bytes, as a workflow and as what happens to a task of it: steps in any order, of all kinds of
- * undo, with retries and deadlines; events that fit and events that do not, and time passing. After
- * each event all is checked that history_check.h says, now and then also that the task still finds
- * an end. Longer histories than history_test.c has: attempts get so many that they are merged.
+ * Interprets any bytes as a workflow and a history of one of its tasks: steps in any order, with
+ * all kinds of undo, retries and deadlines; valid and invalid events; passing time. After each
+ * event it runs the checks of history_check.h, and now and then checks that the task still ends.
+ * Its histories are longer than those of history_test.c: attempts get merged.
  */
 
 static void write_step(struct fuzz *f, char *text, size_t size, uint16_t i)
 {
-    static bool on_undo[GRAPH_STEPS]; /* of those before it */
+    static bool on_undo[GRAPH_STEPS]; /* of the steps before this one */
     static const char kinds[] = {0, '!', '-', 0};
     static const char rules[] = {0, '#', '?', 0};
     size_t at = strlen(text);
@@ -34,7 +34,7 @@ static void write_step(struct fuzz *f, char *text, size_t size, uint16_t i)
     text[at] = 0;
 }
 
-/* In the words of graph_make(). */
+/* In the language of graph_make(). */
 static void write_graph(struct fuzz *f, char *text, size_t size)
 {
     uint8_t what = fuzz_byte(f);
@@ -75,7 +75,7 @@ static struct event event_of(struct fuzz *f, const struct node *n)
     int step = what % 8 % n->t.step_count;
     struct event ev = history_event_at(kind, step, &n->steps[step]);
 
-    if (what >= 8 * EVENT_KINDS) /* what happens most */
+    if (what >= 8 * EVENT_KINDS) /* the most frequent events */
         ev.kind = kind % 2 ? EVENT_START : EVENT_RESULT;
     if (ev.kind == EVENT_CLAIM || ev.kind == EVENT_RELEASE || ev.kind == EVENT_DEADLINE
         || ev.kind == EVENT_UNDO || ev.kind == EVENT_PAUSE || ev.kind == EVENT_RESUME

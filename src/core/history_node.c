@@ -1,3 +1,5 @@
+/* Copies and hashes the nodes of the search through histories, and the set of those visited: see
+ * history_node.h. Part of the tests. */
 #include "core/history_node.h"
 
 #include <stdlib.h>
@@ -31,7 +33,7 @@ void node_make(struct node *n, const struct graph *g, struct budget budget)
     world_make(&n->world, g);
 }
 
-/* ---- states that were met ---- */
+/* ---- visited states ---- */
 
 static bool seen_insert(struct seen *seen, uint64_t key)
 {
@@ -75,10 +77,10 @@ static void put(uint64_t *h, uint64_t v)
     *h ^= *h >> 29;
 }
 
-/* Pauses are no longer; how long one was counts until it is over. */
+/* No pause is longer; the length of a pause matters until it ends. */
 #define HISTORY_LONG_MS INT64_C(1000000)
 
-/* A time that is past by more than the margin is like any other such. */
+/* All times that passed by more than the margin are equivalent. */
 static void put_time(uint64_t *h, int64_t at, int64_t now, int64_t margin)
 {
     int64_t left = at - now;

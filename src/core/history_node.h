@@ -2,9 +2,9 @@
 #define CORE_HISTORY_NODE_H
 
 /*
- * One state of a task, of the world around it and of the clock, and the set of those that
- * history_test.c has met. Two are the same if they differ in nothing that may matter later: times
- * count relative to now, and what is past is past.
+ * One node of the search: a task's state, the observer's and the clock. Also the set of nodes that
+ * history_test.c has visited. Two nodes are equal if no difference can matter later: times are
+ * relative to now, and all past times are equal.
  */
 
 #include "core/history_world.h"
@@ -31,7 +31,7 @@ struct seen {
     size_t len, cap; /* cap: a power of two */
 };
 
-bool seen_add(struct seen *seen, uint64_t key); /* false: it was there */
+bool seen_add(struct seen *seen, uint64_t key); /* false: it was present */
 void seen_fini(struct seen *seen);
 
 #endif

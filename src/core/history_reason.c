@@ -1,9 +1,11 @@
+/* Checks what reason.c says of a state by asking decide() what would happen: see history_reason.h.
+ * Part of the tests. */
 #include "core/history_reason.h"
 
 #include "core/history_check.h"
 #include "core/reason.h"
 
-static bool connected; /* are the agents there, with places? */
+static bool connected; /* whether agents are connected, with free places */
 
 static void look_at_agent(void *arg, int step, struct slice name, struct agent_view *ret)
 {
@@ -13,7 +15,7 @@ static void look_at_agent(void *arg, int step, struct slice name, struct agent_v
     *ret = (struct agent_view){.connected = connected, .free = connected};
 }
 
-/* As if nobody had ever been heard. */
+/* As if no heartbeat had ever been received. */
 static void look_at_attempt(void *arg, int step, const struct attempt *a, struct attempt_view *ret)
 {
     const struct node *n = arg;
@@ -23,9 +25,9 @@ static void look_at_attempt(void *arg, int step, const struct attempt *a, struct
                                      world_silent_at(&n->world, (uint16_t)step, a->direction, w)};
 }
 
-/* ---- what would happen ---- */
+/* ---- trying events ---- */
 
-static struct node image; /* on which it is tried */
+static struct node image; /* the copy on which an event is tried */
 
 static enum answer happens_at(const struct node *n, const struct event *ev, int64_t now)
 {
@@ -36,7 +38,7 @@ static enum answer happens_at(const struct node *n, const struct event *ev, int6
     return decide(&history.graph.w, &image.t, ev, now, &fx);
 }
 
-/* Could the step be at work from that moment on, if a scheduler takes the task? */
+/* Whether the step could run from that time on if a scheduler claims the task. */
 static bool starts_at(const struct node *n, uint16_t i, int64_t now)
 {
     const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = SLICE("n/1")};
@@ -80,7 +82,7 @@ static bool falls_due_at(const struct node *n, int64_t now)
     return happens_at(n, &ev, now) == ANSWER_ACCEPTED;
 }
 
-/* ---- what was said ---- */
+/* ---- checks of reasons ---- */
 
 #define SO(cond, r) \
     CHECK(cond, "%s: %s, step %d", history_story(), reason_word((r)->kind), (r)->step)
@@ -93,7 +95,7 @@ static const struct reason *reason_of(const struct reasons *all, enum reason_kin
     return NULL;
 }
 
-/* `image` is what has become of it. */
+/* `image` is the state that resulted. */
 static void check_next(const struct node *n, const struct reason *r)
 {
     bool back = image.t.direction == DIRECTION_UNDO;
@@ -108,13 +110,13 @@ static void check_next(const struct node *n, const struct reason *r)
     case NEXT_UNDO:
         SO(back || image.t.stop == STOP_UNDO, r);
         return;
-    case NEXT_ERROR: /* at once, or when the rest of it has come to its end */
+    case NEXT_ERROR: /* at once, or when everything that runs has ended */
         SO(back == (n->t.direction == DIRECTION_UNDO), r);
         SO(image.t.state == TASK_ERROR || image.t.stop != STOP_NONE
                || (back && image.steps[r->step].state == STEP_FAILED),
            r);
         return;
-    case NEXT_ON: /* in on_undo another step may stand failed, without which the task cannot end */
+    case NEXT_ON: /* in on_undo another failed step may keep the task from ending */
         SO(back ? step_goes(&history.graph.w, &n->t, (uint16_t)r->step) == DIRECTION_FORWARD
                 : image.t.stop == n->t.stop && image.t.state != TASK_ERROR,
            r);
@@ -165,7 +167,7 @@ static void check_deadline(const struct node *n, const struct reason *r)
     check_next(n, r);
 }
 
-/* All that is at work succeeds, and then it has stopped. */
+/* When all running attempts succeed, the task has stopped. */
 static void check_holding(const struct node *n, const struct reason *r)
 {
     static struct node done;
@@ -220,7 +222,7 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
         check_stopped(n, r);
         return;
     case REASON_FAILED:
-        if (n->t.state != TASK_ERROR) { /* others of on_undo go on meanwhile */
+        if (n->t.state != TASK_ERROR) { /* other steps of on_undo continue meanwhile */
             SO(n->t.direction == DIRECTION_UNDO && history.graph.steps[r->step].on_undo, r);
             return;
         }
@@ -253,7 +255,7 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
         SO(n->t.direction == DIRECTION_FORWARD && n->t.stop == STOP_UNDO, r);
         return;
     case REASON_STARTING:
-        return; /* check_steps */
+        return; /* checked by check_steps */
     case REASON_UNDO_AFTER:
     case REASON_AFTER:
         SO(reason_waits_for(&history.graph.w, &n->t, all, (uint16_t)r->step, others, 1) > 0, r);
@@ -315,14 +317,14 @@ static void check_operator(const struct node *n)
     for (size_t v = 0; v < COUNT_OF(verbs); v++)
         for (int i = verbs[v].of_step ? 0 : -1; i < n->t.step_count; i++) {
             struct event ev = history_event_at(verbs[v].verb, i, &n->steps[i < 0 ? 0 : i]);
-            ev.input.json = SLICE("3"); /* nobody said so before */
+            ev.input.json = SLICE("3"); /* a new input */
             bool taken = happens_at(n, &ev, n->now) == ANSWER_ACCEPTED;
             CHECK(operator_may(&history.graph.w, &n->t, verbs[v].verb, i, n->now) == taken,
                   "%s: verb %zu on step %d", history_story(), v, i);
         }
 }
 
-/* Without agents all is as it is with them, but that nothing starts. */
+/* Without agents the reasons are the same, except that nothing starts. */
 static void check_absence(const struct node *n, struct facts *facts, const struct reasons *all)
 {
     static struct reasons alone;

@@ -2,8 +2,8 @@
 #define CORE_HISTORY_REASON_H
 
 /*
- * What is said of a state must be so: there is a reason, what it waits for is what it waits for,
- * until that very moment, and what it says comes then is what comes. decide() is asked.
+ * Checks the reasons given for a state: there is at least one, each names what the task really
+ * waits for and until when, and what it predicts happens. decide() is the reference.
  */
 
 #include "core/history_node.h"

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 /*
- * Every history of some small workflows: from a new task on, every event that could happen in each
- * state, until no new state is found. After each event the core is compared with the world
- * (history_world.h) and held against the invariants of the design; from each state reached, the
- * task must find an end if only its agents succeed from now on.
+ * Explores every history of some small workflows: from a new task on, every possible event in each
+ * state, until no new state is found. After each event the core is compared with the observer
+ * (history_world.h) and checked against the invariants of the design. From each state, the task
+ * must end if only its agents succeed from now on.
  *
- * What may happen without end (late results, requests that were not sent, releases, the operator's
- * commands) happens as often as the budget of a case says.
+ * Events that could repeat without end (late results, requests not sent, releases, the operator's
+ * verbs) happen as often as the budget of a case says.
  */
 
 static struct seen seen;
@@ -60,7 +60,7 @@ static void try_results(struct trial *x, uint16_t i, struct event ev)
         ev.output.json = ev.failed ? SLICE_NONE : SLICE("1");
         trial(x, &ev);
         ev.spared = ev.failed && a->fate == FATE_OPEN && x->was->left.spared > 0;
-        if (ev.spared) /* one that is not retryable is not spared, whatever is said of it */
+        if (ev.spared) /* an error that is not retryable is not spared, even if marked so */
             trial(x, &ev);
         ev.spared = false;
     }
@@ -107,7 +107,7 @@ static void try_start(struct trial *x, uint16_t i)
     struct event ev = history_event_at(EVENT_START, i, &x->was->steps[i]);
 
     CHECK(s->count[0] + s->count[1] < WORLD_ATTEMPTS, "%s: no room", history_story());
-    if (world_is_early(&x->was->world, x->was->now)) /* which a scheduler leaves alone */
+    if (world_is_early(&x->was->world, x->was->now)) /* a scheduler does not start it */
         return;
     for (int d = 0; d < 2; d++)
         for (uint32_t n = 0; n < 3; n++) { /* its number must be the next one */
@@ -157,7 +157,7 @@ static void try_hands(struct trial *x)
 
     trial(x, &ev);
     ev.kind = EVENT_REOPEN;
-    if (x->was->left.hands > 0) /* or it would be closed and opened for ever */
+    if (x->was->left.hands > 0) /* otherwise it would be closed and reopened for ever */
         trial(x, &ev);
     ev.input.json = SLICE("2");
     for (size_t k = 0; k < COUNT_OF(verbs) && x->was->left.hands > 0; k++) {
@@ -215,10 +215,10 @@ static void explore(const struct node *n)
 }
 
 /* Budgets: late results, requests not sent, releases, the operator's acts, bad input or conditions,
- * requests sent again and complete-bys moved, failures in an outage (and its end, whenever it
- * comes), attempts that go elsewhere, and what else an operator does (pause and close, correct,
- * supply, resolve, start anew; to resume costs nothing). The second is for a long run, with
- * HISTORY=full in the environment. */
+ * requests sent again and complete-bys moved, failures in an outage (and its end at any time),
+ * attempts that go elsewhere, and the operator's other verbs (pause and close, correct, supply,
+ * resolve, start anew; resume is free). The second budget is for a long run, with HISTORY=full in
+ * the environment. */
 /* clang-format off */
 static const struct history_case {
     const char *graph;
@@ -344,7 +344,7 @@ static void every_history_keeps_the_invariants(void **state)
     }
 }
 
-/* So that the tables say no more than what can happen, and nothing was left untried. */
+/* The tables contain no impossible edge, and nothing was left untested. */
 static void every_edge_of_the_tables_was_taken(void **state)
 {
     (void)state;

@@ -1,3 +1,5 @@
+/* The observer's model of a task: see history_world.h. Written without code of the core, so that
+ * the two can be compared. Part of the tests. */
 #include "core/history_world.h"
 
 void world_make(struct world *w, const struct graph *g)
@@ -24,13 +26,13 @@ bool world_is_early(const struct world *w, int64_t now)
     return !w->back && now < w->not_before;
 }
 
-/* While the task is paused, it is for the task as late as when that began. */
+/* The task's own time: while it is paused, the time at which the pause began. */
 static int64_t clock_of(const struct world *w, int64_t now)
 {
     return w->paused_at ? w->paused_at : now;
 }
 
-/* All that it waits for is as far ahead as it was. */
+/* All times that it waits for move by the length of the pause. */
 void world_unpaused(struct world *w, int64_t now)
 {
     int64_t *deadline = &w->deadline[w->back];
@@ -59,7 +61,7 @@ void world_turned(struct world *w, int64_t now)
 void world_resumed(struct world *w, int64_t now)
 {
     w->resumed = true;
-    w->wish = STOP_NONE; /* the next failure decides anew */
+    w->wish = STOP_NONE; /* the next failure decides again */
     w->due[w->back] |= w->deadline[w->back] <= now;
 }
 
@@ -152,7 +154,7 @@ static bool to_undo(const struct world *w, uint16_t i)
     return s->back || world_effect(s) || world_doubt(s);
 }
 
-/* Is everything that came after the step, near and far, at rest and undone? */
+/* Whether all direct and indirect successors are at rest and undone. */
 static bool after_is_undone(const struct world *w, uint16_t i)
 {
     const struct workflow_step *spec = spec_of(w, i);
@@ -171,7 +173,7 @@ static bool before_ended(const struct world *w, uint16_t i)
 
     for (uint16_t n = 0; n < spec->before_count; n++)
         if (!world_ended(w, spec->before[n]) || !before_ended(w, spec->before[n]))
-            return false; /* near and far: one may have been skipped ahead of time */
+            return false; /* indirect ones too: a direct one may have been skipped ahead of time */
     return true;
 }
 
@@ -239,7 +241,7 @@ static bool is_silent(const struct world *w, const struct event *ev, const struc
     return at != 0 && now >= at;
 }
 
-/* Is it the step's latest attempt, after which another one waits for its time? */
+/* Whether it is the step's latest attempt, and its retry waits. */
 static bool waits_after(const struct world *w, const struct event *ev, int64_t now)
 {
     const struct world_step *s = &w->steps[ev->step];
@@ -364,7 +366,7 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
     }
 }
 
-/* Does the step come after that one, near or far? */
+/* Whether the step is a direct or indirect successor of the other. */
 static bool is_behind(const struct world *w, uint16_t i, uint16_t other)
 {
     const struct workflow_step *spec = spec_of(w, i);
@@ -520,7 +522,7 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     }
 }
 
-/* ---- the core, compared with it ---- */
+/* ---- comparing the core with the model ---- */
 
 static enum step_state state_of(const struct world_step *s)
 {
@@ -546,7 +548,7 @@ static void check_attempt(const struct world_step *s, const struct attempt *k,
     CHECK(k->elsewhere == a->away, "%s: elsewhere", about());
 }
 
-/* One key stands for one request; a compensation is of the last one that was made. */
+/* One key denotes one request. A compensation belongs to the last request. */
 static void check_key(const struct world_step *s, const struct attempt *a, const struct attempt *b,
                       const char *(*about)(void))
 {
@@ -560,7 +562,7 @@ static void check_key(const struct world_step *s, const struct attempt *a, const
     CHECK(same, "%s: one key for two requests, or two for one", about());
 }
 
-/* All are there, in their order; or the first and last ones, and a count of the others. */
+/* All attempts are kept in order; or the first and last ones, and a count of the others. */
 static void check_attempts(const struct world_step *s, const struct step *c,
                            const char *(*about)(void))
 {
@@ -584,8 +586,7 @@ static void check_attempts(const struct world_step *s, const struct step *c,
     }
 }
 
-/* Of attempts that were merged it may no longer be known in which order they took effect: doubt is
- * kept rather than lost. */
+/* The order in which merged attempts took effect may be unknown. Then doubt is kept, not lost. */
 static void check_doubt(const struct world_step *s, const struct step *c,
                         const char *(*about)(void))
 {

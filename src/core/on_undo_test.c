@@ -1,7 +1,7 @@
 #include "core/core_test_kit.h"
 #include "core/reason.h"
 
-/* Steps that run when the task goes back, and processed tasks that an operator has go back. */
+/* Steps of on_undo, and processed tasks that an operator undoes. */
 
 static struct kit k;
 
@@ -189,7 +189,7 @@ static void who_asks_is_told_what_stands_in_the_way(void **state)
     CHECK(operator_obstacle(&k.g.w, &k.t, EVENT_RETRY, -1, k.now, &at) == OBSTACLE_STATE, "state");
 }
 
-/* As somebody else might have written the row. */
+/* As another writer might have stored the row. */
 static void out_of_its_turn_it_makes_a_task_invalid(void **state)
 {
     static const char before[] = "claim, start a, ok a, undo, start a, ok a, start b";
@@ -217,8 +217,8 @@ static void out_of_its_turn_it_makes_a_task_invalid(void **state)
     CHECK(!task_valid(&k.g.w, &k.t), "%s", k.about);
 }
 
-/* What was resolved is compensated all the same if it took effect, though others were told of the
- * undo meanwhile. */
+/* A resolved step that took effect after all is compensated, even if steps of on_undo ran
+ * meanwhile. */
 static void what_is_gainsaid_late_is_still_undone(void **state)
 {
     static const struct kit_case cases[] = {

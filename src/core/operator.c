@@ -1,8 +1,8 @@
 #include "core/reason.h"
 
 /*
- * What an operator may do, for those who tell him so, and what stands in his way. hands.c is what
- * decides; history_test.c compares the two in every state of every history.
+ * Predicts which operator verbs a task accepts, and what prevents the others: for user interfaces.
+ * hands.c decides; history_test.c compares the two in every state of every history.
  */
 
 int64_t operator_may_resolve_at(const struct step *s)
@@ -20,7 +20,7 @@ static bool pivot_completed(const struct workflow *w, const struct task *t, uint
     return false;
 }
 
-/* Of a processed task nothing will tell any more whether a pivot took effect that is in doubt. */
+/* A processed task with a pivot in doubt: no attempt will ever resolve the doubt. */
 static enum obstacle obstacle_to_undo_processed(const struct workflow *w, const struct task *t,
                                                 int64_t now, uint16_t *ret)
 {
@@ -41,7 +41,7 @@ static bool goes_back(const struct task *t)
 
 static enum obstacle obstacle_to_undo(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
-    if (goes_back(t)) /* it is so already */
+    if (goes_back(t)) /* it is being undone already */
         return t->paused_at ? OBSTACLE_NONE : OBSTACLE_BACK;
     if (pivot_completed(w, t, ret))
         return OBSTACLE_PIVOT;

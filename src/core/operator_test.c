@@ -1,6 +1,6 @@
 #include "core/core_test_kit.h"
 
-/* retry, skip and undo, in every state in which a task or a step can be. */
+/* retry, skip and undo, in every state of a task or a step. */
 
 static void the_operator_retries(void **state)
 {
@@ -291,7 +291,7 @@ static void a_task_stopped_again_says_what_stopped_it_now(void **state)
     CHECK(slice_is(k.t.error.code, "broken"), "not what failed going forward");
 }
 
-/* A try of `a` fails while its agent's service is known to be away. */
+/* An attempt of `a` fails while its agent's service is known to be unavailable. */
 static void fails_in_an_outage(void)
 {
     kit_play(&k, "wait 1s, start a");

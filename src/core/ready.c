@@ -1,8 +1,10 @@
+/* Which steps are to be started next, and with which attempt: task_ready() and task_next_attempt()
+ * of decide.h. Pure functions. */
 #include "core/ready.h"
 
 #include "core/undo.h"
 
-/* The step's own deadline, capped by the task's unless that has been dealt with. */
+/* The step's own deadline, capped by the task's unless that one was handled already. */
 static int64_t attempt_deadline(const struct workflow *w, const struct task *t, int step,
                                 int64_t now)
 {
@@ -31,11 +33,11 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
     };
 }
 
-/* Have all that come before the step ended, near and far? An operator may have skipped or supplied
- * one of them ahead of time; that lets nobody past those before it. */
+/* Whether all direct and indirect predecessors have ended. An operator may have skipped or supplied
+ * one ahead of time; the steps before that one still count. */
 static bool all_before_ended(const struct workflow *w, const struct task *t, uint16_t step)
 {
-    bool passed[STEPS_MAX] = {0}; /* it and all before it ended */
+    bool passed[STEPS_MAX] = {0}; /* the step and all its predecessors ended */
 
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
@@ -53,7 +55,7 @@ static bool all_before_ended(const struct workflow *w, const struct task *t, uin
 static bool predecessors_ended(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct workflow_step *ws = &w->steps[i];
-    bool ahead = false; /* perhaps */
+    bool ahead = false; /* a predecessor may have ended ahead of time */
 
     for (uint16_t k = 0; k < ws->before_count; k++) {
         uint16_t b = ws->before[k];
@@ -61,7 +63,7 @@ static bool predecessors_ended(const struct workflow *w, const struct task *t, u
             return false;
         ahead |= t->steps[b].state == STEP_SKIPPED || t->steps[b].supplied;
     }
-    return !ahead || all_before_ended(w, t, i); /* what was started came after all before it */
+    return !ahead || all_before_ended(w, t, i); /* else they began after all before them */
 }
 
 bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t i)
@@ -69,7 +71,7 @@ bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t 
     return t->steps[i].state == STEP_WAITING && predecessors_ended(w, t, i);
 }
 
-/* While undo is wanted only a pivot in doubt goes on: another try is how it gets resolved. */
+/* While undo is wanted, only a pivot in doubt goes on: a retry is what resolves it. */
 static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
@@ -117,7 +119,7 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
     for (uint16_t k = 0; k < w->step_count; k++) {
         uint16_t i = w->order[k];
         if (!undo && t->steps[i].state != STEP_WAITING)
-            continue; /* most of a long task, and this is asked at each of its changes */
+            continue; /* fast path: most steps of a long task */
         if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
         if (attempt_deadline(w, t, i, now) <= now)

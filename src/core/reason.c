@@ -1,3 +1,5 @@
+/* Why a task is where it is: finds the reasons that reason.h lists. Pure: reads a task and facts,
+ * writes a list. The texts are made in scheduler/why.c. */
 #include "core/reason.h"
 
 #include "core/ready.h"
@@ -26,7 +28,7 @@ const char *reason_when(enum reason_kind k)
     return texts[k];
 }
 
-/* What one search works on. */
+/* The working set of one search. */
 struct search {
     const struct workflow *w;
     const struct task *t;
@@ -45,7 +47,7 @@ static struct reason *add(const struct search *x, enum reason_kind kind, int ste
     return r;
 }
 
-/* ---- since when ---- */
+/* ---- start times ---- */
 
 static int64_t last_end(const struct step *s)
 {
@@ -66,7 +68,7 @@ static bool of_on_undo(const struct search *x, int step)
     return x->w->steps[step].on_undo;
 }
 
-/* The latest act that concerned the step, or one of those that it waited for. */
+/* The latest operator action on the step, or on one that it waited for. */
 static int64_t acted_at(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
@@ -86,7 +88,7 @@ static int64_t acted_at(const struct search *x, uint16_t i)
     return at;
 }
 
-/* Since when it could be at work, as far as that is on record. */
+/* Since when the step could run, as far as recorded. */
 static int64_t ready_since(const struct search *x, uint16_t i, int64_t ready_at)
 {
     const struct workflow_step *ws = &x->w->steps[i];
@@ -96,7 +98,7 @@ static int64_t ready_since(const struct search *x, uint16_t i, int64_t ready_at)
     uint16_t count = undo ? ws->after_count : ws->before_count;
     int64_t at = max_i64(max_i64(t->submitted_at, undo ? 0 : t->not_before), ready_at);
 
-    for (uint16_t n = 0; ws->on_undo && n < t->step_count; n++) /* all that was to be compensated */
+    for (uint16_t n = 0; ws->on_undo && n < t->step_count; n++) /* all compensations */
         at = max_i64(at, of_on_undo(x, n) ? 0 : last_end(&t->steps[n]));
     for (uint16_t n = 0; n < count; n++)
         at = max_i64(at, last_end(&t->steps[others[n]]));
@@ -111,7 +113,7 @@ static int64_t failed_since(const struct search *x, uint16_t i)
     return at ? at : x->t->ended_at;
 }
 
-/* ---- what comes then ---- */
+/* ---- consequences ---- */
 
 static const struct call_spec *spec_of(const struct search *x, uint16_t i, enum direction d)
 {
@@ -126,7 +128,7 @@ static bool pivot_completed(const struct search *x)
     return false;
 }
 
-/* It took effect, or may have, and nothing of ours will ever tell: the task cannot be undone. */
+/* A pivot took effect, or may have, and nothing in the task will resolve it: undo is impossible. */
 static bool pivot_stands_for_good(const struct search *x)
 {
     for (uint16_t i = 0; i < x->t->step_count; i++) {
@@ -145,7 +147,7 @@ static enum reason_next next_of_failure(const struct search *x, enum on_failure 
     return on == ON_FAILURE_HOLD || pivot_stands_for_good(x) ? NEXT_ERROR : NEXT_UNDO;
 }
 
-/* A pivot of which it will turn out whether it took effect; -1: there is none. */
+/* A pivot in doubt that will still be resolved; -1: there is none. */
 static int unresolved_pivot(const struct search *x)
 {
     for (uint16_t i = 0; i < x->t->step_count; i++) {
@@ -157,7 +159,7 @@ static int unresolved_pivot(const struct search *x)
     return -1;
 }
 
-/* Of a task that starts nothing more, going forward. */
+/* For a task that starts nothing more going forward. */
 static enum reason_next next_of_stop(const struct search *x)
 {
     bool undo = x->t->stop == STOP_UNDO && unresolved_pivot(x) >= 0;
@@ -165,7 +167,7 @@ static enum reason_next next_of_stop(const struct search *x)
     return undo ? NEXT_UNDO : NEXT_ERROR;
 }
 
-/* Of an attempt that runs into its complete-by. */
+/* For an attempt that reaches its complete-by. */
 static enum reason_next next_of_silence(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
@@ -183,7 +185,7 @@ static enum reason_next next_of_silence(const struct search *x, uint16_t i)
         return NEXT_TRY;
     if (s->direction == DIRECTION_UNDO)
         return NEXT_ERROR;
-    /* In doubt, and nothing will ever resolve it. */
+    /* It is in doubt, and nothing will resolve it. */
     if (is_pivot && (ws->on_failure != ON_FAILURE_CONTINUE || x->t->stop == STOP_UNDO))
         return NEXT_ERROR;
     return next_of_failure(x, ws->on_failure);
@@ -229,7 +231,7 @@ static void find_failed(const struct search *x, uint16_t i)
     const struct step *s = &x->t->steps[i];
     enum reason_kind kind = kind_of_failed(x, i);
 
-    if (kind == REASON_KINDS) /* it is none of them */
+    if (kind == REASON_KINDS) /* it failed for none of these reasons */
         return;
     struct reason *r = add(x, kind, i);
     r->agent = spec_of(x, i, s->direction)->agent;
@@ -248,7 +250,7 @@ static void find_error(const struct search *x)
         add(x, REASON_STOPPED, -1)->since = x->t->ended_at;
 }
 
-/* ---- what concerns the task as a whole ---- */
+/* ---- reasons of the whole task ---- */
 
 static void find_owner(const struct search *x)
 {
@@ -296,7 +298,7 @@ static uint32_t open_count(const struct task *t)
     return n;
 }
 
-/* The step whose failure stops the task; -1: it is not one of them. */
+/* The step whose failure stops the task; -1: none. */
 static int failed_step(const struct search *x)
 {
     for (uint16_t i = 0; i < x->t->step_count; i++) {
@@ -343,9 +345,9 @@ static void find_task(const struct search *x)
         find_deadline(x);
 }
 
-/* ---- what concerns one step ---- */
+/* ---- reasons of one step ---- */
 
-/* Who may not be silent for long may be given up sooner. */
+/* An attempt that has to send heartbeats may be given up earlier. */
 static void heed_silence(const struct search *x, uint16_t i, const struct attempt *a,
                          struct reason *r)
 {
@@ -356,7 +358,7 @@ static void heed_silence(const struct search *x, uint16_t i, const struct attemp
     if (v.silent_by == 0 || v.silent_by >= r->until)
         return;
     r->complete_by = r->until;
-    r->until = max_i64(v.silent_by, x->f->now + 1); /* a beat may be on its way */
+    r->until = max_i64(v.silent_by, x->f->now + 1); /* a heartbeat may be on its way */
 }
 
 static void find_open(const struct search *x, uint16_t i)
@@ -405,7 +407,7 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
     r->next = r->capped ? next_of_deadline(x) : NEXT_TRY;
 }
 
-/* What a ready step waits for, by what is known of its agent. */
+/* What a ready step waits for, as far as its agent is known. */
 static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
     if (!v->connected)
@@ -431,7 +433,7 @@ static void find_ready(const struct search *x, uint16_t i, int64_t at)
     struct slice agent = spec_of(x, i, step_goes(x->w, x->t, i))->agent;
     struct agent_view v = {0};
 
-    /* Of queues that are not ours we know nothing, and where nothing starts they say nothing. */
+    /* Queues of other nodes are unknown, and queues mean nothing where nothing starts. */
     if (f->owner == OWNER_BEFORE_US || f->owner == OWNER_OTHER)
         return;
     f->agent(f->arg, i, agent, &v);
@@ -445,7 +447,7 @@ static void find_ready(const struct search *x, uint16_t i, int64_t at)
         r->until = v.held_until;
 }
 
-/* Neither at work nor ready, and it will be. */
+/* A step that is neither running nor ready, but will be. */
 static void find_later(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
@@ -461,12 +463,12 @@ static void find_later(const struct search *x, uint16_t i)
     if (undo ? !step_needs_undo(ws, s) || !x->out->order.blocked[i] : s->state != STEP_WAITING)
         return;
     if (!undo && reason_waits_for(x->w, x->t, x->out, i, NULL, 0) == 0)
-        return; /* its time has passed: that is told of the task */
+        return; /* its time has passed: the task's reason says so */
     add(x, undo ? REASON_UNDO_AFTER : REASON_AFTER, i)->agent =
         spec_of(x, i, step_goes(x->w, x->t, i))->agent;
 }
 
-/* ---- all of it ---- */
+/* ---- all reasons ---- */
 
 static bool waits_to_begin(const struct search *x)
 {
@@ -482,7 +484,7 @@ static void find_steps(const struct search *x)
 
     if (t->direction == DIRECTION_UNDO)
         undo_order_make(x->w, t, &x->out->order);
-    /* Both go by the order of the graph. */
+    /* Both lists are in the order of the graph. */
     for (uint16_t k = 0; k < x->w->step_count; k++) {
         uint16_t i = x->w->order[k];
         const struct ready *ready =
@@ -501,7 +503,7 @@ static void find_steps(const struct search *x)
     }
 }
 
-/* Stable: of one kind, by the order of the graph. */
+/* Stable: reasons of one kind stay in the order of the graph. */
 static void sort(struct reasons *r)
 {
     for (size_t i = 1; i < r->count; i++) {
@@ -549,7 +551,7 @@ void reasons_limit(struct reasons *r, size_t max)
     r->count = max;
 }
 
-/* ---- which others ---- */
+/* ---- the steps waited for ---- */
 
 static void list_one(uint16_t step, uint16_t *ret, size_t max, size_t *count)
 {
@@ -558,7 +560,8 @@ static void list_one(uint16_t step, uint16_t *ret, size_t max, size_t *count)
     (*count)++;
 }
 
-/* An operator skipped one ahead of its time: those before it, near or far, are waited for. */
+/* An operator skipped a predecessor ahead of time: its own direct and indirect predecessors are
+ * still waited for. */
 static size_t waits_far(const struct workflow *w, const struct task *t, uint16_t i, uint16_t *ret,
                         size_t max)
 {
@@ -590,7 +593,7 @@ static size_t waits_forward(const struct workflow *w, const struct task *t, uint
     return count > 0 ? count : waits_far(w, t, i, ret, max);
 }
 
-/* What tells of the undo comes after all of it. */
+/* Steps of on_undo come after all compensations. */
 static size_t waits_for_undo(const struct workflow *w, const struct task *t, uint16_t *ret,
                              size_t max)
 {

@@ -2,12 +2,11 @@
 #define CORE_REASON_H
 
 /*
- * Why a task is where it is: for every state that a task can be in, what it waits for, since when,
- * until when, and what comes next. Pure: facts in, reasons out. The words are made by
- * scheduler/why.h.
+ * Why a task is where it is: for every state, what it waits for, since when, until when, and what
+ * comes next. Pure: facts in, reasons out. The texts are made by scheduler/why.h.
  *
- * The table is all the kinds that there are, the most important first: reasons are told in its
- * order. docs/why.md has a line and an example of each, and a test holds the two together.
+ * The table lists all kinds, the most important first; reasons are returned in its order.
+ * docs/why.md has a line and an example of each. A test compares the two.
  */
 
 #include "core/undo.h"
@@ -65,66 +64,67 @@ enum reason_kind {
         REASON_KINDS
 };
 
-/* Told by no other: the task has ended, and nothing will ever happen to it. */
+/* These kinds exclude all others: the task has ended, and nothing will happen to it. */
 static inline bool reason_is_end(enum reason_kind k)
 {
     return k == REASON_PROCESSED || k == REASON_COMPENSATED;
 }
 
-/* What comes of an attempt, or of a task, that nobody answers for. */
+/* What follows if an attempt, or a task, gets no answer. */
 enum reason_next {
     NEXT_NONE,
-    NEXT_TRY,   /* another try */
+    NEXT_TRY,   /* a retry */
     NEXT_UNDO,  /* the task is undone */
     NEXT_ERROR, /* it stops in error */
-    NEXT_ON,    /* it goes on without the step, or all the same */
+    NEXT_ON,    /* it goes on, with or without the step */
 };
 
 struct reason {
     enum reason_kind kind;
     int step;                 /* -1: the whole task */
-    enum direction direction; /* in which the step is, or would be, at work */
-    struct slice agent;       /* whom it is about; NONE */
-    int64_t since;            /* 0: not on record */
-    int64_t until;            /* nothing happens before, unless somebody acts; 0: no such moment */
-    enum reason_next next;    /* what comes then, if nothing else does */
+    enum direction direction; /* in which the step runs, or would run */
+    struct slice agent;       /* the agent concerned, or NONE */
+    int64_t since;            /* 0: not recorded */
+    int64_t until;            /* nothing happens earlier unless somebody acts; 0: there is no such
+                               * time */
+    enum reason_next next;    /* what follows if nothing else happens */
     bool capped;              /* the task's complete-by comes before `until` */
-    int64_t complete_by;      /* of an attempt that its silence may end before; 0: it is `until` */
-    uint32_t count;           /* HOLDING: attempts still at work; MORE: reasons */
+    int64_t complete_by;      /* of an attempt that silence may end earlier; 0: it is `until` */
+    uint32_t count;           /* HOLDING: running attempts; MORE: reasons */
 };
 
-/* What may be known of an agent: by whoever holds its queue. */
+/* What is known of an agent. Provided by the holder of its queue. */
 struct agent_view {
     bool connected;
     bool free;           /* an instance waits for work */
     uint32_t places;     /* of all instances together */
-    uint32_t taken;      /* attempts that they have */
+    uint32_t taken;      /* attempts in those places */
     uint64_t ahead;      /* steps before this one in the queue ... */
     bool ahead_at_least; /* ... or more: some wait in the store */
-    int64_t seen_at;     /* when it was last heard of; 0: not since this server started */
-    struct slice seen;   /* the instance that was heard of last, or NONE */
-    struct slice nodes;  /* others to which it is connected, if it is not to this one: "n2 (http://
-                            ...), n3"; or NONE */
-    struct slice url;    /* of one of them; or NONE */
-    struct slice alike;  /* a connected agent whose name looks much the same, or NONE */
-    struct slice who;    /* "i-1 (3), i-2 (1)": where the places are taken */
+    int64_t seen_at;     /* last contact; 0: none since this server started */
+    struct slice seen;   /* the instance of the last contact, or NONE */
+    struct slice nodes;  /* other nodes that it is connected to, if not to this one: "n2
+                          * (http://...), n3"; or NONE */
+    struct slice url;    /* the URL of one of them, or NONE */
+    struct slice alike;  /* a connected agent with a similar name, or NONE */
+    struct slice who;    /* "i-1 (3), i-2 (1)": who occupies the places */
     enum {
         HELD_BY_NOTHING,
         HELD_BY_BREAKER,
         HELD_BY_TRIALS,
-        HELD_BY_LIMIT, /* held_why: which one */
+        HELD_BY_LIMIT, /* held_why: the limit */
         HELD_BY_HEALTH
     } held;
-    int64_t held_since, held_until; /* until 0: until somebody closes it */
+    int64_t held_since, held_until; /* until 0: until an operator closes it */
     struct slice held_why;          /* or NONE */
 };
 
-/* What an attempt's instance told meanwhile. */
+/* What an attempt's instance has reported. */
 struct attempt_view {
     int64_t heartbeat_at; /* 0: none */
     struct slice progress, message;
-    int64_t silent_by; /* it ends then, unless a heartbeat comes; 0: it may be silent */
-    int64_t seen_at; /* when the instance last called, or told of itself; 0: not since our start */
+    int64_t silent_by; /* it ends then unless a heartbeat comes; 0: silence is allowed */
+    int64_t seen_at;   /* last call or report of the instance; 0: none since this server started */
 };
 
 enum owner { OWNER_NONE, OWNER_US, OWNER_BEFORE_US, OWNER_OTHER };
@@ -132,25 +132,25 @@ enum owner { OWNER_NONE, OWNER_US, OWNER_BEFORE_US, OWNER_OTHER };
 /* What an operator or submitter did to the task. */
 struct intervention {
     int64_t at;
-    int step; /* -1: to the whole */
+    int step; /* -1: the whole task */
 };
 
-/* All that is known besides the task itself. What is zero is not so, or not known. */
+/* All that is known besides the task itself. Zero means "no" or "unknown". */
 struct facts {
     int64_t now;
     enum owner owner;
     struct slice owner_name;      /* as the row has it */
-    int64_t owner_lease_until;    /* of OWNER_OTHER; 0: not known */
-    struct slice owner_url;       /* the same: how it is reached; NONE: not known */
-    struct slice here;            /* where several nodes share the store: this one's name; NONE */
-    struct slice others, unknown; /* "n2 (http://...), n3": the others that live, of which it is
-                                     known which agents they have, and of which it is not. NONE */
+    int64_t owner_lease_until;    /* of OWNER_OTHER; 0: unknown */
+    struct slice owner_url;       /* URL of OWNER_OTHER; NONE: unknown */
+    struct slice here;            /* name of this node if several share the store, else NONE */
+    struct slice others, unknown; /* "n2 (http://...), n3": the other live nodes whose agents are
+                                   * known, and those whose agents are not. NONE */
     bool live;                    /* it is in this server's memory */
     bool draining, full;
-    bool troubled; /* the store is ... */
+    bool troubled; /* the store is unavailable */
     int64_t troubled_since;
     struct slice trouble;
-    int64_t scan_ms; /* how often the supervisor looks */
+    int64_t scan_ms; /* interval of the supervisor's scans */
     struct lost_time lost;
     const struct intervention *acts;
     size_t act_count;
@@ -161,7 +161,7 @@ struct facts {
 
 enum { REASONS_MAX = STEPS_MAX + 8 };
 
-/* Large: not for the stack. */
+/* Large: must not be on the stack. */
 struct reasons {
     size_t count;
     struct reason list[REASONS_MAX]; /* the most important first */
@@ -170,59 +170,58 @@ struct reasons {
 };
 
 const char *reason_word(enum reason_kind k); /* "no-agent" */
-const char *reason_when(enum reason_kind k); /* what the table says of it */
+const char *reason_when(enum reason_kind k); /* the table's text */
 
-/* All reasons, in order: at least one, whatever the state. */
+/* All reasons, in order. There is at least one in every state. */
 void reasons_find(const struct workflow *w, const struct task *t, const struct facts *f,
                   struct reasons *ret);
 
-/* Keeps the first ones: `max` at most, the last of which tells how many others there were. */
+/* Keeps the first `max` at most; the last one kept then counts those left out. */
 void reasons_limit(struct reasons *r, size_t max);
 
-/* What an operator's verb is refused for. The words are made by whoever answers him. */
+/* Why an operator's verb is refused. The caller makes the text. */
 enum obstacle {
     OBSTACLE_NONE,
     OBSTACLE_STATE,   /* not in this state */
-    OBSTACLE_NEW,     /* nothing of what is to start anew has begun */
-    OBSTACLE_CLOSED,  /* it was closed: it has to be reopened first */
-    OBSTACLE_OPEN,    /* an attempt of the step is at work */
-    OBSTACLE_DOUBT,   /* it is not known if the step took effect */
-    OBSTACLE_EFFECT,  /* the step took effect, and that would have to be undone */
+    OBSTACLE_NEW,     /* nothing that would start anew has begun */
+    OBSTACLE_CLOSED,  /* it is closed and must be reopened first */
+    OBSTACLE_OPEN,    /* an attempt of the step is running */
+    OBSTACLE_DOUBT,   /* it is unknown whether the step took effect */
+    OBSTACLE_EFFECT,  /* the step took effect, which would have to be undone */
     OBSTACLE_ENDED,   /* the step has ended */
-    OBSTACLE_BACK,    /* the task is being undone, or is about to be */
-    OBSTACLE_STANDS,  /* it has stopped in error: it need not be paused */
-    OBSTACLE_HOLDS,   /* it is about to stop in error: then, perhaps */
+    OBSTACLE_BACK,    /* the task is being undone, or will be */
+    OBSTACLE_STANDS,  /* it has stopped in error: no pause is needed */
+    OBSTACLE_HOLDS,   /* it is about to stop in error: perhaps possible then */
     OBSTACLE_PIVOT,   /* a pivot took effect, or may have */
-    OBSTACLE_KNOWN,   /* the step is not in doubt: nothing is to be resolved */
-    OBSTACLE_EARLY,   /* what is in doubt of it may still take effect */
-    OBSTACLE_UNDOING, /* its compensation has begun: that is brought to its end */
+    OBSTACLE_KNOWN,   /* the step is not in doubt: nothing to resolve */
+    OBSTACLE_EARLY,   /* an effect may still come */
+    OBSTACLE_UNDOING, /* its compensation has begun and must be completed */
     OBSTACLE_UNTIL,   /* it was processed too long ago: its undo_until has passed */
-    OBSTACLE_NEWER,   /* an attempt began that nobody looked at; who knows what was looked at says
-                       * so, operator_obstacle() never does */
+    OBSTACLE_NEWER,   /* an attempt began that the operator has not seen; set by the caller, never
+                       * by operator_obstacle() */
 };
 
-/* Would decide() take this verb of the operator's, as it stands? `step` as in struct event. Of what
- * is so already (paused, being undone) it is "no": nothing would be done. */
+/* Whether decide() would accept this operator's verb in the present state. `step` as in struct
+ * event. False if the task is in that condition already (paused, being undone). */
 bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,
                   int64_t now);
 
-/* What stands in its way; *ret_step is the step that does (if one does; otherwise as it was). NONE:
- * nothing. */
+/* Why it would not; NONE: it would. If a step is the obstacle, *ret_step is set to it. */
 enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
                                 enum event_kind verb, int step, int64_t now, uint16_t *ret_step);
 
-/* Of one in doubt: until when an effect may still come, so that nobody can say that there is none.
- */
+/* For a step in doubt: until when an effect may still come, so that it cannot be resolved
+ * earlier. */
 int64_t operator_may_resolve_at(const struct step *s);
 
-/* Of the step and all that comes after it, those that took effect and would have to be undone: at
- * most step_count. How many there are. */
+/* Lists the steps, among this one and its successors, that took effect and would have to be undone:
+ * at most step_count. Returns how many. */
 size_t operator_effects(const struct workflow *w, const struct task *t, uint16_t step,
                         uint16_t *ret);
 
-/* The steps that step i waits for, which is not ready: those before it that have not ended or,
- * going back, those after it that are not settled; of one of on_undo all that are not settled. `r`
- * is of the same state. Writes at most `max` of them; how many there are. */
+/* The steps that step i, which is not ready, waits for: forward, its predecessors that have not
+ * ended; in undo, its successors that are not settled; for a step of on_undo, all that are not
+ * settled. `r` is from the same state. Writes at most `max`; returns how many there are. */
 size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
                         uint16_t i, uint16_t *ret, size_t max);
 

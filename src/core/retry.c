@@ -1,3 +1,4 @@
+/* The retry rules: see retry.h. Pure functions; the jitter is derived from a seed. */
 #include "core/retry.h"
 
 static uint64_t mix(uint64_t z) /* splitmix64's finisher */
@@ -8,8 +9,8 @@ static uint64_t mix(uint64_t z) /* splitmix64's finisher */
     return z ^ (z >> 31);
 }
 
-/* wait * factor^(failures - 1), at most max_wait. Stops multiplying at the cap, so that
- * nothing overflows however many failures there were. */
+/* wait * factor^(failures - 1), at most max_wait. Stops multiplying at the cap, so that it never
+ * overflows. */
 static int64_t backoff(const struct retry_rule *r, uint32_t failures)
 {
     int64_t wait = r->wait_ms;
@@ -24,7 +25,7 @@ static int64_t backoff(const struct retry_rule *r, uint32_t failures)
     return min_i64(wait, max_i64(r->max_wait_ms, r->wait_ms));
 }
 
-/* Somewhere in the upper half of the wait: spreads the herd, keeps the order of magnitude. */
+/* A random wait in the upper half: spreads retries without changing the order of magnitude. */
 static int64_t jittered(int64_t wait, uint64_t seed)
 {
     int64_t half = wait / 2;

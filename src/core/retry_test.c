@@ -1,3 +1,4 @@
+/* The retry rules: waits, caps, jitter, deferred attempts, and the wait that an agent asks for. */
 #include "core/core_test_kit.h"
 
 #include "base/every.h"
@@ -32,7 +33,7 @@ static const struct retry_case {
     uint32_t count;
     bool retryable;
     int64_t retry_after_ms;
-    int64_t wait_ms; /* -1: no other try */
+    int64_t wait_ms; /* -1: no retry */
 } cases[] = {
     {"the first wait is `wait`",                        &plain,      1, true,  0,    1000},
     {"the second grows by the factor",                  &plain,      2, true,  0,    2000},

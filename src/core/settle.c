@@ -1,11 +1,13 @@
+/* What an event means for the whole task: it ends, stops, or turns to undo. Also the only writers
+ * of states. Part of decide(): see deed.h. */
 #include "core/deed.h"
 
 #include "core/ready.h"
 #include "core/stand.h"
 #include "core/undo.h"
 
-/* A complete-by that had passed when the task was paused, and that nobody had acted on (time was
- * lost, and it had grace), leaves this much when it goes on. */
+/* If a complete-by had passed when the task was paused and was not handled yet (time was lost, so
+ * there was grace), this much remains after the pause. */
 #define PAUSE_GRACE_MS INT64_C(10000)
 
 void task_move(struct task *t, enum task_state next)
@@ -51,9 +53,10 @@ void pause_over(struct deed *d)
             t->steps[i].wait_until += length;
 }
 
-/* ---- ends and turns ---- */
+/* ---- ends, and the turn to undo ---- */
 
-/* A resumed task may stop in error again for what stood failed before: its error says so. */
+/* A task that an operator continued may stop in error again because of an earlier failure. Its
+ * error names that failure. */
 static void find_error(const struct deed *d)
 {
     struct task *t = d->t;
@@ -78,7 +81,7 @@ static void end_in(struct deed *d, enum task_state end)
     if (end == TASK_ERROR)
         find_error(d);
     if (end == TASK_COMPENSATED && !t->error.code.ptr)
-        t->error = t->cause.error; /* somebody retried its undo, which took the error away */
+        t->error = t->cause.error; /* the operator's retry of the undo had cleared the error */
     if (end == TASK_PROCESSED)
         t->error = (struct fault_note){0};
     t->ended_at = d->now;
@@ -88,9 +91,9 @@ static void end_in(struct deed *d, enum task_state end)
     d->fx->alert |= end == TASK_ERROR;
 }
 
-/* What is left to be done of a task that goes back. */
+/* The remaining work of a task that is undone. */
 struct rest {
-    bool any;      /* there is something */
+    bool any;      /* there is some */
     bool possible; /* and some of it may start, now or later */
 };
 
@@ -162,13 +165,13 @@ static void settle_forward(struct deed *d)
     switch (t->stop) {
     case STOP_NONE:
         if (d->ev->step >= 0 && step_is_open(&t->steps[d->ev->step]))
-            return; /* it has just started, or goes on: the others need not be looked at */
+            return; /* the step runs, so no other step needs to be checked */
         if (anything_open(t))
             return;
         if (all_ended(d->w, d->t))
             end_in(d, TASK_PROCESSED);
         else if (!task_may_go_forward(d->w, t))
-            end_in(d, TASK_ERROR); /* one step was retried, another still stands failed */
+            end_in(d, TASK_ERROR); /* one step was retried, another is still failed */
         return;
     case STOP_HOLD:
         settle_hold(d);
@@ -182,15 +185,15 @@ static void settle_forward(struct deed *d)
     case PIVOTS_CLEAR:
         turn_back(d);
         return;
-    case PIVOTS_STAND: /* unless a late answer resolves it while something still runs */
+    case PIVOTS_STAND: /* a late result may resolve it while something still runs */
         settle_hold(d);
         return;
-    case PIVOTS_COMPLETED: /* undo is refused, the task goes forward, or stops in error */
+    case PIVOTS_COMPLETED: /* undo is refused: the task goes forward, or stops in error */
         t->stop = any_step_stops_task(d->w, d->t) ? STOP_HOLD : STOP_NONE;
         if (t->stop == STOP_NONE)
             t->cause = (struct cause){0};
         settle_forward(d);
-        /* It goes on, although somebody wanted it undone: a person should know. */
+        /* It continues although undo was wanted: an operator should know. */
         d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;
         return;
     }

@@ -1,3 +1,4 @@
+/* The state of a task as a whole, derived from its steps: see stand.h. Pure functions. */
 #include "core/stand.h"
 
 #include "core/undo.h"

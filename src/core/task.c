@@ -1,3 +1,5 @@
+/* The task: its words and state machines (task.h), questions about steps, and task_valid(), which
+ * checks every invariant that a single state can show. */
 #include "core/task.h"
 
 #include "core/undo.h"
@@ -101,7 +103,7 @@ static struct attempt *last_if_open(const struct step *s)
     return last->outcome == OUTCOME_OPEN ? last : NULL;
 }
 
-/* Asked of each step of a long task, again and again: of most of them the state alone tells. */
+/* Fast path: called often for each step of a long task, and the state alone usually decides. */
 struct attempt *step_open_attempt(const struct step *s)
 {
     return s->state == STEP_RUNNING || s->state == STEP_UNDOING ? last_if_open(s) : NULL;
@@ -120,7 +122,7 @@ struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32
     return NULL;
 }
 
-/* Of documents that were written before anybody could resolve, the number is not known. */
+/* The attempt number is unknown in documents written before `resolve` existed. */
 static bool dropped_in_doubt(const struct step *s)
 {
     return s->dropped_effect == EFFECT_UNKNOWN
@@ -130,15 +132,15 @@ static bool dropped_in_doubt(const struct step *s)
 bool step_in_doubt(const struct step *s)
 {
     if (s->supplied)
-        return false; /* a person found out */
+        return false; /* an operator said so */
     for (uint16_t i = s->attempt_count; i-- > 0;) {
         const struct attempt *a = &s->attempts[i];
         if (i < ATTEMPTS_HEAD && dropped_in_doubt(s))
-            return true; /* those merged came after the first ones */
+            return true; /* the merged attempts came after these */
         if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
             continue;
         if (a->effect == EFFECT_HAPPENED)
-            return false; /* the same idempotency key: it settles those before it */
+            return false; /* the same idempotency key: it settles the earlier ones */
         if (a->effect == EFFECT_UNKNOWN && a->number > s->resolved)
             return true;
     }
@@ -159,7 +161,7 @@ bool step_is_gainsaid(const struct step *s)
             && a->outcome == OUTCOME_LATE && a->effect == EFFECT_HAPPENED)
             return true;
     }
-    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* perhaps it was one of them */
+    return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* perhaps of a merged one */
 }
 
 bool step_was_tried(const struct step *s)
@@ -180,8 +182,8 @@ bool step_has_effect(const struct step *s)
     return s->dropped_effect == EFFECT_HAPPENED;
 }
 
-/* An attempt that answered is at rest once a later one completed; one that never answered
- * may be at work until its complete-by, whatever others did. */
+/* An answered attempt is at rest once a later one completed. An unanswered one may run until its
+ * complete-by in any case. */
 int64_t step_doubt_until(const struct step *s)
 {
     bool in_doubt = step_in_doubt(s);
@@ -192,14 +194,14 @@ int64_t step_doubt_until(const struct step *s)
         bool unknown = a->effect == EFFECT_UNKNOWN;
         if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
             continue;
-        /* Of what was sent again, somebody may be at work still, whatever was answered. */
+        /* If the request was sent again, another process may still run it despite the answer. */
         if (a->resent > 0 || (unknown && (in_doubt || a->outcome == OUTCOME_TIMED_OUT)))
             until = max_i64(until, a->complete_by);
     }
     return until;
 }
 
-/* What an attempt may have done, going by its outcome. */
+/* Whether the effect fits the outcome. */
 static bool effect_valid(const struct attempt *a)
 {
     switch (a->outcome) {
@@ -236,7 +238,7 @@ static bool attempts_valid(const struct step *s)
         if (a->complete_by <= 0 || a->started_at <= 0 || !effect_valid(a))
             return false;
         if (a->generation < generation || a->generation > s->generation)
-            return false; /* no key comes back */
+            return false; /* a key is never used again */
         if ((open || a->direction == DIRECTION_UNDO) && a->generation != s->generation)
             return false;
         d = a->direction;
@@ -244,15 +246,15 @@ static bool attempts_valid(const struct step *s)
         generation = a->generation;
     }
     if (d > s->direction)
-        return false; /* its compensation has attempts, but never began */
+        return false; /* its compensation has attempts but never began */
     if (s->direction == DIRECTION_FORWARD && s->resolved > s->attempt)
-        return false; /* nobody can say that of what is still to come */
+        return false; /* future attempts cannot be resolved */
     return s->attempt == (d == s->direction ? number : 0);
 }
 
 static bool step_valid(const struct step *s)
 {
-    if (s->state == STEP_WAITING && s->attempt_count == 0) /* most of a long task */
+    if (s->state == STEP_WAITING && s->attempt_count == 0) /* fast path: a new step */
         return s->attempt == 0 && s->resolved == 0 && s->direction == DIRECTION_FORWARD;
     const struct attempt *open = last_if_open(s);
 
@@ -278,7 +280,7 @@ static bool step_valid(const struct step *s)
     return false;
 }
 
-/* What a step of on_undo comes after. */
+/* Whether everything that a step of on_undo waits for is done. */
 static bool compensations_valid(const struct workflow *w, const struct task *t)
 {
     if (t->direction == DIRECTION_FORWARD)
@@ -292,17 +294,17 @@ static bool compensations_valid(const struct workflow *w, const struct task *t)
     return true;
 }
 
-/* Invariant 4 for steps going forward, as far as the present state can show it. */
+/* Invariant 4 for steps going forward, as far as one state can show it. */
 static bool predecessors_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     if (t->steps[i].state != STEP_RUNNING && t->steps[i].state != STEP_COMPLETED)
         return true;
     if (t->steps[i].supplied)
-        return true; /* by hand, and perhaps ahead of its time */
+        return true; /* by an operator, perhaps ahead of time */
     if (w->steps[i].on_undo && !compensations_valid(w, t))
         return false;
     if (t->direction == DIRECTION_UNDO && !w->steps[i].on_undo)
-        return true; /* successors are being undone before it */
+        return true; /* its successors are undone before it */
     for (uint16_t k = 0; k < w->steps[i].before_count; k++) {
         uint16_t b = w->steps[i].before[k];
         if (!step_has_ended(&w->steps[b], &t->steps[b]))
@@ -323,7 +325,7 @@ struct cause task_first_failure(const struct workflow *w, const struct task *t)
     return t->cause;
 }
 
-/* What its compensation met overwrites the step's error; the attempts keep theirs. */
+/* A failure of the compensation overwrites the step's error; the attempts keep theirs. */
 struct fault_note step_forward_error(const struct step *s)
 {
     if (s->direction == DIRECTION_FORWARD)
@@ -336,7 +338,7 @@ struct fault_note step_forward_error(const struct step *s)
     return (struct fault_note){0};
 }
 
-/* Is there a cause only of what stopped, or goes back, and is it one? */
+/* Whether there is a cause only if the task stopped or is being undone, and its step exists. */
 static bool cause_valid(const struct task *t)
 {
     const struct cause *c = &t->cause;
@@ -345,7 +347,7 @@ static bool cause_valid(const struct task *t)
     return !c->error.code.ptr || (stopped && c->step >= -1 && c->step < t->step_count);
 }
 
-/* Invariant 5, all of it; and what an end means otherwise. */
+/* Invariant 5, and the other properties of an end. */
 static bool end_valid(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++) {
@@ -373,7 +375,7 @@ static bool columns_valid(const struct task *t)
     if (t->state == TASK_PROCESSING && t->direction != DIRECTION_FORWARD)
         return false;
     if (t->paused_at != 0 && !owned && t->state != TASK_PENDING)
-        return false; /* what has ended, or stopped, is not paused */
+        return false; /* a task that ended or stopped is not paused */
     if (t->closed_at != 0 && t->state != TASK_ERROR)
         return false;
     if (t->closed_reason.ptr && t->closed_at == 0)
@@ -391,7 +393,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
     if (s->direction == DIRECTION_UNDO && step_goes(w, t, i) == DIRECTION_FORWARD)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
-             && (step_is_open(s) /* it would have held the turn */
+             && (step_is_open(s) /* it would have prevented the turn to undo */
                  || (pivot_stands(s) && !step_is_gainsaid(s))));
 }
 

@@ -2,13 +2,13 @@
 #define CORE_TASK_H
 
 /*
- * A task: one run of a workflow. This is the aggregate: what is here is written in one row, by
- * one fenced change. The tables below are the state machines; decide.c makes every move, and
- * asserts each against them. What is said of an edge is for people: docs/img is drawn from it.
+ * A task: one run of a workflow. This is the aggregate: it is stored in one row, by one fenced
+ * change. The tables below are the state machines. decide.c makes every move and asserts it against
+ * them. The texts of the edges are for people: docs/img is drawn from them.
  *
- * Memory: slices and arrays are borrowed; whoever loads a task owns an arena for it. The core
- * allocates nothing: room for one more attempt is the caller's to provide (task_room).
- * Times are milliseconds UTC of the store's clock; 0 means "none".
+ * Memory: slices and arrays are borrowed; the loader of a task owns an arena for it. The core
+ * allocates nothing: the caller provides room for further attempts (task_room). Times are
+ * milliseconds UTC of the store's clock; 0 means "none".
  */
 
 #include "core/workflow.h"
@@ -64,13 +64,13 @@
 /*    name          stored as       the attempt ...                                               */
 #define OUTCOMES(X)                                                                               \
     X(OPEN,         "open")         /* is the current one */                                      \
-    X(COMPLETED,    "completed")    /* took effect, told in time */                               \
+    X(COMPLETED,    "completed")    /* took effect, reported in time */                           \
     X(FAILED,       "failed")       /* answered with an error */                                  \
-    X(TIMED_OUT,    "timed_out")    /* was not answered by its complete-by */                     \
-    X(NOT_SENT,     "not_sent")     /* never left the node: no failure, no effect */              \
-    X(LATE,         "late")         /* was answered after it had been given up */
+    X(TIMED_OUT,    "timed_out")    /* had no answer by its complete-by */                        \
+    X(NOT_SENT,     "not_sent")     /* was never sent: no failure, no effect */                   \
+    X(LATE,         "late")         /* was answered after it was given up */
 
-/*    What an attempt did to the world; the greater one wins when attempts are merged. */
+/* The effect of an attempt; the greater one wins when attempts are merged. */
 #define EFFECTS(X)                                                                                \
     X(NONE,         "none")                                                                       \
     X(UNKNOWN,      "unknown")                                                                    \
@@ -80,10 +80,10 @@
     X(FORWARD,      "forward")                                                                    \
     X(UNDO,         "undo")
 
-/*    Why a task that goes forward starts nothing more. */
+/* Why a forward task starts nothing more. */
 #define STOPS(X)                                                                                  \
     X(NONE,         "none")                                                                       \
-    X(UNDO,         "undo")         /* undo is wanted, as soon as no pivot stands in the way */   \
+    X(UNDO,         "undo")         /* undo is wanted as soon as no pivot prevents it */          \
     X(HOLD,         "hold")         /* stops in error as soon as nothing runs */
 /* clang-format on */
 
@@ -123,7 +123,7 @@ enum stop {
 #undef X
 };
 
-/* The stored form of each, and back (false: no such word). */
+/* The stored form of each, and back (false: unknown word). */
 const char *task_state_text(enum task_state s);
 const char *step_state_text(enum step_state s);
 const char *outcome_text(enum outcome o);
@@ -137,36 +137,36 @@ bool effect_parse(struct slice text, enum effect *ret) MUST_USE;
 bool direction_parse(struct slice text, enum direction *ret) MUST_USE;
 bool stop_parse(struct slice text, enum stop *ret) MUST_USE;
 
-/* Does the table have that edge? */
+/* Whether the table has that edge. */
 bool task_state_can(enum task_state from, enum task_state to);
 bool step_state_can(enum step_state from, enum step_state to);
 
-/* A JSON value, as its text. A long one lives in the payload table: then `payload` is the
- * number of its row (numbered from 1 within the task; 0: it lies in the task's document). */
+/* A JSON value, as text. A long one is stored in the payload table: `payload` is then the number of
+ * its row (from 1 within the task; 0: it is in the task's document). */
 struct value {
     struct slice json; /* NONE: there is no value, which is not the same as null */
     uint32_t payload;
 };
 
-/* What went wrong, in the agent's words or ours. `code` is NONE if nothing did. */
+/* A failure, as the agent or the server describes it. `code` is NONE if there is none. */
 struct fault_note {
     struct slice code, message;
 };
 
 enum {
     ATTEMPTS_HEAD = 5,  /* of a step with many attempts the first ones are kept ... */
-    ATTEMPTS_TAIL = 20, /* ... and the last ones; what was between is merged */
+    ATTEMPTS_TAIL = 20, /* ... and the last ones; those between are merged */
     ATTEMPTS_KEPT = ATTEMPTS_HEAD + ATTEMPTS_TAIL,
 };
 
-/* So many failures of a step do not count in one direction. An outage that lasts for hours has room
- * for them; what fails by itself again and again comes to an end all the same. */
+/* This many failures of a step in one direction may be spared (not counted). That is enough for an
+ * outage of hours, and bounds a step that fails by itself. */
 enum { SPARED_MAX = 200 };
 
-/* Why a task starts nothing more going forward, or goes back. */
+/* Why a task starts nothing more going forward, or is undone. */
 struct cause {
-    struct fault_note error; /* its code is NONE: there is no cause */
-    int step;                /* whose failure it was; -1: of none, but the task's as a whole */
+    struct fault_note error; /* code NONE: there is no cause */
+    int step;                /* the step that failed; -1: the task as a whole */
 };
 
 struct attempt {
@@ -175,128 +175,126 @@ struct attempt {
     enum outcome outcome;
     enum effect effect; /* UNKNOWN while it is open */
     int64_t started_at, ended_at, complete_by;
-    uint32_t resent;     /* how often it was sent again, because its instance had lost it */
-    uint32_t tries;      /* calls that its agent made to the service behind it; 0: not told */
-    bool elsewhere;      /* its instance is done with it: whoever has its token will end it */
-    bool spared;         /* it failed in an outage of its agent's service, and does not count */
-    uint32_t generation; /* of the idempotency key that it has: see struct step */
+    uint32_t resent;     /* how often it was sent again because its instance had lost it */
+    uint32_t tries;      /* calls that the agent made to its service; 0: not reported */
+    bool elsewhere;      /* its instance is done with it: the holder of its token ends it */
+    bool spared;         /* it failed in an outage of its agent's service and does not count */
+    uint32_t generation; /* of its idempotency key: see struct step */
     struct slice instance;
-    struct value output; /* of a late result only; otherwise it is the step's */
+    struct value output; /* of a late result only; otherwise the step has it */
     struct fault_note error;
 };
 
 struct step {
     enum step_state state;
     enum direction direction; /* of its latest attempts: UNDO once its compensation began */
-    uint32_t attempt;         /* number of the latest attempt in that direction; 0: none yet */
+    uint32_t attempt;         /* number of the latest attempt in that direction; 0: none */
     uint32_t failure_count;   /* in that direction */
     uint32_t spared_count;    /* failures in that direction that did not count ... */
-    int64_t spared_at;        /* ... and when the latest one was; 0: there was none */
-    int64_t wait_until;       /* no next attempt before; 0: at once */
+    int64_t spared_at;        /* ... and the time of the latest; 0: none */
+    int64_t wait_until;       /* earliest time of the next attempt; 0: at once */
     struct value input, output, undo_input; /* evaluated once, recorded at the first start */
     struct fault_note error;                /* of the latest failure */
-    struct slice
-        resume; /* JSON: what an attempt in this direction left for the next one, or NONE */
+    struct slice resume;      /* JSON: resume details from an attempt in this direction, or NONE */
     struct attempt *attempts; /* oldest first; an open one is always the last */
     uint16_t attempt_count, attempt_cap;
-    /* Which idempotency key its attempts have: 0: TASK/STEP, 1: TASK/STEP~2, 2: TASK/STEP~3. One
-     * key stands for one request: who gives the step another input raises it. */
+    /* Selects the idempotency key of its attempts: 0: TASK/STEP, 1: TASK/STEP~2, 2: TASK/STEP~3.
+     * One key denotes one request: another input for the step increments it. */
     uint32_t generation;
-    bool supplied; /* a person says that it took effect, and with which output */
-    /* Of the attempts up to this one, going forward, a person says that none took effect: what is
-     * unknown of them leaves no doubt. They keep what was known of them. 0: nobody said so. */
+    bool supplied; /* an operator said that it took effect, and with which output */
+    /* An operator said that forward attempts up to this one had no effect: those with unknown
+     * effect leave no doubt. Their records do not change. 0: not resolved. */
     uint32_t resolved;
     uint32_t dropped_count;     /* attempts that are no longer kept ... */
-    enum effect dropped_effect; /* ... what they may have done, going forward ... */
+    enum effect dropped_effect; /* ... what they may have done going forward ... */
     int64_t dropped_until;      /* ... the latest complete-by of those in doubt ... */
     uint32_t dropped_attempt;   /* ... and the number of the latest of unknown effect */
 };
 
-/* What was submitted under an id, to tell "the same again" from other content. */
+/* Identifies the content of a submission, to recognize a repeated one. */
 struct content {
-    uint64_t hash;       /* 64 bits, which anybody can make meet; 0: not known */
-    struct slice sha256; /* base64url; NONE: of a version before, or last written by one */
+    uint64_t hash;       /* 64 bits, not collision-resistant; 0: unknown */
+    struct slice sha256; /* base64url; NONE: created, or last written, by an older version */
 };
 
 enum { CONTENT_SHA256_LEN = 43 };
 
-/* By the SHA-256 where both have one: who submitted before there was one is known by the hash. */
+/* Compares the SHA-256 if both have one, else the hash. */
 bool content_is_same(const struct content *a, const struct content *b);
 
 struct task {
     struct slice id;
     struct slice locked_by; /* "node/boot", or NONE */
-    uint64_t revision;      /* of the row; raised by every change */
+    uint64_t revision;      /* of the row; incremented by every change */
     enum task_state state;
     enum direction direction;
     enum stop stop;
     int priority;             /* 0 to 9, higher first */
-    bool deadline_passed;     /* complete_by was acted on; it does so once */
+    bool deadline_passed;     /* complete_by was handled; that happens once */
     int64_t complete_by;      /* of the task, going forward */
     int64_t undo_complete_by; /* set when undo begins */
     int64_t not_before;
     int64_t submitted_at, started_at, ended_at;
-    /* Since when nothing of it starts, and its clocks (complete_by, not_before, wait_until) stand
-     * still; 0: it goes on. Meanwhile they are read at that moment; when it goes on, they have
-     * moved by as long as it was paused. Attempts know no pause: their complete_by stays what it
-     * is. */
+    /* Since when nothing of it starts and its clocks (complete_by, not_before, wait_until) are
+     * stopped; 0: not paused. During a pause the clocks are read as of its start; afterwards they
+     * move by its length. Attempts are not paused: their complete_by stays. */
     int64_t paused_at;
-    int64_t closed_at; /* in error, and a person said that it is to stay so; 0: nobody did */
+    int64_t closed_at; /* it is in error, and an operator closed it; 0: not closed */
     struct slice closed_reason;
     uint32_t failure_count; /* of all steps, ever */
     uint32_t payload_count; /* numbers given out in the payload table */
     struct content content; /* of the submission, to tell "the same again" */
     struct value input, output;
     struct fault_note error; /* why it stopped */
-    /* The first failure. Later ones, also those of compensations, do not replace it. There is none
-     * while the task goes forward, and whoever has a stopped task go forward takes it away. */
+    /* The first failure. Later ones, also of compensations, do not replace it. There is none while
+     * the task goes forward; continuing a stopped task forward clears it. */
     struct cause cause;
     struct slice reply_to;
     struct slice tags;  /* JSON object, or NONE */
-    struct slice owner; /* the token that it was submitted with, by name; NONE: none */
-    struct slice trace; /* that it belongs to, a W3C traceparent; NONE: it came with none */
+    struct slice owner; /* name of the token it was submitted with; NONE: none */
+    struct slice trace; /* the W3C traceparent of its submission, or NONE */
     struct step *steps;
     uint16_t step_count;
 };
 
-/* Processed or compensated: nothing follows, but that an operator undoes what was processed. */
+/* Processed or compensated. The only later event is an operator's undo of a processed task. */
 bool task_state_is_end(enum task_state s);
 bool step_is_open(const struct step *s);                 /* has a current attempt */
 struct attempt *step_open_attempt(const struct step *s); /* NULL if there is none */
 struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number);
 
-/* The first failure: the cause; of a processed task, which has none, that of the first step in the
- * order of the graph whose failure was let pass. Its code is NONE: nothing failed. */
+/* The cause. For a processed task, which has none: the error of the first step in the order of the
+ * graph whose failure was allowed. Code NONE: nothing failed. */
 struct cause task_first_failure(const struct workflow *w, const struct task *t);
 
-/* Why the step failed last, going forward, whatever became of its compensation. Its code is NONE:
- * it completed, or nothing failed yet. */
+/* The step's last forward error, whatever its compensation did. Code NONE: it completed, or nothing
+ * failed yet. */
 struct fault_note step_forward_error(const struct step *s);
 
-/* Some forward attempt has unknown effect, none completed, and nobody resolved it. */
+/* Some forward attempt has unknown effect, none completed, and it was not resolved. */
 bool step_in_doubt(const struct step *s);
 
-/* Going forward, it did something, or something happened late: certain, not in doubt. */
+/* A forward attempt took effect, in time or late: certain, not in doubt. */
 bool step_has_effect(const struct step *s);
 
-/* Somebody resolved all of its attempts, and nothing says otherwise. */
+/* All of its attempts were resolved, and no result contradicts that. */
 bool step_is_resolved(const struct step *s);
 
-/* One of its attempts was answered after a person had resolved it: it took effect all the same. */
+/* An attempt took effect according to a result that came after it was resolved. */
 bool step_is_gainsaid(const struct step *s);
 
-/* Was it asked for under its present key? */
+/* Whether it was requested under its present key. */
 bool step_was_tried(const struct step *s);
 
-/* Until when an attempt may still be at work that nobody waits for: one in doubt, or one of those
- * asked for an attempt that was sent again (0: none). */
+/* Until when an abandoned attempt may still run: one in doubt, or another delivery of a request
+ * that was sent again (0: none). */
 int64_t step_doubt_until(const struct step *s);
 
-/* Does every field hold what its state says, does everything fit the workflow? Asserted before
- * a write, tested after a read. */
+/* Whether every field fits its state, and everything fits the workflow. Asserted before a write,
+ * tested after a read. */
 bool task_valid(const struct workflow *w, const struct task *t);
 
-/* The same of one step alone, and of those right before it. */
+/* The same for one step and its direct predecessors. */
 bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t step);
 
 #endif

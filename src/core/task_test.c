@@ -1,8 +1,10 @@
+/* The words and edges of the state machines, task_valid(), merged attempts, and the recognition of
+ * repeated submissions. */
 #include "core/core_test_kit.h"
 
 /* ---- words ---- */
 
-/* Every value has a word of its own that leads back to it, as written in the design. */
+/* Every value has its own word that parses back to it, as written in the design. */
 #define WORDS_TEST(name, type, last, ...)                                                       \
     static void name##_words_lead_back(void **state)                                            \
     {                                                                                           \
@@ -79,7 +81,7 @@ static void states_have_the_edges_of_the_design_and_no_others(void **state)
     }
 }
 
-/* But for what an operator takes back. */
+/* Except for the undo of a processed task by an operator. */
 static void processed_and_compensated_are_the_ends(void **state)
 {
     (void)state;
@@ -236,7 +238,7 @@ static void an_end_that_is_none_makes_a_task_invalid(void **state)
     CHECK(!task_valid(&k.g.w, &k.t), "a pivot is in doubt");
 }
 
-/* Somebody else may have written the row: what would hold the turn cannot stand after it. */
+/* Another writer may have stored the row: a task cannot have turned to undo with such a pivot. */
 static void no_pivot_runs_or_stands_in_a_task_that_turned_back(void **state)
 {
     (void)state;
@@ -258,7 +260,7 @@ static void no_pivot_runs_or_stands_in_a_task_that_turned_back(void **state)
 
 /* ---- many attempts ---- */
 
-/* n attempts, each given up or ended as `verb` says. */
+/* n attempts, each ended as `verb` says. */
 static void many(int n, const char *verb)
 {
     char script[100];
@@ -398,7 +400,7 @@ static void requests_that_never_left_are_merged_too(void **state)
     kit_expect(&k, "processed a:completed");
 }
 
-/* Whoever knows both goes by the SHA-256; who does not, by what there is. */
+/* The SHA-256 decides if both have one; otherwise the hash does. */
 static void content_is_known_again(void **state)
 {
     static const struct content a = {7, {"aaaa", 4}};

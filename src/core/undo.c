@@ -1,3 +1,4 @@
+/* What has to be undone, and in which order: see undo.h. Pure functions. */
 #include "core/undo.h"
 
 bool step_has_ended(const struct workflow_step *ws, const struct step *s)
@@ -16,7 +17,7 @@ bool step_needs_undo(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->undo_kind != UNDO_CALL || s->state == STEP_UNDONE)
         return false;
-    /* A compensation that began is brought to its end, even if the doubt has gone since. */
+    /* A compensation that began is completed, even if the doubt was resolved since. */
     return s->direction == DIRECTION_UNDO || step_has_effect(s) || step_in_doubt(s);
 }
 

@@ -1,3 +1,4 @@
+/* Undo of tasks: its order, pivots, doubts, and which failure is reported. */
 #include "core/core_test_kit.h"
 
 static void what_took_effect_is_undone_in_reverse(void **state)
@@ -342,7 +343,7 @@ static void expect_cause(const char *code, int step)
     CHECK(!code || c.step == step, "%s: of step %d", k.about, c.step);
 }
 
-/* Whatever comes later, and whatever becomes of the task's error. */
+/* Whatever fails later, and whatever the task's error becomes. */
 static void the_first_failure_stays(void **state)
 {
     (void)state;
@@ -398,7 +399,7 @@ static void what_is_mended_is_no_failure(void **state)
     expect_cause(NULL, 0);
 }
 
-/* Of the failures that were let pass, the first in the order of the graph, not in that of time. */
+/* The first failure in the order of the graph, not in that of time. */
 static void a_processed_task_tells_what_was_let_pass(void **state)
 {
     (void)state;
@@ -413,7 +414,7 @@ static void a_processed_task_tells_what_was_let_pass(void **state)
     expect_cause("timeout", 2);
 }
 
-/* What its compensation met does not hide why the step failed. */
+/* A failure of its compensation does not hide why the step failed. */
 static void a_step_keeps_why_it_failed(void **state)
 {
     (void)state;
@@ -432,7 +433,7 @@ static void a_step_keeps_why_it_failed(void **state)
     CHECK(!step_forward_error(&k.steps[0]).code.ptr, "somebody says that it completed");
 }
 
-/* Does some step among all (direct and indirect) successors of i need undo or run? By walking. */
+/* Whether some direct or indirect successor of i needs undo or runs, found by recursion. */
 static bool blocked_by_walking(const struct kit *from, uint16_t i)
 {
     for (uint16_t n = 0; n < from->g.steps[i].after_count; n++) {

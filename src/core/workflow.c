@@ -1,3 +1,4 @@
+/* Checks of a compiled workflow: see workflow.h. */
 #include "core/workflow.h"
 
 static bool rule_valid(const struct retry_rule *r)
@@ -41,7 +42,7 @@ static bool edges_valid(const struct workflow *w, uint16_t i)
     return true;
 }
 
-/* `order` names each step once, and after all of its predecessors. */
+/* `order` names each step once, after all of its predecessors. */
 static bool order_valid(const struct workflow *w)
 {
     bool seen[STEPS_MAX] = {0};
@@ -58,7 +59,7 @@ static bool order_valid(const struct workflow *w)
     return true;
 }
 
-/* Nothing undoes what tells of an undo, and nothing else is left to be done if it fails. */
+/* A step of on_undo has no undo, and its failure cannot start one. */
 static bool on_undo_valid(const struct workflow_step *s)
 {
     return !s->on_undo || (s->undo_kind == UNDO_NONE && s->on_failure != ON_FAILURE_UNDO);

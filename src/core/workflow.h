@@ -2,11 +2,11 @@
 #define CORE_WORKFLOW_H
 
 /*
- * A workflow: the steps of a task, their order, deadlines, retries and compensations,
- * compiled from a definition. Immutable once made, shared by all its tasks.
+ * A workflow: the steps of a task, their order, deadlines, retries and compensations, compiled from
+ * a definition. Immutable; shared by all its tasks.
  *
- * The core knows the graph and the rules; what a step's input looks like is the business
- * of definition/, which hangs its compiled templates on `templates`.
+ * The core knows the graph and the rules. The inputs of steps belong to definition/, which keeps
+ * its compiled templates in `templates`.
  */
 
 #include "base/base.h"
@@ -17,9 +17,9 @@ enum { STEPS_MAX = 1000 }; /* of one workflow */
 enum on_failure { ON_FAILURE_UNDO, ON_FAILURE_HOLD, ON_FAILURE_CONTINUE };
 
 /*
- * Which tries a step has. `attempts` counts the first one; between them the waits grow from
- * `wait_ms` by `factor_milli`/1000 up to `max_wait_ms`. After them come `defers` more, each
- * after the extended wait `defer_ms`. Then on_failure.
+ * How often and when a step is retried. `attempts` counts the first one; the waits between them
+ * grow from `wait_ms` by `factor_milli`/1000 up to `max_wait_ms`. Then come `defers` more attempts,
+ * each after the extended wait `defer_ms`. Then on_failure applies.
  */
 struct retry_rule {
     uint32_t attempts;
@@ -30,11 +30,12 @@ struct retry_rule {
     bool jitter;
 };
 
-/* One thing that an agent can be asked: the step itself, or its compensation. */
+/* One request to an agent: the step itself, or its compensation. */
 struct call_spec {
     struct slice agent, action;
     int64_t complete_by_ms; /* length of each attempt */
-    int64_t heartbeat_ms;   /* the longest silence of one; less than that. 0: any */
+    int64_t heartbeat_ms;   /* the longest silence of an attempt, less than its length; 0:
+                             * unlimited */
     struct retry_rule retry;
 };
 
@@ -47,8 +48,8 @@ struct workflow_step {
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;
-    /* It runs only when the task goes back, after the last compensation; but as a step, not as a
-     * compensation: going forward, under a key of its own. It has no undo itself. */
+    /* It runs only when the task is undone, after the last compensation, but as a step: forward,
+     * under a key of its own. It has no undo itself. */
     bool on_undo;
     const uint16_t *before; /* its predecessors: they end before it starts */
     const uint16_t *after;  /* its successors */
@@ -60,20 +61,20 @@ struct workflow {
     int64_t version;
     int64_t complete_by_ms;      /* of the whole task; 0: none */
     int64_t undo_complete_by_ms; /* of the whole undo; 0: none */
-    int64_t undo_until_ms;       /* after its end, for so long a processed task can be undone; 0: as
-                                    long as it is kept */
+    int64_t undo_until_ms;       /* how long after its end a processed task can be undone; 0: as
+                                  * long as it is kept */
     enum on_failure on_failure;  /* when the task's complete-by passes */
     const struct workflow_step *steps;
     const uint16_t *order; /* all steps, each after its predecessors */
     uint16_t step_count;
-    const void *templates; /* of definition/; the core never looks at it */
+    const void *templates; /* of definition/; opaque to the core */
 };
 
-/* Is the graph in order, are all rules within their limits? Tested after reading a
+/* Whether the graph is in order and all rules are within their limits. Tested after reading a
  * definition, asserted everywhere else. */
 bool workflow_valid(const struct workflow *w);
 
-/* The step of that name, or -1. */
+/* The index of the step with that name, or -1. */
 int workflow_step_index(const struct workflow *w, struct slice name);
 
 #endif

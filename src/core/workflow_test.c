@@ -1,3 +1,4 @@
+/* workflow_valid(): each way in which a workflow can be invalid. */
 #include "core/core_test_kit.h"
 
 static struct graph g;

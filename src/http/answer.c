@@ -1,3 +1,4 @@
+/* Writes the head of an HTTP response, and problem documents: see answer.h. */
 #include "http/answer.h"
 
 static const struct {
@@ -85,7 +86,7 @@ void http_answer_head(struct buf *b, const struct http_answer *a)
     if (a->headers)
         buf_str(b, a->headers);
     else if (a->status == 429 || a->status == 503)
-        buf_str(b, "Retry-After: 1\r\n"); /* unless who answers knows better */
+        buf_str(b, "Retry-After: 1\r\n"); /* unless the handler gave a better value */
     buf_str(b, "\r\n");
 }
 

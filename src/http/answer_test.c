@@ -1,3 +1,4 @@
+/* Problem documents replace whatever is not UTF-8 in their texts. */
 #include "base/test.h"
 
 #include "http/answer.h"
@@ -15,10 +16,11 @@ static void problems_are_json_whatever_they_tell(void **state)
         {"\x80", "\xef\xbf\xbd"},                 /* begins in the middle */
         {"\xc3", "\xef\xbf\xbd"},                 /* ends too early */
         {"\xc3x", "\xef\xbf\xbdx"},               /* is interrupted */
-        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"}, /* longer than it need be */
+        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"}, /* overlong */
         {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* half a pair */
-        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond */
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* above
+                                                                                   * U+10FFFF */
         {"\xff", "\xef\xbf\xbd"},
     };
     (void)state;

@@ -1,16 +1,16 @@
 #ifndef HTTP_CASES_H
 #define HTTP_CASES_H
 
-/* Bytes from a client, and what must come of them. Used by both tests of this folder. */
+/* Bytes from a client, and the expected result. Used by both tests of this folder. */
 
 #include "base/base.h"
 
 struct http_case {
     const char *what;
     struct slice bytes;
-    int status;       /* of the last answer */
+    int status;       /* of the last response */
     bool closes;      /* the connection ends with it */
-    unsigned handled; /* requests that reach the handler; one too many is a smuggled one */
+    unsigned handled; /* requests that reach the handler; an extra one was smuggled */
 };
 
 #define CASE(what, text, ...)                       \
@@ -25,7 +25,7 @@ struct http_case {
 
 /* clang-format off */
 static const struct http_case http_cases[] = {
-    /* what everybody sends */
+    /* valid requests */
     OK("a plain request", "GET /" H "\r\n"),
     OK("an empty line in front", "\r\n\r\nGET /" H "\r\n"),
     OK("a body", "POST /" H "Content-Length: 5\r\n\r\nhello"),
@@ -89,7 +89,7 @@ static const struct http_case http_cases[] = {
     CASE("HTTP/1.0 with a body", "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi", 200, true, 1),
     CASE("a good one and a bad one", "GET /" H "\r\nGET /" H "A : b\r\n\r\n", 400, true, 1),
 
-    /* where does the body end? */
+    /* the end of the body */
     BAD("both framings",
         "POST /" H "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" NEXT),
     BAD("both, the other way round",
@@ -180,7 +180,7 @@ static const struct http_case http_cases[] = {
     CASE("chunked in quotes",
         "POST /" H "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n" NEXT, 501, true, 0),
 
-    /* where does the chunk end? */
+    /* the end of a chunk */
 #define CHUNKED "POST /" H "Transfer-Encoding: chunked\r\n\r\n"
     BAD("a chunk with 0x", CHUNKED "0x2\r\nhi\r\n0\r\n\r\n" NEXT),
     BAD("a chunk with a sign", CHUNKED "+2\r\nhi\r\n0\r\n\r\n" NEXT),
@@ -289,7 +289,7 @@ static const struct http_case http_cases[] = {
     CASE("HTTP/0.9", "GET / HTTP/0.9\r\n\r\n" NEXT, 505, true, 0),
     CASE("HTTP/3.0", "GET / HTTP/3.0\r\nHost: a\r\n\r\n" NEXT, 505, true, 0),
 
-    /* whom is it for? */
+    /* the Host */
     BAD("no Host", "GET / HTTP/1.1\r\n\r\n" NEXT),
     BAD("two Hosts", "GET /" H "Host: a\r\n\r\n" NEXT),
     BAD("two Hosts in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n" NEXT),

@@ -1,4 +1,4 @@
-/* Clients that vanish, that are slow, that want too much, or are too many. */
+/* Clients that vanish, are slow, send too much, or are too many. */
 
 #include "http/test_kit.h"
 
@@ -28,7 +28,7 @@ static void a_client_that_goes_while_parked_is_noticed(void **state)
             client_say(&c, "GET /half HTTP/1.1\r\nHo");
             client_close(&c);
         } else {
-            /* More than is read ahead. */
+            /* More than the read-ahead limit. */
             CLEANUP(buf_fini) struct buf much = {0};
             for (int i = 0; i < 2000; i++)
                 buf_str(&much, "GET /more HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -133,7 +133,7 @@ static void a_client_may_go_in_the_moment_of_its_answer(void **state)
         w.parked_count = 0;
         client_say(&parked, "GET /park HTTP/1.1\r\nHost: a\r\n\r\n");
         UNTIL(&parked, w.parked_count == 1, "parked");
-        /* Both are ready when the loop looks, in this order and in the other. */
+        /* Both events are ready when the loop polls, in either order. */
         static const char text[] = "GET /release HTTP/1.1\r\nHost: a\r\n\r\n";
         if (i % 2)
             client_reset(&parked);
@@ -443,7 +443,8 @@ static void connections_beyond_the_limit_are_turned_away(void **state)
     end();
 }
 
-/* In a child, as it takes all descriptors. Its exit status says what was wrong. */
+/* Runs in a child process, because it uses up all descriptors. Its exit status identifies the
+ * failure. */
 static int descriptors_run_out(void)
 {
     struct client c[8];

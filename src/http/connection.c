@@ -1,3 +1,5 @@
+/* One client's connection: reading requests, writing responses, deadlines, closing. The states and
+ * rules are in connection.h; TLS is in secure.c. */
 #include "http/connection.h"
 
 #include <poll.h>
@@ -39,7 +41,7 @@ static void wait_for(struct http_connection *c, enum http_wait what)
     struct http_server *s = c->server;
 
     if (c->wait == what)
-        return; /* the deadlines are total ones: progress does not move them */
+        return; /* deadlines are total: progress does not move them */
     link_remove(&c->waiting);
     c->wait = what;
     if (what == HTTP_WAIT_NOTHING)
@@ -86,7 +88,7 @@ static bool is_idle(const struct http_connection *c)
            && http_connection_is_up(c);
 }
 
-/* Bytes of its requests and answers, and of nothing that every connection has. */
+/* The bytes of requests and responses, without the fixed costs of a connection. */
 static size_t held_by(const struct http_connection *c)
 {
     const struct http_message *m = c->message ? c->message : c->reader.message;
@@ -104,7 +106,7 @@ static void hold(struct http_connection *c, size_t bytes)
     c->held = bytes;
 }
 
-/* Too much is held, and this one has to do with it. Small requests go on. */
+/* Whether the memory limit is reached and this connection contributes. Small requests go on. */
 static bool is_too_much(const struct http_connection *c, size_t bytes)
 {
     const struct http_server *s = c->server;
@@ -112,13 +114,12 @@ static bool is_too_much(const struct http_connection *c, size_t bytes)
     return bytes > READ_AHEAD_MAX && s->held - c->held + bytes > s->limits.memory_max;
 }
 
-/* Called when anything about the connection has changed: here alone is decided what it waits for.
- */
+/* Called after every change of the connection: only this function decides what it waits for. */
 static void settle(struct http_connection *c)
 {
     bool has_room = pending_len(c) < READ_AHEAD_MAX;
 
-    /* TLS answers by itself at times: who does not take that is not listened to. */
+    /* TLS sometimes sends by itself: a client that does not read that is not read from. */
     if (c->tls && http_output_backlog(c) >= READ_AHEAD_MAX)
         has_room = false;
     if (c->phase != HTTP_CLOSED)
@@ -226,7 +227,7 @@ void http_connection_close(struct http_connection *c)
     if (c->phase == HTTP_CLOSED)
         return;
     if (c->phase == HTTP_READING)
-        (void)http_output_end(c); /* a courtesy */
+        (void)http_output_end(c); /* best effort */
     c->phase = HTTP_CLOSED;
     hold(c, 0);
     wait_for(c, HTTP_WAIT_NOTHING);
@@ -234,7 +235,7 @@ void http_connection_close(struct http_connection *c)
     link_remove(&c->all);
     http_server_forget(c->server);
     uv_close(handle_of(c), on_closed);
-    if (!c->is_in_handler) /* else when it returns: it may be using the request */
+    if (!c->is_in_handler) /* otherwise when the handler returns: it may be using the request */
         message_end(c, is_sent);
 }
 
@@ -251,7 +252,7 @@ void http_connection_hang_up(struct http_connection *c)
     settle(c);
 }
 
-/* The answer was written, or never will be. */
+/* The response was written, or never will be. */
 static void finish(struct http_connection *c)
 {
     bool is_sent = c->is_sent;
@@ -260,7 +261,7 @@ static void finish(struct http_connection *c)
     link_remove(&c->answered);
     message_end(c, is_sent);
     if (c->phase == HTTP_CLOSED)
-        return; /* by `done` */
+        return; /* closed by `done` */
     if (!is_sent)
         http_connection_close(c);
     else if (c->closes)
@@ -271,18 +272,18 @@ static void finish(struct http_connection *c)
 
 /* --- writing --- */
 
-/* The answer is with the kernel as a whole, is kept in part, or cannot be sent. */
+/* The response was passed to the kernel in full, is kept in part, or cannot be sent. */
 static void answered(struct http_connection *c, bool ok)
 {
     bool is_kept = ok && http_output_backlog(c) > 0;
 
     if (is_kept && is_too_much(c, http_output_backlog(c)))
-        ok = is_kept = false; /* it has not taken its answer, and there is no room to keep it */
-    wait_for(c, HTTP_WAIT_NOTHING); /* that of a stream was for its last piece */
+        ok = is_kept = false;       /* the client does not read, and memory is short */
+    wait_for(c, HTTP_WAIT_NOTHING); /* a stream may still have waited for its last piece */
     c->is_sent = ok && !is_kept;
     c->phase = is_kept ? HTTP_WRITING : HTTP_ANSWERED;
     if (c->is_in_handler)
-        return; /* serve() goes on with it */
+        return; /* serve() continues */
     if (c->phase == HTTP_ANSWERED)
         http_server_defer(c->server, c);
     settle(c);
@@ -313,7 +314,7 @@ bool http_connection_stream_on(struct http_connection *c, const struct slice *pa
 void http_connection_stream(struct http_connection *c, struct slice head)
 {
     c->phase = HTTP_STREAMING;
-    (void)http_connection_stream_on(c, &head, 1); /* its end is noticed by itself */
+    (void)http_connection_stream_on(c, &head, 1); /* a failure is detected later */
 }
 
 void http_connection_cut(struct http_connection *c)
@@ -322,7 +323,7 @@ void http_connection_cut(struct http_connection *c)
     answered(c, false);
 }
 
-/* The reader has taken all that there was. */
+/* The reader has taken everything. */
 static void stream_flushed(struct http_connection *c)
 {
     const struct http_handler *h = &c->server->handler;
@@ -352,7 +353,7 @@ void http_connection_refuse(struct http_connection *c, const struct http_fault *
 
     ASSERT(!c->message);
     if (!http_connection_is_up(c)) {
-        http_connection_close(c); /* it would not understand us */
+        http_connection_close(c); /* the client would not understand a response */
         return;
     }
     http_reader_fini(&c->reader);
@@ -397,8 +398,8 @@ static void serve(struct http_connection *c, struct http_message *m)
         finish(c);
 }
 
-/* Asks the handler whether it wants the body. False: the request is answered, or parked, by its
- * head alone. */
+/* Asks the handler whether it wants the body. False: the request was answered or parked without its
+ * body. */
 static bool head_passes(struct http_connection *c)
 {
     const struct http_handler *h = &c->server->handler;
@@ -421,7 +422,7 @@ static bool head_passes(struct http_connection *c)
         c->phase = HTTP_READING;
         return true;
     }
-    (void)http_reader_take_head(&c->reader); /* c->message is the one who has it */
+    (void)http_reader_take_head(&c->reader); /* c->message has it */
     if (c->phase == HTTP_CLOSED)
         message_end(c, false);
     else if (c->phase == HTTP_ANSWERED)
@@ -429,7 +430,7 @@ static bool head_passes(struct http_connection *c)
     return false;
 }
 
-/* Serves what `in` holds, as far as the answers come at once; returns what is left of it. */
+/* Serves the contents of `in` as long as responses come at once; returns the rest. */
 static struct slice digest(struct http_connection *c, struct slice in)
 {
     while (c->phase == HTTP_READING && in.len > 0) {
@@ -466,7 +467,7 @@ static void keep(struct http_connection *c, struct slice in)
     buf_add(&c->in, in.ptr, in.len);
 }
 
-/* Goes on with what was read before. */
+/* Continues with input that was read earlier. */
 static void digest_kept(struct http_connection *c)
 {
     if (c->phase != HTTP_READING || pending_len(c) == 0)
@@ -476,7 +477,7 @@ static void digest_kept(struct http_connection *c)
         return;
     c->in_at = c->in.len - rest.len;
     if (rest.len == 0) {
-        buf_fini(&c->in); /* parked and idle connections are many: they hold nothing */
+        buf_fini(&c->in); /* there are many parked and idle connections: they keep no buffer */
         c->in_at = 0;
     }
 }
@@ -534,7 +535,7 @@ void http_connection_resume(struct http_connection *c)
     settle(c);
 }
 
-/* --- life and death --- */
+/* --- creation and deadlines --- */
 
 void http_connection_open(struct http_server *s, int fd, unsigned adopted)
 {
@@ -542,7 +543,7 @@ void http_connection_open(struct http_server *s, int fd, unsigned adopted)
 
     ASSERT(c);
     int err = uv_tcp_init(s->loop, &c->tcp);
-    ASSERT(err == 0); /* it allocates nothing */
+    ASSERT(err == 0); /* it does not allocate */
     c->tcp.data = c;
     c->server = s;
     c->wait = HTTP_WAIT_NOTHING;
@@ -553,7 +554,7 @@ void http_connection_open(struct http_server *s, int fd, unsigned adopted)
     s->count++;
     list_push(&s->connections, &c->all);
     if (uv_tcp_open(&c->tcp, fd) != 0) {
-        (void)close(fd); /* libuv did not take it */
+        (void)close(fd); /* libuv did not take ownership */
         http_connection_close(c);
         return;
     }
@@ -562,7 +563,7 @@ void http_connection_open(struct http_server *s, int fd, unsigned adopted)
     settle(c);
 }
 
-/* The client's end of a connection from which we do not read. */
+/* Whether the client closed a connection that is not being read. */
 static bool is_hung_up(const struct http_connection *c)
 {
     struct pollfd p = {.fd = fd_of(c), .events = POLLRDHUP};
@@ -591,7 +592,7 @@ void http_connection_expire(struct http_connection *c)
         return;
     case HTTP_WAIT_WRITE:
         if (c->phase == HTTP_STREAMING && http_output_taken(c) > c->taken) {
-            settle(c); /* it goes on reading */
+            settle(c); /* it is still reading */
             return;
         }
         http_connection_close(c);

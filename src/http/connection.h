@@ -3,7 +3,7 @@
 
 /*
  * One client's connection. One request at a time: the next is read when the present one is
- * answered, so answers leave in the order of the requests.
+ * answered, so responses leave in the order of the requests.
  *
  *      READING -----> PARKED -----> WRITING -----> ANSWERED ----> READING
  *         |     whole    |   answer     ^   with the   |
@@ -14,22 +14,22 @@
  *         |                begin           end         |
  *         +----------------- refused ------------------+
  *
- *      Every state goes to CLOSED when the client has gone or the server closes.
+ *  Every state goes to CLOSED when the client disconnects or the server closes.
  *
- * While a request is parked or written, what the client sends on is kept up to READ_AHEAD_MAX, then
- * it is no longer read; an end of the connection is then noticed by looking once a second.
+ * While a request is parked or a response written, further input is kept up to READ_AHEAD_MAX; then
+ * reading stops, and a disconnect is detected by a check once a second.
  *
- * LINGERING: our side is shut down, what still comes is thrown away, until the client closes or
- * two seconds are over. Closing at once would answer its last bytes with a reset, which may destroy
- * our answer before it is read (RFC 9112, 9.6).
+ * LINGERING: our side is shut down, and input is discarded until the client closes or two seconds
+ * pass. Closing at once would answer its last bytes with a reset, which may destroy our response
+ * before it is read (RFC 9112, 9.6).
  *
  * With TLS the handshake is part of reading the first head, and of its deadline, which then begins
- * with the connection. Each step of it is made on a thread of libuv's pool, few at a time
- * (secure.c); meanwhile nothing is read, and nobody else touches the connection's TLS.
+ * with the connection. Each step of it runs on a thread of libuv's pool, few at a time (secure.c).
+ * Meanwhile nothing is read, and nothing else touches the connection's TLS.
  *
- * Deadlines: each connection waits for one thing at most. The things that last equally long form a
- * queue in order of their deadlines, and the server has one timer for the earliest of all: whatever
- * happens costs a few pointers.
+ * Deadlines: each connection waits for at most one thing. Waits of equal length form a queue
+ * ordered by deadline, and the server has one timer for the earliest of all, so each event costs a
+ * few pointer operations.
  */
 
 #include "base/list.h"
@@ -53,7 +53,7 @@ enum http_wait {
     HTTP_WAIT_BODY,
     HTTP_WAIT_WRITE,
     HTTP_WAIT_LINGER,
-    HTTP_WAIT_PEEK, /* is it still there? asked of those that we do not read from */
+    HTTP_WAIT_PEEK, /* for connections that are not read: is the client still there? */
     HTTP_WAIT_COUNT,
     HTTP_WAIT_NOTHING = HTTP_WAIT_COUNT
 };
@@ -65,96 +65,98 @@ struct http_server {
     uv_poll_t listener;
     uv_timer_t timer;
     uv_idle_t finisher; /* active while `answered` is not empty */
-    int fd;             /* that listens; -1 once drained */
+    int fd;             /* the listening socket; -1 once drained */
     int port;
-    unsigned handles;        /* that libuv has not let go of */
-    size_t count;            /* of connections that are not closed */
-    size_t request_count;    /* that the handler has */
-    size_t held;             /* the sum of what connections hold */
-    struct link connections; /* all of these */
-    struct link answered;    /* whose requests were answered from outside their handler */
+    unsigned handles;        /* not closed by libuv yet */
+    size_t count;            /* connections that are not closed */
+    size_t request_count;    /* requests that the handler has */
+    size_t held;             /* the sum over the connections */
+    struct link connections; /* all connections */
+    struct link answered;    /* answered from outside their handler */
     struct link waiting[HTTP_WAIT_COUNT];
     uint64_t wait_ms[HTTP_WAIT_COUNT];
     uint64_t timer_at;  /* 0: not armed */
-    uint64_t accept_at; /* when to accept again after running out of something; 0: accepting */
-    bool is_short;      /* the handler was told that we cannot accept */
+    uint64_t accept_at; /* when to accept again after a shortage; 0: accepting */
+    bool is_short;      /* the handler was told that connections cannot be accepted */
     bool is_draining, is_closing;
-    struct tls_keys *tls;   /* NULL: clients speak in clear */
-    uint64_t tls_look_at;   /* when to look at its files again */
-    struct link handshakes; /* of struct http_handshake: they wait for a thread */
+    struct tls_keys *tls;   /* NULL: no TLS */
+    uint64_t tls_look_at;   /* when to check its files again */
+    struct link handshakes; /* struct http_handshake: waiting for a thread */
     unsigned handshakes_running;
-    struct slice always;   /* lines in the head of every answer; the caller's */
-    struct buf head;       /* of the answer being written */
-    struct buf sealed;     /* the same with TLS */
-    struct buf joined;     /* what is sealed together */
-    struct buf plain;      /* what came with TLS, opened */
-    char bytes[64 * 1024]; /* being read */
+    struct slice always;   /* lines in the head of every response; owned by the caller */
+    struct buf head;       /* of the response being written */
+    struct buf sealed;     /* the same, encrypted */
+    struct buf joined;     /* what is encrypted together */
+    struct buf plain;      /* decrypted input */
+    char bytes[64 * 1024]; /* read buffer */
 };
 
 struct http_connection {
     uv_tcp_t tcp;
     struct http_server *server;
-    struct http_message *message; /* that the handler has */
+    struct http_message *message; /* the request that the handler has */
     struct http_reader reader;
     struct http_output output;
-    struct tls *tls;                  /* NULL: it speaks in clear */
-    struct http_handshake *handshake; /* a step of it waits or runs; NULL: none */
-    struct buf in; /* read and not understood yet: its first `in_at` bytes are done with */
+    struct tls *tls;                  /* NULL: no TLS */
+    struct http_handshake *handshake; /* a step that waits or runs; NULL: none */
+    struct buf in;                    /* unparsed input: the first `in_at` bytes are consumed */
     size_t in_at;
     size_t held; /* bytes, as last counted */
     struct link all, answered, waiting;
     uint64_t deadline;
-    uint64_t taken; /* what the kernel had taken when the wait for it to take more began */
+    uint64_t taken; /* bytes taken by the kernel when the present wait for it began */
     enum http_phase phase;
     enum http_wait wait;
     bool is_in_handler;
     bool is_reading;
-    bool is_sent;     /* ANSWERED: all bytes are with the kernel */
-    bool is_ended;    /* the client will send nothing more */
-    bool closes;      /* after this answer */
-    bool is_let_go;   /* libuv has closed it: it is freed when its handshake is back */
-    unsigned adopted; /* as http_adopt was told; 0: it came by our address */
+    bool is_sent;     /* ANSWERED: the kernel has all bytes */
+    bool is_ended;    /* the client will send no more */
+    bool closes;      /* after this response */
+    bool is_let_go;   /* libuv has closed it: it is freed when its handshake returns */
+    unsigned adopted; /* the id given to http_adopt; 0: accepted by the listener */
 };
 
-/* Is its TLS there to be used, or does it speak in clear? */
+/* Whether data can be sent: there is no TLS, or its handshake is done. */
 static inline bool http_connection_is_up(const struct http_connection *c)
 {
     return !c->tls || (!c->handshake && tls_is_up(c->tls));
 }
 
 void http_connection_settle(struct http_connection *c); /* a handshake has begun */
-void http_connection_free(struct http_connection *c);   /* libuv, and a thread, have let go of it */
+void http_connection_free(struct http_connection *c);   /* libuv and the handshake thread are done
+                                                         * with it */
 
-/* Takes the socket. Harmless if libuv refuses it: then it is closed. */
+/* Takes ownership of the socket; closes it if libuv refuses it. */
 void http_connection_open(struct http_server *s, int fd, unsigned adopted);
 void http_connection_close(struct http_connection *c);
-/* The whole answer, or the last of a stream. */
+/* Sends the whole response, or the last part of a stream. */
 void http_connection_answer(struct http_connection *c, struct slice head, struct slice body);
-/* Begins a stream; goes on with it. False: it is broken, and its end follows by itself. */
+/* Begins a stream; continues it. False: it is broken, and its end follows by itself. */
 void http_connection_stream(struct http_connection *c, struct slice head);
 bool http_connection_stream_on(struct http_connection *c, const struct slice *parts,
                                unsigned count);
-void http_connection_cut(struct http_connection *c);              /* a stream, before its end */
-void http_connection_flushed(struct http_connection *c, bool ok); /* nothing is kept any longer */
+void http_connection_cut(struct http_connection *c);              /* ends a stream early */
+void http_connection_flushed(struct http_connection *c, bool ok); /* nothing is kept any more */
 void http_connection_expire(struct http_connection *c);           /* its deadline has passed */
 void http_connection_drain(struct http_connection *c);            /* closes it if it is idle */
-void http_connection_resume(struct http_connection *c);           /* its answer was written */
+void http_connection_resume(struct http_connection *c);           /* its response was written */
 
-/* In secure.c: what came from a client that speaks TLS. */
+/* In secure.c: input from a TLS client. */
 void http_secure_open(struct http_connection *c); /* before anything is read */
 void http_secure_receive(struct http_connection *c, struct slice wire);
-bool http_secure_let_go(struct http_connection *c); /* false: a thread is at work on it */
+bool http_secure_let_go(struct http_connection *c); /* false: a thread is working on it */
 
 /* For secure.c. */
 void http_connection_receive(struct http_connection *c, struct slice in);
-void http_connection_ended(struct http_connection *c); /* the client sends nothing more */
+void http_connection_ended(struct http_connection *c); /* the client will send no more */
 void http_connection_refuse(struct http_connection *c, const struct http_fault *f);
-void http_connection_hang_up(struct http_connection *c); /* when it may have read what was sent */
+void http_connection_hang_up(struct http_connection *c); /* after it had time to read the
+                                                          * response */
 
 /* In http.c. */
-void http_server_arm(struct http_server *s, uint64_t at); /* wake up then at the latest */
+void http_server_arm(struct http_server *s, uint64_t at); /* wake up at this time at the latest */
 void http_server_defer(struct http_server *s, struct http_connection *c);
 void http_server_forget(struct http_server *s);  /* a connection was closed */
-void http_server_release(struct http_server *s); /* libuv let go of a handle */
+void http_server_release(struct http_server *s); /* libuv has closed a handle */
 
 #endif

@@ -1,3 +1,4 @@
+/* Checks the head of a request by the rules of head.h. Pure functions on a struct http_message. */
 #include "http/head.h"
 
 #include <strings.h>
@@ -54,7 +55,7 @@ bool http_head_line(struct http_message *m, struct slice line, struct http_fault
     return version_check(m->version, f) && method_check(m->request.method, f);
 }
 
-/* What RFC 3986 has in an authority, but no user information. */
+/* The characters of an authority in RFC 3986, without user information. */
 static bool host_is_valid(struct slice host)
 {
     for (size_t i = 0; i < host.len; i++) {
@@ -78,7 +79,7 @@ static bool host_check(const struct http_message *m, const struct http_field *ho
     return true;
 }
 
-/* RFC 9112, 6.1: chunked comes last and once. Any other coding is one we cannot undo. */
+/* RFC 9112, 6.1: chunked comes last and once. Other codings are not supported. */
 static bool coding_check(struct slice codings, struct http_fault *f)
 {
     if (http_slice_is_like(codings, "chunked"))
@@ -109,8 +110,8 @@ static bool expect_check(struct http_message *m, struct slice expect, struct htt
     return true;
 }
 
-/* Every '%' stands before two hexadecimal digits that are not a NUL, and there is nothing but
- * visible ASCII and no fragment. */
+/* Only visible ASCII without a fragment, and each '%' precedes two hexadecimal digits that do not
+ * encode NUL. */
 static bool target_is_clean(struct slice t)
 {
     for (size_t i = 0; i < t.len; i++) {
@@ -121,14 +122,14 @@ static bool target_is_clean(struct slice t)
             continue;
         int high = i + 2 < t.len ? http_hex_digit(t.ptr[i + 1]) : -1;
         int low = high >= 0 ? http_hex_digit(t.ptr[i + 2]) : -1;
-        if (low < 0 || high + low == 0) /* nothing here is called so, and JSON cannot hold it */
+        if (low < 0 || high + low == 0) /* no valid name contains NUL, and JSON cannot hold it */
             return false;
     }
     return true;
 }
 
-/* RFC 9112, 3.2.2: every server must understand "GET http://host/path". Its host would win over the
- * Host field; that they differ can only be meant to deceive somebody. */
+/* RFC 9112, 3.2.2: every server must accept "GET http://host/path". That host overrides the Host
+ * field; a difference between them can only be meant to deceive. */
 static bool authority_skip(struct slice *target, struct slice host, struct http_fault *f)
 {
     size_t at = 0;
@@ -173,7 +174,7 @@ static bool target_split(struct http_message *m, struct slice host, struct http_
     return true;
 }
 
-/* What http_head_check looks for. */
+/* The fields that http_head_check needs. */
 enum { HOST, LENGTH, CODING, EXPECT, LOOKED_FOR };
 static const char *const looked_for[LOOKED_FOR] = {"Host", "Content-Length", "Transfer-Encoding",
                                                    "Expect"};

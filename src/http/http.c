@@ -1,3 +1,5 @@
+/* The HTTP server: listening, accepting, deadlines, shutdown, and the functions of http.h that
+ * answer requests. Each connection is handled in connection.c. */
 #include "http/http.h"
 
 #include <arpa/inet.h>
@@ -16,9 +18,9 @@
 #include "http/connection.h"
 
 enum {
-    ACCEPT_MAX = 64,       /* connections in one go: others want to be heard as well */
-    ACCEPT_PAUSE_MS = 100, /* after running out of descriptors or memory */
-    SWEEP_MS = 50,         /* deadlines may be noticed that much too late */
+    ACCEPT_MAX = 64,       /* connections accepted in a row, so that others get their turn */
+    ACCEPT_PAUSE_MS = 100, /* after a shortage of descriptors or memory */
+    SWEEP_MS = 50,         /* deadlines may fire that much too late */
     LINGER_MS = 2000,
     PEEK_MS = 1000,
 };
@@ -49,10 +51,10 @@ void http_server_arm(struct http_server *s, uint64_t at)
         return;
     s->timer_at = at > now + SWEEP_MS ? at : now + SWEEP_MS;
     int err = uv_timer_start(&s->timer, on_timer, s->timer_at - now, 0);
-    ASSERT(err == 0); /* fails only without a callback, or closing */
+    ASSERT(err == 0); /* fails only without a callback, or when closing */
 }
 
-/* Without connections there is nothing to wait for: the process sleeps. */
+/* Without connections no timer is needed: the process sleeps. */
 void http_server_forget(struct http_server *s)
 {
     ASSERT(s->count > 0);
@@ -106,8 +108,8 @@ static void on_answered(uv_idle_t *idle)
         (void)uv_idle_stop(idle); /* always succeeds */
 }
 
-/* `done` must not come from inside http_answer, and the loop is about to sleep: an idle handle is
- * what makes libuv come round once more. It costs no system call. */
+/* `done` must not be called from inside http_answer, and the loop is about to sleep. An idle handle
+ * makes libuv iterate once more without a system call. */
 void http_server_defer(struct http_server *s, struct http_connection *c)
 {
     list_push(&s->answered, &c->answered);
@@ -117,7 +119,7 @@ void http_server_defer(struct http_server *s, struct http_connection *c)
 
 /* --- accepting --- */
 
-/* Says why, if the kernel takes it at once, and hangs up. */
+/* Sends the reason, if the kernel accepts it at once, and closes. */
 static void turn_away(const struct http_server *s, int fd)
 {
     CLEANUP(buf_fini) struct buf body = {0};
@@ -131,7 +133,7 @@ static void turn_away(const struct http_server *s, int fd)
                                                   .body_len = body.len,
                                                   .closes = true});
     buf_slice(&text, buf_view(&body));
-    (void)send(fd, text.ptr, text.len, MSG_DONTWAIT | MSG_NOSIGNAL); /* a courtesy */
+    (void)send(fd, text.ptr, text.len, MSG_DONTWAIT | MSG_NOSIGNAL); /* best effort */
     (void)close(fd);
 }
 
@@ -174,12 +176,12 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         }
         if (errno == EAGAIN)
             return;
-        /* The connection died while it waited: accept(2) lists the errors that are its, not ours.
-         */
+        /* The connection died while it waited: accept(2) lists the errors that belong to it. */
         if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN
             || errno == EHOSTDOWN || errno == EHOSTUNREACH || errno == ENETUNREACH)
             continue;
-        /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, and we must not spin. */
+        /* EMFILE, ENFILE, ENOBUFS, ENOMEM: the socket stays readable, so retrying at once would
+         * spin. */
         tell_accepting(s, errno);
         accept_pause(s);
         return;
@@ -197,7 +199,7 @@ static void accept_start(struct http_server *s)
 
 /* --- listening --- */
 
-/* Cuts "ADDR:PORT" or "[ADDR]:PORT" in two. */
+/* Splits "ADDR:PORT" or "[ADDR]:PORT". */
 static bool address_split(const char *address, char *host, size_t host_size, const char **ret_port)
 {
     const char *colon = strrchr(address, ':');
@@ -207,7 +209,7 @@ static bool address_split(const char *address, char *host, size_t host_size, con
         address++;
         len -= 2;
     } else if (len > 0 && memchr(address, ':', len)) {
-        return false; /* an IPv6 address without its brackets */
+        return false; /* an IPv6 address without brackets */
     }
     if (len == 0 || len >= host_size || colon[1] == 0)
         return false;
@@ -217,8 +219,8 @@ static bool address_split(const char *address, char *host, size_t host_size, con
     return true;
 }
 
-/* Accepted sockets inherit these, so that they cost nothing for each. Keep-alive probes find parked
- * clients whose machine is gone without a word. */
+/* Accepted sockets inherit these options at no cost. Keep-alive probes detect parked clients whose
+ * machine disappeared silently. */
 static bool options_set(int fd)
 {
     int on = 1;
@@ -246,7 +248,7 @@ static int port_of(int fd)
     return ntohs(((struct sockaddr_in *)&a)->sin_port); /* NOLINT: getsockname has set it */
 }
 
-/* A listening socket, or the reason why not as a negative errno. */
+/* A listening socket, or a negative errno. */
 static int socket_listen(const struct addrinfo *at)
 {
     int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -313,7 +315,7 @@ enum err http_listen(uv_loop_t *loop, const char *address, const struct http_lim
 
     if (err != ERR_OK)
         return err;
-    (void)signal(SIGPIPE, SIG_IGN); /* fails only for a wrong number */
+    (void)signal(SIGPIPE, SIG_IGN); /* fails only for an invalid number */
     struct http_server *s = server_new(loop, limits, handler);
     int status = uv_poll_init(loop, &s->listener, fd);
     if (status != 0) {
@@ -357,7 +359,7 @@ void *http_handler_arg(const struct http_request *r)
     return http_message_of(r)->connection->server->handler.arg;
 }
 
-/* --- the end --- */
+/* --- shutdown --- */
 
 void http_server_release(struct http_server *s)
 {
@@ -450,7 +452,7 @@ static void answer_problem(struct http_request *r, int status, const char *type,
     CLEANUP(buf_fini) struct buf body = {0};
     char detail[1024];
 
-    (void)vsnprintf(detail, sizeof detail, fmt, ap); /* longer ones are cut */
+    (void)vsnprintf(detail, sizeof detail, fmt, ap); /* longer texts are cut */
     http_problem_write(&body, status, type, slice_of(detail));
     http_answer(r, status, "application/problem+json", buf_view(&body), headers);
 }
@@ -521,7 +523,7 @@ bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked)
 {
     struct http_message *m = http_message_of(r);
 
-    ASSERT(m->is_cut); /* we are within `head` */
+    ASSERT(m->is_cut); /* only called within `head` */
     return http_reader_limit(&m->connection->reader, max, may_be_chunked);
 }
 

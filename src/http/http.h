@@ -2,23 +2,25 @@
 #define HTTP_HTTP_H
 
 /*
- * An HTTP/1.1 server on a libuv loop, parsed by llhttp (strict). It knows nothing of what is
- * served: it hands each complete request to one function and takes one answer for it, now or later.
+ * An HTTP/1.1 server on a libuv loop, parsed by llhttp (strict). It is independent of what is
+ * served: it passes each complete request to one function and takes one response for it, now or
+ * later.
  *
  * Life of a request: `handle` is called when head and body are complete. The request and its memory
- * live until the server has written the answer or the client has gone; in both cases `done` is
- * called, once, and afterwards the request must not be touched. A request may be parked: answer it
- * whenever.
+ * live until the response was written or the client disconnected; in both cases `done` is called,
+ * once, and afterwards the request must not be used. A request may be parked: it can be answered at
+ * any later time.
  *
- * `done` never comes from inside http_answer, so that whoever answers may go on with the request
- * until it returns to the loop. A client that closes its side while its request is parked has gone;
- * one that does so while it is being answered still gets its answer.
+ * `done` is never called from inside http_answer, so the caller may use the request until it
+ * returns to the loop. A client that closes its side while its request is parked counts as
+ * disconnected; one that does so while the response is being written still gets it.
  *
- * Path and query hold visible ASCII and well-formed percent-encodings only. libuv writes with
+ * Path and query contain only visible ASCII and well-formed percent-encodings. libuv writes with
  * write(2), so http_listen makes the process ignore SIGPIPE.
  *
- * All on the loop's thread. Limits (each in struct http_limits) hold for every client; who exceeds
- * one gets 400, 408, 413, 414, 431 or 503 as a problem document, and the connection is closed.
+ * Everything runs on the loop's thread. The limits (struct http_limits) hold for every client. One
+ * that exceeds a limit gets 400, 408, 413, 414, 431 or 503 as a problem document, and the
+ * connection is closed.
  */
 
 #include <uv.h>
@@ -37,13 +39,13 @@ struct http_limits {
     size_t head_max;         /* bytes of request line and headers; default 16 KiB */
     size_t header_count_max; /* default 64 */
     size_t connection_max;   /* default 16 384; more are closed at once */
-    /* Bytes of all requests and answers in work; default 512 MiB. Beyond it whoever sends much is
-     * refused, and whoever does not take an answer is cut off. */
+    /* Bytes of all requests and responses in memory; default 512 MiB. Beyond it, clients that send
+     * much are refused, and clients that do not read their response are disconnected. */
     size_t memory_max;
     uint64_t head_ms;          /* from the first byte to the end of the headers; default 10 s */
     uint64_t body_ms;          /* from the headers to the end of the body, in total; default 60 s */
     uint64_t idle_ms;          /* between requests; default 75 s */
-    uint64_t write_ms;         /* for the client to take an answer, in total; default 60 s */
+    uint64_t write_ms;         /* for the client to read a response, in total; default 60 s */
     size_t stream_backlog_max; /* bytes that may wait for the reader of a stream; default 256 KiB */
 };
 
@@ -51,100 +53,102 @@ extern const struct http_limits http_limits_default;
 
 struct http_handler {
     void *arg;
-    /* The head of a request is there and its body is not, or not all of it. True: the body is read,
-     * and `handle` follows. False: the request was answered, or will be, without its body: that is
-     * never kept, the connection ends behind the answer, and `done` follows as for any request. Not
-     * called for a request that came in one piece. May be NULL: all bodies are read. */
+    /* The head of a request is complete, and its body is not. True: the body is read, and `handle`
+     * follows. False: the request was or will be answered without its body, which is discarded; the
+     * connection ends after the response, and `done` follows as for any request. Not called if the
+     * request came in one piece. May be NULL: all bodies are read. */
     bool (*head)(void *arg, struct http_request *r);
     void (*handle)(void *arg, struct http_request *r);
-    /* The answer was written (sent = true: its bytes are with the kernel), or the client went away
-     * before that. `r->user` is yours to free here. Called exactly once for each handled request.
-     */
+    /* The response was written (sent = true: the kernel has its bytes), or the client disconnected
+     * before. Free `r->user` here. Called exactly once for each handled request. */
     void (*done)(void *arg, struct http_request *r, bool sent);
-    /* The files of the certificate have changed: they were read (NULL), or could not be, and the
-     * certificate that was there stays. May be NULL. */
+    /* The certificate files have changed: they were reloaded (NULL), or could not be, and the
+     * present certificate stays. May be NULL. */
     void (*certificate)(void *arg, const struct error *e);
-    /* Connections cannot be accepted for want of something of the system's (EMFILE, ENFILE, ENOMEM
-     * ...): told once, and again with 0 when they can. Meanwhile they wait. May be NULL. */
+    /* Connections cannot be accepted because of a shortage (EMFILE, ENFILE, ENOMEM ...): called
+     * once, and again with 0 when they can. Meanwhile they wait. May be NULL. */
     void (*accepting)(void *arg, int reason);
-    /* Nothing waits any more for the reader of this stream: time for its next piece. May be NULL.
-     * Not called where a write found that nothing has to wait. */
+    /* The reader of this stream has taken everything: time for the next piece. May be NULL. Not
+     * called if a write left nothing waiting. */
     void (*flushed)(void *arg, struct http_request *r);
-    /* What a client sent was refused before it became a request (400, 408, 413, 414, 431, 5xx), and
-     * why. May be NULL. */
+    /* Input was refused before it became a request (400, 408, 413, 414, 431, 5xx), with the reason.
+     * May be NULL. */
     void (*refused)(void *arg, int status, const char *reason);
 };
 
 struct http_request {
     struct slice method;  /* "GET" */
     struct slice path;    /* percent-decoding is done per segment by http_segment */
-    struct slice query;   /* behind the '?', raw; NONE if there is none */
+    struct slice query;   /* after the '?', raw; NONE if there is none */
     struct slice body;    /* whole; empty if there is none */
     struct arena arena;   /* dies with the request; free to use */
-    void *user, *account; /* the handler's */
-    int status;           /* of the answer; 0: there is none yet */
-    uint64_t began_ns;    /* the handler's, as the next one: for its books */
+    void *user, *account; /* for the handler */
+    int status;           /* of the response; 0: none yet */
+    uint64_t began_ns;    /* this and the next two: for the handler's accounting */
     unsigned route;
     bool is_reader;
-    struct large_body *large; /* what its body says, if that is known already; the handler's */
+    struct large_body *large; /* the parsed body, if available already; for the handler */
 };
 
-/* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` may be NULL for the default
- * ones. The error names address and reason. */
+/* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` NULL: the defaults. The
+ * error names address and reason. */
 enum err http_listen(uv_loop_t *loop, const char *address, const struct http_limits *limits,
                      const struct http_handler *handler, struct http_server **ret,
                      struct error *e) MUST_USE;
 
-/* Lines ("Name: value\r\n") for the head of every answer from now on, refusals and streams among
- * them. They stay the caller's, for as long as the server lives. */
+/* Sets lines ("Name: value\r
+ * ") for the head of every response from now on, including refusals and streams. The caller owns
+ * them; they must live as long as the server. */
 void http_say_always(struct http_server *s, struct slice lines);
 
-/* From the next connection on clients must speak TLS (see tls.h about the files). They are looked
- * at again when a client connects, at most every two seconds, so that a server in peace does
- * nothing for it. */
+/* New connections must use TLS from now on (tls.h describes the files). The files are checked for
+ * changes when a client connects, at most every two seconds, so an idle server does no work. */
 enum err http_secure(struct http_server *s, const char *cert_file, const char *key_file,
                      struct error *e) MUST_USE;
 bool http_is_secure(const struct http_server *s);
 
-/* Reads them again now. What comes of it is told by `handler.certificate`. */
+/* Reloads the files now. The result goes to `handler.certificate`. */
 void http_secure_reload(struct http_server *s);
 
-/* One more connection: a socket that is the server's from now on, and on which no TLS is spoken.
- * `whose`, above 0, is what http_adopted says of its requests; of all others it says 0. */
+/* Adds a connection: the server takes ownership of the socket, which does not use TLS. http_adopted
+ * returns `whose` (above 0) for its requests, and 0 for all others. */
 void http_adopt(struct http_server *s, int fd, unsigned whose);
 unsigned http_adopted(const struct http_request *r);
 
 int http_port(const struct http_server *s); /* on which it listens */
 size_t http_connection_count(const struct http_server *s);
-size_t http_request_count(const struct http_server *s); /* that are not done: parked for the most */
-size_t http_held(const struct http_server *s);          /* bytes of requests and answers in work */
+size_t http_request_count(const struct http_server *s); /* requests that are not done, mostly
+                                                         * parked */
+size_t http_held(const struct http_server *s);          /* bytes of requests and responses in
+                                                         * memory */
 void *http_handler_arg(const struct http_request *r);   /* the handler's `arg` */
 
-/* Takes no more connections; answers from now on say "Connection: close"; idle ones are closed. */
+/* Accepts no more connections; responses say "Connection: close" from now on; idle connections are
+ * closed. */
 void http_drain(struct http_server *s);
 
-/* Closes everything at once (`done` is called for open requests, before it returns; for the one
- * whose handler calls this, when that handler returns) and frees the server when libuv has let go
- * of its handles; run the loop once more after it. */
+/* Closes everything at once, and frees the server when libuv has closed its handles: run the loop
+ * once more after it. `done` is called for open requests before this returns; for the request whose
+ * handler calls it, when that handler returns. */
 void http_close(struct http_server *s);
 
 struct slice http_header(const struct http_request *r, const char *name);   /* NONE if absent */
 unsigned http_header_count(const struct http_request *r, const char *name); /* fields so named */
-bool http_slice_is_like(struct slice s, const char *text);                  /* whatever the case */
+bool http_slice_is_like(struct slice s, const char *text);                  /* case-insensitive */
 struct slice http_query(struct http_request *r, const char *name); /* decoded; NONE if absent */
 
-/* Walks over all of the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);).
- * Decoded; what is broken is NONE, a name without '=' has an empty value. */
+/* Iterates over the query: for (size_t at = 0; http_query_next(r, &at, &name, &value);). Decoded;
+ * an invalid part is NONE, a name without '=' has an empty value. */
 bool http_query_next(struct http_request *r, size_t *at, struct slice *ret_name,
                      struct slice *ret_value);
 
-/* The n-th segment of the path (from 0), percent-decoded into the request's arena; NONE if there is
- * none or the encoding is broken. */
+/* The n-th segment of the path (from 0), percent-decoded into the request's arena; NONE if it does
+ * not exist or its encoding is invalid. */
 struct slice http_segment(struct http_request *r, unsigned n);
 unsigned http_segment_count(const struct http_request *r);
 
-/* Sends the one answer. `body` is copied. `headers` are extra lines ("Retry-After: 1\r\n") or NULL.
- * HEAD gets no body. Answering a request whose client has gone is harmless. */
+/* Sends the one response. `body` is copied. `headers` are extra lines ("Retry-After: 1\r
+ * ") or NULL. HEAD gets no body. Answering after the client disconnected is harmless. */
 void http_answer(struct http_request *r, int status, const char *content_type, struct slice body,
                  const char *headers);
 
@@ -156,63 +160,65 @@ void http_problem(struct http_request *r, int status, const char *type, const ch
 void http_problem_with(struct http_request *r, int status, const char *type, const char *headers,
                        const char *fmt, ...) PRINTF(5, 6);
 
-/* The address of the client, "192.0.2.7" or "2001:db8::1"; "unknown" if it is gone. */
+/* The client's address, "192.0.2.7" or "2001:db8::1"; "unknown" if it disconnected. */
 struct http_peer {
     char text[48];
 };
 struct http_peer http_peer_of(const struct http_request *r);
 
-/* Within `head`: the body may have at most so many bytes. False: more than that are announced
- * already, or it comes in chunks, and `may_be_chunked` is false. */
+/* Within `head`: limits the size of the body. False: a larger one is announced already, or it is
+ * chunked, and `may_be_chunked` is false. */
 bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked) MUST_USE;
 
-/* Is the request being answered without its body, as `head` wanted it? */
+/* Whether the request is being answered without its body, as `head` decided. */
 bool http_is_without_body(const struct http_request *r);
 
-/* Takes the body's bytes out of the request, for whoever needs them when it may have ended;
- * `r->body` goes on pointing at them. */
+/* Transfers ownership of the body's bytes to the caller, for use after the request may have ended;
+ * `r->body` still points to them. */
 struct buf http_take_body(struct http_request *r);
-/* Puts them back: they end with the request again. */
+/* Gives them back: the request frees them again. */
 void http_return_body(struct http_request *r, struct buf body);
 
-/* Does the client come from 127.0.0.0/8 or ::1? A proxy may stand there for somebody else. */
+/* Whether the client's address is in 127.0.0.0/8 or ::1. It may be a proxy for another client. */
 bool http_peer_is_loopback(const struct http_request *r);
-int http_local_port(const struct http_request *r); /* ours, of its connection; 0: it is closed */
+int http_local_port(const struct http_request *r); /* of our end of its connection; 0: it is
+                                                    * closed */
 
-/* Closes the connection without an answer, for who plays a server that breaks down. `done` is
- * called before it returns; for the request whose handler calls this, when that handler returns. */
+/* Closes the connection without a response, to simulate a failing server. `done` is called before
+ * it returns; for the request whose handler calls this, when that handler returns. */
 void http_break(struct http_request *r);
 
 /*
- * An answer that comes in pieces, for as long as the handler likes: begin, any number of writes,
- * end; no other answer follows. HTTP/1.1 gets chunks, HTTP/1.0 bytes until the connection ends.
- * `done` comes behind the end as for any answer, with sent = false if the client went away before;
- * it closes its side to say so. None of these calls `done` from inside.
+ * A response that comes in pieces: begin, any number of writes, end; no other response follows.
+ * HTTP/1.1 gets chunks, HTTP/1.0 bytes until the connection ends. `done` follows the end as for any
+ * response, with sent = false if the client disconnected before; closing its side counts. None of
+ * these functions calls `done` itself.
  *
- * A HEAD has its whole answer with the head, and so has a status without a body: `done` follows by
- * itself. Then, and when the client has gone or the stream was ended, writes take nothing, and
- * ending it (again) is harmless.
+ * For a HEAD, or a status without a body, the response is complete with its head: `done` follows by
+ * itself. Then, and after a disconnect or the end, writes are ignored, and ending the stream
+ * (again) is harmless.
  *
- * A reader that takes nothing for limits.write_ms while something waits for it is cut off, after
- * twice that time at the latest. A stream that is quiet has no deadline; who wants to know whether
- * somebody still listens sends something now and then.
+ * A reader that reads nothing for limits.write_ms while data waits is disconnected, after twice
+ * that time at the latest. An idle stream has no deadline; to detect a disconnect, send something
+ * now and then.
  */
 void http_stream_begin(struct http_request *r, int status, const char *content_type,
                        const char *headers);
 
-/* The same for an answer of which it is known how long it will be: exactly so many bytes are to be
- * written before its end. Ended before, the connection is cut, so that the client knows. */
+/* The same for a response of known length: exactly that many bytes must be written before its end.
+ * If it ends early, the connection is cut, so that the client notices. */
 void http_stream_begin_sized(struct http_request *r, int status, const char *content_type,
                              const char *headers, uint64_t size);
 
-/* Copies the bytes. False: the client has gone, or more than limits.stream_backlog_max bytes wait
- * for it: nothing was taken. A piece may be longer than that if little waits. */
+/* Copies the bytes. False: the client disconnected, or more than limits.stream_backlog_max bytes
+ * wait for it: nothing was taken. A piece may be longer than that if little waits. */
 bool http_stream_write(struct http_request *r, struct slice bytes);
 
-size_t http_stream_backlog(const struct http_request *r); /* bytes not yet with the kernel */
+size_t http_stream_backlog(const struct http_request *r); /* bytes that the kernel does not have
+                                                           * yet */
 void http_stream_end(struct http_request *r);
 
-/* Is the client still there (as far as we know)? */
+/* Whether the client is still connected, as far as known. */
 bool http_is_alive(const struct http_request *r);
 
 #endif

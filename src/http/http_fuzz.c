@@ -2,8 +2,8 @@
 #include "http/transcript.h"
 
 /*
- * Any bytes, as what a client sends. The same requests and the same refusal come of them however
- * the bytes are cut into pieces; paths and queries are taken apart on the way.
+ * Treats any bytes as client input. The same requests and the same refusal must result however the
+ * bytes are split; paths and queries are parsed as well.
  */
 
 static const struct http_limits limits = {.body_max = 300,

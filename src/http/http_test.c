@@ -1,3 +1,5 @@
+/* Requests and responses over real sockets: the cases of cases.h, parking, refusals, and
+ * shutdown. */
 #include "http/test_kit.h"
 
 #include <errno.h>
@@ -53,7 +55,7 @@ static void chunks_are_read_however_they_are_cut(void **state)
     end();
 }
 
-/* What comes behind the head of a request that is refused by it is thrown away, however much. */
+/* Input after the head of a refused request is discarded, whatever its size. */
 static void a_body_that_is_not_wanted_is_never_kept(void **state)
 {
     CLEANUP(buf_fini) struct buf piece = {0};

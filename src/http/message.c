@@ -1,3 +1,5 @@
+/* Requests: their memory, and access to headers, query and path segments. See message.h and
+ * http.h. */
 #include "http/message.h"
 
 #include <strings.h>
@@ -19,11 +21,11 @@ void http_message_free(struct http_message *m)
     if (!m)
         return;
     buf_fini(&m->body);
-    struct arena a = m->request.arena; /* moved out: *m lies in it */
+    struct arena a = m->request.arena; /* moved out: *m is in it */
     arena_fini(&a);
 }
 
-/* One that came in one piece lies in the arena. */
+/* A body that came in one piece is in the arena. */
 struct buf http_take_body(struct http_request *r)
 {
     struct http_message *m = http_message_of(r);
@@ -81,8 +83,8 @@ unsigned http_header_count(const struct http_request *r, const char *name)
     return count;
 }
 
-/* Cuts `s` at the first `c`: returns what stands before it and leaves in *s what stands behind it,
- * NONE if there is no `c`. */
+/* Splits `s` at the first `c`: returns the part before it and sets *s to the part after it, NONE if
+ * there is no `c`. */
 static struct slice cut(struct slice *s, char c)
 {
     struct slice before = *s;
@@ -97,8 +99,8 @@ static struct slice cut(struct slice *s, char c)
     return before;
 }
 
-/* Percent-decoded, in the arena unless there is nothing to decode. NONE if the encoding is broken
- * or hides a NUL. A '+' means a space in queries, and itself in paths. */
+/* Percent-decodes, into the arena unless nothing is encoded. NONE if the encoding is invalid or
+ * contains NUL. A '+' means a space in queries, and itself in paths. */
 static struct slice decode(struct arena *a, struct slice s, bool is_query)
 {
     if (s.len == 0)
@@ -170,7 +172,7 @@ struct slice http_segment(struct http_request *r, unsigned n)
 
     if (n >= http_segment_count(r))
         return SLICE_NONE;
-    (void)cut(&rest, '/'); /* what stands before the first one: nothing */
+    (void)cut(&rest, '/'); /* the empty part before the first one */
     while (n-- > 0)
         (void)cut(&rest, '/');
     return decode(&r->arena, cut(&rest, '/'), false);

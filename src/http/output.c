@@ -1,3 +1,5 @@
+/* What a connection sends: see output.h. Everything leaves through here, encrypted if there is
+ * TLS. */
 #include "http/output.h"
 
 #include <stdlib.h>
@@ -16,8 +18,7 @@ static uv_stream_t *stream_of(struct http_connection *c)
     return (uv_stream_t *)&c->tcp;
 }
 
-/* libuv has one type for what it reads into and what it writes from; it does not change the latter.
- */
+/* libuv has one type for reading and writing; it does not modify what it writes. */
 static uv_buf_t buf_of(struct slice s)
 {
     union {
@@ -36,7 +37,7 @@ static void rest_free(struct http_rest *rest)
 
 static void on_written(uv_write_t *req, int status);
 
-/* Hands what waits to libuv. */
+/* Passes the waiting bytes to libuv. */
 static bool rest_send(struct http_connection *c)
 {
     struct http_output *o = &c->output;
@@ -74,7 +75,7 @@ static void on_written(uv_write_t *req, int status)
     http_connection_flushed(c, ok);
 }
 
-/* Keeps the parts but for their first `sent` bytes. */
+/* Keeps the parts without their first `sent` bytes. */
 static void keep(struct http_output *o, const struct slice *parts, unsigned count, size_t sent)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -116,7 +117,7 @@ bool http_output_send_raw(struct http_connection *c, struct slice bytes)
     return send_parts(c, &bytes, 1);
 }
 
-/* A big answer makes it big; most are small. */
+/* Releases the memory after a large response; most are small. */
 static void sealed_clear(struct buf *b)
 {
     if (b->cap > SEALED_KEPT)
@@ -124,7 +125,7 @@ static void sealed_clear(struct buf *b)
     buf_clear(b);
 }
 
-/* Head and body of a small answer, or the three parts of a chunk, share a record. */
+/* Head and body of a small response, or the three parts of a chunk, share a record. */
 static bool seal(struct http_connection *c, const struct slice *parts, unsigned count)
 {
     struct buf *joined = &c->server->joined;

@@ -1,8 +1,10 @@
+/* Turns bytes into requests: a strict scanner in front of llhttp. See reader.h. No sockets, no
+ * clock. */
 #include "http/reader.h"
 
 enum {
     CHUNK_SIZE_LEN = 18
-}; /* sixteen digits and CRLF: what a chunk may cost without extensions */
+}; /* sixteen digits and CRLF: the size of a chunk line without extensions */
 
 enum scan { SCAN_MORE, SCAN_END, SCAN_BAD, SCAN_LONG /* the request line */ };
 
@@ -17,7 +19,7 @@ static bool refuse(struct http_reader *r, int status, const char *type, const ch
     return false;
 }
 
-/* Spans may come in several calls, but always side by side in the one copy of the head. */
+/* A span may come in several calls, but always contiguous in the one copy of the head. */
 static void extend(struct slice *s, const char *at, size_t len)
 {
     if (!s->ptr)
@@ -98,8 +100,8 @@ static int on_chunk_header(llhttp_t *p)
     return 0;
 }
 
-/* A body that comes in one piece goes into the arena; one that trickles in grows with what is
- * there, so that announcing much costs us nothing. */
+/* A body that comes in one piece is stored in the arena. Otherwise memory grows with the bytes
+ * received, so announcing a large body costs nothing. */
 static int on_body(llhttp_t *p, const char *at, size_t len)
 {
     struct http_reader *r = reader_of(p);
@@ -133,7 +135,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* Feeds one part, or a piece of it, to llhttp, which must use all of it. */
+/* Feeds one part, or a piece of it, to llhttp, which must consume all of it. */
 static bool feed(struct http_reader *r, struct slice piece)
 {
     llhttp_errno_t err = llhttp_execute(&r->parser, piece.ptr, piece.len);
@@ -147,7 +149,7 @@ static bool feed(struct http_reader *r, struct slice piece)
     return refuse(r, 400, "malformed", llhttp_get_error_reason(&r->parser));
 }
 
-/* The bytes that may stand in a line. */
+/* The bytes that are allowed in a line. */
 static bool is_fit_for_line(char c)
 {
     unsigned char u = (unsigned char)c;
@@ -155,10 +157,10 @@ static bool is_fit_for_line(char c)
     return (u >= ' ' && u != 0x7f) || u == '\t' || u == '\r';
 }
 
-/* Looks on where it stopped the last time, to the end of a part: a line of chunk size ends with its
- * first line, a head or trailers end with an empty one (in front of a head, empty ones are skipped,
- * as RFC 9112, 2.2 wants it). A line that begins with white space continues the one before it, or
- * does it not? One that begins with a colon is a field without a name. */
+/* Scans on from where it stopped to the end of a part: a chunk size line ends with its first line,
+ * a head or trailers with an empty one (empty lines before a head are skipped, RFC 9112, 2.2).
+ * Refused: a line that begins with white space, because it may or may not continue the previous
+ * one, and one that begins with a colon, a field without a name. */
 static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
 {
     bool is_head = r->part == HTTP_HEAD_PART;
@@ -167,7 +169,7 @@ static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
     for (; r->seen < in.len; r->seen++) {
         size_t i = r->seen;
         char c = in.ptr[i];
-        if (i - r->line > line_max && c != '\n') /* it stands behind CR */
+        if (i - r->line > line_max && c != '\n') /* it is after CR */
             return SCAN_LONG;
         bool is_after_cr = i > r->line && in.ptr[i - 1] == '\r';
         if (is_after_cr != (c == '\n'))
@@ -193,7 +195,7 @@ static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
     return SCAN_MORE;
 }
 
-/* Finds the end of a part that may have `max` bytes. */
+/* Finds the end of a part of at most `max` bytes. */
 static enum scan part_find(struct http_reader *r, struct slice in, size_t max, size_t *ret_end)
 {
     struct slice window = {in.ptr, in.len < max ? in.len : max};
@@ -242,19 +244,19 @@ static bool chunk_line_read(struct http_reader *r, struct slice line)
 {
     size_t digits = 0;
 
-    while (http_hex_digit(line.ptr[digits]) >= 0) /* the CR stops it */
+    while (http_hex_digit(line.ptr[digits]) >= 0) /* ends at the CR */
         digits++;
     if (digits == 0 || digits > 16 || !strchr(";\r", line.ptr[digits]))
         return refuse(r, 400, "malformed", "the size of a chunk is not valid");
     if (line.len > CHUNK_SIZE_LEN)
         r->framing += line.len - CHUNK_SIZE_LEN;
-    /* RFC 9112, 7.1.1: extensions that mean nothing to us are ignored. llhttp 8.1 refuses the
-     * second of two, so it gets to see none. */
+    /* RFC 9112, 7.1.1: unknown extensions are ignored. llhttp 8.1 refuses a second one, so none are
+     * passed to it. */
     return feed(r, (struct slice){line.ptr, digits})
            && feed(r, (struct slice){line.ptr + line.len - 2, 2});
 }
 
-/* Each of these reads what it can of its part, says how much in *used, and is false on a fault. */
+/* Each of these consumes what it can of its part, sets *used, and returns false on a fault. */
 static bool part_read(struct http_reader *r, struct slice in, size_t *used)
 {
     size_t room = r->limits->head_max;
@@ -323,7 +325,7 @@ void http_reader_fini(struct http_reader *r)
     r->message = NULL;
 }
 
-/* Its head was read just now, if it is whole, and `left` bytes are there of what follows. */
+/* Whether the head is complete and the body is not, with `left` bytes available. */
 static bool lacks_body(const struct http_reader *r, size_t left)
 {
     return http_reader_is_in_body(r) && !r->is_whole && (r->part != HTTP_BODY || r->left > left);

@@ -1,3 +1,4 @@
+/* The cases of cases.h against the reader alone, split into pieces in every way. */
 #include "base/test.h"
 
 #include "http/cases.h"

@@ -1,4 +1,5 @@
-/* Connections that speak TLS: between the socket and those who read and answer. */
+/* Connections with TLS: the layer between the socket and the code that reads and answers.
+ * Handshakes run on threads of libuv's pool. */
 
 #include "http/connection.h"
 
@@ -50,7 +51,7 @@ void http_secure_open(struct http_connection *c)
         http_connection_close(c);
 }
 
-/* Nobody sends a request in clear to a port with TLS but by mistake: it is told, in clear. */
+/* A plain-text request to a TLS port is a mistake: the answer says so in plain text. */
 static void refuse_in_clear(struct http_connection *c)
 {
     static const struct http_fault f = {400, "tls", "this port speaks TLS: ask it with https://"};
@@ -63,12 +64,12 @@ static void refuse_in_clear(struct http_connection *c)
 static void give_up(struct http_connection *c)
 {
     if (c->phase == HTTP_READING)
-        http_connection_hang_up(c); /* it may have been told why */
+        http_connection_hang_up(c); /* the client may have been sent a reason */
     else
         http_connection_close(c);
 }
 
-/* What came of bytes from the wire: opened, and what goes back. */
+/* Handles the result of decrypting input, and sends what TLS replies. */
 static void opened(struct http_connection *c, enum tls_state state, struct slice plain,
                    struct slice sealed)
 {
@@ -97,7 +98,7 @@ static void opened(struct http_connection *c, enum tls_state state, struct slice
 
 /* --- handshakes --- */
 
-/* A signature takes a millisecond or more, and anybody may ask for one. */
+/* A signature takes a millisecond or more, and any client can request one. */
 struct http_handshake {
     uv_work_t work;
     struct link link; /* in server.handshakes, until it runs */
@@ -131,7 +132,7 @@ static void thread_done(uv_work_t *work, int status)
     struct http_connection *c = h->connection;
     struct http_handshake done = *h;
 
-    ASSERT(status == 0); /* nobody cancels it */
+    ASSERT(status == 0); /* it is never cancelled */
     c->handshake = NULL;
     free(h);
     c->server->handshakes_running--;
@@ -153,7 +154,7 @@ static void begin_some(struct http_server *s)
         link_remove(l);
         s->handshakes_running++;
         int rc = uv_queue_work(s->loop, &h->work, on_thread, thread_done);
-        ASSERT(rc == 0); /* it has what to do */
+        ASSERT(rc == 0); /* fails only without a callback */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Answers that come in pieces: see http.h. */
+/* Responses that come in pieces: see http.h. The connection's state is in connection.c. */
 
 #include "http/answer.h"
 #include "http/connection.h"
@@ -68,7 +68,7 @@ bool http_stream_write(struct http_request *r, struct slice bytes)
     if (!c || http_output_backlog(c) > c->server->limits.stream_backlog_max)
         return false;
     if (bytes.len == 0)
-        return true; /* a chunk of no bytes would be the last one */
+        return true; /* an empty chunk would end the stream */
     if (c->message->is_sized) {
         ASSERT(bytes.len <= c->message->left);
         c->message->left -= bytes.len;

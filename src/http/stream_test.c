@@ -1,4 +1,4 @@
-/* Answers that come in pieces. */
+/* Tests of responses that come in pieces: chunked, sized, cut, with slow and vanishing clients. */
 
 #include "http/test_kit.h"
 
@@ -104,7 +104,7 @@ static void a_head_is_answered_at_once(void **state)
     (void)state;
     begin(NULL);
     struct http_request *r = begin_stream(&c, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)r; /* done may have been called already */
+    (void)r; /* `done` may have been called already */
     UNTIL(&c, w.sent == 1, "done");
     client_say(&c, ASK("/after"));
     EXPECT(&c, "GET /after? ");
@@ -113,7 +113,7 @@ static void a_head_is_answered_at_once(void **state)
     end();
 }
 
-/* The three ways of going: closing, closing one side, a reset. */
+/* Three kinds of disconnect: closing, closing one side, a reset. */
 static void a_client_that_goes_is_noticed(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void a_client_that_goes_is_noticed(void **state)
     }
 }
 
-/* It has gone, but the loop has not looked yet. */
+/* It has disconnected, but the loop has not checked yet. */
 static void writing_to_a_client_that_has_gone_ends_the_stream(void **state)
 {
     struct client c;
@@ -239,7 +239,7 @@ static ssize_t read_some(const struct client *c)
     return recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 }
 
-/* Its deadline passes many times over, and it reads a little each time. */
+/* Its deadline passes many times over while it reads a little each time. */
 static void a_reader_that_makes_progress_is_not_cut_off(void **state)
 {
     struct http_limits l = http_limits_default;
@@ -378,7 +378,7 @@ static void a_sized_stream_that_ends_early_is_cut(void **state)
 
 static void it_is_told_when_all_was_taken(void **state)
 {
-    static char bytes[24 << 20]; /* more than the kernel takes of a connection on loopback */
+    static char bytes[24 << 20]; /* more than the kernel buffers for a loopback connection */
     struct client c;
     (void)state;
     begin(NULL);

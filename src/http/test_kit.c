@@ -1,3 +1,4 @@
+/* A server and its raw clients for the tests of this folder: see test_kit.h. */
 #include "http/test_kit.h"
 
 #include <arpa/inet.h>
@@ -201,7 +202,7 @@ SSL *client_tls(int version)
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
     CHECK(ctx, "a context");
-    SSL_CTX_set_security_level(ctx, 0); /* so that it can try what nobody should */
+    SSL_CTX_set_security_level(ctx, 0); /* allows it to try insecure parameters */
     (void)SSL_CTX_set_mode(ctx,
                            SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (version) {
@@ -275,7 +276,7 @@ void client_reset(struct client *c)
     client_close(c);
 }
 
-/* As recv and send, also with TLS. */
+/* recv and send, or their TLS equivalents. */
 static ssize_t client_io(struct client *c, char *in, size_t in_max, struct slice out)
 {
     size_t n = 0;
@@ -293,7 +294,7 @@ static ssize_t client_io(struct client *c, char *in, size_t in_max, struct slice
     if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
         errno = EAGAIN;
     else if (why == SSL_ERROR_SSL)
-        errno = EPROTO; /* refused, or cut off without a word */
+        errno = EPROTO; /* refused, or cut off without a message */
     else if (errno == 0)
         errno = ECONNRESET;
     return -1;
@@ -329,7 +330,7 @@ void client_send(struct client *c, struct slice s)
         if (n > 0)
             s = (struct slice){s.ptr + n, s.len - (size_t)n};
         else if (errno != EAGAIN && errno != EINPROGRESS && errno != ENOTCONN)
-            return; /* the server has closed: what it said is what counts */
+            return; /* the server has closed: its response is what counts */
         CHECK(ms < PATIENCE_MS, "cannot send");
         turn();
         if (n < 0)
@@ -368,5 +369,5 @@ int client_status(const struct client *c)
 
 void test_pause(void)
 {
-    (void)usleep(1000); /* it may be cut short */
+    (void)usleep(1000); /* it may be interrupted */
 }

@@ -1,3 +1,4 @@
+/* The server's side of TLS with OpenSSL, without sockets: see tls.h. */
 #include "http/tls.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD = 16384 /* bytes that one record holds at most */ };
+enum { RECORD = 16384 /* maximum bytes of one record */ };
 
 struct tls_keys {
     char *cert_file, *key_file;
@@ -16,8 +17,8 @@ struct tls_keys {
     SSL_CTX *ctx;
 };
 
-/* OpenSSL takes what comes in from one place and leaves what goes out in another. Both are there
- * only while one of the calls below lasts: nothing is kept for a connection that is quiet. */
+/* OpenSSL reads input from one place and writes output to another. Both are only set during one of
+ * the calls below: an idle connection keeps nothing. */
 struct tls {
     SSL *ssl;
     struct slice in;
@@ -48,7 +49,7 @@ static int wire_write(BIO *bio, const char *from, int len)
 
     BIO_clear_retry_flags(bio);
     ASSERT(len >= 0);
-    if (t->out) /* SSL_free may have something to say, and nobody listens */
+    if (t->out) /* SSL_free may write, and nothing is sent then */
         buf_add(t->out, from, (size_t)len);
     return len;
 }
@@ -74,7 +75,7 @@ static BIO_METHOD *wire_method(void)
 
 /* --- certificate and key --- */
 
-/* RFC 7301: who names protocols, and not ours, is refused. */
+/* RFC 7301: a client that offers only other protocols is refused. */
 static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
                    const unsigned char *offered, unsigned len, void *arg)
 {
@@ -121,14 +122,14 @@ static SSL_CTX *context_new(void)
     return NULL;
 }
 
-/* OpenSSL does not say clearly why it cannot read a file, the system does. */
+/* OpenSSL's error for an unreadable file is unclear; the system's is not. */
 static enum err file_check(const char *what, const char *path, struct stat *ret, struct error *e)
 {
     if (stat(path, ret) != 0) {
         *ret = (struct stat){0};
         return error_set(e, ERR_INVALID, "%s %s: %s", what, path, strerror(errno));
     }
-    if (!S_ISREG(ret->st_mode)) /* opening a pipe would wait for somebody who writes */
+    if (!S_ISREG(ret->st_mode)) /* opening a pipe would block until there is a writer */
         return error_set(e, ERR_INVALID, "%s %s: not a file", what, path);
     if (access(path, R_OK) != 0)
         return error_set(e, ERR_INVALID, "%s %s: %s", what, path, strerror(errno));
@@ -171,7 +172,7 @@ enum err tls_keys_reload(struct tls_keys *k, struct error *e)
         SSL_CTX_free(ctx);
         return err;
     }
-    SSL_CTX_free(k->ctx); /* connections have theirs */
+    SSL_CTX_free(k->ctx); /* connections hold their own reference */
     k->ctx = ctx;
     return ERR_OK;
 }
@@ -296,7 +297,7 @@ enum tls_state tls_receive(struct tls *t, struct slice wire, struct buf *plain, 
     ERR_clear_error();
     t->in = wire;
     t->out = reply;
-    enum tls_state state = read_all(t, plain); /* the handshake is part of it */
+    enum tls_state state = read_all(t, plain); /* includes the handshake */
     ASSERT(state != TLS_GOES_ON || t->in.len == 0);
     t->in = SLICE_NONE;
     t->out = NULL;
@@ -316,7 +317,7 @@ bool tls_send(struct tls *t, struct slice plain, struct buf *wire)
     bool ok = SSL_write_ex(t->ssl, plain.ptr, plain.len, &len) == 1;
     t->out = NULL;
     if (!ok)
-        (void)fail(t); /* the caller learns it from what is returned */
+        (void)fail(t); /* the caller sees it in the result */
     return ok;
 }
 
@@ -326,7 +327,7 @@ void tls_end(struct tls *t, struct buf *wire)
         return;
     ERR_clear_error();
     t->out = wire;
-    (void)SSL_shutdown(t->ssl); /* we do not wait for the client to say the same */
+    (void)SSL_shutdown(t->ssl); /* the client's close_notify is not awaited */
     t->out = NULL;
     ERR_clear_error();
 }

@@ -2,13 +2,13 @@
 #define HTTP_TLS_H
 
 /*
- * The server's side of TLS 1.2 and 1.3 (OpenSSL), without sockets: bytes of the wire in, bytes of
- * the client out, and the other way round. Offers "http/1.1" by ALPN; a client that names only
- * other protocols is refused. No renegotiation, no early data (it could be replayed), no list of
- * sessions: clients keep theirs, as tickets.
+ * The server's side of TLS 1.2 and 1.3 (OpenSSL), without sockets: encrypted bytes in, plain bytes
+ * out, and the reverse. Offers "http/1.1" by ALPN; a client that names only other protocols is
+ * refused. No renegotiation, no early data (it could be replayed), no session cache: clients keep
+ * their sessions, as tickets.
  *
- * A connection that is quiet holds no buffers. One thread at a time may use a connection, any
- * thread; all else belongs to one thread.
+ * An idle connection holds no buffers. A connection may be used by any thread, one at a time;
+ * everything else belongs to one thread.
  */
 
 #include "base/buf.h"
@@ -17,37 +17,37 @@
 struct tls_keys; /* certificate and key, as they were last read */
 struct tls;      /* one connection */
 
-/* Reads both files, PEM: the certificate with those that it needs on the way to its root, and its
- * key without a passphrase. The error names the file and what is wrong with it. */
+/* Reads both files, PEM: the certificate with its chain up to the root, and its key without a
+ * passphrase. The error names the file and its problem. */
 enum err tls_keys_new(const char *cert_file, const char *key_file, struct tls_keys **ret,
                       struct error *e) MUST_USE;
-void tls_keys_free(struct tls_keys *k); /* connections may outlive it; NULL is fine */
+void tls_keys_free(struct tls_keys *k); /* connections may outlive it; NULL is allowed */
 
-/* Have the files changed since they were last read, whatever came of that? */
+/* Whether the files have changed since the last attempt to read them. */
 bool tls_keys_changed(const struct tls_keys *k);
 
-/* Reads them again, for connections to come. On error the old ones stay. */
+/* Reloads them for new connections. On error the old ones stay. */
 enum err tls_keys_reload(struct tls_keys *k, struct error *e) MUST_USE;
 
 struct tls *tls_new(const struct tls_keys *k); /* NULL: no memory */
-void tls_free(struct tls *t);                  /* NULL is fine */
+void tls_free(struct tls *t);                  /* NULL is allowed */
 bool tls_is_up(const struct tls *t);           /* the handshake is done */
 
 enum tls_state {
     TLS_GOES_ON,
-    TLS_ENDED,     /* the client says that it will send nothing more */
-    TLS_NOT_TLS,   /* it speaks HTTP in clear */
+    TLS_ENDED,     /* the client will send no more */
+    TLS_NOT_TLS,   /* it speaks plain HTTP */
     TLS_IS_BROKEN, /* nothing can be read or sent any more */
 };
 
-/* Takes all of `wire`. Appends what the client says to `plain`, and what must go back to `reply`,
- * even if it ends here: the client may learn why. */
+/* Consumes all of `wire`. Appends decrypted data to `plain`, and what must be sent back to `reply`,
+ * even on failure: it may tell the client the reason. */
 enum tls_state tls_receive(struct tls *t, struct slice wire, struct buf *plain,
                            struct buf *reply) MUST_USE;
 
-/* Appends `plain` in its sealed form to `wire`. False: it is broken. */
+/* Appends `plain`, encrypted, to `wire`. False: the connection is broken. */
 bool tls_send(struct tls *t, struct slice plain, struct buf *wire) MUST_USE;
 
-void tls_end(struct tls *t, struct buf *wire); /* says that nothing more will be sent */
+void tls_end(struct tls *t, struct buf *wire); /* announces that nothing more will be sent */
 
 #endif

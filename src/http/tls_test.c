@@ -1,4 +1,5 @@
-/* The same server with TLS: who gets in, who does not, and what is left of them. */
+/* The same server with TLS: which clients are accepted, which are refused, and the cleanup after
+ * each. */
 
 #include "http/tls.h"
 
@@ -118,7 +119,7 @@ static void a_connection_ends_with_a_word(void **state)
     }
 }
 
-/* Closing, closing TLS alone, a reset, garbage in the middle. */
+/* Closing, closing TLS only, a reset, garbage. */
 static void a_client_that_goes_while_parked_is_noticed(void **state)
 {
     (void)state;
@@ -183,7 +184,7 @@ static void garbage_is_refused(void **state)
     end();
 }
 
-/* The first message of a handshake, as bytes. */
+/* The bytes of the first handshake message. */
 static void hello(struct buf *ret)
 {
     SSL *ssl = client_tls(0);
@@ -249,8 +250,8 @@ static void hold(uv_work_t *work)
     uv_sem_wait(&go);
 }
 
-/* No handshake can go on while all threads are held. Those who are there are served, and clients
- * may go away. */
+/* No handshake can proceed while all threads are held. Existing clients are served, and clients may
+ * disconnect. */
 static void handshakes_hold_up_nobody(void **state)
 {
     CLEANUP(buf_fini) struct buf first = {0};
@@ -291,7 +292,7 @@ static void handshakes_hold_up_nobody(void **state)
     uv_sem_destroy(&go);
 }
 
-/* The server closes while a thread is at work for it. */
+/* The server closes while a thread works for it. */
 static void a_server_may_close_in_the_middle_of_handshakes(void **state)
 {
     CLEANUP(buf_fini) struct buf first = {0};
@@ -429,7 +430,7 @@ static void sessions_are_resumed(void **state)
     end();
 }
 
-/* ---- the files ---- */
+/* ---- reloading files ---- */
 
 static void expect_name(const char *name)
 {
@@ -467,7 +468,7 @@ static void a_changed_certificate_is_taken_and_a_broken_one_is_not(void **state)
     EXPECT(&old, "GET /old? ");
 
     certificate_make(certificate_file(), key_file(), "second");
-    w.server->tls_look_at = 0; /* the time has come */
+    w.server->tls_look_at = 0; /* makes the check due */
     expect_name("second");
     CHECK(w.certificates == 1, "%u", w.certificates);
     w.server->tls_look_at = 0;

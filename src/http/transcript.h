@@ -2,8 +2,8 @@
 #define HTTP_TRANSCRIPT_H
 
 /*
- * For tests and the fuzzer: everything that a reader makes of some bytes, written down. That the
- * text is the same however the bytes are cut is the promise of reader.h.
+ * For tests and the fuzzer: a record of everything that a reader makes of some bytes. reader.h
+ * promises that it does not depend on how the bytes are split.
  */
 
 #include "http/reader.h"
@@ -34,7 +34,7 @@ static inline void transcript_write(struct buf *out, const struct http_limits *l
                                     struct slice bytes, size_t first, size_t further)
 {
     struct http_reader r;
-    size_t at = 0;   /* done with */
+    size_t at = 0;   /* consumed */
     size_t seen = 0; /* presented so far */
     size_t piece = first;
 
@@ -46,7 +46,7 @@ static inline void transcript_write(struct buf *out, const struct http_limits *l
         enum http_read got = HTTP_READ_WHOLE;
         while (got == HTTP_READ_WHOLE && at < seen) {
             size_t used = 0;
-            /* A copy, so that a sanitizer sees who reads beyond what was presented. */
+            /* A copy, so that a sanitizer detects reads beyond what was presented. */
             CLEANUP(buf_fini) struct buf copy = {0};
             buf_add(&copy, bytes.ptr + at, seen - at);
             got = http_reader_feed(&r, buf_view(&copy), &used);

@@ -1,6 +1,7 @@
+/* Finds the position in a string's raw text that a decoded byte came from: see escape.h. */
 #include "json/escape.h"
 
-/* How many bytes the escape at p takes, and how many it is decoded to. */
+/* The size of the escape at p, and how many bytes it decodes to. */
 static size_t escape_size(const char *p, size_t *ret_decoded)
 {
     unsigned unit = 0;
@@ -10,7 +11,7 @@ static size_t escape_size(const char *p, size_t *ret_decoded)
         return 2;
     for (int i = 2; i < 6; i++)
         unit = unit * 16 + ((unsigned)p[i] & 15) + (p[i] > '9' ? 9u : 0u);
-    if ((unit & 0xf800) == 0xd800) { /* the parser takes them in pairs only */
+    if ((unit & 0xf800) == 0xd800) { /* a surrogate: the parser accepts pairs only */
         *ret_decoded = 4;
         return 12;
     }
@@ -20,7 +21,7 @@ static size_t escape_size(const char *p, size_t *ret_decoded)
 
 size_t string_raw_offset(const struct json *string, size_t at)
 {
-    size_t raw = 1; /* the quote */
+    size_t raw = 1; /* the opening quote */
     size_t decoded = 0;
 
     ASSERT(string->type == JSON_STRING);

@@ -3,7 +3,7 @@
 
 #include "json/json.h"
 
-/* Where, in the raw text of a string, the byte stands that is decoded to its byte `at`. */
+/* The offset in a string's raw text of the byte that is decoded to its byte `at`. */
 size_t string_raw_offset(const struct json *string, size_t at);
 
 #endif

@@ -1,3 +1,4 @@
+/* Parses JSON texts into trees with YAJL, and refuses what YAJL tolerates: see json.h. */
 #include "json/json.h"
 
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 
 struct level {
     struct json *parent;
-    struct json **end; /* where the next member is hung */
+    struct json **end; /* where the next member is linked */
 };
 
 struct parser {
@@ -18,14 +19,14 @@ struct parser {
     struct slice text;
     yajl_handle yajl;
     bool is_finishing; /* YAJL was told that the text ends */
-    size_t at;         /* behind the last token that we were told of */
+    size_t at;         /* after the last token that YAJL reported */
     uint32_t depth;
     uint32_t depth_max;
     struct level levels[JSON_DEPTH_MAX];
     struct json *root;
     struct slice key;
     uint32_t key_at;
-    size_t total_max; /* of the arena; 0: any */
+    size_t total_max; /* of the arena; 0: unlimited */
     bool keeps_twice;
     bool is_too_big;
     bool has_fault;
@@ -44,8 +45,8 @@ static PRINTF(3, 4) int refuse(struct parser *p, size_t offset, const char *fmt,
     return 0;
 }
 
-/* Where the token ends that YAJL tells of just now. A number that ends the text is told of only
- * when YAJL is finishing, and its count of bytes then is of something else. */
+/* The end of the token that YAJL reports now. YAJL reports a number at the end of the text only
+ * when finishing; its byte count then means something else. */
 static size_t token_end(const struct parser *p)
 {
     return p->is_finishing ? p->text.len : yajl_get_bytes_consumed(p->yajl);
@@ -56,7 +57,7 @@ static bool is_between(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',' || c == ':';
 }
 
-/* Between two tokens that we are told of lies nothing but white space, commas and colons. */
+/* Between two reported tokens there is only white space, commas and colons. */
 static size_t token_start(const struct parser *p)
 {
     size_t at = p->at;
@@ -66,7 +67,7 @@ static size_t token_start(const struct parser *p)
     return at;
 }
 
-/* Looked at behind each value, so one value more than fits is taken. */
+/* Checked after each value, so one value beyond the limit is allocated. */
 static int still_fits(struct parser *p)
 {
     if (p->total_max == 0 || p->arena->total <= p->total_max)
@@ -75,7 +76,7 @@ static int still_fits(struct parser *p)
     return refuse(p, p->at, "more values than there is memory for");
 }
 
-/* Makes the node of a value and hangs it into the tree; `size` more bytes lie behind the node. */
+/* Makes the node of a value and adds it to the tree, with `size` more bytes after the node. */
 static struct json *hang(struct parser *p, enum json_type type, size_t start, size_t end,
                          size_t size)
 {
@@ -131,7 +132,7 @@ static int take_number(void *arg, const char *ptr, size_t len)
     return still_fits(p);
 }
 
-/* Checks what YAJL does not; `start` is where the opening quote stands. */
+/* Checks what YAJL does not; `start` is the position of the opening quote. */
 static bool check_string(struct parser *p, size_t start, size_t end, bool has_escapes)
 {
     struct slice inside = {p->text.ptr + start + 1, end - start - 2};
@@ -227,7 +228,7 @@ static const struct json *find_twice_few(const struct json *object)
     return NULL;
 }
 
-/* Sorted rather than hashed: nobody can choose keys that make sorting slow. */
+/* Sorts instead of hashing: no choice of keys makes sorting slow. */
 static const struct json *find_twice_many(const struct json *object)
 {
     struct json_named *list = json_sorted(object);
@@ -294,7 +295,7 @@ static void yajl_release(void *arg, void *ptr)
     free(ptr);
 }
 
-/* Where the token begins that YAJL did not like and that ends at `end`. */
+/* The start of the token that YAJL rejected and that ends at `end`. */
 static size_t fault_start(const struct parser *p, size_t end)
 {
     size_t at = p->at;
@@ -308,7 +309,8 @@ static size_t fault_start(const struct parser *p, size_t end)
     return at;
 }
 
-/* YAJL's words without their ornaments ("lexical error: ... .\n"). */
+/* YAJL's message without its decoration ("lexical error: ... .
+ * "). */
 static void explain(struct parser *p)
 {
     unsigned char *words = yajl_get_error(p->yajl, 0, NULL, 0);
@@ -321,14 +323,13 @@ static void explain(struct parser *p)
     if (strncmp(what, "premature EOF", 13) == 0)
         (void)refuse(p, p->text.len, "the text ends too early");
     else if (is_lexical && start < p->text.len && p->text.ptr[start] == '"')
-        (void)refuse(p, end, "%.*s", (int)strcspn(what, ".\n"), what); /* the very byte */
+        (void)refuse(p, end, "%.*s", (int)strcspn(what, ".\n"), what); /* the exact byte */
     else
         (void)refuse(p, start, "%.*s", (int)strcspn(what, ".\n"), what);
     yajl_free_error(p->yajl, words);
 }
 
-/* YAJL takes vertical tabs and form feeds for white space; nowhere in a JSON text may they stand.
- */
+/* YAJL accepts vertical tabs and form feeds as white space; JSON allows them nowhere. */
 static bool check_feeds(struct parser *p)
 {
     static const char feeds[] = "\v\f";
@@ -341,7 +342,7 @@ static bool check_feeds(struct parser *p)
     return true;
 }
 
-/* YAJL takes a string that begins behind the value and does not end for nothing. */
+/* YAJL ignores an unterminated string after the value. */
 static void check_rest(struct parser *p)
 {
     size_t at = p->at;

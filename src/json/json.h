@@ -2,8 +2,8 @@
 #define JSON_JSON_H
 
 /*
- * JSON texts as trees in an arena, read by YAJL. Every node knows its exact text (`raw`), so that
- * values are passed on as they came and never printed again; numbers are kept as text.
+ * JSON texts as trees in an arena, read by YAJL. Every node knows its exact text (`raw`), so values
+ * are passed on unchanged instead of being printed again; numbers are kept as text.
  *
  * Refused: bytes that are not UTF-8, duplicate keys, lone surrogates, NUL characters (as bytes or
  * as \u0000: PostgreSQL cannot hold them), nesting deeper than the limit, anything after the value,
@@ -26,14 +26,15 @@ enum json_type {
 
 enum {
     JSON_DEPTH_MAX = 64,
-    JSON_DEPTH_OUTSIDE = 48, /* of what others send: it is stored and passed on inside of more */
+    JSON_DEPTH_OUTSIDE = 48, /* for texts from outside: they are stored and sent inside larger
+                              * ones */
 };
 
 struct json {
     enum json_type type;
     uint32_t count;     /* members of an array or object */
-    struct slice raw;   /* the value as it stands in the input */
-    struct slice text;  /* number: its text; string: decoded, with a NUL behind it */
+    struct slice raw;   /* the value as in the input */
+    struct slice text;  /* number: its text; string: decoded, followed by a NUL */
     struct slice key;   /* in an object: decoded name of this member */
     uint32_t at;        /* offset of the value in the text it was read from */
     uint32_t key_at;    /* of its name */
@@ -48,31 +49,31 @@ struct json_fault {
     char what[160];
 };
 
-/* Parses the whole text. The tree lies in `a` and points into `text`, which must outlive it.
- * ERR_PARSE with *fault filled in (fault may be NULL). */
+/* Parses the whole text. The tree is in `a` and points into `text`, which must outlive it.
+ * ERR_PARSE sets *fault (fault may be NULL). */
 enum err json_parse(struct arena *a, struct slice text, struct json **ret,
                     struct json_fault *fault) MUST_USE;
 
-/* The same for texts from outside, with a lower limit of nesting. */
+/* The same for texts from outside, with a lower nesting limit. */
 enum err json_parse_within(struct arena *a, struct slice text, uint32_t depth_max,
                            struct json **ret, struct json_fault *fault) MUST_USE;
 
-/* The same for a tree that may take only so much memory: ERR_TOO_BIG beyond it, with *fault. */
+/* The same for a tree with a memory limit: ERR_TOO_BIG beyond it, with *fault. */
 enum err json_parse_bounded(struct arena *a, struct slice text, uint32_t depth_max, size_t size_max,
                             struct json **ret, struct json_fault *fault) MUST_USE;
 
-/* The same as json_parse_within, but members whose name stood there before are kept beside the
- * first: for a caller that tells of all of them. */
+/* Like json_parse_within, but members with a repeated name are kept: for a caller that reports all
+ * of them. */
 enum err json_parse_twice(struct arena *a, struct slice text, uint32_t depth_max, struct json **ret,
                           struct json_fault *fault) MUST_USE;
 
-/* The first member whose name another one before it has, too; NULL: there is none. */
+/* The first member with the name of an earlier one; NULL: there is none. */
 const struct json *json_twice(const struct json *object);
 
 void json_position(struct slice text, size_t offset, uint32_t *ret_line, uint32_t *ret_column);
 const char *json_type_text(enum json_type t); /* "an object", "a string", ... */
 
-/* The member of that name; NULL if `j` is NULL, no object, or has none. */
+/* The member with that name; NULL if `j` is NULL, not an object, or has none. */
 const struct json *json_get(const struct json *j, const char *key);
 struct slice json_get_text(const struct json *j, const char *key); /* a string member, or NONE */
 struct slice json_get_raw(const struct json *j, const char *key);  /* any member's text, or NONE */
@@ -82,24 +83,24 @@ bool json_get_bool(const struct json *j, const char *key, bool otherwise);
 bool json_int(const struct json *j, int64_t *ret) MUST_USE;
 int64_t json_get_int(const struct json *j, const char *key, int64_t otherwise);
 
-/* The same for equal values, whatever their white space, order of keys and escapes. Anybody can
- * make other values that have the same hash: it is no identity. */
+/* Equal for equal values, whatever their white space, order of keys and escapes. Collisions are
+ * easy to construct, so it is not an identity. */
 uint64_t json_hash(const struct json *j);
 
-/* Hands over, piece by piece, bytes that are the same for equal values, as above, and others for
- * others: what a digest that is an identity is made of. The pieces lie in `b`, which is the
- * caller's, so that its memory is used again. */
+/* Passes on, piece by piece, bytes that are the same for equal values (as above) and differ for
+ * others: the input of a digest that is an identity. The pieces are in `b`, which the caller owns
+ * and may reuse. */
 typedef void json_sink(void *arg, struct slice piece);
 void json_canonical(const struct json *j, struct buf *b, json_sink *take, void *arg);
 
 /*
- * Writing. A writer adds commas by itself:
+ * Writing. A writer adds commas itself:
  *
  *     json_open(b, '{');  json_key(b, "id");  json_string(b, id);  json_close(b, '}');
  *
- * json_key takes names of ours that need no escaping. The comma rule looks at the last byte
- * written, so these functions can be mixed with buf_* as long as whole values are added. Of a
- * string or number that is longer than the buffer may become, the characters that fit are written.
+ * json_key takes literal names that need no escaping. The comma rule checks the last byte written,
+ * so these functions can be mixed with buf_* as long as whole values are added. If a string or
+ * number exceeds the buffer's maximum, the characters that fit are written.
  */
 void json_open(struct buf *b, char bracket);
 void json_close(struct buf *b, char bracket);

@@ -3,12 +3,11 @@
 #include "json/text.h"
 
 /*
- * Any text, as JSON. The first byte chooses the limit of nesting. What is taken can be written, and
- * what was written is taken again as the same value; what is refused is refused with a place and in
- * valid words.
+ * Parses any text as JSON. The first byte chooses the nesting limit. What is accepted must survive
+ * writing and parsing; a refusal has a position and a valid message.
  */
 
-/* Writes a tree anew from what was decoded. */
+/* Writes a tree from its decoded values. */
 static void rewrite(struct buf *b, const struct json *j)
 {
     bool is_object = j->type == JSON_OBJECT;
@@ -47,7 +46,7 @@ static void check_text(struct slice s)
     ASSERT(s.len == 0 || !memchr(s.ptr, 0, s.len));
 }
 
-/* Everything lies where it says, and there is nothing in it that was to be refused. */
+/* Every node is where it says, and contains nothing that must be refused. */
 static void check_node(const struct json *j, struct slice text, uint32_t depth_left)
 {
     bool is_container = j->type == JSON_ARRAY || j->type == JSON_OBJECT;

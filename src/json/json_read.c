@@ -1,3 +1,4 @@
+/* Reads values from JSON trees: members by name, texts, integers, booleans. See json.h. */
 #include "json/json.h"
 
 const char *json_type_text(enum json_type t)

@@ -1,3 +1,5 @@
+/* Tests of the JSON parser and writer: refusals with positions, repeated keys, canonical bytes,
+ * limits. */
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 static const struct refusal {
     const char *text;
     uint32_t line, column;
-    const char *what; /* begins with this */
+    const char *what; /* a prefix */
 } refusals[] = {
     {"",                    1, 1, "the text ends too early"},
     {" \n ",                2, 2, "the text ends too early"},
@@ -33,7 +35,7 @@ static const struct refusal {
     {"[1] x",               1, 5, "trailing garbage"},
     {"{}\n{}",              2, 1, "trailing garbage"},
     {"1,",                  1, 2, "trailing garbage"},
-    {"true\"}",             1, 5, "trailing garbage"}, /* a string that does not end */
+    {"true\"}",             1, 5, "trailing garbage"}, /* an unterminated string */
     {"/* x */ 1",           1, 1, "probable comment"},
     {"// x\n1",             1, 1, "probable comment"},
     {"# x",                 1, 1, "invalid char"},
@@ -197,7 +199,7 @@ static void nesting_ends_at_its_limit(void **state)
     }
 }
 
-/* The same answer whichever way the search goes, and no time that grows with the square. */
+/* The result must not depend on the search method, and the time must not be quadratic. */
 static void a_repeated_key_is_found_among_any_number(void **state)
 {
     (void)state;
@@ -323,7 +325,7 @@ static void gather(void *arg, struct slice piece)
     buf_slice(arg, piece);
 }
 
-/* Whole: what is handed over in pieces. */
+/* Concatenates the pieces. */
 static struct slice canonical(struct arena *a, const char *text)
 {
     CLEANUP(buf_fini) struct buf piece = {0};
@@ -400,7 +402,7 @@ static void other_values_may_have_the_same_hash(void **state)
     CHECK(!same_canonical(&a, texts[0], texts[1]), "they are told apart");
 }
 
-/* Digests of it are stored: what was written for a value is written for ever. */
+/* Digests of these bytes are stored, so they must never change. */
 static void canonical_bytes_stay_what_they_are(void **state)
 {
     static const char text[] =
@@ -423,7 +425,7 @@ static void canonical_bytes_stay_what_they_are(void **state)
     CHECK(slice_eq(got, (struct slice){want, sizeof want - 1}), "%zu bytes", got.len);
 }
 
-/* Names of a few letters that have much in common, and some that begin with others. */
+/* Names of a few letters with long common prefixes, some of them prefixes of others. */
 static void members_are_sorted_by_their_bytes(void **state)
 {
     struct prng p = {.state = 7};
@@ -436,7 +438,7 @@ static void members_are_sorted_by_their_bytes(void **state)
             buf_str(&b, i ? ",\"" : "{\"");
             for (uint64_t k = prng_below(&p, 12) * 8; k > 0; k--)
                 buf_str(&b, k < 14 && prng_chance(&p, 50) ? "b" : "a");
-            for (int n = i; n > 0; n /= 3) /* each is another one */
+            for (int n = i; n > 0; n /= 3) /* makes each name unique */
                 buf_str(&b, (const char *const[]){"c", "d", "\\u0001"}[n % 3]);
             buf_str(&b, "e\":0");
         }
@@ -450,7 +452,7 @@ static void members_are_sorted_by_their_bytes(void **state)
     }
 }
 
-/* In whatever order, and however many pieces it takes. */
+/* Whatever the order, and however many pieces it takes. */
 static void many_members_have_one_order(void **state)
 {
     enum { MANY = 3000 };
@@ -578,7 +580,7 @@ static void random_value(struct buf *b, struct prng *p, int depth)
     }
 }
 
-/* Writes a tree anew from what was decoded. */
+/* Writes a tree from its decoded values. */
 static void rewrite(struct buf *b, const struct json *j)
 {
     switch (j->type) {
@@ -628,7 +630,8 @@ static void what_is_written_reads_back_the_same(void **state)
     }
 }
 
-/* Of what is longer than the buffer may become, the characters that fit, and nothing behind. */
+/* If a text exceeds the buffer's maximum, the characters that fit are written, and nothing
+ * after. */
 static void a_bounded_writer_writes_what_fits(void **state)
 {
     static const struct {
@@ -672,7 +675,7 @@ static void what_has_to_be_escaped_is_counted(void **state)
     }
 }
 
-/* An allocation of exactly its size, so that the sanitizer sees every byte read beyond it. */
+/* Allocates the exact size, so that the sanitizer detects every read beyond it. */
 static bool parses(const char *ptr, size_t len)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -715,7 +718,7 @@ static void no_prefix_and_no_flipped_byte_breaks_the_parser(void **state)
     CHECK(met > len && met < len * 256, "%zu still parse", met);
 }
 
-/* As much as it may take, and one chunk; not what the text would make of it. */
+/* The limit plus one chunk; not the full size of the tree. */
 static void a_tree_may_be_bounded(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};

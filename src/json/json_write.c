@@ -1,16 +1,17 @@
+/* Writes JSON into a buf, adding commas where needed: see json.h. */
 #include "json/json.h"
 
 #include "base/when.h"
 #include "json/text.h"
 
-/* Bytes that end a value. */
+/* Bytes that can end a value. */
 static const bool ends_value[256] = {
     ['}'] = true, [']'] = true, ['"'] = true, ['0'] = true, ['1'] = true,
     ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true, ['6'] = true,
     ['7'] = true, ['8'] = true, ['9'] = true, ['e'] = true, ['l'] = true,
 };
 
-/* After the end of a value comes a comma, after anything else none. */
+/* A comma follows the end of a value, and nothing else. */
 static void comma(struct buf *b)
 {
     if (b->len > 0 && ends_value[(unsigned char)b->ptr[b->len - 1]])
@@ -83,7 +84,7 @@ static void escape(struct buf *b, char c)
     }
 }
 
-/* Nothing in it needs an escape, as in most texts. */
+/* Fast path: the text needs no escapes, like most. */
 static void quoted_plain(struct buf *b, struct slice s)
 {
     char *at = buf_room(b, s.len + 2); /* and a NUL */
@@ -97,7 +98,7 @@ static void quoted_plain(struct buf *b, struct slice s)
     b->len += s.len + 2;
 }
 
-/* Of a text that is too long for the buffer, the characters that fit. */
+/* Adds the characters that fit into the buffer. */
 static void add_what_fits(struct buf *b, struct slice s)
 {
     if (!b->max) {
@@ -110,7 +111,7 @@ static void add_what_fits(struct buf *b, struct slice s)
         buf_end(b);
 }
 
-/* In a buffer with a maximum: what does not fit is not looked at either. */
+/* For a buffer with a maximum: what does not fit is not scanned either. */
 static void quoted_within(struct buf *b, struct slice s)
 {
     struct slice fit = slice_cut(s, b->max - b->len);
@@ -171,7 +172,7 @@ void json_string(struct buf *b, struct slice s)
     quoted(b, s);
 }
 
-/* White space behind a value would hide its end from the comma rule. */
+/* White space after a value would hide its end from the comma rule. */
 static struct slice trimmed(struct slice s)
 {
     while (s.len > 0 && (unsigned char)s.ptr[s.len - 1] <= ' ')

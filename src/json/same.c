@@ -1,7 +1,7 @@
 /*
- * When are two values the same? White space, the order of members, escapes and how a number is
- * written do not matter. json_canonical() writes the same bytes for the same values and others for
- * others, json_hash() is 64 bits of it that anybody can make meet.
+ * Equality of values. White space, the order of members, escapes and the notation of a number do
+ * not matter. json_canonical() writes the same bytes for equal values and different ones for
+ * others; json_hash() is a 64-bit hash of the value, not collision-resistant.
  */
 
 #include "json/json.h"
@@ -19,11 +19,11 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ (h >> 32);
 }
 
-/* A number is its digits without zeros on either side, and the power of ten of the last of them: so
- * 1, 1.0 and 10e-1 are the same, and 9007199254740993 is not 9007199254740992. */
+/* A number is its digits without leading and trailing zeros, and the power of ten of the last one:
+ * so 1, 1.0 and 10e-1 are equal, and 9007199254740993 differs from 9007199254740992. */
 struct decimal {
     uint64_t digits;  /* hash of the digits up to the last one that is not 0 */
-    uint64_t zeros;   /* that stand behind it so far */
+    uint64_t zeros;   /* trailing zeros so far */
     int64_t exponent; /* of the last digit seen */
     bool any;
 };
@@ -90,7 +90,7 @@ uint64_t json_hash(const struct json *j)
             h = mix(h, json_hash(m));
         return mix(h, j->count);
     case JSON_OBJECT: {
-        uint64_t sum = 0; /* whatever the order */
+        uint64_t sum = 0; /* independent of the order */
         for (const struct json *m = j->child; m; m = m->next)
             sum += mix(hash_stable(m->key.ptr, m->key.len), json_hash(m));
         return mix(mix(h, sum), j->count);
@@ -101,7 +101,7 @@ uint64_t json_hash(const struct json *j)
 
 /* ---- canonical ---- */
 
-/* Digests of these bytes are stored with tasks: what is written here for a value is never changed.
+/* Digests of these bytes are stored with tasks: the encoding of a value must never change.
  *
  *   null, false, true   n f t
  *   0                   0
@@ -139,7 +139,7 @@ static void put_bytes(struct buf *b, struct slice s)
     buf_slice(b, s);
 }
 
-/* Its digits from the first to the last one that is not 0. */
+/* The digits from the first to the last one that is not 0. */
 struct digits {
     const char *first, *last; /* NULL: all are 0 */
     uint64_t count;
@@ -192,7 +192,7 @@ static void put_number(struct buf *b, struct slice text)
             buf_byte(b, *p);
 }
 
-/* Nobody can choose names that make it slow. */
+/* For few members: insertion sort cannot become slow. */
 static void sort_few(const struct json *object, struct json_named *list)
 {
     size_t n = 0;

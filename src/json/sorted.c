@@ -1,7 +1,7 @@
 /*
- * Sorts the members of an object. A body of 4 MiB may have 300 000, in whatever order, and while it
- * is read nobody else is served. So they are sorted by 8 bytes of their names at a time, digit by
- * digit, which looks at no name twice; only what is left equal by then is compared.
+ * Sorts the members of an object. A body of 4 MiB may have 300 000 in any order, and sorting blocks
+ * the event loop. So they are radix-sorted by 8 bytes of their names at a time; only names that are
+ * still equal then are compared.
  */
 
 #include "json/sorted.h"
@@ -19,7 +19,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->key_at > y->key_at) - (x->key_at < y->key_at);
 }
 
-/* So many bytes all names begin with. */
+/* The length of the prefix that all names share. */
 static size_t common(const struct json_named *list, size_t n)
 {
     struct slice first = list[0].member->key;
@@ -45,7 +45,7 @@ static uint64_t head_of(struct slice key, size_t from)
     return head;
 }
 
-/* Keeps the order of those that are equal. */
+/* Stable. */
 static void sort_heads(struct json_named *list, struct json_named *spare, size_t n)
 {
     uint32_t counts[DIGITS][256] = {{0}};
@@ -58,7 +58,7 @@ static void sort_heads(struct json_named *list, struct json_named *spare, size_t
     for (int d = 0; d < DIGITS; d++) {
         uint32_t at = 0;
         if (counts[d][list[0].head >> 8 * d & 255] == n)
-            continue; /* all have the same there */
+            continue; /* all are equal there */
         for (int k = 0; k < 256; k++) {
             uint32_t count = counts[d][k];
             counts[d][k] = at;

@@ -1,7 +1,7 @@
 #ifndef JSON_SORTED_H
 #define JSON_SORTED_H
 
-/* The members of an object by their names, for the reader and for canonical bytes. */
+/* The members of an object ordered by name, for the reader and for canonical bytes. */
 
 #include "json/json.h"
 
@@ -10,7 +10,7 @@ struct json_named {
     const struct json *member;
 };
 
-/* In the order of their bytes, those of the same name as they stand in the text; to be freed. */
+/* Ordered bytewise; members with the same name in the order of the text. To be freed. */
 struct json_named *json_sorted(const struct json *object);
 
 #endif

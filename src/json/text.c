@@ -1,8 +1,10 @@
+/* Checks and decodes the inside of strings: UTF-8, escapes, characters that need escaping. See
+ * text.h. */
 #include "json/text.h"
 
 #include <stdio.h>
 
-/* How many bytes the character at p takes, or 0 if it is not one. `left` > 0. */
+/* The size of the character at p, or 0 if it is invalid. `left` > 0. */
 static size_t character_size(const unsigned char *p, size_t left)
 {
     size_t size = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -12,13 +14,13 @@ static size_t character_size(const unsigned char *p, size_t left)
     for (size_t i = 1; i < size; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-    if (p[0] == 0xe0 && p[1] < 0xa0) /* could be shorter */
+    if (p[0] == 0xe0 && p[1] < 0xa0) /* overlong */
         return 0;
     if (p[0] == 0xed && p[1] > 0x9f) /* half a surrogate pair */
         return 0;
     if (p[0] == 0xf0 && p[1] < 0x90)
         return 0;
-    if (p[0] == 0xf4 && p[1] > 0x8f) /* beyond U+10FFFF */
+    if (p[0] == 0xf4 && p[1] > 0x8f) /* above U+10FFFF */
         return 0;
     return size;
 }
@@ -77,7 +79,7 @@ size_t text_escapes_end(struct slice s, const char **ret_why)
             p += 2;
             continue;
         }
-        ASSERT(end - p >= 6); /* the parser saw four digits */
+        ASSERT(end - p >= 6); /* the parser checked for four digits */
         unsigned unit = hex4(p + 2);
         bool high = (unit & 0xfc00) == 0xd800;
         bool low = (unit & 0xfc00) == 0xdc00;
@@ -90,7 +92,7 @@ size_t text_escapes_end(struct slice s, const char **ret_why)
     return s.len;
 }
 
-/* One character of up to three bytes. */
+/* Encodes one character of up to three bytes. */
 static char *put_unit(unsigned unit, char *to)
 {
     if (unit < 0x80) {
@@ -155,10 +157,10 @@ static bool is_special(char c)
     return (unsigned char)c < 0x20 || c == '"' || c == '\\';
 }
 
-/* The compilers make a few instructions of the processor of it, whichever it has. */
+/* Compilers turn this into vector instructions of any processor. */
 typedef unsigned char sixteen __attribute__((vector_size(16)));
 
-/* Of each byte all bits if it is special, otherwise none. */
+/* Sets all bits of each special byte, and none of the others. */
 static void find_special(sixteen s, uint64_t found[2])
 {
     sixteen all = (sixteen)(s < 0x20) | (sixteen)(s == '"') | (sixteen)(s == '\\');

@@ -2,13 +2,14 @@
 #include "json/yaml_read.h"
 
 /*
- * A value and the text it was read from are the same sequence of characters but for blanks, line
- * breaks, indentation and escapes, in every style that YAML has. So we count what is not blank.
+ * Finds the position in a YAML text that a byte of a string value came from. In every YAML style, a
+ * value and its text are the same sequence of characters except for blanks, line breaks,
+ * indentation and escapes. So the non-blank characters are counted.
  */
 
 struct piece {
     size_t raw;     /* bytes in the text */
-    size_t decoded; /* bytes of the value that are not blank; 0: blank, or nothing */
+    size_t decoded; /* non-blank bytes of the value; 0: blank, or nothing */
 };
 
 static bool is_blank(char c)
@@ -33,10 +34,10 @@ static struct piece coded(const char *p, size_t digits)
     return (struct piece){2 + digits, c < 0x80 && is_blank((char)c) ? 0 : size};
 }
 
-/* The escape at p; libyaml has found it right. */
+/* The escape at p; libyaml has accepted it. */
 static struct piece escape(const char *p, size_t left)
 {
-    char c = p[left > 1]; /* the backslash itself: there is nothing behind it */
+    char c = p[left > 1]; /* if the text ends: the backslash itself */
     size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
 
     if (digits > 0 && left >= 2 + digits)
@@ -72,7 +73,7 @@ static struct piece piece_at(struct slice text, size_t at, char style)
     return (struct piece){1, !is_blank(*p)};
 }
 
-/* By how it begins; 0: at the end of the text stands nothing. */
+/* The style, by the first character; 0 at the end of the text. */
 static char style_at(struct slice text, size_t at)
 {
     if (at >= text.len)

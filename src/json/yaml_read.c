@@ -1,3 +1,4 @@
+/* Reads YAML texts with libyaml into the same trees as JSON: see yaml_read.h. */
 #include "json/yaml_read.h"
 
 #include <stdlib.h>
@@ -20,15 +21,15 @@ struct reader {
     struct arena *arena;
     struct slice text;
     const struct yaml_watch *watch;
-    size_t chars, bytes;  /* libyaml counts characters: this one begins at that byte */
-    struct buf out;       /* what was read, as JSON */
-    struct place *places; /* of its values, in the order in which they begin */
+    size_t chars, bytes;  /* `bytes`: the offset of character `chars` */
+    struct buf out;       /* the text read so far, as JSON */
+    struct place *places; /* of its values, in the order of their starts */
     size_t place_count, place_cap;
     size_t key_at;
     uint32_t depth, depth_max;
     struct level levels[JSON_DEPTH_MAX];
     bool has_root;
-    bool is_broken; /* `out` is not what the text says */
+    bool is_broken; /* `out` does not match the text */
     bool is_over;
 };
 
@@ -42,7 +43,7 @@ static bool is_inside(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Marks come nearly in order: from the last one it is never far to the next. */
+/* Marks come nearly in order, so the search starts at the last one. */
 static size_t offset_of(struct reader *r, const yaml_mark_t *mark)
 {
     while (r->chars < mark->index && r->bytes < r->text.len) {
@@ -60,9 +61,9 @@ static size_t offset_of(struct reader *r, const yaml_mark_t *mark)
     return r->bytes;
 }
 
-/* ---- before libyaml sees it ---- */
+/* ---- checks before libyaml ---- */
 
-/* Tells of the first character that may not stand in the text as it is. */
+/* Reports the first character that is not allowed in the text. */
 static bool check_characters(const struct reader *r)
 {
     const char *p = r->text.ptr;
@@ -351,7 +352,7 @@ static enum err make_tree(struct reader *r, struct json **ret)
     struct slice out = arena_copy(r->arena, buf_view(&r->out));
     enum err err = json_parse_twice(r->arena, out, r->depth_max, ret, &fault);
 
-    ASSERT(err == ERR_OK); /* we wrote it ourselves */
+    ASSERT(err == ERR_OK); /* this file wrote that JSON */
     size_t count = set_places(*ret, r->places, 0);
     ASSERT(count == r->place_count);
     return ERR_OK;

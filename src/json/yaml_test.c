@@ -1,3 +1,4 @@
+/* Tests of the YAML reader: values, refusals with positions, and positions inside strings. */
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -5,7 +6,8 @@
 #include "json/json.h"
 #include "json/yaml_read.h"
 
-/* All faults of a text, "LINE:COLUMN found|expected\n" each. */
+/* All faults of a text, "LINE:COLUMN found|expected
+ * " each. */
 struct told {
     struct slice text;
     struct buf faults;
@@ -148,7 +150,7 @@ static void every_style_gives_the_same_trees(void **state)
     expect_json("{\"a\": 1, \"b\": [true, null, -1.5e3, \"\\u00e9\"]}",
                 "{\"a\":1,\"b\":[true,null,-1.5e3,\"\xc3\xa9\"]}");
     expect_json("a:\r\n  b: 1\r\n  c: |\r\n    x\r\n", "{\"a\":{\"b\":1,\"c\":\"x\\n\"}}");
-    expect_json("a: 1\na: 2\n", "{\"a\":1,\"a\":2}"); /* the caller sees it */
+    expect_json("a: 1\na: 2\n", "{\"a\":1,\"a\":2}"); /* the caller detects it */
     expect_json("\xc3\xa4: \xe2\x82\xac\n", "{\"\xc3\xa4\":\"\xe2\x82\xac\"}");
 }
 
@@ -157,7 +159,7 @@ static void what_is_refused_is_told_with_its_place(void **state)
     static const struct {
         const char *yaml;
         bool has_tree;
-        const char *told; /* begins with this */
+        const char *told; /* a prefix */
     } cases[] = {
         {"", false, "1:1 nothing|"},
         {"# only a comment\n", false, "1:1 nothing|"},
@@ -303,7 +305,7 @@ static void every_value_and_key_knows_its_place(void **state)
     CHECK(strncmp(AT(m), "|\n", 2) == 0, "b");
 }
 
-/* One value in every style: each of its characters that is no blank is found where it stands. */
+/* One value in every style: each of its non-blank characters is found at its position. */
 static void a_place_in_a_string_is_found_in_every_style(void **state)
 {
     static const char *const texts[] = {

@@ -1,3 +1,4 @@
+/* The meaning of plain scalars, and readable versions of libyaml's messages: see yaml_words.h. */
 #include "json/yaml_words.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ static size_t digits(struct slice s, size_t at)
     return at;
 }
 
-/* Where the exponent ends that begins at `at`, if one does. */
+/* The end of the exponent that begins at `at`, if there is one. */
 static size_t exponent(struct slice s, size_t at)
 {
     size_t i = at;
@@ -89,12 +90,12 @@ enum yaml_kind yaml_scalar_kind(struct slice text)
     return number_kind(text);
 }
 
-/* ---- complaints ---- */
+/* ---- messages ---- */
 
 static const struct words {
-    const char *problem, *context; /* the context begins with this; NULL: any */
+    const char *problem, *context; /* prefix of the context; NULL: any */
     bool at_context;
-    const char *found; /* NULL: what stands there */
+    const char *found; /* NULL: the text at that position */
     const char *expected;
 } table[] = {
     {"mapping values are not allowed", NULL, false, "\":\" in the middle of a value",
@@ -163,7 +164,7 @@ static const struct words *words_for(const char *problem, const char *context)
     return NULL;
 }
 
-/* Who forgets quotes mostly does so around an expression. */
+/* Missing quotes are most frequent around an expression. */
 static bool has_expression(struct slice text, size_t at)
 {
     size_t start = at;
@@ -206,7 +207,7 @@ void yaml_explain(struct slice text, const char *problem, const char *context, s
     if (w->at_context)
         ret->at = context_at;
     else if (problem_at >= 2 && text.ptr[problem_at - 2] == '\\' && strstr(context, "quoted"))
-        ret->at = problem_at - 2; /* not behind the \\u, but where it begins */
+        ret->at = problem_at - 2; /* the start of the escape, not after its \\u */
     if (w->found)
         (void)snprintf(ret->found, sizeof ret->found, "%s", w->found);
     else

@@ -1,7 +1,7 @@
 #ifndef JSON_YAML_WORDS_H
 #define JSON_YAML_WORDS_H
 
-/* What plain scalars of YAML mean, and libyaml's complaints in words that say what to do. */
+/* The meaning of plain YAML scalars, and libyaml's messages in words that say what to do. */
 
 #include "base/base.h"
 
@@ -11,7 +11,7 @@ enum yaml_kind {
     YAML_TRUE,
     YAML_FALSE,
     YAML_NUMBER,     /* JSON would write it the same */
-    YAML_ODD_NUMBER, /* for YAML it is a number, for JSON it is none */
+    YAML_ODD_NUMBER, /* a number in YAML, but not in JSON */
 };
 
 enum yaml_kind yaml_scalar_kind(struct slice text);
@@ -22,7 +22,7 @@ struct yaml_words {
     char expected[160];
 };
 
-/* `problem` and `context` are libyaml's, with the offsets in `text` that go with them. */
+/* `problem` and `context` are libyaml's, with their offsets in `text`. */
 void yaml_explain(struct slice text, const char *problem, const char *context, size_t problem_at,
                   size_t context_at, struct yaml_words *ret);
 

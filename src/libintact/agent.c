@@ -1,3 +1,5 @@
+/* The agent's main loop and its public functions: start, turns, stop, end (see agent.h). Requests
+ * are in request.c, servers in nodes.c and peer.c, answers in answer.c. */
 #include "libintact/agent.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 
 enum { LOOK_MS = 1000 };
 
-/* All of the process, so that one which is never freed is not lost either. */
+/* All agents of the process, so that one that is never freed is not reported as a leak. */
 static struct {
     pthread_mutex_t lock;
     struct link agents;
@@ -82,7 +84,7 @@ void agent_release(struct intact_agent *a, struct intact_request *r, struct slic
         on_released(arg, status);
 }
 
-/* One at a time: what is done at once makes room for the next. */
+/* One at a time: a request that completes at once frees its place for the next. */
 static void feed_inline(struct intact_request *r)
 {
     struct peer *p = r->peer;
@@ -134,7 +136,7 @@ static void collect(struct intact_agent *a)
     agent_feed(a);
 }
 
-/* ---- telling those who wait for it that a request is to stop ---- */
+/* ---- telling handlers that a request should stop ---- */
 
 static size_t watched(struct intact_agent *a)
 {
@@ -153,7 +155,7 @@ void agent_unwatch(struct intact_agent *a, struct intact_request *r)
     pthread_mutex_unlock(&a->outbox->lock);
 }
 
-/* Who is to be called now; NULL: nobody. He is called once. */
+/* The stop function to call now, removed so that it is called once; NULL: none. */
 static intact_stopper *stopper_of(struct intact_agent *a, struct intact_request *r, void **ret_arg)
 {
     intact_stopper *found = NULL;
@@ -181,11 +183,11 @@ static void tell_stops(struct intact_agent *a)
     for (size_t i = 0; (r = map_next(&a->held, &i));) {
         intact_stopper *stop = stopper_of(a, r, &arg);
         if (stop)
-            stop(r, arg); /* what it answers is collected later: `held` does not change */
+            stop(r, arg); /* its answer is collected later: `held` does not change */
     }
 }
 
-/* One that has passed since the last turn is to be looked at now. */
+/* A deadline that passed since the last turn is due now. */
 static int64_t next_stop_at(struct intact_agent *a)
 {
     struct intact_request *r;
@@ -201,7 +203,7 @@ static int64_t next_stop_at(struct intact_agent *a)
 
 /* ---- one turn ---- */
 
-/* Any server takes any result: what one that is gone cannot take, another one can. */
+/* Any server accepts any result: results of an unreachable server go to another. */
 static void share_results(struct intact_agent *a)
 {
     struct peer *healthy = nodes_any_healthy(a);
@@ -227,7 +229,7 @@ static bool take_answers(struct intact_agent *a)
         char *private = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = m->data.result; /* m dies when its handle is removed */
+        CURLcode code = m->data.result; /* m is invalid once its handle is removed */
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE,
                                 &private); /* set by call_make_handle */
         struct call *c = (struct call *)(void *)private;
@@ -247,20 +249,20 @@ static void notice_stop(struct intact_agent *a)
     if (a->stopping || !is_told_to_stop(a))
         return;
     a->stopping = true;
-    /* It stays readable, and tells nothing new. */
+    /* It stays readable and has no further use. */
     reactor_unwatch(&a->reactor, a->stop_seat.fd);
     agent_log(a, LOG_INFO, "event=stopping holding=%zu", a->held.len);
     for (size_t i = 0; i < a->peer_count; i++)
         peer_stop(a->peers[i]);
 }
 
-/* Is it still worth while to wait for a handler, or for the answer to a kept request? */
+/* Whether a handler, or the answer to a kept request, is still worth waiting for. */
 static bool is_waited_for(const struct intact_request *r)
 {
     return r->in_work && (!request_is_kept(r) || !request_is_over(r));
 }
 
-/* True: everything has come to its end, or cannot be waited for any longer. */
+/* True: everything has ended, or cannot be waited for any longer. */
 static bool is_over(struct intact_agent *a, int64_t now)
 {
     struct intact_request *r;
@@ -278,7 +280,7 @@ static bool is_over(struct intact_agent *a, int64_t now)
     return (idle && !working) || now >= a->stop_by;
 }
 
-/* Also when the first server with TLS is found in the middle of a turn. */
+/* Also when the first TLS server is found in the middle of a turn. */
 static void hold_sigpipe(struct intact_agent *a)
 {
     if (!a->reactor.is_tls || a->holds_sigpipe)
@@ -318,7 +320,7 @@ static void turn(struct intact_agent *a)
 
 /* ---- start and end ---- */
 
-static const char *open_parts(struct intact_agent *a) /* NULL, or what does not work */
+static const char *open_parts(struct intact_agent *a) /* NULL, or what failed */
 {
     struct timespec t;
 
@@ -353,7 +355,7 @@ static void leave_behind(struct intact_agent *a)
                       r->step, r->attempt);
 }
 
-/* How many answers are lost by that. */
+/* Returns how many answers are lost. */
 static size_t close_parts(struct intact_agent *a)
 {
     for (size_t i = 0; i < a->peer_count; i++) {
@@ -397,12 +399,12 @@ static bool start_agent(struct intact_agent *a)
         return fail(a, "no more descriptors");
     const char *why = open_parts(a);
     if (why) {
-        (void)close_parts(a); /* nothing was asked yet */
+        (void)close_parts(a); /* nothing was requested yet */
         reactor_close(&a->reactor);
         return fail(a, why);
     }
     a->phase = AGENT_RUNS;
-    outbox_wake(a->outbox); /* there is something to do: the first call */
+    outbox_wake(a->outbox); /* makes the descriptor readable for the first call */
     agent_log(a, LOG_INFO, "event=started concurrency=%u", a->options.concurrency);
     return true;
 }
@@ -420,7 +422,7 @@ static void end_agent(struct intact_agent *a)
     agent_log(a, undelivered ? LOG_WARN : LOG_INFO, "event=stopped undelivered=%zu", undelivered);
 }
 
-/* Nothing was asked for yet. */
+/* Nothing was requested yet. */
 static void end_mixed(struct intact_agent *a)
 {
     (void)close_parts(a);
@@ -440,11 +442,11 @@ void agent_break_off(struct intact_agent *a)
     wire_release(&sigpipe);
 }
 
-/* ---- what loops call ---- */
+/* ---- functions for event loops ---- */
 
 int intact_agent_fd(struct intact_agent *a)
 {
-    (void)is_running(a); /* a start that fails leaves none */
+    (void)is_running(a); /* if the start fails, the descriptor is -1 */
     return a->reactor.fd;
 }
 
@@ -498,6 +500,6 @@ enum intact_agent_result intact_agent_run(struct intact_agent *a)
         agent_log(a, LOG_ERROR, "event=start_failed error=\"it has run: make a new agent\"");
     struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
     while (intact_agent_drive(a))
-        (void)poll(&p, 1, intact_agent_timeout_ms(a)); /* a signal is a reason to look, too */
+        (void)poll(&p, 1, intact_agent_timeout_ms(a)); /* a signal also ends the wait */
     return a->outcome;
 }

@@ -2,8 +2,8 @@
 #define LIBINTACT_AGENT_H
 
 /*
- * An agent. The thread that drives it owns all of this; only the pool and the outbox are shared,
- * and `stop_wanted`.
+ * An agent. The thread that drives it owns all of this; shared are only the pool, the outbox and
+ * `stop_wanted`.
  *
  *     server --answer--> peer --requests--> agent_take --> pool (or inline)
  *     server <--call---- peer <--results--- collect <--- outbox <---+
@@ -40,10 +40,10 @@ struct agent_options {
     bool automatic_beats;
     struct retry_rule retry;
     int64_t wait_ms, stop_wait_ms;
-    int door; /* in place of the server's address, see door.h; 0: none */
+    int door; /* replaces the server's address, see door.h; 0: none */
     intact_logger *log;
     void *log_arg;
-    char mistake[200]; /* the first one; "": none */
+    char mistake[200]; /* the first invalid setting; "": none */
 };
 
 enum agent_phase { AGENT_NEW, AGENT_RUNS, AGENT_OVER };
@@ -56,49 +56,51 @@ struct intact_agent {
     struct reactor reactor;
     struct curl_slist *headers;
     struct installation installation;
-    bool is_mixed; /* its servers belong to two installations: it ends */
-    int64_t
-        meet_until; /* no call for work before all servers have said where they belong; 0: over */
+    bool is_mixed;      /* its servers belong to two installations: it ends */
+    int64_t meet_until; /* until then no call for work before every server has named its
+                         * installation; 0: done */
     struct pool pool;
     struct outbox *outbox;
-    struct map held;     /* token -> request: in work, or its result not yet acknowledged */
-    struct link backlog; /* requests in work that have no place yet, see places.h */
-    size_t running;      /* requests that have one */
-    size_t pulsing;      /* requests in work whose steps want heartbeats */
-    int64_t share_at;    /* when places are to be shared out anew although nothing happened */
-    int64_t neglect_at;  /* no neglected node has a turn before */
+    struct map held;     /* token -> request: in work, or its result not acknowledged yet */
+    struct link backlog; /* requests in work without a place yet, see places.h */
+    size_t running;      /* requests with a place */
+    size_t pulsing;      /* requests in work whose steps require heartbeats */
+    int64_t share_at;    /* when to share out places without an event */
+    int64_t neglect_at;  /* no neglected node is asked before */
     struct peer **peers;
     size_t peer_count;
     struct nodes nodes;
     struct prng prng;
-    atomic_bool stop_wanted; /* of this one alone */
+    atomic_bool stop_wanted; /* for this agent only */
     struct stop_seat stop_seat;
     bool driven;        /* by a call that has not returned */
-    bool holds_sigpipe; /* while it is driven: libssl writes to sockets as to files */
+    bool holds_sigpipe; /* while it is driven: libssl writes to sockets without MSG_NOSIGNAL */
     struct wire_held sigpipe;
     bool stopping;
-    int64_t seen_at; /* when it last looked which deadlines have passed */
-    int64_t stop_by; /* when it stops trying to deliver */
+    int64_t seen_at; /* when deadlines were last checked */
+    int64_t stop_by; /* when it gives up delivering */
 };
 
-/* Requests that a peer was handed; each is counted in its peer's `working` until it is done. */
+/* Takes over requests from a peer; each counts in its peer's `working` until it is done. */
 void agent_take(struct intact_agent *a, struct link *requests);
-void agent_feed(struct intact_agent *a); /* those that wait for a place, as far as there are any */
+void agent_feed(struct intact_agent *a); /* starts requests from the backlog while there are
+                                          * places */
 
-/* Fills in run and arg. */
+/* Sets run and arg. */
 void agent_find_handler(const struct intact_agent *a, struct intact_request *r);
 
-void agent_unwatch(struct intact_agent *a, struct intact_request *r); /* its stop is no news now */
-/* Nobody wants it any more. `status`: what the server said of its result; NONE: nothing. */
+void agent_unwatch(struct intact_agent *a, struct intact_request *r); /* its stop needs no report
+                                                                       * any more */
+/* The request is finished. `status`: the server's answer to its result; NONE: none. */
 void agent_release(struct intact_agent *a, struct intact_request *r, struct slice status);
 void agent_log(const struct intact_agent *a, enum log_level level, const char *fmt, ...)
     PRINTF(3, 4);
 
-/* The server is reached through that door (door.h), and by no address. Before it starts. */
+/* Reaches the server only through that door (door.h). Before the agent starts. */
 void agent_set_door(struct intact_agent *a, int door);
 
-void agent_enlist(struct intact_agent *a); /* among all of the process */
+void agent_enlist(struct intact_agent *a); /* adds it to the list of the process */
 void agent_delist(struct intact_agent *a);
-void agent_break_off(struct intact_agent *a); /* harmless if it does not run */
+void agent_break_off(struct intact_agent *a); /* aborts it; harmless if it does not run */
 
 #endif

@@ -1,3 +1,4 @@
+/* A small model of the server's side for tests of agents: see agent_kit.h. */
 #include "libintact/agent_kit.h"
 
 #include <stdlib.h>
@@ -172,7 +173,7 @@ int answer_work(struct fake *f, const char *line, struct slice body, struct buf 
     if (strcmp(line, "POST /v1/agents/pay%20desk/heartbeats") == 0)
         return answer_beats(f, body, ret);
     if (strcmp(line, "GET /v1/nodes") == 0)
-        return 404; /* a server that does not say who it is */
+        return 404; /* like a server that does not know the request */
     m.calls++;
     if (strcmp(line, "POST /v1/agents/pay%20desk/work") != 0)
         return 404;

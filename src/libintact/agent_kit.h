@@ -6,8 +6,8 @@
 #include "json/json.h"
 
 /*
- * The other side of the protocol, small: jobs are given to whoever asks, and given again if the
- * agent does not hold them, as the real server does. Faults are switched on by the tests.
+ * A small model of the server for tests: it gives jobs to any caller, and gives them again if the
+ * agent does not hold them, like the real server. Tests switch on faults.
  */
 struct job {
     char token[24];
@@ -16,9 +16,9 @@ struct job {
     int64_t left_ms;
     int64_t heartbeat_ms; /* 0: none */
     const char *resume;   /* JSON; NULL: none */
-    unsigned beats;       /* that came */
+    unsigned beats;       /* heartbeats received */
     enum { JOB_NEW, JOB_GIVEN, JOB_DONE } state;
-    unsigned given, told; /* how often it went out, how often its result came in */
+    unsigned given, told; /* how often it was given, and how often its result came */
     char result[400];
 };
 
@@ -32,40 +32,40 @@ struct model {
     struct job jobs[JOBS_MAX];
     size_t count;
     unsigned calls, fetches; /* all; those that asked for work */
-    unsigned farewells;      /* main calls that wanted none */
-    unsigned result_calls;   /* calls until the latest result had come in */
-    unsigned serial;         /* of the latest main call: an older one is no longer parked */
-    unsigned lose_call, lose_answer, refuse; /* how many of the next calls */
-    int status;                              /* with which calls are refused */
+    unsigned farewells;      /* main calls that asked for none */
+    unsigned result_calls;   /* calls until the latest result had come */
+    unsigned serial;         /* of the latest main call: older ones are no longer parked */
+    unsigned lose_call, lose_answer, refuse; /* for this many of the next calls */
+    int status;                              /* status of refused calls */
     const char *poison;                      /* a call with this token's result gets a 400 */
-    const char *stop;                        /* token that is to stop */
-    const char *outcome;                     /* of every result; NULL: as it should be */
-    bool twice;                              /* every request stands in the answer twice */
-    unsigned delay_ms;                       /* how long each answer is on its way */
-    struct prng *storm;                      /* faults at random */
+    const char *stop;                        /* token of a request that should stop */
+    const char *outcome;                     /* of every result; NULL: the correct one */
+    bool twice;                              /* every request occurs twice in the answer */
+    unsigned delay_ms;                       /* delay of each answer */
+    struct prng *storm;                      /* random faults */
     char last_holding[200];
     unsigned beat_calls;
-    const char *beat_status; /* of every beat; NULL: there are no outcomes */
+    const char *beat_status; /* of every heartbeat; NULL: there are no outcomes */
     char last_beats[4000];
 };
 
-extern struct model m; /* under its fake's lock */
+extern struct model m; /* protected by its fake's lock */
 
-/* Of the fake server: calls for work and heartbeats. */
+/* The fake server's calls for work and heartbeats. */
 int answer_work(struct fake *f, const char *line, struct slice body, struct buf *ret);
 
-/* More jobs to give, each with `left_ms` to its deadline. */
+/* Adds jobs, each with `left_ms` to its deadline. */
 void add_jobs(size_t count, const char *action, const char *direction, int64_t left_ms);
 
-/* The same, one, of a step that wants heartbeats. */
+/* Adds one job of a step that requires heartbeats. */
 void add_long_job(const char *action, int64_t heartbeat_ms, const char *resume);
 
-/* Waits until `count` jobs are done; for ever, if they never are: the test's time limit ends it. */
+/* Waits until `count` jobs are done; the test's time limit ends it otherwise. */
 void wait_done(size_t count);
 
-/* Waits until a main call has said that it holds one or the other. */
+/* Waits until a main call has reported one or the other as held. */
 void wait_holding(const char *one, const char *other);
 
-size_t take_results(const struct json *results, struct buf *ret); /* how many there were */
+size_t take_results(const struct json *results, struct buf *ret); /* returns how many there were */
 
 #endif

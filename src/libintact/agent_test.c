@@ -1,3 +1,5 @@
+/* Tests of an agent against the model of agent_kit.h: handlers, lost and refused calls,
+ * stopping. */
 #include "base/test.h"
 
 #include <intact/agent.h>
@@ -74,7 +76,7 @@ static void until_told(struct intact_request *r, void *arg)
     intact_answer(r, "\"stopped\"");
 }
 
-/* Beats until a heartbeat's answer says to stop. */
+/* Sends heartbeats until an answer says to stop. */
 static void beats(struct intact_request *r, void *arg)
 {
     char progress[40];
@@ -93,7 +95,7 @@ static void beats(struct intact_request *r, void *arg)
     intact_answer(r, NULL);
 }
 
-/* One that returns at once: what it left may be sent or not, and hurts nobody. */
+/* Returns at once: its heartbeat may or may not be sent, without harm. */
 static void beats_once(struct intact_request *r, void *arg)
 {
     (void)arg;
@@ -264,7 +266,7 @@ static void results_and_new_work_share_one_round_trip(void **state)
     start(&r);
     wait_done(160);
     end(&r, INTACT_AGENT_STOPPED);
-    /* ten batches, each but the first brings the results of the one before */
+    /* ten batches, each but the first carries the results of the one before */
     CHECK(m.result_calls <= 11, "%u calls", m.result_calls);
 }
 
@@ -274,7 +276,7 @@ static void a_call_lingers_for_handlers_that_are_quick(void **state)
 
     (void)state;
     const struct peer_timing before = peer_timing;
-    peer_timing.linger_ms = 60000; /* so long that no machine is too slow, nor asks in between */
+    peer_timing.linger_ms = 60000; /* long enough for any machine, and no call in between */
     peer_timing.poll_ms = 60000;
     add_jobs(160, "nap", "forward", 60000);
     start(&r);
@@ -340,7 +342,7 @@ static void a_token_that_is_held_is_not_run_again(void **state)
     while (m.jobs[0].given < 2)
         fake_wait(&m.fake);
     unsigned serial = m.serial;
-    while (m.serial == serial) /* its next call: it has heard of them */
+    while (m.serial == serial) /* its next call: it has received them */
         fake_wait(&m.fake);
     pthread_mutex_unlock(&m.fake.lock);
     atomic_store(&gate, true);
@@ -369,7 +371,7 @@ static void time_on_the_way_counts_against_the_deadline(void **state)
 
     (void)state;
     m.delay_ms = 400;
-    add_jobs(1, "echo", "forward", 200); /* over before the agent hears of it */
+    add_jobs(1, "echo", "forward", 200); /* expires before the agent receives it */
     add_jobs(1, "echo", "forward", 60000);
     start(&r);
     wait_done(1);
@@ -456,7 +458,7 @@ static void a_stopping_agent_finishes_what_it_holds(void **state)
     fake_close(&m.fake);
 }
 
-/* Its next call is parked, or being sent, or not even that. */
+/* Its next call is parked, being sent, or not begun. */
 static void an_agent_may_be_stopped_at_any_moment(void **state)
 {
     (void)state;
@@ -506,7 +508,7 @@ static void a_refused_result_does_not_hold_up_the_others(void **state)
     CHECK(m.jobs[3].told == 0, "it was taken");
 }
 
-/* A second server, which has no jobs to give, but takes results. */
+/* A second server without jobs, which accepts results. */
 static int answer_other(struct fake *f, const char *line, struct slice body, struct buf *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -539,7 +541,7 @@ static void what_one_server_cannot_take_another_one_does(void **state)
     start(&r);
     add_jobs(2, "at_gate", "forward", 60000);
     wait_until(&runs, 2);
-    fake_close(&m.fake); /* for good */
+    fake_close(&m.fake); /* permanently */
     atomic_store(&gate, true);
     for (bool done = false; !done; usleep(1000)) {
         pthread_mutex_lock(&m.fake.lock);

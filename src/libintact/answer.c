@@ -1,11 +1,12 @@
-/* What is said of a request: an output, an error, that somebody else will say it, or nothing. */
+/* The four kinds of answer to a request: an output, an error, "elsewhere" and none. See
+ * <intact/agent.h>. */
 
 #include "libintact/outbox.h"
 #include "libintact/request.h"
 
 enum { RESUME_MAX = 2048 };
 
-/* An output must be one JSON value, or it would spoil the call for all other results in it. */
+/* An output that is not one JSON value would invalidate the call with all its other results. */
 static bool is_json(struct slice text)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -75,7 +76,7 @@ static void write_sound_error(struct intact_request *r, const struct trouble *t)
                                          .after_ms = t->after_ms});
 }
 
-/* One that may be tried again says where to go on, if a heartbeat has said so before. */
+/* A retryable error includes the resume details of the latest heartbeat, if any. */
 static void write_trouble(struct intact_request *r, struct trouble *t, const char *resume)
 {
     CLEANUP(buf_fini) struct buf left = {0};
@@ -90,7 +91,7 @@ static void write_trouble(struct intact_request *r, struct trouble *t, const cha
 static void write_output(struct intact_request *r, struct slice output)
 {
     struct buf *b = &r->result;
-    struct trouble t = {.flags = INTACT_EFFECT_UNKNOWN}; /* it may well have taken effect */
+    struct trouble t = {.flags = INTACT_EFFECT_UNKNOWN}; /* it may have taken effect */
 
     if (output.len > RESULT_MAX / 2) {
         t.code = "output_too_long";
@@ -117,7 +118,7 @@ void request_replace(struct intact_request *r)
 {
     const struct trouble t = {.code = "unacceptable",
                               .message = "the server refuses the result as it was",
-                              .flags = INTACT_EFFECT_UNKNOWN}; /* it may well have taken effect */
+                              .flags = INTACT_EFFECT_UNKNOWN}; /* it may have taken effect */
 
     write_error(r, &t);
 }
@@ -127,14 +128,15 @@ static bool claim(struct intact_request *r)
     return !(atomic_fetch_or(&r->state, REQUEST_CLAIMED) & REQUEST_CLAIMED);
 }
 
-/* The attempt is over: whatever came of it, the server has acted on our silence by now. */
+/* The attempt has ended, and the server has handled the missing answer by now. */
 void request_drop_if_late(struct intact_request *r)
 {
     if (request_is_over(r))
         buf_fini(&r->result);
 }
 
-/* The answer stands. If the handler has returned, it was waited for, and `r` goes its way. */
+/* The answer is final. If the handler has returned, only the answer was missing, and `r` goes
+ * on. */
 static void settle(struct intact_request *r)
 {
     if (!(atomic_fetch_or(&r->state, REQUEST_ANSWERED) & REQUEST_RETURNED))

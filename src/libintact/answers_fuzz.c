@@ -2,7 +2,7 @@
 
 #include "base/fuzz.h"
 
-/* Their reading is private to them. */
+/* Access to their static functions. */
 #include "libintact/client.c"
 #include "libintact/peer.c"
 
@@ -10,10 +10,9 @@
 #include "libintact/places.h"
 
 /*
- * Any bytes, as what a server answers: to an agent's work calls (parts between NULs are the answers
- * to calls that follow each other), and to a client. A broken or hostile server may make an agent
- * do no more than the requests say; every request that was taken is answered or given up, once, and
- * nothing leaks.
+ * Treats any bytes as a server's answers: to an agent's calls for work (split at NULs into
+ * consecutive answers), and to a client. A broken or hostile server must not make an agent do more
+ * than the requests say. Every accepted request is answered or given up, once, and nothing leaks.
  */
 
 static void echo(struct intact_request *r, void *arg)
@@ -43,8 +42,8 @@ static void be_silent(void *arg, enum intact_log_level level, const char *line)
     ASSERT(line[0]);
 }
 
-/* The same bytes as the list of nodes: what is found are addresses that are asked who they are,
- * each once, and nothing else than addresses. */
+/* The same bytes as a list of nodes: the agent finds only addresses, and asks each once who it
+ * is. */
 static void lists_nodes(struct intact_agent *a, struct slice text)
 {
     CLEANUP(arena_fini) struct arena arena = {0};
@@ -52,10 +51,10 @@ static void lists_nodes(struct intact_agent *a, struct slice text)
 
     if (json_parse(&arena, text, &answer, NULL) != ERR_OK)
         answer = NULL;
-    for (int i = 0; i < 2; i++) { /* the second one finds the first one's peers */
+    for (int i = 0; i < 2; i++) { /* the second pass finds the peers of the first */
         nodes_answered(a->peers[0], answer);
         nodes_tick(a, wire_now_ms());
-        a->peers[0]->retry_at = 0; /* what it answered before */
+        a->peers[0]->retry_at = 0; /* the previous answer delayed the next call */
         places_share(a, wire_now_ms());
         for (size_t p = 1; p < a->peer_count; p++) {
             ASSERT(strncasecmp(a->peers[p]->server, "http", 4) == 0);
@@ -71,7 +70,7 @@ static void lists_nodes(struct intact_agent *a, struct slice text)
     ASSERT(a->nodes.count <= NODES_MAX);
 }
 
-/* What peer_answered() does once the bytes are there. */
+/* What peer_answered() does with received bytes. */
 static void answered(struct peer *p, struct slice text)
 {
     struct call *c = &p->main;
@@ -93,7 +92,7 @@ static void check_agent(const struct intact_agent *a, const struct peer *p)
     struct intact_request *r = NULL;
     size_t ready = 0;
 
-    ASSERT(p->working == 0); /* handlers run inside */
+    ASSERT(p->working == 0); /* inline handlers */
     for (const struct link *l = p->ready.next; l != &p->ready; l = l->next)
         ready++;
     ASSERT(ready == a->held.len);

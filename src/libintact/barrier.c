@@ -1,3 +1,5 @@
+/* The barrier without a database: its verdict, output and answer (<intact/barrier.h>). SQLite is in
+ * barrier_sqlite.c, PostgreSQL in libintact_pq. */
 #include <intact/barrier.h>
 
 #include <stdlib.h>
@@ -6,11 +8,11 @@
 #include "base/buf.h"
 
 struct intact_barrier {
-    struct intact_request *request; /* NULL: it came another way */
+    struct intact_request *request; /* NULL: from another source */
     struct buf key, output, why;
     enum intact_direction direction;
     enum intact_verdict verdict;
-    bool unsure; /* a commit failed, and may be there all the same */
+    bool unsure; /* a commit failed with unknown outcome */
 };
 
 struct intact_barrier *intact_barrier_new(const char *forward_key, enum intact_direction direction)
@@ -78,7 +80,7 @@ bool intact_barrier_is_late(const struct intact_barrier *b)
 
 static void set_text(struct buf *to, const char *text)
 {
-    struct buf new = {0}; /* the text may be the old one */
+    struct buf new = {0}; /* the text may point into the old one */
 
     if (text)
         buf_str(&new, text);

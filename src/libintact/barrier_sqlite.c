@@ -1,3 +1,5 @@
+/* The barrier on a SQLite connection of the caller: see <intact/barrier.h>. It never begins a
+ * transaction, except to clean. */
 #include <intact/barrier.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -43,10 +45,10 @@ static const char *const sql[] = {
 
 static void statement_fini(sqlite3_stmt **st)
 {
-    (void)sqlite3_finalize(*st); /* tells the error of its last step again */
+    (void)sqlite3_finalize(*st); /* reports the error of the last step again */
 }
 
-/* What is in the way now may be gone soon: somebody else's lock, a full disk. */
+/* A temporary condition: another connection's lock, a full disk. */
 static bool is_passing(int code)
 {
     static const int passing[] = {SQLITE_BUSY,     SQLITE_LOCKED,   SQLITE_INTERRUPT,
@@ -79,7 +81,7 @@ static bool prepare(struct intact_barrier *b, sqlite3 *db, enum statement which,
     return ok || trouble(b, db);
 }
 
-/* Runs a statement that changes rows; how many. False: the verdict says why. */
+/* Runs a statement that changes rows and returns their number. False: the verdict says why. */
 static bool change(struct intact_barrier *b, sqlite3 *db, enum statement which, const char *output,
                    int *ret_count)
 {
@@ -103,7 +105,7 @@ static const char *text_at(sqlite3_stmt *st, int column)
     return (const char *)sqlite3_column_text(st, column);
 }
 
-/* It is on record: how it ended. */
+/* Reads the recorded outcome. */
 static void read_again(struct intact_barrier *b, sqlite3 *db, bool is_undo)
 {
     CLEANUP(statement_fini) sqlite3_stmt *st = NULL;
@@ -219,14 +221,14 @@ bool intact_barrier_sqlite_done(struct intact_barrier *b, struct sqlite3 *db,
     return true;
 }
 
-/* What cannot be rolled back is so with the connection. */
+/* A failed rollback cannot be handled. */
 static void roll_back(sqlite3 *db)
 {
-    if (!sqlite3_get_autocommit(db)) /* some errors have done it already */
+    if (!sqlite3_get_autocommit(db)) /* some errors have rolled back already */
         (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* What that pragma says is the word; if it says nothing, who knows. */
+/* Whether the pragma returns the word; true if it cannot be read. */
 static bool pragma_is(sqlite3 *db, const char *pragma, const char *word)
 {
     CLEANUP(statement_fini) sqlite3_stmt *st = NULL;
@@ -237,8 +239,8 @@ static bool pragma_is(sqlite3 *db, const char *pragma, const char *word)
     return slice_is(slice_of(text_at(st, 0)), word);
 }
 
-/* Such a journal is not deleted by the commit: its head is written over. If that write fails in the
- * middle, a reader may take the journal for over, and the transaction for done. */
+/* Such a journal is not deleted by the commit: its header is overwritten. If that write fails
+ * halfway, a reader may consider the journal ended and the transaction committed. */
 static bool writes_over_its_journal(sqlite3 *db)
 {
     return pragma_is(db, "PRAGMA journal_mode", "persist")
@@ -251,7 +253,7 @@ static bool commit(struct intact_barrier *b, sqlite3 *db)
         return true;
     int kind = sqlite3_errcode(db) & 0xff;
     bool certain = sqlite_commit_had_no_effect(db);
-    (void)trouble(b, db); /* its words, before anything else is asked of the connection */
+    (void)trouble(b, db); /* save the message before anything else uses the connection */
     if ((kind == SQLITE_FULL || kind == SQLITE_IOERR) && writes_over_its_journal(db))
         certain = false;
     if (!certain)

@@ -1,3 +1,4 @@
+/* Tests of the barrier on SQLite: verdicts, misuse, deadlines, savepoints, failed commits. */
 #include "base/test.h"
 
 #include <intact/barrier.h>
@@ -65,7 +66,7 @@ static struct intact_request request(enum intact_direction direction)
                                    .deadline = INT64_MAX};
 }
 
-/* What a request comes to, from begin to answer; `said` is the answer. */
+/* Plays a request from begin to answer; `said` is the answer. */
 static enum intact_verdict play(sqlite3 *db, enum intact_direction direction, bool late,
                                 char said[300])
 {
@@ -138,7 +139,7 @@ static void nothing_is_committed_past_the_deadline(void **state)
     CHECK(play(db, INTACT_FORWARD, true, said) == INTACT_BARRIER_LATE && !*said, "%s", said);
     CHECK(number(db, "SELECT count(*) FROM world") == 0, "no effect");
     CHECK(play(db, INTACT_FORWARD, false, said) == INTACT_BARRIER_DO, "%s", said);
-    /* What is on record is answered whenever. */
+    /* A recorded outcome is answered at any time. */
     CHECK(play(db, INTACT_FORWARD, true, said) == INTACT_BARRIER_REPEAT, "%s", said);
     close_db(db);
 }
@@ -159,7 +160,7 @@ static void an_undo_is_told_what_its_forward_answered(void **state)
     close_db(db);
 }
 
-/* What is asked of the barrier in a wrong way: the verdict, and what it says of it. */
+/* Misuse of the barrier: checks the verdict and its text. */
 static void check_mistake(sqlite3 *db, const char *begin, const char *key,
                           enum intact_direction direction, const char *why)
 {
@@ -229,8 +230,8 @@ static void who_is_in_the_way_is_told_as_such(void **state)
     close_db(db);
 }
 
-/* An effect whose error has rolled all back: what follows must not become a transaction of its own.
- */
+/* The error of an effect has rolled back everything: what follows must not become a transaction of
+ * its own. */
 static void nothing_is_recorded_if_its_effect_was_rolled_back(void **state)
 {
     sqlite3 *db = open_db();
@@ -248,7 +249,7 @@ static void nothing_is_recorded_if_its_effect_was_rolled_back(void **state)
     close_db(db);
 }
 
-/* The disk is full, as it were. */
+/* Simulates a full disk. */
 static void limit_files(rlim_t size)
 {
     struct rlimit limit;
@@ -258,7 +259,7 @@ static void limit_files(rlim_t size)
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "limit");
 }
 
-/* Unlike others, SQLite goes on in a transaction in which a statement has failed. */
+/* Unlike other databases, SQLite continues a transaction in which a statement failed. */
 static void nothing_is_committed_if_a_statement_of_the_effect_failed(void **state)
 {
     sqlite3 *db = open_db();

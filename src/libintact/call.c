@@ -1,3 +1,4 @@
+/* One HTTP call of an agent to a server: body, results, timeouts. See call.h. */
 #include "libintact/call.h"
 
 #include "base/when.h"
@@ -17,7 +18,7 @@ static bool prepare_handle(struct call *c, const char *ca)
     ok &= curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_PRIVATE, (void *)c) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_BUFFERSIZE, (long)CALL_BUFFER_SIZE) == CURLE_OK;
-    /* A server whose machine died says nothing, not even that. */
+    /* Detects a server whose machine died. */
     ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPIDLE, 5L) == CURLE_OK;
     ok &= curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPINTVL, 5L) == CURLE_OK;
@@ -54,7 +55,7 @@ static void write_holding(struct buf *b, const struct intact_agent *a)
     struct intact_request *r;
     size_t count = 0;
 
-    /* Left out at worst: then it comes again, is known, and ignored. */
+    /* A request that is left out is at worst delivered again, recognized and ignored. */
     json_key(b, "holding");
     json_open(b, '[');
     for (size_t i = 0; count < CALL_LIST_MAX && (r = map_next(&a->held, &i)); count++)
@@ -114,7 +115,7 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
         ok = door_use(c->easy, a->options.door);
     ok = ok && curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
-    c->sent_at = wire_now_ms(); /* deadlines count from here: before the first byte can leave */
+    c->sent_at = wire_now_ms(); /* deadlines count from here, before the first byte can leave */
     c->busy = ok && curl_multi_add_handle(a->reactor.multi, c->easy) == CURLM_OK;
     if (!c->busy) {
         delivery_unuse(c->answer);
@@ -171,7 +172,7 @@ void call_return_results(struct call *c, struct link *ready)
 void call_end(struct call *c, CURLM *multi)
 {
     ASSERT(c->busy);
-    (void)curl_multi_remove_handle(multi, c->easy); /* it is in there */
+    (void)curl_multi_remove_handle(multi, c->easy); /* it is registered */
     c->busy = false;
 }
 
@@ -180,7 +181,7 @@ bool call_heard_nothing(const struct call *c)
     curl_off_t body = 0;
     long head = 0;
 
-    (void)curl_easy_getinfo(c->easy, CURLINFO_SIZE_DOWNLOAD_T, &body); /* else they stay 0 */
+    (void)curl_easy_getinfo(c->easy, CURLINFO_SIZE_DOWNLOAD_T, &body); /* stay 0 on failure */
     (void)curl_easy_getinfo(c->easy, CURLINFO_HEADER_SIZE, &head);
     return body == 0 && head == 0;
 }

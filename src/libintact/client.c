@@ -1,3 +1,5 @@
+/* A client's blocking calls: see <intact/client.h>. Calls that do not block are in client_start.c,
+ * the choice of servers is in client_servers.c. */
 #include "libintact/client.h"
 
 #include <stdlib.h>
@@ -8,11 +10,11 @@
 #include "json/json.h"
 
 enum {
-    CALL_MS = 60000,       /* a server that says nothing for so long, beyond what it may wait */
-    OTHER_MS = 10000,      /* the same, if there is another one to ask */
-    WAIT_PIECE_MS = 30000, /* of a long wait, in one call */
-    SHORT_PIECE_MS = 5000, /* the same */
-    AGAIN_MS = 250,        /* between two tries to reach a server while waiting */
+    CALL_MS = 60000,       /* a server's longest silence, beyond its requested wait */
+    OTHER_MS = 10000,      /* the same, if another server can be asked */
+    WAIT_PIECE_MS = 30000, /* the part of a long wait in one call */
+    SHORT_PIECE_MS = 5000, /* the same, if another server can be asked */
+    AGAIN_MS = 250,        /* between attempts to reach a server while waiting */
     CONNECTIONS = 16,
 };
 
@@ -138,8 +140,7 @@ static bool set_call(CURL *easy, const struct intact_client *c, const struct que
         ok &= door_use(easy, c->door);
     ok &= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method) == CURLE_OK;
-    /* What is sent over a connection that breaks libcurl sends again, if the connection was kept.
-     */
+    /* libcurl repeats a request on its own if a kept connection breaks. */
     bool fresh = !client_may_repeat(q->method, q->path);
     ok &= curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)fresh) == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
@@ -182,7 +183,7 @@ void client_set_door(struct intact_client *c, int door)
 {
     ASSERT(door > 0);
     c->door = door;
-    installation_state(&c->installation, "any"); /* whatever clients of this machine are told */
+    installation_state(&c->installation, "any"); /* ignores the environment */
 }
 
 bool client_finds_token(struct intact_client *c, const struct intact_reply *r)
@@ -221,7 +222,7 @@ static bool connect_anew(struct intact_client *c)
     return true;
 }
 
-/* What a good answer brings goes to the caller as it comes; a problem is kept to be told. */
+/* Passes a successful body on as it arrives; other bodies are kept for the error message. */
 static size_t hand_on(char *ptr, size_t size, size_t count, void *arg)
 {
     struct intact_client *c = arg;
@@ -229,7 +230,7 @@ static size_t hand_on(char *ptr, size_t size, size_t count, void *arg)
     long status = 0;
     curl_off_t whole = -1;
 
-    (void)curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status); /* or it stays 0 */
+    (void)curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 on failure */
     if (status < 200 || status >= 300) {
         buf_add(&r->body, ptr, size * count);
         return r->body.overflow ? 0 : size * count;
@@ -239,9 +240,8 @@ static size_t hand_on(char *ptr, size_t size, size_t count, void *arg)
     return c->refused ? 0 : size * count;
 }
 
-/* It may last; what must not last is that nothing at all comes. A server that has first to make
- * what it sends says nothing meanwhile, and it is the kernel who knows whether it is still there.
- */
+/* The call may last, but not without a connection. A server that is still preparing its answer
+ * sends nothing, so TCP keep-alive checks that it is there. */
 static bool set_long_call(struct intact_client *c)
 {
     CURL *easy = c->last.easy;
@@ -269,7 +269,7 @@ static CURLcode call_once(struct intact_client *c, const struct question *q)
     wire_hold(&sigpipe, SIGPIPE);
     CURLcode code = ready ? curl_easy_perform(c->last.easy) : CURLE_OUT_OF_MEMORY;
     wire_release(&sigpipe);
-    /* or it stays 0 */
+    /* stays 0 on failure */
     (void)curl_easy_getinfo(c->last.easy, CURLINFO_RESPONSE_CODE, &c->last.status);
     curl_slist_free_all(headers);
     return code;
@@ -285,7 +285,7 @@ static CURLcode call_with_token(struct intact_client *c, const struct question *
     return code;
 }
 
-/* Each server is asked once. One of another installation has done nothing. */
+/* Asks each server once. One of another installation has not executed the call. */
 static enum intact_status ask_servers(struct intact_client *c, struct question *q, bool may_repeat)
 {
     CLEANUP(buf_fini) struct buf foreign = {0};
@@ -406,7 +406,7 @@ enum intact_status intact_client_get(struct intact_client *c, const char *id, in
     return call(c, "GET", c->path.ptr, NULL, NULL, 0, wait_ms);
 }
 
-/* INTACT_OK: it has ended, whichever way. INTACT_TIMEOUT: not yet. */
+/* INTACT_OK: it has ended, in any state. INTACT_TIMEOUT: not yet. */
 static enum intact_status ended(struct intact_client *c)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -424,7 +424,7 @@ static void pause_ms(int64_t ms)
 {
     const struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
 
-    (void)nanosleep(&t, NULL); /* woken early is fine */
+    (void)nanosleep(&t, NULL); /* an early wake-up is fine */
 }
 
 enum intact_status intact_client_wait(struct intact_client *c, const char *id, int64_t timeout_ms)
@@ -447,7 +447,7 @@ enum intact_status intact_client_wait(struct intact_client *c, const char *id, i
                 buf_str(&c->last.error, "the task has not ended yet");
             return status;
         }
-        /* It did not wait: it could not be reached, or answers its waiting calls to restart. */
+        /* It did not wait: it is unreachable, or answers waiting calls because it restarts. */
         if (now - called < AGAIN_MS)
             pause_ms(min_i64(AGAIN_MS, end - now));
     }

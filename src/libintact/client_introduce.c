@@ -1,15 +1,15 @@
-/* A client's first questions to several servers: do they belong to one installation? */
+/* Before a client's first call to several servers: checks that they belong to one installation. */
 
 #include <stdlib.h>
 
 #include "libintact/client.h"
 
-enum { PROBE_MS = 1000 /* a server that is silent for so long is not waited for */ };
+enum { PROBE_MS = 1000 /* a server that is silent for so long is skipped */ };
 
 struct probe {
     const char *server;
     CURL *easy;         /* NULL: it has ended */
-    char id[UUID_SIZE]; /* of its installation; "": it did not say */
+    char id[UUID_SIZE]; /* of its installation; "": unknown */
     struct curl_slist *headers;
     struct buf body;
     char why[CURL_ERROR_SIZE];
@@ -23,7 +23,7 @@ bool introduction_is_needed(const struct intact_client *c)
 static void probe_fini(struct probe *p, CURLM *multi)
 {
     if (p->easy)
-        (void)curl_multi_remove_handle(multi, p->easy); /* harmless if it is not in there */
+        (void)curl_multi_remove_handle(multi, p->easy); /* harmless if it is not registered */
     curl_easy_cleanup(p->easy);
     p->easy = NULL;
     curl_slist_free_all(p->headers);
@@ -48,7 +48,7 @@ static bool probe_begin(struct probe *p, const struct intact_client *c, CURLM *m
 
     buf_fmt(&url, "%s/healthz", p->server);
     p->easy = curl_easy_init();
-    p->headers = wire_headers(NULL, NULL); /* it takes no token to ask this */
+    p->headers = wire_headers(NULL, NULL); /* the question needs no token */
     return p->easy && p->headers && wire_prepare(p->easy, &p->body, p->why)
            && wire_address(p->easy, url.ptr, c->ca)
            && curl_easy_setopt(p->easy, CURLOPT_HTTPHEADER, p->headers) == CURLE_OK
@@ -76,7 +76,7 @@ bool introduction_begin(struct intact_client *c, CURLM *multi)
     return true;
 }
 
-/* All that can be reached have answered. The first of them counts, in the order of the list. */
+/* All reachable servers have answered. The first in the order of the list decides. */
 static void compare(struct intact_client *c)
 {
     struct introduction *n = &c->introduction;
@@ -119,12 +119,12 @@ void introduction_run(struct intact_client *c)
     struct wire_held sigpipe;
     int left = 0;
 
-    if (c->introduction.probes) /* of calls that were started: this one asks instead of them */
+    if (c->introduction.probes) /* for started calls: this one replaces it */
         introduction_fini(c, c->reactor.multi);
     wire_hold(&sigpipe, SIGPIPE);
     if (multi && introduction_begin(c, multi))
         while (c->introduction.open > 0) {
-            (void)curl_multi_perform(multi, &left); /* what fails is told of each transfer */
+            (void)curl_multi_perform(multi, &left); /* errors are reported for each transfer */
             for (CURLMsg *m = NULL; (m = curl_multi_info_read(multi, &left));)
                 if (m->msg == CURLMSG_DONE)
                     introduction_ended(c, multi, m->easy_handle, m->data.result);

@@ -1,4 +1,4 @@
-/* A client of several servers: which one it calls, and what it may ask of the next one. */
+/* A client of several servers: which one it calls, and what may be repeated at the next one. */
 
 #include <stdlib.h>
 #include <strings.h>
@@ -8,7 +8,7 @@
 #include "libintact/client.h"
 #include "json/json.h"
 
-enum { FOREIGN = 421 /* the status of a server that belongs to another installation */ };
+enum { FOREIGN = 421 /* status of a server that belongs to another installation */ };
 
 bool client_open_servers(struct intact_client *c, const char *urls)
 {
@@ -25,7 +25,7 @@ bool client_open_servers(struct intact_client *c, const char *urls)
         c->all[c->server_count++] = one;
     }
     if (c->server_count == 0)
-        c->all[c->server_count++] = ""; /* the first call says what is wrong with it */
+        c->all[c->server_count++] = ""; /* the first call reports the error */
     c->server = c->all[0];
     return true;
 }
@@ -51,14 +51,14 @@ bool client_may_repeat(const char *method, const char *path)
                    || strncmp(path, "/v1/attempts/", 13) == 0));
 }
 
-/* Nothing of it has left. */
+/* No byte of it was sent. */
 static bool was_not_sent(CURLcode code)
 {
     return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY
            || code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR;
 }
 
-/* The node does not do such things, or not any more; not: it could not do this one. */
+/* The node does not do this kind of work, or not any more, so it has not begun. */
 static bool was_not_begun(const struct intact_reply *r)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -79,10 +79,10 @@ bool client_moves_on(struct intact_client *c, size_t index, const struct intact_
     bool is_safe =
         may_repeat || is_foreign || (code == CURLE_OK ? was_not_begun(r) : was_not_sent(code));
 
-    /* The answer was too long, or somebody did not want it: another one's would be, too. */
+    /* The answer was too long, or the receiver refused it; another server's would be, too. */
     if (c->server_count < 2 || !failed || !is_safe || code == CURLE_WRITE_ERROR)
         return false;
-    if (c->server_index == index) { /* else another call was here before */
+    if (c->server_index == index) { /* otherwise another call has moved on already */
         c->server_index = (index + 1) % c->server_count;
         c->server = c->all[c->server_index];
         client_forget_found(c);
@@ -92,7 +92,7 @@ bool client_moves_on(struct intact_client *c, size_t index, const struct intact_
 
 /* ---- ids ---- */
 
-/* UUIDv7: the time, so that ids of one time lie together, and chance. */
+/* UUIDv7: time, so that ids of one time are adjacent, plus random bits. */
 static void write_id(struct buf *b)
 {
     unsigned char u[16];
@@ -100,9 +100,9 @@ static void write_id(struct buf *b)
 
     for (size_t got = 0; got < sizeof(u);) {
         ssize_t n = getrandom(u + got, sizeof(u) - got, 0);
-        got += n > 0 ? (size_t)n : 0; /* interrupted: the rest */
+        got += n > 0 ? (size_t)n : 0; /* continues after an interruption */
     }
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* it is always there */
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
     uint64_t ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
     for (int i = 0; i < 6; i++)
         u[i] = (unsigned char)(ms >> (40 - 8 * i));
@@ -112,7 +112,7 @@ static void write_id(struct buf *b)
         buf_fmt(b, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
 }
 
-/* What is no object is left for the server to refuse. */
+/* A body that is not an object is left for the server to refuse. */
 static bool give_id(struct slice body, struct buf *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -149,7 +149,7 @@ static bool give_each(struct slice body, struct buf *ret)
     return any;
 }
 
-/* As servers see it: parameters may follow. */
+/* As servers match it: parameters may follow. */
 static bool is_many(const char *type)
 {
     static const char many[] = "application/x-ndjson";

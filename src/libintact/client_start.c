@@ -1,10 +1,10 @@
+/* A client's calls that do not block: each has its own handle in the client's reactor. See
+ * <intact/client.h>. */
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "libintact/client.h"
-
-/* Calls that do not block: each has a handle of its own in the client's reactor. */
 
 enum { CONNECTIONS_MAX = 1000 };
 
@@ -16,15 +16,15 @@ struct intact_call {
     int64_t wait_ms;
     bool is_started;
     bool had_token, may_repeat;
-    bool is_foreign;    /* the latest answer is that of a server of another installation */
-    struct buf foreign; /* a server of another installation was asked: what to say of it */
+    bool is_foreign;    /* the latest answer is from another installation */
+    struct buf foreign; /* the error message if a server of another installation was asked */
     size_t server_index, tries;
     struct curl_slist *headers;
     intact_client_done *done;
     void *arg;
 };
 
-/* By itself libcurl keeps no more of them than it has transfers at the moment, times four. */
+/* libcurl's default is four times the present number of transfers. */
 static void keep_connections(struct intact_client *c)
 {
     if (c->reactor.multi)
@@ -55,11 +55,11 @@ static void wake(const struct intact_client *c)
     (void)!write(c->wake_fd, &one, sizeof(one)); /* can only fail if it is readable already */
 }
 
-/* Out of the hands of libcurl. */
+/* Removes it from libcurl. */
 static void take_back(struct intact_client *c, struct intact_call *x)
 {
     if (x->is_started) {
-        (void)curl_multi_remove_handle(c->reactor.multi, x->reply.easy); /* it is in there */
+        (void)curl_multi_remove_handle(c->reactor.multi, x->reply.easy); /* it is registered */
         c->started_count--;
         x->is_started = false;
     }
@@ -168,7 +168,7 @@ void intact_client_cancel(struct intact_client *c, struct intact_call *call)
 
     if (!call || call == c->current)
         return;
-    wire_hold(&sigpipe, SIGPIPE); /* it may break a connection off */
+    wire_hold(&sigpipe, SIGPIPE); /* it may close a connection */
     give_up(c, call);
     wire_release(&sigpipe);
 }
@@ -231,7 +231,7 @@ static bool send_call(struct intact_client *c, struct intact_call *x)
     return x->is_started;
 }
 
-/* It is over; its function says so. */
+/* The call is done: calls its function. */
 static void finish(struct intact_client *c, struct intact_call *x, CURLcode code)
 {
     take_back(c, x);
@@ -254,8 +254,8 @@ static size_t count_waiting(const struct intact_client *c)
     return count;
 }
 
-/* Those that are there now: the function that a call ends with may start others, and may make a
- * call that changes what `told` lies in. */
+/* Only those waiting now: the function of a call may start others, and may make a call that changes
+ * the memory of `told`. */
 static void refuse_waiting(struct intact_client *c, struct slice told)
 {
     CLEANUP(buf_fini) struct buf story = {0};
@@ -268,7 +268,7 @@ static void refuse_waiting(struct intact_client *c, struct slice told)
     }
 }
 
-/* False: what waits has to wait, or has been refused. */
+/* False: waiting calls must wait on, or were refused. */
 static bool may_send(struct intact_client *c)
 {
     if (c->installation.mistake[0]) {
@@ -302,7 +302,7 @@ static void start_waiting(struct intact_client *c)
     }
 }
 
-/* Once more, with a token or with another server. */
+/* Repeats it with a token or at another server. */
 static bool is_repeated(struct intact_client *c, struct intact_call *x, CURLcode code)
 {
     if (x->tries < c->server_count
@@ -336,7 +336,7 @@ static void take_answers(struct intact_client *c)
         char *private = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = m->data.result; /* m dies when its handle is removed */
+        CURLcode code = m->data.result; /* m is invalid once its handle is removed */
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set by send_call */
         if (private)
             answered(c, (struct intact_call *)(void *)private, code);

@@ -1,3 +1,4 @@
+/* Tests of a client's blocking calls: their requests, error texts, tokens, and waiting. */
 #include "base/test.h"
 
 #include <intact/client.h>
@@ -8,11 +9,11 @@
 
 static struct {
     struct fake fake;
-    const char *line; /* the call that is expected */
-    const char *body; /* with this body; NULL: any */
+    const char *line; /* the expected call */
+    const char *body; /* the expected body; NULL: any */
     int status;
     const char *answer;
-    unsigned calls, fail_calls; /* hang up on that many */
+    unsigned calls, fail_calls; /* disconnect this many */
     char seen[200];
 } s;
 
@@ -188,7 +189,7 @@ static void waiting_goes_on_through_a_restart(void **state)
     end(c);
 }
 
-/* All that is left of it is told, and nobody waits for what has ended. */
+/* The tombstone is reported, and nothing waits for a task that has ended. */
 static void a_task_that_was_deleted_is_told_of_at_once(void **state)
 {
     struct intact_client *c =
@@ -213,7 +214,7 @@ static void a_task_that_was_deleted_is_told_of_at_once(void **state)
 
 int main(void)
 {
-    unsetenv("INTACT_TOKEN"); /* of who runs the tests */
+    unsetenv("INTACT_TOKEN"); /* set by whoever runs the tests */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_goes_where_it_should),
         cmocka_unit_test(an_error_says_what_is_wrong_and_what_to_do),

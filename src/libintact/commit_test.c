@@ -1,8 +1,8 @@
 /*
- * A disk that fails in the midst of a commit, at each of the operations that a commit of SQLite
- * consists of, under the ledger and under the barrier, in the journal modes that users have. The
- * request is asked for again, by the same process or by one that was started after a crash: its
- * effect is there once. If it was answered that there was none, there is none after a crash either.
+ * The disk fails during a commit, at each of the operations of a SQLite commit, under the ledger
+ * and the barrier, in the common journal modes. The request is repeated, by the same process or by
+ * one started after a crash: its effect exists once. If the answer was "no effect", there is none
+ * after a crash either.
  */
 
 #include "base/test.h"
@@ -19,9 +19,9 @@
 /* ---- the disk ---- */
 
 enum fault {
-    FAULT_BEFORE, /* nothing of the operation is done */
-    FAULT_AFTER,  /* all of it is done, of a write the half, and it fails */
-    FAULT_STAYS,  /* nothing of it, nor of any other one that follows */
+    FAULT_BEFORE, /* the operation is not executed */
+    FAULT_AFTER,  /* it is executed (a write by half), and fails */
+    FAULT_STAYS,  /* it and all following ones are not executed */
     FAULTS
 };
 
@@ -35,7 +35,7 @@ static sqlite3_vfs *unix_vfs;
 
 struct disk_file {
     sqlite3_file base;
-    sqlite3_file *real; /* behind it */
+    sqlite3_file *real; /* the wrapped one */
 };
 
 static bool fails(void)
@@ -73,7 +73,7 @@ static int disk_truncate(sqlite3_file *f, sqlite3_int64 size)
     return failed ? SQLITE_IOERR_TRUNCATE : rc;
 }
 
-/* That it takes long on a real one is nothing to learn here. */
+/* Skips the sync, which takes long and tests nothing here. */
 static int disk_sync(sqlite3_file *f, int flags)
 {
     (void)f;
@@ -186,7 +186,7 @@ static int disk_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fl
     return rc;
 }
 
-/* For whoever names no other. */
+/* As the default. */
 static void disk_register(void)
 {
     static sqlite3_vfs vfs;
@@ -220,7 +220,7 @@ static void copy_file(const char *from, const char *to)
         (void)fclose(in);
 }
 
-/* What a process that is started after a crash finds; the memory that they shared is gone. */
+/* The files that a process finds after a crash; the shared memory is lost. */
 static void take_crashed(void)
 {
     for (size_t i = 0; i < 3; i++) {
@@ -256,7 +256,7 @@ static int number(sqlite3 *db, const char *sql)
     return n;
 }
 
-/* ---- the ledger and the barrier, as an agent has them ---- */
+/* ---- the ledger and the barrier, as agents use them ---- */
 
 struct agent {
     bool has_ledger;
@@ -319,7 +319,7 @@ static void by_barrier(struct agent *a, struct intact_request *r, const char *ef
 
 enum answer { ANSWER_OUTPUT, ANSWER_NONE, ANSWER_UNKNOWN };
 
-/* Asks for it while the disk is as `disk` says. */
+/* Requests it while the disk behaves as `disk` says. */
 static enum answer ask(struct agent *a, enum intact_direction direction)
 {
     bool undo = direction == INTACT_UNDO;
@@ -346,7 +346,7 @@ static enum answer ask(struct agent *a, enum intact_direction direction)
     return answer;
 }
 
-/* ---- what has to hold ---- */
+/* ---- checks ---- */
 
 struct sums {
     int none, unknown, there, operations;
@@ -355,7 +355,7 @@ struct sums {
 static const char *const counts[] = {"SELECT count(*) FROM world WHERE delta = 1",
                                      "SELECT count(*) FROM world WHERE delta = -1"};
 
-/* After a crash at that moment: what was answered is true, and asked again it is there once. */
+/* After a crash at that moment the answer is true, and a repeated request leaves one effect. */
 static void check_crashed(struct agent like, const char *mode, enum intact_direction direction,
                           enum answer said, struct sums *sums)
 {

@@ -1,5 +1,5 @@
-/* The side of the child: asks for a connection, and waits for it. A server that does not answer in
- * time costs this call; its answer then serves the next one. */
+/* The child's side of a door (door.h): requests a connection and waits for it. If the server
+ * answers too late, this call fails, and the answer serves the next one. */
 
 #include "libintact/door.h"
 
@@ -13,15 +13,15 @@
 
 enum { ASK_MS = 3000 };
 
-static bool was_asked; /* and no answer has come yet */
+static bool was_asked; /* and the answer is outstanding */
 
-/* ---- what libcurl connects to ---- */
+/* ---- the socket that libcurl connects ---- */
 
 static char decoy[sizeof(struct sockaddr_un)]; /* its name */
 
-/* libcurl 7.88, Debian 12's, connects a socket even if it is told that this is connected already.
- * That fails with EISCONN, unless the other end has no room: then it is told to wait until the
- * socket can be written to, which it can. So there is another end, which never has room. */
+/* libcurl 7.88 (Debian 12) calls connect even if it is told that the socket is connected. That
+ * fails with EISCONN, unless the address has no room: then libcurl waits until the socket is
+ * writable, which it is. So this address never has room. */
 bool door_prepare(void)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -32,16 +32,16 @@ bool door_prepare(void)
     if (ear < 0 || filler < 0 || bind(ear, (const struct sockaddr *)&at, sizeof at.sun_family) != 0
         || listen(ear, 0) != 0 || getsockname(ear, (struct sockaddr *)&at, &size) != 0
         || connect(filler, (const struct sockaddr *)&at, size) != 0)
-        return false; /* the process ends */
+        return false; /* the process exits */
     size_t len = size - offsetof(struct sockaddr_un, sun_path) - 1;
     memcpy(decoy, at.sun_path + 1, len);
     decoy[len] = 0;
-    return true; /* both stay open as long as the process is there */
+    return true; /* both stay open while the process runs */
 }
 
 /* ---- connections ---- */
 
-/* The descriptor that came with a packet; -1: none. Sets *ret_came if there was a packet. */
+/* The descriptor in a packet; -1: none. Sets *ret_came if there was a packet. */
 static int take(int door, bool *ret_came)
 {
     char byte;
@@ -78,7 +78,7 @@ int door_ask(int door)
         if (p.revents & POLLIN)
             fd = take(door, &came);
         else if (p.revents)
-            break; /* the server has gone */
+            break; /* the server has exited */
     }
     was_asked &= !came;
     return fd;

@@ -1,3 +1,4 @@
+/* A real HTTP server whose answers a test function gives: see fake.h. */
 #include "libintact/fake.h"
 
 #include <arpa/inet.h>
@@ -28,7 +29,7 @@ void fake_url(const struct fake *f, char ret[40])
     snprintf(ret, 40, "http://127.0.0.1:%d", f->port);
 }
 
-/* The whole request in `b`; false: the client has gone. */
+/* Reads the whole request into `b`; false: the client disconnected. */
 static bool read_request(int fd, struct buf *b, size_t *ret_head, size_t *ret_body)
 {
     for (;;) {
@@ -120,7 +121,7 @@ static void *serve(void *arg)
 
     while (serve_one(f, fd))
         continue;
-    shutdown(fd, SHUT_RDWR); /* closed by fake_close, so that its number is not used again */
+    shutdown(fd, SHUT_RDWR); /* fake_close closes it, so that its number is not reused */
     free(c);
     return NULL;
 }

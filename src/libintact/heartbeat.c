@@ -1,3 +1,5 @@
+/* Heartbeats waiting to be sent: see heartbeat.h. Handlers store them, the driving thread takes
+ * them. */
 #include "libintact/heartbeat.h"
 
 #include "libintact/outbox.h"
@@ -43,7 +45,7 @@ size_t heartbeats_take(struct heartbeats *h, struct peer *p, struct buf *b)
     return count;
 }
 
-/* Those that are urgently waited for need not stand back. */
+/* Requests that require heartbeats have a shorter minimum interval. */
 static int64_t gap_of(const struct intact_request *r)
 {
     int64_t quarter = r->heartbeat_ms / 4;
@@ -72,7 +74,7 @@ void heartbeats_drop(struct heartbeats *h, struct intact_request *r)
     pthread_mutex_unlock(&h->lock);
 }
 
-/* ---- a handler's side ---- */
+/* ---- called by handlers ---- */
 
 /* Cut between characters. */
 static struct slice message_of(const char *text)
@@ -131,7 +133,7 @@ void heartbeats_again(struct heartbeats *h, struct intact_request *r)
 
 bool heartbeat_resume(struct intact_request *r, struct buf *ret)
 {
-    if (!r->outbox) /* a request that no agent has */
+    if (!r->outbox) /* a request without an agent */
         return false;
     struct heartbeats *h = &r->outbox->beats;
     pthread_mutex_lock(&h->lock);

@@ -1,4 +1,4 @@
-/* Which installation a client or an agent works with, and that it stays with that one. */
+/* Determines the installation of a client or an agent, and keeps it: see installation.h. */
 
 #include "libintact/installation.h"
 

@@ -2,9 +2,9 @@
 #define LIBINTACT_INSTALLATION_H
 
 /*
- * Which installation a client or an agent works with: the one that was stated, else the one that
- * answered first. Each answer of a server says of which it is; each request says for which it is
- * meant, so that a server of another one refuses it (421) before it does anything.
+ * The installation of a client or an agent: the one that was set, otherwise that of the first
+ * answer. Each answer of a server names its installation. Each request names the intended one, so
+ * that a server of another installation refuses it (421) before it does anything.
  */
 
 #include <curl/curl.h>
@@ -16,31 +16,31 @@
 #define INSTALLATION_ENV    "INTACT_INSTALLATION"
 
 struct installation {
-    char id[UUID_SIZE]; /* "": not known yet */
-    char line[64];      /* of the requests, once it is known */
-    char *server;       /* that answered first; NULL: the id was stated */
-    bool is_confirmed;  /* a server has answered as it */
-    bool is_remembered; /* by the command line, from an answer to an earlier one */
-    char mistake[120];  /* what was stated is no id; "": nothing is wrong */
+    char id[UUID_SIZE]; /* "": unknown so far */
+    char line[64];      /* the header line, once it is known */
+    char *server;       /* the first to answer; NULL: the id was set */
+    bool is_confirmed;  /* a server has answered with this id */
+    bool is_remembered; /* by the command line, from an earlier answer */
+    char mistake[120];  /* the id that was set is invalid; "": it is not */
 };
 
-/* `id`, or the environment's INTACT_INSTALLATION. Without either, and for "any", the first answer
- * counts. Forgets what was known before. */
+/* `id`, or INTACT_INSTALLATION of the environment. Without either, and for "any", the first answer
+ * decides. Forgets the previous one. */
 void installation_state(struct installation *i, const char *id);
 void installation_learn(struct installation *i, const char *server, const char *id);
-/* The same, of what an earlier process was answered. */
+/* The same, for an answer to an earlier process. */
 void installation_remember(struct installation *i, const char *id, const char *server);
 void installation_fini(struct installation *i);
 
-/* Whose answer it is; false: it does not say. */
+/* The installation of an answer; false: it names none. */
 bool installation_heard(CURL *easy, char ret[UUID_SIZE]);
 
 /* False: the answer in `easy`, of `server`, comes from another installation, whose id is in `ret`.
- * An answer that does not say (an older server, a proxy) is taken for one of ours. */
+ * An answer without an id (an older server, a proxy) is accepted. */
 bool installation_is_ours(struct installation *i, const char *server, CURL *easy,
                           char ret[UUID_SIZE]);
 
-/* What is wrong, and what to do about it: `server` answered as `other`. */
+/* The error and its remedy: `server` answered as `other`. */
 void installation_explain(struct buf *b, const struct installation *i, const char *server,
                           const char *other);
 

@@ -21,8 +21,8 @@ struct played {
     struct fake fake;
     bool is_up;
     unsigned calls;   /* of clients, and of agents for work */
-    unsigned results; /* that came in */
-    bool to_give;     /* a request */
+    unsigned results; /* received */
+    bool to_give;     /* whether there is a request to give */
 };
 
 static struct played servers[SERVERS];
@@ -77,7 +77,7 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
     if (strcmp(line, "GET /healthz") == 0)
         return 200;
     if (strcmp(line, "GET /v1/nodes") == 0)
-        return 404; /* an agent then uses the server as it is */
+        return 404; /* makes an agent use the server as it is */
     p->calls++;
     if (strstr(line, "/work"))
         return work(p, body, ret);
@@ -100,7 +100,7 @@ static void close_server(size_t i)
     servers[i].is_up = false;
 }
 
-/* Ids of the servers; NULL: it is not there yet, and has an address all the same. */
+/* Ids of the servers; with "-" in front: not running yet, but with an address. */
 static void begin(const char *const ids[SERVERS], char urls[URLS_SIZE])
 {
     memset(servers, 0, sizeof servers);
@@ -358,7 +358,7 @@ static void end(struct run *r, enum intact_agent_result expected)
     end_servers();
 }
 
-/* A test that waits for ever is ended by its time limit. */
+/* The test's time limit ends a wait that never succeeds. */
 #define WAIT_UNTIL(i, condition)                     \
     for (bool done = false; !done; usleep(1000)) {   \
         pthread_mutex_lock(&servers[i].fake.lock);   \
@@ -386,7 +386,7 @@ static void an_agent_of_two_installations_ends(void **state)
     }
 }
 
-/* The second server comes when the first one, from which the work is, has gone. */
+/* The second server starts after the first one, which gave the work, has stopped. */
 static void results_stay_in_their_installation(void **state)
 {
     const char *const ids[SERVERS] = {ID_A, "-" ID_B};
@@ -433,7 +433,7 @@ static void a_replaced_server_gets_no_results(void **state)
     CHECK(servers[0].calls == calls && servers[0].results == 0, "it got nothing");
     CHECK(is_logged("start this program again"), "%s", log_text);
     close_server(0);
-    open_server(0, ID_A); /* as it was: the result is still there */
+    open_server(0, ID_A); /* unchanged: the result is still held */
     WAIT_UNTIL(0, servers[0].results == 1);
     end(&r, INTACT_AGENT_STOPPED);
 }

@@ -1,3 +1,5 @@
+/* The ledger: records effects in a SQLite file in the transaction of the effect. See
+ * <intact/ledger.h>. */
 #include <intact/ledger.h>
 
 #include <pthread.h>
@@ -43,7 +45,7 @@ static const char *const sql[] = {
 
 struct intact_ledger {
     pthread_mutex_t lock;  /* held from begin to commit or rollback */
-    struct wire_held held; /* SIGXFSZ of the thread that has the lock */
+    struct wire_held held; /* SIGXFSZ of the thread that holds the lock */
     sqlite3 *db;
     sqlite3_stmt *statements[ST_COUNT];
 };
@@ -59,8 +61,8 @@ static void finding_fini(struct finding *f)
     buf_fini(&f->output);
 }
 
-/* A write beyond the process's limit of file sizes raises a signal that kills it. It is to fail
- * like one on a full disk, whatever the program does with that signal elsewhere. */
+/* A write beyond RLIMIT_FSIZE raises a signal that kills the process. It must fail like one on a
+ * full disk instead, whatever the program does with that signal elsewhere. */
 static void enter(struct intact_ledger *l)
 {
     pthread_mutex_lock(&l->lock);
@@ -73,13 +75,13 @@ static void leave(struct intact_ledger *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Runs a statement that gives no rows. */
+/* Runs a statement that returns no rows. */
 static bool run(struct intact_ledger *l, enum statement which)
 {
     sqlite3_stmt *st = l->statements[which];
     int rc = sqlite3_step(st);
 
-    (void)sqlite3_reset(st); /* tells the error of the step again */
+    (void)sqlite3_reset(st); /* reports the error of the step again */
     return rc == SQLITE_DONE;
 }
 
@@ -111,7 +113,7 @@ static int64_t now_ms(void)
 {
     struct timespec t;
 
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* always there */
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -201,7 +203,7 @@ static void answer_trouble(struct intact_request *r, enum intact_error_flags eff
 static void end_without_effect(struct intact_ledger *l)
 {
     if (!sqlite3_get_autocommit(l->db)) /* some errors have rolled back already */
-        (void)run(l, ST_ROLLBACK);      /* what cannot be rolled back is so with the connection */
+        (void)run(l, ST_ROLLBACK);      /* a failed rollback cannot be handled */
     leave(l);
 }
 
@@ -220,13 +222,13 @@ bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
 {
     const char *output = output_json ? output_json : "null";
 
-    /* The deadline is the last moment at which anybody counts with this effect. */
+    /* After the deadline nobody expects this effect any more. */
     if (intact_request_time_left_ms(r) == 0) {
         end_without_effect(l);
         intact_answer_nothing(r);
         return false;
     }
-    /* A full disk under the handler's own SQL rolls all back: a record now would be of nothing. */
+    /* If a full disk rolled back the handler's SQL, a record now would have no effect to it. */
     if (sqlite3_get_autocommit(l->db) || !record(l, r, r->direction, "done", output)) {
         end_without_effect(l);
         answer_trouble(r, INTACT_EFFECT_NONE);
@@ -242,7 +244,7 @@ bool intact_ledger_commit(struct intact_ledger *l, struct intact_request *r,
     return true;
 }
 
-/* An undo that came before what it undoes, or instead of it. */
+/* An undo that came before its forward request, or instead of it. */
 static void leave_tombstone(struct intact_ledger *l, struct intact_request *r, bool barred_already)
 {
     bool ok = barred_already || record(l, r, INTACT_FORWARD, "barred", NULL);
@@ -258,8 +260,8 @@ static void leave_tombstone(struct intact_ledger *l, struct intact_request *r, b
     intact_answer(r, "null");
 }
 
-/* Its effect happened, and is gone again. A server asks once more if it was restored to a moment
- * before the undo: taking the step for done would build on what is not there. */
+/* The effect happened and was undone. A server that was restored to a time before the undo asks
+ * again; reporting the step as done would be wrong. */
 static bool is_undone(struct intact_ledger *l, const struct intact_request *r, bool *ret)
 {
     CLEANUP(finding_fini) struct finding undo = {0};

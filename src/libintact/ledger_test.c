@@ -1,3 +1,4 @@
+/* Tests of the ledger: every order of requests, crashes, full disks. */
 #include "base/test.h"
 
 #include <intact/ledger.h>
@@ -32,7 +33,7 @@ static struct intact_ledger *open_ledger(void)
     struct intact_ledger *l = intact_ledger_open(path, why, sizeof(why));
 
     CHECK(l, "%s", why);
-    /* The disk is not what is tested here, and this makes thousands of runs quick. */
+    /* The disk is not tested here, and this makes thousands of runs fast. */
     CHECK(sqlite3_exec(intact_ledger_db(l),
                        "PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS world(delta INTEGER)",
                        NULL, NULL, NULL)
@@ -64,10 +65,10 @@ static int number(struct intact_ledger *l, const char *sql)
     return n;
 }
 
-/* How a handler goes: to its end, not at all, up to a crash before the commit, too late. */
+/* How a handler ends: completed, rolled back, crashed before the commit, too late. */
 enum course { COMMIT, ROLLBACK, CRASH, LATE, COURSES };
 
-/* What one request came to: the direction's effect took place now, or what was answered. */
+/* The result of one request: the effect took place now, or the answer. */
 static const char *play(struct intact_ledger **l, enum intact_direction direction,
                         enum course course, char ret_said[200])
 {
@@ -100,7 +101,7 @@ static const char *play(struct intact_ledger **l, enum intact_direction directio
 }
 
 /* Every order of up to five forward and undo requests, each with every course. A model of three
- * facts says what must come of each. */
+ * facts predicts each result. */
 static void whatever_the_order_an_effect_happens_once_and_never_after_its_undo(void **state)
 {
     struct every e = {0};
@@ -191,7 +192,7 @@ static void a_ledger_that_cannot_be_written_answers_with_a_retryable_error(void 
     remove_files();
 }
 
-/* The disk is full, as it were: the file with what is committed must not grow by more. */
+/* Simulates a full disk: the file must not grow. */
 static void limit_files(rlim_t size)
 {
     struct rlimit limit;
@@ -209,7 +210,7 @@ static bool xfsz_is_blocked(void)
     return sigismember(&now, SIGXFSZ) == 1;
 }
 
-/* And nobody is killed: the signal of that limit has its default here. */
+/* The process is not killed either: the signal of that limit has its default action here. */
 static void a_commit_that_cannot_be_written_certainly_had_no_effect(void **state)
 {
     struct intact_ledger *l = open_ledger();
@@ -244,7 +245,7 @@ static void nothing_is_recorded_if_its_effect_was_rolled_back(void **state)
 
     (void)state;
     CHECK(intact_ledger_begin(l, &r), "begin");
-    /* As SQLite does by itself if a statement of the handler meets a full disk. */
+    /* SQLite does so itself if a statement of the handler meets a full disk. */
     CHECK(sqlite3_exec(intact_ledger_db(l), "INSERT INTO world VALUES (1); ROLLBACK", NULL, NULL,
                        NULL)
               == SQLITE_OK,

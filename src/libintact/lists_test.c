@@ -1,4 +1,4 @@
-/* What an agent makes of lists of nodes, one by one. */
+/* How an agent reads lists of nodes, one by one. */
 
 #include "base/test.h"
 
@@ -54,7 +54,7 @@ static void hear(struct peer *p, const char *text)
 
 #define N2 "{\"node\":\"n2\",\"boot\":1,\"started_at\":\"x\",\"url\":\"http://two:1\"}"
 
-/* Its old name is listed as alive until its lease has run out; it is no proxy for that. */
+/* Its old name is listed as alive until its lease expires; that does not make it a proxy. */
 static void a_node_may_be_given_another_name(void **state)
 {
     struct intact_agent *a = begin("http://s:1");
@@ -73,7 +73,7 @@ static void a_node_may_be_given_another_name(void **state)
     end(a);
 }
 
-/* What a list says stands in our log, so it must not look like lines of it. */
+/* Names appear in the log, so they must not look like log lines. */
 static void names_are_names(void **state)
 {
     static const char *const bad[] = {"n 2", "n2\\nevent=x", "n\\\"2", "", "n/2"};
@@ -110,7 +110,7 @@ static void do_nothing(struct intact_request *r, void *arg)
     intact_answer(r, "1");
 }
 
-/* Whatever belongs to TLS begins in the middle of a turn then. */
+/* Everything for TLS is then set up in the middle of a turn. */
 static void the_first_address_with_tls_may_come_by_a_list(void **state)
 {
     struct fake f = {.answer = answer};

@@ -1,4 +1,4 @@
-/* Agents that are driven by a loop that is not ours, and requests that are answered later. */
+/* Agents driven by a foreign event loop, and requests that are answered later. */
 
 #include "base/test.h"
 
@@ -18,7 +18,7 @@
 
 enum { KEPT_MAX = 200 };
 
-/* Requests that handlers kept, for the tests to answer. */
+/* Kept requests, for the tests to answer. */
 static struct {
     pthread_mutex_t lock;
     struct intact_request *requests[KEPT_MAX];
@@ -74,7 +74,7 @@ static void keep_until_stop(struct intact_request *r, void *arg)
     CHECK(intact_heartbeat(r, "1", "it begins"), "a heartbeat");
 }
 
-/* Kept and answered before the handler returns, here or elsewhere. */
+/* Answered before the handler returns, on this or another thread. */
 static void *answer_it(void *r)
 {
     intact_answer(r, "\"elsewhere\"");
@@ -143,7 +143,7 @@ static struct intact_agent *begin(unsigned concurrency, bool is_inline)
     return a;
 }
 
-/* One turn of a loop. False: the agent is over. */
+/* One turn of a loop. False: the agent has ended. */
 static bool turn(struct intact_agent *a)
 {
     struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
@@ -289,7 +289,7 @@ static void a_kept_request_hears_of_its_deadline(void **state)
     struct intact_agent *a = begin(1, true);
 
     (void)state;
-    /* On a slow machine one may be over before its handler is called. */
+    /* On a slow machine one may expire before its handler is called. */
     for (int64_t left = 100; kept.stops == 0; left *= 2) {
         add_jobs(1, "until_stop", "forward", left);
         while (!all_given() || a->held.len > 0)
@@ -320,7 +320,7 @@ static void a_stopping_agent_waits_for_what_is_kept_until_its_deadline(void **st
     end(a, INTACT_AGENT_STOPPED);
     CHECK(m.jobs[0].told == 1 && m.jobs[1].told == 0, "%u, %u", m.jobs[0].told, m.jobs[1].told);
     CHECK(strstr(kept.log, "event=request_not_answered task=t-1 step=s attempt=1"), "%s", kept.log);
-    /* Its agent is gone, and nobody is hurt. */
+    /* Its agent has ended; that must be harmless. */
     CHECK(strcmp(intact_request_task(late), "t-1") == 0, "%s", intact_request_task(late));
     CHECK(intact_heartbeat(late, NULL, "too late"), "it is not sent");
     intact_answer(late, "1");
@@ -354,7 +354,7 @@ static void a_handler_cannot_drive_its_agent(void **state)
     end(a, INTACT_AGENT_STOPPED);
 }
 
-/* The other way to wait: for its descriptor alone, in somebody else's epoll or poll. */
+/* The other way to wait: only for its descriptor, in another epoll or poll. */
 static void its_descriptor_is_readable_when_an_answer_comes(void **state)
 {
     struct intact_agent *a = begin(2, true);
@@ -367,7 +367,7 @@ static void its_descriptor_is_readable_when_an_answer_comes(void **state)
         turn(a);
     struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
     CHECK(p.fd >= 0, "it runs");
-    do /* until nothing is to be done any more */
+    do /* until no work is left */
         (void)intact_agent_drive(a);
     while (poll(&p, 1, 100) > 0);
     intact_answer(take_kept(), "1");
@@ -377,8 +377,8 @@ static void its_descriptor_is_readable_when_an_answer_comes(void **state)
     end(a, INTACT_AGENT_STOPPED);
 }
 
-/* Time goes on between a turn and the question how long to wait. What fell due there is due now,
- * and not at the next look around. */
+/* Time passes between a turn and the call of timeout_ms. What became due in between is due now, not
+ * at the next regular check. */
 static void what_fell_due_since_its_turn_is_not_waited_for(void **state)
 {
     struct intact_agent *a = begin(2, true);
@@ -411,7 +411,7 @@ static void what_fell_due_since_its_turn_is_not_waited_for(void **state)
     end(a, INTACT_AGENT_STOPPED);
 }
 
-/* How many connections to the fake server are ours; none of them must outlive an exec. */
+/* The number of connections to the fake server; none may outlive an exec. */
 static size_t own_connections(void)
 {
     size_t count = 0;
@@ -440,7 +440,7 @@ static void programs_of_handlers_do_not_get_its_connections(void **state)
     end(a, INTACT_AGENT_STOPPED);
 }
 
-/* Linux lets one descriptor be seen by so many epolls that another one watches. */
+/* Linux limits how many epolls watched by another one may watch one descriptor. */
 static void many_agents_run_in_one_loop_and_stop_together(void **state)
 {
     enum { MANY = 600, DESCRIPTORS = 10 * MANY };
@@ -460,7 +460,7 @@ static void many_agents_run_in_one_loop_and_stop_together(void **state)
     for (size_t i = 0; i < MANY; i++) {
         struct epoll_event e = {.events = EPOLLIN, .data.u64 = i};
         all[i] = intact_agent_new("many");
-        intact_agent_set_server(all[i], "http://127.0.0.1:1"); /* nobody is there */
+        intact_agent_set_server(all[i], "http://127.0.0.1:1"); /* nothing listens there */
         intact_agent_set_inline(all[i], true);
         intact_agent_set_log(all[i], no_log, NULL);
         intact_agent_on(all[i], "keep", INTACT_FORWARD, keep, NULL);

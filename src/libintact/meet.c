@@ -1,4 +1,4 @@
-/* Of which installation an agent's servers are. */
+/* Checks the installations of an agent's servers: see meet.h. */
 
 #include "libintact/meet.h"
 
@@ -60,7 +60,7 @@ bool meet_answered(struct peer *p, const struct call *c, CURLcode code)
     if (!is_ours)
         tell(p, other);
     p->is_foreign = !is_ours;
-    /* Handles have the list by its first element: it stays. */
+    /* Handles refer to the list by its first element, which stays. */
     if (!was_known && a->installation.id[0])
         a->headers = wire_add_header(a->headers, a->installation.line);
     return is_ours;

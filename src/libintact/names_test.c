@@ -1,4 +1,4 @@
-/* An agent of which one server has a name that nobody resolves, and nobody refuses to. */
+/* An agent with a server whose name lookup never completes. */
 
 #include "base/test.h"
 
@@ -18,7 +18,7 @@ static atomic_bool is_over, was_asked, was_given_up;
 typedef int lookup(const char *node, const char *service, const struct addrinfo *hints,
                    struct addrinfo **ret);
 
-/* libcurl calls this one, in a thread of its own. */
+/* libcurl calls this one, in its own thread. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret)
 {
@@ -72,7 +72,7 @@ static void others_do_not_wait_for_its_name(void **state)
     pthread_create(&thread, NULL, run, a);
     add_jobs(5, "x", "forward", 600000);
     wait_done(5);
-    while (!atomic_load(&was_given_up)) /* its name is still being looked for */
+    while (!atomic_load(&was_given_up)) /* the lookup still runs */
         usleep(1000);
     add_jobs(5, "x", "forward", 600000);
     wait_done(10);

@@ -1,3 +1,4 @@
+/* Which servers an agent works for: seeds, lists of nodes, lost nodes. See nodes.h. */
 #include "libintact/nodes.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ enum { URL_MAX = 300 };
 
 /* ---- peers ---- */
 
-/* NULL: there is no room for it, or libcurl failed. */
+/* NULL: there is no room, or libcurl failed. */
 static struct peer *add_peer(struct intact_agent *a, struct slice server)
 {
     struct peer **more = NULL;
@@ -54,7 +55,7 @@ static bool add_seed(struct intact_agent *a, struct slice server)
 
     buf_slice(&text, without_slashes(server));
     if (text.len == 0 || peer_of(a, text.ptr))
-        return true; /* a comma too much, or twice the same */
+        return true; /* an empty entry, or a duplicate */
     struct peer *p = a->peer_count < SEEDS_MAX ? add_peer(a, buf_view(&text)) : NULL;
     if (p)
         p->is_seed = true;
@@ -130,7 +131,7 @@ static const struct node *node_of(const struct intact_agent *a, const char *name
     return NULL;
 }
 
-/* Nothing but scheme, host and port. */
+/* Only scheme, host and port. */
 static bool is_plain_url(const char *url)
 {
     CURLU *u = curl_url();
@@ -155,7 +156,7 @@ static bool is_plain_url(const char *url)
     return ok;
 }
 
-/* NULL: none, or none that we would call. `from`: who tells it. */
+/* NULL: none, or one that must not be called. `from`: the source. */
 static char *url_of(const struct peer *from, const struct json *j)
 {
     struct slice url = without_slashes(json_get_text(j, "url"));
@@ -178,7 +179,7 @@ static char *url_of(const struct peer *from, const struct json *j)
 static bool has_scheduler(const struct json *roles)
 {
     if (!roles)
-        return true; /* a server that knows of no roles has all */
+        return true; /* a server without roles has all of them */
     for (const struct json *j = roles->child; j; j = j->next)
         if (j->type == JSON_STRING && slice_is(j->text, "scheduler"))
             return true;
@@ -194,7 +195,7 @@ static bool read_name(struct slice name, char ret[NODE_NAME_SIZE])
         return false;
     for (size_t i = 0; i < name.len; i++)
         if (!memchr(allowed, name.ptr[i], sizeof(allowed) - 1))
-            return false; /* it would stand in our log */
+            return false; /* it would appear in the log */
     memcpy(ret, name.ptr, name.len);
     ret[name.len] = 0;
     return true;
@@ -217,7 +218,7 @@ static bool read_node(const struct peer *from, const struct json *j, struct node
     return true;
 }
 
-/* False: it is none, and nothing has changed. */
+/* False: it is not a list, and nothing has changed. */
 static bool read_list(const struct peer *from, const struct json *answer, struct nodes *ret)
 {
     const struct json *list = json_get(answer, "nodes");
@@ -229,21 +230,21 @@ static bool read_list(const struct peer *from, const struct json *answer, struct
         abort();
     for (const struct json *j = list->child; j && ret->count < NODES_MAX; j = j->next)
         ret->count += read_node(from, j, &ret->list[ret->count]);
-    /* It is kept, by each of many agents perhaps. */
+    /* The list is kept, perhaps by many agents. */
     struct node *shorter = realloc(ret->list, (ret->count + 1) * sizeof(*ret->list));
     if (shorter)
         ret->list = shorter;
     return true;
 }
 
-/* ---- who is used ---- */
+/* ---- which peers are used ---- */
 
 static bool stands_for(const struct peer *seed, const char *name)
 {
     return seed->is_seed && seed->answered && !seed->is_gate && strcmp(seed->self, name) == 0;
 }
 
-/* A seed by which that node is called. If it often cannot be reached, another way is looked for. */
+/* The seed through which that node is called. If it is often unreachable, another way is sought. */
 static const struct peer *seed_of(const struct intact_agent *a, const char *name)
 {
     for (size_t i = 0; i < a->peer_count; i++)
@@ -279,7 +280,7 @@ static void set_used(struct peer *p, bool used)
         peer_leave(p);
 }
 
-/* Better to call in vain than nobody. */
+/* If no node qualifies, uses what there is rather than nothing. */
 static void judge(struct intact_agent *a)
 {
     size_t wanted = 0;
@@ -300,7 +301,7 @@ static void judge(struct intact_agent *a)
     }
 }
 
-/* Peers for the nodes of a new list that have an address of their own. */
+/* Creates peers for the nodes of a new list that have an address of their own. */
 static void look_up(struct intact_agent *a)
 {
     for (size_t i = 0; i < a->peer_count; i++)
@@ -309,7 +310,7 @@ static void look_up(struct intact_agent *a)
         const struct node *n = &a->nodes.list[i];
         struct peer *p = n->url ? peer_of(a, n->url) : NULL;
         if (!n->url || !n->works || (p && p->is_seed) || (p && p->is_listed) || seed_of(a, n->name))
-            continue; /* of two with the same address one is wrong */
+            continue; /* of two nodes with the same address, one is wrong */
         if (!p) {
             p = add_peer(a, slice_of(n->url));
             if (!p)
@@ -342,7 +343,7 @@ static void forget_old(struct intact_agent *a)
     a->peer_count = kept;
 }
 
-/* ---- what is heard ---- */
+/* ---- answers ---- */
 
 static bool works(const struct intact_agent *a, const char *name)
 {
@@ -362,15 +363,14 @@ static void notice_self(struct peer *p, const char *self)
     memcpy(p->self, self, NODE_NAME_SIZE);
 }
 
-/* It may have been its node that was given another name: then nobody of the old one is left when
- * that one's lease has run out. */
+/* A node may have been renamed instead: then the old name disappears when its lease expires. */
 static void notice_gates(struct intact_agent *a)
 {
     for (size_t i = 0; i < a->peer_count; i++)
         a->peers[i]->is_gate = a->peers[i]->is_gate && works(a, a->peers[i]->other);
 }
 
-/* Is it the node that we looked for, the very one? */
+/* Whether it is the listed node, in the same run of it. */
 static bool confirm(struct peer *p, const char *self, const struct nodes *own)
 {
     const struct node *listed = node_of(p->agent, p->name);
@@ -410,7 +410,7 @@ void nodes_answered(struct peer *p, const struct json *answer)
     int64_t now = wire_now_ms();
 
     p->answered = true;
-    if (!a->options.discovery) { /* it was asked only to which installation it belongs */
+    if (!a->options.discovery) { /* it was asked only for its installation */
         p->used = true;
         return;
     }

@@ -1,4 +1,5 @@
-/* An agent and several nodes: whom it finds, whom it calls, and who gets its places and results. */
+/* An agent and several nodes: which ones it finds and calls, and which get its places and
+ * results. */
 
 #include "base/test.h"
 
@@ -15,18 +16,18 @@
 
 enum { PLAYED_MAX = 4, TOLD_MAX = 4000, URL_SIZE = 60 };
 
-/* A node, played. All of it is under the lock of the all. */
+/* A simulated node. The lock of `all` protects everything here. */
 struct played {
     struct fake fake;
-    char name[24], url[URL_SIZE]; /* as it is listed; "": no url */
+    char name[24], url[URL_SIZE]; /* as listed; "": no url */
     const char *roles;
     bool is_listed, is_alive, is_draining, is_up;
-    bool is_gate;       /* who it says it is goes round */
-    const char *answer; /* to GET /v1/nodes, in place of the list */
-    int status;         /* the same; 0: 200 */
+    bool is_gate;       /* it answers as a different node each time */
+    const char *answer; /* to GET /v1/nodes, instead of the list */
+    int status;         /* for the same; 0: 200 */
     unsigned to_give, given;
     unsigned asked;       /* calls for work */
-    unsigned parked, max; /* calls that are, and what the latest one asks for */
+    unsigned parked, max; /* parked calls, and what the latest one asks for */
     unsigned called_home, lists;
     char authorization[80];
 };
@@ -34,8 +35,8 @@ struct played {
 static struct {
     pthread_mutex_t lock;
     struct played nodes[PLAYED_MAX];
-    char told[TOLD_MAX][24]; /* tokens of results that came in */
-    char teller[TOLD_MAX];   /* the index of the node to which, as a digit */
+    char told[TOLD_MAX][24]; /* tokens of received results */
+    char teller[TOLD_MAX];   /* the index of the receiving node, as a digit */
     unsigned told_count;
     unsigned serial; /* of lists, for gates */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -43,7 +44,7 @@ static struct {
 static atomic_uint runs, running, running_max;
 static atomic_bool gate;
 static char wrong_url[URL_SIZE];       /* set while no agent runs */
-static atomic_bool is_wrong_connected; /* so it was said */
+static atomic_bool is_wrong_connected; /* according to the log */
 
 static void write_list(const struct played *me, struct buf *ret)
 {
@@ -102,7 +103,7 @@ static void give(struct played *c, int64_t max, struct buf *ret)
     json_close(ret, ']');
 }
 
-/* The lock of a fake is taken before that of all, so the latter is not held here. */
+/* The lock of a fake must be taken before that of `all`, so the latter is released here. */
 static void pause_parked(struct fake *f)
 {
     pthread_mutex_unlock(&all.lock);
@@ -163,7 +164,7 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all nodes ---- */
 
 static void open_node(size_t i)
 {
@@ -173,7 +174,7 @@ static void open_node(size_t i)
     fake_open(&c->fake);
 }
 
-static void close_node(size_t i) /* as if it was killed */
+static void close_node(size_t i) /* like a kill */
 {
     pthread_mutex_lock(&all.lock);
     all.nodes[i].is_up = false;
@@ -181,7 +182,7 @@ static void close_node(size_t i) /* as if it was killed */
     fake_close(&all.nodes[i].fake);
 }
 
-/* All are listed under their addresses; tests change what they want otherwise. */
+/* All are listed under their addresses; tests change the rest. */
 static void begin_nodes(size_t count)
 {
     memset(all.nodes, 0, sizeof all.nodes);
@@ -208,7 +209,7 @@ static void end_nodes(void)
             close_node(i);
 }
 
-/* What has to happen; a test that fails is ended by its time limit. */
+/* The expected condition; the test's time limit ends a wait that never succeeds. */
 #define WAIT_UNTIL(condition)            \
     for (bool done = false; !done;) {    \
         pthread_mutex_lock(&all.lock);   \
@@ -361,7 +362,7 @@ static void a_node_may_fill_all_places(void **state)
     }
 }
 
-/* Nothing happens while the first node says nothing: it is time that tells to ask the next one. */
+/* The first node is silent: a timeout must lead to the next one. */
 static void silence_is_looked_at_in_time(void **state)
 {
     const struct peer_timing before = peer_timing;
@@ -389,7 +390,7 @@ static void silence_is_looked_at_in_time(void **state)
     end_nodes();
 }
 
-/* What a parked call asks for, and others have filled, is not asked for any longer. */
+/* A parked call must not ask for places that others have filled. */
 static void a_call_that_asks_for_too_much_comes_home(void **state)
 {
     struct run r;
@@ -404,7 +405,7 @@ static void a_call_that_asks_for_too_much_comes_home(void **state)
         usleep(1000);
     WAIT_UNTIL(all.nodes[1].parked == 0);
     CHANGE(all.nodes[1].to_give = 3);
-    usleep(50000); /* it may ask; it may not ask for more than there is */
+    usleep(50000); /* it may ask, but for no more than there is */
     CHECK(all.nodes[1].given == 0, "%u were given", all.nodes[1].given);
     atomic_store(&gate, true);
     WAIT_UNTIL(told_by("n2") == 3 && told_by("n1") == 2);
@@ -433,13 +434,13 @@ static void an_answer_goes_to_another_node_when_its_own_is_gone(void **state)
     WAIT_UNTIL(all.told_count == 4);
     for (unsigned i = 0; i < 4; i++)
         CHECK(all.teller[i] == '1', "%s was told to %c", all.told[i], all.teller[i]);
-    CHANGE(all.nodes[1].to_give = 20); /* and work goes on */
+    CHANGE(all.nodes[1].to_give = 20); /* and work continues */
     WAIT_UNTIL(told_by("n2") == 20);
     end(&r);
     every_result_came_once();
 }
 
-/* A node that hangs takes no results either, and says nothing of it. */
+/* A hanging node silently accepts no results either. */
 static void an_answer_goes_to_another_node_when_its_own_hangs(void **state)
 {
     struct run r;
@@ -457,7 +458,7 @@ static void an_answer_goes_to_another_node_when_its_own_hangs(void **state)
     WAIT_UNTIL(told_by("n2") == 2);
     CHECK(all.teller[0] == '0' && all.teller[1] == '0', "%.2s", all.teller);
     pthread_mutex_unlock(&all.nodes[1].fake.lock);
-    WAIT_UNTIL(all.nodes[1].parked > 0); /* it is back */
+    WAIT_UNTIL(all.nodes[1].parked > 0); /* it has recovered */
     end(&r);
 }
 
@@ -476,7 +477,7 @@ static void nodes_come_and_go(void **state)
     WAIT_UNTIL(told_by("n3") == 10);
     CHANGE(all.nodes[1].is_draining = true);
     WAIT_UNTIL(all.nodes[1].parked == 0);
-    CHANGE(all.nodes[0].is_alive = false); /* so it is said; it has lost its lease */
+    CHANGE(all.nodes[0].is_alive = false); /* listed so: it has lost its lease */
     WAIT_UNTIL(all.nodes[0].parked == 0);
     CHANGE(all.nodes[0].is_alive = true; all.nodes[1].is_draining = false);
     CHANGE(all.nodes[0].to_give = all.nodes[1].to_give = 10);
@@ -505,7 +506,7 @@ static void all_may_be_gone_for_a_while(void **state)
         close_node(i);
     atomic_store(&gate, true);
     usleep(50000);
-    open_node(1); /* one of them is enough to hand in the results */
+    open_node(1); /* one of them is enough to send the results */
     WAIT_UNTIL(told_by("n3") == 3);
     open_node(2);
     open_node(0);
@@ -516,7 +517,7 @@ static void all_may_be_gone_for_a_while(void **state)
     every_result_came_once();
 }
 
-/* One goes by the address of another, one by an address where nobody is, one by none. */
+/* One has the address of another, one an address without a server, one none. */
 static void wrong_addresses_hurt_nobody_else(void **state)
 {
     struct run r;
@@ -535,7 +536,7 @@ static void wrong_addresses_hurt_nobody_else(void **state)
     WAIT_UNTIL(all.nodes[0].lists > before + 3);
     WAIT_UNTIL(all.nodes[3].parked == 1);
     CHANGE(all.nodes[1].url[0] = 0);
-    CHANGE(fake_url(&all.nodes[2].fake, all.nodes[2].url)); /* mended */
+    CHANGE(fake_url(&all.nodes[2].fake, all.nodes[2].url)); /* corrected */
     CHANGE(all.nodes[2].to_give = 5);
     WAIT_UNTIL(told_by("n3") == 5);
     end(&r);
@@ -565,7 +566,7 @@ static void a_node_without_address_is_called_by_its_seed(void **state)
     end(&r);
 }
 
-/* The last of them plays a proxy before the others. */
+/* The last of them acts as a proxy before the others. */
 static void a_gate_is_left_for_the_nodes_behind_it(void **state)
 {
     struct run r;
@@ -652,7 +653,7 @@ static void write_long_list(int self, int nobody, struct buf *ret)
             all.nodes[0].url, all.nodes[1].url);
 }
 
-/* A hundred, most of whom are not there. */
+/* A hundred nodes, most of them unreachable. */
 static void a_long_list_is_no_burden(void **state)
 {
     CLEANUP(buf_fini) struct buf one = {0};
@@ -682,7 +683,7 @@ static void hear(struct intact_agent *a, const char *text)
     nodes_answered(a->peers[0], list);
 }
 
-/* The token goes where a list says: not in the clear if the list did not come so. */
+/* The token is sent where a list says, but not in clear text if the list came by TLS. */
 static void which_addresses_are_called(void **state)
 {
     static const struct {

@@ -1,3 +1,4 @@
+/* The queue from handlers to the thread that drives an agent: see outbox.h. */
 #include "libintact/outbox.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ void outbox_put(struct outbox *o, struct intact_request *r)
     if (!closed) {
         bool first = list_empty(&o->done);
         list_push(&o->done, &r->link);
-        if (first) /* before the lock is left: then it may have been freed */
+        if (first) /* before unlocking: afterwards the outbox may be freed */
             outbox_wake(o);
     }
     pthread_mutex_unlock(&o->lock);

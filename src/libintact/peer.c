@@ -1,3 +1,4 @@
+/* One server of an agent: when to call it, and what its answers mean. See peer.h. */
 #include "libintact/peer.h"
 
 #include <stdlib.h>
@@ -25,9 +26,9 @@ struct peer_timing peer_timing = {
 };
 
 enum {
-    REFUSED_MAX = 3, /* a result that alone is refused so often will never be taken as it is */
+    REFUSED_MAX = 3, /* so many refusals of a single result are final */
     BEAT_WITHIN_MS = 5000,
-    RETRY_AFTER_MAX = 60, /* seconds that we let a server put us off */
+    RETRY_AFTER_MAX = 60, /* seconds; the maximum Retry-After */
     ASK_WITHIN_MS = 5000,
 };
 
@@ -61,7 +62,7 @@ bool peer_init(struct peer *p, struct intact_agent *a, struct slice server)
     call_init(&p->beat, p, p->beat_url, a->headers);
     call_init(&p->ask, p, p->nodes_url, a->headers);
     a->reactor.is_tls |= strncasecmp(p->server, "https:", 6) == 0;
-    return call_make_handle(&p->main); /* what is wrong with the address is said at once */
+    return call_make_handle(&p->main); /* reports an invalid address at once */
 }
 
 void peer_fini(struct peer *p)
@@ -81,7 +82,7 @@ static bool lingers(const struct peer *p, int64_t now)
     return p->quick && p->working > 0 && p->allowed > 0 && now < p->linger_until;
 }
 
-/* Only to hear what is to be stopped: also while the agent waits for its last requests. */
+/* Calls only to learn of stops, also while the agent waits for its last requests. */
 static bool polls(const struct peer *p)
 {
     bool waited_for = p->working > 0 || (p->used && p->agent->held.len > 0);
@@ -98,7 +99,7 @@ static bool main_is_due(const struct peer *p, int64_t now)
     return polls(p) && now >= p->poll_at;
 }
 
-/* A call that hands in results is answered when they are durable, so the next ones wait for it. */
+/* A call with results is answered once they are durable, so further results wait for it. */
 static bool side_is_due(const struct peer *p)
 {
     if (p->call_home && p->main.busy && !p->side.busy)
@@ -121,7 +122,7 @@ static bool ask_is_due(const struct peer *p, int64_t now)
     return p->ask_wanted && !p->ask.busy && now >= p->retry_at;
 }
 
-/* Behind some addresses there are several nodes: another connection may show that. */
+/* Several nodes may be behind one address: a new connection may reveal that. */
 static void ask(struct peer *p, int64_t now)
 {
     bool fresh = p->is_seed && p->answered && p->agent->nodes.count > 1;
@@ -136,7 +137,7 @@ static bool beat_is_due(const struct peer *p, int64_t now)
     return !p->beat.busy && now >= heartbeats_due_at(&p->agent->outbox->beats, p, p->beat_sent_at);
 }
 
-/* What cannot be sent is as good as lost. */
+/* A heartbeat that cannot be sent counts as lost. */
 static void send_beats(struct peer *p, int64_t now)
 {
     struct buf *b = &p->beat.body;
@@ -237,7 +238,7 @@ void peer_done(struct peer *p, struct intact_request *r, int64_t now)
         agent_release(p->agent, r, SLICE_NONE);
 }
 
-/* Full jitter on the upper half: agents that lost the same server do not come back together. */
+/* Jitter on the upper half: agents that lost the same server must not return at the same time. */
 static int64_t backoff(struct intact_agent *a, int64_t first, int64_t most, uint32_t failures)
 {
     int64_t delay = first;
@@ -253,8 +254,8 @@ static bool is_refusal(long status)
     return status >= 400 && status < 500 && status != 408 && status != 429;
 }
 
-/* It is our token that is refused, or the installation that we work with, and not what we say: that
- * is kept until we are let in again. */
+/* The token or the installation is refused, not the content of the call: results are kept until the
+ * agent is accepted again. */
 static bool is_about_us(long status)
 {
     return status == 401 || status == 403 || status == 421;
@@ -269,8 +270,8 @@ static const char *refusal_text(long status)
     return "the server refused the call";
 }
 
-/* The server is told that there is a result which it cannot read, and if not even that is taken,
- * nothing: else it would be asked for again and again, and refused each time. */
+/* Replaces a result that the server cannot read by an error, and drops it if that is refused, too.
+ * Otherwise it would be requested and refused for ever. */
 static void drop_if_hopeless(struct peer *p, struct call *c)
 {
     struct link *first = list_first(&c->results);
@@ -305,10 +306,10 @@ static int64_t failure_delay(struct peer *p, const struct call *c, long status)
                    min_i64(seconds, RETRY_AFTER_MAX) * 1000);
 }
 
-/* The call did nothing that we know of. Its results are handed in again. */
+/* The call had no known effect. Its results are sent again. */
 static void fail_call(struct peer *p, struct call *c, long status, const char *why)
 {
-    CLEANUP(buf_fini) struct buf words = {0}; /* the server's own */
+    CLEANUP(buf_fini) struct buf words = {0}; /* the server's message */
 
     p->failures++;
     log_word(&words, slice_of(why));
@@ -326,7 +327,7 @@ static void fail_call(struct peer *p, struct call *c, long status, const char *w
     nodes_lost(p, status == 0);
 }
 
-/* Each result that has an outcome has done its work, whatever the outcome is. */
+/* A result with any outcome is done. */
 static void read_outcomes(struct peer *p, struct call *c, const struct json *outcomes)
 {
     for (const struct json *j = outcomes ? outcomes->child : NULL; j; j = j->next) {
@@ -354,8 +355,8 @@ static void read_stops(struct peer *p, const struct json *stops)
     }
 }
 
-/* The server counts the time left from when it wrote the answer, `waited` after our call came in;
- * we cannot know more of that moment than that it lies between the sending and now. */
+/* The server measures the remaining time from when it wrote the answer, `waited` after it received
+ * the call. That moment is only known to be between sending and now. */
 static size_t read_requests(struct peer *p, struct call *c, const struct json *answer)
 {
     struct intact_agent *a = p->agent;
@@ -369,7 +370,7 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
     waited = max_i64(0, min_i64(waited, elapsed));
     for (const struct json *j = requests ? requests->child : NULL; j; j = j->next) {
         if (map_get(&a->held, json_get_text(j, "token")))
-            continue; /* delivered again: it is in work, or its result on the way */
+            continue; /* delivered again: it is in work, or its result is on the way */
         struct intact_request *r = request_read(c->answer, j, c->sent_at + waited);
         if (!r) {
             agent_log(a, LOG_ERROR, "event=request_unusable server=%s", p->url);
@@ -395,7 +396,7 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
     return count;
 }
 
-/* A server that answers at once, and with nothing, would be called in a circle. */
+/* A server that answers at once without work would otherwise be called in a tight loop. */
 static void slow_down_if_idle(struct peer *p, const struct call *c, bool useful)
 {
     int64_t now = wire_now_ms();
@@ -437,7 +438,7 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
     slow_down_if_idle(p, c, handed_in || fresh > 0 || c->called_home || (stop && stop->child));
 }
 
-/* What ails the server shows in the other calls. */
+/* Errors of the server are handled by the other calls. */
 static void beats_answered(struct peer *p, CURLcode code)
 {
     struct delivery *d = p->beat.answer;
@@ -457,7 +458,7 @@ static void beats_answered(struct peer *p, CURLcode code)
     delivery_unuse(d);
 }
 
-/* Any answer says that it can be reached; what else it says is for nodes.c. */
+/* Any answer shows that the server is reachable; nodes.c handles the content. */
 static void ask_answered(struct peer *p, CURLcode code)
 {
     struct call *c = &p->ask;
@@ -476,16 +477,16 @@ static void ask_answered(struct peer *p, CURLcode code)
     } else {
         if (status == 200 && json_parse(&d->arena, buf_view(&d->text), &answer, NULL) != ERR_OK)
             answer = NULL;
-        bool was_away = !p->answered; /* else its other calls tell how it is */
+        bool was_away = !p->answered; /* otherwise its other calls show its state */
         nodes_answered(p, answer);
-        if (was_away && p->answered) /* as the one that it should be */
+        if (was_away && p->answered) /* as the expected node */
             recovered(p);
     }
-    call_drop_handle(c); /* it is not needed for seconds */
+    call_drop_handle(c); /* not needed for seconds */
     delivery_unuse(d);
 }
 
-/* It belongs to another installation: what it says is not for us. Results are kept. */
+/* It belongs to another installation: its answers are ignored. Results are kept. */
 static void leave(struct peer *p, struct call *c)
 {
     call_return_results(c, &p->ready);
@@ -540,8 +541,7 @@ void peer_stop(struct peer *p)
         || !call_heard_nothing(&p->main))
         return;
     break_off(p, &p->main);
-    /* An answer may have been on its way: our next call says that we do not hold what it brought.
-     */
+    /* An answer may have been on its way: the next call reports that its requests are not held. */
     p->farewell = p->failures == 0;
 }
 

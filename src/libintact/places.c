@@ -1,3 +1,4 @@
+/* Shares the places of an agent among its servers: see places.h. */
 #include "libintact/places.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static bool is_parked(const struct peer *p)
     return p->main.busy && p->main.max > 0 && p->main.result_count == 0;
 }
 
-/* What is asked for at nodes that may well have work. */
+/* The places asked for at nodes that probably have work. */
 static size_t asked_for(struct intact_agent *a, int64_t now)
 {
     size_t asked = 0;
@@ -51,7 +52,7 @@ static int by_use(const void *left, const void *right)
     return l->offered_at < r->offered_at ? -1 : l->offered_at > r->offered_at;
 }
 
-/* One at a time, and not too often: most of the time it is in vain. */
+/* One at a time and not often, because it rarely helps. */
 static void put_neglected_first(struct intact_agent *a, struct peer **idle, size_t count,
                                 int64_t now)
 {
@@ -119,6 +120,6 @@ void places_share(struct intact_agent *a, int64_t now)
     }
     if (free > asked && count > 0)
         share_out(a, idle, count, free - asked, now);
-    if (!a->stopping) /* those are broken off */
+    if (!a->stopping) /* stopping aborts them */
         call_home_what_is_too_much(a, free, now);
 }

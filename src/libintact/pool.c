@@ -1,3 +1,4 @@
+/* The threads that run handlers: see pool.h. */
 #include "libintact/pool.h"
 
 #include <signal.h>
@@ -36,7 +37,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Signals are for the program's own threads: a SIGTERM must find the one that waits for it. */
+/* Signals are for the program's own threads: SIGTERM must reach the one that waits for it. */
 static bool start_threads(struct pool *p, size_t count)
 {
     sigset_t all, before;
@@ -92,7 +93,7 @@ void pool_add(struct pool *p, struct link *requests)
         list_push(&p->queue, l);
         count++;
     }
-    /* No more are woken than there is work for; those that run look for more by themselves. */
+    /* Wakes no more threads than there is work; running threads find further work themselves. */
     for (size_t woken = 0; woken < count && woken < p->idle; woken++)
         pthread_cond_signal(&p->work);
     pthread_mutex_unlock(&p->lock);

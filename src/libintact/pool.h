@@ -2,8 +2,8 @@
 #define LIBINTACT_POOL_H
 
 /*
- * Threads that run handlers. The thread that drives the agent puts requests in; they put what is
- * done into the request's outbox.
+ * Threads that run handlers. The driving thread adds requests; the pool's threads put completed
+ * ones into the request's outbox.
  */
 
 #include <pthread.h>
@@ -14,16 +14,16 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct link queue;
-    size_t idle; /* threads that wait */
+    size_t idle; /* waiting threads */
     bool is_open, closing;
     pthread_t *threads;
     size_t thread_count;
 };
 
-/* False: the system has no thread left; the pool is closed again. */
+/* False: the system has no more threads; the pool is closed again. */
 bool pool_open(struct pool *p, size_t thread_count) MUST_USE;
 
-/* Waits for handlers that run. What is in the queue is not run, and in no list any more. */
+/* Waits for running handlers. Queued requests are not run, and are in no list afterwards. */
 void pool_close(struct pool *p); /* harmless if it is not open */
 
 void pool_add(struct pool *p,

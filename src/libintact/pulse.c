@@ -1,8 +1,9 @@
+/* Heartbeats with a deadline: sending, acknowledgements, failover. See pulse.h. */
 #include "libintact/pulse.h"
 
 #include "libintact/agent.h"
 
-enum { WITHIN_MIN_MS = 250 }; /* a call is given that long, however urgent it is */
+enum { WITHIN_MIN_MS = 250 }; /* a call always gets that long */
 
 static bool is_beaten_for(const struct intact_request *r)
 {
@@ -38,7 +39,7 @@ void intact_request_set_heartbeats(struct intact_request *r, bool are_automatic)
     outbox_wake(r->outbox);
 }
 
-/* ---- what came of them ---- */
+/* ---- acknowledgements ---- */
 
 static struct peer *next_after(const struct intact_agent *a, const struct peer *p)
 {
@@ -54,7 +55,7 @@ static struct peer *next_after(const struct intact_agent *a, const struct peer *
     return NULL;
 }
 
-/* Another node may have taken the task over. Without one, this one may know of it in a moment. */
+/* Another node may have taken over the task. If there is none, this one may soon know it. */
 static void beat_elsewhere(struct intact_agent *a, struct intact_request *r)
 {
     struct peer *other = next_after(a, r->beat_peer);
@@ -78,8 +79,8 @@ static void read_outcome(struct peer *p, struct intact_request *r, const struct 
     if (slice_is(status, "accepted"))
         acknowledge(r, p->beat.sent_at);
     else if (slice_is(status, "late"))
-        request_tell_stop(r);         /* it may still say what came of it: an undo may need that */
-    else if (!json_get(j, "problem")) /* one that is wrong is so everywhere */
+        request_tell_stop(r);         /* it may still report a result, which an undo may need */
+    else if (!json_get(j, "problem")) /* an invalid heartbeat is invalid everywhere */
         beat_elsewhere(p->agent, r);
 }
 

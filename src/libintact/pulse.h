@@ -2,25 +2,25 @@
 #define LIBINTACT_PULSE_H
 
 /*
- * Heartbeats that have a deadline, of steps that want them: who beats for handlers that do not,
- * what the server's acknowledgements change, and where to beat when a node does not know the
- * attempt or says nothing. All of it by the thread that drives the agent.
+ * Heartbeats with a deadline, for steps that require them: sent on behalf of handlers that do not,
+ * acknowledged by the server, and sent to another node if one does not know the attempt or does not
+ * answer. All on the thread that drives the agent.
  *
- * A beat is acknowledged as of the moment at which its call was sent, so that the agent gives up
- * before the server does, never after it.
+ * An acknowledgement counts from when its call was sent, so the agent gives up before the server
+ * does, never after.
  */
 
 #include "libintact/request.h"
 
 struct intact_agent;
 
-void pulse_tick(struct intact_agent *a, int64_t now); /* beats that are due by themselves */
-int64_t pulse_wake_at(struct intact_agent *a);        /* when the next is; INT64_MAX: none */
+void pulse_tick(struct intact_agent *a, int64_t now); /* sends heartbeats that are due */
+int64_t pulse_wake_at(struct intact_agent *a);        /* when the next is due; INT64_MAX: never */
 
-/* The call with heartbeats of that node has ended. `outcomes` NULL: without an answer. */
+/* Handles the end of a call with heartbeats to that node. `outcomes` NULL: no answer. */
 void pulse_answered(struct peer *p, const struct json *outcomes);
 
-/* How long the call with these heartbeats may take, lest it is too late for another node. */
+/* The time limit of the call with these heartbeats, which leaves time for another node. */
 int64_t pulse_within_ms(const struct peer *p, int64_t within_ms);
 
 void pulse_forget(struct intact_agent *a, const struct peer *p); /* that node is gone */

@@ -1,4 +1,4 @@
-/* Heartbeats with a deadline, resume details, answers from elsewhere, tries within an attempt. */
+/* Heartbeats with a deadline, resume details, answers from elsewhere, retries within an attempt. */
 
 #include "base/test.h"
 
@@ -13,7 +13,7 @@
 static atomic_uint begun, ended;
 static atomic_bool gate;
 
-/* Stands for work that takes long, and never beats. */
+/* Simulates long work without heartbeats. */
 static void until_told(struct intact_request *r, void *arg)
 {
     (void)arg;
@@ -38,7 +38,7 @@ static void keeps(struct intact_request *r, void *arg)
     intact_request_on_stop(r, says_nothing, NULL);
 }
 
-/* Beats until the acknowledgements have moved its time on. */
+/* Sends heartbeats until the acknowledgements have moved its deadline. */
 static void until_acknowledged(struct intact_request *r, void *arg)
 {
     int64_t first = atomic_load(&r->beat_by);
@@ -64,7 +64,7 @@ static void beats_until_told(struct intact_request *r, void *arg)
     intact_answer(r, "\"told\"");
 }
 
-/* Says how far it is, and fails; the input of no interest. */
+/* Leaves resume details, and fails; the input is irrelevant. */
 static void leaves_something(struct intact_request *r, void *arg)
 {
     const unsigned *flags = arg;
@@ -122,7 +122,7 @@ static void tries(struct intact_request *r, void *arg)
     intact_answer_error(r, "away", "the service is away", INTACT_RETRYABLE);
 }
 
-/* No wait goes beyond the deadline, nor does a try as long as the last one. */
+/* No wait exceeds the deadline, nor does a try as long as the last one. */
 static void has_no_time(struct intact_request *r, void *arg)
 {
     (void)arg;
@@ -254,7 +254,7 @@ static void one_that_nobody_hears_of_stops_and_says_nothing(void **state)
 
     (void)state;
     begin(&r, 1);
-    m.beat_status = NULL; /* beats get no outcome */
+    m.beat_status = NULL; /* heartbeats get no outcome */
     start(&r);
     add_long_job("beats_until_told", 100, NULL);
     WAIT_UNTIL(atomic_load(&ended) > 0);
@@ -290,7 +290,7 @@ static void the_library_beats_for_handlers_if_it_is_asked_to(void **state)
         intact_agent_set_heartbeats(r.agent, true);
         intact_agent_set_inline(r.agent, is_inline);
         start(&r);
-        /* One that is not heard of in time ends, and is given again. */
+        /* A request without a heartbeat in time ends, and is given again. */
         add_long_job(is_inline ? "keeps" : "until_told", 600, NULL);
         WAIT_UNTIL(m.jobs[0].beats >= 6);
         CHECK(strstr(m.last_beats, "[{\"token\":\"0\"}]"), "%s", m.last_beats);
@@ -315,7 +315,7 @@ static void one_that_is_late_is_told_to_stop_and_may_answer(void **state)
     CHECK(strstr(m.jobs[0].result, "told"), "%s", m.jobs[0].result);
 }
 
-/* A node that took the task over: it has no work, and knows of the attempt. */
+/* A node that has taken over the task: it has no work, and knows the attempt. */
 static struct {
     struct fake fake;
     unsigned beats;

@@ -1,4 +1,4 @@
-/* A token that was deleted or has expired says nothing of the results that come with it. */
+/* A refused token (deleted or expired) says nothing about the results in the call. */
 
 #include "base/test.h"
 
@@ -15,7 +15,7 @@ static struct {
     struct fake fake;
     int status;
     unsigned idle;
-    unsigned refused; /* calls that brought the result */
+    unsigned refused; /* calls with the result */
     bool given, told;
 } s;
 
@@ -29,7 +29,7 @@ static bool brings_result(struct slice body)
     return results && results->child;
 }
 
-/* One request, whose result is refused a dozen times and then taken. */
+/* One request, whose result is refused a dozen times and then accepted. */
 static int answer(struct fake *f, const char *line, struct slice body, struct buf *ret)
 {
     (void)f;
@@ -49,7 +49,7 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
                 "\"input\":null,\"complete_by\":\"2026-01-31T10:00:00.000Z\","
                 "\"time_left_ms\":600000}]}");
     } else {
-        if (++s.idle == 5) /* it has forgotten it */
+        if (++s.idle == 5) /* the agent has dropped it */
             intact_agent_stop();
         buf_str(ret, "{}");
     }
@@ -86,13 +86,13 @@ static void results_outlive_a_token_that_is_refused(void **state)
     }
 }
 
-/* ---- what the server cannot read ---- */
+/* ---- results that the server cannot read ---- */
 
 static struct {
     struct fake fake;
     bool given;
-    unsigned outputs, errors; /* calls that brought one */
-    bool takes_nothing;       /* errors neither */
+    unsigned outputs, errors; /* calls with one */
+    bool takes_nothing;       /* it refuses errors, too */
     unsigned idle;
 } u;
 
@@ -125,7 +125,7 @@ static int answer_unreadable(struct fake *f, const char *line, struct slice body
                 "\"time_left_ms\":600000}]}");
     } else {
         if (u.errors > 0 && !has(body, "\"t\"") && ++u.idle == 2)
-            intact_agent_stop(); /* it holds it no more */
+            intact_agent_stop(); /* the agent holds it no more */
         buf_str(ret, "{}");
     }
     return 200;

@@ -1,3 +1,4 @@
+/* The result of a client's call: its status, and an error text with a remedy. See reply.h. */
 #include "libintact/reply.h"
 
 #include "json/json.h"
@@ -19,7 +20,7 @@ void reply_fini(struct intact_reply *r)
     buf_fini(&r->error);
 }
 
-/* One line for each mistake of a definition or an input. */
+/* One line for each mistake in a definition or an input. */
 static void explain_mistakes(struct buf *e, const struct json *errors)
 {
     for (const struct json *j = errors ? errors->child : NULL; j; j = j->next) {
@@ -63,7 +64,7 @@ static void explain_refusal(struct intact_reply *r, const char *server)
     if (r->status == 401)
         title = SLICE("the server wants a token");
     else if (detail.len)
-        title = SLICE_NONE; /* it is the status in words, and says less */
+        title = SLICE_NONE; /* it is only the status in words */
     if (!title.len && !detail.len)
         buf_fmt(e, "%s answered with status %ld", server, r->status);
     else
@@ -74,10 +75,10 @@ static void explain_refusal(struct intact_reply *r, const char *server)
     buf_str(e, advice(r->status));
 }
 
-/* What to do about a call that got no answer. */
+/* The remedy for a call without an answer. */
 static const char *remedy(CURLcode code)
 {
-    switch ((int)code) { /* of a hundred codes, these */
+    switch ((int)code) { /* the codes that need a specific one */
     case CURLE_PEER_FAILED_VERIFICATION:
         return "The server is there, and its certificate is not trusted, or is for another name. "
                "--ca or INTACT_CA names a file of the certificates to trust; the address has to "

@@ -1,3 +1,5 @@
+/* A request that an agent holds: reading it, running its handler, heartbeats, freeing. See
+ * request.h. */
 #include "libintact/request.h"
 
 #include <stdlib.h>
@@ -5,7 +7,7 @@
 #include "libintact/outbox.h"
 #include "libintact/wire.h"
 
-/* No attempt lasts longer; a server that says so is broken. */
+/* The maximum length of an attempt; a larger value shows a broken server. */
 #define LEFT_MAX_MS INT64_C(864000000000) /* 10 000 days */
 
 struct delivery *delivery_new(void)
@@ -30,7 +32,7 @@ void delivery_unuse(struct delivery *d)
     free(d);
 }
 
-/* Decoded strings have a NUL behind them already. */
+/* Decoded strings end with a NUL already. */
 static const char *text_or_null(const struct json *j, const char *key)
 {
     return json_get_text(j, key).ptr;
@@ -154,15 +156,15 @@ int64_t intact_request_heartbeat_ms(const struct intact_request *r)
     return r->heartbeat_ms;
 }
 
-/* Looked at too late, it is given up for good: whoever was told so may have stopped already, and
- * an acknowledgement that comes after all changes nothing. */
+/* Final once detected: the handler may have been told to stop, and a later acknowledgement changes
+ * nothing. */
 static bool is_out_of_touch(const struct intact_request *r, int64_t now)
 {
     if (atomic_load(&r->lost))
         return true;
     if (r->heartbeat_ms == 0 || now < atomic_load(&r->beat_by))
         return false;
-    atomic_store((atomic_bool *)(uintptr_t)&r->lost, true); /* no part of what a caller sees */
+    atomic_store((atomic_bool *)(uintptr_t)&r->lost, true); /* not visible to the caller */
     return true;
 }
 

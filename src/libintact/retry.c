@@ -1,4 +1,4 @@
-/* Trying again within one attempt. */
+/* Retries within one attempt: see <intact/agent.h>. */
 
 #include <time.h>
 
@@ -7,8 +7,8 @@
 #include "libintact/wire.h"
 
 enum {
-    TRIES_MAX = 1000000, /* no more are told */
-    LOOK_MS = 1000,      /* a machine that slept wakes up late */
+    TRIES_MAX = 1000000, /* the highest number reported */
+    LOOK_MS = 1000,      /* limits the delay after a suspend */
     WAIT_MAX_MS = 24 * 3600 * 1000,
 };
 
@@ -27,7 +27,7 @@ int64_t intact_retry_wait_ms(unsigned tries, unsigned tries_max, int64_t wait_ms
         return -1;
     for (unsigned i = 1; i < tries && wait < most; i++)
         wait = min_i64(wait * 2, most);
-    /* The upper half: nobody hurries, and those that failed together do not come back together. */
+    /* The upper half: spreads the retries of requests that failed together. */
     wait -= (int64_t)(chance % ((uint64_t)wait / 2 + 1));
     return wait < left_ms ? wait : -1;
 }
@@ -42,7 +42,7 @@ unsigned intact_request_try(struct intact_request *r)
     return tries;
 }
 
-/* Any will do that differs from request to request, and from process to process. */
+/* Must differ between requests and between processes. */
 static uint64_t chance_of(const struct intact_request *r, unsigned tries)
 {
     struct timespec t;
@@ -82,7 +82,7 @@ void intact_request_set_retry(struct intact_request *r, unsigned tries_max, int6
     r->rule = (struct retry_rule){tries_max, within(wait_ms, 1), within(max_wait_ms, 1)};
 }
 
-/* Until somebody is told to stop, or so long. The outbox is locked. */
+/* Waits for a stop, or that long. The outbox is locked. */
 static void doze(struct outbox *o, int64_t ms)
 {
     struct timespec t;
@@ -92,7 +92,7 @@ static void doze(struct outbox *o, int64_t ms)
     t.tv_nsec += (long)(ms % 1000) * 1000000;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&o->told, &o->lock, &t); /* the caller looks what it was */
+    (void)pthread_cond_timedwait(&o->told, &o->lock, &t); /* the caller checks why it ended */
 }
 
 bool intact_request_sleep(struct intact_request *r, int64_t ms)

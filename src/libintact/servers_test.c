@@ -1,4 +1,4 @@
-/* A client that was given several servers. */
+/* A client with several servers. */
 
 #include "base/test.h"
 
@@ -13,7 +13,7 @@ enum { SERVERS = 3 };
 
 struct played {
     struct fake fake;
-    int status; /* 0: hangs up */
+    int status; /* 0: disconnect */
     const char *answer;
     unsigned calls;
     char seen[400];
@@ -26,7 +26,7 @@ static int answer(struct fake *f, const char *line, struct slice body, struct bu
     struct played *p = CONTAINER_OF(f, struct played, fake);
 
     if (strcmp(line, "GET /healthz") == 0)
-        return 200; /* to which installation it belongs: an older server does not say */
+        return 200; /* an older server does not name its installation */
     p->calls++;
     (void)snprintf(p->seen, sizeof p->seen, "%s|%.*s", line, SLICE_ARG(body));
     buf_str(ret, p->answer);
@@ -81,7 +81,7 @@ static void the_next_one_is_asked_and_stays_the_one(void **state)
     CHECK(intact_client_get(c, "x", 0) == INTACT_OK, "%s", intact_client_error(c));
     CHECK(intact_client_get(c, "x", 0) == INTACT_OK, "%s", intact_client_error(c));
     calls_are(1, 2, 2);
-    servers[2].status = 404; /* an answer is an answer */
+    servers[2].status = 404; /* an error is an answer, too */
     CHECK(intact_client_get(c, "x", 0) == INTACT_REFUSED, "%s", intact_client_error(c));
     calls_are(1, 2, 3);
     CHECK(strstr(intact_client_server(c), "http://127.0.0.1:"), "%s", intact_client_server(c));
@@ -111,11 +111,11 @@ static void what_must_not_happen_twice_is_not_repeated(void **state)
         enum intact_status result;
         unsigned seconds;
     } cases[] = {
-        {0, "", INTACT_UNREACHABLE, 0}, /* it may have been done */
+        {0, "", INTACT_UNREACHABLE, 0}, /* it may have been executed */
         {503, "{\"type\":\"urn:intact:problem:store\"}", INTACT_BUSY, 0},
         {503, "", INTACT_BUSY, 0},
         {500, "", INTACT_BUSY, 0},
-        {503, "{\"type\":\"urn:intact:problem:draining\"}", INTACT_OK, 1}, /* it was not */
+        {503, "{\"type\":\"urn:intact:problem:draining\"}", INTACT_OK, 1}, /* it was not executed */
         {503, "{\"type\":\"urn:intact:problem:not-a-scheduler\"}", INTACT_OK, 1},
     };
     (void)state;
@@ -136,7 +136,7 @@ static void what_must_not_happen_twice_is_not_repeated(void **state)
               == INTACT_UNREACHABLE,
           "it may have been done");
     calls_are(2, 0, 0);
-    fake_close(&servers[0].fake); /* it cannot even have heard of it */
+    fake_close(&servers[0].fake); /* it cannot have received anything */
     CHECK(intact_client_call(c, "POST", "/v1/tasks/x/retry", "application/json", "{}", 2)
               == INTACT_OK,
           "%s", intact_client_error(c));
@@ -203,7 +203,7 @@ static void every_line_of_many_has_an_id(void **state)
     end(c);
 }
 
-/* As servers read it. */
+/* As servers match them. */
 static void many_may_come_under_other_spellings(void **state)
 {
     static const char lines[] = "{\"workflow\":\"w\"}\n{\"workflow\":\"v\"}";
@@ -213,7 +213,7 @@ static void many_may_come_under_other_spellings(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         struct intact_client *c = begin();
-        servers[0].status = 0; /* it may have taken them */
+        servers[0].status = 0; /* it may have executed them */
         CHECK(intact_client_call(c, "POST", "/v1/tasks", types[i], lines, strlen(lines))
                   == INTACT_OK,
               "%s", types[i]);
@@ -239,7 +239,7 @@ static void was_shown(size_t i, const char *expected)
           servers[i].fake.authorization);
 }
 
-/* Found for one of them: another one may be anybody, and far away. */
+/* The token was found for one of them; another may be any machine. */
 static void a_token_that_was_found_goes_to_no_other_server(void **state)
 {
     struct intact_client *c = begin();
@@ -330,7 +330,7 @@ static void calls_that_do_not_block_go_on_in_the_same_way(void **state)
 
 int main(void)
 {
-    unsetenv("INTACT_TOKEN"); /* of who runs the tests */
+    unsetenv("INTACT_TOKEN"); /* set by whoever runs the tests */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_one_is_asked_and_stays_the_one),
         cmocka_unit_test(when_none_answers_that_is_said),

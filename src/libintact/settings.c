@@ -1,4 +1,4 @@
-/* How an agent is set up: from intact_agent_new until it starts. */
+/* An agent's settings: from intact_agent_new until it starts. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static char *default_instance(void)
     char host[100] = "";
     char text[INSTANCE_MAX];
 
-    (void)gethostname(host, sizeof(host) - 1); /* then it is empty */
+    (void)gethostname(host, sizeof(host) - 1); /* empty on failure */
     (void)snprintf(text, sizeof(text), "%s-%ld", host, (long)getpid());
     return copy_of(text);
 }
@@ -47,7 +47,7 @@ static void mistake(struct intact_agent *a, const char *fmt, ...)
     va_end(args);
 }
 
-/* False: it runs, or is over. */
+/* False: it runs, or has ended. */
 static bool may_set(const struct intact_agent *a, const char *setting)
 {
     if (a->phase == AGENT_NEW)
@@ -251,6 +251,6 @@ void agent_set_door(struct intact_agent *a, int door)
     ASSERT(door > 0);
     a->options.door = door;
     replace(&a->options.server, "http://localhost");
-    replace(&a->options.installation, "any"); /* whatever clients of this machine are told */
-    a->options.discovery = false;             /* other nodes have agents of their own */
+    replace(&a->options.installation, "any"); /* ignores the setting for clients of this machine */
+    a->options.discovery = false;             /* other nodes have their own agents */
 }

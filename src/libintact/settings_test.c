@@ -1,4 +1,4 @@
-/* What is wrong with an agent's settings is said when it starts, in one line. */
+/* Invalid settings of an agent are reported when it starts, in one line. */
 
 #include "base/test.h"
 
@@ -174,7 +174,7 @@ static void an_agent_runs_once(void **state)
     struct intact_agent *b = sound("b");
 
     (void)state;
-    intact_agent_stop(); /* before it runs: it is over at once */
+    intact_agent_stop(); /* before it runs: it ends at once */
     CHECK(intact_agent_run(a) == INTACT_AGENT_STOPPED, "%s", said.log);
     intact_agent_set_concurrency(a, 3);
     CHECK(strstr(said.log, "event=setting_ignored setting=concurrency"), "%s", said.log);
@@ -205,7 +205,7 @@ static void stopping_one_leaves_the_others_alone(void **state)
     intact_agent_free(b);
 }
 
-/* Like a program that runs one agent to its end. */
+/* Like a program that runs one agent until the process ends. */
 static void an_agent_may_be_left_to_the_end_of_the_process(void **state)
 {
     (void)state;
@@ -222,6 +222,6 @@ int main(void)
         cmocka_unit_test(an_agent_may_be_left_to_the_end_of_the_process),
     };
 
-    (void)setenv("INTACT_SERVER", "http://127.0.0.1:1", 1); /* nobody is there */
+    (void)setenv("INTACT_SERVER", "http://127.0.0.1:1", 1); /* nothing listens there */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,9 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* Of a commit that has just failed: may it be there all the same, after a crash at the worst? Not
- * if what it consists of could not be written, or it was not begun. If it was written and could not
- * be brought to the disk, nobody knows. */
+/* Whether a failed commit certainly had no effect, even after a crash: if its contents could not be
+ * written, or it was not begun. If they were written and the sync failed, the outcome is
+ * unknown. */
 static inline bool sqlite_commit_had_no_effect(sqlite3 *db)
 {
     int why = sqlite3_extended_errcode(db);

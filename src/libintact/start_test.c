@@ -1,4 +1,4 @@
-/* Calls of a client that do not block. */
+/* A client's calls that do not block. */
 
 #include "base/test.h"
 
@@ -10,15 +10,15 @@
 
 static struct {
     struct fake fake;
-    int status;        /* 0: hang up */
-    const char *token; /* 401 to all that have another one; NULL: none is wanted */
-    bool hold;         /* keeps every answer back */
+    int status;        /* 0: disconnect */
+    const char *token; /* 401 to all that have another one; NULL: none is required */
+    bool hold;         /* delays every answer */
     unsigned calls;
     size_t done, by_status[INTACT_UNREACHABLE + 1];
     unsigned finds;
 } s;
 
-/* Answers with what it was asked. */
+/* Echoes the request. */
 static int answer(struct fake *f, const char *line, struct slice body, struct buf *ret)
 {
     s.calls++;
@@ -100,7 +100,7 @@ static void any_number_of_calls_share_a_few_connections(void **state)
     end(c);
 }
 
-/* The descriptor alone tells, whatever the loop knew of the time limit. */
+/* The descriptor alone signals it, whatever timeout the loop used. */
 static void a_call_that_is_started_makes_the_descriptor_readable(void **state)
 {
     struct intact_client *c = begin(200);
@@ -152,13 +152,13 @@ struct chain {
     int left;
 };
 
-/* Starts the next one, cancels what must not come any more, and makes a blocking call. */
+/* Starts the next one, cancels those that must not be reported, and makes a blocking call. */
 static void go_on(const struct intact_reply *r, void *arg)
 {
     struct chain *chain = arg;
 
     count(r, NULL);
-    intact_client_cancel(chain->client, chain->own); /* this one: nothing comes of it */
+    intact_client_cancel(chain->client, chain->own); /* this one: without effect */
     intact_client_cancel(chain->client, chain->other);
     chain->other = NULL;
     CHECK(intact_client_drive(chain->client) == 0, "only counted");
@@ -176,7 +176,7 @@ static void their_functions_may_use_the_client(void **state)
     (void)state;
     intact_client_set_connections(c, 1);
     chain.own = intact_client_start_get(c, "x", 0, go_on, &chain);
-    chain.other = intact_client_start_get(c, "never", 0, go_on, &chain); /* waits its turn */
+    chain.other = intact_client_start_get(c, "never", 0, go_on, &chain); /* queued */
     while (turn(c))
         continue;
     CHECK(s.done == 5, "%zu", s.done);
@@ -199,7 +199,7 @@ static void what_is_cancelled_is_not_told(void **state)
         on_the_way = s.calls;
         pthread_mutex_unlock(&s.fake.lock);
     }
-    intact_client_cancel(c, calls[0]); /* on its way */
+    intact_client_cancel(c, calls[0]); /* running */
     intact_client_cancel(c, calls[3]); /* waiting */
     intact_client_cancel(c, NULL);
     pthread_mutex_lock(&s.fake.lock);
@@ -214,7 +214,7 @@ static void what_is_cancelled_is_not_told(void **state)
     for (int i = 0; i < 3; i++)
         CHECK(intact_client_start_get(c, "x", 0, count, NULL), "start");
     (void)intact_client_drive(c);
-    end(c); /* with calls on their way */
+    end(c); /* with running calls */
     CHECK(s.done == 2, "%zu: nobody is told", s.done);
 }
 
@@ -243,7 +243,7 @@ static void a_token_is_looked_for_once_and_sent_over_new_connections(void **stat
     pthread_mutex_lock(&s.fake.lock);
     size_t before = s.fake.connection_count;
     pthread_mutex_unlock(&s.fake.lock);
-    for (int i = 0; i < 8; i++) { /* now connections are kept again */
+    for (int i = 0; i < 8; i++) { /* connections are kept again */
         CHECK(intact_client_start_get(c, "x", 0, count, NULL), "start");
         while (turn(c))
             continue;

@@ -1,3 +1,4 @@
+/* Stops all agents of the process, also from a signal handler: see stop.h. */
 #include "libintact/stop.h"
 
 #include <errno.h>
@@ -9,22 +10,22 @@
 
 enum {
     GROUP_SIZE = 40,  /* agents that share a descriptor, until all groups are full */
-    GROUPS_MAX = 1024 /* that is forty thousand agents */
+    GROUPS_MAX = 1024 /* 40 960 agents */
 };
 
-/* A descriptor stays open once it was made: a signal handler may hold its number. */
+/* Descriptors stay open: a signal handler may hold their numbers. */
 static struct {
     pthread_mutex_t lock;
-    unsigned running; /* agents; under the lock, as what is below */
+    unsigned running; /* agents; under the lock, like the following */
     unsigned members[GROUPS_MAX];
-    atomic_int fds[GROUPS_MAX]; /* eventfds, each plus one; 0: not made yet, as are all after it */
+    atomic_int fds[GROUPS_MAX]; /* eventfds, each plus one; 0: not created yet, like all after it */
     atomic_bool wanted;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void intact_agent_stop(void)
 {
     const uint64_t one = 1;
-    int before = errno; /* a signal handler leaves it as it was */
+    int before = errno; /* a signal handler must preserve it */
 
     atomic_store(&process.wanted, true);
     for (int i = 0; i < GROUPS_MAX; i++) {
@@ -41,7 +42,7 @@ bool stop_is_wanted(void)
     return atomic_load(&process.wanted);
 }
 
-/* The first one with room, or else the one with the fewest. */
+/* The first one with room, or else the one with the fewest members. */
 static int best_group(void)
 {
     int best = 0;
@@ -55,7 +56,7 @@ static int best_group(void)
     return best;
 }
 
-/* Made while somebody says stop it may miss that: then it says so from the start. */
+/* A concurrent stop may miss a new descriptor; then it is made readable here. */
 static bool make_descriptor(int group)
 {
     if (atomic_load(&process.fds[group]) != 0)
@@ -84,7 +85,7 @@ bool stop_enter(struct stop_seat *ret)
     return ok;
 }
 
-/* The last one that stops makes an end of it: agents that start later run. */
+/* The last agent to stop clears the request: agents that start later run. */
 static void forget_stop(void)
 {
     uint64_t ignored;

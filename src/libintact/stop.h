@@ -2,12 +2,12 @@
 #define LIBINTACT_STOP_H
 
 /*
- * What stops all agents of the process.
+ * Stops all agents of the process.
  *
- * Each agent watches a descriptor that becomes readable then. They cannot all watch the same one:
- * when the agents' own descriptors are watched by an epoll of the program, Linux lets no more than
- * 500 ways lead from one descriptor to it (100 if that epoll is watched by another one), and
- * answers EINVAL to whoever adds one more. So a few share one.
+ * Each agent watches a descriptor that then becomes readable. They cannot all share one: when a
+ * program's epoll watches the agents' own descriptors, Linux allows at most 500 paths from one
+ * descriptor to it (100 if another epoll watches that one), and refuses further ones with EINVAL.
+ * So groups of agents share one each.
  */
 
 #include <stdbool.h>
@@ -15,13 +15,13 @@
 #include "base/base.h"
 
 struct stop_seat {
-    int group; /* of those that share a descriptor */
-    int fd;    /* readable when all are to stop; not to be read or closed */
+    int group; /* shares a descriptor */
+    int fd;    /* readable when all should stop; must not be read or closed */
 };
 
-/* An agent starts. False: there are no more descriptors. */
+/* An agent starts. False: descriptors are exhausted. */
 bool stop_enter(struct stop_seat *ret) MUST_USE;
-void stop_leave(const struct stop_seat *s); /* one that has entered is over */
+void stop_leave(const struct stop_seat *s); /* an agent that entered has ended */
 
 bool stop_is_wanted(void);
 

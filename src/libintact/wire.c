@@ -1,3 +1,5 @@
+/* What client and agent share of speaking HTTP with libcurl: options, headers, signals. See
+ * wire.h. */
 #include "libintact/wire.h"
 
 #include <arpa/inet.h>
@@ -47,7 +49,7 @@ bool wire_is_loopback(const char *url, int *ret_port)
               && curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK
               && curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK
               && is_loopback_host(host);
-    *ret_port = ok ? (int)strtol(port, NULL, 10) : 0; /* libcurl has looked at it */
+    *ret_port = ok ? (int)strtol(port, NULL, 10) : 0; /* libcurl has checked it */
     curl_free(host);
     curl_free(port);
     curl_url_cleanup(u);
@@ -84,7 +86,7 @@ static struct curl_slist *with_header(struct curl_slist *list, const char *name,
 struct curl_slist *wire_headers(const char *token, const char *type)
 {
     CLEANUP(buf_fini) struct buf bearer = {0};
-    /* Without this curl asks leave before a long body, and waits a second for it. */
+    /* Otherwise curl asks for permission before a long body, and waits up to a second for it. */
     struct curl_slist *list = with_header(NULL, "Expect", "");
 
     list = with_header(list, "Accept", "application/json");
@@ -105,8 +107,8 @@ static size_t gather(char *ptr, size_t size, size_t count, void *arg)
     return answer->overflow ? 0 : size * count; /* 0 ends the transfer with an error */
 }
 
-/* Programs that a handler starts must not get our connections: held open by them, they would look
- * alive to the server when we are dead. */
+/* Programs started by a handler must not inherit connections: they would keep them open, and the
+ * agent would look alive to the server after its death. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)arg;
@@ -128,11 +130,10 @@ bool wire_prepare(CURL *easy, struct buf *answer, char *why)
     ok &= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 5000L) == CURLE_OK;
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* Who gives up a name that nobody resolves does not wait for the thread that asks for it, which
-     * ends by itself. */
+    /* When a name lookup is abandoned, do not wait for its thread, which ends by itself. */
     ok &= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK;
 #endif
-    /* Requests are small and the server is near: HTTP/2 would only cost. */
+    /* Requests are small and the server is near: HTTP/2 would only add cost. */
     ok &= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK;
     return ok;
 }

@@ -1,7 +1,7 @@
 #ifndef LIBINTACT_WIRE_H
 #define LIBINTACT_WIRE_H
 
-/* What client and agent share of speaking HTTP with libcurl. */
+/* Shared by client and agent: HTTP with libcurl. */
 
 #include <curl/curl.h>
 #include <signal.h>
@@ -11,30 +11,30 @@
 
 enum { WIRE_ANSWER_MAX = 64 << 20 }; /* bytes of an answer; a longer one fails the call */
 
-/* What was given, or the environment's INTACT_SERVER, or our default. Never NULL. */
+/* The argument, or INTACT_SERVER of the environment, or the default. Never NULL. */
 const char *wire_server(const char *given);
 const char *wire_token(const char *given); /* or INTACT_TOKEN; NULL: none */
 
 const char *wire_ca(const char *given); /* or INTACT_CA; NULL: the system's */
 
-/* Is it a URL of this machine itself, and on which port? */
+/* Whether the URL is on a loopback address, and its port. */
 bool wire_is_loopback(const char *url, int *ret_port);
 
-/* Headers of a call, to be freed with curl_slist_free_all. `token` and `type` may be NULL. */
+/* Headers of a call; free with curl_slist_free_all. `token` and `type` may be NULL. */
 struct curl_slist *wire_headers(const char *token, const char *type);
 
 struct curl_slist *wire_add_header(struct curl_slist *list, const char *line);
 
-/* Where a handle calls, and whom it trusts (`ca` may be NULL: a file of certificates, PEM). What is
- * on this machine is never asked for through a proxy: it would get our token. */
+/* Sets a handle's address and trust (`ca`: a file of certificates, PEM; may be NULL). A loopback
+ * address never uses a proxy, which would get the token. */
 bool wire_address(CURL *easy, const char *url, const char *ca) MUST_USE;
 
-/* Options that every handle has: the answer goes to `answer`, the reason of a failure to `why`
+/* Sets the common options: the answer goes to `answer`, the reason of a failure to `why`
  * (CURL_ERROR_SIZE bytes). False: out of memory. */
 bool wire_prepare(CURL *easy, struct buf *answer, char *why) MUST_USE;
 
-/* The calling thread does without a signal that its own writes raise, from one to the other,
- * whatever the program does with that signal elsewhere. */
+/* Blocks, between hold and release, a signal that the calling thread's own writes raise, whatever
+ * the program does with that signal elsewhere. */
 struct wire_held {
     sigset_t before;
     int number;

@@ -1,3 +1,5 @@
+/* The barrier on a PostgreSQL connection of the caller: see <intact/barrier_pq.h>. The rules are in
+ * the database's functions (share/intact/barrier/postgresql.sql). */
 #include <intact/barrier_pq.h>
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@ enum { WHY_SIZE = 300 };
 
 /* ---- errors ---- */
 
-/* Is it one of those: a class of SQLSTATEs, or a whole one? Up to a NULL. */
+/* Whether a SQLSTATE is in the NULL-terminated list, by its class or as a whole. */
 static bool is_among(const char *state, const char *const *list)
 {
     for (; *list; list++)
@@ -19,7 +21,7 @@ static bool is_among(const char *state, const char *const *list)
     return false;
 }
 
-/* What is in the way now may be gone soon. */
+/* A temporary condition. */
 static bool is_passing(const char *state)
 {
     static const char *const passing[] = {
@@ -27,7 +29,7 @@ static bool is_passing(const char *state)
         "08",    /* the connection */
         "53",    /* too many connections, disk full */
         "57",    /* shut down, cancelled, starting up */
-        "58",    /* the system around it */
+        "58",    /* the operating system */
         "55P03", /* lock_timeout */
         "25006", /* read only: a standby */
         "25P02", /* an earlier statement failed */
@@ -38,8 +40,8 @@ static bool is_passing(const char *state)
     return is_among(state, passing);
 }
 
-/* A commit that ends so may have been done all the same. A pooler says some of these for a server
- * that it has lost. */
+/* With these, the outcome of a commit is unknown. A pooler returns some of them for a lost
+ * server. */
 static bool leaves_open(const char *state)
 {
     static const char *const open[] = {"08", "40003", "57", "58", "XX", NULL};
@@ -52,7 +54,7 @@ static void first_line(char *text)
     text[strcspn(text, "\n")] = '\0';
 }
 
-/* The words for people, and whether it may pass. */
+/* The error for people, and whether it is temporary. */
 static bool explain(PGconn *conn, const PGresult *res, char why[WHY_SIZE])
 {
     const char *state = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
@@ -73,7 +75,7 @@ static void trouble(struct intact_barrier *b, PGconn *conn, const PGresult *res)
 
 static bool succeeded(const PGresult *res)
 {
-    ExecStatusType status = PQresultStatus(res); /* of NULL: PGRES_FATAL_ERROR */
+    ExecStatusType status = PQresultStatus(res); /* for NULL: PGRES_FATAL_ERROR */
 
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
@@ -189,7 +191,7 @@ static bool commit(struct intact_barrier *b, PGconn *conn)
             intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL,
                                "a statement of the transaction failed, so it was rolled back");
     } else if (state && !leaves_open(state)) {
-        trouble(b, conn, res); /* the server has refused it */
+        trouble(b, conn, res); /* the server refused it */
     } else {
         (void)explain(conn, res, why);
         intact_barrier_set_unsure(b, why);
@@ -214,15 +216,14 @@ bool intact_barrier_pq_end(struct intact_barrier *b, struct pg_conn *conn)
         ok = commit(b, conn);
     PGTransactionStatusType status = PQtransactionStatus(conn);
     if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)
-        PQclear(
-            PQexec(conn, "ROLLBACK")); /* what cannot be rolled back is so with the connection */
+        PQclear(PQexec(conn, "ROLLBACK")); /* a failed rollback cannot be handled */
     return ok;
 }
 
 /* ---- the table ---- */
 
-/* Several at once would find each other's half-made tables: they take turns, until each commits.
- * That it is there already is nothing to tell. */
+/* Concurrent calls would see each other's incomplete tables, so they run one at a time, until each
+ * commits. An existing table is not worth a notice. */
 static const char take_turns[] = "SELECT pg_advisory_xact_lock(5641378213471922034),"
                                  " set_config('client_min_messages', 'warning', true);";
 
@@ -235,7 +236,7 @@ bool intact_barrier_pq_setup(struct pg_conn *conn, char *why, size_t why_size)
     if (!sql)
         abort(); /* as everywhere in libintact */
     snprintf(sql, size, "%s%s", take_turns, schema_barrier_postgresql);
-    /* One transaction. On no connection it would forget why that is none. */
+    /* One transaction. Without a connection, PQexec would overwrite the reason for that. */
     PGresult *res = PQstatus(conn) == CONNECTION_OK ? PQexec(conn, sql) : NULL;
     bool ok = succeeded(res);
     if (!ok) {

@@ -1,3 +1,5 @@
+/* Which addresses may be called: parses networks and compares addresses with them. See
+ * address.h. */
 #include "net/address.h"
 
 #include <arpa/inet.h>
@@ -7,24 +9,24 @@
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-/* What is not of the public internet. An address of IPv4 counts as ::ffff:A.B.C.D. Of IPv6, all
- * that is public lies in 2000::/3. */
+/* Networks that are not public. An IPv4 address counts as ::ffff:A.B.C.D. All public IPv6 addresses
+ * are in 2000::/3. */
 static const char *const closed[] = {
-    "0.0.0.0/8",      /* this network */
-    "10.0.0.0/8",     /* private */
-    "100.64.0.0/10",  /* shared by providers */
-    "127.0.0.0/8",    /* this machine */
-    "169.254.0.0/16", /* link-local; clouds keep their metadata there */
-    "172.16.0.0/12",  /* private */
-    "192.0.0.0/24",   /* of protocols */
-    "192.0.2.0/24",   /* for documents, as the next ones */
-    "198.51.100.0/24", "203.0.113.0/24", "192.88.99.0/24", /* relays of 6to4 */
+    "0.0.0.0/8",                                           /* this network */
+    "10.0.0.0/8",                                          /* private */
+    "100.64.0.0/10",                                       /* shared by providers */
+    "127.0.0.0/8",                                         /* this machine */
+    "169.254.0.0/16",                                      /* link-local; cloud metadata services */
+    "172.16.0.0/12",                                       /* private */
+    "192.0.0.0/24",                                        /* protocol assignments */
+    "192.0.2.0/24",                                        /* documentation, like the next two */
+    "198.51.100.0/24", "203.0.113.0/24", "192.88.99.0/24", /* 6to4 relays */
     "192.168.0.0/16",                                      /* private */
-    "198.18.0.0/15",                                       /* for measuring */
+    "198.18.0.0/15",                                       /* benchmarks */
     "224.0.0.0/4",                                         /* multicast */
     "240.0.0.0/4",                                         /* reserved, and broadcast */
-    "2001::/23",                                           /* of protocols: Teredo and others */
-    "2001:db8::/32",                                       /* for documents, as the next one */
+    "2001::/23",                                           /* protocols such as Teredo */
+    "2001:db8::/32",                                       /* documentation, like the next one */
     "3fff::/20",
 };
 
@@ -89,7 +91,7 @@ static bool is_closed(const unsigned char address[16])
     return false;
 }
 
-/* The IPv4 address that one of IPv6 leads to in the end, in its mapped form. */
+/* The IPv4 address that an IPv6 address finally leads to, in its mapped form. */
 static bool find_inner(const unsigned char address[16], unsigned char ret[16])
 {
     static const unsigned char nat64[12] = {0, 0x64, 0xff, 0x9b};
@@ -159,7 +161,7 @@ void address_write(const struct sockaddr *to, char *ret, size_t size)
 
     if (to->sa_family == AF_INET) {
         memcpy(&v4, to, sizeof v4);
-        (void)inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text); /* or it stays empty */
+        (void)inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text); /* stays empty on failure */
     } else if (to->sa_family == AF_INET6) {
         memcpy(&v6, to, sizeof v6);
         (void)inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text); /* the same */

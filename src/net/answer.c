@@ -1,3 +1,4 @@
+/* Parses an HTTP response for its user: headers, Retry-After, quotes for messages. See answer.h. */
 #include "net/answer.h"
 
 #include <curl/curl.h>
@@ -64,7 +65,7 @@ static void add_header(struct http_answer *a, struct slice line, struct arena *a
         trimmed((struct slice){colon + 1, line.len - (size_t)(colon - line.ptr) - 1});
     if (name.len == 0 || text_utf8_end(name) != name.len || text_utf8_end(value) != value.len
         || !header_value_is_sound(value))
-        return; /* nobody can work with it */
+        return; /* unusable */
     for (; *end; end = &(*end)->next)
         if (slice_eq((*end)->name, name)) {
             (*end)->value = joined((*end)->value, value, arena);
@@ -109,7 +110,7 @@ int64_t answer_retry_after(struct slice value, int64_t now)
         seconds = seconds * 10 + (text[digits++] - '0');
     if (digits == value.len)
         return min_i64(seconds * 1000, AFTER_MAX_MS);
-    if (digits > 0) /* "1.5", "10s": libcurl would take it for the day of a month */
+    if (digits > 0) /* "1.5", "10s": libcurl would read the day of a month */
         return -1;
     time_t at = curl_getdate(text, NULL);
     if (at < 0)

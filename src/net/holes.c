@@ -1,5 +1,5 @@
-/* The list is short on purpose: what needs cookies, .netrc, redirects by libcurl, other protocols
- * or other TLS libraries than OpenSSL concerns nothing that we use. */
+/* Known vulnerabilities of libcurl: see holes.h. The list is short on purpose: cookies, .netrc,
+ * redirects by libcurl, other protocols and TLS libraries other than OpenSSL are not used here. */
 
 #include "net/holes.h"
 
@@ -12,11 +12,11 @@ static const struct {
     unsigned first, last; /* versions */
     unsigned used;        /* any of these */
 } holes[] = {
-    /* answers packed a thousand times over take all memory */
+    /* a response that was compressed a thousand times exhausts memory */
     {"CVE-2023-23916", 0x073900, 0x075700, HOLES_HTTP},
-    /* a long host name writes beyond a buffer on the heap */
+    /* a long host name overflows a heap buffer */
     {"CVE-2023-38545", 0x074500, 0x080300, HOLES_SOCKS},
-    /* a descriptor is closed twice after a name was looked up */
+    /* a descriptor is closed twice after a name lookup */
     {"CVE-2025-0665", 0x080b01, 0x080b01, HOLES_HTTP},
 };
 

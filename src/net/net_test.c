@@ -1,3 +1,4 @@
+/* Tests of addresses and networks, and of the list of vulnerabilities. */
 #include "base/test.h"
 
 #include <arpa/inet.h>

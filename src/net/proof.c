@@ -1,4 +1,4 @@
-/* The proof that a server knows a token, without telling it: see proof.h. */
+/* Proves that a server knows a token without revealing it: see proof.h. */
 
 #include "net/proof.h"
 

@@ -1,3 +1,4 @@
+/* Runs libcurl's transfers behind one epoll descriptor: see reactor.h. */
 #include "net/reactor.h"
 
 #include <pthread.h>
@@ -28,7 +29,7 @@ int64_t wire_now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* One that is there already, or is not there any more, was closed and opened again by libcurl. */
+/* If the descriptor is registered already, or no longer, libcurl closed and reopened it. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
 {
     struct reactor *r = arg;
@@ -37,7 +38,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
     (void)of_socket;
 
     if (what == CURL_POLL_REMOVE) {
-        (void)epoll_ctl(r->fd, EPOLL_CTL_DEL, fd, NULL); /* closed already is fine */
+        (void)epoll_ctl(r->fd, EPOLL_CTL_DEL, fd, NULL); /* it may be closed already */
         return 0;
     }
     e.events = ((what & CURL_POLL_IN) ? (uint32_t)EPOLLIN : 0)
@@ -86,7 +87,7 @@ bool reactor_open(struct reactor *r)
 
 void reactor_unwatch(struct reactor *r, int fd)
 {
-    (void)epoll_ctl(r->fd, EPOLL_CTL_DEL, fd, NULL); /* not there is fine */
+    (void)epoll_ctl(r->fd, EPOLL_CTL_DEL, fd, NULL); /* it may be absent */
 }
 
 void reactor_stop(struct reactor *r)
@@ -118,7 +119,7 @@ void reactor_due(struct reactor *r)
 {
     int running;
 
-    /* libcurl sets the timer again if there is more; what fails shows in its transfer. */
+    /* libcurl sets the timer again if there is more; errors show in the transfer. */
     for (int turns = 0; turns < 8 && r->timer_at <= wire_now_ms(); turns++) {
         r->timer_at = INT64_MAX;
         (void)curl_multi_socket_action(r->multi, CURL_SOCKET_TIMEOUT, 0, &running);
@@ -134,7 +135,7 @@ static void act(struct reactor *r, const struct epoll_event *e)
                | ((e->events & (EPOLLERR | EPOLLHUP)) ? CURL_CSELECT_ERR : 0);
 
     if (e->data.fd == r->wake_fd)
-        (void)!read(e->data.fd, &ignored, sizeof(ignored)); /* empty is fine */
+        (void)!read(e->data.fd, &ignored, sizeof(ignored)); /* it may be empty */
     else
         (void)curl_multi_socket_action(r->multi, e->data.fd, what, &running);
 }

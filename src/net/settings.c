@@ -1,3 +1,4 @@
+/* Reads the network settings of a configuration: see settings.h. */
 #include "net/settings.h"
 
 void read_networks(struct reader *r, const struct json *j, const struct path *path, void *target)

@@ -1,12 +1,12 @@
 #ifndef NET_SETTINGS_H
 #define NET_SETTINGS_H
 
-/* Settings of the network, as config/reader.h reads fields. */
+/* Network settings, in the manner of config/reader.h. */
 
 #include "config/reader.h"
 #include "net/address.h"
 
-/* Into a struct networks; they join those that are there. */
+/* Adds to a struct networks. */
 void read_networks(struct reader *r, const struct json *j, const struct path *path, void *target);
 
 #endif

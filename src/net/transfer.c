@@ -1,3 +1,5 @@
+/* One request to a service over libcurl, with limits, checks of the address, and an outcome for
+ * people: see transfer.h. */
 #include "net/transfer.h"
 
 #include <netinet/in.h>
@@ -10,9 +12,9 @@
 #include "net/reactor.h"
 #include "net/watchdog.h"
 
-enum { KEPT_BUFFER_MAX = 64 << 10 /* bytes that a transfer at rest keeps */ };
+enum { KEPT_BUFFER_MAX = 64 << 10 /* bytes that an idle transfer keeps */ };
 
-/* ---- what libcurl calls ---- */
+/* ---- libcurl's callbacks ---- */
 
 static size_t on_head(char *ptr, size_t size, size_t count, void *arg)
 {
@@ -29,7 +31,7 @@ static size_t on_head(char *ptr, size_t size, size_t count, void *arg)
     return len;
 }
 
-/* What was packed comes unpacked: a small body may be a large one. */
+/* The body arrives decompressed, so a small one may become large. */
 static size_t on_body(char *ptr, size_t size, size_t count, void *arg)
 {
     struct transfer *t = arg;
@@ -43,11 +45,11 @@ static size_t on_body(char *ptr, size_t size, size_t count, void *arg)
     return len;
 }
 
-/* Here, and not where a name is resolved, it is seen where a connection leads. */
+/* The address is checked here, where it is final, not where a name is resolved. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
-    /* A peer that has gone without a word takes the requests of a shared connection with it, one
-     * after another: what was sent has to be acknowledged by its machine within this. */
+    /* If a peer disappears silently, the requests on a shared connection are lost one after
+     * another: its machine must acknowledge what was sent within this time. */
     static const unsigned silent_ms = 20000;
     struct transfer *t = arg;
     (void)purpose;
@@ -58,7 +60,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     }
     t->was_tried = true;
     int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
-    if (fd >= 0) /* or it hangs as long as the kernel likes */
+    if (fd >= 0) /* otherwise the kernel's default applies */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof silent_ms);
     watchdog_opened(fd, t->config);
     return fd;
@@ -71,7 +73,7 @@ static int on_close(void *arg, curl_socket_t fd)
     return close(fd);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static bool set_tls(CURL *easy, const struct transfer_config *s)
 {
@@ -114,7 +116,7 @@ static bool set_always(struct transfer *t)
 #if LIBCURL_VERSION_NUM >= 0x075700
     ok &= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK;
 #endif
-    /* What the environment says of proxies is for people. */
+    /* The environment's proxy settings are for interactive users. */
     ok &= curl_easy_setopt(easy, CURLOPT_PROXY, s->proxy ? s->proxy : "") == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK;
     ok &= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
@@ -151,7 +153,7 @@ void transfer_free(struct transfer *t)
     free(t);
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 static void give_back(struct buf *b)
 {
@@ -211,7 +213,7 @@ bool transfer_start(struct transfer *t, CURLM *multi, void *owner, const struct 
 void transfer_stop(struct transfer *t, CURLM *multi)
 {
     ASSERT(t->owner);
-    (void)curl_multi_remove_handle(multi, t->easy); /* it is in there */
+    (void)curl_multi_remove_handle(multi, t->easy); /* it is registered */
     t->owner = NULL;
 }
 
@@ -219,11 +221,11 @@ bool transfer_was_sent(const struct transfer *t)
 {
     long sent = 0;
 
-    (void)curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent); /* or it stays 0 */
+    (void)curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &sent); /* stays 0 on failure */
     return sent > 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- outcomes ---- */
 
 static bool is_of_tls(CURLcode code)
 {
@@ -251,7 +253,7 @@ static void tell_timeout(struct transfer *t, struct transfer_outcome *o, struct 
     curl_off_t connected = 0;
     const char *what = "the answer did not come";
 
-    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected); /* or it stays 0 */
+    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected); /* or 0 */
     o->code = "timeout";
     if (!o->was_sent && connected == 0) {
         o->code = "unreachable";
@@ -273,12 +275,12 @@ static void tell_unreachable(const struct transfer *t, CURLcode code, struct buf
 
     buf_str(story, "cannot be reached: ");
     answer_quote(story, slice_of(t->why[0] ? t->why : curl_easy_strerror(code)), 200);
-    (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number); /* or it stays 0 */
+    (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number); /* stays 0 on failure */
     if (number > 0 && strerrordesc_np((int)number))
         buf_fmt(story, " (%s)", strerrordesc_np((int)number));
 }
 
-/* The connection broke, or what came is not HTTP. */
+/* The connection broke, or the response is not HTTP. */
 static void tell_broken(const struct transfer *t, CURLcode code, struct transfer_outcome *o,
                         struct buf *story)
 {
@@ -308,7 +310,7 @@ static void tell_fault(struct transfer *t, CURLcode code, struct transfer_outcom
                        struct buf *story)
 {
     o->may_try_again = true;
-    /* libcurl has a limit of its own for a line, and no code for it. */
+    /* libcurl has its own limit for a line, without a code for it. */
     if ((code == CURLE_OUT_OF_MEMORY || (int)code == 100 /* CURLE_TOO_LARGE */) && o->was_sent
         && !t->is_head_whole)
         t->is_head_too_large = true;
@@ -354,14 +356,14 @@ void transfer_conclude(struct transfer *t, CURLcode code, struct arena *a,
         tell_fault(t, code, ret, story);
         return;
     }
-    /* or it stays 0 */
+    /* stays 0 on failure */
     (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &ret->answer.status);
     answer_read_head(&ret->answer, buf_view(&t->head), a);
     ret->answer.body = buf_view(&t->body);
     struct slice length = answer_header(&ret->answer, "content-length");
     ret->code = "bad_answer";
     ret->may_try_again = true;
-    /* libcurl takes the end of the connection for the end of the head, and the last length. */
+    /* libcurl takes the end of the connection for the end of the head, and uses the last length. */
     if (!t->is_head_whole)
         buf_str(story, "the answer was cut off within its headers");
     else if (length.len > 0 && memchr(length.ptr, ',', length.len))

@@ -1,3 +1,4 @@
+/* Limits the processor time of one turn of libcurl: see watchdog.h. */
 #include "net/watchdog.h"
 
 #include <errno.h>
@@ -7,21 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef sigev_notify_thread_id /* glibc before 2.35 knows it by another name */
+#ifndef sigev_notify_thread_id /* glibc before 2.35 has another name */
     #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { TICKS_MAX = 3 /* of a second of processor time */, SOCKETS_MAX = 16384 };
+enum { TICKS_MAX = 3 /* seconds of processor time */, SOCKETS_MAX = 16384 };
 
 static struct {
     timer_t timer;
     bool is_on;
     const void *volatile at_work;
     volatile sig_atomic_t ticks;
-    const void *volatile whose[SOCKETS_MAX]; /* by descriptor; those above go unwatched */
+    const void *volatile whose[SOCKETS_MAX]; /* by descriptor; higher ones are not watched */
 } watch;
 
-/* Only what may be called at any moment. */
+/* Async-signal-safe functions only. */
 static void on_tick(int number)
 {
     int before = errno;
@@ -59,7 +60,7 @@ bool watchdog_start(void)
 void watchdog_stop(void)
 {
     if (watch.is_on)
-        (void)timer_delete(watch.timer); /* it is one */
+        (void)timer_delete(watch.timer); /* it exists */
     watch.is_on = false;
 }
 

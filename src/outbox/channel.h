@@ -2,12 +2,12 @@
 #define OUTBOX_CHANNEL_H
 
 /*
- * How messages get to a target: webhooks and AMQP are bodies of it. Who delivers knows nothing of
- * their protocols, and a channel knows nothing of the order of messages or of tries: it takes what
- * it is given, and says of each what became of it.
+ * How messages reach a target; webhooks and AMQP implement it. The courier knows nothing of their
+ * protocols, and a channel knows nothing of the order of messages or of retries: it takes
+ * deliveries, and reports how each ended.
  *
- * All is called on the loop's thread, but for `takes`. Work that waits for the outside is done on
- * threads of the channel's own, which come back to the loop by themselves.
+ * All functions are called on the loop's thread, except `takes`. Blocking work is done on the
+ * channel's own threads, which report back to the loop.
  */
 
 #include "base/base.h"
@@ -16,30 +16,29 @@
 #include "base/list.h"
 
 enum delivery_end {
-    DELIVERED,      /* it is the receiver's now, as far as it says */
-    DELIVERY_RETRY, /* not now: `story` says why. It may have been taken all the same */
-    DELIVERY_AWAY,  /* the same, but nothing is wrong with it: no connection was there, or it broke
-                     */
-    DELIVERY_REFUSED, /* never: the target is gone, or it is too large */
+    DELIVERED,        /* the receiver has accepted it */
+    DELIVERY_RETRY,   /* not now: `story` says why. It may have been received nevertheless */
+    DELIVERY_AWAY,    /* the same, but not because of the message: there was no connection, or it
+                       * broke */
+    DELIVERY_REFUSED, /* never: the target is gone, or the message is too large */
 };
 
-/* One message, or the event of an alert. The maker's again once it is done. */
+/* One message, or the event of an alert. It returns to its creator once it is done. */
 struct delivery {
-    struct link link; /* the maker's, and the channel's while it has it */
-    struct slice id;  /* stable over all tries: whoever gets it twice knows it by this */
+    struct link link; /* the creator's, and the channel's while it has the delivery */
+    struct slice id;  /* stable over all attempts, so that the receiver can detect repetitions */
     struct slice target, type, subject; /* target: as in reply_to; type: of the CloudEvent */
-    /* The CloudEvent, as JSON. NONE: `write` appends it, called by the channel while it has the
-     * delivery, on any thread, each time with the same outcome. */
+    /* The CloudEvent, as JSON. NONE: `write` appends it; the channel calls that while it has the
+     * delivery, on any thread, always with the same result. */
     struct slice body;
     void (*write)(const struct delivery *d, struct buf *ret);
-    size_t size;        /* of what `write` writes, at most */
+    size_t size;        /* the maximum that `write` writes */
     int64_t created_at; /* ms UTC */
-    uint32_t tries;     /* made before this one */
+    uint32_t tries;     /* earlier attempts */
     /* out: */
     enum delivery_end end;
-    int64_t
-        retry_after_ms; /* RETRY, AWAY: the receiver asked for so much patience; 0: it did not */
-    char story[200];    /* RETRY, AWAY, REFUSED: one line */
+    int64_t retry_after_ms; /* RETRY, AWAY: the wait that the receiver asked for; 0: none */
+    char story[200];        /* RETRY, AWAY, REFUSED: one line */
 };
 
 static inline void delivery_write(const struct delivery *d, struct buf *ret)
@@ -57,33 +56,33 @@ static inline size_t delivery_size(const struct delivery *d)
 
 struct channel_ops;
 
-/* Every body begins with this. */
+/* The first member of every implementation. */
 struct channel {
     const struct channel_ops *ops;
-    /* Whoever uses it sets this. It is called on the loop's thread when what was away may be there
-     * from now on; NULL: nobody waits for that. */
+    /* Set by the user of the channel, and called on the loop's thread when an unavailable target
+     * may be available again; may be NULL. */
     void (*back)(void *arg);
     void *back_arg;
 };
 
-/* Called later, on the loop's thread, once, with all of them ended. */
+/* Called later, on the loop's thread, once, when all of them have ended. */
 typedef void delivery_done_fn(void *arg, struct delivery **list, size_t count);
 
 struct channel_ops {
-    /* Does it take this target? False: *e says what would. Any thread. */
+    /* Whether it accepts this target. False: *e says what it would accept. Any thread. */
     bool (*takes)(struct channel *c, struct slice target, struct error *e);
 
-    /* How many deliveries it takes at once for that target, at least 1: of different tasks or of
-     * the same, in order. */
+    /* The maximum number of concurrent deliveries to that target, at least 1: of different tasks or
+     * of the same, in order. */
     size_t (*batch_max)(struct channel *c, struct slice target);
 
-    /* Takes the deliveries, all of one target, in order; `done` is called later, never from within.
-     * If one of them did not get there, those behind it in the list that are of the same subject
-     * must not have got there either, and end RETRY or AWAY. */
+    /* Takes the deliveries, all for one target, in order; `done` is called later, never from
+     * within. If one of them was not delivered, later ones in the list with the same subject must
+     * not be delivered either, and end RETRY or AWAY. */
     void (*send)(struct channel *c, struct delivery **list, size_t count, delivery_done_fn *done,
                  void *arg);
 
-    /* Gives up what is under way (`done` is not called any more), and frees it. */
+    /* Aborts running deliveries (`done` is not called any more), and frees the channel. */
     void (*close)(struct channel *c);
 };
 

@@ -1,3 +1,5 @@
+/* The courier (courier.h): reads messages from the store while this node leads, and stores what
+ * became of them. The chains, pauses and retries of each target are in target.c. */
 #include "outbox/internal.h"
 
 #include <stddef.h>
@@ -12,7 +14,7 @@ struct settle_job {
     struct settlement *list;
     struct item **items; /* of some of them */
     size_t count, item_count;
-    int64_t *delivered; /* and of the others the numbers */
+    int64_t *delivered; /* and the numbers of the others */
     size_t delivered_count;
     struct fence fence;
     struct arena arena;
@@ -26,7 +28,7 @@ struct read_job {
     struct store_job job;
     struct courier *outbox;
     enum read_kind kind;
-    struct fence fence; /* of the lease, when it was asked for */
+    struct fence fence; /* of the lease, at the time of the request */
     struct outbox_read read;
     struct slice after;
     struct outbox_target *targets;
@@ -94,7 +96,7 @@ void shelf_close(struct target *t)
     free(s);
 }
 
-/* Larger and larger ones: who gets few messages takes little memory. */
+/* Blocks double in size, so a target with few messages uses little memory. */
 static struct shelf *shelf_for(struct target *t, size_t bytes)
 {
     struct shelf *s = t->shelf;
@@ -132,14 +134,14 @@ static void shelf_return(struct courier *o, struct shelf *s)
     if (--s->items > 0)
         return;
     if (s->open) {
-        s->used = sizeof *s; /* it is warm */
+        s->used = sizeof *s; /* it is in the processor's cache */
         return;
     }
     o->bytes -= s->size;
     free(s);
 }
 
-/* On the channel's thread: the loop has more to do than it. */
+/* Runs on the channel's thread, to save time on the loop. */
 static void write_event(const struct delivery *d, struct buf *ret)
 {
     const struct item *it = (const void *)d;
@@ -192,7 +194,7 @@ struct item *item_new(struct target *t, const struct message *m)
     it->d.created_at = m->created_at;
     it->d.tries = m->tries;
     o->item_count++;
-    /* What was never set aside is read once only, where nobody else writes. */
+    /* without other writers, a message that was never set aside is read only once */
     if (o->config.shared || it->aside)
         list_it(it);
     return it;
@@ -219,8 +221,7 @@ void item_free(struct item *it)
     shelf_return(o, it->shelf);
 }
 
-/* Most are delivered: of those nothing but the number is needed, and the memory that they were in
- * is warm for the next. */
+/* Most messages are delivered: only the number is needed, and the memory is reused at once. */
 static void note_delivered(struct courier *o, int64_t seq)
 {
     if (o->delivered_count == o->delivered_cap) {
@@ -262,9 +263,9 @@ void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const
         o->settle_at = courier_now(o) + SETTLE_MS;
 }
 
-/* ---- leading ---- */
+/* ---- leadership ---- */
 
-/* Whoever leads now begins with what the store says. */
+/* A new leader starts from the store. */
 static void forget_all(struct courier *o)
 {
     target_orphan_all(o);
@@ -296,7 +297,7 @@ static void look_who_leads(struct courier *o)
 
     if (o->leading && (!leads || fence.epoch != o->fence.epoch)) {
         if (o->settle_job || o->read_job)
-            return; /* what they have is ours until they land */
+            return; /* their contents are needed until the jobs complete */
         forget_all(o);
         o->leading = false;
     }
@@ -310,7 +311,7 @@ static void look_who_leads(struct courier *o)
     load(o);
 }
 
-/* It was said by the store, or is known to us, that another one leads. */
+/* False if the store or this node knows that another node leads. */
 static bool leads_still(const struct courier *o)
 {
     struct fence fence = {0};
@@ -335,7 +336,7 @@ static void settle_run(struct store_job *sj, struct store *store)
     j->err = store->ops->outbox_settle(store, j->list, j->count, &j->fence, &j->error);
 }
 
-/* After a failure they are settled again: the first ones first, as they were. */
+/* After a failure they are settled again, in the original order. */
 static void settle_again(struct settle_job *j)
 {
     struct courier *o = j->outbox;
@@ -352,7 +353,7 @@ static void settle_done(struct store_job *sj)
 {
     struct settle_job *j = CONTAINER_OF(sj, struct settle_job, job);
     struct courier *o = j->outbox;
-    struct arena a = j->arena; /* it lies in it */
+    struct arena a = j->arena; /* moved out: *j is in it */
 
     o->settle_job = NULL;
     if (j->err != ERR_OK) {
@@ -398,7 +399,7 @@ static void fill_delivered(struct courier *o, struct settle_job *j, struct arena
     o->delivered_count = 0;
 }
 
-/* As long as others follow they are written together. */
+/* While more messages follow, results are written together. */
 static int64_t settle_due(const struct courier *o)
 {
     bool more = o->item_count > o->settling_count || o->news || o->read_job;
@@ -456,7 +457,7 @@ static void land_targets(struct courier *o, const struct read_job *j)
                            : SLICE_NONE;
 }
 
-/* All that is there is known before any of it goes: then they go together. */
+/* All messages of a page are added before any is sent, so that they are batched. */
 static void send_all(struct courier *o, const struct message *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -500,7 +501,7 @@ static void read_failed(struct courier *o, const struct read_job *j)
     struct target *t = j->kind == READ_TARGET ? map_get(&o->targets, j->read.target) : NULL;
 
     o->retry_at = courier_now(o) + TROUBLE_MS;
-    o->news |= j->kind == READ_FRESH; /* and it is still catching up, if it was */
+    o->news |= j->kind == READ_FRESH; /* and it still catches up, if it did */
     if (t)
         target_hunger(t);
 }
@@ -509,7 +510,7 @@ static void read_done(struct store_job *sj)
 {
     struct read_job *j = CONTAINER_OF(sj, struct read_job, job);
     struct courier *o = j->outbox;
-    struct arena a = j->arena; /* it lies in it */
+    struct arena a = j->arena; /* moved out: *j is in it */
 
     o->read_job = NULL;
     if (j->err != ERR_OK)
@@ -527,7 +528,7 @@ static int number_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is in memory need not be read again. Where nobody else writes nothing older comes. */
+/* Excludes messages in memory from the reading. Without other writers, nothing older can appear. */
 static void fill_known(const struct courier *o, struct read_job *j)
 {
     const struct item *it = NULL;
@@ -556,9 +557,9 @@ static bool fill_reading(struct courier *o, struct read_job *j, int64_t now)
         return true;
     }
     struct link *first = list_first(&o->hungry);
-    bool turn = o->fresh_was_last || !o->news || now < o->news_at; /* one after the other */
+    bool turn = o->fresh_was_last || !o->news || now < o->news_at; /* alternates between the two */
     j->read.bytes_max = PAGE_BYTES;
-    j->read.fence = o->config.shared ? &j->fence : NULL; /* else nobody can take it from us */
+    j->read.fence = o->config.shared ? &j->fence : NULL; /* otherwise no other node can take over */
     if (first && !o->catching_up && (turn || !has_room(o))) {
         const struct target *t = CONTAINER_OF(first, struct target, hungry);
         link_remove(first);
@@ -640,7 +641,7 @@ int64_t courier_turn(struct courier *o)
 
     look_who_leads(o);
     if (!leads_still(o))
-        return 0; /* whoever takes a turn for other reasons sees when that changes */
+        return 0; /* a later turn, for any reason, detects that it leads */
     look_at_timers(o, now);
     settle(o, now);
     read(o, now);
@@ -652,7 +653,7 @@ void courier_told(struct courier *o)
     o->news |= o->leading;
 }
 
-/* Is all known that was stored before it? Where others write, nobody can say. */
+/* Whether everything stored before it is known. Unknowable if others write. */
 static bool is_next(const struct courier *o, const struct message *m)
 {
     return !o->config.shared && m->seq == o->seen_seq + 1 && !o->news && !o->catching_up
@@ -661,12 +662,12 @@ static bool is_next(const struct courier *o, const struct message *m)
 
 void courier_stored(struct courier *o, const struct message *list, size_t count)
 {
-    struct target *t = NULL; /* of the one before */
+    struct target *t = NULL; /* of the previous message */
     int64_t now = courier_now(o);
     size_t n = 0;
 
     if (o->stopped || !leads_still(o))
-        return; /* they are found in the store */
+        return; /* the next leader finds them in the store */
     for (; n < count && is_next(o, &list[n]); n++) {
         o->seen_seq = list[n].seq;
         o->told_at = now;

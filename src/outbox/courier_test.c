@@ -9,11 +9,10 @@
 #include "store/memory.h"
 
 /*
- * The delivery of messages over the store in memory, in a time of its own. Targets are named after
- * what they do: "ok..." takes all; "hang..." never answers; "down..." fails as long as `down`, and
- * there is no connection to "away..." as long;
- * "gone..." refuses; "later..." fails, and wants 100 s of patience; "bad..." takes all but the
- * messages of task "poison"; nothing leads to "nowhere...".
+ * The delivery of messages from the memory store, in simulated time. Targets are named after their
+ * behavior: "ok..." accepts all; "hang..." never answers; "down..." fails while `down` is set, and
+ * "away..." has no connection then; "gone..." refuses; "later..." fails, and asks for a wait of 100
+ * s; "bad..." accepts all but the messages of task "poison"; "nowhere..." has no channel.
  */
 
 enum { SENT_MAX = 20000, BATCH_MAX = 5 };
@@ -48,7 +47,7 @@ static struct {
     struct map tasks; /* revisions */
 } k;
 
-/* ---- the outside ---- */
+/* ---- the simulated outside ---- */
 
 static void submit(struct store_queue *q, struct store_job *j)
 {
@@ -122,7 +121,7 @@ static void send(struct channel *c, struct delivery **list, size_t count, delive
     k.under_way += count;
     k.most_under_way = k.under_way > k.most_under_way ? k.under_way : k.most_under_way;
     if (begins(list[0]->target, "hang"))
-        return; /* it holds them for good */
+        return; /* it never returns them */
     struct post *p = arena_alloc(&k.arena, sizeof *p);
     *p = (struct post){.count = count, .done = done, .arg = arg};
     memcpy(p->list, list, count * sizeof *list);
@@ -157,13 +156,13 @@ static void answer(const struct post *p)
             held |= p->list[n]->end != DELIVERED && slice_eq(p->list[n]->subject, d->subject);
         d->end = held ? DELIVERY_RETRY : end_of(d);
         CHECK(k.try_count < SENT_MAX, "tries");
-        if (held) /* it never leaves */
+        if (held) /* it never ends */
             continue;
         (void)snprintf(k.tries[k.try_count].id, 40, "%.*s", SLICE_ARG(d->id));
         (void)snprintf(k.tries[k.try_count].target, 40, "%.*s", SLICE_ARG(d->target));
         k.tries[k.try_count].at = k.now;
         k.tries[k.try_count++].taken = d->end == DELIVERED;
-        (void)slice_eq(d->body, SLICE("{}")); /* it is still there */
+        (void)slice_eq(d->body, SLICE("{}")); /* still valid */
     }
     k.under_way -= p->count;
     p->done(p->arg, (struct delivery **)(uintptr_t)p->list, p->count);
@@ -181,7 +180,7 @@ static void one_job(void)
     j->done(j);
 }
 
-/* All that can be done at this moment. */
+/* Does everything that is possible at this time. */
 static void settle_down(void)
 {
     struct courier_stats s;
@@ -211,7 +210,7 @@ static void pass(int64_t ms)
     settle_down();
 }
 
-/* ---- what is there ---- */
+/* ---- helpers ---- */
 
 static void tell(const char *task, const char *name, const char *target)
 {
@@ -290,7 +289,7 @@ static int begin(void **state)
     k.now = 1000000;
     k.leads = true;
     start_courier(0);
-    /* The fence of what is settled is that of a lease: it has to be there. */
+    /* Settling needs the fence of an existing lease. */
     struct lease_try t = {.name = SLICE("supervisor"),
                           .holder = SLICE("n/1"),
                           .now = k.now,
@@ -317,7 +316,7 @@ static int end(void **state)
 
 /* ---- tests ---- */
 
-/* For each task in order; once. */
+/* For each task in order, once. */
 static void check_order(const char *target, const char *task)
 {
     long last = 0;
@@ -406,7 +405,7 @@ static void check_all_of(const char *target, int tasks, int each)
     CHECK(census().waiting == 0, "nothing is left in the store");
 }
 
-/* Where there is no connection no message waits by itself: all go as soon as one gets there. */
+/* Without a connection no message waits by itself: all are sent once one is delivered. */
 static void what_was_away_goes_at_once(void **state)
 {
     (void)state;
@@ -419,7 +418,7 @@ static void what_was_away_goes_at_once(void **state)
     k.down = false;
     for (int i = 0; i < 400 && tried("away", true) == 0; i++)
         pass(1000);
-    pass(2000); /* it may have got there just before that second was over */
+    pass(2000); /* it may have been delivered just before that second ended */
     check_all_of("away", 10, 4);
 }
 
@@ -436,7 +435,7 @@ static uint32_t most_tries(const char *target)
     return most;
 }
 
-/* And at this very moment if whoever has the connection says that it is there. */
+/* At once if the channel reports that the connection is back. */
 static void who_is_back_is_told_all_now(void **state)
 {
     struct channel another = {0};
@@ -451,19 +450,19 @@ static void who_is_back_is_told_all_now(void **state)
     courier_back(k.courier, &another);
     settle_down();
     CHECK(k.try_count == before, "it is not theirs");
-    for (int i = 0; i < 20; i++) { /* it comes and goes */
+    for (int i = 0; i < 20; i++) { /* flapping */
         courier_back(k.courier, &k.channel);
         pass(500);
     }
     k.down = false;
     courier_back(k.courier, &k.channel);
-    pass(200); /* what was set aside just now is written first */
+    pass(200); /* what was just set aside is written first */
     CHECK(tried("away", true) == 40, "%zu", tried("away", true));
     pass(400000);
     check_all_of("away", 10, 4);
 }
 
-/* An order of delivery that was broken off in between. */
+/* A batch in order that was interrupted. */
 static void those_behind_one_that_was_away_wait_for_it_alone(void **state)
 {
     (void)state;
@@ -509,7 +508,7 @@ static void nobody_tries_for_ever(void **state)
     CHECK(tried("down", true) == 1, "new ones go");
 }
 
-/* One message that is refused again and again holds up only those of its task. */
+/* A message that is always refused blocks only those of its task. */
 static void poison_holds_up_only_its_own(void **state)
 {
     (void)state;
@@ -528,7 +527,7 @@ static void poison_holds_up_only_its_own(void **state)
     CHECK(census().waiting == 3, "%zu", (size_t)census().waiting);
 }
 
-/* Though it was there first, and nothing else had got there before. */
+/* Though it was first, and nothing else had been delivered before. */
 static void poison_alone_pauses_its_target_not_for_long(void **state)
 {
     (void)state;
@@ -556,7 +555,7 @@ static void what_nothing_leads_to_waits(void **state)
     CHECK(tried("ok", true) == 9 && census().waiting == 1, "it holds up nobody");
 }
 
-/* Thousands of targets, of which most take what they get and never say a word. */
+/* Thousands of targets, most of which never answer. */
 static void who_hangs_holds_up_nobody(void **state)
 {
     char target[40];
@@ -570,7 +569,7 @@ static void who_hangs_holds_up_nobody(void **state)
     pass(60000);
     courier_stats(k.courier, &s);
     CHECK(tried("ok", true) == 300 * 4, "%zu, with %zu in memory", tried("ok", true), s.items);
-    for (int i = 0; i < 20; i++) { /* and those who come after */
+    for (int i = 0; i < 20; i++) { /* and later ones */
         (void)snprintf(target, sizeof target, "ok-late%d", i);
         tell_many(target, 2, 2);
     }
@@ -578,7 +577,7 @@ static void who_hangs_holds_up_nobody(void **state)
     CHECK(tried("ok-late", true) == 80, "%zu", tried("ok-late", true));
 }
 
-/* A target with more messages than memory has room for. */
+/* A target with more messages than fit into memory. */
 static void memory_is_bounded(void **state)
 {
     (void)state;
@@ -597,7 +596,7 @@ static void memory_is_bounded(void **state)
     CHECK(tried("down", true) == 5000, "%zu", tried("down", true));
 }
 
-/* Its messages were tried often: they wait for long, although nobody knows how the target is. */
+/* Its messages were tried often: they wait long, although the state of the target is unknown. */
 static void who_takes_over_reads_no_more_than_it_can_try(void **state)
 {
     (void)state;
@@ -613,7 +612,7 @@ static void who_takes_over_reads_no_more_than_it_can_try(void **state)
     CHECK(k.try_count - before > 8, "%zu tries", k.try_count - before);
 }
 
-/* Another one leads: what was under way is nobody's, and is sent again by whoever leads then. */
+/* Another node leads: deliveries under way are dropped, and the new leader sends them again. */
 static void who_leads_no_more_sends_no_more(void **state)
 {
     (void)state;
@@ -642,7 +641,7 @@ static enum err settle_fails(struct store *s, const struct settlement *list, siz
     return error_set(e, ERR_IO, "not now");
 }
 
-/* Of a store that nobody else writes to, too: there they have no item any more. */
+/* Also for a store without other writers, where delivered messages have no item. */
 static void what_was_delivered_is_deleted_as_soon_as_the_store_can(void **state)
 {
     const struct store_ops *ops = k.store->ops;

@@ -1,7 +1,8 @@
 #ifndef OUTBOX_INTERNAL_H
 #define OUTBOX_INTERNAL_H
 
-/* What the files of the delivery share: courier.c has jobs and turns, target.c one target. */
+/* Shared by the files of the courier: jobs and turns are in courier.c, single targets in
+ * target.c. */
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -15,45 +16,45 @@ enum {
     BACKOFF_MAX_MS = 300000,
     RETRY_AFTER_MAX_MS = 3600000,
     ITEMS_MAX = 16384,
-    BYTES_MAX = 32 << 20, /* of messages in memory, about */
+    BYTES_MAX = 32 << 20, /* of messages in memory, approximately */
     SHELF_FIRST = 4096,
-    SHELF_MAX = 64 << 10, /* one message alone may have more */
+    SHELF_MAX = 64 << 10, /* a larger message gets a block of its own */
     PAGE_MAX = 512,       /* messages of one reading */
     PAGE_BYTES = 1 << 20,
     TARGET_PAGE = 128,
-    QUEUED_MAX = 4096,   /* of one target in memory, however much room there is */
-    BATCHES_MAX = 4,     /* of one target under way */
-    BLOCKED_MAX = 64,    /* chains of one target; with more of them it is the target that fails */
-    SETTLE_MAX = 4096,   /* in one transaction, which is a sync of the disk */
-    SETTLE_AT = 2048,    /* so many do not wait for more ... */
-    SETTLE_MS = 100,     /* ... others do, for so long ... */
-    SETTLE_IDLE_MS = 20, /* ... or until nothing new has come for so long, and nothing is left */
-    READ_GAP_MS = 10,    /* between two readings of what is new */
+    QUEUED_MAX = 4096,   /* of one target in memory, whatever room there is */
+    BATCHES_MAX = 4,     /* concurrent ones of one target */
+    BLOCKED_MAX = 64,    /* chains of one target; with more of them the target counts as failing */
+    SETTLE_MAX = 4096,   /* in one transaction, which costs a sync */
+    SETTLE_AT = 2048,    /* this many are settled at once ... */
+    SETTLE_MS = 100,     /* ... fewer after this time ... */
+    SETTLE_IDLE_MS = 20, /* ... or when nothing new has come for this time, and nothing is left */
+    READ_GAP_MS = 10,    /* between two readings of new messages */
     TROUBLE_MS = 250,    /* after the store failed */
     TARGETS_PAGE = 256,
 };
 
 struct target;
 
-/* Memory of items of one target that came one after the other: there are many of them, and they go
- * together as they came. */
+/* A memory block for consecutive items of one target: there are many of them, and they are freed in
+ * about the order of their allocation. */
 struct shelf {
     size_t used, size, items;
-    bool open; /* the target's: more are put there */
+    bool open; /* the target's current one: items are added to it */
 };
 
 /* The messages of one task for one target, in order. */
 struct chain {
-    struct slice task; /* lies behind it */
+    struct slice task; /* stored behind the struct */
     struct target *target;
-    struct link ready; /* in the target's list: the first of its items may go */
+    struct link ready; /* in the target's list: its first item may be sent */
     struct link items;
     size_t under_way;      /* of its items, in one batch */
-    int64_t due_at;        /* blocked until then: all of it is set aside; 0: it is not */
-    int64_t head_seq;      /* of a blocked one: its first, in the store */
+    int64_t due_at;        /* blocked until then: all of it is set aside; 0: not blocked */
+    int64_t head_seq;      /* of a blocked one: its first message in the store */
     size_t asides;         /* of its items that are being set aside ... */
-    int64_t aside_first;   /* ... the least of them; what is behind it in the store ... */
-    int64_t skipped_first; /* ... was left alone from there on; 0: nothing was */
+    int64_t aside_first;   /* ... the lowest number of them; later ones in the store ... */
+    int64_t skipped_first; /* ... were skipped from here on; 0: none were */
 };
 
 struct item {
@@ -64,33 +65,33 @@ struct item {
     int64_t seq, since;
     struct slice source, data; /* of one whose body is made when it is sent */
     uint64_t sequence;
-    struct slice key; /* of by_seq: the bytes of `seq` */
-    bool aside;       /* where the store has it */
-    bool listed;      /* in by_seq: it might be read once more */
-    bool forgotten;   /* it is under way, and this node does not lead any more */
+    struct slice key; /* key in by_seq: the bytes of `seq` */
+    bool aside;       /* the store has it as set aside */
+    bool listed;      /* in by_seq: it could be read again */
+    bool forgotten;   /* it is under way, and this node no longer leads */
     struct settlement end;
-    struct shelf *shelf; /* all of it lies there */
+    struct shelf *shelf; /* the block with its memory */
 };
 
 struct target {
-    struct slice name; /* lies behind it */
+    struct slice name; /* stored behind the struct */
     struct courier *outbox;
     struct map chains;
     struct link ready;   /* of struct chain */
-    struct link spares;  /* chains that are used again, by `ready` ... */
-    size_t spare_count;  /* ... so many */
-    struct shelf *shelf; /* the open one; NULL: none is */
+    struct link spares;  /* unused chains for reuse, by `ready` ... */
+    size_t spare_count;  /* ... their number */
+    struct shelf *shelf; /* the open one; NULL: none */
     size_t queued;       /* items that are neither under way nor settled */
     size_t batches;      /* under way */
     bool paused, probing;
-    unsigned failures; /* one after the other */
+    unsigned failures; /* consecutive */
     int64_t failing_since;
-    bool behind;        /* some may be set aside that do not wait for a moment: new ones follow */
-    int64_t cursor;     /* in the store it is read from there on */
-    size_t asides;      /* of its items that are being set aside */
-    size_t blocked;     /* chains */
-    struct link hungry; /* in the outbox's list: it is to be read */
-    struct heap_node timer; /* when it is looked at: the pause is over, or a chain is due */
+    bool behind;            /* messages without a due time may be set aside: new ones follow them */
+    int64_t cursor;         /* the store is read from this number on */
+    size_t asides;          /* of its items that are being set aside */
+    size_t blocked;         /* chains */
+    struct link hungry;     /* in the courier's list: it must be read */
+    struct heap_node timer; /* when to check it: its pause ends, or a chain is due */
     char story[200];        /* of its last failure */
 };
 
@@ -109,54 +110,55 @@ struct courier {
     struct heap timers;   /* of struct target */
     struct link settling; /* of struct item */
     size_t settling_count;
-    int64_t *delivered; /* what is to be deleted, and needs no item any more */
+    int64_t *delivered; /* messages to delete that need no item any more */
     size_t delivered_count, delivered_cap;
-    int64_t settle_at; /* 0: there is nothing to be settled */
-    int64_t told_at;   /* when new ones came last */
+    int64_t settle_at; /* 0: nothing to settle */
+    int64_t told_at;   /* when new ones last came */
     bool leading, stopped;
     struct fence fence; /* while it leads */
     char lease[64];
-    bool catching_up;    /* what was new when it began to lead is read before what was set aside */
-    bool loading;        /* targets are being read: nothing else is before all are known */
+    bool catching_up;    /* messages that were new when it began to lead are read before those set
+                          * aside */
+    bool loading;        /* targets are being read: nothing else is read before all are known */
     struct slice loaded; /* the last of them; in `load_arena` */
     struct arena load_arena;
     bool news;                     /* there may be new messages */
-    int64_t news_at;               /* they are not read before */
-    int64_t seen_seq;              /* the newest that was read */
-    int64_t retry_at;              /* after trouble the store is asked nothing before */
-    struct settle_job *settle_job; /* with the store; NULL: none is */
+    int64_t news_at;               /* not read before this time */
+    int64_t seen_seq;              /* the highest number read */
+    int64_t retry_at;              /* after a failure the store is not used before */
+    struct settle_job *settle_job; /* in the store; NULL: none */
     struct read_job *read_job;
     struct link batches; /* under way */
     size_t under_way;
-    bool fresh_was_last; /* of readings: then it is the turn of a target */
+    bool fresh_was_last; /* the last reading was of new messages: a target is next */
 };
 
 int64_t courier_now(const struct courier *o);
 
 /* courier.c */
 struct item *item_new(struct target *t, const struct message *m);
-struct item *item_of(const struct courier *o, int64_t seq); /* in memory; NULL: it is not */
-/* What became of it is to be written; it is in no chain any more, and ours no more. `story` may be
- * NULL. */
+struct item *item_of(const struct courier *o, int64_t seq); /* in memory; NULL: not there */
+/* Takes an item out of its chain, so that its result is written. `story` may be NULL. */
 void item_settle(struct item *it, enum settle_kind kind, int64_t retry_at, const char *story);
-void item_forget(struct item *it); /* somebody else may have it by now */
+void item_forget(struct item *it); /* another node may have it by now */
 void item_free(struct item *it);
 void shelf_close(struct target *t); /* it is freed with the last of its items */
 
 /* target.c */
-struct target *target_get(struct courier *o, struct slice name); /* made if there is none */
+struct target *target_get(struct courier *o, struct slice name); /* created if missing */
 void target_free(struct target *t);
-void target_forget_if_idle(struct target *t);                 /* *t may be gone */
-void target_fresh(struct target *t, const struct message *m); /* read just now */
+void target_forget_if_idle(struct target *t);                 /* *t may be freed */
+void target_fresh(struct target *t, const struct message *m); /* just read */
 void target_page(struct target *t, int64_t from, const struct message *list, size_t count,
-                 bool more);                                  /* what was set aside for it */
+                 bool more);                                  /* messages that were set aside for
+                                                               * it */
 void target_settled(struct target *t, const struct item *it); /* as it->end says */
 void target_send(struct target *t);
-void target_due(struct target *t);        /* its timer is over */
-void target_look_again(struct target *t); /* by hand */
+void target_due(struct target *t);        /* its timer has fired */
+void target_look_again(struct target *t); /* by an operator */
 void target_hunger(struct target *t);
-void target_orphan_all(struct courier *o);   /* what is under way is nobody's */
+void target_orphan_all(struct courier *o);   /* drops running deliveries */
 void target_drop_batches(struct courier *o); /* the channels are closed */
-size_t target_room(const struct target *t);  /* for so many of its messages in memory */
+size_t target_room(const struct target *t);  /* how many of its messages fit into memory */
 
 #endif

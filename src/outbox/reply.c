@@ -1,3 +1,4 @@
+/* Parses the `reply_to` of a submission: see reply.h. */
 #include "outbox/reply.h"
 
 enum { TARGET_MAX = 2048 };

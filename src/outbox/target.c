@@ -1,25 +1,27 @@
+/* One target: its chains, batches, pauses and retries. Called by courier.c; shared structures are
+ * in internal.h. */
 #include "outbox/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    ID_USUAL = 48,     /* ids of tasks are not longer, mostly */
-    SPARES_MAX = 1024, /* chains, of each target */
+    ID_USUAL = 48,     /* most task ids are shorter */
+    SPARES_MAX = 1024, /* chains, for each target */
 };
 
 /* A batch under way. */
 struct batch_out {
-    struct link link; /* in the outbox's list */
+    struct link link; /* in the courier's list */
     struct courier *outbox;
-    struct target *target; /* NULL: this node led no more meanwhile */
+    struct target *target; /* NULL: this node has lost the leadership */
     size_t count;
     struct delivery *list[];
 };
 
 /* ---- chains ---- */
 
-/* There are as many as tasks, and most are gone after milliseconds: their memory is used again. */
+/* There are as many as tasks, and most live for milliseconds: their memory is reused. */
 static struct chain *chain_memory(struct target *t, size_t id_len)
 {
     struct link *spare = id_len <= ID_USUAL ? list_first(&t->spares) : NULL;
@@ -46,7 +48,7 @@ static void chain_free(struct chain *c)
     list_push_front(&t->spares, &c->ready);
 }
 
-/* There is none yet. */
+/* Requires that there is none. */
 static struct chain *chain_new(struct target *t, struct slice task)
 {
     struct chain *c = chain_memory(t, task.len);
@@ -66,7 +68,7 @@ static struct chain *chain_get(struct target *t, struct slice task)
     return c ? c : chain_new(t, task);
 }
 
-/* It is blocked no more; nothing is kept of it that is not needed. */
+/* Unblocks it, and frees what is not needed. */
 static void chain_let_go(struct chain *c)
 {
     struct target *t = c->target;
@@ -89,7 +91,7 @@ static void chain_add(struct chain *c, struct item *it)
         list_push(&c->target->ready, &c->ready);
 }
 
-/* It leaves its chain for good: `sent` if it was under way. */
+/* The item leaves its chain for good: `sent` if it was under way. */
 static void chain_take(struct item *it, bool sent)
 {
     struct chain *c = it->chain;
@@ -158,7 +160,7 @@ void target_forget_if_idle(struct target *t)
         target_free(t);
 }
 
-/* Half of the memory that is free is for whoever comes next; one may always go. */
+/* A target may take a quarter of the free memory; with nothing under way, always one message. */
 size_t target_room(const struct target *t)
 {
     const struct courier *o = t->outbox;
@@ -180,7 +182,7 @@ void target_hunger(struct target *t)
         list_push(&t->outbox->hungry, &t->hungry);
 }
 
-/* Of the chains that are blocked; 0: none is. */
+/* The earliest due time of the blocked chains; 0: none. */
 static int64_t first_due(const struct target *t)
 {
     int64_t first = 0;
@@ -223,7 +225,7 @@ static void set_aside(struct target *t, struct item *it, int64_t retry_at, const
     item_settle(it, SETTLE_ASIDE, retry_at, story);
 }
 
-/* What of it is not under way. Returns the first number, or 0. */
+/* Sets aside what is not under way. Returns the first number, or 0. */
 static int64_t chain_set_aside(struct chain *c)
 {
     int64_t first = 0;
@@ -242,7 +244,7 @@ static int64_t chain_set_aside(struct chain *c)
     return first;
 }
 
-/* All of it that is not under way: what is known of blocked chains is in the store, too. */
+/* Sets aside everything that is not under way; blocked chains are in the store, too. */
 static void empty_target(struct target *t)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -305,7 +307,7 @@ void target_fresh(struct target *t, const struct message *m)
     set_aside(t, it, 0, NULL);
 }
 
-/* Nobody tries a message of that age, whose target is known to be down for long. */
+/* A message of that age is not tried at a target that has been failing for long. */
 static bool is_too_old(const struct target *t, const struct message *m)
 {
     const struct courier *o = t->outbox;
@@ -315,14 +317,14 @@ static bool is_too_old(const struct target *t, const struct message *m)
            && now - t->failing_since >= min_i64(o->config.give_up_ms, RETRY_AFTER_MAX_MS);
 }
 
-/* One that was set aside: false if there is no room for it. */
+/* Takes a message that was set aside. False: there is no room. */
 static bool take_aside(struct target *t, const struct message *m)
 {
     struct courier *o = t->outbox;
     struct chain *c = map_get(&t->chains, m->task);
     if ((c && c->due_at != 0) || item_of(o, m->seq))
         return true;
-    if (c && c->asides > 0 && m->seq > c->aside_first) { /* it waits for what is before it */
+    if (c && c->asides > 0 && m->seq > c->aside_first) { /* it waits for the one before it */
         if (c->skipped_first == 0)
             c->skipped_first = m->seq;
         return true;
@@ -341,7 +343,7 @@ static bool take_aside(struct target *t, const struct message *m)
     return true;
 }
 
-/* It was read to its end, and nothing is left that could be tried. */
+/* The last page was read, and nothing is left to try. */
 static void page_was_last(struct target *t)
 {
     int64_t due = first_due(t);
@@ -355,10 +357,10 @@ static void page_was_last(struct target *t)
     if (t->queued + t->batches > 0)
         return;
     if (due == 0 && t->asides == 0) {
-        target_works(t); /* there is nothing any more that could tell */
+        target_works(t); /* no message is left that could tell otherwise */
         return;
     }
-    t->probing = false; /* until then there is nothing to be read, either */
+    t->probing = false; /* nothing to read until then */
     set_timer(t, due ? due : courier_now(t->outbox) + TROUBLE_MS);
 }
 
@@ -370,7 +372,7 @@ void target_page(struct target *t, int64_t from, const struct message *list, siz
 
     if (t->paused && !t->probing)
         return;
-    if (t->cursor != from) { /* there is something further back by now, which goes before these */
+    if (t->cursor != from) { /* an earlier message was set aside meanwhile, and comes first */
         if (!t->paused)
             set_timer(t, first_due(t));
         target_hunger(t);
@@ -386,7 +388,7 @@ void target_page(struct target *t, int64_t from, const struct message *list, siz
     else if (!t->paused)
         set_timer(t, first_due(t));
     target_send(t);
-    if (!last || t->asides == 0) /* what is being set aside calls for itself */
+    if (!last || t->asides == 0) /* items being set aside trigger the reading themselves */
         target_hunger(t);
     target_forget_if_idle(t);
 }
@@ -430,7 +432,7 @@ void target_due(struct target *t)
     if (t->paused) {
         t->probing = true;
         t->cursor = 0;
-        set_timer(t, now + TROUBLE_MS * 4); /* should nothing come of it */
+        set_timer(t, now + TROUBLE_MS * 4); /* in case nothing else triggers it */
     } else {
         set_timer(t, first_due(t));
     }
@@ -439,7 +441,7 @@ void target_due(struct target *t)
 
 void target_look_again(struct target *t)
 {
-    t->paused = t->probing = false; /* nobody knows whether it works */
+    t->paused = t->probing = false; /* its state is unknown */
     t->failures = 0;
     empty_target(t);
     t->behind = true;
@@ -448,14 +450,14 @@ void target_look_again(struct target *t)
     target_hunger(t);
 }
 
-/* ---- what became of a batch ---- */
+/* ---- results of a batch ---- */
 
 struct verdict {
-    bool lives; /* the receiver has taken something, or refused it */
+    bool lives; /* the receiver accepted or refused something */
     bool fails;
-    bool away; /* and no message has a part in it */
+    bool away; /* and not because of a message */
     int64_t wished_ms;
-    int64_t pause_ms; /* of the target, if it fails; 0: not known yet */
+    int64_t pause_ms; /* of the target, if it fails; 0: unknown yet */
 };
 
 static int64_t pause_of(const struct target *t, struct verdict *v)
@@ -465,8 +467,8 @@ static int64_t pause_of(const struct target *t, struct verdict *v)
     return v->pause_ms;
 }
 
-/* The first of its chain that did not get there: the chain waits, or, if it is dead, goes on with
- * the next, a little later. */
+/* The first of its chain that was not delivered: the chain waits or, if the message is dead, goes
+ * on with the next a little later. */
 static void item_failed(struct item *it, struct verdict *v)
 {
     struct chain *c = it->chain;
@@ -479,7 +481,7 @@ static void item_failed(struct item *it, struct verdict *v)
     o->stats.failed++;
     v->fails = true;
     v->wished_ms = max_i64(v->wished_ms, it->d.retry_after_ms);
-    if (t->paused) /* another one is tried first, should it be for this one that all wait */
+    if (t->paused) /* another one is tried first, in case this one is the cause */
         due = max_i64(due, now + pause_of(t, v) + TROUBLE_MS);
     (void)snprintf(t->story, sizeof t->story, "%s", it->d.story);
     it->d.tries++;
@@ -491,7 +493,7 @@ static void item_failed(struct item *it, struct verdict *v)
     chain_block(c, due, it->seq);
 }
 
-/* It goes as soon as its target does, as if it had never been tried. */
+/* It is sent when the target is, as if it had never been tried. */
 static void item_was_away(struct item *it, struct verdict *v)
 {
     struct target *t = it->chain->target;
@@ -504,7 +506,7 @@ static void item_was_away(struct item *it, struct verdict *v)
     set_aside(t, it, 0, it->d.story);
 }
 
-/* Then this one did not get there for that reason alone. */
+/* Whether it failed only because of an earlier one. */
 static bool is_behind_one_that_failed(const struct item *it)
 {
     const struct chain *c = it->chain;
@@ -534,7 +536,7 @@ static void item_ended(struct item *it, struct verdict *v)
     }
 }
 
-/* Chains of a batch go on, or wait. */
+/* Continues the chains of a batch, or sets them aside. */
 static void chain_after(struct chain *c)
 {
     if (c->under_way > 0)
@@ -652,7 +654,7 @@ static struct batch_out *batch_make(struct target *t, size_t max)
     return b;
 }
 
-/* Of a target that nothing leads to. */
+/* For a target without a channel. */
 static void nobody_takes(struct target *t, const struct error *e)
 {
     struct batch_out *b = batch_make(t, 1);
@@ -677,7 +679,7 @@ void target_send(struct target *t)
            && t->batches < (t->paused ? 1 : (size_t)BATCHES_MAX)) {
         struct channel *c = o->outside.channel(o->outside.arg, t->name, &e);
         if (!c) {
-            nobody_takes(t, &e); /* it comes back to us, and *t may be gone */
+            nobody_takes(t, &e); /* it is handled here, and *t may be freed */
             return;
         }
         size_t max = t->paused ? 1 : c->ops->batch_max(c, t->name);

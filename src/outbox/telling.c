@@ -1,3 +1,4 @@
+/* Which messages a change of a task causes, and their CloudEvents: see telling.h. */
 #include "outbox/telling.h"
 
 #include "base/pen.h"
@@ -14,7 +15,7 @@ static uint32_t ended_tries(const struct step *s)
 {
     uint32_t tries = s->dropped_count + s->attempt_count - step_is_open(s);
 
-    return tries + s->failure_count; /* also of what failed without an attempt */
+    return tries + s->failure_count; /* includes failures without an attempt */
 }
 
 static bool has_started(const struct task *t)
@@ -23,7 +24,7 @@ static bool has_started(const struct task *t)
         if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING
             || t->steps[i].generation > 0) /* it starts anew */
             return true;
-    return t->state == TASK_PROCESSED || t->failure_count > 0; /* one that is tried anew */
+    return t->state == TASK_PROCESSED || t->failure_count > 0; /* continued after a failure */
 }
 
 static bool wants(const struct reply *r, enum event_type type)
@@ -31,7 +32,7 @@ static bool wants(const struct reply *r, enum event_type type)
     return r->events & 1U << type;
 }
 
-/* Compensations that fail are told to whoever hears that a person is needed. */
+/* Failed compensations are reported to receivers of needs_operator. */
 static bool tells_of_steps(const struct reply *r, enum direction d)
 {
     return wants(r, EVENT_TYPE_PROGRESS)
@@ -75,8 +76,8 @@ static void at(struct buf *b, const char *key, int64_t time)
     buf_byte(b, '"');
 }
 
-/* What stays the same is written as it is, and so are words that need no escape: three of these
- * are made for most tasks, and they cost as much as all else that is done for telling. */
+/* Fast path: constant parts and words that need no escape are copied. Three of these envelopes are
+ * made for most tasks, and would cost as much as the rest of the work for messages. */
 static void put(struct buf *b, const char *before, struct slice plain)
 {
     buf_str(b, before);
@@ -180,7 +181,7 @@ static void write_name(struct buf *b, const struct telling *now, enum event_type
         put(b, "/", now->workflow->steps[step].name);
 }
 
-/* ---- which of them ---- */
+/* ---- the messages of a change ---- */
 
 struct list {
     const struct telling *now;
@@ -188,7 +189,7 @@ struct list {
     struct arena *arena;
     struct message *messages;
     size_t count, cap;
-    struct buf *text; /* of the one that is written */
+    struct buf *text; /* of the message being written */
 };
 
 static void add(struct list *l, enum event_type type, int step)
@@ -221,7 +222,7 @@ static void add(struct list *l, enum event_type type, int step)
                           .sequence = (l->now->revision << SEQUENCE_SHIFT) + l->count,
                           .created_at = l->now->now};
     buf_clear(b);
-    if (m->trace.ptr) { /* few have one: they are stored as they are */
+    if (m->trace.ptr) { /* few have one: they are stored complete */
         envelope_begin(b, m);
         write_data(b, l->now, type, step);
         buf_byte(b, '}');
@@ -237,7 +238,7 @@ static bool has_ended(enum step_state s)
     return s == STEP_COMPLETED || s == STEP_FAILED || s == STEP_SKIPPED || s == STEP_UNDONE;
 }
 
-/* Since it was told of last. A step may end twice in the same way. */
+/* Since the last message. A step may end twice in the same way. */
 static bool just_ended(const struct list *l, const struct told *before, uint16_t i)
 {
     const struct step *s = &l->now->task->steps[i];
@@ -266,8 +267,8 @@ static bool is_at_work(const struct task *t)
     return !task_state_is_end(t->state) && t->state != TASK_ERROR;
 }
 
-/* A compensation, or a step of on_undo, failed for good while others go on: the task stops only
- * when these are done, but a person may see to it now. */
+/* A compensation, or a step of on_undo, failed for good while others continue: the task stops only
+ * when these have ended, but an operator can act now. */
 static void add_held(struct list *l, const struct told *before)
 {
     const struct task *t = l->now->task;
@@ -281,7 +282,7 @@ static void add_held(struct list *l, const struct told *before)
             add(l, EVENT_TYPE_NEEDS_OPERATOR, i);
 }
 
-/* What an operator did. One that ended while it was paused has no need to be resumed. */
+/* Operator actions. A task that ended while it was paused is not reported as resumed. */
 static void add_hands(struct list *l, const struct told *before)
 {
     const struct task *t = l->now->task;

@@ -2,12 +2,13 @@
 #define OUTBOX_TELLING_H
 
 /*
- * Which events a change of a task brings, and the messages that tell of them. Pure: the task as it
- * was when its last change became durable, and as it is now, give the same messages always. What is
- * between two changes was never durable, and nobody hears of it.
+ * Which events a change of a task causes, and their messages. Pure: the task as of its last durable
+ * change, and as it is now, always give the same messages. States in between were never durable,
+ * and are not reported.
  *
- * A change by others (a claim, the supervisor's request) brings no event: what is compared is what
- * only the scheduler writes. So whoever reads a row may take it for what was told.
+ * A change by others (a claim, the supervisor's request) causes no event: only fields that the
+ * scheduler alone writes are compared. So a reader of the row may assume that its state was
+ * reported.
  */
 
 #include "base/buf.h"
@@ -15,40 +16,40 @@
 #include "outbox/reply.h"
 #include "store/store.h"
 
-/* A longer output is left out of its message. */
+/* A longer output is omitted from its message. */
 enum { OUTPUT_TOLD_MAX = 64 * 1024 };
 
-/* What was told of a task, as far as it matters for what comes. */
+/* What was reported of a task, as far as it matters for later messages. */
 struct told {
     bool any; /* it is stored: false until it was received */
     bool started, paused, closed;
     enum task_state state;
     enum direction direction;
-    struct told_step *steps; /* where something is told of steps; otherwise NULL */
+    struct told_step *steps; /* if messages report steps; otherwise NULL */
 };
 
 struct told_step {
     enum step_state state;
     enum direction direction;
-    uint32_t tries; /* of all its attempts that ended: another one may end it in the same way */
+    uint32_t tries; /* of all its ended attempts: detects another end of the same kind */
 };
 
-/* As the task is now, which is durable. `a` lives as long. */
+/* For the present durable state of the task. `a` must live as long. */
 void told_of(const struct task *t, const struct reply *r, struct arena *a, struct told *ret);
 
-/* Of a change that is about to be stored. */
+/* A change that is about to be stored. */
 struct telling {
     const struct workflow *workflow;
-    const struct task *task; /* as it will be; its output, if it ends, is there */
-    uint64_t revision;       /* that it will have */
+    const struct task *task; /* as it will be, including its output if it ends */
+    uint64_t revision;       /* of the change */
     const struct reply *reply;
     struct slice source; /* of the CloudEvents: "/intact/..." */
-    bool alert;          /* effects.alert: a person is needed */
+    bool alert;          /* effects.alert: an operator is needed */
     int64_t now;
 };
 
-/* The messages, in their order; in `a`, with their texts, but for the source. NULL: none. `scratch`
- * is written over. */
+/* The messages in order; they and their texts are in `a`, except the source. NULL: none. `scratch`
+ * is overwritten. */
 const struct message *messages_of(const struct told *before, const struct telling *now,
                                   struct buf *scratch, struct arena *a, size_t *ret_count);
 

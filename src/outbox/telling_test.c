@@ -9,9 +9,9 @@
 #include "store/envelope.h"
 
 /*
- * What is told of tasks, over thousands of histories of any workflows: some changes are stored one
- * by one, others together, and now and then the task is read again. What has to be told is taken
- * from the states that were stored, and from the world.
+ * The messages of tasks, over thousands of histories of any workflows: some changes are stored one
+ * by one, others together, and now and then the task is read again. The expected messages are
+ * derived from the stored states, and from the observer's model.
  */
 
 enum { HISTORIES = 1000, BYTES = 600, TOLD_MAX = 4000 };
@@ -21,7 +21,7 @@ static struct {
     struct reply reply;
     struct arena arena;
     struct told told;
-    struct node stored; /* as it was stored last */
+    struct node stored; /* the last stored state */
     bool any, alert;
     uint64_t revision;
     char last[32]; /* sequence */
@@ -60,7 +60,7 @@ static enum event_type type_of(struct slice type)
     return EVENT_TYPE_COUNT;
 }
 
-/* Its envelope says what its row says; its number is higher than that of all before it. */
+/* The envelope agrees with the row; its number is higher than all before. */
 static void check_message(const struct message *m, const struct telling *now)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -121,7 +121,7 @@ static bool has_begun(const struct node *n)
     return false;
 }
 
-/* Progress: whatever stands at an end in which it did not stand before. */
+/* Progress: every step that ended since. */
 static void check_steps(const struct node *was, const struct node *is)
 {
     for (uint16_t i = 0; i < is->t.step_count; i++) {
@@ -132,7 +132,7 @@ static void check_steps(const struct node *was, const struct node *is)
         const struct workflow_step *ws = &history.graph.steps[i];
         bool undo =
             ws->on_undo ? ws->on_failure == ON_FAILURE_HOLD : s->direction == DIRECTION_UNDO;
-        if (ended && s->state == STEP_FAILED && !new) { /* another time? the world knows */
+        if (ended && s->state == STEP_FAILED && !new) { /* another time? the observer knows */
             const struct world_step *w = &is->world.steps[i];
             const struct world_step *b = &was->world.steps[i];
             new = w->count[0] + w->count[1] != b->count[0] + b->count[1]
@@ -169,7 +169,7 @@ static void check_told(const struct node *was, const struct node *is)
     check_steps(was, is);
 }
 
-/* What stands in the row is what was told: whoever reads it goes on where the last one was. */
+/* The row shows what was reported: a reader continues where the last writer was. */
 static void read_again(const struct node *is)
 {
     struct told fresh = {0};
@@ -211,7 +211,7 @@ static void store(const struct node *is)
 static void changed(const struct node *was, const struct node *is, const struct effects *fx)
 {
     if (!h.any && prng_below(&h.prng, 4) > 0)
-        store(was); /* as it came in; or with what came next */
+        store(was); /* as it was received, or together with what came next */
     h.alert |= fx->alert;
     if (prng_below(&h.prng, 3) > 0)
         store(is);
@@ -258,7 +258,7 @@ static void what_was_not_asked_for_is_not_told(void **state)
     histories(2, 0);
 }
 
-/* ---- what a submission asks for ---- */
+/* ---- reply_to ---- */
 
 static enum err check(const char *text, struct reply *r, struct error *e, struct arena *a)
 {

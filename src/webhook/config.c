@@ -1,3 +1,5 @@
+/* Reads the section `webhooks` of the configuration, and finds the target for a URL: see
+ * config.h. */
 #include "webhook/config.h"
 
 #include <strings.h>
@@ -201,7 +203,7 @@ void read_webhooks(struct reader *r, const struct json *j, const struct path *pa
     }
 }
 
-/* ---- which one ---- */
+/* ---- finding a target ---- */
 
 static void tell_targets(const struct webhook_config *c, struct buf *b)
 {

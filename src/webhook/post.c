@@ -1,3 +1,5 @@
+/* One HTTP POST to a webhook: its body and signature, and what the response means for each
+ * delivery. See post.h. */
 #include "webhook/post.h"
 
 #include <openssl/evp.h>
@@ -8,7 +10,7 @@
 #include "base/when.h"
 
 enum {
-    BODY_MAX = 1 << 20, /* bytes of a batch; one event alone may have more */
+    BODY_MAX = 1 << 20, /* bytes of a batch; a larger event is sent alone */
     AFTER_MAX_MS = 3600 * 1000,
     STORY_BODY_MAX = 60,
 };
@@ -58,9 +60,10 @@ void post_end_all(struct post *p, enum delivery_end how, const char *story)
     p->left_count = 0;
 }
 
-/* ---- what is sent ---- */
+/* ---- requests ---- */
 
-/* Visible characters stay; of an id that anybody may choose nothing else gets into a header. */
+/* Keeps visible characters and escapes the rest: anyone may choose an id, and it goes into a
+ * header. */
 static void add_id(struct buf *b, struct slice id)
 {
     for (size_t i = 0; i < id.len; i++) {
@@ -72,7 +75,7 @@ static void add_id(struct buf *b, struct slice id)
     }
 }
 
-/* The same events are the same batch, whenever they are sent. */
+/* The same events always have the same batch id. */
 static bool add_batch_id(const struct post *p, struct buf *b)
 {
     CLEANUP(buf_fini) struct buf ids = {0};
@@ -184,9 +187,9 @@ struct transfer *post_transfer(const struct post *p)
     return p->transfer;
 }
 
-/* ---- what came ---- */
+/* ---- responses ---- */
 
-/* Those of them that were tried, or all. */
+/* Ends the first `count` of the remaining deliveries. */
 static void end_first(struct post *p, size_t count, enum delivery_end how, int64_t after_ms,
                       const char *story)
 {
@@ -196,7 +199,7 @@ static void end_first(struct post *p, size_t count, enum delivery_end how, int64
     memmove(p->left, p->left + count, p->left_count * sizeof(struct delivery *));
 }
 
-/* One that the receiver does not take: what is behind it of the same subject has to wait for it. */
+/* The receiver did not accept it: later ones with the same subject must wait for it. */
 static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, const char *story)
 {
     struct slice subject = p->left[0]->subject;
@@ -229,7 +232,7 @@ static void tell_answer(const struct http_answer *a, struct buf *story)
     }
 }
 
-/* Does the receiver complain of what was sent, and not of itself? */
+/* Whether the status rejects the content, rather than reporting a problem of the receiver. */
 static bool is_of_content(long status)
 {
     return status == 400 || status == 413 || status == 422;
@@ -249,7 +252,7 @@ static void take_answer(struct post *p, const struct http_answer *a, struct buf 
     } else if (a->status == 410) {
         end_first(p, p->left_count, DELIVERY_REFUSED, 0, story->ptr);
     } else if (is_of_content(a->status) && p->size > 1) {
-        p->size = (p->size + 1) / 2; /* until it is clear which one it is */
+        p->size = (p->size + 1) / 2; /* halve the batch until the bad one is found */
     } else if (is_of_content(a->status)) {
         end_one(p, a->status == 413 ? DELIVERY_REFUSED : DELIVERY_RETRY, after, story->ptr);
     } else {
@@ -265,7 +268,7 @@ bool post_conclude(struct post *p, struct transfer *t, CURLcode code)
 
     transfer_conclude(t, code, &arena, &o, &story);
     if (o.code && t->is_body_too_large && !t->is_head_too_large) {
-        /* We do not need more of it. */
+        /* The rest of the body is not needed. */
         buf_clear(&story);
         o.answer = (struct http_answer){0};
         (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &o.answer.status); /* or 0 */

@@ -1,3 +1,5 @@
+/* Sends the posts of one configured target, fairly between hosts: see receiver.h. Runs on the
+ * thread of webhook.c. */
 #include "webhook/receiver.h"
 
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 enum { IN_FLIGHT_MAX = 256, CONNECTIONS_KEPT = 64 };
 
 struct host {
-    struct link link; /* among those that may make another request */
+    struct link link; /* among those that may start another request */
     char *origin;
     struct link waiting; /* posts */
     size_t in_flight;
@@ -81,12 +83,12 @@ static struct host *host_of(struct receiver *r, const char *origin)
     return h;
 }
 
-/* Puts it where it belongs; frees one that nobody needs. */
+/* Puts it into the right list, or frees it if it is unused. */
 static void host_settle(struct receiver *r, struct host *h)
 {
     if (h->in_flight == 0 && list_empty(&h->waiting)) {
         link_remove(&h->link);
-        (void)map_remove(&r->hosts, slice_of(h->origin)); /* it was in there */
+        (void)map_remove(&r->hosts, slice_of(h->origin)); /* it is in the map */
         free(h->origin);
         free(h);
     } else if (list_empty(&h->waiting) || h->in_flight >= r->target->connections) {
@@ -154,12 +156,12 @@ static void start_waiting(struct receiver *r)
     while (r->in_flight < IN_FLIGHT_MAX && (l = list_first(&r->ready))) {
         struct host *h = CONTAINER_OF(l, struct host, link);
         struct link *first = list_first(&h->waiting);
-        ASSERT(first); /* r->ready has only hosts with posts that wait */
+        ASSERT(first); /* r->ready contains only hosts with waiting posts */
         struct post *p = CONTAINER_OF(first, struct post, link);
-        link_remove(&h->link); /* the next one has its turn first */
+        link_remove(&h->link); /* re-queued behind the others */
         link_remove(&p->link);
         bool more = !list_empty(&h->waiting);
-        start(r, p); /* may free a host that has no more */
+        start(r, p); /* may free a host without further posts */
         if (more)
             host_settle(r, h);
     }
@@ -194,8 +196,8 @@ static bool take_answers(struct receiver *r)
         char *private = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = m->data.result; /* m dies when its handle is removed */
-        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set by its maker */
+        CURLcode code = m->data.result; /* m is invalid once its handle is removed */
+        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set at creation */
         conclude(r, (struct transfer *)(void *)private, code);
         any = true;
     }

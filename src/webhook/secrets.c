@@ -1,3 +1,4 @@
+/* Loads the secrets and header values of all targets: see secrets.h. */
 #include "webhook/secrets.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ void webhook_secrets_free(struct webhook_secrets *s)
     free(s);
 }
 
-/* NULL, or what is wrong with the value. */
+/* NULL, or the problem with the value. */
 static const char *make_line(const struct webhook_header *h, char **ret)
 {
     char *text = NULL;
@@ -71,14 +72,14 @@ static bool load_lines(const struct webhook_target *t, char ***ret, struct buf *
     return ok;
 }
 
-/* Each line with the target before it. */
+/* Prefixes each line with its target. */
 static void tell(const struct webhook_target *t, struct buf *lines, struct buf *ret_faults)
 {
     for (char *line = lines->len ? strtok(lines->ptr, "\n") : NULL; line; line = strtok(NULL, "\n"))
         buf_fmt(ret_faults, "%.*s: secret: %s\n", SLICE_ARG(t->url), line);
 }
 
-/* Certificates and their key are read for each connection: so that they are there is seen now. */
+/* Certificates and keys are read for each connection; this checks early that they exist. */
 static bool check_files(const struct webhook_target *t, struct buf *ret_faults)
 {
     const struct {

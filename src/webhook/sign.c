@@ -1,3 +1,4 @@
+/* Signs webhooks by the Standard Webhooks specification with OpenSSL: see sign.h. */
 #include "webhook/sign.h"
 
 #include <openssl/core_names.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    SECRET_MIN = 24, /* bytes, as the specification has it; this and the next one */
+    SECRET_MIN = 24, /* bytes; this and the next limit are the specification's */
     SECRET_MOST = 64,
     SEED_SIZE = 32, /* of a private key; its public half may follow */
     HMAC_SIZE = 32,
@@ -15,7 +16,7 @@ enum {
 
 struct sign_key {
     EVP_MAC_CTX *mac; /* v1 */
-    EVP_PKEY *pair;   /* v1a; one of the two */
+    EVP_PKEY *pair;   /* v1a; exactly one of the two is set */
 };
 
 struct sign_keys {
@@ -47,7 +48,7 @@ static void add_base64(struct buf *b, const unsigned char *bytes, size_t len)
     buf_add(b, text, (size_t)size);
 }
 
-/* Bytes; 0: it is none, or too long. */
+/* The number of bytes; 0: invalid, or too long. */
 static size_t read_base64(struct slice text, unsigned char ret[SECRET_MOST])
 {
     unsigned char padded[4 * ((SECRET_MOST + 2) / 3) + 1] = "";
@@ -114,7 +115,7 @@ static const char *add_key(struct sign_keys *k, struct slice text)
     if (!fault && is_private && !key.pair)
         fault = "Ed25519 cannot be used";
     explicit_bzero(bytes, sizeof bytes);
-    k->list[k->count++] = key; /* freed with the others, whatever it is */
+    k->list[k->count++] = key; /* freed with the others in any case */
     return fault;
 }
 

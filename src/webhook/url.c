@@ -1,3 +1,4 @@
+/* Parses URLs strictly, and matches them against patterns: see url.h. */
 #include "webhook/url.h"
 
 #include <strings.h>
@@ -24,7 +25,7 @@ static struct slice behind(struct slice s, size_t len)
     return (struct slice){s.ptr + len, s.len - len};
 }
 
-/* "*.example.org": '*' is a whole label, and the last one has a name. */
+/* "*.example.org": '*' is a whole label, and the last label is not one. */
 static bool is_host(struct slice host, bool is_pattern)
 {
     struct slice rest = host;
@@ -72,7 +73,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The next byte of a path, as a server would see it; -1: none, -2: no byte can be meant. */
+/* The next byte of a path, decoded like a server would; -1: the end, -2: invalid. */
 static int next_byte(struct slice path, size_t *at)
 {
     if (*at == path.len)
@@ -87,7 +88,7 @@ static int next_byte(struct slice path, size_t *at)
     return byte;
 }
 
-/* Who takes "..", however it is written, for a step up would leave what was allowed. */
+/* Whether there is a ".." in any encoding: it could lead out of the allowed path. */
 static bool has_steps(struct slice path)
 {
     size_t dots = 0;

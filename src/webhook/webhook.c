@@ -1,3 +1,5 @@
+/* The webhook channel: passes deliveries from the loop to its thread and back. The thread sends
+ * them through receiver.c. See webhook.h. */
 #include "webhook/webhook.h"
 
 #include <pthread.h>
@@ -13,21 +15,21 @@
 enum { EVENTS_MAX = 64 };
 
 struct webhook {
-    struct channel channel; /* first: it is one */
+    struct channel channel; /* first: it is the base */
     const struct webhook_config *config;
     uv_async_t back; /* some posts have ended */
     pthread_t thread;
     int wake; /* an eventfd: there is something for the thread */
 
-    pthread_mutex_t mutex;         /* of: */
-    struct link taken;             /* posts that the thread has not seen */
-    struct link ended;             /* posts that the loop has not seen */
-    struct webhook_secrets *fresh; /* that the thread has not seen; NULL: none */
+    pthread_mutex_t mutex;         /* protects: */
+    struct link taken;             /* posts new to the thread */
+    struct link ended;             /* posts new to the loop */
+    struct webhook_secrets *fresh; /* new to the thread; NULL: none */
     bool is_closing;
 
-    /* Of the thread: */
+    /* Used by the thread: */
     int epoll;
-    struct receiver *receivers; /* one of each target */
+    struct receiver *receivers; /* one for each target */
     size_t receiver_count;
     struct webhook_secrets *secrets;
 };
@@ -68,7 +70,7 @@ static void use_secrets(struct webhook *w, struct webhook_secrets *fresh)
     webhook_secrets_free(before);
 }
 
-/* False: it is over. */
+/* False: it must end. */
 static bool look(struct webhook *w)
 {
     struct webhook_secrets *fresh = NULL;
@@ -121,7 +123,7 @@ static void wait_for_events(struct webhook *w)
         if (r)
             r->is_ready = true;
         else
-            (void)!read(w->wake, &ignored, sizeof ignored); /* empty is fine */
+            (void)!read(w->wake, &ignored, sizeof ignored); /* it may be empty */
     }
 }
 
@@ -136,7 +138,7 @@ static void *run(void *arg)
     struct webhook *w = arg;
     bool has_watchdog = watchdog_start();
 
-    ASSERT(has_watchdog); /* a timer of the kernel's, of which there is one */
+    ASSERT(has_watchdog); /* it needs one kernel timer, which is available */
     while (look(w)) {
         for (size_t i = 0; i < w->receiver_count; i++)
             if (w->receivers[i].is_ready || w->receivers[i].reactor.timer_at <= wire_now_ms())
@@ -197,7 +199,7 @@ static void address(struct post *p, const struct webhook_config *config, struct 
     memcpy(p->url, text.ptr, text.len);
     p->url[text.len] = 0;
     const char *fault = url_parse(text, false, &u);
-    ASSERT(!fault); /* it was found by it */
+    ASSERT(!fault); /* it was found by that URL */
     url_origin(&u, &origin);
     p->origin = strdup(origin.ptr);
     ASSERT(p->origin);
@@ -212,7 +214,7 @@ static void send_list(struct channel *channel, struct delivery **list, size_t co
 
     address(p, w->config, &e);
     if (!p->target)
-        post_end_all(p, DELIVERY_AWAY, e.text); /* another configuration may take it again */
+        post_end_all(p, DELIVERY_AWAY, e.text); /* a later configuration may accept it */
     lock(w);
     list_push(p->target ? &w->taken : &w->ended, &p->link);
     unlock(w);
@@ -238,7 +240,7 @@ bool webhook_reload(struct channel *channel, struct buf *ret_faults)
     return true;
 }
 
-/* ---- its life ---- */
+/* ---- opening and closing ---- */
 
 static void free_posts(struct link *list)
 {
@@ -298,7 +300,7 @@ static bool open_receivers(struct webhook *w)
     return watch(w, w->wake, NULL);
 }
 
-/* Signals are for the loop's thread; SIGPROF the watchdog lets in. */
+/* Signals go to the loop's thread; the watchdog unblocks SIGPROF. */
 static bool start_thread(struct webhook *w)
 {
     sigset_t all;

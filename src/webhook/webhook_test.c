@@ -1,3 +1,4 @@
+/* Tests of webhooks without a network: URLs, signatures, the configuration. */
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -127,7 +128,7 @@ static struct sign_keys *keys_of(const char *text, struct buf *faults)
 
 static void signatures_as_specified(void **state)
 {
-    /* What the specification's libraries test themselves with. */
+    /* Test data of the specification's libraries. */
     static const char signed_text[] =
         "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
     static const char symmetric[] = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
@@ -137,7 +138,7 @@ static void signatures_as_specified(void **state)
     (void)state;
 
     CHECK(k, "%s", faults.ptr);
-    for (int i = 0; i < 3; i++) { /* a key is used again and again */
+    for (int i = 0; i < 3; i++) { /* keys are reused */
         buf_clear(&b);
         CHECK(sign_text(k, slice_of(signed_text), &b) && slice_is(buf_view(&b), symmetric), "%s",
               b.ptr);
