@@ -171,7 +171,7 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
 {
     struct watcher w = {.reader = r, .path = path};
     struct wanted of_input = {0};
-    struct references refs = {.of_input = &of_input};
+    struct references refs = {.of_input = &of_input, .scope = shape_of_scope(r)};
     struct expression *x = NULL;
     struct error e = {0};
     size_t column = 0;
@@ -185,7 +185,7 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
         return;
     }
     references_collect(x, false, r->arena, &refs);
-    const struct odd_name *odd = shape_odd_names(x, shape_of_scope(r), r->arena);
+    const struct odd_name *odd = shape_odd_in_scope(x, &refs, r->arena);
     tell_all(&w, j, &refs, odd);
     if (!refs.input && !refs.task && !refs.steps && !refs.list && !odd)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
@@ -202,8 +202,11 @@ static struct template *read_watched(struct reader *r, const struct json *j,
 {
     struct watcher watcher = {.reader = r, .path = path};
     struct wanted of_input = {0};
-    struct template_watch w = {&watcher, tell_fault,        tell_reference,
-                               tell_odd, shape_of_scope(r), {.of_input = &of_input}};
+    struct template_watch w = {&watcher,
+                               tell_fault,
+                               tell_reference,
+                               tell_odd,
+                               {.of_input = &of_input, .scope = shape_of_scope(r)}};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);
