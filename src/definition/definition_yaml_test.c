@@ -260,7 +260,7 @@ static void mistakes_in_yaml_are_told_where_they_are(void **state)
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: true\n",
          {"8:7 steps[0].if: true|an expression in a string"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: .a >\n",
-         {"8:11 steps[0].if: the expression ends"}},
+         {"8:11 steps[0].if: the end of the expression"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  input:\n    t: |\n      \xc3\xa4 ${ .input.a "
                                    "}\n      and ${ $b }\n",
          {"11:14 steps[0].input: \"$\": variables"}},

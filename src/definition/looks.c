@@ -13,12 +13,32 @@ struct watcher {
     uint16_t count, cap;
 };
 
+/* A fault may say itself what it found and what belongs there; a mistake has the two apart. */
+void mistake_of_expression(struct reader *r, const struct path *path, size_t offset,
+                           const char *what)
+{
+    static const char word[] = "found ", between[] = ", expected ", ends[] = "the expression ends";
+    struct slice found = slice_of(what);
+    const char *expected = "an expression";
+
+    for (const char *p = what; (p = strstr(p, between)); p += strlen(between)) {
+        found.len = (size_t)(p - what); /* the last one: it may stand in what was found, too */
+        expected = p + strlen(between);
+    }
+    if (slice_is(found, ends))
+        found = SLICE("the end of the expression");
+    else if (strncmp(what, word, strlen(word)) == 0)
+        found = (struct slice){found.ptr + strlen(word), found.len - strlen(word)};
+    CLEANUP(buf_fini) struct buf copy = {0};
+    buf_slice(&copy, found);
+    mistake_at(r, path, offset, copy.ptr, "%s", expected);
+}
+
 static void tell_fault(void *arg, const struct json *string, size_t at, const char *what)
 {
     struct watcher *w = arg;
 
-    mistake_at(w->reader, w->path, reader_string_offset(w->reader, string, at), what,
-               "an expression");
+    mistake_of_expression(w->reader, w->path, reader_string_offset(w->reader, string, at), what);
 }
 
 /* Places in the text are looked for only where something is told: that takes time in long strings.
