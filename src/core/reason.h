@@ -201,6 +201,9 @@ enum obstacle {
                        * so, operator_obstacle() never does */
 };
 
+/* Whether it goes back, as what follows the word for its state; "" of one that has ended. */
+const char *operator_way_text(const struct task *t);
+
 /* Would decide() take this verb of the operator's, as it stands? `step` as in struct event. Of what
  * is so already (paused, being undone) it is "no": nothing would be done. */
 bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,
