@@ -368,8 +368,8 @@ static void what_is_hardly_meant_is_warned_of(void **state)
                               "(.input | map(.task.x)), has(.task.vers) }\n",
          {"8:43 steps[0].input: .ix, which is always null|.id, .workflow",
           "8:83 steps[0].input: .vers, which is always null|.id, .workflow"}},
-        {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: isempty(.task.idd)\n",
-         {"8:20 steps[0].if: .idd, which is always null|did you mean .id?"}},
+        {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: has(.task.idd)\n",
+         {"8:16 steps[0].if: .idd, which is always null|did you mean .id?"}},
         {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.error.code.x\n",
          {"9:26 steps[1].if: .x, which is never there|nothing behind a string"}},
         {HEAD "inputs:\n  sku: {type: string}\nsteps:\n" OPEN(
