@@ -90,14 +90,18 @@ def trouble(node):
     return ""
 
 
-def submit(node, name):
-    """False: it was refused, with a time to come back."""
+def refusal(node, name):
+    """What a submission was refused with, and a time to come back; empty: it was taken."""
     try:
         node.call("POST", "/v1/tasks", {"workflow": "w", "id": name, "input": {}})
     except urllib.error.HTTPError as error:
         assert error.code == 503 and int(error.headers["Retry-After"]) > 0, (error.code, error.headers)
-        return False
-    return True
+        return error.read().decode()
+    return ""
+
+
+def submit(node, name):
+    return not refusal(node, name)
 
 
 def finish(node, names):
@@ -168,8 +172,8 @@ def nobody_is_let_in():
     node.process.send_signal(signal.SIGCONT)
     said = "no more connections allowed (max_client_conn)"
     wait_until(lambda: re.search(f"event=database_unreachable .*{re.escape(said)}", log()), "the log says why")
-    wait_until(lambda: "its pooler takes no more connections" in trouble(node), "/readyz tells of it")
-    assert not submit(node, "while-it-is-closed")
+    wait_until(lambda: "its pooler takes no more connections" in refusal(node, "while-it-is-closed"), "clients are told")
+    assert trouble(node), "it has no connection"
     for holder in holders:
         holder.end()
     goes_on(node, ["before-it-was-closed"])
