@@ -131,6 +131,9 @@ uint32_t wire_calls_of(const struct node *n, struct slice name); /* calls of tha
 int64_t wire_parked_since(const struct node *n, const char *name);
 /* Since when the longest of its calls that ask for work is parked there; 0: there is none. */
 int64_t wire_idle_since(const struct node *n, uint32_t service);
+/* When the latest call of that service came to this process, and when it last had one; 0: never. */
+int64_t wire_called_at(const struct node *n, uint32_t service);
+int64_t wire_seen_at(const struct node *n, uint32_t service);
 uint32_t wire_parked(const struct node *n); /* calls at the node that ask for work */
 
 #endif

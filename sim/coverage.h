@@ -26,6 +26,7 @@
     X(BLACKOUT,           "blackouts of all nodes")                                               \
     X(WILD_CLOCKS,        "runs in which clocks disagree by more than a lease")                   \
     X(LOOKED_IDLE,        "ready steps that nobody had begun for a while, in quiet times")        \
+    X(AGENT_AWAY,         "steps told to wait for an agent that calls other nodes only")          \
     X(WAITS_AMONG,        "tasks released that several agents, or a time, could go on with")      \
     X(CLAIM_AMONG,        "of them, those taken up for one of several")                           \
     X(SERVED,             "starts compared with all that wait for the same agent")                \

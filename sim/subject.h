@@ -112,7 +112,13 @@ struct subject {
     int64_t foretold[FLOW_STEPS_MAX]; /* it was told that the step does not begin before */
     enum reason_kind foretold_kind[FLOW_STEPS_MAX]; /* because of that */
     enum direction foretold_way;                    /* in that direction of the task */
-    bool foretold_end;                              /* it was told that it has ended */
+    struct absence {
+        int64_t at;  /* that node told that the agent of the step does not call it; 0: it did not */
+        int64_t now; /* by the clock of the node */
+    } absent[FLOW_STEPS_MAX];
+    uint32_t absent_slot; /* the node: its process */
+    uint64_t absent_boot;
+    bool foretold_end; /* it was told that it has ended */
 };
 
 struct subjects {

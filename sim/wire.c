@@ -51,11 +51,16 @@ struct reply {
 
 static struct link visits;
 static uint64_t call_count;
+static struct heard {
+    uint64_t boot;
+    int64_t came_at, left_at;     /* the latest; left: it was answered, or is gone */
+} heard[NODES_MAX][SERVICES_MAX]; /* by the slot of the node */
 
 void wire_begin(void)
 {
     list_init(&visits);
     call_count = 0;
+    memset(heard, 0, sizeof heard);
 }
 
 /* ---- the worker's end ---- */
@@ -131,6 +136,14 @@ static void reply_arrives(void *arg, uint64_t n)
 
 /* ---- the node's end ---- */
 
+static void leaves(const struct visit *v)
+{
+    struct heard *h = &heard[v->node->slot][v->call->worker->service];
+
+    if (h->boot == v->boot)
+        h->left_at = world.now;
+}
+
 static bool is_there(const struct visit *v)
 {
     return link_is_in(&v->link) && v->boot == v->node->boot && node_is_up(v->node);
@@ -146,6 +159,7 @@ static void gone_noticed(void *arg, uint64_t n)
         return;
     trace("call %" PRIu64 " is gone", v->call->number);
     link_remove(&v->link);
+    leaves(v);
     scheduler_work_gone(v->node->scheduler, v->work);
     node_turn_soon(v->node);
 }
@@ -231,6 +245,7 @@ static void arrives_at(struct call *c, struct node *n)
     v->work = work_of(c);
     v->work->user = v;
     list_push(&visits, &v->link);
+    heard[n->slot][c->worker->service] = (struct heard){n->boot, world.now, world.now};
     later(c->wait_ms + CALL_SLACK_MS, look_at_visit, v, 0);
     trace("call %" PRIu64 " of %s at %s: max %u, holding %zu, results %zu", c->number, c->name,
           n->me, c->max, c->holding_count, c->result_count);
@@ -288,6 +303,7 @@ bool agents_answered(struct node *n, struct work *w)
           w->request_count, w->stop_count, w->failed ? ", failed" : "");
     check_answer(n, w, c->max);
     link_remove(&v->link);
+    leaves(v);
     if (chance(weather.crash_inside))
         node_crash(n, "while it answers");
     if (c->over || c->life != c->worker->life) {
@@ -352,6 +368,22 @@ int64_t wire_idle_since(const struct node *n, uint32_t service)
             since = since ? min_i64(since, v->arrived_at) : v->arrived_at;
     }
     return since;
+}
+
+int64_t wire_called_at(const struct node *n, uint32_t service)
+{
+    const struct heard *h = &heard[n->slot][service];
+
+    return h->boot == n->boot ? h->came_at : 0;
+}
+
+int64_t wire_seen_at(const struct node *n, uint32_t service)
+{
+    const struct heard *h = &heard[n->slot][service];
+
+    if (h->boot != n->boot)
+        return 0;
+    return wire_idle_since(n, service) ? world.now : h->left_at;
 }
 
 uint32_t wire_parked(const struct node *n)

@@ -2,15 +2,9 @@
 
 #include <string.h>
 
+#include "cli/client.h"
 #include "config/reader.h"
 #include "json/json.h"
-
-static const char *task_of(const struct invocation *in)
-{
-    bool has = in && in->word_count > 0 && in->verb->arguments[0].kind == WORD_TASK;
-
-    return has ? in->words[0] : "TASK";
-}
 
 /* Between the first quotes of a sentence; NONE if there are none. */
 static struct slice quoted_in(struct slice text)
@@ -45,6 +39,55 @@ static void add_workflow(struct intact_client *c, struct slice detail, struct bu
         }
     buf_str(b, list && list->child ? "; intact workflow list shows those that there are"
                                    : "; none is stored yet: intact workflow put FILE");
+}
+
+/* The first command of a reason's `moves`, which are a sentence and lines of commands; NONE. */
+static struct slice command_in(struct slice moves)
+{
+    const char *from = moves.len ? memchr(moves.ptr, '\n', moves.len) : NULL;
+    struct slice rest =
+        from ? (struct slice){from, (size_t)(moves.ptr + moves.len - from)} : SLICE_NONE;
+
+    while (rest.len > 0 && (*rest.ptr == '\n' || *rest.ptr == ' '))
+        rest = (struct slice){rest.ptr + 1, rest.len - 1};
+    const char *end = rest.len ? memchr(rest.ptr, '\n', rest.len) : NULL;
+    if (end)
+        rest.len = (size_t)(end - rest.ptr);
+    return rest;
+}
+
+/* By what the server says of the task now; nothing, if it does not. */
+static void add_what_can_be_done(struct intact_client *c, const struct invocation *in,
+                                 struct buf *b)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    struct json *answer = NULL;
+
+    if (!in || in->word_count == 0 || in->verb->arguments[0].kind != WORD_TASK)
+        return;
+    buf_str(&path, "/v1/tasks/");
+    client_escape(&path, slice_of(in->words[0]));
+    buf_str(&path, "/why");
+    if (intact_client_call(c, "GET", path.ptr, NULL, NULL, 0) != INTACT_OK
+        || json_parse(&a, (struct slice){intact_client_body(c), intact_client_body_size(c)},
+                      &answer, NULL)
+               != ERR_OK)
+        return;
+    const struct json *reasons = json_get(answer, "reasons");
+    const struct json *first = reasons ? reasons->child : NULL;
+    struct slice kind = json_get_text(first, "kind");
+    struct slice command = command_in(json_get_text(first, "moves"));
+    if (slice_is(kind, "compensated"))
+        buf_str(b, "; it was undone: if it is wanted after all, submit it under another id");
+    else if (slice_is(kind, "processed") && command.len == 0)
+        buf_str(b, "; it has ended, and nothing more can be done with it");
+    else if (slice_is(kind, "closed") && strstr(b->ptr, "intact reopen"))
+        return; /* it was said */
+    else if (slice_is(kind, "processed") || slice_is(kind, "closed"))
+        buf_fmt(b, "; what can be done: %.*s", SLICE_ARG(command));
+    else
+        buf_fmt(b, "; intact why %s says what it waits for, and what would move it", in->words[0]);
 }
 
 static void add_retry(const struct intact_client *c, struct buf *b)
@@ -87,7 +130,7 @@ void advice_add(struct intact_client *c, const struct invocation *in, struct buf
     if (slice_is(type, "no-such-workflow"))
         add_workflow(c, json_get_text(problem, "detail"), b);
     else if (slice_is(type, "conflict"))
-        buf_fmt(b, "; intact why %s says what it waits for, and what would move it", task_of(in));
+        add_what_can_be_done(c, in, b);
     else if (intact_client_http_status(c) == 429 || intact_client_http_status(c) == 503)
         add_retry(c, b);
     for (size_t i = 0; i < COUNT_OF(plain); i++)

@@ -135,6 +135,30 @@ static void attempts_are_bars_over_time(void **state)
           "b: attempt 1 on i for 26s, 9~\n");
 }
 
+/* As `get` tells them: those that undo behind those that went forward. */
+static void attempts_to_undo_are_counted_apart(void **state)
+{
+    const struct term t = {.live = true, .width = 40, .height = 24};
+    CLEANUP(watched_fini) struct watched w = {0};
+    (void)state;
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(watched_record(
+              &w, SLICE(TASK(
+                      "compensated", AT("09.000"),
+                      STEP("a", "undone",
+                           ATTEMPT("1", "forward", "01.000", AT("02.000"), "timed_out") "," ATTEMPT(
+                               "2", "forward", "03.000", AT("04.000"),
+                               "completed") "," ATTEMPT("1", "undo", "07.000", AT("09.000"),
+                                                        "completed"))))),
+          "a record");
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct watch_view v = {&t, noon + 9000, "", true};
+    watch_draw(&w, &v, &b);
+    CHECK(strstr(b.ptr, "a     undone       ag     2+1\n"), "\n%s", b.ptr);
+}
+
 static void lines_tell_what_is_new(void **state)
 {
     const struct term t = {.width = 80};
@@ -205,6 +229,7 @@ int main(void)
         cmocka_unit_test(events_are_the_same_however_they_are_cut),
         cmocka_unit_test(a_retry_that_is_no_number_means_nothing),
         cmocka_unit_test(attempts_are_bars_over_time),
+        cmocka_unit_test(attempts_to_undo_are_counted_apart),
         cmocka_unit_test(lines_tell_what_is_new),
         cmocka_unit_test(what_is_no_record_changes_nothing),
     };

@@ -15,7 +15,9 @@ void path_write(struct buf *b, const struct path *path)
         return;
     path_write(b, path->up);
     if (!path->name.ptr) {
-        buf_fmt(b, "[%zu]", path->index);
+        buf_byte(b, '[');
+        buf_i64(b, (int64_t)path->index);
+        buf_byte(b, ']');
         return;
     }
     if (b->len > 0)

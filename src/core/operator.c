@@ -10,6 +10,13 @@ int64_t operator_may_resolve_at(const struct step *s)
     return step_doubt_until(s) + CLOCK_MARGIN_MS;
 }
 
+const char *operator_way_text(const struct task *t)
+{
+    if (t->direction != DIRECTION_UNDO || task_state_is_end(t->state))
+        return "";
+    return t->state == TASK_ERROR ? ", half undone" : ", being undone";
+}
+
 static bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
     for (uint16_t i = 0; i < t->step_count; i++)

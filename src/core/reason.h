@@ -201,6 +201,10 @@ enum obstacle {
                        * by operator_obstacle() */
 };
 
+/* What follows the word for the task's state: that the task is being undone, or "" if it has ended
+ * or goes forward. */
+const char *operator_way_text(const struct task *t);
+
 /* Whether decide() would accept this operator's verb in the present state. `step` as in struct
  * event. False if the task is in that condition already (paused, being undone). */
 bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,

@@ -260,7 +260,7 @@ static void mistakes_in_yaml_are_told_where_they_are(void **state)
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: true\n",
          {"8:7 steps[0].if: true|an expression in a string"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: .a >\n",
-         {"8:11 steps[0].if: the expression ends"}},
+         {"8:11 steps[0].if: the end of the expression"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  input:\n    t: |\n      \xc3\xa4 ${ .input.a "
                                    "}\n      and ${ $b }\n",
          {"11:14 steps[0].input: \"$\": variables"}},
@@ -368,6 +368,13 @@ static void what_is_hardly_meant_is_warned_of(void **state)
                               "(.input | map(.task.x)), has(.task.vers) }\n",
          {"8:43 steps[0].input: .ix, which is always null|.id, .workflow",
           "8:83 steps[0].input: .vers, which is always null|.id, .workflow"}},
+        {HEAD "steps:\n" OPEN("a") "  undo: none\n  if: has(.task.idd)\n",
+         {"8:16 steps[0].if: .idd, which is always null|did you mean .id?"}},
+        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  if: .steps.a.error.code.x\n",
+         {"9:26 steps[1].if: .x, which is never there|nothing behind a string"}},
+        {HEAD "inputs:\n  sku: {type: string}\nsteps:\n" OPEN(
+             "a") "  undo: none\n  input: ${ [.input.sku, .input.sku.x] }\n",
+         {"10:36 steps[0].input: .x, which is never there|nothing behind a string"}},
         {HEAD "complete_by: 1m\nsteps:\n" OPEN("a") "  undo: none\n  complete_by: 2m\n",
          {"9:16 steps[0].complete_by: \"2m\"|no longer than the task's complete_by"}},
         {HEAD "complete_by: 1m\nsteps:\n" OPEN("a") "  undo: none\n  complete_by: 1m\n", {NULL}},

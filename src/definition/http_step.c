@@ -161,7 +161,7 @@ static void read_answer(struct reader *r, const struct json *j, const struct pat
         return;
     }
     if (expression_compile(j->text, r->arena, &x, &column, &e) != ERR_OK) {
-        mistake_at(r, path, reader_string_offset(r, j, column - 1), e.text, "an expression");
+        mistake_of_expression(r, path, reader_string_offset(r, j, column - 1), e.text);
         return;
     }
     references_collect(x, false, r->arena, &refs);

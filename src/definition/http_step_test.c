@@ -124,7 +124,7 @@ static const struct {
     {"\"path\":\"/\",\"headers\":{\"A\":[1]}", "steps[1].http.headers.A", "an array", "a text"},
     {"\"path\":\"/\",\"headers\":{\"A\":\"b\\r\\nc: d\"}", "steps[1].http.headers.A", "\"b", "a text of one line"},
     {"\"path\":\"/\",\"output\":1", "steps[1].http.output", "1", "an expression in a string"},
-    {"\"path\":\"/\",\"output\":\".body.\"", "steps[1].http.output", "", "an expression"},
+    {"\"path\":\"/\",\"output\":\".body.\"", "steps[1].http.output", "the end of the expression", "a name, a string"},
     {"\"path\":\"/\",\"output\":\".input.id\"", "steps[1].http.output", "\".input.id\"", ".status, .headers and .body"},
     {"\"path\":\"/\",\"output\":\".steps.a.output\"", "steps[1].http.output", "\".steps", ".status, .headers and .body"},
     {"\"path\":\"/\",\"permanent\":404", "steps[1].http.permanent", "404", "an array of statuses"},

@@ -13,12 +13,32 @@ struct watcher {
     uint16_t count, cap;
 };
 
+/* A fault may say itself what it found and what belongs there; a mistake has the two apart. */
+void mistake_of_expression(struct reader *r, const struct path *path, size_t offset,
+                           const char *what)
+{
+    static const char word[] = "found ", between[] = ", expected ", ends[] = "the expression ends";
+    struct slice found = slice_of(what);
+    const char *expected = "an expression";
+
+    for (const char *p = what; (p = strstr(p, between)); p += strlen(between)) {
+        found.len = (size_t)(p - what); /* the last one: it may stand in what was found, too */
+        expected = p + strlen(between);
+    }
+    if (slice_is(found, ends))
+        found = SLICE("the end of the expression");
+    else if (strncmp(what, word, strlen(word)) == 0)
+        found = (struct slice){found.ptr + strlen(word), found.len - strlen(word)};
+    CLEANUP(buf_fini) struct buf copy = {0};
+    buf_slice(&copy, found);
+    mistake_at(r, path, offset, copy.ptr, "%s", expected);
+}
+
 static void tell_fault(void *arg, const struct json *string, size_t at, const char *what)
 {
     struct watcher *w = arg;
 
-    mistake_at(w->reader, w->path, reader_string_offset(w->reader, string, at), what,
-               "an expression");
+    mistake_of_expression(w->reader, w->path, reader_string_offset(w->reader, string, at), what);
 }
 
 /* Places in the text are looked for only where something is told: that takes time in long strings.
@@ -171,7 +191,7 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
 {
     struct watcher w = {.reader = r, .path = path};
     struct wanted of_input = {0};
-    struct references refs = {.of_input = &of_input};
+    struct references refs = {.of_input = &of_input, .scope = shape_of_scope(r)};
     struct expression *x = NULL;
     struct error e = {0};
     size_t column = 0;
@@ -185,7 +205,7 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
         return;
     }
     references_collect(x, false, r->arena, &refs);
-    const struct odd_name *odd = shape_odd_names(x, shape_of_scope(r), r->arena);
+    const struct odd_name *odd = shape_odd_in_scope(x, &refs, r->arena);
     tell_all(&w, j, &refs, odd);
     if (!refs.input && !refs.task && !refs.steps && !refs.list && !odd)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
@@ -202,8 +222,11 @@ static struct template *read_watched(struct reader *r, const struct json *j,
 {
     struct watcher watcher = {.reader = r, .path = path};
     struct wanted of_input = {0};
-    struct template_watch w = {&watcher, tell_fault,        tell_reference,
-                               tell_odd, shape_of_scope(r), {.of_input = &of_input}};
+    struct template_watch w = {&watcher,
+                               tell_fault,
+                               tell_reference,
+                               tell_odd,
+                               {.of_input = &of_input, .scope = shape_of_scope(r)}};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);

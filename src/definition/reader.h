@@ -59,6 +59,10 @@ void read_template(struct reader *r, const struct json *j, const struct path *pa
 void read_template_parts(struct reader *r, const struct json *j, const struct path *path,
                          void *target);
 
+/* What is wrong with an expression, as its parser says it. */
+void mistake_of_expression(struct reader *r, const struct path *path, size_t offset,
+                           const char *what);
+
 /* Takes the names of all steps, so that they can be referred to before they are read. */
 void reader_learn_names(struct reader *r);
 

@@ -1,6 +1,7 @@
 #include "definition/reference.h"
 
 #include "definition/function.h"
+#include "definition/shape.h"
 
 struct collector {
     struct arena *arena;
@@ -128,6 +129,8 @@ static void add_step(struct collector *c, const struct path_names *p)
     r->is_unchecked = c->is_unchecked;
     r->members = count == 2 ? MEMBERS_ALL : member_of_step(p->names[2]);
     r->needs_output = count > 2 && r->members == MEMBER_OUTPUT && !is_guarded;
+    bool is_ours = !(r->members & (MEMBER_INPUT | MEMBER_OUTPUT)); /* state, error, or no member */
+    c->refs->may_be_odd |= is_ours && count > (r->members ? 3 : 2);
     if (count == 2)
         want_all(&r->seen);
     else
@@ -144,10 +147,15 @@ static bool collect_path(struct collector *c, const struct node *n)
     if (!path_of(n, &p))
         return false;
     size_t count = p.count < PATH_MAX_NAMES ? p.count : PATH_MAX_NAMES;
-    if (slice_is(p.names[0], "task"))
-        c->refs->task = true;
+    bool is_known = slice_is(p.names[0], "steps");
+    if (slice_is(p.names[0], "task")) {
+        is_known = c->refs->task = true;
+        c->refs->may_be_odd |= count > 1;
+    }
     if (slice_is(p.names[0], "input")) {
-        c->refs->input = true;
+        is_known = c->refs->input = true;
+        c->refs->may_be_odd |=
+            count > 1 && !shape_of_input_has(c->refs->scope, p.names + 1, count - 1);
         if (c->refs->of_input)
             wanted_add(c->refs->of_input, c->arena, p.names + 1, count - 1, c->is_given);
     }
@@ -155,6 +163,7 @@ static bool collect_path(struct collector *c, const struct node *n)
         c->refs->steps = true;
     else if (slice_is(p.names[0], "steps"))
         add_step(c, &p);
+    c->refs->may_be_odd |= !is_known;
     return true;
 }
 
@@ -227,17 +236,22 @@ static void collect(struct collector *c, const struct node *n)
     case NODE_LITERAL:
         return;
     case NODE_CALL:
+        c->refs->may_be_odd = true;
         collect_call(c, n);
         return;
     case NODE_PIPE:
+        c->refs->may_be_odd = true;
         collect(c, n->a); /* what is behind it is evaluated on what this gives */
         return;
-    case NODE_STRING:
     case NODE_FIELD:
+    case NODE_TRY:
+        c->refs->may_be_odd = true;
+        collect_below(c, n);
+        return;
+    case NODE_STRING:
     case NODE_INDEX:
     case NODE_SLICE:
     case NODE_ITERATE:
-    case NODE_TRY:
     case NODE_COMMA:
     case NODE_ALTERNATIVE:
     case NODE_AND:

@@ -9,6 +9,8 @@
 
 #include "definition/node.h"
 
+struct shape;
+
 struct reference {
     struct slice step;
     size_t at;          /* of the name's node in the text of the expression */
@@ -23,7 +25,9 @@ struct references {
     bool input, task;   /* of the task */
     bool steps;         /* all of them */
     bool any_unchecked; /* some stand in a call, which was once taken for looking at everything */
-    struct wanted *of_input; /* NULL: nobody wants to know */
+    bool may_be_odd;    /* shape.h has to look: some may name what `scope` does not have */
+    const struct shape *scope; /* NULL: nobody asks for that */
+    struct wanted *of_input;   /* NULL: nobody wants to know */
     struct reference *list;
 };
 

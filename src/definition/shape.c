@@ -3,6 +3,7 @@
 
 #include "definition/function.h"
 #include "definition/reader.h"
+#include "definition/reference.h"
 
 enum shape_kind {
     SHAPE_ANY,    /* nothing is known */
@@ -264,6 +265,24 @@ struct odd_name *shape_odd_names(const struct expression *x, const struct shape 
     if (root)
         (void)look(&s, x->root, root);
     return s.odd;
+}
+
+struct odd_name *shape_odd_in_scope(const struct expression *x, const struct references *refs,
+                                    struct arena *a)
+{
+    return refs->scope && refs->may_be_odd ? shape_odd_names(x, refs->scope, a) : NULL;
+}
+
+bool shape_of_input_has(const struct shape *scope, const struct slice *path, size_t count)
+{
+    const struct shape *input = scope ? scope->members[0].shape : &any;
+
+    if (input->kind == SHAPE_ANY)
+        return true;
+    for (size_t i = 0; i < input->count; i++)
+        if (slice_eq(input->members[i].name, path[0]))
+            return count == 1 || input->members[i].shape->kind == SHAPE_ANY;
+    return false;
 }
 
 /* ---- in words ---- */

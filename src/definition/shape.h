@@ -9,6 +9,7 @@
 #include "definition/node.h"
 
 struct reader;
+struct references;
 struct path;
 struct shape;
 
@@ -24,6 +25,15 @@ struct odd_name {
  * `root` NULL: nobody asks. */
 struct odd_name *shape_odd_names(const struct expression *x, const struct shape *root,
                                  struct arena *a);
+
+/* The same of one that is evaluated on the scope of a task, and refers to `refs`: they say of most
+ * that there is nothing to look for. */
+struct odd_name *shape_odd_in_scope(const struct expression *x, const struct references *refs,
+                                    struct arena *a);
+
+/* May the input of a task have what lies at that path, of one name or more? `scope` NULL: nobody
+ * asks. */
+bool shape_of_input_has(const struct shape *scope, const struct slice *path, size_t count);
 
 /* A warning at that place of the text. */
 void shape_warn(struct reader *r, const struct path *path, size_t offset,

@@ -46,7 +46,7 @@ static void tell_references(struct reader *r, const struct json *string, size_t 
                             const struct expression *x, bool is_given)
 {
     struct template_watch *w = r->watch;
-    struct references own = {.of_input = w->refs.of_input};
+    struct references own = {.of_input = w->refs.of_input, .scope = w->refs.scope};
 
     references_collect(x, is_given, r->arena, &own);
     w->refs.input |= own.input;
@@ -54,7 +54,8 @@ static void tell_references(struct reader *r, const struct json *string, size_t 
     w->refs.steps |= own.steps;
     for (const struct reference *one = own.list; one; one = one->next)
         w->reference(w->arg, string, at + one->at, one);
-    for (const struct odd_name *odd = shape_odd_names(x, w->root, r->arena); odd; odd = odd->next)
+    const struct odd_name *odd = shape_odd_in_scope(x, &own, r->arena);
+    for (; odd; odd = odd->next)
         w->odd(w->arg, string, at + odd->at, odd);
 }
 

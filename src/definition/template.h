@@ -15,8 +15,7 @@ struct template_watch {
     void (*fault)(void *arg, const struct json *string, size_t at, const char *what);
     void (*reference)(void *arg, const struct json *string, size_t at, const struct reference *ref);
     void (*odd)(void *arg, const struct json *string, size_t at, const struct odd_name *odd);
-    const struct shape *root; /* what they are evaluated on; NULL: nobody asks for odd names */
-    struct references refs;   /* all of them together, but for their list */
+    struct references refs; /* all of them together, but for their list */
 };
 
 /* Always returns a template, which must not be used if there were faults. */

@@ -336,8 +336,7 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         buf_str(b, words[o]);
     else if (t)
         buf_fmt(b, "not possible while it is %s%s%s", task_state_text(t->state),
-                t->direction == DIRECTION_UNDO ? ", being undone" : "",
-                t->paused_at != 0 ? ", paused" : "");
+                operator_way_text(t), t->paused_at != 0 ? ", paused" : "");
 }
 
 uint64_t operation_refused_count(const struct operation *op)

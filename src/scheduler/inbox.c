@@ -230,8 +230,10 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         c->answer = ANSWER_REFUSED;
         return;
     }
-    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer))
+    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer)) {
+        operator_explain_cancel(s, l, c);
         return;
+    }
     if (c->kind == COMMAND_ASK && c->ask->if_open && task_state_is_end(l->task.state)) {
         c->ask->refusal = OBSTACLE_STATE;
         c->answer = ANSWER_REFUSED;

@@ -265,6 +265,8 @@ bool operator_event(struct live *l, struct command *c, struct event *ret);
 /* It was decided: if it was refused, why. */
 void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
                       const struct event *e);
+/* A cancel was refused by the state alone: why, and whether an undo is possible instead. */
+void operator_explain_cancel(struct scheduler *s, const struct live *l, struct command *c);
 void operator_done(struct live *l, struct command *c);
 
 /* submit.c: new tasks */

@@ -150,8 +150,7 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
 static void say_state(struct ask *a, const struct task *t)
 {
     (void)snprintf(a->story, sizeof a->story, "not possible while task %.*s is %s%s%s",
-                   SLICE_ARG(t->id), task_state_text(t->state),
-                   t->direction == DIRECTION_UNDO ? ", being undone" : "",
+                   SLICE_ARG(t->id), task_state_text(t->state), operator_way_text(t),
                    t->paused_at != 0 ? ", paused" : "");
 }
 
@@ -308,6 +307,28 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
     if (a->refusal == OBSTACLE_NONE)
         a->refusal = e->kind == EVENT_RESOLVE ? OBSTACLE_NEWER : OBSTACLE_STATE;
     say_obstacle(a, l, e, a->refusal, at);
+}
+
+/* A cancel of an operation is counted with others by its reason, which is as short as theirs. */
+void operator_explain_cancel(struct scheduler *s, const struct live *l, struct command *c)
+{
+    const struct event undo = {.kind = EVENT_UNDO, .step = -1};
+    const struct task *t = &l->task;
+    struct ask *a = c->ask;
+    uint16_t at = 0;
+
+    a->story[0] = 0; /* of an earlier evaluation */
+    if (c->answer != ANSWER_REFUSED || t->state != TASK_PROCESSED || a->bulk)
+        return;
+    enum obstacle o =
+        operator_obstacle(&l->definition->workflow, t, EVENT_UNDO, -1, scheduler_now(s), &at);
+    if (o == OBSTACLE_NONE)
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s is processed: it is too late to cancel it, but an operator can "
+                       "undo it",
+                       SLICE_ARG(t->id));
+    else
+        say_obstacle(a, l, &undo, o, at);
 }
 
 void operator_done(struct live *l, struct command *c)

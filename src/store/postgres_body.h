@@ -217,9 +217,11 @@ struct postgres_store {
         size_t host;
     } aside[PG_ASIDE_MAX]; /* given up without an answer */
     size_t aside_count;
-    PGconn *conn;   /* NULL: to be made again */
-    bool unproven;  /* what it shows may not be on the standby: a commit has to tell */
-    bool is_pooled; /* there is a pooler in between */
+    PGconn *conn;          /* NULL: to be made again */
+    bool unproven;         /* what it shows may not be on the standby: a commit has to tell */
+    bool is_pooled;        /* there is a pooler in between */
+    bool was_pooled;       /* at some time: for what is told */
+    bool pooler_is_silent; /* since it was connected to last: the same */
     int64_t proven[PG_PROVEN_MAX]; /* processes of the server from before the last proof; 0: none */
     size_t proven_next;
     int64_t connect_at;      /* steady: not before */
@@ -329,6 +331,12 @@ void pg_call_end(struct postgres_store **s);
 bool pg_primary_check(struct postgres_store *s, struct error *e);
 /* Asked of the same host on another connection, for a pooler that says nothing. */
 bool pg_primary_is_reached(const struct postgres_store *s);
+#define PG_NO_ROOM "the pooler reaches no primary, or all of its connections to it are taken"
+/* What else a silence may be, to be said behind the rest. */
+static inline const char *pg_pooler_hint(const struct postgres_store *s)
+{
+    return s->was_pooled ? "; and whether its pooler has a connection free" : "";
+}
 /* Comes with each read through a pooler, in the same transaction. False: what was read does not
  * count, and the connection is gone. */
 const struct query *pg_primary_query(void);

@@ -228,9 +228,12 @@ static bool connect_host(struct postgres_store *s, int64_t until, struct buf *wh
     int64_t of_the_call = s->until;
 
     if (!pg_aside_has_room(s)) {
-        also(s, why,
-             "it takes connections, and acknowledges nothing; if it waits for a synchronous "
-             "standby, see what became of that");
+        CLEANUP(buf_fini) struct buf text = {0};
+        buf_fmt(&text,
+                "it takes connections, and acknowledges nothing; if it waits for a synchronous "
+                "standby, see what became of that%s",
+                pg_pooler_hint(s));
+        also(s, why, text.ptr);
         return false;
     }
     if (!connect_to(s, until, why))
@@ -239,6 +242,7 @@ static bool connect_host(struct postgres_store *s, int64_t until, struct buf *wh
     bool good =
         pg_primary_check(s, &e) && (s->of || pg_durable_check(s, &e)) && connection_prove(s, &e);
     s->until = of_the_call;
+    s->pooler_is_silent &= !good;
     if (!good)
         also(s, why, e.text);
     return good;
@@ -264,6 +268,14 @@ static bool connect_round(struct postgres_store *s, int64_t most_ms, struct buf 
     return false;
 }
 
+/* Of a pooler clients may know, too: it is nobody's name or address. */
+static const char *in_short(const struct postgres_store *s, struct slice why)
+{
+    if (memmem(why.ptr, why.len, "max_client_conn", strlen("max_client_conn")))
+        return ": its pooler takes no more connections (max_client_conn)";
+    return s->pooler_is_silent ? ": " PG_NO_ROOM : "; why stands in this node's log";
+}
+
 /* Who opens the store is told where it was looked for. What fails later is told to clients too,
  * whom that does not concern: it is for the log, once for as long as it stays the same. */
 static void tell_unreachable(struct postgres_store *s, struct slice why, struct error *e)
@@ -280,7 +292,7 @@ static void tell_unreachable(struct postgres_store *s, struct slice why, struct 
     if (strcmp(before.text, s->unreachable.text) != 0)
         log_line(LOG_WARN, "event=database_unreachable reason=%s%s", words.ptr,
                  s->of ? " for=reading" : "");
-    error_set(e, ERR_IO, "cannot connect to the database; why stands in this node's log");
+    error_set(e, ERR_IO, "cannot connect to the database%s", in_short(s, why));
 }
 
 static bool connect_any(struct postgres_store *s, struct error *e)

@@ -44,8 +44,8 @@ static enum err unanswered(struct postgres_store *s, struct error *e, const char
     put_aside(s);
     return error_set(e, ERR_IO,
                      "cannot %s: the database did not answer within %" PRId64 " ms; if it waits "
-                     "for a synchronous standby, see what became of that",
-                     what, s->wait_ms);
+                     "for a synchronous standby, see what became of that%s",
+                     what, s->wait_ms, pg_pooler_hint(s));
 }
 
 bool pg_wait_socket(PGconn *c, short events, int64_t until)
@@ -217,7 +217,8 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
     bool sent = !fault() && send(s->conn, queries, count);
     if (sent && is_silent_pooler(s)) {
         put_aside(s);
-        o.err = error_set(e, ERR_IO, "cannot %s: the pooler reaches no primary", what);
+        s->pooler_is_silent = true;
+        o.err = error_set(e, ERR_IO, "cannot %s: " PG_NO_ROOM, what);
         return o;
     }
     if (!sent || !take_results(s, count, results, &o, e, what)) {

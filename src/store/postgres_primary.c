@@ -65,6 +65,7 @@ bool pg_primary_check(struct postgres_store *s, struct error *e)
         return s->conn != NULL; /* a server that cannot tell: its answers to writes will */
     int64_t process = result_number(r, 0, PROCESS);
     s->is_pooled = process != PQbackendPID(s->conn);
+    s->was_pooled |= s->is_pooled;
     add_proven(s, process); /* the proof follows */
     if (judge(r, e))
         return true;

@@ -55,6 +55,26 @@ class Shown(WithServer):
         whole = json.loads(self.s.run("get", "o-1", "--json").stdout)  # as it came
         self.assertEqual(whole["input"]["sku"], "fail" + evil)
 
+    def test_a_refused_verb_says_what_can_be_done_with_a_task_that_has_ended(self):
+        by_hand = ("--reason", "r")
+        agent = Agent(self.s)
+        final = WORKFLOW.replace("workflow: order", "workflow: final").replace("undo: none", "pivot: true")
+        self.s.run("workflow", "put", self.s.path("final.yaml", final))
+        for id, workflow, sku, status in (("done", "order", "s", 0), ("back", "order", "fail", 1), ("sold", "final", "s", 0)):
+            self.s.run("submit", workflow, "--input", json.dumps({"sku": sku}), "--id", id)
+            self.s.run("get", id, "--wait", "3m", status=status)
+        agent.close()
+        for words, says in (
+                (("cancel", "done"), "task done is processed: it is too late to cancel it, but an operator can undo it; "
+                                     "what can be done: intact undo done --reason '...'"),
+                (("retry", "done"), "while task done is processed; what can be done: intact undo done --reason '...'"),
+                (("cancel", "sold"), 'step "reserve" is a pivot, and took effect, or may have: what is processed can not be '
+                                     "undone then; it has ended, and nothing more can be done with it"),
+                (("undo", "back"), "while task back is compensated; it was undone: if it is wanted after all, submit it under "
+                                   "another id")):
+            with self.subTest(words):
+                self.assertIn(says, self.s.run(*words, *by_hand, status=1).stderr)
+
     def test_a_long_value_does_not_fill_a_terminal(self):
         text = "".join(f"{i:05}." for i in range(10000))
         self.s.run("submit", "order", "--input", "-", "--id", "long", input=json.dumps({"sku": text}))

@@ -221,6 +221,11 @@ static void a_task_that_runs_is_undone_by_a_cancel(void **state)
     wait_for_state(&node, "half", "compensated");
 }
 
+static void expect_detail(const struct reply *r, const char *says)
+{
+    CHECK(strstr(text_at(r, "detail"), says), "expected \"%s\": %s", says, text_at(r, "detail"));
+}
+
 static void what_is_over_or_needs_a_person_is_not_cancelled(void **state)
 {
     REPLY r = {0};
@@ -240,6 +245,11 @@ static void what_is_over_or_needs_a_person_is_not_cancelled(void **state)
     wait_for_state(&node, "whole", "processed");
     operate(&r, "whole", "cancel", "{\"reason\": \"too late\"}");
     expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "task whole is processed: it is too late to cancel it, but an operator can");
+    operate(&r, "unwanted", "undo", "{\"reason\": \"again\"}");
+    expect_problem(&r, 409, "conflict");
+    CHECK(strcmp(text_at(&r, "detail"), "not possible while task unwanted is compensated") == 0,
+          "%s", text_at(&r, "detail"));
     submit(&node, "held", "stuck");
     fail_step("broken");
     wait_for_state(&node, "stuck", "error");
@@ -265,11 +275,9 @@ static void a_completed_pivot_refuses_a_cancel(void **state)
     expect_problem(&r, 409, "conflict");
     serve_step(&node, "ag", "i", "2");
     wait_for_state(&node, "gone", "processed");
-}
-
-static void expect_detail(const struct reply *r, const char *says)
-{
-    CHECK(strstr(text_at(r, "detail"), says), "expected \"%s\": %s", says, text_at(r, "detail"));
+    operate(&r, "gone", "cancel", "{\"reason\": \"too late\"}");
+    expect_problem(&r, 409, "conflict");
+    expect_detail(&r, "step \"a\" is a pivot, and took effect");
 }
 
 /* ---- another input, an output by hand, from a step on ---- */

@@ -5,6 +5,7 @@
 # Usage: failover.sh ROOT BUILD [ROUNDS] [SEED] [short] [TROUBLE...]
 # The kinds of trouble are the functions trouble_NAME in troubles.sh. The history of each round is printed.
 # With POOLING=transaction or POOLING=session a PgBouncer stands before each database, and nodes know these alone.
+# With MOST_S a timed promotion fails if nothing goes on for longer than so many seconds.
 set -eu
 root=$1
 build=$2
@@ -219,4 +220,5 @@ for round in $(seq "$rounds"); do
     check_round
     tell_round
 done
+tell_promised
 good=1

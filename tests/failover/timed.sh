@@ -85,8 +85,20 @@ trouble_timed_lease() {
 trouble_timed_leader() { without_node KILL "$(leader)"; }
 trouble_timed_leader_stopped() { without_node STOP "$(leader)"; }
 
+# Usage: promised SECONDS. MOST_S is set by ./run chaos pooled alone: a test asserts no times.
+promised() {
+    timed="${timed:-} $1"
+    [ -z "${MOST_S:-}" ] || awk -v took="$1" -v most="$MOST_S" 'BEGIN { exit took > most }' ||
+        fail "after a promotion nothing went on for $1 s, and it may be $MOST_S s"
+}
+
+tell_promised() {
+    [ -z "${MOST_S:-}" ] || tr ' ' '\n' <<<"$timed" | grep . | sort -g | tail -n 1 |
+        sed "s/.*/after $(wc -w <<<"$timed") promotions behind poolers (by the $POOLING) tasks went on within & s; $MOST_S s are promised/"
+}
+
 trouble_timed_primary() {
-    local old=$primary from promoted
+    local old=$primary from promoted took
     from=$(date +%s.%3N)
     database kill "$primary"
     nap
@@ -96,7 +108,9 @@ trouble_timed_primary() {
     standby=$old
     old=$(time_since "$promoted")
     wait_until "tasks go on" took_place "$promoted"
-    event "TIMES primary KILL: promoted after $(awk "BEGIN { printf \"%.2f\", $promoted - $from }") s within $old s, first step after $(first_step_since "$promoted") s of that"
+    took=$(first_step_since "$promoted")
+    event "TIMES primary KILL: promoted after $(awk "BEGIN { printf \"%.2f\", $promoted - $from }") s within $old s, first step after $took s of that"
+    promised "$took"
     goes_on
     database rejoin "$standby"
     sleep 1
