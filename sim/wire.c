@@ -383,7 +383,12 @@ int64_t wire_seen_at(const struct node *n, uint32_t service)
 
     if (h->boot != n->boot)
         return 0;
-    return wire_idle_since(n, service) ? world.now : h->left_at;
+    LIST_FOREACH (l, after, &visits) {
+        const struct visit *v = CONTAINER_OF(l, struct visit, link);
+        if (v->node == n && v->call->worker->service == service)
+            return world.now;
+    }
+    return h->left_at;
 }
 
 uint32_t wire_parked(const struct node *n)
