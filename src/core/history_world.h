@@ -58,7 +58,6 @@ struct world_step {
 
 struct world {
     const struct graph *graph;
-    struct world_step steps[WORLD_STEPS];
     uint16_t step_count;
     bool back;
     bool resumed;        /* the operator made a stopped task go on */
@@ -69,6 +68,7 @@ struct world {
     enum stop wish;      /* of the first failure since it went on */
     int64_t paused_at;   /* 0: it is not paused */
     bool closed;
+    struct world_step steps[WORLD_STEPS]; /* last: only those that are there are copied */
 };
 
 void world_make(struct world *w, const struct graph *g);
