@@ -69,9 +69,12 @@ static char **environment_with(char *const *variables)
     for (size_t i = 0; i < own; i++)
         if (!is_named_by(ours[i], variables))
             all[n++] = ours[i];
-    for (size_t i = 0; i < more; i++)
-        if (strchr(variables[i], '=')[1])
+    for (size_t i = 0; i < more; i++) {
+        const char *value = strchr(variables[i], '=');
+        ASSERT(value); /* each is NAME=VALUE, see child.h */
+        if (value[1])
             all[n++] = variables[i];
+    }
     return all;
 }
 

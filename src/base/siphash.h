@@ -52,22 +52,22 @@ static inline uint64_t siphash_rest(const unsigned char *p, size_t len)
     switch (len & 7) {
     case 7:
         v |= (uint64_t)p[6] << 48;
-        /* fall through */
+        FALL_THROUGH;
     case 6:
         v |= (uint64_t)p[5] << 40;
-        /* fall through */
+        FALL_THROUGH;
     case 5:
         v |= (uint64_t)p[4] << 32;
-        /* fall through */
+        FALL_THROUGH;
     case 4:
         v |= (uint64_t)p[3] << 24;
-        /* fall through */
+        FALL_THROUGH;
     case 3:
         v |= (uint64_t)p[2] << 16;
-        /* fall through */
+        FALL_THROUGH;
     case 2:
         v |= (uint64_t)p[1] << 8;
-        /* fall through */
+        FALL_THROUGH;
     case 1:
         v |= (uint64_t)p[0];
         break;

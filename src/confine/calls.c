@@ -151,9 +151,9 @@ static int refuse_others(scmp_filter_ctx filter)
     int err = 0;
 
     for (size_t i = 0; err == 0 && i < COUNT_OF(own_pid); i++)
-        err = refuse_if(filter, own_pid[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+        err = refuse_if(filter, own_pid[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0));
     for (size_t i = 0; err == 0 && i < COUNT_OF(zero_pid); i++)
-        err = refuse_if(filter, zero_pid[i], SCMP_A0(SCMP_CMP_NE, 0));
+        err = refuse_if(filter, zero_pid[i], SCMP_A0(SCMP_CMP_NE, 0, 0));
     return err;
 }
 

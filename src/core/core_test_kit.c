@@ -31,6 +31,12 @@ static void graph_edge(struct graph *g, uint16_t from, uint16_t to)
     g->after[from][f->after_count++] = to;
 }
 
+static void hurry(struct workflow_step *s)
+{
+    s->call.complete_by_ms = GRAPH_STEP_MS / 4;
+    s->undo.complete_by_ms = GRAPH_UNDO_MS / 4;
+}
+
 static void graph_step(struct graph *g, const char *word)
 {
     uint16_t i = (uint16_t)(word[0] - 'a');
@@ -47,7 +53,7 @@ static void graph_step(struct graph *g, const char *word)
         else if (*p == '+')
             s->on_undo = true;
         else if (*p == '/')
-            s->call.complete_by_ms = GRAPH_STEP_MS / 4, s->undo.complete_by_ms = GRAPH_UNDO_MS / 4;
+            hurry(s);
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')

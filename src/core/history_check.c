@@ -444,7 +444,7 @@ bool history_event(const struct node *was, struct node *is, const struct event *
 
     history.events++;
     path_push((struct deed){.ev = *ev});
-    memcpy(&image, is, sizeof image);
+    node_image(&image, is);
     enum answer answer = decide(&history.graph.w, &is->t, ev, is->now, &fx);
     check_answer(was, ev, answer);
     if (ev->kind == EVENT_START)
@@ -452,13 +452,13 @@ bool history_event(const struct node *was, struct node *is, const struct event *
               history_story());
     if (!fx.changed) {
         CHECK(answer != ANSWER_ACCEPTED, "%s: accepted, but not changed", history_story());
-        CHECK(memcmp(&image, is, sizeof image) == 0, "%s: refused, but changed", history_story());
+        CHECK(node_is_as(is, &image), "%s: refused, but changed", history_story());
         CHECK(!fx.alert && !fx.ended && !fx.stop_running, "%s: refused with effects",
               history_story());
         return false;
     }
     CHECK(answer == ANSWER_ACCEPTED || answer == ANSWER_LATE, "%s: changed", history_story());
-    CHECK(memcmp(&image, is, sizeof image) != 0, "%s: accepted, but the same", history_story());
+    CHECK(!node_is_as(is, &image), "%s: accepted, but the same", history_story());
     CHECK(task_valid(&history.graph.w, &is->t), "%s: not valid", history_story());
     if (!fx.any_step)
         check_others(is, &image, ev);

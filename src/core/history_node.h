@@ -24,6 +24,11 @@ struct node {
 
 void node_make(struct node *n, const struct graph *g, struct budget budget);
 void node_copy(struct node *to, const struct node *from);
+
+/* What the core can reach of it, byte by byte, as it is now; and whether it still is so. */
+void node_image(struct node *to, const struct node *from);
+bool node_is_as(const struct node *n, const struct node *image);
+
 uint64_t node_key(const struct node *n);
 
 struct seen {

@@ -59,7 +59,6 @@ struct world_step {
 
 struct world {
     const struct graph *graph;
-    struct world_step steps[WORLD_STEPS];
     uint16_t step_count;
     bool back;
     bool resumed;        /* the operator continued a stopped task */
@@ -70,6 +69,7 @@ struct world {
     enum stop wish;      /* of the first failure since it was continued */
     int64_t paused_at;   /* 0: not paused */
     bool closed;
+    struct world_step steps[WORLD_STEPS]; /* last: only those that are there are copied */
 };
 
 void world_make(struct world *w, const struct graph *g);

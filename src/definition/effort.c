@@ -17,6 +17,8 @@ static size_t blocks;
 
 /* ---- what is counted ---- */
 
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): these names are what the
+ * linker makes of --wrap. */
 void __wrap___sanitizer_cov_trace_pc(void);
 void *__real_memcpy(void *to, const void *from, size_t n);
 void *__real_memmove(void *to, const void *from, size_t n);
@@ -165,6 +167,7 @@ unsigned char *__wrap_yajl_get_error(yajl_handle y, int verbose, const unsigned 
     blocks += 400;
     return __real_yajl_get_error(y, verbose, p, n);
 }
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* ---- the document ---- */
 

@@ -34,7 +34,7 @@ void machine_end(const struct machine *m, struct budget *budget)
     budget->bytes -= bytes - m->bytes_left;
 }
 
-static void say(struct machine *m, const char *fmt, va_list ap)
+static PRINTF(2, 0) void say(struct machine *m, const char *fmt, va_list ap)
 {
     text_format(m->what, sizeof m->what, fmt, ap);
     m->has_at = false;

@@ -461,8 +461,10 @@ static void gather_changes(struct scheduler *s, struct job *j)
     list_init(&later);
     j->batch.changes = arena_alloc(&j->arena, max * sizeof *j->batch.changes);
     j->lives = arena_alloc(&j->arena, max * sizeof(struct live *));
-    while (j->batch.change_count < max && size < s->config.batch_bytes && !list_empty(&s->dirty)) {
-        struct live *l = CONTAINER_OF(list_pop(&s->dirty), struct live, dirty_link);
+    struct link *first = NULL;
+    while (j->batch.change_count < max && size < s->config.batch_bytes
+           && (first = list_pop(&s->dirty)) != NULL) {
+        struct live *l = CONTAINER_OF(first, struct live, dirty_link);
         release_if_idle(s, l);
         if (!l->fx.changed && !l->fresh) {
             answer_without_commit(s, l);

@@ -25,10 +25,10 @@ static const struct {
     uint64_t unit;   /* what is counted is so much smaller than the limit's unit; 0: the same */
     uint64_t debt_s; /* one call keeps the next ones out for so long at most; 0: any time */
 } kinds[QUOTA_KINDS] = {
-    [QUOTA_CALLS] = {"calls", "calls a second", 100000},
-    [QUOTA_SUBMISSIONS] = {"submissions", "submissions a second", 200000},
+    [QUOTA_CALLS] = {"calls", "calls a second", .initial = 100000},
+    [QUOTA_SUBMISSIONS] = {"submissions", "submissions a second", .initial = 200000},
     [QUOTA_BYTES] = {"bytes", "bytes a second", UINT64_C(1) << 30, .debt_s = 60},
-    [QUOTA_WAITING] = {"waiting", "calls that are open at a time", 11000},
+    [QUOTA_WAITING] = {"waiting", "calls that are open at a time", .initial = 11000},
     [QUOTA_CPU] = {"cpu", "milliseconds a second of the node's loop", 800, 1000, 60},
     [QUOTA_READINGS] = {"readings", "readings a second", 100000},
     [QUOTA_OPEN_TASKS] = {"open_tasks", "open tasks", 10000000},

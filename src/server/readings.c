@@ -85,7 +85,9 @@ static struct store_job *next(struct readings *rs)
     if (!first)
         return NULL;
     struct line *l = CONTAINER_OF(first, struct line, link);
-    struct store_job *j = CONTAINER_OF(list_first(&l->jobs), struct store_job, link);
+    struct link *job = list_first(&l->jobs);
+    ASSERT(job); /* a line without jobs is freed (line_lose) */
+    struct store_job *j = CONTAINER_OF(job, struct store_job, link);
     link_remove(first);
     list_push(&rs->lines, first);
     line_lose(rs, l, j);

@@ -401,7 +401,7 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
     if (!p->bearer && !anybody)
         answer_stranger(sv, r, why);
     else if (p->bearer && !is_within_quota(sv, r, p))
-        return false; /* answered */
+        return false; /* answered. NOLINT(bugprone-branch-clone): asked in this order */
     else if (!p->path_is_known)
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
     else if (!rt)

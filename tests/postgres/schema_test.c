@@ -210,8 +210,8 @@ static void the_audit_is_only_added_to(void **state)
         "DELETE FROM audit",
         "UPDATE audit SET actor = 'bob'",
         "TRUNCATE task, audit",
-        "INSERT INTO audit (seq, at, actor, verb) SELECT seq, at, 'bob', verb FROM audit "
-        "ON CONFLICT (seq) DO UPDATE SET actor = excluded.actor",
+        ("INSERT INTO audit (seq, at, actor, verb) SELECT seq, at, 'bob', verb FROM audit "
+         "ON CONFLICT (seq) DO UPDATE SET actor = excluded.actor"),
     };
     static const char *const schemas[] = {"intact_older", "intact_audit"};
     char query[200];
