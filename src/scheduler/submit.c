@@ -1,3 +1,5 @@
+/* Submissions: makes a new task, or compares with the existing one (see inbox.c, flush.c). */
+
 #include "scheduler/internal.h"
 
 #include <stdio.h>
@@ -40,7 +42,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     reply_read(t->reply_to, &l->arena, &l->reply);
 }
 
-/* The id is that of a task that was deleted, and is not free yet. */
+/* The id belongs to a deleted task and is still reserved. */
 static void submit_again(struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
@@ -52,14 +54,14 @@ static void submit_again(struct live *l, struct command *c)
     c->answer = content_is_same(&l->gone.content, &a->content) ? ANSWER_REPEATED : ANSWER_REFUSED;
 }
 
-/* A task without an owner is not another's: a submission of before there were owners, or in SQL,
- * is repeated by whoever has all of its content. */
+/* A task without an owner (made before there were owners, or by SQL) counts as the requester's:
+ * whoever has all its content may repeat the submission. */
 static bool is_of_another(const struct live *l, const struct ask *a)
 {
     return a->own_only && l->task.owner.ptr && !slice_eq(l->task.owner, a->owner);
 }
 
-/* The first with that id makes the task; who comes later gets the same one, or a conflict. */
+/* The first submission of an id makes the task; later ones get the same task, or a conflict. */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
@@ -94,14 +96,15 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     submit_go_on(s, l);
 }
 
-/* Until all is decided that nobody is needed for, it is not stored, and nobody is answered. */
+/* The task is stored, and the submission answered, once all conditions are decided that need no
+ * agent. */
 void submit_go_on(struct scheduler *s, struct live *l)
 {
     start_conditions(s, l);
     if (link_is_in(&l->undecided))
         return;
-    /* One that has turned back has steps of on_undo left: it needs an owner to be found at all. If
-     * their agents are away, the batch lets go of it. */
+    /* A task that already turned back still has steps of on_undo, and only a claimed task can be
+     * found in that state. If their agents are not connected, the batch releases it. */
     if (l->task.state == TASK_COMPENSATING || start_has_room(s, l)) {
         const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
         enum answer answer = live_decide(s, l, &claim);
