@@ -1,3 +1,5 @@
+/* Advice after a refused call: what the user can do. May ask the server once. See advice.h. */
+
 #include "cli/advice.h"
 
 #include <string.h>
@@ -12,7 +14,7 @@ static const char *task_of(const struct invocation *in)
     return has ? in->words[0] : "TASK";
 }
 
-/* Between the first quotes of a sentence; NONE if there are none. */
+/* The text between the first quotes; NONE if there are none. */
 static struct slice quoted_in(struct slice text)
 {
     const char *from = text.len ? memchr(text.ptr, '"', text.len) : NULL;

@@ -1,3 +1,5 @@
+/* `intact token create`: a token with roles, limits and an expiry. */
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -5,9 +7,9 @@
 #include "cli/say.h"
 #include "cli/verbs.h"
 
-enum { VALUE_MAX = 15 /* digits: what fits a number of JSON */ };
+enum { VALUE_MAX = 15 /* digits: fits a JSON number */ };
 
-/* "calls=50": which limits there are, and what they may be, the server says. */
+/* "calls=50"; the server validates the names and values. */
 static bool render_limits(const struct invocation *in, struct buf *body)
 {
     const char *limit = NULL;
