@@ -4,9 +4,8 @@
 #include "store/codec.h"
 
 /*
- * What is told of why a task waits has to come true: whoever says "not before T" is held to it by
- * the next change of the row, and an end is the end. Asked of the node that made the change, with
- * what it knows just then.
+ * Reasons for waiting come true: a "not before T" is checked at the next change of the row, and an
+ * end is final. Asked of the node that made the change, with what it knows then.
  */
 
 static void must_be(bool so, const struct subject *t, const char *rule, const char *word)
@@ -25,7 +24,7 @@ static void see_nobody(void *arg, int step, struct slice name, struct agent_view
     *ret = (struct agent_view){0};
 }
 
-/* An answer that comes late may end a doubt. */
+/* A late answer may end a doubt. */
 static uint32_t late_answers(const struct seen_step *s)
 {
     uint32_t n = 0;
@@ -35,8 +34,8 @@ static uint32_t late_answers(const struct seen_step *s)
     return n;
 }
 
-/* Was what was told before true of this change? An operator may hurry a step, and a task that turns
- * back waits for other things. */
+/* Did the last predictions hold for this change? An operator may hasten a step, and a task that
+ * turns back waits for other things. */
 static void check_foretold(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     bool undone = old->state == TASK_PROCESSED && new->direction == DIRECTION_UNDO;
@@ -54,7 +53,7 @@ static void check_foretold(const struct subject *t, const struct seen *old, cons
         bool waited =
             t->foretold_kind[i] == REASON_BETWEEN || t->foretold_kind[i] == REASON_DEFERRED;
         if (waited && check_hastened(t, i, is, &old->steps[i]))
-            continue; /* the outage was over in which it failed */
+            continue; /* it failed in an outage that is over */
         describe(t);
         broken("no try begins before the moment that was told", "%s/s%u, at %" PRId64 ": %s", t->id,
                i, t->foretold[i], reason_word(t->foretold_kind[i]));
