@@ -1,7 +1,6 @@
-/* Agents without ledgers, for measuring the server: each answers at once with some 300 bytes, or as
- * many as are asked for. All named agents run in this one process, a thread each. What is to be
- * refused is so until SIGUSR1.
- * Usage: bench-agent [--answer BYTES] PLACES AGENT... */
+/* Agents without ledgers, for measuring the server: each answers at once with about 300 bytes, or
+ * with the number of bytes given. All named agents run in this process, one thread each. The action
+ * "refuse" is refused until SIGUSR1. Usage: bench-agent [--answer BYTES] PLACES AGENT... */
 
 #include <intact/agent.h>
 #include <pthread.h>
@@ -37,7 +36,7 @@ static void refuse(struct intact_request *r, void *arg)
         intact_answer_error(r, "declined", "not now", INTACT_PERMANENT);
 }
 
-/* {"text":"aaa..."} of so many bytes; NULL if that is too few. */
+/* {"text":"aaa..."} of exactly `bytes` bytes; NULL if `bytes` is too small. */
 static char *answer_of(size_t bytes)
 {
     static const char head[] = "{\"text\":\"";

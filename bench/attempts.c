@@ -1,3 +1,6 @@
+/* The dispatch work of one attempt, repeated: lanes, limits, health and breaker without the
+ * scheduler. bench/routing.c measures its time, bench/instructions/outside.c its instructions. */
+
 #include "attempts.h"
 
 #include "dispatch/dispatch.h"
@@ -29,7 +32,6 @@ static void set(struct dispatch *d, struct agent *a, bool limited)
     dispatch_limit(d, a, 0);
 }
 
-/* One attempt after the other; a thousand begin in each ms. */
 void attempts_run(bool limited, long rounds)
 {
     struct dispatch d;

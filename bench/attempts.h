@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 
-/* All that is asked for one attempt of limits, health and breaker, from its want of a place to its
- * end, `rounds` times; without the scheduler around it. A thousand begin in each ms. */
+/* Does everything that limits, health and breaker do for one attempt, from its want of a place to
+ * its end, `rounds` times, without the scheduler. 1000 attempts begin in each ms. */
 void attempts_run(bool limited, long rounds);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a breaker adds to a request: asked before it starts, told how it ended. Usage: bench-breaker
- */
+/* The cost that a breaker adds to a request: one check before the start, one record of the outcome.
+ * Usage: bench-breaker */
 
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
-/* Agents that wait for work and get none: COUNT calls parked at the server, and what that costs
- * this process. "raw": a socket for each, and nothing else. "agents": as many agents of libintact,
- * all on one thread. Says so when all are parked, and ends with its standard input. Usage:
- * bench-connections raw|agents COUNT NAMES (so many names of agents are shared among them). */
+/* Idle agents: COUNT long polls parked at the server, and their cost in this process. "raw": one
+ * socket for each and nothing else. "agents": as many agents of libintact, all on one thread.
+ * Prints a line when all are parked and ends at the end of standard input. Usage: bench-connections
+ * raw|agents COUNT NAMES (the agents share NAMES names). */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -130,7 +130,8 @@ static void drive(struct intact_agent *a)
     }
 }
 
-/* Its descriptor gathers all that an agent waits for; time is looked at now and then. */
+/* An agent's descriptor covers all that the agent waits for; its timeouts are checked when the poll
+ * ends. */
 static void turn(struct pollfd *set, struct intact_agent **agents, int count)
 {
     int ready = poll(set, (nfds_t)count, 100);
@@ -161,7 +162,7 @@ static void agents(int count, int names)
     for (;;) {
         struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
         if (poll(&in, 1, 0) > 0)
-            return; /* the kernel closes what is open */
+            return; /* the kernel closes the sockets */
         turn(set, all, count);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * What it takes to read and check a definition: the same one of many steps in YAML and in JSON,
- * with all that a step can have. Usage: bench-definition [STEPS]
+ * The time to parse and check a definition: the same one in YAML and in JSON, with many steps that
+ * use every field of a step. Usage: bench-definition [STEPS]
  */
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /*
- * The floor of HTTP: a server of nothing else, on the library that the node uses and one thread as
- * it has for its loop. It takes whatever is sent and answers 201 with as many bytes as the query
- * asks for: POST /?answer=BYTES. Prints its port; ends with standard input. Usage: bench-echo
+ * The floor of HTTP: a server that does nothing else, on the node's HTTP library and, as in the
+ * node, with one thread for its loop. It accepts any request and answers 201 with the number of
+ * bytes given in the query: POST /?answer=BYTES. Prints its port; ends with standard input. Usage:
+ * bench-echo
  */
 
 #include <stdio.h>

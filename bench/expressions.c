@@ -1,4 +1,4 @@
-/* What compiling and evaluating expressions takes. Usage: bench-expressions [ROUNDS] */
+/* The time to compile and to evaluate expressions. Usage: bench-expressions [ROUNDS] */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void check(enum err err, const char *text, const struct error *e)
     exit(1);
 }
 
-/* Microseconds of one, in the best of five runs. */
+/* Microseconds for one compilation, in the best of five runs. */
 static double compiling(const char *text, long rounds)
 {
     double best = 1e9;

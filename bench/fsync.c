@@ -1,5 +1,5 @@
-/* The disk's floor: the median of appending 4 KiB and fdatasync, in a folder. Usage: bench-fsync
- * DIR [COUNT] */
+/* The floor of the disk: the median time of appending 4 KiB and fdatasync, in a folder. Usage:
+ * bench-fsync DIR [COUNT] */
 
 #include <fcntl.h>
 #include <stdio.h>

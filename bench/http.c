@@ -1,4 +1,4 @@
-/* Load for the HTTP layer: many connections, small requests, one thread, no library between. */
+/* Load for the HTTP layer: many connections, small requests, one thread, plain sockets. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -66,7 +66,7 @@ static void wait_for_input_to_end(void)
         ;
 }
 
-/* Agents that wait for work. */
+/* Sends the work requests of COUNT idle agents. */
 static void park(int count)
 {
     char text[600];
@@ -93,8 +93,8 @@ static double now_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Each connection asks again as soon as it is answered. Answers are small: they come in one piece.
- */
+/* Each connection sends its next request as soon as the answer arrives. Answers are small enough
+ * for one read. */
 static void rate(int count, int ms, const char *path)
 {
     struct epoll_event events[EVENTS];
@@ -133,7 +133,7 @@ static void rate(int count, int ms, const char *path)
     printf("%ld %.0f\n", answered, (double)answered / took);
 }
 
-/* Handshakes, one after the other, whose connections stay. */
+/* Handshakes one after the other; the connections stay open. */
 static void tls(int count)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* connecting says if it was not enough */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* connect reports an insufficient limit */
     }
     if (argc < 4) {
         fputs(usage, stderr);

@@ -1,7 +1,7 @@
 /*
- * What the HTTP agent can do: requests a second to a trivial service on loopback, what CPU and
- * memory that takes of it. The server is played here, too, and always has work: what is measured is
- * the agent. Usage: bench-http-agent INTACT PLACES SECONDS
+ * The throughput of the HTTP agent: requests per second to a trivial service on loopback, with the
+ * CPU time and memory they cost. This program also plays the server and always has work, so only
+ * the agent is measured. Usage: bench-http-agent INTACT PLACES SECONDS
  */
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* ---- a server of HTTP, as small as can be ---- */
+/* ---- a minimal HTTP server ---- */
 
 static size_t length_of(const char *head)
 {
@@ -251,7 +251,7 @@ static long ticks_of(pid_t pid)
 
 static bool measure(pid_t pid, int seconds)
 {
-    sleep(2); /* connections, and memory that stays */
+    sleep(2); /* until all connections are open and memory is stable */
     long first = resident_kib(pid);
     long before = ticks_of(pid);
     unsigned long long from = atomic_load(&accepted);

@@ -1,8 +1,8 @@
 /*
- * What it costs to keep finished tasks: the times of what a node does all day, with that many of
- * them stored. Usage: kept FINISHED [CONNINFO]; without CONNINFO over SQLite, in a folder below
- * the current one. What it makes is left to look at: a schema "kept_FINISHED", or a folder. With
- * KEPT in the environment it is taken as it is, and measured again.
+ * The cost of keeping ended tasks: the times of a node's regular work with FINISHED of them stored.
+ * Usage: kept FINISHED [CONNINFO]; without CONNINFO in SQLite, in a folder below the current one.
+ * The data stays for inspection: a schema "kept_FINISHED", or a folder. With KEPT in the
+ * environment the existing data is measured again.
  */
 
 #include <sqlite3.h>
@@ -179,7 +179,7 @@ static void submit_ten(struct arena *a, int i)
     (void)i;
     for (int k = 0; k < 10; k++) {
         CLEANUP(buf_fini) struct buf id = {0};
-        buf_fmt(&id, "new-%d-%" PRId64, (int)getpid(), inserted++); /* new in what is kept, too */
+        buf_fmt(&id, "new-%d-%" PRId64, (int)getpid(), inserted++); /* unique in kept data too */
         c[k] = (struct change){.kind = CHANGE_INSERT,
                                .row = {.id = arena_copy(a, buf_view(&id)),
                                        .workflow = SLICE("order-1"),
@@ -205,7 +205,7 @@ static int64_t size_of_file(void)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* All that is left of them, and the file as short as it becomes. */
+/* Deletes all remaining tasks and shrinks the file as far as possible. */
 static void delete_and_shrink(void)
 {
     int64_t began = now_us();

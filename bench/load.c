@@ -2,10 +2,9 @@
  * Measures from the outside, over HTTP. Prints one JSON object. Usage:
  *   bench-load one N          submits N tasks one after another, waiting for the end of each
  *   bench-load many N [LINES [PREFIX [REPLY_TO]]]
- *                             submits N tasks in batches of LINES, and waits until all have ended,
- *                             and all messages to REPLY_TO are delivered; PREFIX is put before the
- *                             number in their ids
- *   bench-load pending N      submits N tasks that nobody will do
+ *                             submits N tasks in batches of LINES, and waits until all have ended
+ *                             and all messages to REPLY_TO are delivered; PREFIX starts their ids
+ *   bench-load pending N      submits N tasks that no agent executes
  *   bench-load stopping N     submits N tasks, and waits until all have stopped in error
  */
 
@@ -56,7 +55,8 @@ static int one_by_one(struct intact_client *c, long count)
     return 0;
 }
 
-/* Each line of it was a new task: one that was there before, or was refused, costs less. */
+/* Fails unless each line created a task: a known or refused task costs less and would distort the
+ * figures. */
 static bool all_are_new(struct intact_client *c, long count)
 {
     static const char is_new[] = "\"status\":201";
@@ -96,7 +96,7 @@ static int submit_all(struct intact_client *c, long count, long lines, const cha
     return rc;
 }
 
-/* Those not ended are pending or processing: both lists empty means all have ended. */
+/* *ret: whether any task is still pending, processing or compensating. */
 static int count_open(struct intact_client *c, bool *ret)
 {
     static const char *const states[] = {"state=pending&limit=1", "state=processing&limit=1",
@@ -111,7 +111,7 @@ static int count_open(struct intact_client *c, bool *ret)
     return 0;
 }
 
-/* All have ended as they were to: those of "stops" in error, others processed. */
+/* Checks that all tasks ended as intended: those of "stops" in error, all others processed. */
 static int check_ends(struct intact_client *c, const char *workflow)
 {
     bool stops = strcmp(workflow, "stops") == 0;
@@ -127,7 +127,7 @@ static int check_ends(struct intact_client *c, const char *workflow)
     return 1;
 }
 
-/* Messages that have not been delivered. */
+/* *ret: whether any message is still undelivered. */
 static int count_untold(struct intact_client *c, bool *ret)
 {
     if (intact_client_call(c, "GET", "/v1/outbox?state=waiting&limit=1", NULL, NULL, 0)

@@ -1,7 +1,7 @@
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
-/* What most benches need: a clock, and an order of figures for their median. */
+/* Helpers of most benches: a clock, and an order of figures for their median. */
 
 #include <time.h>
 
@@ -18,7 +18,7 @@ static inline double now_ms(void)
     return now_us() / 1e3;
 }
 
-/* Of doubles, for qsort. */
+/* For doubles in qsort. */
 static inline int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a;

@@ -1,8 +1,7 @@
 /*
- * The store in PostgreSQL against the bare ceiling of that database: one UPDATE ... FROM
- * unnest(...) a batch, its parameters made beforehand, autocommit, on a table of the same columns
- * and indexes. Both take turns; the ratio of each pair of turns counts. Usage: bench-postgres
- * CONNINFO
+ * The PostgreSQL store against the ceiling of the database: one bare UPDATE ... FROM unnest(...)
+ * per batch, with prepared parameters, autocommit, on a table with the same columns and indexes.
+ * The two take turns; the result is the ratio of each pair of turns. Usage: bench-postgres CONNINFO
  */
 
 #include <stdio.h>
@@ -116,7 +115,7 @@ static double bare_batch(PGconn *c, size_t size)
 
 /* ---- turns ---- */
 
-/* What a process has had of the processors, from the kernel: counts though others are busy too. */
+/* CPU time of a process according to the kernel: meaningful even on a busy machine. */
 static double cpu_us(int pid)
 {
     char path[64];

@@ -1,6 +1,6 @@
 /*
- * A receiver of webhooks as small as can be: it takes everything, and counts events and requests.
- * Prints its port; at the end of its input what it has counted, as a JSON object.
+ * A minimal receiver of webhooks: it accepts everything and counts events and requests. Prints its
+ * port; at the end of its input prints the counts as a JSON object.
  */
 
 #include <arpa/inet.h>
@@ -89,7 +89,7 @@ static void report(void)
 {
     struct rusage used = {0};
 
-    (void)getrusage(RUSAGE_SELF, &used); /* or it stays 0 */
+    (void)getrusage(RUSAGE_SELF, &used); /* on failure the figures stay 0 */
     printf("{\"events\": %llu, \"requests\": %llu, \"bytes\": %llu, \"cpu_ms\": %lld}\n",
            (unsigned long long)events, (unsigned long long)requests, (unsigned long long)bytes,
            (long long)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000

@@ -1,5 +1,5 @@
-/* What breaker, limits and health cost a request: all that is asked for one attempt, from its want
- * of a place to its end, without the scheduler around it. Usage: bench-routing */
+/* The cost of breaker, limits and health for a request: everything they do for one attempt, from
+ * its want of a place to its end, without the scheduler. Usage: bench-routing */
 
 #include <stdio.h>
 #include <time.h>

@@ -1,3 +1,5 @@
+/* The definitions, workflows and expressions that benches share; sample.h describes them. */
+
 #include "sample.h"
 
 static void write_step(struct buf *b, int i)

@@ -1,11 +1,9 @@
 #ifndef BENCH_SAMPLE_H
 #define BENCH_SAMPLE_H
 
-/* What is measured again and again: definitions, workflows, expressions. */
-
 #include "base/buf.h"
 
-/* A definition in YAML of so many steps with all that a step can have. */
+/* A definition in YAML with `steps` steps that use every field of a step. */
 void sample_definition(struct buf *b, int steps);
 
 enum sample_shape {
@@ -14,11 +12,11 @@ enum sample_shape {
     SHAPE_UNDONE,   /* a sequence whose last step has the action "fail": all others are undone */
 };
 
-/* A definition in JSON of the workflow "bench" with so many steps of the agents a, b and c. */
+/* A JSON definition of the workflow "bench" with `steps` steps for the agents a, b and c. */
 void sample_workflow(struct buf *b, long steps, enum sample_shape shape);
 
 enum { SAMPLE_EXPRESSIONS = 6 };
 extern const char *const sample_expressions[SAMPLE_EXPRESSIONS];
-extern const char sample_root[]; /* the JSON that they are about */
+extern const char sample_root[]; /* the JSON that the expressions read */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The store alone: what claims, scans and changes cost with an empty store and with many pending
- * tasks in it. Prints a line for each size. Usage: bench-store DIR [PENDING]
+ * The store alone: the cost of claims, scans and changes with an empty store and with many pending
+ * tasks. Prints a line for each size. Usage: bench-store DIR [PENDING]
  */
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void die(const struct error *e)
     exit(1);
 }
 
-/* Inserts pending tasks that wait for `agent`, with a deadline far away. */
+/* Inserts `count` pending tasks that wait for `agent`, with a deadline far away. */
 static void insert(struct store *s, const char *agent, long count)
 {
     static struct change changes[BATCH];

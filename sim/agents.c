@@ -1,3 +1,5 @@
+/* The workers of the simulated agents: how they act on requests, effect by effect. See agents.h. */
+
 #include "sim/agents.h"
 
 #include <stdio.h>
@@ -15,14 +17,14 @@
 
 static struct worker workers[WORKERS_MAX];
 static uint32_t worker_count;
-static void (*script)(struct gig *g); /* of the scene; NULL: there is none */
+static void (*script)(struct gig *g); /* of the scene; NULL: none */
 
-/* ---- what becomes of a gig ---- */
+/* ---- the course of a gig ---- */
 
 static void gig_forget(struct gig *g)
 {
     g->dead = true;
-    ledger_close(g->task, g->step, g); /* rolled back, if it was open */
+    ledger_close(g->task, g->step, g); /* rolled back if it was open */
     link_remove(&g->link);
 }
 
@@ -38,7 +40,7 @@ static struct slice output_of(const struct gig *g)
     const struct ledger *l = &g->task->ledger[g->step];
 
     buf_fmt(&b, "{\"id\":\"%s-%u\",\"n\":%u", g->task->id, g->step, l->number);
-    int more = flow_is_long(g->task->flow) ? 400 : 0; /* some of which are too long together */
+    int more = flow_is_long(g->task->flow) ? 400 : 0; /* several of them together are too long */
     if (l->number % 17 == 3)
         more = 2100; /* too long for the task's document */
     if (more > 0) {
@@ -75,7 +77,7 @@ static void gig_finish(void *arg, uint64_t n)
         return;
     g->finish_due = g->at_it && !g->failed;
     if (g->finish_due)
-        return; /* when it has been committed */
+        return; /* once it has committed */
     if (!g->failed) {
         g->output = output_of(g);
         check_undo_said(g->task, g->step, g->direction);
@@ -122,7 +124,7 @@ static void gig_commits(void *arg, uint64_t n)
         gig_finish(g, n);
 }
 
-/* Its transaction begins, and waits for another one that is about the same step. */
+/* Its transaction begins, and waits for another one about the same step. */
 static void gig_effect(void *arg, uint64_t n)
 {
     struct gig *g = arg;
@@ -148,7 +150,7 @@ static void gig_deadline(void *arg, uint64_t n)
     if (g->dead || g->hangs)
         return;
     if (g->finished && chance(500))
-        return; /* goes on handing in what it has */
+        return; /* continues to report its result */
     gig_forget(g);
     worker_wakes_up(g->worker, 0);
 }
@@ -167,7 +169,7 @@ static void dies_with_it(void *arg, uint64_t n)
         worker_dies(g->worker, "at work");
 }
 
-/* Past its deadline the effect may still come, or an answer, or both. */
+/* After its deadline the effect, a result, or both may still come. */
 static void hangs(struct gig *g, int64_t left)
 {
     int64_t over = spread(1, MS_PER_MIN);
@@ -188,7 +190,7 @@ static void behave(struct gig *g)
     uint32_t refusals = g->direction == DIRECTION_UNDO ? weather.undo_refuses : weather.refuses;
 
     if (outage_of(g->worker->service)) {
-        if (chance(700)) { /* others lie silent until their time is over */
+        if (chance(700)) { /* others are silent until the deadline */
             says_error(g, "away", true, chance(800) ? EFFECT_NONE : EFFECT_UNKNOWN);
             later(min_i64(takes, 1 + below(50)), gig_finish, g, 0);
         }
@@ -223,7 +225,7 @@ static void behave(struct gig *g)
     later(takes, gig_finish, g, 0);
 }
 
-/* An attempt that this process answered before is answered the same way again. */
+/* An attempt that this process answered before gets the same answer. */
 static bool repeats(struct gig *g)
 {
     const struct said *s = said_find(g->task, g->step, g->direction, g->attempt, true);
@@ -352,10 +354,10 @@ void worker_dies(struct worker *w, const char *when)
     for (struct link *first = NULL; (first = list_first(&w->gigs));) {
         struct gig *g = CONTAINER_OF(first, struct gig, link);
         if (chance(200))
-            link_remove(&g->link); /* what it asked for elsewhere may still happen */
+            link_remove(&g->link); /* its request elsewhere may still be carried out */
         else
             gig_forget(g);
-        g->finished = true; /* but nobody will say so */
+        g->finished = true; /* but nobody will report it */
     }
     wire_hang_up(w);
     later(spread(5, 60000), rises, w, w->life);

@@ -1,3 +1,5 @@
+/* Sends heartbeats beside the simulation, from their own random source. See beats.h. */
+
 #include "sim/beats.h"
 
 #include <stdio.h>
@@ -11,7 +13,7 @@ enum { BEATS_OF_ONE = 5, NEXT_MS = 8000, LATE_MS = 60000 };
 static struct prng prng;
 static bool on;
 
-/* A heartbeat on its way: it knows all that it says, whatever became of its gig since. */
+/* A heartbeat in transit: self-contained, because its gig may be gone. */
 struct sent_beat {
     struct slice token, instance;
     uint32_t service;
@@ -58,7 +60,7 @@ static void arrives(void *arg, uint64_t ignored)
     arena_fini(&a);
 }
 
-/* As an attacker would, or a bug: everything but the MAC. */
+/* Like an attacker or a bug would: correct except for the MAC. */
 static struct slice forged(struct slice token)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -84,7 +86,7 @@ static void send(const struct gig *g)
             later(sometimes(200) ? some_ms(LATE_MS) : some_ms(4), arrives, b, 0);
 }
 
-/* Some go on although they are dead, or have answered. */
+/* Some go on after the worker is dead or has answered. */
 static void beats(void *arg, uint64_t left)
 {
     const struct gig *g = arg;

@@ -1,3 +1,6 @@
+/* Alerts in the simulation: real watches on the nodes, two sinks that may fail, and the checks. See
+ * bell.h. */
+
 #include "sim/bell.h"
 
 #include <stdio.h>
@@ -17,7 +20,7 @@ enum {
     LOOK_MS = 3000,
     PACE_MAX_MS = 8000,
     SWEEP_MAX_MS = 15000,
-    ROWS = 5, /* a page: looks take several */
+    ROWS = 5, /* per page: a look takes several pages */
     SLOW_DESK_MS = 4000,
     DESK_FAILS = 300,
     TAKEN_MAX = 20000,
@@ -25,10 +28,10 @@ enum {
 
 static const struct alert_sink desks[DESKS] = {{.name = "one"}, {.name = "two"}};
 
-/* What a desk took, and of which process. */
+/* What a desk accepted, and from which process. */
 struct taken {
     char id[ALERT_ID_SIZE];
-    uint32_t notice, desk, name; /* slots of nodes are used again */
+    uint32_t notice, desk, name; /* node slots are reused */
     uint64_t boot, term;
 };
 
@@ -37,7 +40,7 @@ static struct {
     size_t count;
 } taken;
 
-/* One delivery under way. */
+/* A delivery in progress. */
 struct parcel {
     struct node *node;
     uint64_t boot, term;
@@ -58,9 +61,9 @@ void bell_begin(void)
     taken.count = 0;
 }
 
-/* ---- the desks ---- */
+/* ---- sinks ---- */
 
-/* While it leads, nobody tells anybody the same notice twice, once it heard that it was taken. */
+/* While it leads, a node sends no notice again that it knows was accepted. */
 static void take(const struct parcel *p, size_t i)
 {
     for (size_t k = 0; k < taken.count; k++) {
@@ -78,7 +81,7 @@ static void take(const struct parcel *p, size_t i)
     memcpy(t->id, p->list[i].id, sizeof t->id);
     t->notice = p->list[i].notice;
     t->desk = p->desk;
-    t->name = p->node->name; /* of a name each process has a boot of its own */
+    t->name = p->node->name; /* each process of a name has its own boot */
     t->boot = p->boot;
     t->term = p->term;
     covered(p->list[i].kind == NOTICE_RESOLVED ? COVER_ALERT_RESOLVED : COVER_ALERT_TOLD);
@@ -201,7 +204,7 @@ void bell_hint(struct node *n)
     watch_hint(n->watch);
 }
 
-/* ---- in the end ---- */
+/* ---- the final check ---- */
 
 static bool was_told(const struct json *doc)
 {
@@ -213,7 +216,7 @@ static bool was_told(const struct json *doc)
     return true;
 }
 
-/* How many tasks of that workflow, stopped in that direction, the open alerts count. */
+/* The number of tasks of that workflow and direction that open alerts count. */
 static uint64_t counted(const struct alert_page *page, struct slice workflow, bool undo,
                         struct arena *a)
 {
@@ -258,7 +261,7 @@ static void check_group(const struct row_page *tasks, const struct task_row *lik
     covered(COVER_ALERT_STANDS);
 }
 
-/* Nobody is left who could tell: the last one drains, or was never there. */
+/* False: the last node that could send drains, or never existed. */
 static bool somebody_leads(void)
 {
     uint64_t epoch = 0;

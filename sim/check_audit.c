@@ -4,8 +4,8 @@
 #include "sim/operations.h"
 #include "sim/world.h"
 
-/* What people do is written down with what comes of it: by whom, and nothing that nobody asked for.
- */
+/* Operators' changes are recorded with their effects: by whom, and nothing that was not asked
+ * for. */
 
 static const char *const verbs[] = {
     [ASK_RETRY] = "retry",     [ASK_SKIP] = "skip",       [ASK_UNDO] = "undo",
@@ -42,7 +42,7 @@ void check_audit(struct subject *t, const struct audit_page *all, enum task_stat
     if (old == TASK_ERROR && new != TASK_ERROR && all->count == t->audit_count)
         broken("who resumes a stopped task is written down", "%s is %s", t->id,
                task_state_text(new));
-    for (size_t i = all->count - t->audit_count; i-- > 0;) /* the newest come first */
+    for (size_t i = all->count - t->audit_count; i-- > 0;) /* newest first */
         check_entry(t, &all->entries[i], old);
     t->audit_count = all->count;
 }
@@ -56,7 +56,7 @@ void check_verb_told(struct subject *t, const struct ask *a)
     if (t->audited[a->kind] + t->refused[a->kind] > t->wanted[a->kind])
         broken("what was refused is not said to be done", "%s: %s", t->id, verbs[a->kind]);
     if (a->outcome != ERR_OK || a->existed || a->kind == ASK_UNDO || a->kind == ASK_CANCEL)
-        return; /* it may find that it is so already */
+        return; /* the state may already be reached */
     if (++t->verbs_told[a->kind] > t->audited[a->kind])
         broken("what is told to be done is in the audit", "%s: %s", t->id, verbs[a->kind]);
 }

@@ -3,24 +3,24 @@
 #include "sim/world.h"
 
 /*
- * Breakers, as whoever reads a node's metrics would see them: after each of its turns. What a node
- * says of them is held against the rows that it writes: who says that nothing starts, starts
- * nothing; what failed meanwhile was spared, and nothing else was.
+ * Breakers as a node's metrics show them after each of its turns, compared with the rows that it
+ * writes: a node whose breaker is open starts nothing; what failed meanwhile was spared, and
+ * nothing else.
  */
 
-enum { OUTAGES = 64 }; /* hands may open and close it many times while the store stands still */
+enum { OUTAGES = 64 }; /* operators may open and close it often while the store is stuck */
 
 struct told {
     uint64_t boot;
     enum breaker_state state;
-    int64_t since;     /* as it says: it may have been so elsewhere before it was here */
-    int64_t told_at;   /* by the node's clock */
-    int64_t opened_at; /* when it was last closed no more */
-    int64_t let_at;    /* or let trials start */
+    int64_t since;     /* as reported: another node may have changed the state earlier */
+    int64_t told_at;   /* on the node's clock */
+    int64_t opened_at; /* when it last left the closed state */
+    int64_t let_at;    /* or allowed trials */
     struct {
-        int64_t from, until; /* 0: it is not over */
-    } outages[OUTAGES];      /* the latest */
-    uint32_t outage_count;   /* of all */
+        int64_t from, until; /* 0: not over */
+    } outages[OUTAGES];      /* the latest ones */
+    uint32_t outage_count;   /* in total */
 };
 
 static struct told told[NODES_MAX][SERVICES_MAX];
@@ -112,18 +112,18 @@ bool check_hastened(const struct subject *t, uint32_t step, const struct seen_at
 
     if (last && last->outcome == OUTCOME_FAILED
         && said_least_wish(t, step, a->direction, last->number) > 0)
-        return false; /* it waits for what its service has asked for, whatever has ended */
-    for (uint32_t i = 0; i < before->attempt_count; i++) /* those before may be of another clock */
+        return false; /* it waits as its service requested, even after an outage */
+    for (uint32_t i = 0; i < before->attempt_count; i++) /* earlier ones may be on another clock */
         if (before->attempts[i].direction == a->direction)
             failed_at = max_i64(failed_at, before->attempts[i].ended_at);
-    /* Another node may have written down when it failed: their clocks differ. */
+    /* Another node may have recorded the failure, on another clock. */
     if (!x || x->let_at == 0 || x->let_at + 2 * nodes.skew_max < failed_at)
         return false;
     covered(COVER_HASTENED);
     return true;
 }
 
-/* It may be written down long after, when the breaker was closed and opened again. */
+/* The failure may be recorded long after, when the breaker was closed and opened again. */
 static bool was_outage(const struct told *x, int64_t at)
 {
     for (uint32_t i = 0; x && i < OUTAGES && i < x->outage_count; i++)

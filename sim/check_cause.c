@@ -4,8 +4,7 @@
 #include "sim/coverage.h"
 #include "sim/world.h"
 
-/* Why a task stopped, or goes back: what its row keeps as the first failure, and what its undos are
- * told of it. */
+/* Why a task stopped or turned back: the first failure in its row, and what its undos are sent. */
 
 static void must(const struct subject *t, bool ok, const char *rule)
 {
@@ -25,7 +24,7 @@ static bool same(const struct seen_cause *a, const struct seen_cause *b)
     return a->step == b->step && a->code == b->code && a->message == b->message;
 }
 
-/* It failed going forward; since then it may have been undone, or have begun to be. */
+/* It failed forward; it may have been undone since, or its undo begun. */
 static bool stands_failed(const struct seen *s, int step)
 {
     enum step_state state = s->steps[step].state;
@@ -33,8 +32,8 @@ static bool stands_failed(const struct seen *s, int step)
     return state == STEP_FAILED || state == STEP_UNDOING || state == STEP_UNDONE;
 }
 
-/* A pivot took effect, so undo was out of the question: what asked for it is overtaken, and another
- * step may have failed since, in the same commit. */
+/* A pivot took effect, which rules out the undo: the reason for the undo is obsolete, and another
+ * step may have failed in the same commit. */
 static bool was_overtaken(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     for (uint32_t i = 0; i < new->step_count; i++)
@@ -63,7 +62,7 @@ static uint64_t text_hash(const struct json *j, const char *key)
     return seen_hash(json_get_text(j, key));
 }
 
-/* ---- what an undo refers to ---- */
+/* ---- references of an undo ---- */
 
 static bool knows_output(const struct seen_step *s, bool *ret_late)
 {
@@ -75,8 +74,8 @@ static bool knows_output(const struct seen_step *s, bool *ret_late)
     return s->has_output || *ret_late;
 }
 
-/* Its input is evaluated once, when it begins: with all that was on record by then, late results
- * too. If that failed, it is when it begins next. */
+/* The undo's input is evaluated once, when it begins, with all results on record, including late
+ * ones. If the evaluation fails, it is repeated at the next start. */
 void check_undo_begins(struct subject *t, uint32_t step, const struct seen *old,
                        const struct seen *new)
 {
@@ -111,7 +110,7 @@ static void check_reference(const struct subject *t, uint32_t step, const struct
         covered(COVER_UNDO_LATE_OUTPUT);
 }
 
-/* An undo is told the same at each try, whoever owns the task by then. */
+/* The undo's input is the same at each attempt, whoever owns the task. */
 void check_undo_input(struct subject *t, uint32_t step, struct slice input)
 {
     CLEANUP(arena_fini) struct arena a = {0};

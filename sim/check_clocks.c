@@ -1,6 +1,6 @@
 /*
- * The clocks of a row: its alarm is no later than anything that it is for, and a pause moves what
- * is ahead of it (not_before) by its length, and nothing else moves that.
+ * The clocks of a row: its alarm is never later than the events it is for, and only a pause moves
+ * times ahead of it (not_before), by its length.
  */
 
 #include "sim/check.h"
@@ -9,7 +9,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* After so long without trouble no grace is given any more. */
+/* After this long without faults no grace time applies. */
 enum { CALM_MS = 60000 };
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what, int64_t ms)
@@ -22,8 +22,8 @@ static void must(const struct subject *t, bool ok, const char *rule, const char 
 
 /* ---- the alarm ---- */
 
-/* What is overdue is looked at again after a while; what fell due in lost time is when grace is
- * over. Both are about as long. */
+/* What is overdue is checked again after a while; what was due in lost time, after the grace time.
+ * Both take about as long. */
 static int64_t latest_alarm(int64_t deadline)
 {
     bool calm = nodes_quiet_since() + CALM_MS < world.now && weather.store_ms <= SLOW_MS;
@@ -82,7 +82,7 @@ void check_verb_asked(struct subject *t)
         t->unpause_at = store_now();
 }
 
-/* From the moment at which somebody asked for it, as far as only one can have. */
+/* The time when somebody asked for it, if only one ask can have caused it. */
 static void note_pause(struct subject *t, const struct seen *old, const struct seen *new)
 {
     if (new->paused_at != old->paused_at &&new->paused_at != 0)

@@ -6,21 +6,21 @@
 #include "sim/world.h"
 
 /*
- * Instances that do badly, as a patient reader of the rows would see them: who has failed at all
- * that it was given lately, while others of its agent that do the same work did it well, is given
- * one attempt now and then, and no more, as long as one of those others is there to have it.
+ * Ill instances, as the rows show them: an instance that recently failed all its attempts, while
+ * others of its agent succeeded with the same work, gets only a trial now and then, as long as one
+ * of the others is present.
  *
- * A node judges for itself, by what it heard; so each has its own record here. It is only ever more
- * lenient than the node: it knows of fewer ends and of shorter times.
+ * Each node judges by what it received, so each has its own record here. The record is always more
+ * lenient than the node: it counts fewer ends and shorter times.
  */
 
 enum {
     NAMES = 32,
     ENDS = 512,
-    SURE_ENDS = 8,   /* more than are asked for */
-    SURE_WORSE = 65, /* per cent: the same */
-    TOLD_MS = 4000,  /* until a node has heard of its own writing */
-    TRIAL_MS = 5000, /* from one trial to the next, at least */
+    SURE_ENDS = 8,   /* more than the server requires */
+    SURE_WORSE = 65, /* percent; likewise */
+    TOLD_MS = 4000,  /* until a node knows that its write is stored */
+    TRIAL_MS = 5000, /* minimum time between trials */
     RECENT_MS = 25000,
     LATELY_MS = 65000,
     FORGOTTEN_MS = 500000,
@@ -28,11 +28,11 @@ enum {
 
 struct one {
     char name[24];
-    int64_t well_at;   /* its latest good end, or what might have been one */
-    int64_t fell_at;   /* ill for sure, and nothing good came since; 0: it is not */
-    int64_t given_at;  /* what it was given last while it was ill; 0: nothing */
-    int64_t active_at; /* anything */
-    bool failed;       /* something of it ended badly once */
+    int64_t well_at;   /* its latest good end, or a possible one */
+    int64_t fell_at;   /* ill for sure, with no good end since; 0: not ill */
+    int64_t given_at;  /* its last attempt while ill; 0: none */
+    int64_t active_at; /* last event of any kind */
+    bool failed;       /* it once had a bad end */
 };
 
 struct end {
@@ -41,7 +41,7 @@ struct end {
     bool good;
 };
 
-/* What one process did with one service. */
+/* The record of one process with one service. */
 struct book {
     uint64_t boot;
     struct one list[NAMES];
@@ -69,7 +69,7 @@ static struct book *book_of(const struct subject *t, uint32_t step, enum directi
     return b;
 }
 
-/* NULL: there were too many names. */
+/* NULL: too many names. */
 static struct one *one_of(struct book *b, const char *name, int64_t now)
 {
     struct one *x = b->list;
@@ -96,7 +96,7 @@ static void note_end(struct book *b, const struct one *x, bool good, int64_t now
     b->ends[b->end_count++ % ENDS] = (struct end){(uint32_t)(x - b->list), now, good};
 }
 
-/* Of others only those count as good that never did anything else: what one did that came back is
+/* Counts good ends only of instances without any bad end: the ends of a recovered instance are
  * forgotten. */
 static bool is_surely_ill(const struct book *b, const struct one *x, int64_t now)
 {
@@ -145,7 +145,7 @@ void check_health_end(const struct subject *t, uint32_t step, const struct seen_
     if (!x || a->outcome == OUTCOME_NOT_SENT || a->outcome == OUTCOME_LATE)
         return;
     if (!bad) {
-        ends_well(x, now); /* for sure or perhaps */
+        ends_well(x, now); /* certainly or possibly */
         if (t->heard && a->outcome == OUTCOME_COMPLETED)
             note_end(b, x, true, now);
         return;
@@ -164,8 +164,8 @@ void check_health_end(const struct subject *t, uint32_t step, const struct seen_
 
 /* ---- starts ---- */
 
-/* Somebody of whom nothing bad is known, and who got on lately, has been waiting for work since
- * before that. */
+/* Has an instance without bad ends, with recent progress, been waiting for work since before
+ * that? */
 static bool another_is_there(const struct book *b, const struct one *but, const struct node *n,
                              int64_t at)
 {

@@ -5,16 +5,16 @@
 #include "sim/world.h"
 
 /*
- * Nobody stays without work: where a step is ready, and an instance of its agent has had a free
- * place at a node for a while, it starts, whatever other steps of its task wait for. Looked at in
- * quiet times only, in which nothing but that may keep it: no limit, breaker, health or pause, no
- * full memory, no clock that is wrong.
+ * No place stays idle: if a step is ready and an instance of its agent has had a free place at a
+ * node for a while, it starts, whatever other steps of its task wait for. Checked in quiet times
+ * only, when nothing else may hold it back: no limit, breaker, health or pause, no full memory, no
+ * wrong clock.
  */
 
-/* An interval of the supervisor, one of the survey, and what a claim and its commit may take. */
+/* An interval of the supervisor, one of the survey, and the time for a claim and its commit. */
 enum { IDLE_MS = 4000 };
 
-/* Has that moment passed, as everybody sees it? */
+/* Has that time passed on every clock? */
 static bool passed(int64_t at)
 {
     return at + IDLE_MS <= store_now();
@@ -76,7 +76,7 @@ static bool is_ready(const struct subject *t, uint32_t i)
     return back ? is_ready_backward(t, i) : is_ready_forward(t, i);
 }
 
-/* Nothing has befallen it, and nothing but a step keeps it. */
+/* No recent event concerns it, and only a step holds it back. */
 static bool is_at_rest(const struct subject *t)
 {
     const struct seen *s = &t->seen;
@@ -85,13 +85,13 @@ static bool is_at_rest(const struct subject *t)
            && t->changed_at + IDLE_MS <= world.now;
 }
 
-/* Has its breaker let everybody through for a while? */
+/* Has its breaker been closed for a while? */
 static bool is_let_through(const struct node *n, const struct agent *a)
 {
     return a->breaker.state == BREAKER_CLOSED && a->breaker.since + IDLE_MS <= node_now(n);
 }
 
-/* May the node start what its agent has a place for? */
+/* May the node start the step for which its agent has a place? */
 static bool may_start(struct node *n, const struct subject *t, struct slice agent)
 {
     const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, agent);

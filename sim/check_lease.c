@@ -1,9 +1,8 @@
 /*
- * What a node believes of its leases, compared with what it was given. A lease runs from the moment
- * at which the store gives it, and the node hears of that later. So a node must count from the
- * moment at which it asked: by its own clock, its belief ends no later than the clock showed when
- * the store gave the lease, and the length of that. Both are of the same clock: there is no
- * tolerance.
+ * What a node believes about its leases, compared with what it was granted. A lease runs from the
+ * time at which the store grants it, which the node learns later. So a node must count from the
+ * time of its request: its belief ends no later than its clock's time at the grant plus the lease's
+ * length. Both are on one clock, so there is no tolerance.
  */
 
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "sim/coverage.h"
 #include "sim/world.h"
 
-/* An operation begins nothing in the last second of its lease. */
+/* Operations start nothing in the last second of their lease. */
 enum { OPERATIONS_MARGIN_MS = 1000 };
 
 enum lease_kind { LEASE_OF_NODE, LEASE_OF_SUPERVISOR, LEASE_OF_OPERATIONS, LEASE_KINDS };
@@ -23,15 +22,14 @@ static const char *const kinds[] = {
     [LEASE_OF_OPERATIONS] = OPERATION_LEASE,
 };
 
-/* By the slots of nodes. */
+/* By node slot. */
 static struct belief {
     uint64_t boot;
-    int64_t most;     /* by the node's clock: the latest end that it may believe in; 0: none */
-    uint64_t lost_in; /* the run of its disk that tells it that another one has it; 0: none does */
+    int64_t most;     /* on the node's clock: the latest allowed end; 0: none */
+    uint64_t lost_in; /* the run of its disk that reports another holder; 0: none */
 } beliefs[NODES_MAX][LEASE_KINDS];
 
-/* A node counts its own lease by the store's time as it knows it, the others by its steady clock.
- */
+/* A node counts its own lease in the store's time, others on its steady clock. */
 static int64_t clock_of(const struct node *n, enum lease_kind k)
 {
     return k == LEASE_OF_NODE ? node_now(n) : node_steady(n);

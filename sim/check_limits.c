@@ -4,20 +4,20 @@
 #include "sim/world.h"
 
 /*
- * Limits, as the service behind an agent would see them: how many attempts are at work there, by
- * the rows and by what agents did, whatever node sent them; and how fast they began.
+ * Limits as the service behind an agent sees them: how many attempts are at work, by the rows and
+ * the agents' behaviour, whatever node sent them; and how fast they began.
  *
- * Of several nodes each has a part, so this holds while they know of each other and all stay. What
- * began before that, or under other limits, is not counted.
+ * Each of several nodes has a share, so this holds only while all know each other and stay. What
+ * began before, or under other limits, is not counted.
  */
 
 enum { STEADY_MS = 20000, BEGUN_MAX = 64, BURST_MS = 100 };
 
-static int64_t steady_since; /* in the world's time */
+static int64_t steady_since; /* in world time */
 static int64_t changed_at;   /* when limits were set */
 
 struct begun {
-    int64_t at[BEGUN_MAX]; /* the latest, by the clock of who began them */
+    int64_t at[BEGUN_MAX]; /* the latest, on the starter's clock */
     uint32_t count;
 };
 
@@ -35,7 +35,7 @@ void check_limits_changed(void)
     memset(begun, 0, sizeof begun);
 }
 
-/* Do all that are up know of each other, and nobody else? */
+/* Do all running nodes know each other, and no other node? */
 static bool is_steady(void)
 {
     uint32_t up = 0;
@@ -66,7 +66,7 @@ static uint32_t action_of(uint32_t step, enum direction d)
     return 1 + step + (d == DIRECTION_UNDO ? (uint32_t)FLOW_STEPS_MAX : 0);
 }
 
-/* Its node may have given it up for its silence, and not have written that yet. */
+/* Its node may have given it up for silence without having stored that. */
 static bool may_be_silent(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     const struct flow_step *f = &t->flow->steps[step];
@@ -80,8 +80,8 @@ static bool may_be_silent(const struct subject *t, uint32_t step, const struct s
     return ms > 0 && latest_now() >= heard_at + ms;
 }
 
-/* Its request reached nobody, or its agent is done with it; its node may know that, and not have
- * been able to write it yet. */
+/* Its request reached nobody, or its agent handed it over; its node may know that without having
+ * stored it. */
 static bool has_nobody(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     return a->elsewhere || t->handed_over[step][a->direction] == a->number
@@ -89,7 +89,7 @@ static bool has_nobody(const struct subject *t, uint32_t step, const struct seen
                && t->sent_twice[step][a->direction] != a->number);
 }
 
-/* Is somebody at work on it, as far as anybody can know? */
+/* May an agent be working on it? */
 static bool is_at_work(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     return t->began_at[step] > max_i64(steady_since, changed_at) + STEADY_MS
@@ -139,7 +139,7 @@ static void note(struct begun *b, int64_t at)
     if (b->count == BEGUN_MAX)
         memmove(b->at, b->at + 1, --b->count * sizeof *b->at);
     uint32_t i = b->count++;
-    for (; i > 0 && b->at[i - 1] > at; i--) /* rows of a batch have no order */
+    for (; i > 0 && b->at[i - 1] > at; i--) /* the rows of a batch are unordered */
         b->at[i] = b->at[i - 1];
     b->at[i] = at;
 }
@@ -169,7 +169,7 @@ void check_limit_start(const struct subject *t, uint32_t step, const struct seen
     uint32_t service = service_of(t, step, a->direction);
 
     if (nodes.shared || world.set_back || world.now < changed_at + STEADY_MS)
-        return; /* parts, clocks that differ, or limits that are not known yet */
+        return; /* shares, different clocks, or limits that are not known yet */
     judge_rate(service, 0, a->started_at);
     judge_rate(service, action_of(step, a->direction), a->started_at);
 }

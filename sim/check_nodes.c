@@ -1,3 +1,5 @@
+/* Leases, claims and fairness between nodes that share a store. */
+
 #include <stdio.h>
 
 #include "sim/check.h"
@@ -6,22 +8,22 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* A lease and what it may take to hear of it: the store stalls for 20 s. */
+/* A lease, plus the time to learn of it: the store may stall for 20 s. */
 enum { UNHEARD_MS = 32000, SETTLED_MS = 3000 };
 
-/* Leases as they were given out; kept here by watching, not by asking the store. */
+/* Granted leases; recorded here independently of the store. */
 struct given {
     char name[24], holder[24];
     int64_t until;
-    int64_t asked_at; /* by its holder's clock, the last time */
-    int64_t since;    /* it has this holder, in the world's time */
+    int64_t asked_at; /* on its holder's clock, last time */
+    int64_t since;    /* with this holder, in world time */
 };
 
 static struct {
     struct given list[2 + NAMES_MAX];
     uint32_t count;
-    uint64_t epoch;  /* under which requests were written last, */
-    char writer[24]; /* and by whom */
+    uint64_t epoch;  /* of the latest requests, */
+    char writer[24]; /* and their writer */
 } leases;
 
 void check_nodes_begin(void)
@@ -44,7 +46,7 @@ static bool is_running(const struct given *g, int64_t now)
     return g->until > now && g->until <= now + LEASE_MAX_MS;
 }
 
-/* A lease is nobody's, was its holder's already, has run out, or is taken by a newer boot. */
+/* A lease may be granted if nobody or this holder had it, if it expired, or to a newer boot. */
 void check_lease(const struct node *n, const struct lease_try *want, const struct lease *got)
 {
     struct given *g = given_of(want->name);
@@ -93,7 +95,7 @@ void check_left(const struct node *n)
         broken("a node that ends gives up its lease", "%s", n->me);
 }
 
-/* One epoch is one leader's, and what was written under it is not interleaved with another's. */
+/* An epoch has one leader, and writes of different epochs do not interleave. */
 static void check_fence(const struct node *n, const struct fence *f)
 {
     bool same = strcmp(leases.writer, n->me) == 0;
@@ -106,7 +108,7 @@ static void check_fence(const struct node *n, const struct fence *f)
     (void)snprintf(leases.writer, sizeof leases.writer, "%s", n->me);
 }
 
-/* Requests that were stored: only who leads may write any. */
+/* Only the leader may store requests. */
 void check_requests(const struct node *n, const struct batch *b)
 {
     const struct given *g = given_of(SLICE("supervisor"));
@@ -122,7 +124,7 @@ void check_requests(const struct node *n, const struct batch *b)
                    g ? g->holder : "nobody");
 }
 
-/* The owner holds its node's lease, as far as anybody can tell. */
+/* Does the owner hold its node's lease, as far as can be told? */
 static bool owner_lives(const char *owner)
 {
     char name[24];
@@ -140,7 +142,7 @@ static bool any_open(const struct seen *s)
     return false;
 }
 
-/* Does it wait for the agent and for others? */
+/* Does it wait for this agent and others? */
 static bool is_among(struct slice agent, const char *waiting_for)
 {
     const char *at = waiting_for;
@@ -167,8 +169,8 @@ static int64_t rank_of(const struct subject *t)
     return max_i64(t->seen.submitted_at, t->seen.not_before) - t->priority * INT64_C(60000);
 }
 
-/* The same at most: a step that failed in an outage stands where it would if it had come then; and
- * what an operation did something to, as if it had come then with one level of priority less. */
+/* The rank at most: a step that failed in an outage ranks as if it had arrived then; a bulk
+ * operation ranks its tasks as of its time, with one level of priority less. */
 static int64_t rank_behind(const struct subject *t)
 {
     int64_t rank = rank_of(t);
@@ -181,12 +183,12 @@ static int64_t rank_behind(const struct subject *t)
     return rank;
 }
 
-/* By priority, then age, a level of it being worth a minute: nobody who came first stays behind. */
+/* By priority, then age, a level being worth a minute: earlier tasks are not left behind. */
 static void check_fairness(const struct claim *c)
 {
     int64_t last = INT64_MIN;
 
-    if (c->kind != CLAIM_AGENT || outage_limits()) /* there are lines beside lines then */
+    if (c->kind != CLAIM_AGENT || outage_limits()) /* separate lines then */
         return;
     for (size_t i = 0; i < c->row_count; i++)
         last = max_i64(last, rank_of(subject_find(c->rows[i].id)));
@@ -211,7 +213,7 @@ static void check_robbed(const struct node *n, const struct claim *c)
     }
 }
 
-/* Whoever claims holds its node's lease, or has not yet heard that it has not. */
+/* A claimer holds its node's lease, or does not know yet that it lost it. */
 static void check_claimer(const struct node *n)
 {
     char name[24];
@@ -225,9 +227,9 @@ static void check_claimer(const struct node *n)
                g ? g->holder : "nobody");
 }
 
-/* ---- who is served first ---- */
+/* ---- order of service ---- */
 
-/* A step that wants a place, and has wanted it for a while: nothing stands in its way. */
+/* Has this step wanted a place for a while, with nothing to hold it back? */
 static bool wants_place(const struct subject *t, uint32_t i, uint32_t service)
 {
     const struct seen_step *s = &t->seen.steps[i];
@@ -268,7 +270,7 @@ static void check_served(const struct node *n, const struct subject *t, uint32_t
     }
 }
 
-/* What began with this batch at an agent came before all that still wait for it in this node. */
+/* What began with this batch at an agent ranks before everything that still waits for it here. */
 void check_starts(const struct node *n, const struct batch *b)
 {
     if (nodes_quiet_since() + SETTLED_MS > world.now || weather.store_ms > SLOW_MS || n->narrow

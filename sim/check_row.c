@@ -1,3 +1,5 @@
+/* What a change may do to a row: states, attempts, retries, doubts, times. */
+
 #include <stdio.h>
 
 #include "sim/check.h"
@@ -26,7 +28,7 @@ static void must(const struct turn *u, bool ok, const char *rule)
 
 /* ---- states ---- */
 
-/* Several moves may be one commit; these are all that can come of them. */
+/* A commit may contain several moves; these are all possible results. */
 static bool state_may(const struct turn *u)
 {
     bool verbs = u->t->verbs;
@@ -47,7 +49,7 @@ static bool state_may(const struct turn *u)
                || (to == STEP_UNDOING && undo);
     case STEP_COMPLETED:
     case STEP_SKIPPED:
-        /* It starts anew, under another key, and may have begun when the task turns back. */
+        /* It restarts under another key, and may have begun before the task turned back. */
         if (anew && (!undo || to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED))
             return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
         return undo
@@ -74,7 +76,7 @@ static bool has_completed(const struct seen_step *s, enum direction d)
     return false;
 }
 
-/* The key that it has now went with a request. */
+/* Was its current key used in a request? */
 static bool has_had_its_key(const struct seen_step *s)
 {
     for (uint32_t i = 0; i < s->attempt_count; i++)
@@ -155,7 +157,7 @@ static int64_t silence_of(const struct turn *u, const struct seen_attempt *a)
     return a->direction == DIRECTION_UNDO ? u->f->undo_heartbeat_ms : u->f->heartbeat_ms;
 }
 
-/* Could it have ended by that, and been answered late in the same change? */
+/* May it have ended by silence, and been answered late in the same change? */
 static bool may_be_silent(const struct turn *u, const struct seen_attempt *a)
 {
     int64_t ms = silence_of(u, a);
@@ -195,7 +197,7 @@ static void cover_outcome(const struct turn *u, const struct seen_attempt *a)
 static void check_wait(const struct turn *u, const struct seen_attempt *a);
 static void check_wish(const struct turn *u, const struct seen_attempt *a);
 
-/* An attempt that was there before. Returns true if it ended as a failure. */
+/* An attempt that existed before. Returns true if it ended as a failure. */
 static bool check_kept(const struct turn *u, const struct seen_attempt *was,
                        const struct seen_attempt *is)
 {
@@ -239,7 +241,7 @@ static void check_missing(const struct turn *u, const struct seen_attempt *was)
     must(u, u->after->dropped_count > u->before->dropped_count, "attempts are not forgotten");
     covered(COVER_DROPPED);
     if (was->direction == DIRECTION_UNDO
-        || (was->resent == 0 /* it may have been told late, in the same change */
+        || (was->resent == 0 /* it may be a late answer in the same change */
             && said_effect(u->t, u->i, was->direction, was->number, EFFECT_NONE)))
         return;
     must(u, u->after->dropped_effect >= was->effect, "what a dropped attempt did is kept");
@@ -314,7 +316,7 @@ static void check_wait(const struct turn *u, const struct seen_attempt *a)
     must(u, s->wait_until >= a->ended_at + wait / 2, "waits grow");
 }
 
-/* No sooner than its service has asked for, in an outage as at any time, and when it is over. */
+/* Not before the time its service requested, during and after an outage, too. */
 static void check_wish(const struct turn *u, const struct seen_attempt *a)
 {
     const struct seen_step *s = u->after;
@@ -328,10 +330,10 @@ static void check_wish(const struct turn *u, const struct seen_attempt *a)
     must(u, s->wait_until >= a->ended_at + ms, "a try waits as long as its service has asked for");
 }
 
-/* ---- what an operator said ---- */
+/* ---- resolved by an operator ---- */
 
-/* Until when something may come of what was in doubt: a late answer may have been taken in the same
- * change, and what began after it is another matter. */
+/* Until when the doubt may still come true: a late answer may be in the same change, and later
+ * attempts are a separate matter. */
 static int64_t resolved_until(const struct turn *u)
 {
     struct seen_step then = *u->after;
@@ -343,7 +345,7 @@ static int64_t resolved_until(const struct turn *u)
     return seen_doubt_until(seen_in_doubt(&then) ? &then : u->before);
 }
 
-/* Only when nothing can come of it any more, of nothing else, and the truth. */
+/* Only when it can no longer come true, only for that doubt, and truthfully. */
 static void check_resolved(const struct turn *u)
 {
     const struct seen_step *s = u->after;
@@ -449,8 +451,8 @@ static void check_columns(const struct subject *t, const struct seen *new)
     must_be(t, new->state != TASK_ERROR || new->has_error, "a stopped task says why");
     must_be(t, !any_open(new) || !seen_is_end(new), "nothing runs after the end");
     must_be(t, !any_open(new) || new->wake_at != 0, "what runs has an alarm");
-    /* A node whose clock is behind may have found the request too early, even while it took a late
-     * result that left another step to be undone. What somebody does to it then lets it be. */
+    /* A node whose clock is behind may find the request too early, even while it takes a late
+     * result that leaves another step to be undone. An operator's change may keep that. */
     must_be(t,
             new->state != TASK_PENDING || !any_open(new) || new->requested
                 || (nodes.skew_max > 0
@@ -462,7 +464,7 @@ static void check_columns(const struct subject *t, const struct seen *new)
     must_be(t, seen_is_end(new) == (new->ended_at != 0), "an end has its time");
 }
 
-/* After the end a late result may still be kept, and nothing else. */
+/* After the end only a late result may still be recorded. */
 static void check_final(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     must_be(t, new->state == old->state, "an end is final; only an operator resumes a task");
@@ -472,8 +474,8 @@ static void check_final(const struct subject *t, const struct seen *old, const s
     }
 }
 
-/* Only what an operator asked for takes a processed task back. That no pivot stands, and when it
- * was decided, is seen to elsewhere. */
+/* A processed task turns back only at an operator's request. Pivots and times are checked
+ * elsewhere. */
 static bool is_undone_after_all(const struct subject *t, const struct seen *old,
                                 const struct seen *new)
 {
@@ -491,7 +493,7 @@ static void check_first(const struct subject *t, const struct seen *new)
 
     int64_t at = f->complete_by_ms ? from + f->complete_by_ms : 0;
 
-    /* Somebody may have paused it before it was stored, and resumed it. */
+    /* It may have been paused before it was stored, and resumed. */
     must_be(t, new->complete_by == at || (t->verbs && new->complete_by > at &&at != 0),
             "complete-by counts from submission");
 }
@@ -550,7 +552,7 @@ static bool same_open(const struct seen_step *a, const struct seen_step *b)
 
 void check_row(const struct node *n, const struct task_row *row, uint64_t changes, bool told)
 {
-    static struct seen old; /* these two are too large for the stack */
+    static struct seen old; /* both are too large for the stack */
     static struct seen new;
     struct subject *t = subject_find(row->id);
 

@@ -1,3 +1,5 @@
+/* When an attempt may begin: order, stops, deadlines, waits. */
+
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
@@ -20,7 +22,7 @@ static void must(const struct begin *b, bool ok, const char *rule)
            b->a->number);
 }
 
-/* A doubt may come, be acted on, and go, all in one change. */
+/* A doubt may arise, be acted on, and end in one change. */
 static bool was_in_doubt(const struct begin *b)
 {
     const struct seen_step *s = &b->old->steps[b->i];
@@ -94,7 +96,7 @@ static void check_backward(const struct begin *b)
         covered(COVER_UNDO_IN_DOUBT);
 }
 
-/* The step's own deadline, capped by the task's as long as that was not dealt with. */
+/* The step's own deadline, capped by the task's unless that has passed already. */
 static int64_t complete_by_of(const struct begin *b)
 {
     bool undo = b->a->direction == DIRECTION_UNDO;
@@ -105,7 +107,7 @@ static int64_t complete_by_of(const struct begin *b)
     return cap != 0 && cap < at ? cap : at;
 }
 
-/* Whatever has happened since, the end of an outage too: only a person overrules it. */
+/* Whatever happened since, even the end of an outage: only an operator overrules it. */
 static void check_wish(const struct begin *b)
 {
     const struct seen_attempt *last =
@@ -140,7 +142,7 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
             || (old->undo_complete_by != 0 && new->undo_complete_by != old->undo_complete_by));
     must(&b,
          a->complete_by == complete_by_of(&b)
-             || (moved && a->complete_by < complete_by_of(&b)) /* by a pause after it began */
+             || (moved && a->complete_by < complete_by_of(&b)) /* moved by a later pause */
              || ((new->deadline_passed || old->deadline_passed || t->verbs)
                  && a->complete_by == full),
          "an attempt has its complete-by");

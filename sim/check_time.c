@@ -1,8 +1,10 @@
+/* Nothing is given up before its time, and nothing overdue stays. */
+
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
 
-/* A scan each second, some time for the store, and for who has to carry it out. */
+/* A scan each second, time for the store, and time to carry the request out. */
 enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000, LEASE_MS = 3000 };
 
 int64_t latest_now(void)
@@ -10,8 +12,8 @@ int64_t latest_now(void)
     return store_now() + nodes.skew_max;
 }
 
-/* Until when what began at `from`, in the world `began_at`, with that deadline must be left alone,
- * by all the time that was lost. A task's own deadline is not put off by what is usual. */
+/* Until when something that began at `from`, in the world at `began_at`, with that deadline must be
+ * left alone because of lost time. Usual gaps do not postpone a task's own deadline. */
 static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline, bool of_task)
 {
     int64_t until = deadline;
@@ -35,7 +37,7 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
     covered(COVER_TIMED_OUT);
     if (until > a->complete_by)
         covered(COVER_GRACE);
-    if (world.set_back && t->requested_before) /* it was decided by the clock as it was then */
+    if (world.set_back && t->requested_before) /* decided on the clock's earlier time */
         until = a->complete_by;
     if (a->ended_at >= (until > a->complete_by ? until - 2 * nodes.skew_max : until))
         return;
@@ -45,7 +47,7 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
            a->number, until - a->ended_at);
 }
 
-/* Nobody may be taken for silent who was heard, or in time in which nobody could be. */
+/* No attempt may be ended for silence if it was heard, or in time without contact. */
 void check_silence(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     enum { NOTICED_MS = 3000, JUMP_MS = 3000 };
@@ -62,7 +64,7 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
     int64_t ended = a->ended_at - (node_now(n) - world.now); /* it may be stored much later */
     bool beaten = b->attempt == a->number && b->boot == n->boot;
     int64_t heard = max_i64(began, beaten ? b->when - (node_now(n) - world.now) : 0);
-    /* It was noticed before the node was suspended, and decided after. */
+    /* detected before the node was suspended, decided after */
     bool before = slept && away == n->sleeps_until && heard + ms < n->asleep_at;
     const char *wrong = NULL;
 
@@ -85,7 +87,7 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
            direction_text(a->direction), a->number, wrong);
 }
 
-/* While it is paused its clocks stand still; when it goes on, it has the time that it had. */
+/* A pause stops its clocks; afterwards the task has the time that was left. */
 static void check_clocks(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     bool undo = new->direction == DIRECTION_UNDO;
@@ -121,8 +123,7 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
     if (old->deadline_passed || !new->deadline_passed)
         return;
     covered(undo ? COVER_UNDO_DEADLINE : COVER_DEADLINE);
-    if (!undo) /* what began going back began no later than now, so grace for it is up to the node
-                */
+    if (!undo) /* the undo began no later than now, so its grace time is up to the node */
         at = t->verbs || world.set_back
                  ? at
                  : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at, true);
@@ -144,7 +145,7 @@ static bool all_due(const struct seen *s, bool *ret_any)
     return true;
 }
 
-/* What the node owes alerts for died with it. */
+/* The alerts that the node still had to report died with it. */
 void check_boot(const struct node *n)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
@@ -157,7 +158,7 @@ void check_boot(const struct node *n)
         }
         if (t->unsent_by == n)
             memset(t->unsent, 0, sizeof t->unsent);
-        if (t->tell_by == n) /* another name may come to the same number of boots */
+        if (t->tell_by == n) /* another name may reach the same boot number */
             t->tell_by = NULL;
         if (t->seen.revision && all_due(&t->seen, &any) && any)
             covered(COVER_LONG_OUTAGE);
@@ -167,9 +168,9 @@ void check_boot(const struct node *n)
 static void late(const struct subject *t, const char *what, int64_t due)
 {
     int64_t quiet = max_i64(world.calm_at, nodes_quiet_since());
-    if (world.set_back) /* then so is the row's alarm, until it is written anew */
+    if (world.set_back) /* the row's alarm is set back only when the row is written again */
         due = max_i64(due, max_i64(t->seen.wake_at, t->changed_at + world.ahead));
-    /* To lead, and to own its tasks; a lease may be from a clock that was ahead. */
+    /* Time to lead and to own its tasks; a lease may be from a clock that was ahead. */
     int64_t elected = nodes.shared ? 2 * LEASE_MS + 2 * nodes.skew_max : 0;
     int64_t since = max_i64(due - world.ahead, quiet + elected + GRACE_MS + REMINDER_MS);
 

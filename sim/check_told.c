@@ -3,7 +3,7 @@
 #include "sim/coverage.h"
 #include "sim/world.h"
 
-/* What nodes tell of changes, and what comes of heartbeats: nothing. */
+/* Nodes' reports of changes are true; heartbeats change nothing. */
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what)
 {
@@ -21,12 +21,12 @@ void check_changed(const struct node *n, const struct task *told)
     struct subject *t = subject_find(told->id);
     struct told_to *by = &t->told[n->slot];
 
-    if (by->boot != n->boot) /* another process: it knows nothing of what the last one told */
+    if (by->boot != n->boot) /* another process: it does not know its predecessor's reports */
         *by = (struct told_to){.boot = n->boot};
     remark("%s tells: %s r%" PRIu64 " %s", n->me, t->id, told->revision,
            task_state_text(told->state));
     must(t, told->revision <= t->seen.revision, "what is told has become durable", "a change");
-    /* After a commit of unknown outcome it may tell once more what it told before. */
+    /* After a commit of unknown outcome it may repeat a report. */
     must(t,
          told->revision > by->revision
              || (told->revision == by->revision && n->disk.trouble_at >= by->at),
@@ -34,7 +34,7 @@ void check_changed(const struct node *n, const struct task *told)
     by->revision = told->revision;
     by->at = world.now;
     if (told->revision != t->seen.revision)
-        return; /* the row has gone on */
+        return; /* the row has changed again */
     must(t, told->state == t->seen.state, "what is told is as it was stored", "state");
     must(t, told->direction == t->seen.direction, "what is told is as it was stored", "direction");
     must(t, told->failure_count == t->seen.failure_count, "what is told is as it was stored",
@@ -49,12 +49,12 @@ void check_tell(const struct node *n, struct subject *t)
     t->tell_due = n->disk.runs;
 }
 
-/* Where it met another change on its way, the row is read first, and before that a definition that
- * others stored: these are other runs of the disk. */
+/* After a conflict the row is read first, and before that perhaps a definition that another node
+ * stored: further runs of the disk. */
 void check_change_told(const struct node *n, const struct subject *t, uint64_t done)
 {
-    /* Six of the scheduler's; the courier reads and settles between any two of them, so there are
-     * three times as many, and two of its own before. */
+    /* Six of the scheduler's; the courier reads and settles between any two of them, so three times
+     * as many, and two of its own before. */
     enum { RUNS = 20 };
 
     must(t,
@@ -82,7 +82,7 @@ void check_before_beat(const struct node *n)
     scheduler_stats(n->scheduler, &before);
 }
 
-/* Nothing is written, nothing is decided, nothing is started. */
+/* Nothing is stored, decided or started. */
 static void check_untouched(const struct node *n)
 {
     struct scheduler_stats after;
@@ -102,7 +102,7 @@ static bool is_forged(const struct heartbeats *call, const struct heartbeat *b)
     return !token_check(nodes.key, b->token, call->agent_name, &k);
 }
 
-/* The node has heard of all that became of the row, and was the last to change it. */
+/* Has the node the results of all changes of the row, and made the last one? */
 static bool knows_row(const struct node *n, const struct subject *t)
 {
     return t->writer == n && t->heard && !disk_has_unheard(&n->disk) && disk_is_idle(&n->disk);
@@ -131,12 +131,12 @@ static void check_beat_status(const struct node *n, const struct heartbeats *cal
         return;
     case BEAT_LATE:
         covered(COVER_LATE_BEAT);
-        /* What the supervisor gave up is over as soon as anybody takes the task up again. */
+        /* What the supervisor gave up has ended once anybody claims the task. */
         must(t, !open || t->seen.requested || !knows_row(n, t), "only what is over is late",
              "it is open");
         return;
     case BEAT_UNKNOWN:
-        /* It may not have the task, or not yet; but what it has it knows. */
+        /* It may not have the task, or not yet; but it knows what it has. */
         must(t,
              !open || nodes.shared || !slice_is(call->instance_name, a->instance)
                  || !knows_row(n, t) || nodes_quiet_since() + 5000 > world.now
@@ -149,7 +149,7 @@ static void check_beat_status(const struct node *n, const struct heartbeats *cal
     UNREACHABLE();
 }
 
-/* Asked to stop is only what is on its way back, or is to be. */
+/* A stop only goes to tasks that turn back, or will. */
 static void check_beat_stop(const struct node *n, const struct heartbeats *call, struct slice token)
 {
     struct token k;

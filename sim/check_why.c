@@ -6,9 +6,8 @@
 #include "store/codec.h"
 
 /*
- * What is told of why a task waits has to come true: whoever says "not before T" is held to it by
- * the next change of the row, and an end is the end. Asked of the node that made the change, with
- * what it knows just then.
+ * Reasons for waiting come true: a "not before T" is checked at the next change of the row, and an
+ * end is final. Asked of the node that made the change, with what it knows then.
  */
 
 static void must_be(bool so, const struct subject *t, const char *rule, const char *word)
@@ -151,7 +150,7 @@ static void check_foretold(const struct node *n, const struct subject *t, const 
         bool waited =
             t->foretold_kind[i] == REASON_BETWEEN || t->foretold_kind[i] == REASON_DEFERRED;
         if (waited && check_hastened(t, i, is, &old->steps[i]))
-            continue; /* the outage was over in which it failed */
+            continue; /* it failed in an outage that is over */
         describe(t);
         broken("no try begins before the moment that was told", "%s/s%u, at %" PRId64 ": %s", t->id,
                i, t->foretold[i], reason_word(t->foretold_kind[i]));

@@ -1,3 +1,5 @@
+/* What nodes send: requests, responses, answers to submitters and operators. */
+
 #include "dispatch/token.h"
 #include "sim/agents.h"
 #include "sim/check.h"
@@ -8,7 +10,7 @@
 enum {
     QUIET_MS = 3000,
     AGAIN_MS = 4000,
-    LANDING_MS = 5 /* from a transaction to what comes of it */
+    LANDING_MS = 5 /* from a transaction to its result */
 };
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what)
@@ -32,7 +34,7 @@ static bool is_key(struct slice key, const struct subject *t, uint32_t step, uin
                              : text_of("sim:%s/s%u~%u%s", t->id, step, generation, end));
 }
 
-/* Whoever is asked under one key is asked for the same, always; and for what is on record. */
+/* One key always stands for one request, the one on record. */
 static void check_key(const struct node *n, struct subject *t, uint32_t step,
                       const struct seen_attempt *a, const struct work_request *r)
 {
@@ -60,7 +62,7 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
     const struct seen_step *s = &t->seen.steps[step];
     uint32_t last = 0;
     bool late = false;
-    bool told = false; /* a late result that is not durable yet may be known already */
+    bool told = false; /* a late result may be known before it is durable */
 
     for (uint32_t i = 0; i < s->attempt_count; i++)
         if (s->attempts[i].direction == DIRECTION_FORWARD) {
@@ -82,7 +84,7 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
     must(t, r->forward_input.ptr != NULL || s->supplied, "an undo says what it undoes", "input");
 }
 
-/* Is it what this very attempt left with a beat, before it was lost and sent again? */
+/* Did this very attempt leave it with a heartbeat, before it was lost and sent again? */
 static bool is_its_own(const struct node *n, const struct subject *t, uint32_t step,
                        const struct work_request *r)
 {
@@ -93,7 +95,7 @@ static bool is_its_own(const struct node *n, const struct subject *t, uint32_t s
                                           direction_text(r->direction), r->attempt));
 }
 
-/* Of a step that may not be silent, and of what was left for this attempt. */
+/* The limit on silence, and the resume details for this attempt. */
 static void check_long_part(const struct node *n, const struct subject *t, uint32_t step,
                             const struct work_request *r)
 {
@@ -151,11 +153,11 @@ static void check_request(const struct node *n, const struct work *w, const stru
     if (undo && t->writer == n)
         check_forward_part(t, step, r);
     check_long_part(n, t, step, r);
-    /* Another node, with a clock that is ahead, may have given it up and begun the next one. */
+    /* Another node, with a clock ahead, may have given it up and begun the next attempt. */
     must(t, r->attempt >= t->sent[step][undo] || (nodes.skew_max > 0 && t->writer != n),
          "attempts leave in order", "number");
     if (w->failed)
-        return; /* it does not leave */
+        return; /* it is not sent */
     if (r->attempt == t->sent[step][undo]) {
         must(t, a->resent > 0, "what is sent again is on record as such", "request");
         covered(COVER_SENT_AGAIN);
@@ -176,7 +178,7 @@ void check_unsent(const struct node *n, const struct work *w)
         if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
             || t->writer != n || n->disk.trouble_at >= t->changed_at
             || world.now - t->changed_at > LANDING_MS)
-            continue; /* the node may have lost track of whether it was sent */
+            continue; /* the node may not know whether it was sent */
         if (t->unsent_by != n)
             memset(t->unsent, 0, sizeof t->unsent);
         t->unsent[step][r->direction] = r->attempt;
@@ -184,7 +186,7 @@ void check_unsent(const struct node *n, const struct work *w)
     }
 }
 
-/* ---- what the instance says that it holds ---- */
+/* ---- what the instance reports to hold ---- */
 
 static bool names(struct slice token, const struct subject *t, uint32_t step,
                   const struct seen_attempt *a)
@@ -216,7 +218,7 @@ static bool is_requested(const struct work *w, const struct subject *t, uint32_t
     return false;
 }
 
-/* An open attempt of this instance: it has it, or it is sent (again). */
+/* An open attempt of this instance: the instance has it, or gets it (again). */
 static void check_held(const struct node *n, const struct work *w, struct subject *t, uint32_t step,
                        const struct seen_attempt *a)
 {
@@ -226,19 +228,18 @@ static void check_held(const struct node *n, const struct work *w, struct subjec
     int64_t arrived_at = w->arrived_at - (node_now(n) - world.now);
 
     if (!node_owns(n, t->seen.owner))
-        return; /* what it thinks of it may be of yesterday */
+        return; /* the node's knowledge may be outdated */
     must(t, !has || !sent, "what an instance holds is not sent again", "twice");
     if (a->elsewhere)
-        return; /* check_long_part */
+        return; /* see check_long_part */
     if (has || sent || t->sent_at[step][a->direction] >= arrived_at
         || t->unsent[step][a->direction] == a->number
-        || said_find(t, step, a->direction, a->number, false) /* which may be on its way */
+        || said_find(t, step, a->direction, a->number, false) /* it may be in transit */
         || said_find(t, step, a->direction, a->number, true) || quiet + QUIET_MS >= arrived_at
         || a->complete_by <= latest_now() || w->request_count == w->max
-        || weather.store_ms > 10 /* the task may just be at the store */)
+        || weather.store_ms > 10 /* the task may be at the store */)
         return;
-    t->missed[step]++; /* its task may just be at the store: then the instance is asked to come
-                          again */
+    t->missed[step]++; /* the task may be at the store: then the instance is called home */
     must(t, t->missed[step] < 5, "what an instance has lost is sent again", "lost");
 }
 
@@ -257,7 +258,7 @@ static void check_holding(const struct node *n, const struct work *w)
 
 /* ---- outcomes ---- */
 
-/* Of one that said no more than that its result comes from elsewhere. */
+/* For results that only say that the real one comes from elsewhere. */
 static bool check_elsewhere(const struct subject *t, const struct work_result *r,
                             const struct seen_attempt *a)
 {
@@ -286,7 +287,7 @@ void check_result(const struct work_result *r)
     const struct seen_attempt *a = seen_find(s, k.direction, k.attempt);
 
     if (t->deleted && r->status == RESULT_UNKNOWN)
-        return; /* nobody knows of it any more */
+        return; /* the task is deleted */
     if (!a) {
         must(t, s->dropped_count > 0 || r->status == RESULT_UNKNOWN,
              "a result is answered by what is durable", "no such attempt");
@@ -325,7 +326,7 @@ void check_answer(const struct node *n, const struct work *w, uint32_t max)
                 broken("no request is doubled", "%.*s", SLICE_ARG(w->requests[i].task));
     }
     if (w->failed)
-        return; /* it tells nothing else */
+        return; /* it contains nothing else */
     check_holding(n, w);
     for (size_t i = 0; i < w->result_count; i++)
         check_result(&w->results[i]);
@@ -353,7 +354,7 @@ static void check_submitted(const struct subject *t, const struct ask *a, bool o
     }
 }
 
-/* Nothing will ever tell what became of it. */
+/* No report will ever settle this. */
 static bool pivot_in_doubt(const struct subject *t)
 {
     for (uint32_t i = 0; i < t->seen.step_count; i++)
@@ -362,7 +363,7 @@ static bool pivot_in_doubt(const struct subject *t)
     return false;
 }
 
-/* It is refused only where nothing can be undone any more, or a person has to see to it. */
+/* Refused only if nothing can be undone any more, or an operator must handle it. */
 static void check_cancel(struct subject *t, const struct ask *a)
 {
     const struct seen *s = &t->seen;
@@ -420,7 +421,7 @@ void check_asked(struct subject *t, const struct ask *a, uint64_t revision, bool
         cover_verb(a);
 }
 
-/* ---- what the world is told ---- */
+/* ---- reports ---- */
 
 void check_ended(const struct node *n, struct slice id, enum task_state state)
 {

@@ -1,3 +1,5 @@
+/* Effects in the world, and what the end of a task, or of the run, means. */
+
 #include <stdio.h>
 
 #include "sim/agents.h"
@@ -22,7 +24,7 @@ static void must(const struct subject *t, uint32_t step, bool ok, const char *ru
 
 /* ---- effects ---- */
 
-/* Who is told that all was undone finds it so. */
+/* A step of on_undo must find everything undone. */
 static void check_told_of_undo(const struct subject *t, uint32_t step)
 {
     must(t, step, t->seen.direction == DIRECTION_UNDO, "nothing is told of an undo before it");
@@ -32,8 +34,7 @@ static void check_told_of_undo(const struct subject *t, uint32_t step)
                  "what is told to be undone is undone");
 }
 
-/* Before a forward effect takes place: its step was asked for, its predecessors are done and stand.
- */
+/* Before a forward effect: its step is on record, its predecessors are done and not undone. */
 void check_effect(const struct subject *t, uint32_t step)
 {
     const struct flow_step *f = &t->flow->steps[step];
@@ -44,7 +45,7 @@ void check_effect(const struct subject *t, uint32_t step)
     if (f->on_undo)
         check_told_of_undo(t, step);
     if (f->undo == UNDO_NONE || seen_undone_by_hand(&t->seen.steps[step]))
-        return; /* nobody waits for it any more */
+        return; /* nothing depends on it any more */
     uint32_t past = seen_past(t->flow, &t->seen, step);
     for (uint32_t p = 0; p < t->flow->step_count; p++) {
         if (!(past & BIT(p)))
@@ -76,7 +77,7 @@ void check_undo_effect(const struct subject *t, uint32_t step)
     }
 }
 
-/* From then on nobody counts with the effect, whatever the record behind it says. */
+/* From then on the effect counts as undone, whatever the agent's record says. */
 void check_undo_said(struct subject *t, uint32_t step, enum direction d)
 {
     struct ledger *l = &t->ledger[step];
@@ -105,7 +106,7 @@ void check_turn_back(const struct subject *t, const struct seen *new)
     }
 }
 
-/* Its pivot took effect, as the record or the world says. */
+/* Did its pivot take effect, by the record or in the world? */
 bool pivot_holds(const struct subject *t)
 {
     for (uint32_t i = 0; i < t->seen.step_count; i++)
@@ -142,7 +143,7 @@ void check_end_of(const struct subject *t)
     }
 }
 
-/* ---- the end of the world ---- */
+/* ---- the final check ---- */
 
 bool world_is_done(void)
 {
@@ -190,8 +191,8 @@ void world_runs_out(int64_t end, int64_t after_ms)
     } while (!(world_is_done() && nothing_changed_for(SETTLED_MS)) && world.now < end);
 }
 
-/* How many tasks that were asked in bulk wait is what the pace of operations goes by: one too many
- * for ever, and they would stand still. */
+/* The pace of operations depends on the number of waiting bulk tasks: one too many for ever would
+ * stop them. */
 void check_bulk(const struct node *n)
 {
     const struct dispatch *d = scheduler_dispatch(n->scheduler);
@@ -215,7 +216,7 @@ static void check_memory(struct node *n)
 {
     struct scheduler_stats stats;
 
-    node_turn(n); /* it may have heard of something without having acted on it */
+    node_turn(n); /* it may have received something without acting on it */
     scheduler_stats(n->scheduler, &stats);
     if (stats.live != 0 || stats.open_attempts != 0 || stats.waiting != 0)
         broken("memory returns to nothing", "%s: %zu tasks, %zu attempts, %zu wants", n->me,
@@ -226,8 +227,8 @@ static void check_memory(struct node *n)
                wire_parked(n));
 }
 
-/* Nothing accepted is lost; ends are as true at the end of all days as when they were reached; and
- * the nodes have forgotten everything. */
+/* Nothing accepted is lost; ends are as true at the end as when they were reached; the nodes'
+ * memory is empty. */
 void check_world_end(void)
 {
     check_operations_end();
@@ -247,7 +248,7 @@ void check_world_end(void)
             check_memory(n);
 }
 
-/* Such a one may be in the store alone. */
+/* Such a task may be in the store only. */
 static bool any_elsewhere(const struct seen *s)
 {
     for (uint32_t i = 0; i < s->step_count; i++)

@@ -1,3 +1,5 @@
+/* Counts how often the runs met each interesting case. */
+
 #include "sim/coverage.h"
 
 #include <stdio.h>

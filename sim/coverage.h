@@ -2,8 +2,8 @@
 #define SIM_COVERAGE_H
 
 /*
- * How often the runs met what is most likely to go wrong: a simulator that never gets there proves
- * nothing.
+ * How often the runs met the cases that are most likely to fail: a simulator that never reaches
+ * them proves nothing.
  */
 
 #include "base/base.h"
@@ -182,7 +182,7 @@ enum cover {
 void covered(enum cover c);
 void coverage_print(void);
 
-/* Counts go there from now on: memory, zeroed, that several processes share. */
+/* Counts go there from now on: zeroed memory, shared by several processes. */
 size_t coverage_size(void);
 void coverage_share(void *page);
 

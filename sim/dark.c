@@ -3,12 +3,11 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* Time in which nobody was there to take anything: what fell due in it gets grace. */
+/* Time without any node awake: what was due then gets the grace time. */
 
 enum {
     UNNOTICED_MS = 4500,
-    JUMP_NOTICED_MS =
-        2500 /* surely more than an interval of the supervisor, whatever else is wrong */
+    JUMP_NOTICED_MS = 2500 /* safely more than an interval of the supervisor */
 };
 
 static bool any_awake(void)
@@ -19,7 +18,7 @@ static bool any_awake(void)
     return false;
 }
 
-/* Nobody was awake again and again. */
+/* No node was awake, repeatedly. */
 static bool often_dark(void)
 {
     enum { GAPS = 3, LATELY_MS = 60000 };
@@ -28,13 +27,12 @@ static bool often_dark(void)
            && nodes.lost[nodes.lost_count - GAPS].ended_at > world.now - LATELY_MS;
 }
 
-/* Where readings take long, or fail, or there were gaps before, scans lie far apart all the time:
- * then a gap is nothing new to a node that has been up for a while, unless it is far longer than
- * those. */
+/* If reads are slow or fail, or there were gaps before, scans are always far apart: then a gap is
+ * nothing new to a node that has been up for a while, unless it is far longer. */
 static int64_t usual_ms(void)
 {
-    /* At half a second each, a scan behind a commit, with requests to write or after one that
-     * failed, is late for a supervisor, and with the fifth such the node is used to it. */
+    /* At half a second each, a scan is late for a supervisor if it follows a commit, has requests
+     * to write, or follows a failed one; with the fifth late scan the node is used to it. */
     enum { OFTEN = 300, LONG_MS = 500, USED_TO_IT_MS = 15000, FAR_LONGER_MS = 20000 };
     bool slow = weather.read_fails > OFTEN || weather.store_ms > LONG_MS || often_dark();
 
@@ -44,8 +42,8 @@ static int64_t usual_ms(void)
     return UNNOTICED_MS;
 }
 
-/* One that has the store for itself gives grace for each start; nodes that share it notice a gap
- * between scans if it is long enough. */
+/* A node with its own store grants the grace time at each start; nodes that share a store detect a
+ * gap between scans if it is long enough. */
 void nodes_notice_dark(bool started)
 {
     bool awake = any_awake();
@@ -64,9 +62,8 @@ void nodes_notice_dark(bool started)
     nodes.dark_since = 0;
 }
 
-/* What fell due while the store was away is as much lost, for a node that was there to notice; one
- * that booted meanwhile has a beginning of its own to count from. So is what its clock jumped over.
- */
+/* Time without the store is also lost, for nodes that were up to detect it; a node that booted
+ * meanwhile counts from its own start. The same holds for what its clock jumped over. */
 static void lose(int64_t from, int64_t until)
 {
     if (nodes.lost_count < LOST_PERIODS_MAX)

@@ -1,3 +1,6 @@
+/* A node's way to the state store, with failures, and with the checkers at every commit. See
+ * disk.h. */
+
 #include "sim/disk.h"
 
 #include <stdio.h>
@@ -25,7 +28,7 @@ void disk_troubled(struct disk *d, int64_t until)
 
 /* ---- time ---- */
 
-/* The answer is of some moment between the question and now. */
+/* The store's answer has the time of some moment between the request and now. */
 void disk_measure(struct disk *d)
 {
     struct node *n = d->node;
@@ -41,7 +44,7 @@ void disk_measure(struct disk *d)
         trace("%s finds the store's clock %" PRId64 " ms off", n->me, off);
 }
 
-/* ---- a body that fails ---- */
+/* ---- a store that fails ---- */
 
 static bool is_cut(const struct disk *d)
 {
@@ -79,7 +82,7 @@ static void show_audit(struct subject *t, enum task_state old, struct arena *a)
     check_audit(t, &all, old, t->seen.state);
 }
 
-/* What became durable is read back and shown to the checkers. */
+/* Reads what became durable and passes it to the checkers. */
 static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -92,7 +95,7 @@ static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
     enum task_state old = t->seen.revision ? t->seen.state : TASK_PENDING;
     check_row(d->node, &row, changes, told);
     operations_seen(t);
-    if (t->verbs || t->cancel) /* an operation's cancel counts for its place in line, too */
+    if (t->verbs || t->cancel) /* a cancel by an operation also affects its rank */
         show_audit(t, old, &a);
 }
 
@@ -153,11 +156,11 @@ static enum err commit_without_one(struct disk *d, struct batch *b, struct arena
     b->change_count++;
     last->outcome = err == ERR_OK ? ERR_TOO_BIG : err;
     struct subject *t = subject_find(last->row.id);
-    memset(t->unsent, 0, sizeof t->unsent); /* what was to be said of it is lost, as it must be */
+    memset(t->unsent, 0, sizeof t->unsent); /* what should be sent about it is lost, correctly */
     return err;
 }
 
-/* It gets no more once it is long enough. (The supervisor's requests write no documents.) */
+/* A batch takes no more once it is long enough. (The supervisor's requests write no documents.) */
 static void check_length(const struct disk *d, const struct batch *b)
 {
     size_t size = 0;
@@ -180,10 +183,10 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
     if (is_cut(d) && !d->farewell)
         return fails(d, b, ERR_IO, e);
     if (!inner->shared)
-        b->fence = NULL; /* nobody else can be the leader */
+        b->fence = NULL; /* no other node can be the leader */
     for (size_t i = 0; i < b->claim_count; i++)
         if (b->claims[i].kind == CLAIM_NODE)
-            b->claims[i].now = store_now(); /* leases are judged by its own clock */
+            b->claims[i].now = store_now(); /* leases are judged by the store's clock */
     trace("%s commits: %zu changes, %zu claims", d->node->me, b->change_count, b->claim_count);
     check_length(d, b);
     if (chance(weather.store_fails)) {
@@ -285,7 +288,7 @@ static enum err requested(struct store *s, struct slice locked_by, int64_t after
     return err;
 }
 
-/* As soon as it leads, somebody else does. */
+/* As soon as the node leads, another one takes over. */
 static void depose(const struct node *n, const struct lease_try *want)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -303,7 +306,7 @@ static void depose(const struct node *n, const struct lease_try *want)
     trace("%s loses its leadership to %s", n->me, other->me);
     seizes.now = got.until; /* it does not know */
     check_lease(other, &seizes, &got);
-    disk_troubled(&other->disk, world.now); /* it has not heard of it yet */
+    disk_troubled(&other->disk, world.now); /* it has not received that yet */
 }
 
 static enum err give(struct store *s, const struct lease_try *want, struct arena *a,
@@ -313,13 +316,13 @@ static enum err give(struct store *s, const struct lease_try *want, struct arena
 
     if (read_fails(d, e))
         return ERR_IO;
-    if (!inner->shared) { /* as the bodies do that have it for themselves */
+    if (!inner->shared) { /* like stores with one node */
         *ret = (struct lease){.holder = arena_copy(a, want->holder),
                               .epoch = d->node->boot,
                               .until = want->now + want->length_ms};
         return ERR_OK;
     }
-    struct lease_try judged = *want; /* by the store's own clock */
+    struct lease_try judged = *want; /* by the store's clock */
     judged.now = store_now();
     enum err err = inner->ops->lease(inner, &judged, a, ret, e);
     if (err != ERR_OK)
@@ -343,7 +346,7 @@ static enum err lease(struct store *s, const struct lease_try *want, struct aren
     return err;
 }
 
-/* The leases as above, which finds them again; then the rest. */
+/* The leases as above, which then exist already; then the rest. */
 static enum err survey(struct store *s, struct survey *v, struct arena *a, struct error *e)
 {
     struct lease_try want = {.name = v->lease,
@@ -378,7 +381,7 @@ static enum err workflow_since(struct store *s, uint64_t after, struct arena *a,
     return err;
 }
 
-/* In an outage of its own, it is written later. */
+/* In an outage of the store it is written later. */
 static enum err agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
                           struct error *e)
 {
@@ -489,7 +492,7 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
 static enum err submissions_take(struct store *s, struct submission_take *t, struct arena *a,
                                  struct error *e)
 {
-    struct submission_take judged = *t; /* by the store's own clock */
+    struct submission_take judged = *t; /* by the store's clock */
 
     if (read_fails(disk_of(s), e))
         return ERR_IO;
@@ -553,7 +556,7 @@ static enum err alert_put(struct store *s, const struct alert_row *row, struct e
         return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
     struct alert_row fenced = *row;
     if (!inner->shared)
-        fenced.fence = NULL; /* nobody else can be the leader */
+        fenced.fence = NULL; /* no other node can be the leader */
     enum err err = inner->ops->alert_put(inner, &fenced, e);
     trace("%s writes alert %.*s: %s", d->node->me, SLICE_ARG(row->id), err_text(err));
     if (err == ERR_OK && unknown)
@@ -603,7 +606,7 @@ static void done_one(void *arg, uint64_t life)
     struct store_job *j = CONTAINER_OF(first, struct store_job, link);
     j->done(j);
     d->dones++;
-    if (!d->node->dead) { /* else it ended on the way, and what it had to tell with it */
+    if (!d->node->dead) { /* otherwise it ended on the way, with its reports */
         check_told(d->node, d->dones);
         check_beliefs(d->node);
     }
@@ -624,13 +627,13 @@ static void schedule_run(struct disk *d)
         trace("the store stalls for %" PRId64 " ms", delay);
         disk_troubled(d, world.now + delay);
     }
-    if (weather.store_ms > SLOW_MS) /* and it may be calm before that is over */
+    if (weather.store_ms > SLOW_MS) /* and the weather may be calm before it is over */
         disk_troubled(d, world.now + delay);
     d->scheduled = true;
     later(delay, run_one, d, d->life);
 }
 
-/* What a lease hangs on comes before all that waits. */
+/* Lease jobs go before everything that waits. */
 static struct link *next_job(struct disk *d)
 {
     struct link *first = list_first(&d->waiting);
@@ -644,7 +647,7 @@ static struct link *next_job(struct disk *d)
     return first;
 }
 
-/* Nothing runs while something urgent waits behind it. */
+/* No other job runs while an urgent one waits. */
 static void check_urgent(const struct disk *d, const struct store_job *j)
 {
     LIST_FOREACH (l, after, &d->waiting)
@@ -686,7 +689,7 @@ static void submit(struct store_queue *q, struct store_job *j)
         schedule_run(d);
 }
 
-/* ---- its life ---- */
+/* ---- construction, crash, boot ---- */
 
 void store_begin(bool shared)
 {
@@ -717,7 +720,7 @@ void disk_crash(struct disk *d)
     while (!list_empty(&d->waiting) || !list_empty(&d->ran)) {
         struct link *first = list_first(&d->ran);
         if (!first) {
-            first = d->waiting.next; /* not empty: the loop goes on */
+            first = d->waiting.next; /* not empty, because of the loop's condition */
             d->dead = !reaches;
             reaches = false;
             struct store_job *w = CONTAINER_OF(first, struct store_job, link);

@@ -2,12 +2,12 @@
 #define SIM_DISK_H
 
 /*
- * A node's way to the state store: the memory store behind a body that fails as disks and databases
- * do, and the queue that leads to it. A transaction may fail with nothing stored, end unknown
- * (stored or not), stall for seconds, or refuse one of its changes; the way may be cut. Everything
- * that becomes durable passes the checkers here.
+ * A node's way to the state store: the memory store behind a layer that fails like disks and
+ * databases do, and its queue. A transaction may fail with nothing stored, end with unknown outcome
+ * (stored or not), stall for seconds, or refuse one of its changes; the connection may be cut.
+ * Everything that becomes durable passes the checkers here.
  *
- * A job is waiting, or it ran and its `done` is on its way. A crash finds jobs in both states.
+ * A job waits, or it ran and its `done` is pending. A crash finds jobs in both states.
  */
 
 #include "store/job.h"
@@ -17,20 +17,20 @@ struct node;
 enum { SLOW_MS = 20 }; /* a store whose transactions may take longer is not well */
 
 struct disk {
-    struct store store;       /* what the node is given */
-    struct store_queue queue; /* the same */
+    struct store store;       /* for the node */
+    struct store_queue queue; /* for the node */
     struct node *node;
     struct link waiting, ran; /* of struct store_job, by its link */
-    bool scheduled;           /* the next run is an occurrence */
-    bool stuck;               /* its node never came to hand over what comes now */
+    bool scheduled;           /* the next run is scheduled */
+    bool stuck;               /* its node does not pass jobs on */
     bool dead;                /* the node has crashed: nothing is stored any more */
-    uint64_t life;            /* occurrences of an earlier one are void */
-    uint64_t runs, dones;     /* how many jobs ran, and of how many the node heard */
+    uint64_t life;            /* events of an earlier life are void */
+    uint64_t runs, dones;     /* jobs that ran, and jobs whose end the node has received */
     int64_t done_at;          /* of the last one that ran */
-    int64_t trouble_at;       /* the last moment at which something went wrong */
-    int64_t cut_until;        /* no way to the store until then */
-    bool farewell;            /* what it was asked last nobody knows the end of */
-    bool measure;             /* the connection is new: what time is it there? */
+    int64_t trouble_at;       /* time of the last fault */
+    int64_t cut_until;        /* no connection to the store until then */
+    bool farewell;            /* the outcome of the last commit remains unknown */
+    bool measure;             /* a new connection: measure the store's time */
 };
 
 extern struct store *inner; /* the state store itself */
@@ -39,27 +39,27 @@ void store_begin(bool shared);
 void store_end(void);
 void disk_begin(struct disk *d, struct node *n);
 
-/* The node has crashed: some of the jobs that wait still reach the disk, none comes back. Their
- * memory is given back by calling `done`, so the node must be deaf by now. */
+/* The node has crashed: some waiting jobs still reach the disk, none returns. Their memory is freed
+ * by calling `done`, so the node must not react any more. */
 void disk_crash(struct disk *d);
 void disk_boot(struct disk *d);
 
 void disk_cut(struct disk *d, int64_t ms);
 
-/* failover.c. The primary dies; after `ms` a standby takes its place, which has all that was
- * acknowledged, and a clock that is ahead of the old one by `ahead_ms`, or behind. */
+/* failover.c. The primary dies; after `ms` a standby takes over, with everything that was
+ * acknowledged, and a clock that is `ahead_ms` ahead of the old one, or behind. */
 void failover_begin(void);
 void store_fails_over(int64_t ms, int64_t ahead_ms);
 bool store_is_away(void);
-int64_t store_back_at(void); /* the last time it was away; 0: it never was */
+int64_t store_back_at(void); /* its last outage; 0: none */
 
-/* What went wrong with the node's way to the store lasts until then, if not longer. */
+/* Records trouble on the node's way to the store until then. */
 void disk_troubled(struct disk *d, int64_t until);
 
-/* The node measures what time it is there. */
+/* The node measures the store's time. */
 void disk_measure(struct disk *d);
 
 bool disk_is_idle(const struct disk *d);
-bool disk_has_unheard(const struct disk *d); /* something ran of which the node does not know yet */
+bool disk_has_unheard(const struct disk *d); /* a job ran whose end the node has not received */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The store that all nodes share goes away, and its standby takes over a while later, with a clock
- * of its own. Nodes meet that through their disks (disk.c).
+ * The store that all nodes share fails, and its standby takes over later, with its own clock. Nodes
+ * see that through their disks (disk.c).
  */
 
 #include "sim/coverage.h"

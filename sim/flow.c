@@ -1,3 +1,5 @@
+/* Workflows drawn from the seed, or fixed for scenes. See flow.h. */
+
 #include "sim/flow.h"
 
 #include <stdio.h>
@@ -21,7 +23,7 @@ static struct flow_retry draw_retry(void)
     r.defers = chance(150) ? 1 + below(2) : 0;
     r.defer_ms = spread(3000, 90000);
 
-    if (chance(80)) { /* so many that not all of its attempts are kept */
+    if (chance(80)) { /* so many that not all attempts are kept */
         r.attempts = 30 + below(20);
         r.wait_ms = 1 + below(20);
     }
@@ -29,7 +31,7 @@ static struct flow_retry draw_retry(void)
     return r;
 }
 
-/* A definition is refused if its tries take longer than its complete-by. */
+/* A definition is refused if its attempts take longer than its complete-by. */
 static int64_t waits_of(const struct flow_retry *r)
 {
     int64_t sum = r->defers * r->defer_ms;
@@ -63,7 +65,7 @@ static uint32_t draw_before(uint32_t step, bool graph)
     return chance(300) ? before : before & below(BIT(step)); /* mostly few edges */
 }
 
-/* What `before` of the step, and of those before it, comes to. */
+/* Derives `past` and `future` from `before` of the step and earlier ones. */
 static void close_graph(struct flow *f, uint32_t i)
 {
     struct flow_step *s = &f->steps[i];
@@ -98,7 +100,7 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
     s->undo_complete_by_ms = spread(60, 30000);
     s->retry = draw_retry();
     s->undo_retry = draw_retry();
-    if (pivot && chance(weather.pivots ? 900 : 300)) { /* soon in doubt, and long in between */
+    if (pivot && chance(weather.pivots ? 900 : 300)) { /* soon in doubt, with long waits */
         s->complete_by_ms = between(60, 400);
         s->retry.attempts = 1 + below(2);
         s->retry.defers = 1 + below(2);
@@ -107,7 +109,7 @@ static void draw_step(struct flow *f, uint32_t i, bool graph, uint32_t services,
     close_graph(f, i);
 }
 
-/* Beside the pivot that is in doubt, something that wants the task undone. */
+/* Other branches that want the task undone while the pivot is in doubt. */
 static void draw_failing_branches(struct flow *f, uint32_t pivot)
 {
     for (uint32_t i = 0; i < f->step_count; i++)
@@ -118,7 +120,7 @@ static void draw_failing_branches(struct flow *f, uint32_t pivot)
         }
 }
 
-/* One run in eight has flows with more of them: so much does not come from the run's source. */
+/* One run in eight has longer workflows; this is not drawn from the run's source. */
 static uint32_t draw_step_count(void)
 {
     uint64_t own = hash_stable(&world.seed, sizeof world.seed) ^ 0x57e9;
@@ -127,8 +129,8 @@ static uint32_t draw_step_count(void)
     return own % 8 == 0 ? count + FLOW_STEPS_MAX - FLOW_STEPS_FEW : count;
 }
 
-/* One run in six: so much does not come from the run's source. With this number none of the seeds
- * is among them that were kept before there was such a thing. */
+/* One run in six; not drawn from the run's source. With this number, no seed that was kept earlier
+ * is among them. */
 bool flows_go_back(void)
 {
     return (hash_stable(&world.seed, sizeof world.seed) ^ 0xffb2) % 6 == 0;
@@ -157,7 +159,7 @@ static void draw_step_of_on_undo(struct flow *f, struct prng *own, bool first)
     close_graph(f, i);
 }
 
-/* In other runs what is processed stays so. */
+/* In other runs processed tasks stay so. */
 static void draw_way_back(struct flow *f, uint32_t number)
 {
     struct prng own = {.state = world.seed ^ (UINT64_C(0x6f6e5f756e646f00) + number)};
@@ -241,7 +243,7 @@ static void put_condition(struct buf *b, struct flow_step *s)
         return;
     s->may_break = true;
     uint32_t roll = below(10);
-    bool plain = known < 0 && !flows_go_back(); /* else it may turn back as it is submitted */
+    bool plain = known < 0 && !flows_go_back(); /* otherwise it may turn back at its submission */
     if (roll < 5 || plain || (known < 0 && roll < 9))
         put_text(b, "if", SLICE(".input.flag"));
     else if (roll < 9)
@@ -269,7 +271,7 @@ static void put_input(struct buf *b, struct flow_step *s)
     json_close(b, '}');
 }
 
-/* Who is undone may need to know what those before it had given it. */
+/* An undo may need the outputs of earlier steps. */
 static void put_outputs_of(struct buf *b, uint32_t past)
 {
     for (uint32_t k = 0; k < FLOW_STEPS_MAX; k++) {
@@ -324,7 +326,7 @@ static const char *on_failure_text(enum on_failure o)
 static void put_after(struct buf *b, const struct flow_step *s, uint32_t i)
 {
     if (!s->on_undo && s->before == (i == 0 ? 0 : BIT(i - 1)))
-        return; /* that is what is meant if nothing is said */
+        return; /* that is the default */
     json_key(b, "after");
     json_open(b, '[');
     for (uint32_t k = 0; k < i; k++)

@@ -2,8 +2,8 @@
 #define SIM_FLOW_H
 
 /*
- * Workflows drawn from the seed: written as JSON for the definition parser, and kept here as the
- * checkers see them. The two are made side by side, so that neither is derived from the other.
+ * Workflows drawn from the seed: written as JSON for the definition parser, and kept here for the
+ * checkers. Both are made side by side, so that neither is derived from the other.
  */
 
 #include "definition/registry.h"
@@ -20,13 +20,13 @@ struct flow_step {
     enum undo_kind undo;
     enum on_failure on_failure;
     uint32_t before; /* bits: direct predecessors */
-    uint32_t past;   /* all that have to end before it */
-    uint32_t future; /* all that it has to end before */
+    uint32_t past;   /* all steps that must end before it */
+    uint32_t future; /* all steps before which it must end */
     int64_t complete_by_ms, undo_complete_by_ms;
-    int64_t heartbeat_ms, undo_heartbeat_ms; /* the longest silence; 0: any */
+    int64_t heartbeat_ms, undo_heartbeat_ms; /* longest allowed silence; 0: no limit */
     struct flow_retry retry, undo_retry;
-    bool on_undo;   /* it runs when the task goes back, after all that is undone */
-    bool may_break; /* one of its expressions may fail, or skip it */
+    bool on_undo;   /* runs when the task turned back and everything is undone */
+    bool may_break; /* an expression of it may fail, or skip it */
 };
 
 struct flow {
@@ -35,29 +35,30 @@ struct flow {
     uint32_t step_count;
     enum on_failure on_failure;
     int64_t complete_by_ms, undo_complete_by_ms; /* 0: none */
-    int64_t undo_until_ms;                       /* 0: as long as a task is kept */
-    bool fixed;                                  /* made for a scene: nothing of it is drawn */
-    const struct definition *definition; /* as the checkers know it; each node has its own */
+    int64_t undo_until_ms;                       /* 0: as long as the task is kept */
+    bool fixed;                                  /* made for a scene: nothing is drawn */
+    const struct definition *definition;         /* for the checkers; each node has its own */
     struct slice text;
     bool stored;
 };
 
-/* Draws `count` of them into flows[], parsed and registered. */
+/* Draws `count` workflows into flows[], parsed and registered. */
 void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
 
-/* Is this a run in which workflows have steps that run on undo, and processed tasks are undone? */
+/* Does this run have steps of on_undo, and undo of processed tasks? */
 bool flows_go_back(void);
 
-/* Has it so many steps, and outputs so long, that some of them leave the documents of its tasks? */
+/* Are its steps so many, and its outputs so long, that some are stored outside the tasks'
+ * documents? */
 bool flow_is_long(const struct flow *f);
 
-uint32_t flow_step_number(struct slice name); /* by what a flow calls it */
+uint32_t flow_step_number(struct slice name); /* by its name in the workflow */
 
-/* Somebody stores it: nodes have to learn of it by themselves. */
+/* Stores it; nodes must find it themselves. */
 void flow_store(struct flow *f);
 
 /* Fills in what a scene left out (deadlines of a second, one attempt), parses and registers it.
- * Each undo refers to its step's output, which is null where there is none. */
+ * Each undo refers to its step's output, null if there is none. */
 void flow_fix(struct flow *f, struct registry *r);
 
 #endif

@@ -1,3 +1,5 @@
+/* Instances that fall ill and recover. See illness.h. */
+
 #include "sim/illness.h"
 
 #include "base/when.h"
@@ -45,7 +47,7 @@ void illness_begin(void)
             later(some_ms(well_ms), turns, w, 0);
     if (prng_below(&prng, 2) > 0)
         return;
-    /* nothing else is wrong with agents, so that it shows who is ill */
+    /* no other faults of agents, so that ill instances stand out */
     weather.refuses = weather.fails_none = weather.fails_unknown = weather.refuses_unknown = 0;
     weather.silent = weather.hangs = weather.slow = weather.dies = weather.rolls_back = 0;
 }

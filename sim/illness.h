@@ -2,18 +2,17 @@
 #define SIM_ILLNESS_H
 
 /*
- * Instances that do badly beside others of their agent that do well: that fail at whatever they are
- * asked, hang over it, or are as slow as they may be. They fall ill and get well again by
- * themselves, in some of the runs. What is drawn for it is drawn apart, so that the other runs are
- * what they would be without.
+ * Ill instances among healthy ones of their agent: they fail at everything, hang, or are as slow as
+ * allowed. In some runs, instances fall ill and recover at random. This has its own random source,
+ * so that other runs are unaffected.
  */
 
 #include "sim/agents.h"
 
 void illness_begin(void); /* after the agents */
-void illness_calm(void);  /* all are well from now on */
+void illness_calm(void);  /* all are healthy from now on */
 
-/* Does it, because its worker is ill, what such a one does? */
+/* Does the worker's illness decide the course of this request? */
 bool illness_follow(struct gig *g);
 
 #endif

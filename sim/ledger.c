@@ -1,3 +1,5 @@
+/* The durable record of effects by idempotency key. See ledger.h. */
+
 #include "sim/ledger.h"
 
 #include "sim/check.h"

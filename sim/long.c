@@ -1,3 +1,5 @@
+/* Long steps: required heartbeats, and attempts that end elsewhere. See long.h. */
+
 #include "sim/long.h"
 
 #include <stdio.h>
@@ -53,9 +55,9 @@ void long_draw(struct flow_step *s)
     s->undo_heartbeat_ms = draw_silence(s->undo_complete_by_ms);
 }
 
-/* ---- heartbeats that have to come ---- */
+/* ---- required heartbeats ---- */
 
-/* One of them on its way. */
+/* A heartbeat in transit. */
 struct long_beat {
     struct gig *gig;
     uint32_t to;
@@ -70,7 +72,7 @@ static void is_acknowledged(void *arg, uint64_t status)
 
     if (status == BEAT_ACCEPTED)
         g->heard_at = max_i64(g->heard_at, b->sent_at);
-    else if (g->beats_to == b->to) /* the one that has the task by now is another */
+    else if (g->beats_to == b->to) /* another node has the task by now */
         g->beats_to = (b->to + 1) % nodes.names;
 }
 
@@ -130,7 +132,7 @@ static void send_beat(struct gig *g)
     later(sometimes(weather.call_slow) ? some_ms(4000) : some_ms(3), beat_arrives, b, 0);
 }
 
-/* What follows is of another process, or of nobody. */
+/* Later events belong to another process, or to none. */
 static bool is_over(const struct gig *g)
 {
     return g->dead || g->worker->life != g->life;
@@ -147,7 +149,7 @@ static void beats(void *arg, uint64_t left)
         later(g->beat_every, beats, g, left - 1);
 }
 
-/* Whoever was not heard has to stop, as if its deadline had passed. */
+/* A worker without acknowledged heartbeats stops, as at its deadline. */
 static void was_heard(void *arg, uint64_t n)
 {
     struct gig *g = arg;
@@ -175,7 +177,7 @@ static void begin_beats(struct gig *g)
     g->beat_every = max_i64(1, g->heartbeat_ms / (3 + (style & 1)));
     if (style == 6 || style == 7) /* stops in the middle */
         count = (uint64_t)some_ms(6);
-    if (style == 8) /* is slower than it may be */
+    if (style == 8) /* is too slow */
         g->beat_every = g->heartbeat_ms + some_ms(g->heartbeat_ms);
     if (style == 9 || (scripted && g->mute))
         count = 0;
@@ -187,7 +189,7 @@ static void begin_beats(struct gig *g)
 
 /* ---- elsewhere ---- */
 
-/* Who has a token, and ends its attempt. */
+/* Somebody with a token, who ends its attempt. */
 struct somebody {
     struct slice token;
     struct subject *task;
@@ -241,7 +243,7 @@ static void posts(void *arg, uint64_t tries)
     s->tries++;
     if (!sometimes(weather.call_lost))
         later(some_ms(4), post_arrives, s, s->tries);
-    if (sometimes(weather.call_doubled)) /* clicks twice */
+    if (sometimes(weather.call_doubled)) /* sends it twice */
         later(some_ms(3000), post_arrives, s, s->tries);
     later(POST_PATIENCE_MS, nobody_answers, s, s->tries);
 }
@@ -256,7 +258,7 @@ void long_answered(const struct node *n, struct ask *a)
     if (a->outcome == ERR_NOT_FOUND && !s->task->deleted)
         broken("a task that is there is found", "%s, by its token", s->task->id);
     if (a->outcome != ERR_OK)
-        return; /* and again */
+        return; /* again */
     s->settled = true;
     if (s->forged) {
         if (p->result.status != RESULT_UNKNOWN)
@@ -277,8 +279,7 @@ static void says(struct somebody *s, const char *code, bool retryable, enum effe
     s->result.effect = effect;
 }
 
-/* An effect of theirs is one of the service's: by the same record, in a transaction that is over at
- * once. */
+/* Its effect is the service's: it uses the same record, in a short transaction. */
 static bool takes_effect(const struct somebody *s, enum ledger_verdict verdict)
 {
     ledger_commit(s->task, s->step, s->direction, verdict);
@@ -324,7 +325,7 @@ static void makes_up_their_mind(void *arg, uint64_t ignored)
     posts(s, 0);
 }
 
-/* As somebody would who makes tokens up. */
+/* With an invented token. */
 static void make_up(const struct gig *g)
 {
     struct somebody *s = arena_alloc(&world.arena, sizeof *s);

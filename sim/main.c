@@ -1,3 +1,5 @@
+/* The simulator: one seed, many seeds, a file of seeds, or scenes. Usage: options_of. */
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +36,7 @@ struct options {
     uint32_t jobs;  /* processes */
     bool trace, twice, quiet, digests, keep_going;
     const char *seeds;    /* a file of seeds that once failed */
-    const char *failures; /* to which those are added that do now */
+    const char *failures; /* a file to which failing seeds are added */
     const char *scene;
     bool scenes;
 };
@@ -126,7 +128,7 @@ static void run_one_of_many(uint64_t seed, const void *arg)
     run_seed(seed, arg);
 }
 
-/* One a line: SEED or SEED/TASKS; what follows is for people. */
+/* One per line: SEED or SEED/TASKS; the rest is for people. */
 static void run_file(const struct options *o)
 {
     char line[300];
@@ -149,7 +151,7 @@ static void run_file(const struct options *o)
     (void)fclose(f); /* it was only read */
 }
 
-/* A seed that failed is replayed by every test run from now on. */
+/* A seed that failed is replayed by every later test run. */
 static void keep_seed(uint64_t seed, const char *rule, const void *arg)
 {
     const struct options *o = arg;

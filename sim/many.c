@@ -1,3 +1,5 @@
+/* Runs seeds in several processes. See many.h. */
+
 #include "sim/many.h"
 
 #include <fcntl.h>
@@ -13,11 +15,11 @@
 
 enum { JOBS_MAX = 64 };
 
-/* What the processes share. */
+/* Shared by the processes. */
 struct board {
-    uint64_t next; /* the seed that comes next, less `from` */
+    uint64_t next; /* the next seed, less `from` */
     struct place {
-        uint64_t seed; /* the run that is on */
+        uint64_t seed; /* the current run */
         char rule[300];
     } places[JOBS_MAX];
 };
@@ -55,7 +57,7 @@ static pid_t start(const struct many *m, struct board *b, struct place *p)
         return pid;
     int nowhere = m->keep_going ? open("/dev/null", O_WRONLY) : -1;
     if (nowhere >= 0)
-        (void)dup2(nowhere, STDERR_FILENO); /* if it fails, there is more to read */
+        (void)dup2(nowhere, STDERR_FILENO); /* if it fails, there is more output */
     work(m, b, p);
     _exit(0);
 }
@@ -103,7 +105,7 @@ uint64_t many_run(const struct many *m)
             pids[i] = start(m, b, &b->places[i]);
             running++;
         } else {
-            b->next = m->count; /* the others finish the run that is on */
+            b->next = m->count; /* the others finish their current run */
         }
     }
     (void)munmap(b, sizeof *b);

@@ -1,3 +1,6 @@
+/* The life of nodes: boot, turns, crash, drain, suspension, restart. See node.h; their lost time:
+ * dark.c. */
+
 #include "sim/node.h"
 
 #include <stdio.h>
@@ -23,7 +26,7 @@ enum {
     DRAIN_LIMIT_MS = 20000,
     WILD_MS = 300,
     DRIFT_PPM = 300,
-    DRIFTED_MS = 250, /* by how much at most, while no clock is compared */
+    DRIFTED_MS = 250, /* at most, while no clock is compared */
 };
 
 struct nodes nodes;
@@ -31,7 +34,7 @@ static struct store_time times[NODES_MAX];
 
 _Static_assert((int)NODES_MAX <= (int)TOLD_MAX, "every slot has its place");
 
-/* ---- what a node sees of the world ---- */
+/* ---- a node's view of the world ---- */
 
 int64_t node_steady(const struct node *n)
 {
@@ -205,7 +208,7 @@ static void schedule_turn(struct node *n, int64_t at)
     later(at - world.now, turn_happens, n, ++n->turn_number);
 }
 
-/* Turns of which nothing came, one soon after the other, are a loop that does not rest. */
+/* Turns without work in quick succession are a busy loop. */
 static void count_spins(struct node *n, uint64_t deeds)
 {
     if (deeds != n->deeds || world.now - n->turned_at > 5)
@@ -225,7 +228,7 @@ void node_turn(struct node *n)
     int64_t next = scheduler_turn(n->scheduler);
     check_beliefs(n);
     overruns_left_out(n);
-    check_breakers(n); /* also of who has died: what it decided before that may be committed yet */
+    check_breakers(n); /* also for a dead node: its last decisions may still be committed */
     if (n->dead)
         return;
     int64_t scan = supervisor_turn(n->supervisor);
@@ -272,7 +275,7 @@ void node_turn_quietly(struct node *n)
     schedule_turn(n, world.now);
 }
 
-/* ---- its life ---- */
+/* ---- boot, crash, drain, suspension ---- */
 
 static int64_t skew(void)
 {
@@ -281,7 +284,7 @@ static int64_t skew(void)
     return most ? between(-most, most) : 0;
 }
 
-/* As a node does at its start: what is stored by then. */
+/* Reads stored definitions, as at a node's start. */
 static void reads_definitions(struct node *n)
 {
     uint64_t known = 0;
@@ -389,7 +392,7 @@ static void node_boot(struct node *n)
     node_turn(n);
 }
 
-/* A wall clock that was set while nothing ran: what one node has for itself counts by it. */
+/* The wall clock was set while nothing ran: a node with its own store uses it. */
 static void clock_jumps(void)
 {
     if (nodes.shared || !chance(weather.clock_jumps))
@@ -437,7 +440,7 @@ static void clear_away(struct node *n)
     people_cut_off(n);
 }
 
-/* Somebody else has its name by now. */
+/* Another process has its name. */
 static bool is_replaced(const struct node *n)
 {
     return nodes.boots[n->name] != n->boot;
@@ -473,7 +476,7 @@ void node_crash(struct node *n, const char *when)
         return;
     trace("%s crashes %s", n->me, when);
     covered(COVER_CRASH);
-    n->dead = true; /* from now on nobody hears of it, whatever its remains may say */
+    n->dead = true; /* from now on nothing of it counts */
     n->sleeps_until = 0;
     nodes_notice_dark(false);
     later(0, crash_happens, n, n->boot);
@@ -495,7 +498,7 @@ static void drain_look(void *arg, uint64_t boot)
         return;
     bool drained = is_drained(n);
     if (drained && !n->left) {
-        n->left = true; /* it tells the store, and then it is gone */
+        n->left = true; /* it informs the store and ends */
         scheduler_leave(n->scheduler);
         drained = is_drained(n);
     }
@@ -541,7 +544,7 @@ static void wakes_up(void *arg, uint64_t boot)
     if (boot != n->boot || !node_is_up(n))
         return;
     nodes_notice_dark(false);
-    check_limits_changed(); /* what they are now it hears only now */
+    check_limits_changed(); /* it learns of the current ones only now */
 }
 
 void node_suspend(struct node *n, int64_t ms)
@@ -565,7 +568,7 @@ bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), vo
     return true;
 }
 
-/* The process that was replaced ends as soon as it has noticed. */
+/* A replaced process ends as soon as it knows. */
 static void looks_at_its_name(void *arg, uint64_t boot)
 {
     struct node *n = arg;
@@ -622,7 +625,7 @@ bool node_hears(const struct node *n)
 
 static void learned(struct registry_wait *w, enum err err, const char *story)
 {
-    (void)w; /* who wanted to know comes again */
+    (void)w; /* callers ask again */
     (void)err;
     (void)story;
 }
@@ -706,7 +709,7 @@ void nodes_clocks_are(int64_t skew_max)
         nodes.skew_max += nodes.round_trip_max + DRIFTED_MS;
 }
 
-/* There is one of each role at least. */
+/* There is at least one node for each role. */
 static void draw_roles(void)
 {
     for (uint32_t i = 0; i < NAMES_MAX; i++)
@@ -726,8 +729,7 @@ void nodes_begin(bool shared)
     nodes.names = shared ? 2 + below(NAMES_MAX - 1) : 1;
     nodes.skew_drawn_max = shared && chance(600) ? spread(1, 300) : 0;
     nodes.round_trip_max = shared && chance(500) ? spread(1, 400) : 0;
-    if (shared
-        && weather.wild_clocks) { /* so wrong that leases are worth nothing: only fencing is left */
+    if (shared && weather.wild_clocks) { /* so wrong that leases mean nothing: only fencing helps */
         covered(COVER_WILD_CLOCKS);
         nodes.skew_drawn_max = between(6000, 30000);
     }
@@ -747,7 +749,7 @@ void nodes_boot(void)
         node_boot(&nodes.list[i]);
 }
 
-/* Others that stay, or come back, have its roles. */
+/* Do other nodes, which stay or come back, have its roles? */
 static bool can_be_missed(const struct node *gone)
 {
     unsigned roles = 0;
@@ -758,7 +760,7 @@ static bool can_be_missed(const struct node *gone)
     return roles == NODE_ROLES;
 }
 
-/* What is away comes back soon; but where others are left, some never do. */
+/* Nodes that are down come back soon; but if others remain, some never do. */
 void nodes_calm(void)
 {
     uint32_t left = 0;

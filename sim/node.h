@@ -3,12 +3,12 @@
 
 /*
  * The nodes: each has the real scheduler and the real supervisor over its own way to the simulated
- * store, with crashes, drains, suspensions and restarts. Arrivals come in through here, answers
- * leave through agents.h and people.h.
+ * store, with crashes, drains, suspensions and restarts. Arrivals come in here; answers leave
+ * through agents.h and people.h.
  *
- * A run has one node that has the store for itself (as over SQLite), or several that share it (as
- * over PostgreSQL). A slot is a process: two may have the same name for a while, when a node is
- * started again while its old process still lives.
+ * A run has one node with its own store (as with SQLite), or several that share one (as with
+ * PostgreSQL). A slot is a process: two may have the same name for a while, if a node is restarted
+ * while its old process still runs.
  */
 
 #include "operations/runner.h"
@@ -26,66 +26,66 @@ enum { NODES_MAX = 5, NAMES_MAX = 3, LOST_PERIODS_MAX = 500 };
 /* Time that all nodes lost, as the world knows it. */
 struct lost_period {
     int64_t from, until; /* in the store's time */
-    int64_t ended_at;    /* in the world's, which never goes back */
+    int64_t ended_at;    /* in world time, which never goes back */
     bool usual;          /* a node may be used to it: then no task's own deadline moves */
 };
 
 struct node {
-    uint32_t slot, name; /* the name is "n" and one more than that */
-    char me[24];         /* "n1/3", as its rows have it */
+    uint32_t slot, name; /* the name is "n" and this plus one */
+    char me[24];         /* "n1/3", as in its rows */
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct runner *runner; /* of operations; NULL: nobody wants any */
-    struct intake *intake; /* of submissions in SQL; NULL: there are none */
+    struct runner *runner; /* of operations; NULL: none in this run */
+    struct intake *intake; /* of submissions by SQL; NULL: none in this run */
     struct courier *courier;
-    struct channel *channel;  /* of its messages */
+    struct channel *channel;  /* for its messages */
     struct watch *watch;      /* over its alerts: bell.h */
-    bool troubled;            /* the store is, it says */
-    struct library *library;  /* of several nodes */
-    struct registry registry; /* what it knows */
+    bool troubled;            /* it reports trouble with the store */
+    struct library *library;  /* if there are several nodes */
+    struct registry registry; /* its own */
     struct registry_wait curious;
     unsigned roles; /* enum node_role */
     uint64_t boot;
-    bool used; /* the slot is a process, up or down */
-    bool up;   /* arrivals are taken */
-    bool dead; /* it has crashed, its remains are not cleared away yet */
+    bool used; /* the slot has a process, up or down */
+    bool up;   /* it takes arrivals */
+    bool dead; /* it has crashed, but is not cleaned up yet */
     bool draining, left;
     bool last;               /* it will not come back */
-    bool narrow;             /* few tasks fit in its memory: the others have to wait */
-    bool short_batches;      /* what was decided at once may be committed in any order */
-    size_t batch_bytes;      /* after which a batch gets no more; 0: as it is by default */
-    struct store_time *time; /* what it knows of the store's clock, where that is shared */
-    int64_t skew;            /* by which it is wrong about it for good */
+    bool narrow;             /* few tasks fit in its memory */
+    bool short_batches;      /* decisions of one moment may be committed in any order */
+    size_t batch_bytes;      /* batch size limit; 0: default */
+    struct store_time *time; /* its knowledge of a shared store's clock */
+    int64_t skew;            /* constant error of that */
     int64_t drift_ppm;       /* of its steady clock */
     int64_t drains_since, drain_until;
     int64_t asleep_at, sleeps_until; /* suspended */
     int64_t deaf_until;              /* the network does not reach it */
     int64_t down_at, up_at;
     int64_t turn_at;
-    uint64_t turn_number; /* of the turn that is scheduled */
+    uint64_t turn_number; /* of the scheduled turn */
     int64_t turned_at;
-    uint32_t spins;          /* turns of which nothing came */
-    uint64_t turns_left_out; /* of its process, as far as they were counted */
+    uint32_t spins;          /* turns without work */
+    uint64_t turns_left_out; /* of its process, as counted so far */
     uint64_t deeds;          /* arrivals, jobs and answers */
 };
 
 struct nodes {
     struct node list[NODES_MAX];
-    uint32_t names; /* how many nodes there are */
+    uint32_t names; /* number of nodes */
     bool shared, calm;
-    int64_t skew_drawn_max; /* nodes are wrong about the store's clock by that for good, at most */
-    int64_t skew_max;       /* and by that at all, in the whole run */
-    int64_t round_trip_max; /* to the store, as far as clocks are concerned */
-    int64_t store_lost_since; /* the store is away; 0: it is not */
+    int64_t skew_drawn_max;   /* maximum constant clock error of nodes */
+    int64_t skew_max;         /* maximum clock error in the whole run */
+    int64_t round_trip_max;   /* to the store, for clock measurements */
+    int64_t store_lost_since; /* the store is unavailable; 0: it is not */
     uint64_t boots[NAMES_MAX];
     unsigned roles[NAMES_MAX];
-    struct registry registry; /* all that is or will be stored, for the checkers */
+    struct registry registry; /* everything that is or will be stored, for the checkers */
     struct token_key *key;
     int64_t dark_since; /* no node is awake; 0: some are */
     struct lost_period lost[LOST_PERIODS_MAX];
     uint32_t lost_count;
-    int64_t troubled_at; /* the last moment at which something befell any of them */
+    int64_t troubled_at; /* time of the latest fault of any node */
 };
 
 extern struct nodes nodes;
@@ -96,42 +96,42 @@ extern struct nodes nodes;
         } else
 
 void nodes_begin(bool shared);
-void nodes_clocks_are(int64_t skew_max); /* so wrong for good, at most */
-void nodes_boot(void);                   /* the first time */
+void nodes_clocks_are(int64_t skew_max); /* maximum constant error */
+void nodes_boot(void);                   /* for the first time */
 void nodes_end(void);
-void nodes_calm(void); /* some that are away never come back, all the others do */
+void nodes_calm(void); /* some that are down never come back, all others do */
 
-struct node *node_any(void);            /* one that is a process, or NULL */
+struct node *node_any(void);            /* one with a process, or NULL */
 struct node *node_named(uint32_t name); /* the newest process of that name, or NULL */
-bool nodes_are_well(void);              /* all are up, awake, and here to stay */
-int64_t nodes_quiet_since(void);        /* since when nothing befell any of them */
+bool nodes_are_well(void);              /* all are up, awake, and stay */
+int64_t nodes_quiet_since(void);        /* since the last fault of any node */
 bool nodes_are_narrow(void);
 
-int64_t node_now(const struct node *n);    /* by its clock, of the store's time */
-int64_t node_steady(const struct node *n); /* a clock that never jumps */
-/* To be called whenever a node goes or comes (`started`: it is up from now on). */
+int64_t node_now(const struct node *n);    /* its estimate of the store's time */
+int64_t node_steady(const struct node *n); /* a clock without jumps */
+/* Must be called whenever a node goes or comes (`started`: it is up from now on). */
 void nodes_notice_dark(bool started);
 void nodes_lose_store(void);
-void nodes_failed_over(int64_t ahead_ms); /* by so much the store's time has jumped */
+void nodes_failed_over(int64_t ahead_ms); /* how far the store's time jumped */
 bool node_is_up(const struct node *n);
 bool node_is_awake(const struct node *n);
-bool node_hears(const struct node *n); /* the network reaches it, and it takes what comes */
+bool node_hears(const struct node *n); /* the network reaches it, and it takes arrivals */
 bool node_schedules(const struct node *n);
-bool node_knows(struct node *n, const struct flow *f); /* if not, it will soon */
+bool node_knows(struct node *n, const struct flow *f); /* if not, it soon will */
 bool node_owns(const struct node *n, const char *owner);
 void node_crash(struct node *n, const char *when);
 void node_drain(struct node *n);
 void node_suspend(struct node *n, int64_t ms);
-void node_usurp(struct node *n); /* it is started again while it lives */
+void node_usurp(struct node *n); /* restarts it while it runs */
 
-/* While the node is suspended, what it would do is put off until it wakes up. */
+/* While the node is suspended, postpones the event until it wakes up. */
 bool node_sleeps(const struct node *n, void (*happen)(void *arg, uint64_t n), void *arg,
                  uint64_t number);
 
-/* The loop: at once, or some time soon, as a loop does that has other things to do. */
+/* A turn of the event loop: at once, or soon, as if it had other work. */
 void node_turn(struct node *n);
 void node_turn_soon(struct node *n);
-void node_turn_later(struct node *n);   /* the same, never at once: from within a turn */
-void node_turn_quietly(struct node *n); /* the same, with no draw */
+void node_turn_later(struct node *n);   /* the same, never at once: for calls within a turn */
+void node_turn_quietly(struct node *n); /* the same, without a random draw */
 
 #endif

@@ -1,3 +1,6 @@
+/* Operations on many tasks: people who start and stop them, and the rules for their results. See
+ * operations.h. */
+
 #include "sim/operations.h"
 
 #include <stdio.h>
@@ -8,14 +11,14 @@
 #include "sim/world.h"
 #include "json/json.h"
 
-enum { OPERATIONS_MAX = 8, OPEN_STATES = 0x2b /* but processed and compensated */ };
+enum { OPERATIONS_MAX = 8, OPEN_STATES = 0x2b /* all but processed and compensated */ };
 
 _Static_assert(OPEN_STATES
                    == (1U << TASK_PENDING | 1U << TASK_PROCESSING | 1U << TASK_COMPENSATING
                        | 1U << TASK_ERROR),
                "what is not over");
 
-/* How many of what; of the row as it was last durable. */
+/* Counts from the row as last stored. */
 struct counts {
     uint64_t matched, done, refused, failed, gone, page;
 };
@@ -23,14 +26,14 @@ struct counts {
 struct wanted {
     char id[16];
     enum ask_kind kind;
-    uint32_t states;         /* what is asked for ... */
-    const struct flow *flow; /* ... NULL: of any */
-    int step;                /* where they stand; -1: anywhere */
+    uint32_t states;         /* the filter ... */
+    const struct flow *flow; /* ... NULL: any workflow */
+    int step;                /* where the tasks are; -1: anywhere */
     uint64_t limit;
     uint64_t revision;
     bool over, stopped;
     struct counts counts;
-    bool always[SUBJECTS_MAX];   /* it matched all the time since the beginning */
+    bool always[SUBJECTS_MAX];   /* it matched all the time since the start */
     bool recorded[SUBJECTS_MAX]; /* it is, or was, in a page */
     uint32_t done_to[SUBJECTS_MAX];
     uint32_t asked[SUBJECTS_MAX];
@@ -45,7 +48,7 @@ static uint32_t number_of(const struct subject *t)
     return (uint32_t)(t - subjects.list);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static bool stands(const struct seen_step *s)
 {
@@ -94,7 +97,7 @@ static void put_filter(struct buf *b, const struct wanted *w)
     json_close(b, '}');
 }
 
-/* Whoever has the store for himself hears of it by that alone. */
+/* A node with its own store only learns of it this way. */
 static void looks(void *arg, uint64_t n)
 {
     bool heard = false;
@@ -175,7 +178,7 @@ static void wants_one(void)
     begin(w, chance(500) ? 0 : between(1, 20));
 }
 
-/* As the API does it. */
+/* As the API does. */
 static void set_state(struct wanted *w, const char *state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -273,7 +276,7 @@ static int64_t steady_of(void *arg)
     return node_steady(arg);
 }
 
-/* By the rule of the server, mostly. */
+/* Mostly by the server's rule. */
 static size_t room_of(void *arg)
 {
     struct node *n = arg;
@@ -421,7 +424,7 @@ static void check_done(const struct wanted *w)
             broken("what matches all the time is not left out", "%s: %s", w->id,
                    subjects.list[i].id);
     }
-    bool exact = w->kind == ASK_RETRY || w->kind == ASK_SKIP; /* an undo may be under way */
+    bool exact = w->kind == ASK_RETRY || w->kind == ASK_SKIP; /* an undo may be in progress */
     if (exact ? done != w->counts.done : done > w->counts.done)
         broken("an operation tells what it did", "%s: %" PRIu64 ", and it did %" PRIu64, w->id,
                w->counts.done, done);

@@ -1,3 +1,5 @@
+/* Outages of services, agents' settings, and breakers by hand. See outage.h. */
+
 #include "sim/outage.h"
 
 #include "base/when.h"
@@ -43,7 +45,7 @@ void outage_settings(uint32_t service, struct slice text)
     set[service] = text;
 }
 
-/* Few at a time, or slow to begin, or both; mostly neither. */
+/* Low concurrency, or a low rate, or both; mostly neither. */
 static struct limit draw_limit(uint32_t permille)
 {
     struct limit l = {0};
@@ -93,7 +95,7 @@ static struct slice draw_limits(uint32_t service)
     return arena_copy(&world.arena, buf_view(&b));
 }
 
-/* Breakers that open soon, or late, or never. */
+/* Breakers that open soon, late, or never. */
 static void draw_settings(uint32_t service)
 {
     struct slice limited = draw_limits(service);
@@ -131,7 +133,7 @@ void outage_by_hand(uint32_t service, bool open)
     scheduler_breaker_by_hand(n->scheduler, name, open, SLICE("for the story"), &text);
     const struct agent_change c = {.name = name, .part = AGENT_BREAKER, .text = buf_view(&text)};
     if (n->disk.store.ops->agent_put(&n->disk.store, &c, NULL, &e) != ERR_OK)
-        return; /* perhaps it was stored: then it will be heard of */
+        return; /* perhaps it was stored: then it will be read */
     trace("the breaker of a%u is %s by hand", service, open ? "opened" : "closed");
     by_hand[service] = open;
     struct agent_row row = {.name = name, .breaker = c.text};
@@ -141,7 +143,7 @@ void outage_by_hand(uint32_t service, bool open)
     node_turn_soon(n);
 }
 
-/* A hand that is not answered tries again. */
+/* An operator without an answer tries again. */
 static void closes(void *arg, uint64_t service)
 {
     (void)arg;
@@ -158,13 +160,13 @@ static void opens(void *arg, uint64_t n)
 
     if (world.calm)
         return;
-    by_hand[service] = true; /* whatever is answered: it may be so */
+    by_hand[service] = true; /* whatever the answer, it may be open */
     outage_by_hand(service, true);
     later(spread(100, 2 * MS_PER_MIN), closes, NULL, service);
     later(between(1, 2 * weather.hand_ms), opens, NULL, 0);
 }
 
-/* As the server tells it that took the change in, as soon as it is awake. */
+/* Like the server that took the change, as soon as the node is awake. */
 static void hears(void *arg, uint64_t boot)
 {
     struct node *n = arg;

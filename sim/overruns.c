@@ -1,4 +1,6 @@
-/* Evaluations that never end, and how often they may; and how much of them a turn does. */
+/* Evaluations without end; see overruns.h. */
+
+/* How often they happen, and how much a turn evaluates. */
 #include "sim/overruns.h"
 
 #include "base/map.h"
@@ -12,12 +14,12 @@ enum {
     RUNS_ONE_IN = 3,
     TASKS_ONE_IN = 4,
     TURNS_ONE_IN = 3,
-    COUNTED = 700, /* permille; of the others nothing is known afterwards */
+    COUNTED = 700, /* per mille; the others leave no trace */
 };
 
 static bool any; /* in this run */
 
-/* Drawn from what is there, not from the run's chances: runs without it are what they were. */
+/* Derived from the seed, not drawn from the run's source: runs without it are unaffected. */
 void overruns_begin(void)
 {
     any = hash_stable(&world.seed, sizeof world.seed) % RUNS_ONE_IN == 0;
@@ -27,7 +29,7 @@ static bool is_endless(struct slice task)
 {
     const struct subject *t = any && !world.calm ? subject_find(task) : NULL;
 
-    /* While it is submitted nothing of it is stored: see tests/e2e/overrun_test.c. */
+    /* Nothing is stored during the submission: see tests/e2e/overrun_test.c. */
     return t && t->seen.revision > 0
            && (hash_stable(task.ptr, task.len) ^ world.seed) % TASKS_ONE_IN == 0;
 }
@@ -47,8 +49,8 @@ static int64_t times_of(struct slice task)
     return 0;
 }
 
-/* Another node may evaluate it at the same moment, or before it has looked around: one that takes
- * it over has. */
+/* Another node may evaluate it at the same time, or before its next survey; a node that takes it
+ * over knows. */
 static void check_times(struct slice task)
 {
     int64_t most = nodes.shared ? TIMES_MAX + nodes.names - 1 : TIMES_MAX;
@@ -104,10 +106,10 @@ void overruns_check_end(void)
 
     enum err err = inner->ops->overrun_list(inner, &a, &list, &count, &e);
     ASSERT(err == ERR_OK);
-    /* Where the clock was set back, what was counted after the end seems to come before it. */
+    /* If the clock was set back, counts after the end may seem to precede it. */
     for (size_t i = 0; i < count && !nodes.shared && !world.set_back; i++) {
         const struct subject *t = subject_find(list[i].task);
-        /* Who submits it again has its conditions decided before it is found to be there. */
+        /* A repeated submission decides its conditions before the task is found. */
         if (t && !t->deleted && task_state_is_end(t->seen.state) && list[i].at < t->seen.ended_at)
             broken("what was counted of a task goes with it", "%s", t->id);
     }

@@ -3,19 +3,19 @@
 
 /*
  * Evaluations that never end: in some runs, those of some tasks. The node is then ended by its own
- * watch, which counts the task in the store first; that, too, may fail.
+ * watchdog, which first counts the task in the store; that may also fail.
  */
 
 #include "sim/node.h"
 
 void overruns_begin(void);
-/* What a node (arg) is told by its scheduler: it may be dead afterwards. */
+/* A scheduler's report to its node (arg), which may be dead afterwards. */
 void overruns_evaluates(void *arg, struct slice task, bool begins);
-/* In some runs a turn evaluates one or two expressions and no more; 0: what it usually does. Drawn
- * from what is there, not from the run's chances. */
+/* In some runs a turn evaluates only one or two expressions; 0: the default. Derived from the seed,
+ * not drawn from the run's source. */
 uint64_t overruns_turn_steps(const struct node *n);
-void overruns_left_out(struct node *n); /* after a turn: counts those that were not enough */
-/* What is counted goes with its task. */
+void overruns_left_out(struct node *n); /* after a turn: counts turns that left work */
+/* A task's count is deleted with it. */
 void overruns_check_end(void);
 
 #endif

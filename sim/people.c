@@ -1,3 +1,5 @@
+/* Submitters and operators: their asks, repeated until answered. See people.h. */
+
 #include <stdio.h>
 
 #include "base/when.h"
@@ -14,22 +16,22 @@
 
 enum { ASK_PATIENCE_MS = 8000, FOREVER = 1000000, EARLY_PAUSES = 0xea10 };
 
-/* One thing that somebody wants, tried until it is answered. */
+/* A wish of a person, repeated until it is answered. */
 struct wish {
-    struct link link; /* of those asked at the node */
+    struct link link; /* in the list of those asked at the node */
     struct subject *task;
     enum ask_kind kind;
-    bool other;   /* a submission under an id that is somebody else's */
+    bool other;   /* a submission with an id that another one uses */
     bool settled; /* it was answered, or given up */
     uint32_t tries, patience;
-    int step;     /* of an operator's; -1: the whole task */
-    bool from;    /* a retry: from that step on */
-    bool if_open; /* as an operation on tasks in work asks for it */
-    int at;       /* the node that is asked, by its name; ANY_NODE */
+    int step;     /* for operators; -1: the whole task */
+    bool from;    /* a retry from that step on */
+    bool if_open; /* as by an operation on tasks in work */
+    int at;       /* the name of the node to ask; ANY_NODE */
     struct slice output, input;
 };
 
-/* One attempt to have it, at the node. */
+/* One ask for it, at the node. */
 struct asking {
     struct ask ask;
     struct link link;
@@ -94,7 +96,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
                 text_of("00-%016" PRIx64 "00000000000000aa-00000000000000bb-01", subject_trace(t));
         return a;
     }
-    /* Where what is processed stays so, nobody says why: see draw_way_back. */
+    /* Without a reason if processed tasks stay so: see draw_way_back. */
     if (w->kind != ASK_UNDO || flows_go_back() || w->task->flow->fixed)
         a.reason = SLICE("somebody wanted it");
     a.actor = SLICE("operator");
@@ -104,9 +106,9 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.if_open = w->if_open;
     if (w->step >= 0)
         a.step = text_of("s%d", w->step);
-    if (w->kind == ASK_RESOLVE) /* another one may come, and be in doubt */
+    if (w->kind == ASK_RESOLVE) /* another attempt may begin and be in doubt */
         a.attempt = w->task->seen.steps[w->step].attempt;
-    if (w->kind == ASK_RESOLVE && a.attempt == 0) /* there is none yet */
+    if (w->kind == ASK_RESOLVE && a.attempt == 0) /* there is no attempt yet */
         a.not_after = store_now() + CLOCK_MARGIN_MS / 2;
     return a;
 }
@@ -118,9 +120,8 @@ static const char *const verbs[] = {
     [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
 };
 
-/* Who says that a step took no effect has looked at what its service has, and sees to it that it
- * stays so. While it is at work he waits; another attempt that comes then is none of what he means:
- * see ask_of. */
+/* A person who says that a step took no effect has checked the service, and makes sure that it
+ * stays so. During an attempt the person waits; a later attempt is not meant: see ask_of. */
 static bool looks(const struct wish *w)
 {
     const struct seen_step *s = &w->task->seen.steps[w->step];
@@ -128,7 +129,7 @@ static bool looks(const struct wish *w)
     if (seen_open(s))
         return false;
     if (!seen_in_doubt(s) || s->direction == DIRECTION_UNDO)
-        return true; /* it will be refused, whatever is found */
+        return true; /* it will be refused anyway */
     if (ledger_bar(w->task, (uint32_t)w->step, s->attempt))
         return true;
     covered(COVER_RESOLVED_WRONGLY);
@@ -143,7 +144,7 @@ static void arrives(void *arg, uint64_t tries)
     if (n && node_sleeps(n, arrives, arg, tries))
         return;
     if (w->kind == ASK_SUBMIT && !w->task->flow->stored) {
-        later(between(1, 30), arrives, w, tries); /* they wait until it is */
+        later(between(1, 30), arrives, w, tries); /* submissions wait until it is stored */
         return;
     }
     if (!n || !node_hears(n) || (w->kind == ASK_SUBMIT && !node_knows(n, w->task->flow))) {
@@ -182,7 +183,7 @@ static void wish_tried(void *arg, uint64_t tries)
     bool endless =
         w->kind == ASK_PAUSE || (w->kind == ASK_UNDO && flows_go_back() && !w->task->flow->fixed);
     if (world.calm && endless) {
-        settle(w); /* or it would never end */
+        settle(w); /* otherwise it would never end */
         return;
     }
     w->tries++;
@@ -209,7 +210,7 @@ void people_answered(const struct node *n, struct ask *a)
         return;
     if (chance(weather.answer_lost) || !node_hears(n)) {
         trace("the answer for %s is lost", w->task->id);
-        return; /* no_answer will see to it */
+        return; /* no_answer repeats it */
     }
     if (w->kind == ASK_SUBMIT && a->outcome == ERR_OK)
         w->task->accepted = true;
@@ -240,7 +241,7 @@ static bool is_in_doubt(const struct subject *t)
     return false;
 }
 
-/* The first in doubt; if none is, any. */
+/* The first step in doubt; if there is none, any. */
 static int doubtful_step(const struct subject *t)
 {
     for (uint32_t i = 0; i < t->seen.step_count; i++)
@@ -249,7 +250,7 @@ static int doubtful_step(const struct subject *t)
     return (int)below(t->flow->step_count);
 }
 
-/* What goes with the rarer verbs. */
+/* Arguments of the rarer verbs. */
 static void handle(struct wish *w)
 {
     uint32_t steps = w->task->flow->step_count;
@@ -285,7 +286,7 @@ static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
     wants(t, next, delay + spread(1, 60000));
 }
 
-/* Retries and skips most; and all else that one can do. */
+/* Mostly retries and skips, sometimes any other verb. */
 static enum ask_kind any_verb(void)
 {
     static const enum ask_kind others[] = {ASK_PAUSE,  ASK_PAUSE,   ASK_RESUME, ASK_CORRECT,
@@ -297,7 +298,7 @@ static enum ask_kind any_verb(void)
     return chance(450) ? ASK_RETRY : chance(500) ? ASK_SKIP : ASK_UNDO;
 }
 
-/* In calm times nobody leaves a task paused. */
+/* In calm times no task stays paused. */
 void people_look(void)
 {
     for (uint32_t i = 0; i < subjects.count; i++)
@@ -327,7 +328,7 @@ void people_alerted(struct slice id)
     wants(t, kind, spread(1, 60000));
 }
 
-/* What was processed may have been wrong all the same. */
+/* A processed task may still be wrong. */
 void people_hear_of_end(struct slice id, enum task_state state)
 {
     struct subject *t = subject_find(id);
@@ -350,7 +351,7 @@ static void submits(struct subject *t, int64_t at)
     submitting++;
     try_again(w, at);
     if (chance(40))
-        wants(t, ASK_CANCEL, at + spread(1, 60000)); /* changes their mind */
+        wants(t, ASK_CANCEL, at + spread(1, 60000)); /* a change of mind */
     if (!chance(50))
         return;
     struct wish *rival = arena_alloc(&world.arena, sizeof *rival);
@@ -373,8 +374,8 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
     (void)snprintf(t->id, sizeof t->id, "t%u", number);
 }
 
-/* One run in 17: so much does not come from the run's source, and none of the seeds is among them
- * that were kept before. Tasks wait for their time, and somebody pauses them meanwhile. */
+/* One run in 17; not drawn from the run's source, and no seed kept earlier is among them. Tasks
+ * wait for their time and are paused meanwhile. */
 static bool waits_are_paused(void)
 {
     return (hash_stable(&world.seed, sizeof world.seed) ^ EARLY_PAUSES) % 17 == 0;

@@ -1,3 +1,5 @@
+/* Receivers of messages, with faults, and the rules for what they must receive. See receivers.h. */
+
 #include "sim/receivers.h"
 
 #include <stdio.h>
@@ -30,19 +32,19 @@ static const char *const words[] = {"received",  "started",     "compensating",
 
 struct to_tell {
     uint32_t receiver, count, heard;
-    bool hears_pauses;                 /* asked for */
-    uint64_t stopped_from, stopped_to; /* revisions at which it stopped, and was stopped before */
+    bool hears_pauses;                 /* requested */
+    uint64_t stopped_from, stopped_to; /* revisions at which it stopped, or had stopped before */
     bool started;
     struct {
         enum happening what;
-        uint64_t from, to;  /* the revisions that its id may have */
-        uint64_t id, words; /* of what was heard */
+        uint64_t from, to;  /* revisions that its id may have */
+        uint64_t id, words; /* of the received message */
     } list[TELL_MAX];
 };
 
 struct receiver {
     int64_t down_until, slow_until;
-    bool refuses; /* while it is down: no connection to it comes about */
+    bool refuses; /* while it is down, connections to it fail */
 };
 
 static struct {
@@ -100,7 +102,7 @@ struct slice receivers_reply_to(const struct subject *t)
     return text_of("r%u", t->to_tell->receiver);
 }
 
-/* ---- what they have to hear ---- */
+/* ---- expected messages ---- */
 
 static void must(const struct subject *t, bool ok, const char *rule, struct slice what)
 {
@@ -120,8 +122,8 @@ static void will_hear(struct to_tell *tt, enum happening what, const struct seen
     tt->list[tt->count++].to = new->revision;
 }
 
-/* A step that was skipped, or supplied, and starts anew in the same change has another key: the
- * row says that it had begun, so whoever reads it takes that for told. */
+/* A step that was skipped or supplied, and restarts in the same change, has another key: the row
+ * says that it had begun, so a reader assumes that this was reported. */
 static bool has_begun(const struct seen *s)
 {
     for (uint32_t i = 0; i < s->step_count; i++)
@@ -186,7 +188,7 @@ static bool id_read(struct slice id, uint64_t *ret_revision, struct slice *ret_w
     return *end == '/';
 }
 
-/* "needs_operator", or "needs_operator/s1", of a step. */
+/* "needs_operator", or "needs_operator/s1" for a step. */
 static bool is_word(struct slice text, const char *word)
 {
     size_t len = strlen(word);
@@ -195,7 +197,7 @@ static bool is_word(struct slice text, const char *word)
            && (text.len == len || text.ptr[len] == '/');
 }
 
-/* It was heard before: then it was in the same words. */
+/* Was it received before? Then in the same words. */
 static bool was_heard(const struct subject *t, struct slice id, struct slice body)
 {
     const struct to_tell *tt = t->to_tell;
@@ -225,7 +227,7 @@ static void hears(const struct subject *t, struct slice id, struct slice body)
                     && slice_is(word, words[tt->list[tt->heard].what]);
     if (!expected && slice_is(word, "error") && revision <= tt->stopped_to
         && revision >= tt->stopped_from)
-        return; /* somebody did something to it, and it stopped again in the same change */
+        return; /* an operator changed it, and it stopped again in the same change */
     must(t, tt->heard < tt->count, "what is told has happened", id);
     uint32_t i = tt->heard++;
     must(t, slice_is(word, words[tt->list[i].what]), "each task is told of in order",
@@ -257,10 +259,10 @@ void check_all_received(void)
     }
 }
 
-/* ---- the way there ---- */
+/* ---- delivery ---- */
 
 struct way {
-    struct channel channel; /* first */
+    struct channel channel; /* must be first */
     struct node *node;
     bool closed; /* its process is gone */
 };
@@ -280,7 +282,7 @@ struct post {
     struct parcel parcels[BATCH_MAX];
 };
 
-/* One that did not get there holds up those behind it of the same task. */
+/* A failed delivery holds back later ones of the same task. */
 static bool is_held_up(const struct post *p, size_t nth)
 {
     for (size_t i = 0; i < nth; i++)
@@ -305,7 +307,7 @@ static void answered(void *arg, uint64_t n)
     node_turn_quietly(p->way->node);
 }
 
-/* Some channels notice it, and say so; it may be down once more by then. */
+/* Some channels detect and report it; the receiver may be down again by then. */
 static void is_back(void *arg, uint64_t n)
 {
     struct way *w = arg;
@@ -317,7 +319,7 @@ static void is_back(void *arg, uint64_t n)
     node_turn_quietly(w->node);
 }
 
-/* What befalls a receiver begins as somebody comes. */
+/* A receiver's faults begin when a message arrives. */
 static void befall(struct way *w, struct receiver *r)
 {
     if (receivers.calm)
@@ -410,7 +412,7 @@ struct channel *receivers_channel(struct node *n)
     return &w->channel;
 }
 
-/* Some have little memory: then messages are set aside. Nothing is ever given up. */
+/* Some have little memory: then messages are set aside. None is given up. */
 struct courier_config receivers_config(bool shared)
 {
     uint32_t items_max = odds(300) ? 1 + draw(8) : 0;

@@ -1,3 +1,5 @@
+/* Deletes ended tasks during the run, by rules. See retire.h. */
+
 #include "sim/retire.h"
 
 #include "sim/check.h"
@@ -9,8 +11,8 @@
 
 enum {
     EVERY_MS = 3000,
-    AGE_MS = 30000,  /* what ended longer ago goes, at most */
-    LATER_MS = 2000, /* between looking and deleting, at most */
+    AGE_MS = 30000,  /* maximum age before deletion */
+    LATER_MS = 2000, /* maximum time between look and deletion */
     ONE_RUN_OF = 4,
     PART = 12
 };

@@ -1,3 +1,5 @@
+/* Plays scenes: beats, scripts of agents, and the expected result. See scene.h. */
+
 #include "sim/scene.h"
 
 #include <stdio.h>
@@ -17,12 +19,12 @@
 
 enum { STORY_MS = 60 * MS_PER_MIN, ENDED_MS = 4 * MS_PER_H, AFTERWARDS_MS = 100 * MS_PER_S };
 
-/* The one that is on. */
+/* The current scene. */
 static const struct scene *scene;
 static struct flow flow;
 static uint32_t beat;
-static int64_t beat_at;  /* when the last one happened */
-static uint64_t *counts; /* coverage of this run */
+static int64_t beat_at;  /* when the last beat happened */
+static uint64_t *counts; /* the coverage of this run */
 
 /* ---- for beats and expectations ---- */
 
@@ -140,7 +142,7 @@ static void follows_script(struct gig *g)
 static void wakes_the_beat(void *arg, uint64_t n)
 {
     (void)arg;
-    (void)n; /* the time has come, and the beat is looked at after every occurrence */
+    (void)n; /* only the time matters: beats are checked after every occurrence */
 }
 
 static void await_beat(void)
@@ -168,7 +170,7 @@ static void play(void)
     }
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static char letter_of(const struct seen_attempt *a)
 {
@@ -267,8 +269,8 @@ static void becomes_calm(void)
     agents_calm();
 }
 
-/* A node draws how many tasks fit in its memory when it boots: what would make it no narrower than
- * that is thrown away. */
+/* A booting node draws how many tasks fit in its memory: draws that would not make it narrow are
+ * skipped. */
 static void seek_narrowness(void)
 {
     for (;;) {
@@ -337,7 +339,7 @@ static void run(uint64_t seed, bool loud)
     world_end();
 }
 
-/* ---- all of them ---- */
+/* ---- all scenes ---- */
 
 static const struct scene *const lists[] = {scenes_of_doubt,      scenes_of_agents,
                                             scenes_of_nodes,      scenes_of_long,

@@ -5,7 +5,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* Agents that are busy, gone, late, or not there yet. */
+/* Agents that are busy, absent, late, or not started yet. */
 
 static void nothing_failed(void)
 {
@@ -55,7 +55,7 @@ static bool is_owned(const struct seen *s)
     return s->locked;
 }
 
-/* What it claimed at once is worth that many; it claims no more before these have ended. */
+/* The limit of its first claim; it claims no more before these have ended. */
 static bool few_are_owned(void)
 {
     return count_tasks(is_owned) <= 8;
@@ -152,7 +152,7 @@ static void second_agent_comes(void)
     agents_come(1);
 }
 
-/* While the compensation of the other branch waits for an agent that is away. */
+/* While the compensation of the other branch waits for an absent agent. */
 static bool second_is_undone(void)
 {
     return the_step(1)->state == STEP_UNDONE && the_step(0)->state != STEP_UNDONE;
@@ -183,7 +183,7 @@ static void first_agent_comes(void)
     agents_come(0);
 }
 
-/* Who comes back under the name that it had is given again what it had. */
+/* An agent that comes back under its name gets its attempt again. */
 static void only_strangers_try_again(void)
 {
     const struct seen_step *s = the_step(0);

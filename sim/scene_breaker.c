@@ -4,7 +4,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* Services that go away, and what a breaker makes of it. */
+/* Services that become unavailable, and the breaker's reaction. */
 
 static void set_and_submit(void)
 {
@@ -59,7 +59,7 @@ static void store_goes_on(void)
     hand_closes();
 }
 
-/* Tries lie ten minutes apart: nobody waited for that, and no more than one was used up. */
+/* Retries are ten minutes apart: nothing waited that long, and at most one try was used up. */
 static void all_went_out_at_once(void)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
@@ -71,7 +71,7 @@ static void all_went_out_at_once(void)
     scene_must(met(COVER_BREAKER_CLOSED), "the breaker closes");
 }
 
-/* That nobody is asked sooner is what the checkers look at. */
+/* The checkers make sure that no request was sent sooner. */
 static void wishes_were_kept(void)
 {
     bool waited = false;

@@ -1,7 +1,7 @@
 #include "sim/scene.h"
 #include "sim/world.h"
 
-/* What an undo is told of why it happens: the first failure, whatever came between the two. */
+/* What an undo is sent as its cause: the first failure, whatever happened in between. */
 
 static bool waits_for_its_undo(void)
 {
@@ -75,7 +75,7 @@ static void told_of_none(void)
     told(-1);
 }
 
-/* One after the other; their undos are another service's. */
+/* In sequence; another service undoes them. */
 #define UNDOABLE(before_it)                                                                  \
     {                                                                                        \
         .before = (before_it), .undo = UNDO_CALL, .undo_service = 1, .complete_by_ms = 5000, \

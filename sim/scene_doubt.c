@@ -2,7 +2,7 @@
 #include "sim/scene.h"
 #include "sim/world.h"
 
-/* Steps and pivots in doubt, and the way back. */
+/* Steps and pivots in doubt, and the undo. */
 
 static bool has_outcome(uint32_t step, enum direction d, uint32_t number, enum outcome o)
 {
@@ -116,7 +116,7 @@ static bool answered_after_deadline(void)
     return a && a->outcome == OUTCOME_COMPLETED && a->ended_at > a->complete_by;
 }
 
-/* A step, a pivot after it that is soon in doubt, and beside that a step that fails. */
+/* A step, then a pivot that is soon in doubt, and beside it a step that fails. */
 #define PIVOT_FLOW(defer)                                                 \
     {                                                                     \
         .step_count = 3, .steps = {                                       \
@@ -130,7 +130,7 @@ static bool answered_after_deadline(void)
         }                                                                 \
     }
 
-/* It is refused when the pivot has timed out for sure. */
+/* It is refused after the pivot has timed out for sure. */
 #define REFUSES_LATER                                     \
     {                                                     \
         .step = 2, .act = { SAYS_REFUSED, .takes = 2500 } \

@@ -1,7 +1,8 @@
 #include "sim/scene.h"
 #include "sim/world.h"
 
-/* Tasks with so many steps, and outputs so long, that steps leave their documents. */
+/* Tasks whose steps are so many, and outputs so long, that steps are stored outside the
+ * document. */
 
 enum { STEPS = FLOW_STEPS_MAX };
 
@@ -43,7 +44,7 @@ static void first_is_as_it_was(void)
     scene_must(the_step(0)->attempt_count == 1, "what had left the document is whole");
 }
 
-/* One after the other; all of them can be undone, but the last. */
+/* In sequence; all but the last can be undone. */
 /* clang-format off */
 #define STEP(before_it, how) \
     {.before = (before_it), .undo = (how), .complete_by_ms = 20000, .retry = {.attempts = 3}, \

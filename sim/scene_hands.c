@@ -2,8 +2,8 @@
 #include "sim/scene.h"
 #include "sim/world.h"
 
-/* What a person does to a task: pauses it, corrects it, supplies what nobody told, says what did
- * not happen, starts it anew. */
+/* Operators' verbs: pause, correct, supply a missing output, resolve what did not happen,
+ * restart. */
 
 static bool first_begun(void)
 {
@@ -115,7 +115,7 @@ static bool supplied(void)
     return the_step(0)->supplied;
 }
 
-/* ---- what did not happen ---- */
+/* ---- resolved doubts ---- */
 
 static void resolves_the_second(void)
 {

@@ -3,10 +3,10 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* Nodes that are away, asleep, replaced, deposed or gone, and time that is lost. */
+/* Nodes that are down, suspended, replaced, deposed or gone for good, and lost time. */
 
-static uint32_t other;   /* than the node that something befell */
-static struct node *old; /* the process that was replaced */
+static uint32_t other;   /* a node without the fault */
+static struct node *old; /* the replaced process */
 static int64_t slow_since;
 
 static bool first_begun(void)
@@ -34,8 +34,7 @@ static void nothing_failed(void)
 
 /* ---- one node ---- */
 
-/* The world's nodes come back by themselves, after a while that is drawn; one that is the last of
- * its name does not. */
+/* Nodes come back after a random time, except for the last process of a name. */
 static void goes_away(struct node *n)
 {
     n->last = true;
@@ -94,7 +93,7 @@ static void comes_back_behind(void)
     only_node_comes_back();
 }
 
-/* Short of what would count as lost by itself. */
+/* Too short to count as lost time by itself. */
 static void standby_is_ahead(void)
 {
     int64_t ahead_ms = between(2 * MS_PER_MIN, MS_PER_H);
@@ -159,7 +158,7 @@ static void first_nap(void)
     nap_at = world.now;
 }
 
-/* Gaps of some seconds become usual, though the node is there for as long in between. */
+/* Gaps of some seconds become usual, though the node is up for as long in between. */
 static bool it_slept_again_and_again(void)
 {
     if (world.now < nap_at)
@@ -177,10 +176,10 @@ static void node_sleeps_for_longer(void)
     node_suspend(&nodes.list[0], LONG_MS);
 }
 
-/* ---- a store that is slow for good ---- */
+/* ---- a store that is always slow ---- */
 
-/* And not after ages. Which one differs: calls for work break off while the store is busy with what
- * they are to get. */
+/* And soon. Which one differs, because calls for work are cut off while the store is busy with what
+ * they should get. */
 static bool it_turned_back(void)
 {
     scene_must(world.now - slow_since < 5 * MS_PER_MIN, "what is overdue is so soon");
@@ -361,7 +360,8 @@ static bool other_leads(void)
     return the_leader() && the_leader()->name == other;
 }
 
-/* Attempts and their task fall due while no node is there; the agents have their results ready. */
+/* Attempts and their task become overdue while no node runs; the agents have their results
+ * ready. */
 #define DUE_FLOW                                             \
     {                                                        \
         .step_count = 2, .complete_by_ms = 60000, .steps = { \

@@ -4,11 +4,11 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* Operations on many tasks, and what befalls those who work on them. */
+/* Operations on many tasks, and faults of the nodes that run them. */
 
 enum { TASKS = 12, RATE = 4 };
 
-static struct node *old; /* who worked on it first */
+static struct node *old; /* the node that ran it first */
 static uint64_t counted; /* when it was stopped */
 
 static bool is_in_error(const struct seen *s)
@@ -108,7 +108,7 @@ static void it_goes_on(void)
     operation_halt(false);
 }
 
-/* ---- somebody else is at the same tasks ---- */
+/* ---- others change the same tasks ---- */
 
 static void somebody_retries_all(void)
 {
@@ -124,7 +124,7 @@ static void only_its_own_are_counted(void)
     scene_must(o.matched == o.done + o.refused + o.gone, "what matched is counted");
 }
 
-/* ---- the store takes nothing of what is asked ---- */
+/* ---- the store refuses the changes ---- */
 
 static void two_come(void)
 {
@@ -142,7 +142,7 @@ static bool is_running(const struct seen *s)
     return s->revision > 0 && seen_open(&s->steps[0]);
 }
 
-/* One has the only place, the other is in memory behind it, for two seconds. */
+/* One has the only place, the other waits in memory behind it, for two seconds. */
 static bool both_are_in_work(void)
 {
     return count_tasks(is_in_work) == 2 && count_tasks(is_running) == 1;
@@ -176,7 +176,7 @@ static void they_began_first(void)
                    "who was asked in vain keeps his place in line");
 }
 
-/* A crash may lose the request of an attempt that had begun: it is silent then. */
+/* A crash may lose the request of a begun attempt, which is then silent. */
 #define FAILED_ONCE                                                                       \
     .tasks = TASKS, .operations = true,                                                   \
     .flow = {.step_count = 1,                                                             \

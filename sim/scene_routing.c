@@ -5,9 +5,9 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* Instances that do badly beside others, and limits. */
+/* Ill instances among others, and limits. */
 
-/* ---- who was given what ---- */
+/* ---- attempts by instance ---- */
 
 static uint32_t ends_by(const char *instance, enum outcome outcome)
 {
@@ -27,7 +27,7 @@ static uint32_t failures(void)
     return ends_by("a0-1.0", OUTCOME_FAILED) + ends_by("a0-1.0", OUTCOME_TIMED_OUT);
 }
 
-/* The breaker would see that much fails, too. */
+/* The breaker would also react to that many failures. */
 static void submits_without_breaker(void)
 {
     outage_settings(0, SLICE("{\"breaker\":{\"enabled\":false}}"));
@@ -47,7 +47,7 @@ static bool tried(void)
     return met(COVER_ILL_TRIAL);
 }
 
-/* What it failed at before that was known, and the trials. */
+/* Its failures before its illness was known, and the trials. */
 static void got_little_and_came_back(void)
 {
     scene_must(met(COVER_ILL_BACK), "a trial brings it back");
@@ -127,7 +127,7 @@ static bool two_at_most(void)
     return lifted || agents_at_work() <= 2;
 }
 
-/* A node whose memory is full takes nothing over, and does not wait for that. */
+/* A node with full memory takes nothing over, and does not wait for that. */
 static bool two_at_most_or_no_room(void)
 {
     return two_at_most() || nodes_are_narrow();
@@ -146,7 +146,7 @@ static void node_dies(void)
 static void limit_is_lifted(void)
 {
     lifted = true;
-    limits[0][0].concurrency = limits[0][1].concurrency = 1000; /* lines are lines for a while */
+    limits[0][0].concurrency = limits[0][1].concurrency = 1000; /* lines stay lines for a while */
     check_limits_changed();
     outage_settings(0, SLICE("{}"));
     outage_is_heard(&nodes.list[0]);
@@ -168,7 +168,7 @@ static bool is_at_work(const struct subject *t)
 
 static struct subject *paused;
 
-/* Whoever writes a task has it from then on; its attempt goes on. */
+/* The node that writes a task owns it from then on; its attempt continues. */
 static void first_node_gets_what_the_second_has_begun(void)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
@@ -184,7 +184,7 @@ static bool it_was_paused(void)
     return paused->seen.paused_at != 0;
 }
 
-/* What that knows of it is not true any more: it has to read it. */
+/* Its knowledge of the task is outdated: it must read the row. */
 static void second_node_is_asked_to_go_on(void)
 {
     people_want(paused, ASK_RESUME, -1, 1);
@@ -238,7 +238,7 @@ static void store_is_moody(void)
     submit_all();
 }
 
-/* And slow, so agents die while what they are to do is stored, which nobody notices before. */
+/* And slow, so agents die while their requests are being stored, which shows only later. */
 static void store_is_moody_and_slow(void)
 {
     weather.store_ms = 300;
@@ -248,7 +248,7 @@ static void store_is_moody_and_slow(void)
     weather.store_refuses = 0;
 }
 
-/* Requests on their way to it reach nobody. */
+/* Requests in transit to it reach nobody. */
 static bool the_agent_died_again_and_again(void)
 {
     if (deaths == DEATHS)

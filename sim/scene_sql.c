@@ -3,7 +3,7 @@
 #include "sim/sql.h"
 #include "sim/world.h"
 
-/* Submissions that applications put in by SQL, while the nodes that take them die. */
+/* Submissions by SQL while the nodes that take them die. */
 
 static void an_application_commits(void)
 {

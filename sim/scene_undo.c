@@ -2,7 +2,7 @@
 #include "sim/scene.h"
 #include "sim/world.h"
 
-/* What runs whenever a task goes back, and processed tasks that an operator has go back. */
+/* Steps of on_undo, and processed tasks that an operator undoes. */
 
 static void node_crashes(void)
 {

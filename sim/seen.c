@@ -1,3 +1,5 @@
+/* Reads a row for the checkers; see seen.h. */
+
 #include "sim/seen.h"
 
 #include <stdio.h>
@@ -76,7 +78,7 @@ uint64_t seen_hash(struct slice json)
     return json.ptr ? h | 1 : 0;
 }
 
-/* As it lies in a payload; NULL: the row came without that. */
+/* A step in a payload; NULL: the row came without it. */
 static const struct json *grouped_step(const struct task_row *row, struct arena *a, int64_t number,
                                        uint32_t i)
 {
@@ -176,7 +178,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     struct slice content = json_get_text(doc, "content");
     ret->content = content.ptr ? strtoull(content.ptr, NULL, 16) : 0;
     struct slice sha256 = json_get_text(doc, "sha256");
-    ret->sha256 = sha256.ptr ? strtoull(sha256.ptr, NULL, 16) : 0; /* as subject_content made it */
+    ret->sha256 = sha256.ptr ? strtoull(sha256.ptr, NULL, 16) : 0; /* as in subject_content */
     ret->trace = seen_trace(json_get_text(doc, "traceparent"));
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");
@@ -215,8 +217,8 @@ bool seen_happened(const struct seen_step *s)
     return s->dropped_effect == EFFECT_HAPPENED;
 }
 
-/* Some attempt may have had an effect, and none later is known to have had one. */
-/* The attempts that are no longer kept one by one came after the first five. */
+/* Some attempt may have had an effect, and no later one is known to have had one. */
+/* Attempts that are no longer kept individually came after the first five. */
 bool seen_in_doubt(const struct seen_step *s)
 {
     enum { KEPT_FIRST = 5 };
@@ -235,14 +237,14 @@ bool seen_in_doubt(const struct seen_step *s)
     return doubt || (merged && s->attempt_count <= KEPT_FIRST);
 }
 
-/* One of those who were asked may be at work, whatever the other one said. */
+/* One of the two recipients may be working on it, whatever the other one reported. */
 static bool was_sent_again(const struct seen_attempt *a)
 {
     return a->direction == DIRECTION_FORWARD && a->outcome != OUTCOME_OPEN && a->resent > 0;
 }
 
-/* What never answered may be at work until its complete-by; so may what is in doubt for another
- * reason. */
+/* An attempt without an answer may be at work until its complete-by, and so may one that is in
+ * doubt for another reason. */
 int64_t seen_doubt_until(const struct seen_step *s)
 {
     bool doubt = seen_in_doubt(s);

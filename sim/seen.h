@@ -2,8 +2,8 @@
 #define SIM_SEEN_H
 
 /*
- * A task's row as a checker sees it: read from columns and document by JSON alone, with none of the
- * code that is to be judged.
+ * A task's row as a checker sees it: read from columns and document as plain JSON, without any code
+ * that is being checked.
  */
 
 #include "sim/flow.h"
@@ -16,40 +16,40 @@ struct seen_attempt {
     enum effect effect;
     int64_t started_at, ended_at, complete_by;
     bool spared;
-    bool elsewhere, silent; /* silent: it ended by that */
-    uint32_t generation;    /* of its key: 1 is the first */
+    bool elsewhere, silent; /* silent: it ended for that */
+    uint32_t generation;    /* of its key, from 1 */
     char instance[24];
 };
 
 struct seen_step {
-    bool grouped; /* it lies in the payload table */
+    bool grouped; /* it is in the payload table */
     enum step_state state;
     enum direction direction;
     uint32_t failure_count, spared_count;
     int64_t wait_until, spared_at;
     bool has_output;
     bool supplied;       /* by hand */
-    uint32_t resolved;   /* none of the attempts up to this one took effect, says an operator */
+    uint32_t resolved;   /* an operator said that no attempt up to this one took effect */
     uint32_t generation; /* of its key */
-    uint64_t input;      /* hash of the one on record; 0: none, or a long one */
-    uint32_t resume;     /* the attempt that left something for the next one; 0: none did */
+    uint64_t input;      /* hash of the recorded one; 0: none, or a long one */
+    uint32_t resume;     /* the attempt that left details for the next one; 0: none */
     enum direction resume_of;
     struct seen_attempt attempts[ATTEMPTS_KEPT];
     uint32_t attempt_count, attempt; /* kept; number of the latest in its direction */
     uint32_t dropped_count;
     enum effect dropped_effect;
     int64_t dropped_until;
-    uint32_t dropped_attempt; /* the latest of them with unknown effect */
+    uint32_t dropped_attempt; /* the latest dropped one with unknown effect */
 };
 
-/* The first failure; hashes of its texts, 0: none. */
+/* The first failure, with hashes of its texts; 0: none. */
 struct seen_cause {
-    int step; /* -1: of none */
+    int step; /* -1: none */
     uint64_t code, message;
 };
 
 struct seen {
-    uint64_t revision; /* 0: there is no such row */
+    uint64_t revision; /* 0: no such row */
     enum task_state state;
     enum direction direction;
     enum stop stop;
@@ -59,7 +59,7 @@ struct seen {
     int64_t paused_at, closed_at;
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
-    uint64_t content, sha256; /* 0: it has none */
+    uint64_t content, sha256; /* 0: none */
     uint64_t trace;           /* seen_trace of its document; 0: none */
     bool has_error;
     struct seen_cause cause;
@@ -70,8 +70,8 @@ struct seen {
 /* Ends the run if the row cannot be read. */
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret);
 
-uint64_t seen_hash(struct slice json); /* 0 of NONE */
-/* The first half of a trace's id; 0 of NONE. */
+uint64_t seen_hash(struct slice json); /* 0 for NONE */
+/* The first half of the trace id; 0 for NONE. */
 uint64_t seen_trace(struct slice traceparent);
 
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
@@ -80,23 +80,23 @@ const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d
 /* It was undone by an operator, not by its agent. */
 bool seen_undone_by_hand(const struct seen_step *s);
 
-bool seen_asked(const struct seen_step *s); /* some forward attempt is on record */
+bool seen_asked(const struct seen_step *s); /* there is a forward attempt */
 
-/* What the record says of the step's forward attempts (open ones do not count). */
+/* What the record says about the step's forward attempts (except open ones). */
 bool seen_happened(const struct seen_step *s);
 bool seen_in_doubt(const struct seen_step *s);
-int64_t seen_doubt_until(const struct seen_step *s); /* 0: nothing can come any more */
+int64_t seen_doubt_until(const struct seen_step *s); /* 0: no effect can come any more */
 
 bool seen_is_end(const struct seen *t); /* processed, compensated or error */
 
-/* Going forward, is there nothing more to come of it? */
+/* Going forward, has the step ended? */
 bool seen_passed(const struct flow_step *f, const struct seen_step *s);
 
-/* Bits: what has to have ended before the step. An operator who skips a step ahead of its time
- * skips what it waited for as well. */
+/* Bits: the steps that must end before it. An operator who skips a step early also skips what it
+ * waited for. */
 uint32_t seen_past(const struct flow *f, const struct seen *t, uint32_t step);
 
-/* Does its record say that there is something to compensate? */
+/* Does its record say that it must be compensated? */
 bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s);
 
 #endif

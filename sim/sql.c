@@ -1,3 +1,5 @@
+/* Submissions by SQL: applications, operators, the nodes' intake, and the rules. See sql.h. */
+
 #include "sim/sql.h"
 
 #include <stdlib.h>
@@ -9,16 +11,16 @@
 
 enum { PUTS_MAX = 4 * SUBJECTS_MAX, ONE_RUN_OF = 3, LOOK_MS = 1000, VERB_MS = 40000 };
 
-/* A row of table submission, as the application knows it. */
+/* A row of the table submission, as the application knows it. */
 struct put {
-    struct subject *task; /* NULL: it can be none */
+    struct subject *task; /* NULL: not a valid task */
     uint64_t content;
     enum { WAITS, REFUSED, GONE } stands;
     bool dropped, retried;
-    bool too_big; /* the store did not take its task, for good */
+    bool too_big; /* the store refuses its task permanently */
 };
 
-/* What an intake asks, in the memory of its batch. */
+/* An intake's ask, in its batch's memory. */
 struct row_ask {
     struct ask ask;
     struct intake_item *item;
@@ -26,9 +28,9 @@ struct row_ask {
 
 static struct {
     bool on;
-    struct prng own; /* other runs draw as if we were not here */
+    struct prng own; /* keeps other runs unaffected */
     uint32_t rooms[NODES_MAX];
-    struct put list[PUTS_MAX]; /* by seq, from 1 on */
+    struct put list[PUTS_MAX]; /* by seq, from 1 */
     uint32_t count, refused, waiting;
 } sql;
 
@@ -154,7 +156,7 @@ void check_sql_end(void)
 
 /* ---- applications ---- */
 
-/* It is told of by a notification, which may be lost. */
+/* Notifies the nodes; notifications may be lost. */
 static void tells(void)
 {
     NODES_FOREACH (n) {
@@ -196,7 +198,7 @@ void sql_put_bad(void)
     put(NULL, 0, SLICE("nobody"));
 }
 
-/* `what`: bits. */
+/* bits of `what` */
 enum { OTHER = 1 };
 
 static void commits(void *arg, uint64_t what)
@@ -219,7 +221,7 @@ bool sql_submits(struct subject *t, int64_t at)
         return false;
     later(at, commits, t, 0);
     if (draw(200))
-        later(at + prng_below(&sql.own, 20000), commits, t, 0); /* did it commit? Once more */
+        later(at + prng_below(&sql.own, 20000), commits, t, 0); /* an unclear commit is repeated */
     if (draw(100))
         later(at + prng_below(&sql.own, 20000), commits, t, OTHER);
     return draw(700);
@@ -372,7 +374,7 @@ struct intake *sql_intake(struct node *n)
     return in;
 }
 
-/* ---- its life ---- */
+/* ---- start ---- */
 
 void sql_begin(void)
 {

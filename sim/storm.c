@@ -1,3 +1,5 @@
+/* Faults of nodes and the store, at random times. */
+
 #include "sim/storm.h"
 
 #include "base/when.h"
@@ -6,7 +8,7 @@
 #include "sim/weather.h"
 #include "sim/world.h"
 
-/* ---- what befalls a node; NULL: there is none just now ---- */
+/* ---- faults; a node of NULL: none is available ---- */
 
 static void crash(struct node *n)
 {
@@ -53,7 +55,7 @@ static void deafen(struct node *n)
     n->deaf_until = world.now + ms;
 }
 
-/* A standby whose clock is off by some, mostly; seldom by what no clock should be. */
+/* The standby's clock is mostly off by a little, rarely by an unrealistic amount. */
 static void fail_over(struct node *n)
 {
     int64_t ahead = 0;
@@ -79,7 +81,7 @@ static void drains_later(void *arg, uint64_t n)
         drain(any);
 }
 
-/* The lights go out, and soon after they are on again, one more goes. */
+/* A power failure, and soon after it the drain of a node. */
 static void black_out(struct node *n)
 {
     (void)n;
@@ -94,12 +96,12 @@ static void black_out(struct node *n)
         later(away + between(1000, 12000), drains_later, NULL, 0);
 }
 
-/* ---- one after the other ---- */
+/* ---- the schedule ---- */
 
 static const struct kind {
     const int64_t *mean_ms; /* 0: never */
     void (*befalls)(struct node *n);
-    bool all; /* it befalls all nodes at once */
+    bool all; /* affects all nodes at once */
 } kinds[] = {
     {&weather.crash_ms, crash, false}, {&weather.suspend_ms, suspend, false},
     {&weather.drain_ms, drain, false}, {&weather.blackout_ms, black_out, true},
@@ -109,7 +111,7 @@ static const struct kind {
 
 static void strikes(void *arg, uint64_t kind);
 
-/* The next one of its kind, some time around its mean. */
+/* The next fault of its kind, around its mean time. */
 static void next(uint64_t kind)
 {
     int64_t mean = *kinds[kind].mean_ms;

@@ -1,7 +1,7 @@
 #ifndef SIM_STORM_H
 #define SIM_STORM_H
 
-/* Crashes, suspensions and drains of the node, at times drawn from the seed. */
+/* Crashes, suspensions, drains and other faults of nodes, at times drawn from the seed. */
 void storm_begin(void);
 
 #endif

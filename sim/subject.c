@@ -1,3 +1,5 @@
+/* Tasks, and what agents reported about them; see subject.h. */
+
 #include "sim/subject.h"
 
 #include "sim/world.h"
@@ -24,7 +26,7 @@ void said_note(struct subject *t, const struct said *s)
     t->said = copy;
 }
 
-/* The bits of the content were drawn: nothing else is. */
+/* Uses a random bit of the content, to draw nothing else. */
 bool subject_meets(const struct subject *t)
 {
     return (t->content & 8) != 0;

@@ -1,3 +1,5 @@
+/* Draws the faults of a run; see weather.h. */
+
 #include "sim/weather.h"
 
 #include "base/when.h"
@@ -5,7 +7,7 @@
 
 struct weather weather;
 
-/* Nothing of it, a little, or much. */
+/* Nothing, a little, or much. */
 static uint32_t some(uint32_t most)
 {
     switch (below(4)) {
@@ -23,7 +25,7 @@ static int64_t mean_time(int64_t least, int64_t most)
     return chance(450) ? 0 : spread(least, most);
 }
 
-/* One statement for each draw: the order of initializers is up to the compiler. */
+/* One statement per draw, because the order of initializers is unspecified. */
 void weather_draw(void)
 {
     weather = (struct weather){0};
@@ -79,8 +81,8 @@ void weather_draw(void)
     weather.rolls_back = some(200);
 }
 
-/* Some troubles hide others: a node that crashes often finds again what it had lost. These runs
- * have one kind of trouble, and much of it. */
+/* Some faults hide others: a node that crashes often finds again what it had lost. These runs have
+ * much of one kind of fault. */
 void weather_theme(void)
 {
     switch (below(16)) {
@@ -108,33 +110,33 @@ void weather_theme(void)
         weather.refuses = (uint32_t)between(100, 400);
         weather.store_ms = (uint32_t)between(50, 400);
         break;
-    case 7: /* a machine that is suspended again and again, and can hardly read its disk */
+    case 7: /* a machine that is often suspended, with unreliable reads */
         weather.alone = true;
         weather.crash_ms = between(10000, 30000);
         weather.suspend_ms = between(2000, 6000);
         weather.outage_max_ms = between(5000, 20000);
         weather.read_fails = (uint32_t)between(400, 700);
         break;
-    case 9: /* busy operators over agents that leave much in doubt */
+    case 9: /* busy operators, and agents that leave much in doubt */
         weather.operator_ms = between(300, 3000);
         weather.operator_answers = 900;
         weather.fails_unknown = (uint32_t)between(100, 400);
         weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
         break;
-    case 10: /* leaders whose lease has run out when they come to write */
+    case 10: /* leaders whose lease has expired when they write */
         weather.wild_clocks = true;
         weather.crash_ms = weather.drain_ms = weather.cut_ms = 0;
         weather.store_ms = (uint32_t)between(300, 2000);
         weather.silent = (uint32_t)between(200, 600);
         break;
-    case 14: /* services that go away, again and again */
+    case 14: /* services that are unavailable again and again */
     case 15:
         weather.breakers = true;
         weather.service_ms = between(5000, 60000);
         weather.crash_ms = weather.drain_ms = weather.suspend_ms = 0;
         weather.refuses = weather.hangs = weather.silent = 0;
         break;
-    case 8: /* many answers are lost, and nothing else */
+    case 8: /* only lost answers, many of them */
         weather.answer_lost = (uint32_t)between(200, 600);
         weather.silent = weather.dies = weather.deaf = 0;
         weather.crash_ms = weather.suspend_ms = weather.drain_ms = 0;

@@ -1,3 +1,5 @@
+/* Calls between workers and nodes, with loss, delay and duplication. See agents.h. */
+
 #include <stdio.h>
 
 #include "sim/agents.h"
@@ -12,15 +14,15 @@ enum { PATIENCE_MS = 5000, CALL_SLACK_MS = 4000 };
 /* A call as its worker made it. */
 struct call {
     struct worker *worker;
-    char name[24]; /* of the worker, at that time */
-    uint64_t life; /* the same */
-    uint32_t to;   /* the node, by its name */
+    char name[24]; /* of the worker at that time */
+    uint64_t life; /* likewise */
+    uint32_t to;   /* the name of the node */
     uint64_t number;
     int64_t sent_at, wait_ms;
     uint32_t max;
-    bool over;        /* the worker got an answer, or gave up */
-    bool instead;     /* of the one that is parked there */
-    bool called_home; /* such a one has left */
+    bool over;        /* the worker has an answer, or gave up */
+    bool instead;     /* replaces the parked one */
+    bool called_home; /* a replacing call was sent */
     bool says_holding;
     struct slice *holding;
     size_t holding_count;
@@ -28,9 +30,9 @@ struct call {
     size_t result_count;
 };
 
-/* A call at the node: the same one may arrive twice. */
+/* A call at the node; the same call may arrive twice. */
 struct visit {
-    struct link link; /* of open ones */
+    struct link link; /* in the list of open ones */
     struct call *call;
     struct work *work;
     struct node *node;
@@ -63,7 +65,7 @@ void wire_begin(void)
     memset(heard, 0, sizeof heard);
 }
 
-/* ---- the worker's end ---- */
+/* ---- the worker's side ---- */
 
 static void call_over(struct call *c)
 {
@@ -81,7 +83,7 @@ static void call_over(struct call *c)
         c->worker->handing[c->to] = NULL;
 }
 
-/* It was broken, or nobody answered. */
+/* It broke, or got no answer. */
 static void call_fails(void *arg, uint64_t n)
 {
     struct call *c = arg;
@@ -92,7 +94,7 @@ static void call_fails(void *arg, uint64_t n)
     trace("call %" PRIu64 " of %s fails", c->number, c->name);
     for (size_t i = 0; i < c->result_count; i++)
         if (chance(world.calm ? 1000 : 500))
-            c->results[i]->home = below(nodes.names); /* any node takes any result */
+            c->results[i]->home = below(nodes.names); /* any node accepts any result */
     call_over(c);
     worker_wakes_up(c->worker, world.calm ? between(100, 2000) : spread(1, 2000));
 }
@@ -134,7 +136,7 @@ static void reply_arrives(void *arg, uint64_t n)
         worker_wakes_up(w, r->failed ? spread(50, 1000) : between(0, 5));
 }
 
-/* ---- the node's end ---- */
+/* ---- the node's side ---- */
 
 static void leaves(const struct visit *v)
 {
@@ -164,7 +166,7 @@ static void gone_noticed(void *arg, uint64_t n)
     node_turn_soon(v->node);
 }
 
-/* Has it been answered in time? Asked if nothing got in the way. */
+/* Was it answered in time? Checked if nothing interfered. */
 static void look_at_visit(void *arg, uint64_t n)
 {
     struct visit *v = arg;
@@ -196,7 +198,7 @@ static void fill_result(struct work *w, const struct gig *g, struct work_result 
     r->elsewhere = g->elsewhere;
     if (g->elsewhere)
         return;
-    if (g->failed && g->attempt % 2 == 0) /* every other leaves something */
+    if (g->failed && g->attempt % 2 == 0) /* every second one leaves details */
         r->resume =
             text_of("{\"of\":\"%s\",\"attempt\":%u}", direction_text(g->direction), g->attempt);
     if (g->failed)
@@ -261,7 +263,7 @@ static void call_arrives(void *arg, uint64_t n)
     if (node && node_sleeps(node, call_arrives, arg, n))
         return;
     if (!node || !node_is_up(node) || !node_schedules(node))
-        later(between(1, 50), call_fails, c, 0); /* nobody listens there */
+        later(between(1, 50), call_fails, c, 0); /* nothing listens there */
     else if (node_hears(node))
         arrives_at(c, node);
 }
@@ -272,7 +274,7 @@ static struct reply *reply_of(const struct node *n, struct call *c, const struct
 
     *r = (struct reply){.call = c, .failed = w->failed};
     if (w->failed)
-        return r; /* "try again" is all it says */
+        return r; /* it only says "try again" */
     r->errand_count = w->request_count;
     r->errands = arena_alloc(&world.arena, (w->request_count + 1) * sizeof *r->errands);
     for (size_t i = 0; i < w->request_count; i++) {
@@ -310,7 +312,7 @@ bool agents_answered(struct node *n, struct work *w)
         if (w->request_count > 0)
             covered(COVER_GONE_BEFORE_WORK);
         if (chance(250))
-            return true; /* it was not noticed: the bytes go nowhere */
+            return true; /* undetected: the bytes are lost */
         check_unsent(n, w);
         return false;
     }
@@ -442,7 +444,7 @@ static void collect(struct worker *w, struct call *c)
     c->max = w->concurrency > working ? w->concurrency - working : 0;
 }
 
-/* On its way it may be lost, delayed, or doubled. */
+/* Sends a call, which may be lost, delayed or duplicated. */
 static void post(struct call *c)
 {
     for (int copies = chance(weather.call_doubled) ? 2 : 1; copies > 0; copies--) {

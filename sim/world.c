@@ -1,3 +1,5 @@
+/* Virtual time, random draws, and the story of a failure. See world.h. */
+
 #include "sim/world.h"
 
 #include <stdarg.h>
@@ -27,7 +29,7 @@ static struct {
     uint64_t count;
 } ring;
 
-/* Occurrences that happened, to be used again. */
+/* Occurrences for reuse. */
 static struct occurrence *spare[1024];
 static size_t spare_count;
 
@@ -41,7 +43,7 @@ static void story(void)
             world.calm ? 2 : 1, (double)(world.now - INT64_C(1700000000000)) / 1000);
 }
 
-/* Tells the story of a crash, too, where a sanitizer sees it. */
+/* With a sanitizer, prints the story of a crash, too. */
 extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 void world_begin(uint64_t seed, bool loud)
@@ -148,7 +150,7 @@ struct slice text_of(const char *fmt, ...)
     return arena_copy(&world.arena, (struct slice){text, (size_t)len});
 }
 
-/* Returns the line, as it is in the ring. */
+/* Returns the line in the ring. */
 static __attribute__((format(printf, 1, 0))) const char *tell(const char *fmt, va_list args)
 {
     char *line = ring.lines[ring.count++ % RING_LINES];

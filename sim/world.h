@@ -2,13 +2,13 @@
 #define SIM_WORLD_H
 
 /*
- * The simulator's world: virtual time, one seed, and no other source of order. Everything that
- * happens is an occurrence in one heap, ordered by (at, seq); the same seed is the same run, to the
- * byte, whatever the compiler.
+ * The simulator's world: virtual time, one seed, and no other source of order. Everything is an
+ * occurrence in one heap, ordered by (at, seq); the same seed gives the same run, byte for byte,
+ * with any compiler.
  *
- * A run has two acts. In the first, messages are lost, doubled and delayed, agents, node and store
- * fail; nothing wrong may happen (safety). In the second (`calm`) faults stop, and all that was
- * begun must come to an end in bounded time (liveness).
+ * A run has two acts. In the first, messages are lost, duplicated and delayed; agents, nodes and
+ * the store fail; no rule may be broken (safety). In the second (`calm`) faults stop, and
+ * everything begun must end in bounded time (liveness).
  */
 
 #include "base/arena.h"
@@ -19,15 +19,15 @@ struct world {
     uint64_t seed;
     struct prng prng;
     int64_t now;
-    int64_t ahead;   /* the store's clock is so far ahead of that */
+    int64_t ahead;   /* how far the store's clock is ahead */
     bool set_back;   /* it was set back */
-    int64_t calm_at; /* when the second act begins */
+    int64_t calm_at; /* start of the second act */
     bool calm;
     bool loud;          /* print every event as it happens */
-    struct arena arena; /* of the run: what occurrences point to lives as long as it */
+    struct arena arena; /* of the run: occurrences may point into it */
     struct heap heap;
-    uint64_t occurrences, second; /* second: how many there were before the present one */
-    uint64_t digest;              /* of all that was traced */
+    uint64_t occurrences, second; /* second: their number at the start of this second */
+    uint64_t digest;              /* of all traces */
 };
 
 extern struct world world;
@@ -41,14 +41,14 @@ static inline int64_t store_now(void)
 void world_begin(uint64_t seed, bool loud);
 void world_end(void);
 
-/* `happen(arg, n)` will be called `delay_ms` from now. */
+/* Calls `happen(arg, n)` after `delay_ms`. */
 void later(int64_t delay_ms, void (*happen)(void *arg, uint64_t n), void *arg, uint64_t n);
 
-/* The next occurrence happens. False: it lies behind `until`, or there is none. */
+/* Runs the next occurrence. False: it is after `until`, or there is none. */
 bool world_step(int64_t until);
 
-/* Draws. Chances are per mille. `spread` favours short lengths: each order of magnitude counts the
- * same. */
+/* Random draws. Chances are per mille. `spread` favours short lengths: each order of magnitude is
+ * equally likely. */
 bool chance(uint32_t per_mille);
 uint32_t below(uint32_t bound);
 int64_t between(int64_t least, int64_t most);
@@ -57,17 +57,17 @@ int64_t spread(int64_t least, int64_t most);
 /* Text that lives as long as the run. */
 struct slice text_of(const char *fmt, ...) PRINTF(1, 2);
 
-/* An event, for the digest and for the story of a failure. */
+/* Records an event for the digest and the story. */
 void trace(const char *fmt, ...) PRINTF(1, 2);
 
-/* The same, for the story alone: what may come or not without changing the run. */
+/* The same for the story only: for events that do not change the run. */
 void remark(const char *fmt, ...) PRINTF(1, 2);
 
-/* Where a broken rule is also written, if anywhere. */
+/* Where a broken rule is also stored, or NULL. */
 extern char *broken_rule;
 extern size_t broken_rule_size;
 
-/* A rule was broken: tells the story and ends the process. */
+/* A rule was broken: prints the story and ends the process. */
 _Noreturn void broken(const char *rule, const char *fmt, ...) PRINTF(2, 3);
 
 #endif

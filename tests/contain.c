@@ -1,15 +1,16 @@
 /*
- * contain: runs a test, and leaves nothing of it running.
+ * contain: runs a test and leaves none of its processes running.
  *
  *     contain [--grace SECONDS] COMMAND [ARGUMENT...]
  *
- * Meson waits until everybody has closed a test's output. A process that a test left in the
- * background would hold the whole run, most likely when the test failed on its way. Such processes
- * become our children (PR_SET_CHILD_SUBREAPER). What still runs ten seconds after its test is
- * named and killed, and the test has failed. Else contain ends as the command did.
+ * Meson waits until all writers have closed a test's output. A process that a test left in the
+ * background would block the whole run, most likely after a failure. Such processes become children
+ * of contain (PR_SET_CHILD_SUBREAPER). Those that still run ten seconds after the test are printed
+ * and killed, and the test fails. Otherwise contain exits as the command did.
  *
- * SIGTERM, which meson sends to a test that takes too long, kills all of it.
+ * SIGTERM, which meson sends to a test that takes too long, kills all of them.
  */
+
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,15 +1,14 @@
 /*
- * What the store alone takes: the row changes of so many tasks, in batches of a size, with nothing
- * else around them. How many changes a task makes, how many of the tasks are claimed, and how many
- * changes a batch has is read off the metrics of a server under the load that is to be judged.
- * Prints one JSON object.
+ * The cost of the store alone: the row changes of TASKS tasks in batches, with nothing else around
+ * them. The values of CHANGES, CLAIMED and BATCH come from the metrics of a server under the load
+ * that is to be compared. Prints one JSON object.
  * Usage: bench-floor WHERE DEFINITION TASKS PAYLOAD CHANGES CLAIMED BATCH IN_FLIGHT [FIRST]
- *   WHERE      a folder (SQLite), or conninfo of a database
- *   PAYLOAD    bytes that go into and come out of each step
- *   CHANGES    of one task, without the claim; its fraction is the share of tasks with one more
- *   CLAIMED    share of the tasks that are claimed
- *   BATCH      changes and claims of one transaction
- *   FIRST      number of the first task; of several runs in one store each needs its own
+ *   WHERE      a folder (SQLite), or the conninfo of a database
+ *   PAYLOAD    bytes of input and of output of each step
+ *   CHANGES    per task, without the claim; its fraction is the share of tasks with one more
+ *   CLAIMED    share of tasks that are claimed
+ *   BATCH      changes and claims per transaction
+ *   FIRST      number of the first task; distinct for each run in the same store
  */
 
 #include <math.h>
@@ -32,9 +31,9 @@ struct floor {
     long tasks, begun, ended, first;
     long in_flight, live;
     size_t batch;
-    unsigned char *life;  /* of each task */
-    unsigned short *next; /* its next change */
-    long *queue;          /* tasks in the order in which they go on: a ring */
+    unsigned char *life;  /* per task: index into lives */
+    unsigned short *next; /* per task: its next change */
+    long *queue;          /* tasks in the order of their next changes: a ring */
     size_t head, len;
     long unclaimed;
     long changes, claims, batches;
@@ -69,7 +68,7 @@ _Noreturn static void die(const char *text)
     exit(1);
 }
 
-/* ---- tasks that go on ---- */
+/* ---- tasks in progress ---- */
 
 static void push(struct floor *f, long task)
 {
@@ -90,7 +89,7 @@ static const struct life *life_of(const struct floor *f, long task)
     return &f->lives[f->life[task]];
 }
 
-/* So that the shares come out evenly, whatever the number of tasks. */
+/* Spreads the share evenly over any number of tasks. */
 static bool is_of_share(long task, double share)
 {
     return floor((double)(task + 1) * share) > floor((double)task * share);
@@ -119,7 +118,7 @@ static void fill(const struct floor *f, long task, struct arena *a, struct chang
         ret->row.wake_at += task / 10;
 }
 
-/* Its change, or claim, is done: on to the next. */
+/* Moves a task on after a change or claim. */
 static void advance(struct floor *f, long task)
 {
     const struct life *l = life_of(f, task);
@@ -188,7 +187,7 @@ static void commit(struct floor *f)
         take_claimed(f, &c);
 }
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static struct definition *read_definition(const char *path)
 {

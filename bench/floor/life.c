@@ -1,3 +1,6 @@
+/* Plays one task through the core, without scheduler or agents, and encodes its row after each
+ * group of events. floor.c writes the resulting changes to a store. */
+
 #include "floor/life.h"
 
 #include <stdlib.h>
@@ -10,19 +13,19 @@
 
 enum { TIMES_MAX = 100000 };
 
-/* One task on its way, and what of it was written. */
+/* One task in progress, and its written state. */
 struct play {
     const struct definition *d;
     struct slice payload;
     struct task task;
     struct arena *arena;
-    struct encoded *kept; /* as the scheduler keeps it */
-    size_t event;         /* so many have happened */
-    size_t events;        /* of the whole life; 0: that is to be found out */
-    size_t wanted;        /* changes */
+    struct encoded *kept; /* as the scheduler caches it */
+    size_t event;         /* number of events so far */
+    size_t events;        /* of the whole life; 0: being counted */
+    size_t wanted;        /* number of changes */
     bool claimed;
     int64_t row_wake_at;
-    struct life *life; /* NULL: only counts */
+    struct life *life; /* NULL: only count */
 };
 
 static struct slice output_of(void *arg, int step)
@@ -50,7 +53,7 @@ static struct scope scope_of(struct play *p)
 
 static void must(enum err err)
 {
-    ASSERT(err == ERR_OK); /* the definitions of benches are ours */
+    ASSERT(err == ERR_OK); /* the definitions of benches are valid */
 }
 
 /* ---- writing ---- */
@@ -64,8 +67,7 @@ static struct slice agent_of_first(struct play *p)
     return p->d->workflow.steps[ready[0].step].call.agent;
 }
 
-/* The same rule as the scheduler's: the column moves only when it must come earlier, or at the end.
- */
+/* As in the scheduler, the column moves only to an earlier time, or at the end. */
 static void set_wake_at(struct play *p, struct change *c)
 {
     int64_t wake_at = task_wake_at(&p->task);
@@ -97,8 +99,8 @@ static void write_change(struct play *p)
     p->life->count++;
 }
 
-/* The group of events, and so the change, that an event belongs to. The submission of a task that
- * is claimed later stands alone. */
+/* The index of the change that an event belongs to. The submission of a task that is claimed later
+ * is a change of its own. */
 static size_t change_of(const struct play *p, size_t event)
 {
     if (!p->claimed)
@@ -130,7 +132,7 @@ static void happened(struct play *p)
     }
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void apply(struct play *p, const struct event *e)
 {

@@ -1,3 +1,7 @@
+/* Detects the ends of tasks in one of the ways of enum ends: event streams, waiting answers,
+ * counters in /metrics, or the answers to submissions. The JSON is searched as text, which costs
+ * less than parsing. */
+
 #include "flow/flow.h"
 
 #include <stdio.h>
@@ -5,7 +9,7 @@
 
 static const char *const states[OUTCOMES] = {"processed", "compensated", "error"};
 
-/* The number of the task behind our prefix; -1: somebody else's. */
+/* The number of the task, which follows our prefix; -1: not one of our tasks. */
 static long number_of(const struct flow *f, struct slice id)
 {
     size_t prefix = strlen(f->o.prefix);
@@ -21,7 +25,8 @@ static long number_of(const struct flow *f, struct slice id)
     return n < f->o.tasks ? n : -1;
 }
 
-/* The text of the first member of that name; what stands before it has none that is called so. */
+/* The text of the first member with this name in the raw JSON; members before it never contain the
+ * same name. */
 static struct slice member(struct slice json, const char *name)
 {
     char key[32];
@@ -51,7 +56,7 @@ static void take_line(struct flow *f, struct slice line)
 {
     static const struct slice data = {"data: {", 7};
 
-    if (slice_is(line, "event: gap")) { /* what ends from now on is told again */
+    if (slice_is(line, "event: gap")) { /* tasks that end from now on are in the stream again */
         f->gaps++;
         f->look_at = 0;
         f->look_end = f->sent;
@@ -79,7 +84,7 @@ void ends_heard(struct flow *f, struct conn *c)
     c->scanned = 0;
 }
 
-/* One that has not ended yet will be told of by the stream. */
+/* Tasks that have not ended yet will be in the stream. */
 void ends_look(struct flow *f)
 {
     char path[200];
@@ -99,7 +104,7 @@ static void take_look(struct flow *f, struct conn *c, int status, struct slice b
 {
     int outcome = outcome_of(body);
 
-    if (status != 200 && status != 404) /* 404: its submission is on its way yet */
+    if (status != 200 && status != 404) /* 404: its submission is still on its way */
         flow_fail("a task was answered %d: %.*s", status, SLICE_ARG(body));
     c->looks = false;
     f->idle[f->idle_count++] = c;
@@ -109,7 +114,7 @@ static void take_look(struct flow *f, struct conn *c, int status, struct slice b
 
 /* ---- counts ---- */
 
-/* All that have ended by now, of whatever kind: only how many they are is known. */
+/* The total number of ended tasks, in any state; which tasks they are is unknown. */
 static void take_count(struct flow *f, struct conn *c, struct slice text)
 {
     static const char name[] = "\nintact_tasks_ended_total{";
@@ -142,7 +147,7 @@ static void must_be_taken(const struct flow *f, const struct conn *c, int status
         flow_fail("a submission was answered %d: %.*s", status, SLICE_ARG(body));
     if (c->count == 1 || f->o.bare)
         return;
-    /* One line for each, and each begins so: {"line":1,"status":201,... */
+    /* One line for each task, which begins: {"line":1,"status":201,... */
     const char *at = body.ptr;
     for (long i = 0; i < c->count; i++) {
         const char *end = at ? memchr(at, '\n', body.len - (size_t)(at - body.ptr)) : NULL;

@@ -1,3 +1,6 @@
+/* Reads the options, decides when each task is due, and runs the loop. Connections are in net.c,
+ * the detection of ends in ends.c, the output in report.c; flow.h explains open and closed loop. */
+
 #include "flow/flow.h"
 
 #include <errno.h>
@@ -42,7 +45,7 @@ void flow_fail(const char *fmt, ...)
     exit(1);
 }
 
-/* ---- what is wanted ---- */
+/* ---- options ---- */
 
 static void read_servers(struct flow_options *o)
 {
@@ -136,7 +139,7 @@ static void read_options(struct flow_options *o, int argc, char **argv)
     if (o->connections == 0)
         o->connections = o->rate > 0 ? 500 : o->in_flight < 1000 ? o->in_flight : 1000;
     if (o->ends == ENDS_WAIT) {
-        o->lines = 1; /* an answer that waits for all of its lines is no latency of one task */
+        o->lines = 1; /* an answer for several lines is no latency of one task */
         o->path = "/v1/tasks?wait=5m";
     }
     read_servers(o);
@@ -168,7 +171,7 @@ static void make_due(struct flow *f, double at)
 void flow_ended(struct flow *f, long n, int outcome)
 {
     if (n >= f->due || f->ended_at[n] >= 0)
-        return; /* told twice, or of a run before this one */
+        return; /* reported twice, or a task of an earlier run */
     f->ended_at[n] = f->progress_at = flow_now(f);
     f->outcomes[outcome]++;
     f->ended++;
@@ -179,13 +182,13 @@ void flow_ended(struct flow *f, long n, int outcome)
 static double gap_us(struct flow *f)
 {
     double mean = 1e6 / f->o.rate;
-    /* From above 0 to 1, so that its logarithm is a number. */
+    /* In (0, 1], so that its logarithm is finite. */
     double chance = ((double)(prng_next(&f->prng) >> 11) + 1) / 9007199254740992.0;
 
     return f->o.poisson ? -log(chance) * mean : mean;
 }
 
-/* Of the open loop: however late we look, each is due when it was to be. */
+/* For the open loop: a task's due time does not depend on when this function runs. */
 static void make_all_due(struct flow *f)
 {
     double now = flow_now(f);
@@ -208,7 +211,7 @@ static void put_task(struct flow *f, struct buf *b, long n)
     buf_byte(b, '}');
 }
 
-/* As long as something is due and a connection is free. */
+/* Sends due tasks while connections are free. */
 static void send_due(struct flow *f)
 {
     static struct buf body;
@@ -233,7 +236,8 @@ static void send_due(struct flow *f)
     }
 }
 
-/* The timer of the open loop is that of the next task, so that waiting costs nothing. */
+/* The timer of the open loop expires when the next task is due, so that waiting costs no CPU
+ * time. */
 static void set_timer(struct flow *f)
 {
     struct itimerspec at = {0};
@@ -330,7 +334,7 @@ int main(int argc, char **argv)
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* connecting says if it was not enough */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* connect reports an insufficient limit */
     }
     read_options(&f.o, argc, argv);
     begin(&f);

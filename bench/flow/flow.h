@@ -2,17 +2,16 @@
 #define BENCH_FLOW_H
 
 /*
- * A load generator that does not hide queueing. Each task has a moment at which it is due, and its
- * latency counts from there to its end, however late it was sent: a server that stands still for a
- * second is charged for all that would have come in that second. A generator that waits for answers
- * before it sends measures only what the server let it measure ("coordinated omission": Gil Tene,
- * "How NOT to measure latency").
+ * A load generator that does not hide queueing. Each task has a due time, and its latency counts
+ * from there to its end, however late it was sent: a server that stalls for a second is charged for
+ * all tasks due in that second. A generator that waits for answers before it sends measures only
+ * what the server let it measure ("coordinated omission": Gil Tene, "How NOT to measure latency").
  *
- *   open loop     tasks are due at a fixed rate, or at random moments of that mean rate (Poisson)
- *   closed loop   so many are in flight: the end of one is the moment at which the next is due
+ *   open loop     tasks are due at a fixed rate, or at random times with that mean rate (Poisson)
+ *   closed loop   a fixed number is in flight: the end of one task is the due time of the next
  *
- * One thread, one epoll. What is due goes out on the next connection that is free, and up to
- * `lines` of them together. Ends are learned in one of the ways of enum ends.
+ * One thread, one epoll. Due tasks go out on the next free connection, up to `lines` of them in one
+ * request. The ends are detected in one of the ways of enum ends.
  */
 
 #include <stdbool.h>
@@ -22,12 +21,12 @@
 #include "base/prng.h"
 
 enum ends {
-    /* One stream of GET /v1/events for each server, of ends alone: the only way that scales to many
-     * in flight and costs no connection. After a gap each task that was sent is asked for, once. */
+    /* One stream of GET /v1/events per server, for ends only: the only way that scales to many in
+     * flight and costs no connection. After a gap, each task sent is queried once. */
     ENDS_EVENTS,
-    ENDS_WAIT,  /* POST /v1/tasks?wait=: the whole task. A connection for each in flight */
-    ENDS_COUNT, /* GET /metrics twenty times a second: no latencies, next to no work for a server */
-    ENDS_ANSWER, /* that of the submission: for tasks that nobody does, and for floors */
+    ENDS_WAIT,  /* POST /v1/tasks?wait=: the whole task. One connection per task in flight */
+    ENDS_COUNT, /* GET /metrics twenty times a second: no latencies, hardly any work for a server */
+    ENDS_ANSWER, /* the answer to the submission: for tasks without agents, and for floors */
 };
 
 enum { SERVERS_MAX = 8, OUTCOMES = 3 }; /* processed, compensated, error */
@@ -42,33 +41,33 @@ struct flow_options {
     const char *workflow; /* name */
     const char *prefix;   /* of ids */
     const char *path;     /* of submissions */
-    bool bare;            /* whatever it answers is right: that is no Intact */
+    bool bare;            /* any answer is accepted: the server is not Intact */
     const char *not_before;
     enum ends ends;
     long tasks;
-    double rate;    /* a second; 0: closed loop */
+    double rate;    /* per second; 0: closed loop */
     long in_flight; /* closed loop */
     bool poisson;
     bool priorities; /* 0 to 9 in turn, instead of 5 */
-    long lines;      /* of one request, at most; 1: as a request of its own */
+    long lines;      /* per request, at most; 1: plain requests */
     long connections;
     long payload; /* bytes of the input */
     long patience_s;
     uint64_t seed;
 };
 
-/* One request at a time; what is read is an answer. */
+/* One request at a time; the input is its answer. */
 struct conn {
     int fd, server;
     bool busy;
-    bool stream;       /* of events: it has no end */
-    bool counts;       /* asks for /metrics */
-    bool looks;        /* asks for the task `first` */
-    long first, count; /* the tasks that it submits just now */
+    bool stream;       /* of events, without an end */
+    bool counts;       /* queries /metrics */
+    bool looks;        /* queries the task `first` */
+    long first, count; /* the tasks of the current submission */
     struct buf out, in;
     size_t sent;
-    size_t scanned; /* of the stream's: bytes before it are done with */
-    bool begun;     /* of the stream's: its head was read */
+    size_t scanned; /* stream: processed bytes of `in` */
+    bool begun;     /* stream: its head was read */
 };
 
 struct flow {
@@ -79,24 +78,24 @@ struct flow {
     struct conn **idle;
     long idle_count;
     struct buf input; /* of each task */
-    /* Of each task, by its number. Times are microseconds since the beginning. */
+    /* By task number. Times are microseconds since the beginning. */
     double *due_at, *sent_at, *ended_at;
-    long due, sent, answered, ended; /* so many are */
+    long due, sent, answered, ended; /* numbers of tasks */
     double next_at;                  /* open loop: when the next is due */
     struct prng prng;
     uint64_t begun_ns;
     double progress_at;
     long outcomes[OUTCOMES];
     long requests, gaps;
-    long look_at, look_end; /* after a gap: tasks that may have ended unheard */
-    long counted_before;    /* ENDS_COUNT: had ended before we began; -1: not known yet */
+    long look_at, look_end; /* after a gap: tasks that may have ended unnoticed */
+    long counted_before;    /* ENDS_COUNT: tasks ended before the start; -1: unknown yet */
     long streams_begun;
     double body_bytes, answer_bytes;
 };
 
 double flow_now(const struct flow *f);
 
-/* Ends the program with what went wrong. */
+/* Prints the message and ends the program. */
 _Noreturn void flow_fail(const char *fmt, ...) PRINTF(1, 2);
 
 /* net.c: connections */
@@ -106,10 +105,10 @@ void net_ask(struct flow *f, struct conn *c, const char *method, const char *pat
              const char *content_type, struct slice body);
 void net_ready(struct flow *f, struct conn *c, uint32_t events);
 
-/* ends.c: what is heard */
-void ends_begin(struct flow *f);                 /* asks for the streams, or for the first count */
-void ends_heard(struct flow *f, struct conn *c); /* more of a stream is in c->in */
-void ends_look(struct flow *f);                  /* at what a gap may have hidden */
+/* ends.c: detection of ends */
+void ends_begin(struct flow *f);                 /* opens the streams, or queries the first count */
+void ends_heard(struct flow *f, struct conn *c); /* c->in has more of a stream */
+void ends_look(struct flow *f);                  /* queries tasks that may have ended in a gap */
 void ends_answered(struct flow *f, struct conn *c, int status, struct slice body);
 bool ends_ready(const struct flow *f); /* the load may begin */
 

@@ -1,3 +1,6 @@
+/* Nonblocking HTTP connections to the servers: one request at a time on each, plus the event
+ * streams. ends.c interprets the answers. */
+
 #include "flow/flow.h"
 
 #include <arpa/inet.h>
@@ -22,7 +25,7 @@ static void dial(struct flow *f, struct conn *c)
     if (inet_pton(AF_INET, f->o.servers[c->server].host, &to.sin_addr) != 1)
         flow_fail("\"%s\" is no IPv4 address", f->o.servers[c->server].host);
     c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (c->stream && c->fd >= 0) /* before the connection, or it is not used */
+    if (c->stream && c->fd >= 0) /* without effect after connect */
         (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof to) != 0)
         flow_fail("%s:%d does not take a connection: %s", f->o.servers[c->server].host,
@@ -32,7 +35,7 @@ static void dial(struct flow *f, struct conn *c)
         flow_fail("epoll: %s", strerror(errno));
 }
 
-/* Behind those that submit stands one for each server, for its events or its count. */
+/* After the connections for submissions comes one per server, for its events or its count. */
 void net_open(struct flow *f)
 {
     bool listens = f->o.ends == ENDS_EVENTS || f->o.ends == ENDS_COUNT;
@@ -86,7 +89,7 @@ static void put_out(struct flow *f, struct conn *c, bool waited)
         await_room(f, c, left);
 }
 
-/* A stream is asked for as HTTP/1.0: it comes as it is, and not in chunks. */
+/* A stream is requested with HTTP/1.0, so that it comes without chunks. */
 void net_ask(struct flow *f, struct conn *c, const char *method, const char *path,
              const char *content_type, struct slice body)
 {
@@ -106,7 +109,7 @@ void net_ask(struct flow *f, struct conn *c, const char *method, const char *pat
     put_out(f, c, false);
 }
 
-/* The length of the head with its empty line; 0: there is more to come. */
+/* The length of the head with its empty line; 0: incomplete. */
 static size_t head_length(const struct buf *in, int *ret_status, size_t *ret_body)
 {
     static const char length[] = "\r\ncontent-length:";
@@ -115,7 +118,7 @@ static size_t head_length(const struct buf *in, int *ret_status, size_t *ret_bod
     if (!end)
         return 0;
     size_t head = (size_t)(end - in->ptr) + 4;
-    const char *at = strcasestr(in->ptr, length); /* a NUL stands behind it */
+    const char *at = strcasestr(in->ptr, length); /* the input ends with a NUL */
     *ret_body = at && at < end ? strtoul(at + sizeof length - 1, NULL, 10) : 0;
     *ret_status = in->len > 12 ? atoi(in->ptr + 9) : 0;
     return head;
@@ -155,7 +158,7 @@ static void take_stream(struct flow *f, struct conn *c)
     ends_heard(f, c);
 }
 
-/* Nobody had asked anything on it for so long that the server closed it. */
+/* The server closed a connection that had been idle for too long. */
 static bool was_idle(const struct conn *c)
 {
     return !c->busy && !c->stream && c->in.len == 0;

@@ -1,3 +1,5 @@
+/* Prints throughput, latencies and the generator's own delays as one JSON object. */
+
 #include "flow/flow.h"
 
 #include <stdio.h>
@@ -6,7 +8,7 @@
 
 #include "../measure.h"
 
-/* The smallest value that no more than so many parts of a thousand exceed. */
+/* The smallest value that at least `thousandths`/1000 of the values do not exceed. */
 static double percentile(const double *sorted, long count, long thousandths)
 {
     long rank = (count * thousandths + 999) / 1000;
@@ -35,7 +37,7 @@ static double cpu_s(void)
            + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Of ENDS_COUNT only the throughput is known. */
+/* ENDS_COUNT yields only the throughput. */
 static void print_latencies(const struct flow *f)
 {
     double *ms = differences(f, f->due_at, f->ended_at);
@@ -51,7 +53,7 @@ static void print_latencies(const struct flow *f)
     free(ms);
 }
 
-/* How long what was due waited in this program: for a free connection, or for a processor. */
+/* How long due tasks waited in this program, for a free connection or for a processor. */
 static void print_sent(const struct flow *f)
 {
     double *ms = differences(f, f->due_at, f->sent_at);

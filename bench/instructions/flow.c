@@ -1,3 +1,7 @@
+/* Implements flow.h: a scheduler, a dispatch and a courier in one thread, over a queue whose jobs
+ * run between turns, with a client and agents as functions of this file. bench/instructions/task.c
+ * uses it. */
+
 #include "instructions/flow.h"
 
 #include <stdio.h>
@@ -30,7 +34,7 @@ struct flow {
     struct fence fence;
     const struct definition *definition;
     int64_t now;
-    struct work *calls[CALLS_MAX]; /* that were answered: to be followed by the next ones */
+    struct work *calls[CALLS_MAX]; /* answered ones: the next calls follow them */
     size_t call_count;
     struct client clients[AT_ONCE_MAX];
     long submitted, ended, told, accepted;
@@ -317,7 +321,7 @@ void flow_run(struct flow *f, long tasks, long at_once)
 
 static void define(struct flow *f, struct slice text)
 {
-    static struct mistakes mistakes; /* large for a stack */
+    static struct mistakes mistakes; /* too large for the stack */
     struct store *st = f->config.store;
     struct definition *d = NULL;
     struct error e = {0};

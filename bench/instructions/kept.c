@@ -1,5 +1,5 @@
-/* What a node does all day, by the number of finished tasks that it keeps: it should be nothing to
- * it how many these are. */
+/* A node's regular work, by the number of ended tasks in the store: the counts should not depend on
+ * that number. */
 
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static void maintain(void)
     (void)sqlite_store_maintain(store, false);
 }
 
-/* A document of 900 bytes, as three steps have that were completed. */
+/* A document of 900 bytes: the size of three completed steps. */
 static struct slice document(void)
 {
     static char text[1000];
@@ -150,7 +150,7 @@ static void read_one(void)
 
 static void list_newest(void)
 {
-    /* However long it takes: a page that ends early is less work. */
+    /* The budget never ends the page early, because a shorter page is less work. */
     const struct list_query q = {.limit = 50, .budget_us = INT64_C(1000000000)};
     struct row_page page;
     struct arena a = {0};

@@ -1,11 +1,11 @@
 /*
- * The fixed workloads of ./run instructions. Run by itself it counts nothing: valgrind
+ * Runs the fixed workloads of ./run instructions. It does not count by itself: valgrind
  * --tool=callgrind --instr-atstart=no does. Prints a line for each count: its name, its units.
  *
- * Usage: bench-instructions NAME DIR [ROUNDS]   runs one of them in that folder
- *        bench-instructions make NAME DIR       makes what it finds there
+ * Usage: bench-instructions NAME DIR [ROUNDS]   runs a workload in that folder
+ *        bench-instructions make NAME DIR       prepares the data of a workload
  *        bench-instructions list                name, units and meaning of each
- *        bench-instructions compiler            that it was compiled with
+ *        bench-instructions compiler            the compiler of this program
  */
 
 #include <stdio.h>

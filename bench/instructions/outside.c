@@ -1,4 +1,4 @@
-/* What stands between the scheduler and those outside: places, breakers, tokens, signatures. */
+/* The parts between the scheduler and the outside: places, breakers, tokens, signatures. */
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /*
- * A real server over SQLite with its threads, and a client on another thread of the same process:
- * one connection, one request at a time, so that what happens is the same each time. What comes by
- * the clock does not: no checkpoints, no scans. The client costs next to nothing: it sends texts
- * and looks for a word in the answer.
+ * A real server over SQLite with its threads, and a client on another thread of the process: one
+ * connection, one request at a time, so that each run does the same. Work that depends on the clock
+ * is off: no checkpoints, no scans. The client costs next to nothing: it sends fixed texts and
+ * searches the answer for a word.
  */
 
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ static struct {
     long next_id;
     struct store *store;
     char token_file[PATH_MAX];
-    int said[2]; /* what the server writes to its standard output */
+    int said[2]; /* pipe: the server's standard output */
 } my;
 
 /* ---- the client ---- */
@@ -46,7 +46,7 @@ static void dial(void)
     must_be(my.fd >= 0 && connect(my.fd, (struct sockaddr *)&to, sizeof to) == 0, "it listens");
 }
 
-/* Head and body, as long as Content-Length says. */
+/* Whether head and body, with Content-Length bytes, are complete. */
 static bool is_whole(size_t len)
 {
     my.answer[len] = 0;
@@ -119,7 +119,7 @@ static void work(const char *agent, const struct buf *body)
     (void)post(path, "application/json", body);
 }
 
-/* Fetches one request, and hands in its result. */
+/* Fetches one request and sends its result. */
 static void serve(const char *agent)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -189,7 +189,7 @@ static void read_token(void)
     (void)snprintf(my.bearer, sizeof my.bearer, "Authorization: Bearer %s\r\n", text);
 }
 
-/* Nobody else writes into the store: that somebody may have is not looked for at each change. */
+/* No other process writes to the store, so the check for foreign changes would only add noise. */
 static int nobody(struct store *s)
 {
     static int never;
@@ -211,7 +211,7 @@ static void open_store(void)
     my.store->ops = &ops;
 }
 
-/* Its own standard output is a pipe while it starts: what it says there is where it listens. */
+/* While the server starts, its standard output is a pipe, from which the listen address is read. */
 static pthread_t start(void)
 {
     pthread_t thread;

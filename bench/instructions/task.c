@@ -9,7 +9,7 @@
 
 enum { WARM = 10 };
 
-/* What `text` of a workload says: letters. */
+/* Each letter of the workload's `text` turns on an option. */
 static bool has(const struct workload *w, char letter)
 {
     return strchr(w->text, letter) != NULL;

@@ -1,4 +1,4 @@
-/* Texts: definitions, expressions, documents of tasks. */
+/* Text processing: definitions, expressions, documents of tasks. */
 
 #include "instructions/flow.h"
 #include "instructions/workload.h"
@@ -77,7 +77,7 @@ static void evaluate(const struct workload *w, long rounds)
 
 /* ---- documents ---- */
 
-/* The row of a task that has ended, which is the longest that it had. */
+/* The row of an ended task: the longest that it had. */
 static struct flow *task_that_ended(long steps, struct arena *a, struct task_row *ret)
 {
     CLEANUP(buf_fini) struct buf text = {0};

@@ -1,3 +1,5 @@
+/* Advice after a refused call: what the user can do. May ask the server once. See advice.h. */
+
 #include "cli/advice.h"
 
 #include <string.h>

@@ -5,9 +5,9 @@
 
 #include "cli/verb.h"
 
-/* What to do about the latest answer of a client, a refusal: appended as "; do this" to what the
- * server said, or nothing. `in`: the command line, NULL if there is none. May ask the server once
- * more, with the client: that answer is its latest one then. */
+/* Appends "; do this" to the server's latest refusal of a client's call, or nothing. `in`: the
+ * command line, or NULL. May call the server once more with the client, whose latest answer is then
+ * that one. */
 void advice_add(struct intact_client *c, const struct invocation *in, struct buf *b);
 
 #endif

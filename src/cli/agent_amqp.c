@@ -1,3 +1,5 @@
+/* `intact agent amqp`: runs the AMQP agent with a server's configuration. */
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 
 enum { NAME_MAX_HERE = 64 };
 
-/* It goes by a name that stays, since replies wait in a queue of that name. */
+/* The node's name must stay the same, because replies wait in a queue of that name. */
 static char node[NAME_MAX_HERE];
 
 static void *parse_amqp(const char *file, struct slice text)

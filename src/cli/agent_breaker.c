@@ -1,7 +1,7 @@
 #include "cli/agent_show.h"
 #include "cli/verbs.h"
 
-/* By hand: open, close; and all settings back to what they were at first. */
+/* `intact agent open, close, reset`: the breaker by hand, and the default settings. */
 
 static int move(struct invocation *in, const char *state)
 {

@@ -1,3 +1,6 @@
+/* `intact agent check`: runs the scenarios of src/agent_check against an agent, and reports them on
+ * the terminal, as JSON, or as JUnit XML. */
+
 #include "agent_check/check.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 
 enum { NAMES_MAX = 128 };
 
-/* What goes where while it runs. */
+/* The outputs of a run. */
 struct report {
     const struct invocation *in;
     struct buf json, junit;
@@ -34,7 +37,7 @@ static void told(void *arg, const struct check_verdict *v)
     (void)fflush(stdout);
 }
 
-/* ---- what was given ---- */
+/* ---- arguments ---- */
 
 static bool read_names(const struct invocation *in, const char *flag, const char *names[NAMES_MAX])
 {
@@ -73,7 +76,7 @@ static bool check_input(const struct invocation *in, const char *input)
     return false;
 }
 
-/* "http://127.0.0.1:7421": an address of ours, where the agent is to call. */
+/* "http://127.0.0.1:7421": an address of this machine that the agent must call. */
 static const char *address_of(const char *word, char *to, size_t size)
 {
     static const char scheme[] = "http://";
@@ -136,7 +139,7 @@ static bool read_settings(const struct invocation *in, struct check_settings *se
     return read_names(in, "only", only) && read_names(in, "except", except);
 }
 
-/* ---- what is left behind ---- */
+/* ---- results ---- */
 
 static int64_t steady_ms(void)
 {

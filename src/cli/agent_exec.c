@@ -1,3 +1,5 @@
+/* `intact agent exec`: the agent that runs commands. */
+
 #include <stdlib.h>
 
 #include "cli/agent_program.h"

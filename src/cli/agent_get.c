@@ -1,3 +1,5 @@
+/* `intact agent get`: an agent's settings and breaker; shown by agent_show.c. */
+
 #include "cli/agent_show.h"
 #include "cli/verbs.h"
 

@@ -1,3 +1,5 @@
+/* `intact agent http`: the agent that calls HTTP services. */
+
 #include <stdlib.h>
 
 #include "cli/agent_program.h"

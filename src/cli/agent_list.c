@@ -1,3 +1,5 @@
+/* `intact agent list`: a row for each instance, from /v1/agents and /v1/stats. */
+
 #include "cli/client.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -13,7 +15,7 @@ static const struct json *named(const struct json *agents, struct slice name)
     return NULL;
 }
 
-/* `counted`: what /v1/stats says of it. Steps wait in memory, tasks in the store. */
+/* `counted`: its entry in /v1/stats. Steps wait in memory, tasks in the store. */
 static void add_head(struct table *t, struct slice name, bool connected, const struct json *counted)
 {
     table_add_look(t, connected ? LOOK_PLAIN : LOOK_BAD, name);
@@ -23,7 +25,7 @@ static void add_head(struct table *t, struct slice name, bool connected, const s
     table_add_look(t, slice_is(held, "no-place") ? LOOK_PLAIN : LOOK_BAD, held);
 }
 
-/* "8"; "2 of 8" where it is given less than it announced. */
+/* "8"; "2 of 8" if it is given fewer than it announced. */
 static void add_places(struct table *t, const struct json *instance)
 {
     int64_t given = json_get_int(instance, "places_given", 0);
@@ -44,7 +46,7 @@ static void add_missing(struct table *t, const struct json *counted)
         table_add(t, SLICE_NONE);
 }
 
-/* A row of each instance; of an agent without one that it is not there. */
+/* A row for each instance; for an agent without instances, one that says so. */
 static void add(struct table *t, const struct json *agent, const struct json *counted)
 {
     const struct json *instances = json_get(agent, "instances");
@@ -78,7 +80,7 @@ static int show(struct invocation *in, const struct json *agents)
     for (const struct json *j = agents ? agents->child : NULL; j; j = j->next)
         add(&t, j, named(counted, json_get_text(j, "agent")));
     for (const struct json *j = counted ? counted->child : NULL; j; j = j->next)
-        if (!named(agents, json_get_text(j, "agent"))) /* only tasks know of it */
+        if (!named(agents, json_get_text(j, "agent"))) /* only tasks name it */
             add_missing(&t, j);
     table_print(&t);
     intact_client_free(c);

@@ -1,3 +1,5 @@
+/* What the built-in agents (http, exec, amqp) share: token, flags, configuration. */
+
 #include "cli/agent_program.h"
 
 #include <stdio.h>
@@ -22,7 +24,7 @@ int agent_program_run(const struct invocation *in, const struct agent_program *p
     if (!config)
         return CLI_NOT_WELL;
     given_log_level(in);
-    if (given(in, "installation")) /* all agents of this process take it from there */
+    if (given(in, "installation")) /* all agents of this process read it there */
         (void)setenv("INTACT_INSTALLATION", given(in, "installation"), 1);
     int status = CLI_OK;
     if (given(in, "check"))

@@ -1,29 +1,30 @@
 #ifndef CLI_AGENT_PROGRAM_H
 #define CLI_AGENT_PROGRAM_H
 
-/* Agents that are part of the program: intact agent http, intact agent exec. */
+/* Built-in agents: intact agent http, exec, amqp. */
 
 #include "cli/verb.h"
 #include "config/source.h"
 #include "http_agent/config.h"
 
-/* What the command line says of an agent. NULL: nothing. */
+/* From the command line; NULL: not given. */
 struct agent_start {
     const char *server, *token, *ca, *instance;
 };
 
 struct agent_program {
-    const char *question; /* of who gives no configuration */
-    /* NULL: it has been said what is wrong with it. The text outlives what is returned. */
+    const char *question; /* asked if no configuration is given */
+    /* NULL: invalid, which was reported. The text outlives the result. */
     void *(*parse)(const char *file, struct slice text);
-    int (*run)(const void *config, const struct agent_start *start); /* until it is to end */
+    int (*run)(const void *config, const struct agent_start *start); /* until it ends */
     void (*free)(void *config);
 };
 
-/* Reads the configuration, and runs the agent or, with --check, does not. The exit status. */
+/* Reads the configuration and runs the agent, or only checks it (--check). Returns the exit
+ * status. */
 int agent_program_run(const struct invocation *in, const struct agent_program *p);
 
-/* The flags that all of them have, but for what differs. */
+/* The flags of all built-in agents; the parameters differ. */
 #define AGENT_PROGRAM_FLAGS(config_help, instance_initial)                                         \
     {.name = "config", .value = "FILE", .help = (config_help), .kind = WORD_FILE},                 \
         {.name = "check", .help = "only say whether the file has mistakes, and which"},            \
@@ -58,7 +59,7 @@ int agent_program_run(const struct invocation *in, const struct agent_program *p
 #define AGENT_PROGRAM_EXITS \
     "1 if the configuration has mistakes, it had to stop, or answers could not be handed in"
 
-/* The configuration of the HTTP agent in a file. NULL: it was said what is wrong with it. */
+/* The HTTP agent's configuration from a file. NULL: invalid, which was reported. */
 struct http_config *http_config_of(const char *file);
 
 #endif

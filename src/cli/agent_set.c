@@ -5,13 +5,12 @@
 #include "cli/verbs.h"
 
 /*
- * What is set already stays, but for what the flags name: the settings are read, changed, and
- * written as a whole.
+ * `intact agent set`: keeps the settings that no flag names: reads all, changes some, writes all.
  */
 
 enum group { LIMITS, BREAKER };
 
-/* A flag for each member: the same text, as a number, or as a string. */
+/* A flag for each member, with the same text as a number or a string. */
 static const struct setting {
     const char *flag;
     const char *member;
@@ -74,7 +73,7 @@ static bool is_count(const char *text)
     return *text && !text[strspn(text, "0123456789")];
 }
 
-/* The server says what is wrong with a value; here it only has to be one. */
+/* The server validates the value; here it only needs the right JSON type. */
 static void put_value(struct buf *b, const char *text, bool is_number)
 {
     if (is_none(text))
@@ -85,7 +84,7 @@ static void put_value(struct buf *b, const char *text, bool is_number)
         json_string(b, slice_of(text));
 }
 
-/* The members of one group that are set already, and those that flags name. */
+/* The members of one group: from flags, otherwise as they are. */
 static void put_members(struct buf *b, const struct invocation *in, const struct json *was,
                         enum group group)
 {
@@ -123,7 +122,7 @@ static void put_limit(struct buf *b, const char *text)
     json_close(b, '}');
 }
 
-/* What the flags say of that action; NULL: nothing. The last one counts. */
+/* The limit that the flags give an action; NULL: none. The last one counts. */
 static const char *said_of(const struct invocation *in, struct slice action)
 {
     const char *text = NULL;
@@ -187,7 +186,7 @@ static void put_all(struct buf *b, const struct invocation *in, const struct jso
     json_close(b, '}');
 }
 
-/* What the server would refuse is told at once. "none" goes where there may be none. */
+/* Rejects what the server would refuse. "none" is only valid for members that may be empty. */
 static bool value_ok(const struct invocation *in, const struct setting *s)
 {
     const char *text = given(in, s->flag);
@@ -232,7 +231,7 @@ static bool flags_ok(const struct invocation *in)
     return true;
 }
 
-/* What is set now; of an agent that nobody knows, nothing is. False: *ret_end is the status. */
+/* The current settings; an unknown agent has none. False: *ret_end is the status. */
 static bool read_now(struct invocation *in, const char *path, struct buf *ret, int *ret_end)
 {
     CLEANUP(arena_fini) struct arena a = {0};

@@ -1,3 +1,5 @@
+/* Shows an agent's limits and breaker, for the verbs for one agent; see agent_show.h. */
+
 #include "cli/agent_show.h"
 
 #include <stdio.h>
@@ -5,7 +7,7 @@
 
 #include "cli/say.h"
 
-/* False: there is none, and nothing was written. */
+/* False: there is no limit, and nothing was written. */
 static bool limit_line(const struct json *l, const char *what)
 {
     struct slice rate = json_get_text(l, "rate");

@@ -1,3 +1,5 @@
+/* `intact alert acknowledge`: by one alert's key. */
+
 #include <stdio.h>
 
 #include "cli/client.h"

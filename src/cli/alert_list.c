@@ -1,3 +1,5 @@
+/* `intact alert list`: alerts page by page, and sinks that fail. */
+
 #include <stdio.h>
 
 #include "cli/pages.h"
@@ -36,7 +38,7 @@ static void print_alerts(const struct invocation *in, const struct json *alerts)
     table_print(&t);
 }
 
-/* Those that do not take what they are sent: who reads the list should know. */
+/* Sinks that fail now: a reader of the list should know. */
 static void tell_of_sinks(const struct json *sinks)
 {
     for (const struct json *j = sinks ? sinks->child : NULL; j; j = j->next) {

@@ -1,10 +1,12 @@
+/* `intact alert test`: sends a test alert to every sink. */
+
 #include "cli/client.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
 static const char *const heads[] = {"SINK", "TOOK IT", "WHY NOT", NULL};
 
-/* Whether all took it. */
+/* Returns whether all sinks accepted it. */
 static bool print_sinks(const struct invocation *in, const struct json *sinks)
 {
     CLEANUP(table_fini) struct table t;

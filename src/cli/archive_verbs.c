@@ -8,7 +8,8 @@
 #include "cli/verbs.h"
 #include "json/json.h"
 
-/* intact archive list, get, cat: what was kept of deleted tasks, read where it lies. */
+/* intact archive list, get, cat: records of deleted tasks, read directly from the archive's
+ * files. */
 
 static const char *folder_of(const struct invocation *in)
 {
@@ -66,11 +67,11 @@ static int list(struct invocation *in)
 
 /* ---- get, cat ---- */
 
-/* What is done with each line. */
+/* What to do with each line. */
 struct visit {
     void (*line)(struct visit *v, struct slice line);
     struct slice id;  /* get */
-    struct buf found; /* get: the last one counts */
+    struct buf found; /* get: the last match */
 };
 
 static enum err visit_file(struct visit *v, const char *folder, const char *name, struct error *e)
@@ -107,11 +108,11 @@ static enum err visit_all(struct visit *v, const char *folder, struct error *e)
 static void print_line(struct visit *v, struct slice line)
 {
     (void)v;
-    (void)fwrite(line.ptr, 1, line.len, stdout); /* the end of the program looks at it */
+    (void)fwrite(line.ptr, 1, line.len, stdout); /* checked at the end of the program */
     (void)putchar('\n');
 }
 
-/* Without reading what is none: the id stands first in each record. */
+/* Does not parse the record, because the id comes first. */
 static void look_for(struct visit *v, struct slice line)
 {
     static const char before[] = "{\"id\":\"";

@@ -1,3 +1,5 @@
+/* `intact audit list`: changes by people, page by page. */
+
 #include <stdio.h>
 
 #include "cli/pages.h"
@@ -6,7 +8,7 @@
 
 static const char *const heads[] = {"AT", "WHO", "FROM", "DID", "TASK", "STEP", "REASON", NULL};
 
-/* Behind a proxy: whom that says it speaks for. */
+/* Behind a proxy: the client for which it forwards. */
 static void add_from(struct table *t, const struct json *entry)
 {
     struct slice from = json_get_text(entry, "forwarded_for");

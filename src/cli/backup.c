@@ -1,3 +1,6 @@
+/* `intact backup`: a copy of the store from a server or a folder, checked before it gets its
+ * name. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -15,7 +18,7 @@
 
 enum { MIB = 1 << 20 };
 
-/* Where the backup goes: FILE.part until it is whole and checked, or standard output. */
+/* The target of a backup: FILE.part until it is complete and checked, or standard output. */
 struct target {
     const struct invocation *in;
     const char *name; /* FILE */
@@ -29,7 +32,7 @@ struct target {
 
 /* ---- progress ---- */
 
-/* It starts anew with the first that is known. */
+/* It restarts with the first known total. */
 static void tell(struct target *t, const char *what, int64_t done, int64_t whole)
 {
     if (!t->progress.what || strcmp(t->progress.what, what) != 0) {
@@ -70,8 +73,7 @@ static int stream_open(struct target *t)
     return CLI_OK;
 }
 
-/* What an earlier one that was cut short has left there is written over; who writes it has it
- * locked. */
+/* Overwrites the rest of an interrupted backup. A running backup holds a lock on the file. */
 static int target_open(struct target *t)
 {
     struct stat st;
@@ -104,7 +106,7 @@ static void target_fini(struct target *t)
 
     term_progress_end(&t->progress);
     if (!is_stream && t->fd >= 0) {
-        (void)unlink(t->part.ptr); /* only a whole one has lost this name */
+        (void)unlink(t->part.ptr); /* a finished one was renamed */
         (void)close(t->fd);
     }
     buf_fini(&t->part);
@@ -118,7 +120,7 @@ static bool folder_of_is_durable(const char *path)
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = fd >= 0 && fsync(fd) == 0;
     if (fd >= 0)
-        (void)close(fd); /* it was only synced */
+        (void)close(fd); /* only fsync matters */
     return ok;
 }
 
@@ -132,7 +134,7 @@ static int target_finish(struct target *t)
     bool synced = fsync(t->fd) == 0;
     int why = errno;
     bool checked = synced && sqlite_file_check(t->part.ptr, &e) == ERR_OK;
-    term_progress_end(&t->progress); /* what is wrong has a line of its own */
+    term_progress_end(&t->progress); /* an error gets its own line */
     errno = why;
     if (!synced)
         return target_failed(t, t->part.ptr, "write it");
@@ -140,7 +142,7 @@ static int target_finish(struct target *t)
         return verb_failed(t->in, CLI_NOT_WELL, "%s", e.text);
     if (rename(t->part.ptr, t->name) != 0)
         return target_failed(t, t->name, "give it its name");
-    (void)close(t->fd); /* synced; its old name may be somebody else's by now */
+    (void)close(t->fd); /* synced; another file may have the old name by now */
     t->fd = -1;
     if (!folder_of_is_durable(t->name))
         return target_failed(t, t->name, "make its name durable");
@@ -223,7 +225,7 @@ static int run(struct invocation *in)
     struct target t = {.in = in, .name = in->words[0], .fd = -1};
     const char *dir = given(in, "data");
 
-    (void)term_color_given(in, &t.color); /* it was checked when it was read */
+    (void)term_color_given(in, &t.color); /* checked when it was read */
     term_progress_begin(&t.progress, "", PROGRESS_BYTES, 0, t.color);
     int end = target_open(&t);
     if (end == CLI_OK)

@@ -1,4 +1,4 @@
-/* The version of this program with its build, from the one file that is made anew for each. */
+/* The program's version with its build; the only file that is compiled anew for each. */
 #include "cli/build.h"
 
 #include "build_id.h"

@@ -1,3 +1,5 @@
+/* `intact cancel`: the submitter's undo; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

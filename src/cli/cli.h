@@ -4,12 +4,12 @@
 /* The exit status of the process. */
 enum cli_status {
     CLI_OK = 0,
-    CLI_NOT_WELL = 1,  /* the task did not end well, or the server refused what was asked */
-    CLI_USAGE = 2,     /* the command line, or a file that it names */
-    CLI_UNREACHED = 3, /* the server was not reached, or has too much to do */
+    CLI_NOT_WELL = 1,  /* the task did not end well, or the server refused */
+    CLI_USAGE = 2,     /* an error in the command line, or in a file that it names */
+    CLI_UNREACHED = 3, /* the server was not reached, or is overloaded */
 };
 
-/* All of the program but main(): tests run it within their own process. */
+/* The whole program except main(): tests run it in their own process. */
 int cli_main(int argc, char **argv);
 
 #endif

@@ -1,3 +1,6 @@
+/* Clients for the verbs: servers, tokens, installations, errors, and reading answers. See
+ * client.h. */
+
 #include "cli/client.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@
 
 #include <curl/curl.h>
 
-/* Without a scheme curl would take port 80 for meant. */
+/* Without a scheme, curl would use port 80. */
 static void check_servers(const char *servers)
 {
     for (const char *one = servers;; one++) {
@@ -36,10 +39,10 @@ static void check_servers(const char *servers)
     }
 }
 
-/* Found by a client, for live verbs, which have connections of their own. */
+/* Found by a client; kept for live verbs, which have their own connections. */
 static char *found_token;
 
-/* Clients may be of several threads. */
+/* Clients may run in several threads. */
 static char *find_token(void *arg, const struct intact_client *c)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,17 +55,17 @@ static char *find_token(void *arg, const struct intact_client *c)
     return token;
 }
 
-/* For servers whose token is looked for. One will do for all calls of a program. */
+/* For servers whose token is looked up. One challenge serves all calls of the process. */
 static char challenge[CHALLENGE_SIZE + 1];
 static pthread_once_t challenge_once = PTHREAD_ONCE_INIT;
 
 static void make_challenge(void)
 {
     if (!proof_challenge(challenge))
-        challenge[0] = 0; /* then none is used that is found */
+        challenge[0] = 0; /* then a token file is not used */
 }
 
-/* NULL: none is. */
+/* NULL: none stated. */
 static const char *stated_installation(const struct invocation *in)
 {
     struct installation i = {0};
@@ -109,7 +112,7 @@ struct live *client_begin_live(const struct invocation *in, const struct intact_
         exit(CLI_USAGE);
     if (file)
         token = text;
-    /* A token that was found is for the server for which it was found, and no other. */
+    /* A found token is only for the server for which it was found. */
     const char *now = intact_client_server(c);
     const char *servers = token || !found_token ? wire_server(given(in, "server")) : now;
     struct live *l = live_new(servers, now, token ? token : found_token, wire_ca(given(in, "ca")),
@@ -163,7 +166,7 @@ int client_complain(struct intact_client *c, enum intact_status status)
     buf_str(&text, intact_client_error(c));
     if (intact_client_http_status(c) != 0)
         advice_add(c, in, &text);
-    ASSERT(in); /* only verbs ask a server */
+    ASSERT(in); /* only verbs call a server */
     return verb_failed(in, end, "%s", text.ptr);
 }
 
@@ -228,11 +231,11 @@ int64_t client_now(void)
 {
     struct timespec t;
 
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* it is always there */
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* this clock always exists */
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* A header of whole seconds says nothing of differences that are smaller than it is coarse. */
+/* The header has whole seconds, so smaller differences mean nothing. */
 int64_t client_clock_offset(const struct intact_client *c)
 {
     const char *date = intact_client_header(c, "Date");

@@ -1,7 +1,7 @@
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
 
-/* What the verbs that talk to a server have in common. */
+/* Shared by the verbs that talk to a server. */
 
 #include <intact/client.h>
 
@@ -10,38 +10,38 @@
 #include "cli/verb.h"
 #include "json/json.h"
 
-/* By the flags of the command line. Never NULL: it ends the program, and says why. */
+/* A client from the flags of the command line. Never NULL: on an error it reports and exits. */
 struct intact_client *client_begin(const struct invocation *in);
 
-/* The same for a live verb, by what its client found out: it has to have had an answer. */
+/* The same for a live verb. The client `c` must have had an answer. */
 struct live *client_begin_live(const struct invocation *in, const struct intact_client *c);
 
-/* Tells of an answer that is not INTACT_OK, with what to do about it, and returns what exit status
- * it means. The answer is gone then. */
+/* Reports an answer that is not INTACT_OK, with advice, and returns the exit status. The answer is
+ * freed. */
 int client_complain(struct intact_client *c, enum intact_status status);
 
-/* The answer as a tree; NULL (and it has been said) if it is none. */
+/* The answer as a tree; NULL: not JSON, which was reported. */
 const struct json *client_answer(const struct intact_client *c, struct arena *a);
 
-/* Both in one: asks, and reads the answer. NULL: it has been said, and *ret_end is the status. */
+/* Calls and reads the answer. NULL: an error, which was reported; *ret_end is the status. */
 const struct json *client_ask(struct intact_client *c, const char *method, const char *path,
                               const struct buf *body, struct arena *a, int *ret_end);
 
-/* Milliseconds UTC by our clock; and how far the server's is ahead of it, by its latest answer: 0
- * unless it is more than that can tell. */
+/* ms UTC by this machine's clock. / How far the server's clock is ahead, by its latest answer; 0 if
+ * the difference is too small to tell. */
 int64_t client_now(void);
 int64_t client_clock_offset(const struct intact_client *c);
 
-/* Percent-encodes what is not plain in a URL. */
+/* Percent-encodes for a URL. */
 void client_escape(struct buf *b, struct slice s);
 
-/* A file, "-" for standard input, as a whole. False: complained. */
+/* Reads a whole file; "-": standard input. False: an error, which was reported. */
 bool client_read_file(const char *path, struct buf *ret);
 
-/* Prints the answer and a newline, as --json wants it. */
+/* Prints the answer and a newline, as for --json. */
 void client_print_body(const struct intact_client *c);
 
-/* How a task ended, as exit status: CLI_OK only if it was processed. */
+/* The exit status for a task's end: CLI_OK only if it was processed. */
 int client_task_status(const struct json *task);
 
 #endif

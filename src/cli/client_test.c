@@ -7,12 +7,12 @@
 #include "libintact/fake.h"
 #include "json/json.h"
 
-/* Each verb against a server that answers as it is told. */
+/* Each verb against a server with prepared answers. */
 
 static struct {
     struct fake fake;
     int status;
-    const char *answers[4]; /* one after another; the last one for good */
+    const char *answers[4]; /* in order; the last one repeats */
     unsigned calls;
     char seen[2000]; /* all calls: "METHOD PATH|BODY\n" */
 } s;
@@ -41,7 +41,7 @@ static void read_back(int fd, char text[8000])
     close(fd);
 }
 
-/* Runs the program with its output caught. */
+/* Runs the program and captures its output. */
 static int run(const char *const *args)
 {
     char program[] = "intact";
@@ -97,7 +97,7 @@ static const struct {
     int http;
     const char *answers[4];
     int exit;
-    const char *seen, *out, *err; /* what must be in each; NULL: anything */
+    const char *seen, *out, *err; /* must be contained; NULL: anything */
 } cases[] = {
     {{"submit", "order", "--input", "{\"a\": 1}", "--id", "o-1", "--priority", "7"},
      201,
@@ -484,7 +484,7 @@ static void a_file_of_tasks_is_submitted_in_batches_and_its_lines_are_named(void
         fputs("{}\n", f);
     fclose(f);
     s.calls = 0;
-    (void)run(args); /* stops at once: the server answers only three lines of 500 */
+    (void)run(args); /* stops at once: the server answers only three of 500 lines */
     CHECK(s.calls == 1 && strstr(err, "500 tasks submitted, 3 answered"), "%u: %s", s.calls, err);
     unlink(args[2]);
     fake_close(&s.fake);
@@ -608,7 +608,7 @@ int main(void)
         cmocka_unit_test(definitions_are_validated_without_a_server),
     };
 
-    char folder[] = "/tmp/intact-cli-test.XXXXXX"; /* another build may be tested beside this one */
+    char folder[] = "/tmp/intact-cli-test.XXXXXX"; /* two builds can be tested at the same time */
     int failed = 1;
 
     unsetenv("INTACT_TOKEN");

@@ -1,3 +1,5 @@
+/* `intact close`: a task in error stays there; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

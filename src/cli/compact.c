@@ -1,3 +1,5 @@
+/* `intact compact`: shrinks the SQLite store in a folder that no server uses. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,19 +7,19 @@
 #include "cli/verbs.h"
 
 /*
- * What may stand where the cursor is: one candidate a line, with a tab and what it means. The
- * scripts of intact completion ask. ":files" and ":folders" leave it to the shell.
+ * `intact complete`: candidates for the word at the cursor, one a line, with a tab and their
+ * meaning, for the scripts of `intact completion`. ":files" and ":folders" leave it to the shell.
  *
- * A shell puts candidates into a command line as they are. So a name from the server is offered
- * only if no shell could take it for anything but a word.
+ * A shell puts candidates into a command line as they are, so a name from the server is offered
+ * only if every shell takes it for a plain word.
  */
 
 enum { SERVER_TIMEOUT_S = 2 };
 
 struct completion {
-    struct invocation in; /* the command line as far as it is written */
-    struct slice prefix;  /* of the word at the cursor: kept before every candidate */
-    struct slice current; /* what a candidate has to begin with, behind that */
+    struct invocation in; /* the command line so far */
+    struct slice prefix;  /* of the word at the cursor: put before every candidate */
+    struct slice current; /* the rest of the word, with which a candidate must begin */
 };
 
 static void offer(const struct completion *c, struct slice word, const char *meaning)
@@ -50,7 +50,7 @@ static void give_up(int signal)
     _exit(CLI_OK);
 }
 
-/* Names that the server knows. It is asked for a moment only, and its silence is no mistake. */
+/* Names from the server, which has only a moment to answer; errors are silent. */
 static void offer_names(struct completion *c, const char *path, const char *list, const char *key,
                         const char *meaning_key)
 {
@@ -82,7 +82,7 @@ static void offer_choices(const struct completion *c, const char *choices)
     }
 }
 
-/* The last of several with commas between. */
+/* The last element of a comma-separated list. */
 static void offer_list(struct completion *c, const char *choices)
 {
     size_t done = c->current.len;
@@ -206,7 +206,7 @@ static const struct flag *flag_called(const struct verb *v, const char *word)
     return NULL;
 }
 
-/* Reads what is written before the cursor. The flag whose value the cursor stands in, or NULL. */
+/* Reads the words before the cursor. Returns the flag whose value is at the cursor, or NULL. */
 static const struct flag *read_words(struct completion *c, char **words, size_t count)
 {
     const struct flag *open = NULL;

@@ -4,8 +4,8 @@
 #include "cli/verbs.h"
 
 /*
- * What a shell needs to ask this program what may stand at the cursor: intact complete answers, for
- * all shells, from the descriptions of the verbs. The scripts only hand words over.
+ * `intact completion`: the scripts by which shells ask `intact complete`, which has the candidates
+ * from the descriptions of the verbs.
  */
 
 static const char bash[] =

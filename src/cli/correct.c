@@ -1,3 +1,5 @@
+/* `intact correct`: another input for a step or a task; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

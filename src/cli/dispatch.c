@@ -1,3 +1,5 @@
+/* From the command line to the verb: finds it, or says what is similar. cli_main is here. */
+
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -36,7 +38,7 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 }
 
-/* What a misspelt word may stand for: a verb, or a noun; with `noun` a verb of it. */
+/* What a misspelt word may mean: a verb, or a noun; with `noun`, a verb of it. */
 static const char *word_near(const char *word, const char *noun)
 {
     for (size_t i = 0; i < verb_count; i++) {
@@ -127,6 +129,6 @@ int cli_main(int argc, char **argv)
         return verb_run(&verb_help, argc - 1, argv + 1);
     const struct verb *v = verb_find(argv + 1, (size_t)argc - 1, &words);
     if (v)
-        return verb_run(v, argc - words, argv + words); /* its name stands where argv[0] does */
+        return verb_run(v, argc - words, argv + words); /* its name replaces argv[0] */
     return is_noun(argv[1]) ? refuse_noun(argc, argv) : refuse_verb(argv[1]);
 }

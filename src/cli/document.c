@@ -1,10 +1,10 @@
 /*
- * The written documents of the command line, made of the descriptions of its verbs:
+ * Writes the documents of the command line, from the descriptions of its verbs:
  *
- *     intact-document man FOLDER       the manual pages, in FOLDER/man1
- *     intact-document completion FOLDER   the completions, where shells look for them below FOLDER
- *     intact-document install          both, below $MESON_INSTALL_DESTDIR_PREFIX/share
- *     intact-document page             docs/command-line.md, on standard output
+ *     intact-document man FOLDER          the manual pages, in FOLDER/man1
+ *     intact-document completion FOLDER   the completions, where shells find them below FOLDER
+ *     intact-document install             both, below $MESON_INSTALL_DESTDIR_PREFIX/share
+ *     intact-document page                docs/command-line.md, on standard output
  */
 
 #include <errno.h>

@@ -1,6 +1,8 @@
+/* Parses a stream of text/event-stream; see stream.h. */
+
 #include "cli/stream.h"
 
-/* Longer lines end the event: no server of ours says such. */
+/* A longer line ends the event: our servers send none. */
 enum { LINE_MAX_SIZE = 64 << 20 };
 
 static void take_field(struct event_parser *p, struct slice name, struct slice value)

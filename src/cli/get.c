@@ -1,3 +1,5 @@
+/* `intact get`: a task's record, perhaps after its end (--wait); shown by task_show.c. */
+
 #include "cli/client.h"
 #include "cli/task_show.h"
 #include "cli/verbs.h"

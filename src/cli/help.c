@@ -1,3 +1,5 @@
+/* Help texts from the descriptions of verbs, wrapped for the terminal. */
+
 #include "cli/help.h"
 
 #include <stdio.h>
@@ -13,7 +15,7 @@ enum {
     FLAG_COLUMN = 22,
 };
 
-/* A terminal's, if it is narrower; read from a pipe all look alike. */
+/* The terminal's width if it is narrower; in a pipe, the default. */
 static size_t text_width(FILE *to)
 {
     struct winsize w = {0};
@@ -37,7 +39,7 @@ void help_synopsis(const struct verb *v, struct buf *b)
         buf_str(b, " [FLAG...]");
 }
 
-/* Words between which lines are broken; each line but the first one begins with `indent` blanks. */
+/* Text that is wrapped between words; all lines but the first begin with `indent` blanks. */
 struct flow {
     FILE *to;
     size_t column, indent, width;
@@ -61,7 +63,7 @@ static void flow_word(struct flow *f, const char *word, size_t len)
     f->column += len + !first;
 }
 
-/* '\n' is a blank as well; "\n\n" ends a paragraph. */
+/* '\n' counts as a blank; "\n\n" ends a paragraph. */
 static void flow_text(struct flow *f, const char *text)
 {
     while (*text) {
@@ -135,7 +137,7 @@ void help_exits(const struct verb *v, struct buf *b)
         buf_str(b, ", 3 if the server was not reached or has too much to do");
 }
 
-/* A line that is too long goes on below, as a shell reads it. */
+/* Splits a long command with a backslash, as shells read it. */
 static void print_command(const char *command, FILE *to)
 {
     size_t width = text_width(to) - 4;

@@ -1,3 +1,5 @@
+/* Help: the list of all verbs in groups, and the verbs of a noun. */
+
 #include "cli/help.h"
 
 #include <string.h>
@@ -23,7 +25,7 @@ void help_print_noun(const char *noun, FILE *to)
     fprintf(to, "\nintact %s VERB --help tells more.\n", noun);
 }
 
-/* The verbs by what they are for: each group begins with one of these. */
+/* Groups of verbs: each begins with this verb. */
 static const struct {
     const struct verb *first;
     const char *title;

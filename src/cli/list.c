@@ -1,3 +1,5 @@
+/* `intact list`: tasks by filter, page by page. */
+
 #include "cli/client.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -58,7 +60,7 @@ static bool add_filters(const struct invocation *in, struct buf *query)
     return add_tags(in, query);
 }
 
-/* What the server would refuse with less to say. */
+/* Rejects what the server would refuse with a shorter message. */
 static bool check_filters(const struct invocation *in)
 {
     int64_t limit = 0;

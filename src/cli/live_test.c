@@ -7,8 +7,7 @@
 #include "cli/stream.h"
 #include "cli/watch.h"
 
-/* What comes over a stream, and what is made of it; against a real server: tests/e2e/live_test.py.
- */
+/* Events from a stream, and what they become; with a real server: tests/e2e/live_test.py. */
 
 /* ---- events ---- */
 
@@ -26,7 +25,7 @@ static void events_are_the_same_however_they_are_cut(void **state)
                                ": alive\n\n"
                                "event: task\nid: 7\ndata: {\"a\":1}\n\n"
                                "data: two\rdata:lines\r\r"
-                               "event: lost\r\n\r\n" /* without data it is none */
+                               "event: lost\r\n\r\n" /* without data it is no event */
                                "id: 9\r\ndata\r\n\r\n"
                                "unknown: x\nid: \ndata: plain\n\n"
                                "event: half\ndata: of it";
@@ -122,7 +121,7 @@ static void attempts_are_bars_over_time(void **state)
           ". c     waiting      ag\n"
           "\n"
           "b: attempt 1 on i for 5.0s, 30s left\n");
-    t.width = 30; /* no room for bars, nor for much else */
+    t.width = 30; /* no room for bars */
     drawn(&w, &t, noon + 41000,
           "t  w v2  processing  for 41s\n"
           "complete by 12:00:40, overdu~\n"
@@ -179,7 +178,7 @@ static void lines_tell_what_is_new(void **state)
     buf_clear(&b);
     watch_lines(&w, &t, noon + 1000, &b);
     buf_clear(&b);
-    /* Much at once: an attempt that failed, another one, the undo, and the end. */
+    /* Several changes at once: a failed attempt, another one, the undo, and the end. */
     CHECK(watched_record(
               &w,
               SLICE(TASK(

@@ -1,3 +1,5 @@
+/* The process: prepares its descriptors, and runs cli_main (dispatch.c). */
+
 #include "cli/cli.h"
 #include "cli/surroundings.h"
 

@@ -1,3 +1,5 @@
+/* Manual pages in man(7), from the descriptions of the verbs. */
+
 #include "cli/manual.h"
 
 #include <stdio.h>
@@ -14,7 +16,7 @@ void manual_name(const struct verb *v, char ret[80])
         *at = (char)(*at == ' ' ? '-' : *at);
 }
 
-/* What man(7) would take for its own is written so that it stands for itself. */
+/* Escapes what man(7) would interpret. */
 static void put(struct buf *b, const char *text)
 {
     bool at_start = b->len == 0 || b->ptr[b->len - 1] == '\n';
@@ -40,10 +42,10 @@ static void put(struct buf *b, const char *text)
     }
 }
 
-/* A paragraph, its lines broken between words. */
+/* A paragraph, wrapped between words. */
 static void put_filled(struct buf *b, const char *text, size_t len)
 {
-    enum { WIDTH = 68 }; /* what is written for a word may be longer than the word */
+    enum { WIDTH = 68 }; /* escaped words may be longer */
     size_t column = 0;
 
     for (size_t i = 0; i < len;) {

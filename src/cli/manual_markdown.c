@@ -1,9 +1,11 @@
+/* docs/command-line.md, from the descriptions of the verbs. */
+
 #include <string.h>
 
 #include "cli/help.h"
 #include "cli/manual.h"
 
-/* Within a cell of a table, or a line of text. */
+/* Text in a table cell or a line. */
 static void put(struct buf *b, const char *text)
 {
     for (; *text; text++) {
@@ -13,7 +15,7 @@ static void put(struct buf *b, const char *text)
     }
 }
 
-/* Paragraphs as they are: JSON in a text stands as code. */
+/* Paragraphs as they are; JSON in a text becomes code. */
 static void put_about(struct buf *b, const char *text)
 {
     size_t depth = 0;
@@ -106,6 +108,6 @@ void manual_markdown(struct buf *b)
     for (size_t i = 0; i < verb_count; i++)
         if (!verbs[i]->is_hidden)
             put_verb(b, verbs[i]);
-    b->len--; /* one end of a line is enough */
+    b->len--; /* only one newline at the end */
     b->ptr[b->len] = 0;
 }

@@ -1,3 +1,5 @@
+/* Prints mistakes; see mistakes.h. */
+
 #include "cli/mistakes.h"
 
 #include <stdio.h>
@@ -5,7 +7,7 @@
 
 #include "cli/say.h"
 
-/* What is expected is mostly a thing, but for some keys it is said in a sentence. */
+/* Most texts name what was expected, but some are a sentence. */
 static bool is_sentence(const char *expected)
 {
     return strncmp(expected, "did you mean", 12) == 0 || strstr(expected, " is reserved")

@@ -1,3 +1,5 @@
+/* `intact node list`: the nodes of the installation. */
+
 #include <stdio.h>
 
 #include "cli/say.h"
@@ -7,7 +9,7 @@
 static const char *const heads[] = {"NODE",   "STATE", "URL",     "ROLES",
                                     "STARTS", "SINCE", "VERSION", NULL};
 
-/* "leads" is what one of those alive does besides. */
+/* "leads" implies "alive". */
 static void add_state(struct table *t, const struct json *node)
 {
     if (!json_get_bool(node, "alive", true))
@@ -55,7 +57,7 @@ static void tail(const struct json *answer)
 {
     struct slice id = json_get_text(answer, "installation");
 
-    if (id.len > 0) /* older servers do not say */
+    if (id.len > 0) /* older servers do not report it */
         say_row(stdout, "installation %.*s", SLICE_ARG(id));
 }
 

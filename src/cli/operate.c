@@ -1,3 +1,5 @@
+/* Operators' verbs for one task, or for many (operation_start.c). See operate.h. */
+
 #include "cli/operate.h"
 
 #include "cli/client.h"
@@ -78,7 +80,7 @@ static bool render(const struct invocation *in, struct buf *b)
     return true;
 }
 
-/* What the server would refuse is told at once, with how to say it. */
+/* Rejects what the server would refuse, with the right usage. */
 static bool is_complete(const struct invocation *in)
 {
     const char *reason = given(in, "reason");
@@ -120,9 +122,9 @@ static void show(const struct invocation *in, const struct intact_client *c,
         task_show(in, task);
 }
 
-/* What --wait is to see: the end of the direction in which the task goes once it was operated. A
- * task turns back at most once, so one that goes back by now will end compensated. False: it has
- * been said why not. */
+/* The state for --wait: the end of the direction in which the task goes after the verb. A task
+ * turns back at most once, so one that already goes back ends compensated. False: an error, which
+ * was reported. */
 static bool find_goal(const struct invocation *in, struct intact_client *c, const char **ret_goal,
                       int *ret_end)
 {
@@ -178,7 +180,7 @@ static int ask(const struct invocation *in, const struct buf *body, int64_t wait
     return end;
 }
 
-/* One task is meant, or many, and it was said which of them. */
+/* Either one task is meant, or many with a filter. */
 static bool is_clear(const struct invocation *in)
 {
     for (const struct flag *f = many_flags; in->word_count > 0 && f->name; f++)

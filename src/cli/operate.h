@@ -1,19 +1,19 @@
 #ifndef CLI_OPERATE_H
 #define CLI_OPERATE_H
 
-/* What retry, skip, undo, pause and others have in common: a task, perhaps a step, and why. */
+/* Shared by retry, skip, undo, pause and others: a task, perhaps a step, and a reason. */
 
 #include "cli/verb.h"
 
-/* The verb's name is the last part of the call's path. --step, --from, --input, --output and
- * --effect are for those that have them. */
+/* The verb's name is the last part of the path. Handles --step, --from, --input, --output and
+ * --effect of verbs that have them. */
 int operate(struct invocation *in);
 
-/* --input or --output: adds the member, JSON as it is given, or in a file (@FILE), or on standard
- * input (-). False: it has been said what is wrong. */
+/* Adds --input or --output as a member: JSON, or from a file (@FILE) or standard input (-). False:
+ * invalid, which was reported. */
 bool operate_value(const struct invocation *in, const char *flag, const char *value, struct buf *b);
 
-/* --effect none, and nothing else; it has been said. */
+/* Is --effect "none"? Otherwise reports it. */
 bool operate_effect_ok(const struct invocation *in);
 
 #define REASON_FLAG                                                                    \
@@ -21,7 +21,7 @@ bool operate_effect_ok(const struct invocation *in);
         .name = "reason", .value = "TEXT", .help = "why: it stays on record; required" \
     }
 
-/* Of a verb after which the task goes on. */
+/* For verbs after which the task goes on. */
 #define WAIT_FLAG                                                                      \
     {                                                                                  \
         .name = "wait", .value = "TIME", .help = "until it has ended, at most so long" \

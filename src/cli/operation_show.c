@@ -1,3 +1,5 @@
+/* Shows an operation on many tasks, and follows its progress. */
+
 #include "cli/operation_show.h"
 
 #include <stdio.h>
@@ -66,7 +68,7 @@ void operation_show_dry(const struct json *j)
         putchar('\n');
 }
 
-/* So many were found by now and dealt with, whatever came of it. */
+/* Tasks that were counted, with any result. */
 static int64_t settled(const struct json *j)
 {
     return number(j, "done") + refused_count(j) + number(j, "failed") + number(j, "gone");
@@ -100,7 +102,7 @@ int operation_follow(const struct invocation *in, struct intact_client *c, struc
         }
         term_progress_at(&progress, settled(j));
         if (slice_is(json_get_text(j, "state"), "running")) {
-            (void)nanosleep(&pause, NULL); /* sooner is as well */
+            (void)nanosleep(&pause, NULL); /* an early wake-up is harmless */
             continue;
         }
         term_progress_end(&progress);

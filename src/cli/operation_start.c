@@ -1,3 +1,5 @@
+/* `intact operation start`, and verbs with --all: asks for confirmation, starts, follows. */
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +10,7 @@
 #include "cli/operation_start.h"
 #include "cli/verbs.h"
 
-enum { ASK_FROM = 100 /* tasks: what concerns more is asked about on a terminal */ };
+enum { ASK_FROM = 100 /* tasks: confirmation on a terminal for more */ };
 
 static void put_text(struct buf *b, const char *key, const char *value)
 {
@@ -95,8 +97,7 @@ static bool put_filter(const struct invocation *in, struct buf *b)
     put_choice(in, b, "paused");
     if (!put_tags(in, b))
         return false;
-    /* Of a verb that takes one task as well, --all says that more are meant, and others say which.
-     */
+    /* A verb that also takes one task needs --all for many; a filter beside it says which. */
     if (given(in, "all") && (in->word_count > 0 || b->len == empty)) {
         json_key(b, "all");
         json_bool(b, true);
@@ -168,7 +169,7 @@ static bool render(const struct invocation *in, const char *verb, bool dry, stru
     return true;
 }
 
-/* ---- what it would be, and whether that is meant ---- */
+/* ---- dry run and confirmation ---- */
 
 static const struct json *try_dry(const struct invocation *in, const char *verb,
                                   struct intact_client *c, struct arena *a, int *ret_end)
@@ -182,7 +183,7 @@ static const struct json *try_dry(const struct invocation *in, const char *verb,
     return client_ask(c, "POST", "/v1/operations", &body, a, ret_end);
 }
 
-/* A dry run that was cut short knows only of some. */
+/* An incomplete dry run knows only some of the tasks. */
 static bool is_meant(const char *verb, const struct json *dry)
 {
     int64_t matched = json_get_int(dry, "matched", 0);
@@ -219,7 +220,7 @@ static int start(const struct invocation *in, const char *verb, struct intact_cl
     return operation_follow(in, c, buf_view(&id), expected);
 }
 
-/* How many there are to come, for a bar; 0: nobody knows. */
+/* The number of tasks, for a bar; 0: unknown. */
 static int64_t expected_of(const struct json *dry)
 {
     return dry && json_get_bool(dry, "complete", false) ? json_get_int(dry, "matched", 0) : 0;

@@ -3,7 +3,7 @@
 
 #include "cli/verb.h"
 
-/* Which tasks. */
+/* Flags that select tasks. */
 #define FILTER_FLAGS                                                                              \
     {.name = "state",                                                                             \
      .value = "STATE",                                                                            \
@@ -42,7 +42,7 @@
         .name = "ids", .value = "ID,...", .help = "these"                                         \
     }
 
-/* How. */
+/* Flags for how to run it. */
 #define OPERATION_FLAGS                                                                        \
     {.name = "dry-run", .help = "of many: tell what would be done, and do nothing"},           \
         {.name = "limit", .value = "N", .help = "of many: at most so many tasks, the newest"}, \
@@ -52,14 +52,14 @@
         .name = "no-wait", .help = "of many: do not wait until it is done"                     \
     }
 
-/* Of a verb that is done to one task, or to many. */
+/* For verbs that take one task, or many. */
 #define MANY_FLAGS                                                                                 \
     {.name = "all",                                                                                \
      .help = "instead of TASK: all that the following flags name; without any of them, all tasks " \
              "that are not over"},                                                                 \
         FILTER_FLAGS, OPERATION_FLAGS
 
-/* Does the verb to all tasks that the flags name, and looks on. The exit status. */
+/* Applies the verb to all tasks that the flags select, and follows it. Returns the exit status. */
 int operation_start(const struct invocation *in, const char *verb);
 
 #endif

@@ -3,7 +3,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-/* list, get, stop and continue of operations on many tasks. */
+/* intact operation list, get, stop, continue. */
 
 static void print_list(const struct invocation *in, const struct json *list)
 {

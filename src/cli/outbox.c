@@ -1,3 +1,5 @@
+/* `intact outbox retry` and `drop`: dead letters, by id or filter. */
+
 #include <stdio.h>
 
 #include "cli/client.h"

@@ -1,3 +1,5 @@
+/* `intact outbox list` and `intact target list`. */
+
 #include <stdio.h>
 
 #include "cli/pages.h"

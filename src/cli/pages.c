@@ -1,3 +1,5 @@
+/* Lists that the server returns page by page: --limit, --all, --json. */
+
 #include "cli/pages.h"
 
 enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 500 };
@@ -10,7 +12,7 @@ static void add_parameter(struct buf *path, const char *name, const char *value)
     client_escape(path, slice_of(value));
 }
 
-/* `cursor`: of the page, empty for the first one; then of the next one, empty if there is none. */
+/* `cursor`: in: of this page, empty for the first; out: of the next one, empty if there is none. */
 static int show_page(const struct invocation *in, struct intact_client *c, const struct pages *p,
                      int64_t limit, struct buf *cursor)
 {

@@ -1,20 +1,18 @@
 #ifndef CLI_PAGES_H
 #define CLI_PAGES_H
 
-/* Lists that come page after page, and the flags that they have in common: --limit, --all, --json.
- */
+/* Lists in pages, and their common flags: --limit, --all, --json. */
 
 #include "cli/client.h"
 
 struct pages {
     const char *path;         /* "/v1/audit" */
-    const char *const *flags; /* parameters that are called as their flags are; the last is NULL */
-    /* Shows a page, the whole answer, to people. `is_last`: of all that there are. */
+    const char *const *flags; /* flags that are also the names of parameters; ends with NULL */
+    /* Shows one page (the whole answer). `is_last`: it is the last page. */
     void (*print)(const struct invocation *in, const struct json *page, bool is_last);
 };
 
-/* Asks for the first page, or with --all for one after the other, and shows them. Returns the exit
- * status. */
+/* Fetches the first page, or all of them with --all, and shows them. Returns the exit status. */
 int pages_show(const struct invocation *in, const struct pages *p);
 
 /* The flags, for the list of a verb. */

@@ -1,3 +1,5 @@
+/* `intact pause`: nothing of a task starts; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

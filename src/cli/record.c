@@ -1,4 +1,6 @@
-/* How the state and the attempts of a task are shown, alike by all verbs. */
+/* A task's state and attempts in words; see record.h. */
+
+/* The same text in all verbs. */
 #include "cli/record.h"
 
 void record_state(struct buf *b, const struct json *task)
@@ -14,7 +16,7 @@ void record_state(struct buf *b, const struct json *task)
         buf_str(b, ", closed");
 }
 
-/* The attempts of a direction are numbered from 1, and of many not all are in the record. */
+/* Attempts are numbered from 1 per direction, and the record may omit some of many. */
 void record_attempts(struct buf *b, const struct json *step)
 {
     const struct json *attempts = json_get(step, "attempts");

@@ -1,16 +1,16 @@
 #ifndef CLI_RECORD_H
 #define CLI_RECORD_H
 
-/* What several verbs show of a task's record, in the same words. */
+/* Parts of a task's record that several verbs show. */
 
 #include "base/buf.h"
 #include "json/json.h"
 
-/* Of a task's record or summary: "pending (undo), paused". That a task goes back is said where its
- * state does not. */
+/* For a task's record or summary: "pending (undo), paused". The direction is shown if the state
+ * does not imply it. */
 void record_state(struct buf *b, const struct json *task);
 
-/* Of a step: "2", or "1+3" if three attempts to undo it followed. Nothing if there was none. */
+/* For a step: "2", or "1+3" with three attempts to undo it. Empty without attempts. */
 void record_attempts(struct buf *b, const struct json *step);
 
 #endif

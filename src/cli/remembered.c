@@ -1,4 +1,4 @@
-/* To which installations servers belong, over many invocations: a line "URL ID" for each. */
+/* Remembers the installations of servers across invocations: a line "URL ID" for each. */
 
 #include "cli/remembered.h"
 
@@ -44,18 +44,18 @@ static void read_file(const char *folder, struct buf *ret)
     (void)close(fd); /* it was only read */
 }
 
-/* The folder and those above it, as far as they are missing. */
+/* Creates the folder and its missing parents. */
 static void make_folder(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        (void)mkdir(path, 0700); /* if it fails, the file cannot be written */
+        (void)mkdir(path, 0700); /* then writing the file fails */
         *slash = '/';
     }
     (void)mkdir(path, 0700);
 }
 
-/* Whole or not at all. That it may be lost is no harm. */
+/* Written completely or not at all. Its loss is harmless. */
 static void write_file(struct buf *folder, const struct buf *text)
 {
     CLEANUP(buf_fini) struct buf path = {0};
@@ -80,7 +80,7 @@ struct line {
     char id[UUID_SIZE];
 };
 
-/* The next one that can be read. */
+/* The next valid line. */
 static bool next_line(struct slice *rest, struct line *ret)
 {
     while (rest->len > 0) {
@@ -106,7 +106,7 @@ static bool is_listed(const struct intact_client *c, struct slice server)
     return false;
 }
 
-/* What is remembered of the first server of the list that anything is remembered of. */
+/* The entry of the first server of the list that has one. */
 static void recall(struct intact_client *c, struct slice text)
 {
     struct line line;
@@ -119,8 +119,8 @@ static void recall(struct intact_client *c, struct slice text)
             }
 }
 
-/* The new line comes first; older ones of the list that say something else go, and so do the oldest
- * when there are too many. False: it was there. */
+/* Adds the line at the top; removes contradicting lines for servers of the list, and the oldest if
+ * there are too many. False: it was there. */
 static bool add_line(const struct intact_client *c, const char *server, const char *id,
                      struct slice old, struct buf *ret)
 {
@@ -145,7 +145,7 @@ static bool add_line(const struct intact_client *c, const char *server, const ch
     return !was_there || !is_right;
 }
 
-/* Clients may be of several threads. */
+/* Clients may run in several threads. */
 static void keep(const struct intact_client *c, const char *server, const char *id)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -2,17 +2,16 @@
 #define CLI_REMEMBERED_H
 
 /*
- * What earlier invocations learnt of servers that were given in a list: the installation to which
- * each belongs. Without it a list would mean one installation today and another tomorrow, when the
- * servers of the first are gone, and a task would be begun again in the second. Kept in a file of
- * the user; where that cannot be read or written, it is as if nothing had been learnt.
+ * Remembers the installation of servers that were given in a list. Otherwise a list could mean one
+ * installation today and another one tomorrow, when the servers of the first are unavailable, and a
+ * task would be started again in the second. Stored in a file of the user; if that cannot be read
+ * or written, nothing is remembered.
  */
 
 #include "libintact/client.h"
 
-/* Tells the client to which installation its servers have to belong: the one that was `stated`,
- * else what is remembered of them. What it learns is remembered. One server alone is taken as it
- * is. */
+/* Sets the installation that the client's servers must belong to: `stated`, or else the remembered
+ * one. A new one is remembered. A single server is used as it is. */
 void remembered_use(struct intact_client *c, const char *stated);
 
 #endif

@@ -1,3 +1,5 @@
+/* `intact resolve`: a step in doubt did not take effect; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

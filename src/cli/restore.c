@@ -1,3 +1,5 @@
+/* `intact restore`: makes a store from a backup file. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include "cli/verbs.h"
 #include "store/sqlite.h"
 
-/* Of a file that was copied out of a folder by hand the newest part may stand beside it. */
+/* If a file was copied from a folder by hand, its newest part may be in a file beside it. */
 static int refuse_beside(const struct invocation *in, const char *name)
 {
     CLEANUP(buf_fini) struct buf wal = {0};
@@ -49,7 +51,7 @@ static int source_open(const struct invocation *in, const char *name, int *ret_f
     return CLI_OK;
 }
 
-/* Of whom is the mistake: the command line's, or that of the file and the disk? */
+/* Is it an error in the command line, or of the file and the disk? */
 static int status_of(enum err err)
 {
     return err == ERR_CONFLICT || err == ERR_LOCKED ? CLI_USAGE : CLI_NOT_WELL;

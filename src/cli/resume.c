@@ -1,3 +1,5 @@
+/* `intact resume`: ends a pause; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

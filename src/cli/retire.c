@@ -1,3 +1,5 @@
+/* `intact retire`: deletes ended tasks in many calls, with their counts. */
+
 #include <stdio.h>
 
 #include "base/when.h"
@@ -6,7 +8,7 @@
 #include "cli/term.h"
 #include "cli/verbs.h"
 
-/* "processed,error" as a JSON array; which of them there are, the server says. */
+/* "processed,error" as a JSON array; the server validates the states. */
 static void add_states(struct buf *b, const char *text)
 {
     json_key(b, "states");
@@ -19,7 +21,7 @@ static void add_states(struct buf *b, const char *text)
     json_close(b, ']');
 }
 
-/* `before`: what the server's first answer said, so that all calls mean the same moment. */
+/* `before`: from the server's first answer, so that all calls use the same time. */
 static void render(const struct invocation *in, struct slice before, struct slice cursor,
                    struct buf *b)
 {
@@ -54,7 +56,7 @@ static void render(const struct invocation *in, struct slice before, struct slic
     json_close(b, '}');
 }
 
-/* What came of all calls so far. */
+/* The sum of all calls so far. */
 struct outcome {
     struct buf before, cursor;
     int64_t tasks, archived, unreadable;
@@ -63,7 +65,7 @@ struct outcome {
         struct kind *next;
         struct slice workflow, state;
         int64_t tasks;
-    } * kinds; /* the latest first */
+    } * kinds; /* latest first */
     bool more;
 };
 
@@ -176,7 +178,7 @@ static int retire(const struct invocation *in, struct outcome *o)
     enum term_color color = TERM_AUTO;
     int end = CLI_OK;
 
-    (void)term_color_given(in, &color); /* it was checked when it was read */
+    (void)term_color_given(in, &color); /* checked when it was read */
     term_progress_begin(&progress, given(in, "dry-run") ? "counted" : "deleted", PROGRESS_ITEMS, 0,
                         color);
     do {

@@ -1,3 +1,5 @@
+/* `intact retry`: new attempts for what failed; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

@@ -1,3 +1,5 @@
+/* Prints text from servers without control characters; see say.h. */
+
 #include "cli/say.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* `intact serve`: reads and checks flags and configuration, opens the store, and runs the server
+ * (src/server) with its helpers. Sections of the configuration: serve_settings.c. */
+
 #include "cli/agent_program.h"
 #include "cli/build.h"
 #include "cli/serve_kept.h"
@@ -34,7 +37,7 @@ struct options {
     const char *data, *listen, *key_prefix;
     const char *store, *schema, *node; /* store NULL: SQLite in `data` */
     const char *advertise;
-    char *advertised_host; /* of it; to be freed */
+    char *advertised_host; /* host part; to be freed */
     unsigned roles;        /* enum node_role */
     const char *tls_cert, *tls_key;
     const char *hosts[HOSTS_MAX];
@@ -43,7 +46,7 @@ struct options {
     struct server_limits limits;
     const char *http; /* configuration of the HTTP agent; NULL: none */
     const char *http_log;
-    const char *config; /* NULL: none; what it says: */
+    const char *config; /* NULL: none; its content: */
     struct serve_settings settings;
     int64_t scan_every_ms, grace_ms, drain_ms, keep_ms;
     bool open, adopt, migrate;
@@ -67,7 +70,7 @@ static bool is_port(const char *text)
     return digits >= 1 && digits <= 5 && !text[digits] && strtol(text, NULL, 10) <= 65535;
 }
 
-/* A file of settings may name it without a value, which means none. */
+/* A settings file may name it without a value, which means none. */
 static const char *store_of(const struct invocation *in)
 {
     const char *url = getenv("INTACT_STORE");
@@ -86,7 +89,7 @@ static bool is_node(const char *name)
     return len > 0 && len <= NODE_NAME_MAX && !name[len];
 }
 
-/* As it stands in Host, where the port does not matter. */
+/* As in a Host header, whose port is ignored. */
 static bool is_host(const char *name)
 {
     bool is_v6 = name[0] == '[' && strspn(name + 1, "0123456789abcdefABCDEF:.") > 1
@@ -139,7 +142,7 @@ static int read_roles(const struct invocation *in, struct options *o)
     return CLI_OK;
 }
 
-/* By the name that others are told, they also call us: Host may say it. */
+/* Other clients use the advertised name, so Host may contain it. */
 static int read_advertised(const struct invocation *in, struct options *o)
 {
     static const char what[] = "a URL such as https://node-1.example.org:7420, without a path";
@@ -210,7 +213,7 @@ static int read_options(const struct invocation *in, struct options *o)
     return bad ? bad : read_limits(in, o);
 }
 
-/* Whether there is such an address, the system says later. */
+/* Checks the form; whether it can be bound shows later. */
 static bool is_address(const char *address)
 {
     const char *colon = strrchr(address, ':');
@@ -220,7 +223,7 @@ static bool is_address(const char *address)
            && (is_v6 || !memchr(address, ':', (size_t)(colon - address)));
 }
 
-/* What is sent beyond this machine is for nobody else to read. */
+/* Traffic to other machines must be encrypted. */
 static bool is_loopback(const char *address)
 {
     const char *colon = strrchr(address, ':');
@@ -234,7 +237,7 @@ static bool is_loopback(const char *address)
            || (inet_pton(AF_INET, host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == 127);
 }
 
-/* Absolute, since clients are told of it; NULL: it has said what is wrong. To be freed. */
+/* Absolute, because clients are told the path; NULL: an error, which was reported. To be freed. */
 static char *token_file_of(const char *data)
 {
     char *folder = realpath(data, NULL);
@@ -287,7 +290,7 @@ static int serve(const struct options *o, struct store *store)
 
     if (!o->open && !token_file)
         return CLI_NOT_WELL;
-    (void)snprintf(db, sizeof db, "%s/intact.db", o->data); /* a longer one was not opened */
+    (void)snprintf(db, sizeof db, "%s/intact.db", o->data); /* a longer path was not opened */
     (void)snprintf(wal, sizeof wal, "%s/intact.db-wal", o->data);
     const struct store_file files[] = {{"database", db}, {"wal", wal}};
     c.token_file = token_file;
@@ -366,7 +369,7 @@ static int check_options(const struct invocation *in, const struct options *o)
     return CLI_OK;
 }
 
-/* All of the file is read for it: only a copy is worth that. */
+/* Only for copies, because it reads the whole file. */
 static enum err adopt(const struct options *o, struct error *e)
 {
     bool was_copy = false;
@@ -377,19 +380,19 @@ static enum err adopt(const struct options *o, struct error *e)
     return err;
 }
 
-/* With a database elsewhere the folder holds the admin's token alone. */
+/* With another database, the folder only holds the admin's token. */
 static enum err open_database(const struct options *o, struct store **ret, struct error *e)
 {
     const struct postgres_options po = {.conninfo = o->store, .schema = o->schema, .node = o->node};
 
     if (mkdir(o->data, 0700) != 0 && errno != EEXIST) {
         (void)error_set(e, ERR_IO, "%s: %s", o->data, strerror(errno));
-        return ERR_IO; /* said so that an analyser sees it, too */
+        return ERR_IO; /* explicit for static analysis */
     }
     return postgres_store_open(&po, ret, e);
 }
 
-/* What stands on the command line, everybody on the machine can see. */
+/* Everybody on the machine can see the command line. */
 static void warn_of_password(const struct invocation *in)
 {
     if (given(in, "store") && postgres_conninfo_has_password(given(in, "store")))
@@ -397,7 +400,7 @@ static void warn_of_password(const struct invocation *in)
                            "password of --store; give it in $INTACT_STORE, or in a passfile\"");
 }
 
-/* Better now than in a child that nobody looks at. */
+/* Reported now rather than by a child. */
 static int check_http(const struct options *o)
 {
     CLEANUP(buf_fini) struct buf faults = {0};
@@ -441,7 +444,7 @@ static int check_amqp(const struct options *o)
     return CLI_OK;
 }
 
-/* What is not understood is not understood tomorrow: nobody should try it again and again. */
+/* An invalid setting is a usage error, which a service manager must not retry. */
 static int failed_to_open(const struct invocation *in, const struct options *o, enum err err,
                           const struct error *e)
 {
@@ -464,9 +467,9 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     struct store *store = NULL;
     struct error e = {0};
 
-    ASSERT(map_key_is_drawn()); /* before strangers choose keys */
+    ASSERT(map_key_is_drawn()); /* before clients choose keys */
     process_hide();
-    (void)umask(077); /* what we make has its mode, whoever started us */
+    (void)umask(077); /* independent of the parent's umask */
     enum err err = server_take_files(&e);
     if (err == ERR_OK && o->adopt)
         err = adopt(o, &e);
@@ -479,7 +482,7 @@ static int open_and_serve(struct invocation *in, const struct options *o)
     return status;
 }
 
-/* Better now than when the first task is to be deleted. */
+/* Fails now rather than at the first deletion. */
 static int check_archive(const struct invocation *in, const struct options *o)
 {
     struct error e = {0};
@@ -490,7 +493,7 @@ static int check_archive(const struct invocation *in, const struct options *o)
     return verb_failed(in, CLI_NOT_WELL, "%s", e.text);
 }
 
-/* "n1", or over a database the name of this machine. */
+/* "n1", or with another database the machine's name. */
 static int name_node(const struct invocation *in, struct options *o, char host[NODE_NAME_MAX + 1])
 {
     char name[HOST_NAME_MAX + 1] = "";

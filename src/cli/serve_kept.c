@@ -1,5 +1,5 @@
-/* A helper that somebody took over finds in its environment no secret of the server, nor of the
- * other helper. */
+/* A compromised helper must find no secret of the server or of the other helper in its
+ * environment. */
 
 #include "cli/serve_kept.h"
 

@@ -1,8 +1,10 @@
+/* The section `messages` of a server's configuration. */
+
 #include "cli/serve_messages.h"
 
 enum { SOURCE_MAX = 200 };
 
-/* A URI reference: what is no character of one would be refused by receivers. */
+/* Is it a URI reference? Receivers would refuse other characters. */
 static bool is_source(struct slice s)
 {
     static const char marks[] = "-._~:/?#[]@!$&'()*+,;=%";

@@ -1,3 +1,5 @@
+/* The sections `retention`, `archive` and `reserve` of a server's configuration. */
+
 #include "cli/serve_retention.h"
 
 #include "base/when.h"
@@ -11,7 +13,7 @@ void serve_retention_init(struct retention *r)
 
 /* ---- a rule ---- */
 
-/* What stands in the file; what does not is as it was. */
+/* A rule from the file, on top of the defaults. */
 struct draft {
     struct retention_rule rule;
     bool has_keep, archive;
@@ -102,8 +104,8 @@ static void read_rule(struct reader *r, const struct json *j, const struct path 
     *ret = d.rule;
 }
 
-/* The first rule that is for a task counts: one that others stand before for all that it is for is
- * not what was meant. */
+/* The first matching rule applies to a task, so a rule that earlier ones cover completely is a
+ * mistake. */
 static void check_reached(struct reader *r, const struct json *j, const struct path *path,
                           const struct retention_rule *rules)
 {
@@ -197,7 +199,7 @@ void read_reserve(struct reader *r, const struct json *j, const struct path *pat
         mistake_in(r, path, j, "a duration such as 90d, or 0: ids are free at once");
 }
 
-/* A rule says nothing of the archive: then it is kept if there is one. */
+/* A rule that does not mention the archive uses it if there is one. */
 void serve_retention_check(struct reader *r, const struct json *root, struct retention *ret)
 {
     struct path at_root = {0};

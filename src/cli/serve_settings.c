@@ -1,3 +1,5 @@
+/* The configuration file of a server: its sections, each read by its own module. */
+
 #include "cli/serve_settings.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #define CLI_SERVE_SETTINGS_H
 
 /*
- * The file of `intact serve --config`: what a server is told that is too long for flags. YAML or
- * JSON; docs/configuration.md is its reference. Each section is read by whoever it is for.
+ * The file for `intact serve --config`, for settings that are too long for flags. YAML or JSON;
+ * docs/configuration.md is the reference. Each section is read by its own module.
  */
 
 #include "alerts/settings.h"
@@ -16,7 +16,7 @@
 #include "webhook/config.h"
 
 struct serve_settings {
-    struct arena arena;       /* of all of it */
+    struct arena arena;       /* for everything */
     struct amqp_config *amqp; /* NULL: none */
     struct webhook_config webhooks;
     struct alerts_settings *alerts; /* in the arena */
@@ -24,16 +24,16 @@ struct serve_settings {
     struct messages_settings messages;
 };
 
-/* Without a file: every section as by default. */
+/* Sets the defaults of every section. */
 void serve_settings_init(struct serve_settings *s);
-/* NULL is fine. */
+/* NULL is allowed. */
 void serve_settings_fini(struct serve_settings *s);
 
-/* False: *m has all mistakes. Reads no other file. `s` was initialised. */
+/* False: *m has all mistakes. Reads no other file. `s` must be initialised. */
 bool serve_settings_parse(struct serve_settings *s, struct slice text, enum source_format format,
                           struct mistakes *m) MUST_USE;
 
-/* Of a file. False: it has been said what is wrong with it. */
+/* The same from a file. False: invalid, which was reported. */
 bool serve_settings_read(struct serve_settings *s, const char *file) MUST_USE;
 
 #endif

@@ -1,3 +1,5 @@
+/* `intact skip`: goes on without a step; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

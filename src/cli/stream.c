@@ -1,3 +1,5 @@
+/* Live verbs' connection to servers: one event stream, several calls, one thread. See stream.h. */
+
 #include "cli/stream.h"
 
 #include <stdlib.h>
@@ -8,22 +10,22 @@
 #include "json/json.h"
 
 enum {
-    AGAIN_MS = 1000,      /* after a stream broke, if the server did not say */
-    AGAIN_MAX_MS = 10000, /* between two tries, at most */
-    SILENCE_S = 45,       /* the server's sign of life comes every 15 s */
+    AGAIN_MS = 1000,      /* after a broken stream, unless the server says otherwise */
+    AGAIN_MAX_MS = 10000, /* longest pause between two tries */
+    SILENCE_S = 45,       /* the server sends a sign of life every 15 s */
     CALL_MS = 30000,
     FDS_MAX = 4,
 };
 
-/* One transfer: the stream's, or a call's. */
+/* One transfer: the stream, or a call. */
 struct transfer {
     struct live *live;
     CURL *easy;
     struct curl_slist *headers;
     struct buf body;
-    size_t at; /* which server it asks, see struct live */
+    size_t at; /* the server it uses, see struct live */
     char why[CURL_ERROR_SIZE];
-    void (*take)(void *arg, const struct live_answer *a); /* of a call */
+    void (*take)(void *arg, const struct live_answer *a); /* for a call */
     void *arg;
     bool open;
 };
@@ -31,21 +33,21 @@ struct transfer {
 struct live {
     CURLM *multi;
     char *servers;
-    struct buf server; /* the one that is asked */
-    size_t at;         /* where in `servers` it begins */
+    struct buf server; /* the current one */
+    size_t at;         /* its position in `servers` */
     char *token, *ca;
     struct installation installation;
     struct transfer gets[LIVE_GETS];
-    bool news; /* something came during this live_wait */
-    /* The stream: */
+    bool news; /* something arrived during this live_wait */
+    /* the stream: */
     struct transfer stream;
     char *path;
     void (*take)(void *arg, const struct event *e);
     void *arg;
     struct event_parser parser;
     enum live_state state;
-    int64_t again_at;   /* when to try again; 0: it is open, or not wanted */
-    int64_t again_ms;   /* how long that was waited for */
+    int64_t again_at;   /* when to reconnect; 0: it is open, or not wanted */
+    int64_t again_ms;   /* the last wait for that */
     struct buf trouble; /* one line */
 };
 
@@ -62,7 +64,7 @@ static void transfer_close(struct transfer *t)
     t->open = false;
 }
 
-/* Without memory it is as if the server had not been reached. */
+/* Out of memory counts as unreachable. */
 static bool transfer_open(struct live *l, struct transfer *t, const char *path)
 {
     CLEANUP(buf_fini) struct buf url = {0};
@@ -94,7 +96,7 @@ static long status_of(const struct transfer *t)
 {
     long status = 0;
 
-    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status); /* or it stays 0 */
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status); /* otherwise it stays 0 */
     return status;
 }
 
@@ -119,8 +121,8 @@ static void ask_next(struct live *l)
     ask_at(l, l->servers[end] ? end + 1 : 0);
 }
 
-/* The server is not there, says that it is not at work, or belongs to another installation (421):
- * another one of several may do better. */
+/* The server is unreachable, not ready, or of another installation (421): another server of the
+ * list may do better. */
 static bool is_elsewhere(const struct live *l, long status)
 {
     return status == 0 || status == 502 || status == 503 || status == 504
@@ -133,7 +135,7 @@ static void ask_first(struct live *l, const char *first)
 
     ask_at(l, 0);
     for (; strcmp(l->server.ptr, first) != 0 && seen <= l->at; ask_next(l))
-        seen = l->at + 1; /* back at the beginning: nobody has that name */
+        seen = l->at + 1; /* at the start again: not in the list */
 }
 
 const char *live_server(const struct live *l)
@@ -167,7 +169,7 @@ static size_t stream_bytes(char *ptr, size_t size, size_t count, void *arg)
     struct live *l = arg;
 
     if (status_of(&l->stream) != 200) {
-        buf_add(&l->stream.body, ptr, size * count); /* it says what is wrong */
+        buf_add(&l->stream.body, ptr, size * count); /* the body has the reason */
         return l->stream.body.overflow ? 0 : size * count;
     }
     if (l->state != LIVE_FOLLOWING) {
@@ -309,12 +311,12 @@ static void get_ended(struct transfer *t, CURLcode code)
     t->live->news = true;
     if (a.status == 0)
         a.body = slice_of(t->why[0] ? t->why : curl_easy_strerror(code));
-    /* Where there is a stream, that one looks for another server. */
+    /* If there is a stream, the stream chooses the next server. */
     if (is_elsewhere(t->live, a.status) && t->at == t->live->at && !t->live->path)
         ask_next(t->live);
-    transfer_close(t); /* the place is free again for what the answer leads to ... */
+    transfer_close(t); /* the slot is free for the next call ... */
     struct buf body = t->body;
-    t->body = (struct buf){0}; /* ... and what it says stays until it was read */
+    t->body = (struct buf){0}; /* ... while its body is kept until it was read */
     t->take(t->arg, &a);
     buf_fini(&body);
 }
@@ -346,7 +348,7 @@ static void perform(struct live *l)
     int running = 0;
 
     wire_hold(&sigpipe, SIGPIPE);
-    (void)curl_multi_perform(l->multi, &running); /* what fails is told of each transfer */
+    (void)curl_multi_perform(l->multi, &running); /* errors are reported per transfer */
     wire_release(&sigpipe);
     take_ends(l);
 }

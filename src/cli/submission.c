@@ -5,7 +5,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 
-/* What applications put into the database by SQL, or a queue brought, and was refused. */
+/* intact submission list, retry, drop: refused submissions by SQL or from a queue. */
 
 /* ---- list ---- */
 

@@ -1,3 +1,5 @@
+/* `intact submit`: one task from flags; many from a file: submit_file.c. */
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +9,7 @@
 #include "cli/task_show.h"
 #include "cli/verbs.h"
 
-/* What --input names. False: it has been said what is wrong with it. */
+/* Reads --input. False: invalid, which was reported. */
 static bool read_input(const struct invocation *in, struct buf *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -71,7 +73,7 @@ static bool add_tags(const struct invocation *in, struct buf *b)
     return true;
 }
 
-/* Which events there are, the server says. */
+/* The server validates the events. */
 static bool add_reply_to(const struct invocation *in, struct buf *b)
 {
     const char *text = given(in, "events");
@@ -105,7 +107,7 @@ static bool add_reply_to(const struct invocation *in, struct buf *b)
     return true;
 }
 
-/* What is the same for all tasks of a command line. */
+/* The members that are the same for all tasks of a command line. */
 static bool write_head(const struct invocation *in, struct buf *b)
 {
     add_text(b, "workflow", in->words[0]);
@@ -177,7 +179,7 @@ static int submit(const struct invocation *in, const struct buf *body, int64_t w
     if (!task) {
         end = status == INTACT_OK ? CLI_NOT_WELL : client_complain(c, status);
     } else if (wait_ms >= 0) {
-        struct slice id = arena_copy(&a, json_get_text(task, "id")); /* the answer goes */
+        struct slice id = arena_copy(&a, json_get_text(task, "id")); /* the answer is freed */
         end = wait_for_end(in, c, id.ptr ? id.ptr : "", wait_ms);
     } else {
         show(in, c, task, false);
@@ -196,7 +198,7 @@ static int submit_one(const struct invocation *in)
     return submit(in, &body, wait_ms);
 }
 
-/* The first of those flags that was given; NULL: none. */
+/* The first given flag of the list; NULL: none. */
 static const char *one_of(const struct invocation *in, const char *const *names)
 {
     for (; *names; names++)

@@ -1,3 +1,5 @@
+/* Sends one batch of lines, repeats what must be repeated, and records each line's outcome. */
+
 #include "cli/submit_batch.h"
 
 #include <stdarg.h>
@@ -11,8 +13,8 @@
 enum {
     PAUSE_MIN_MS = 50,
     PAUSE_MAX_MS = 5000,
-    SLICE_MS = 50,            /* of a pause: how soon it is noticed that it has to end */
-    WAIT_PART_MS = 30 * 1000, /* of a wait: one call */
+    SLICE_MS = 50,            /* how soon a pause notices an interrupt */
+    WAIT_PART_MS = 30 * 1000, /* of a wait, per call */
 };
 
 struct sending {
@@ -20,7 +22,7 @@ struct sending {
     struct intact_client *c;
     const struct line_rules *rules;
     int64_t ends_at;    /* of the wait for ends */
-    int64_t trouble_at; /* since when the server did not answer well; 0: it does */
+    int64_t trouble_at; /* when the server stopped answering well; 0: it does */
     bool was_answered;
 };
 
@@ -60,7 +62,7 @@ struct slice batch_line(const struct batch *b, size_t i)
     return (struct slice){b->text.ptr + b->lines[i].at, b->lines[i + 1].at - b->lines[i].at};
 }
 
-/* ---- what is sent for a line ---- */
+/* ---- the request for a line ---- */
 
 static void add_made_id(struct batch *b, size_t i, const struct line_rules *rules)
 {
@@ -74,7 +76,7 @@ static void refuse(struct batch *b, size_t i, int status, const char *reason)
         (struct line_outcome){.status = status, .reason = arena_copy(&b->arena, slice_of(reason))};
 }
 
-/* A line that is an input, made a submission. */
+/* Makes a submission from a line that is an input. */
 static void prepare_input(struct batch *b, size_t i, const struct json *input,
                           const struct line_rules *rules)
 {
@@ -101,8 +103,7 @@ static void prepare_input(struct batch *b, size_t i, const struct json *input,
     buf_str(&b->body, "}\n");
 }
 
-/* A line that is a submission: only an id is perhaps missing. What else is wrong with it the server
- * says. */
+/* A line that is a submission: adds an id if it is missing. The server validates the rest. */
 static void prepare_submission(struct batch *b, size_t i, const struct json *j,
                                const struct line_rules *rules)
 {
@@ -136,7 +137,7 @@ static void prepare_line(struct batch *b, size_t i, const struct line_rules *rul
     }
 }
 
-/* Nothing is sent of a line that is refused here: its body is empty. */
+/* A line that is refused here has an empty body and is not sent. */
 static void prepare(struct batch *b, const struct line_rules *rules)
 {
     buf_clear(&b->body);
@@ -148,14 +149,14 @@ static void prepare(struct batch *b, const struct line_rules *rules)
     b->lines[b->count].body_at = b->body.len;
 }
 
-/* ---- what the server says ---- */
+/* ---- the server's answer ---- */
 
 static bool is_sent(const struct batch *b, size_t i)
 {
     return b->lines[i + 1].body_at > b->lines[i].body_at;
 }
 
-/* With the number of the line in the file instead of that in the call. */
+/* Replaces the line number in the call by that in the file. */
 static struct slice renumber(struct batch *b, const struct json *answer, size_t number)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -172,7 +173,7 @@ static struct slice renumber(struct batch *b, const struct json *answer, size_t 
     return arena_copy(&b->arena, buf_view(&text));
 }
 
-/* True: it has to be asked again. A task that is new is new, however often it is told of. */
+/* True: the line must be sent again. Once 201 was received, a repetition does not change that. */
 static bool take_outcome(struct sending *s, size_t i, const struct json *answer)
 {
     struct line_outcome *o = &s->b->lines[i].outcome;
@@ -214,7 +215,7 @@ static bool fail(struct sending *s, int end, const char *fmt, ...)
     return false;
 }
 
-/* *ret_open: how many lines are to be asked for again. False: the answer is none. */
+/* *ret_open: how many lines must be sent again. False: not a valid answer. */
 static bool take_outcomes(struct sending *s, size_t from, size_t to, size_t *ret_open)
 {
     const char *at = intact_client_body(s->c);
@@ -247,11 +248,11 @@ static void pause_for(const struct line_rules *rules, int64_t ms)
 {
     for (; ms > 0 && !rules->in_haste(); ms -= SLICE_MS) {
         const struct timespec t = {0, SLICE_MS * 1000000L};
-        (void)nanosleep(&t, NULL); /* woken early is fine */
+        (void)nanosleep(&t, NULL); /* an early wake-up is harmless */
     }
 }
 
-/* After trouble: true once it is time to try again; false: there is no sense in it. */
+/* Waits after a failure. True: try again; false: give up. */
 static bool may_try_again(struct sending *s, enum intact_status status, unsigned tries)
 {
     const char *after = intact_client_header(s->c, "Retry-After");
@@ -259,7 +260,7 @@ static bool may_try_again(struct sending *s, enum intact_status status, unsigned
     int64_t ms = tries < 7 ? (int64_t)PAUSE_MIN_MS << tries : PAUSE_MAX_MS;
 
     if (status == INTACT_UNREACHABLE && !s->was_answered)
-        return false; /* it was never there */
+        return false; /* it was never reached */
     if (s->trouble_at == 0)
         s->trouble_at = now;
     if (now - s->trouble_at >= s->rules->patience_ms || s->rules->in_haste())
@@ -317,7 +318,7 @@ static bool trouble(struct sending *s, enum intact_status status, unsigned tries
                 status == INTACT_OK ? "the server has too much to do" : intact_client_error(s->c));
 }
 
-/* One range of lines, to its end. */
+/* Sends a range of lines until all have an outcome. */
 static bool send_range(struct sending *s, size_t from, size_t to)
 {
     for (unsigned tries = 0; sent_count(s->b, from, to) > 0; tries++) {
@@ -335,7 +336,7 @@ static bool send_range(struct sending *s, size_t from, size_t to)
         }
         if (open == 0 || is_over(s))
             break;
-        s->trouble_at = 0; /* a wait goes on */
+        s->trouble_at = 0; /* only the wait continues */
         tries = 0;
     }
     return true;
@@ -352,8 +353,8 @@ void batch_send(struct batch *b, struct intact_client *c, const struct line_rule
 {
     struct sending s = {.b = b, .c = c, .rules = rules};
 
-    s.was_answered = b->seq > 0; /* otherwise nothing would come after the first one */
+    s.was_answered = b->seq > 0; /* otherwise an unreachable server ends the first batch at once */
     s.ends_at = term_now_ms() + (rules->wait_ms > 0 ? rules->wait_ms : 0);
     prepare(b, rules);
-    (void)send_range(&s, 0, b->count); /* `end` tells */
+    (void)send_range(&s, 0, b->count); /* the result is in `end` */
 }

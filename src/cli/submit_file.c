@@ -18,22 +18,22 @@
 #include "json/text.h"
 
 /*
- * Many tasks from a file or a pipe that may have no end.
+ * Many tasks from a file, or from a pipe without end.
  *
- * This thread reads lines into batches; senders, each with a connection of its own, send them; what
- * became of them is told in the order of the file. There are so many batches and no more, so memory
- * is bounded, and who reads waits for who sends.
+ * This thread reads lines into batches; senders, each with its own connection, send them; outcomes
+ * are reported in the order of the file. The number of batches is fixed, so memory is bounded and
+ * the reader waits for the senders.
  */
 
 enum {
     SENDERS = 4,
-    SENDERS_THAT_WAIT = 16, /* for ends of tasks: they sit idle most of the time */
+    SENDERS_THAT_WAIT = 16, /* for tasks to end: they are mostly idle */
     SENDERS_MAX = SENDERS_THAT_WAIT,
     BATCHES_MAX = 2 * SENDERS_MAX,
     READ_SIZE = 256 << 10,
-    LINE_MAX_SIZE = 64 << 20, /* no server takes more */
-    LINGER_MS = 50,           /* how long a batch that is not full waits for more lines */
-    TOLD_MAX = 20,            /* refused lines that are told of; --rejects has all */
+    LINE_MAX_SIZE = 64 << 20, /* no server accepts more */
+    LINGER_MS = 50,           /* how long an incomplete batch waits for more lines */
+    TOLD_MAX = 20,            /* refused lines that are reported; --rejects has all */
 };
 
 enum batch_state { BATCH_FREE, BATCH_READY, BATCH_AT_WORK, BATCH_DONE };
@@ -48,31 +48,31 @@ struct bulk {
     const char *name; /* of the file */
     int fd;
     FILE *rejects;
-    off_t rejects_size; /* what of them is written for good */
+    off_t rejects_size; /* size of complete batches in it */
     char run_id[40];
 
-    pthread_mutex_t lock; /* of all below that senders touch */
+    pthread_mutex_t lock; /* for all fields below that senders use */
     pthread_cond_t changed;
     struct batch *batches[BATCHES_MAX];
     enum batch_state states[BATCHES_MAX];
     size_t batch_count, sender_count;
-    size_t made, told;   /* batches: read, and told of */
-    bool ended, stopped; /* no more is read; nothing is sent any more */
+    size_t made, told;   /* batches read, and reported */
+    bool ended, stopped; /* no more is read; nothing more is sent */
     struct tally tally;
     size_t failures_told;
     bool made_ids;
     int end;
     char error[300];
-    size_t stopped_at; /* the first line that is not known to be submitted; 0: none */
+    size_t stopped_at; /* the first line that may not be submitted; 0: none */
 
-    /* Of the thread that reads. */
+    /* used by the reading thread only: */
     struct term_progress progress;
     struct batch *filling;
-    struct buf input;    /* read, and not yet lines */
-    size_t parsed;       /* of it */
-    size_t line_number;  /* of the latest */
+    struct buf input;    /* read, but not split into lines yet */
+    size_t parsed;       /* part of it that was split */
+    size_t line_number;  /* of the latest line */
     size_t first_line;   /* --from-line */
-    int64_t size, bytes; /* of the file, 0 if nobody knows; read */
+    int64_t size, bytes; /* of the file, 0 if unknown; bytes read */
 };
 
 static volatile sig_atomic_t interrupts;
@@ -88,9 +88,9 @@ static bool is_interrupted(void)
     return interrupts > 0;
 }
 
-/* ---- telling what became of them ---- */
+/* ---- reporting ---- */
 
-/* Bytes that are no UTF-8 cannot stand in JSON. */
+/* JSON cannot contain invalid UTF-8. */
 static void add_text(struct buf *b, struct slice text)
 {
     CLEANUP(buf_fini) struct buf clean = {0};
@@ -121,7 +121,7 @@ static void reject(struct bulk *k, const struct batch *b, size_t i)
     json_key(&line, "text");
     add_text(&line, batch_line(b, i));
     json_close(&line, '}');
-    fprintf(k->rejects, "%s\n", line.ptr); /* keep_rejects looks whether it was */
+    fprintf(k->rejects, "%s\n", line.ptr); /* keep_rejects checks for errors */
 }
 
 static void stop_at(struct bulk *k, int end, size_t line)
@@ -131,8 +131,8 @@ static void stop_at(struct bulk *k, int end, size_t line)
     k->stopped_at = line;
 }
 
-/* A refused line that is not kept would be lost without a sign: then this is as far as it goes, and
- * half a line is taken back. */
+/* A refused line that is not recorded would be lost silently: so the run stops here, and a partial
+ * line is removed. */
 static void keep_rejects(struct bulk *k, const struct batch *b)
 {
     struct stat st;
@@ -149,7 +149,7 @@ static void keep_rejects(struct bulk *k, const struct batch *b)
     }
 }
 
-/* Progress is drawn on the same stream. */
+/* The progress is drawn on the same stream. */
 static void complain(struct bulk *k, const struct batch *b, size_t i, const char *fmt, ...)
     PRINTF(4, 5);
 static void complain(struct bulk *k, const struct batch *b, size_t i, const char *fmt, ...)
@@ -218,10 +218,10 @@ static void tell_batch(struct bulk *k, const struct batch *b)
         tell_line(k, b, i);
     keep_rejects(k, b);
     if (k->stopped)
-        k->tally = before; /* all of them come again */
+        k->tally = before; /* the whole batch is sent again */
 }
 
-/* In the order of the file; with the lock held. */
+/* In the order of the file; needs the lock. */
 static void tell_those_done(struct bulk *k)
 {
     for (size_t at = k->told % k->batch_count;
@@ -238,8 +238,8 @@ static void tell_those_done(struct bulk *k)
 
 /* ---- sending ---- */
 
-/* The oldest that is ready. The first one goes alone: what is wrong with the server, or with us, is
- * then told once. */
+/* The oldest ready batch. The first one is sent alone, so that a problem of the server or of the
+ * flags is reported once. */
 static struct batch *take_batch(struct bulk *k, size_t *ret_at)
 {
     for (;;) {
@@ -293,7 +293,7 @@ static void show_progress(struct bulk *k)
     term_progress_at(&k->progress, (int64_t)done);
 }
 
-/* Until `is_it`, or there is nothing to wait for; with the lock held. */
+/* Waits until `is_it`, or until the run stops; needs the lock. */
 static void wait_until(struct bulk *k, bool (*is_it)(const struct bulk *k))
 {
     while (!is_it(k) && !k->stopped) {
@@ -317,7 +317,7 @@ static bool is_all_told(const struct bulk *k)
     return k->told == k->made;
 }
 
-/* The batch that is being filled; NULL: it is over. */
+/* The batch to fill; NULL: the run stops. */
 static struct batch *batch_to_fill(struct bulk *k)
 {
     if (k->filling)
@@ -371,7 +371,7 @@ static bool take_line(struct bulk *k, struct slice line)
     return b;
 }
 
-/* The whole lines of what was read; at the end of the file also one without its end. */
+/* Takes complete lines; at the end of the file also one without a newline. */
 static bool take_lines(struct bulk *k, bool at_end)
 {
     const char *stop = NULL;
@@ -403,7 +403,7 @@ static bool is_over(struct bulk *k)
     return over;
 }
 
-/* What there is. A pipe may take its time: then what was read goes out meanwhile. */
+/* Reads what is available. If a pipe is slow, lines read so far are sent meanwhile. */
 static ssize_t read_some(struct bulk *k)
 {
     struct pollfd p = {.fd = k->fd, .events = POLLIN};
@@ -442,7 +442,7 @@ static int read_file(struct bulk *k)
 
 /* ---- the end ---- */
 
-/* A word as a shell takes it. */
+/* A word quoted for a shell. */
 static void add_word(struct buf *b, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -462,7 +462,7 @@ static void add_word(struct buf *b, const char *word)
     buf_byte(b, '\'');
 }
 
-/* Whatever else was asked for: without it the rest would be other tasks. A token stays unsaid. */
+/* All other flags: without them the rest would be different tasks. A token is not repeated. */
 static void add_other_flags(const struct bulk *k, struct buf *b)
 {
     static const char *const told[] = {"file", "from-line", "run-id", "token"};
@@ -519,7 +519,7 @@ static int conclude(struct bulk *k, int end)
 {
     term_progress_end(&k->progress);
     for (size_t i = 0; i < k->batch_count; i++)
-        k->made_ids |= k->batches[i]->made_ids; /* of those behind the one that failed, too */
+        k->made_ids |= k->batches[i]->made_ids; /* also in batches after the failed one */
     if (k->stopped)
         verb_failed(k->in, k->end, "%s", k->error);
     else if (is_interrupted() && k->stopped_at == 0)
@@ -537,21 +537,21 @@ static int conclude(struct bulk *k, int end)
     return end == CLI_OK && !well ? CLI_NOT_WELL : end;
 }
 
-/* Ctrl-C ends it in order; once more, at once. */
+/* Ctrl-C ends the run in order; a second one ends it at once. */
 static void catch_interrupts(bool begin)
 {
     struct sigaction action = {.sa_handler = begin ? count_interrupt : SIG_DFL};
     struct sigaction was;
 
     if (sigaction(SIGINT, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
-        return; /* a shell's, of what runs in the background */
+        return; /* set by a shell for background jobs */
     if (begin)
-        action.sa_flags = (int)SA_RESETHAND; /* reading and waiting end with EINTR */
+        action.sa_flags = (int)SA_RESETHAND; /* reads and waits end with EINTR */
     interrupts = begin ? 0 : interrupts;
     (void)sigaction(SIGINT, &action, NULL);
 }
 
-/* With as many threads as the system gives: what went wrong if that is none, otherwise 0. */
+/* Starts as many threads as the system allows; returns an error if there are none, otherwise 0. */
 static int start(struct bulk *k, struct sender *senders)
 {
     sigset_t interrupt;
@@ -559,7 +559,7 @@ static int start(struct bulk *k, struct sender *senders)
     int bad = 0;
 
     sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT); /* goes to the thread that reads */
+    sigaddset(&interrupt, SIGINT); /* only the reading thread gets it */
     (void)pthread_sigmask(SIG_BLOCK, &interrupt, &before);
     for (size_t i = 0; i < k->batch_count; i++) {
         k->batches[i] = calloc(1, sizeof *k->batches[i]);
@@ -619,7 +619,7 @@ static int submit_all(struct bulk *k)
     return end;
 }
 
-/* ---- what was asked for ---- */
+/* ---- arguments ---- */
 
 static bool read_run_id(struct bulk *k)
 {
@@ -659,7 +659,7 @@ static bool read_rules(struct bulk *k)
     return true;
 }
 
-/* Where an earlier run is gone on with, what it wrote stays. */
+/* When an earlier run is continued, its rejects are kept. */
 static int open_rejects(struct bulk *k, const char *name, const struct stat *input)
 {
     struct stat st;

@@ -3,9 +3,8 @@
 
 #include "cli/verb.h"
 
-/* Submits what the file that --file names holds: a task a line. `head`: the members that the
- * command line gives to all of them, if their workflow was named and each line is an input; or
- * NONE. */
+/* Submits the file given by --file: a task per line. `head`: members for all tasks, if a workflow
+ * is given and each line is an input; or NONE. */
 int submit_file(const struct invocation *in, struct slice head);
 
 #endif

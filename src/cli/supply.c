@@ -1,3 +1,5 @@
+/* `intact supply`: a step's output by hand; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

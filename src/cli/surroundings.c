@@ -1,3 +1,5 @@
+/* The process's descriptors and signals at the start, and its output at the end. */
+
 #include "cli/surroundings.h"
 
 #include <errno.h>
@@ -13,12 +15,13 @@ void surroundings_settle(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        /* the lowest free number is this one; without /dev, what can be neither read nor written */
+        /* the lowest free number is this one; without /dev, a descriptor that can be neither read
+         * nor written */
         if (open("/dev/null", O_RDWR) < 0) /* NOLINT: stays open for good, over exec too */
             (void)!open("/", O_PATH);      /* NOLINT */
     }
-    (void)signal(SIGXFSZ, SIG_IGN); /* fails only for a wrong number */
-    /* A message is written as a whole, so that those of several processes do not mix in one log. */
+    (void)signal(SIGXFSZ, SIG_IGN); /* only fails for an invalid signal */
+    /* Messages are written as a whole, so that those of several processes do not mix in one log. */
     (void)setvbuf(stderr, NULL, _IOLBF, 0);
 }
 

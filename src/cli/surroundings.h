@@ -1,15 +1,15 @@
 #ifndef CLI_SURROUNDINGS_H
 #define CLI_SURROUNDINGS_H
 
-/* What every verb wants of the process it runs in. */
+/* What every verb needs from its process. */
 
-/* First of all, before anything is opened: standard input, output and error are open, if only to
- * nowhere, so that no file of ours gets one of their numbers and then what was meant for them; and
- * a file that may not grow any more (ulimit -f) is an error like others, and not the end. */
+/* Must be called first, before anything is opened. Opens missing standard descriptors to nowhere,
+ * so that no file of ours gets their numbers and then their data. Makes a file-size limit (ulimit
+ * -f) an ordinary error instead of a deadly signal. */
 void surroundings_settle(void);
 
-/* Last of all: the exit status, which is not 0 if what was to be written to standard output could
- * not be. Says so. */
+/* Must be called last. Returns the exit status, which is not 0 if standard output could not be
+ * written, and reports that. */
 int surroundings_leave(int status);
 
 #endif

@@ -1,3 +1,5 @@
+/* Tables on standard output; see table.h. */
+
 #include "cli/table.h"
 
 #include <stdio.h>
@@ -13,7 +15,7 @@ void table_begin(struct table *t, const struct invocation *in, const char *const
 {
     enum term_color color = TERM_AUTO;
 
-    (void)term_color_given(in, &color); /* it was checked when it was read */
+    (void)term_color_given(in, &color); /* checked when it was read */
     *t = (struct table){.now = (int64_t)time(NULL) * MS_PER_S};
     term_begin(&t->term, STDOUT_FILENO, color);
     for (; heads[t->columns]; t->columns++)
@@ -93,7 +95,7 @@ static void put_row(const struct table *t, const struct table_cell *row, const i
     struct line l = line_begin(&t->term, b);
     int column = 0;
 
-    l.width = INT32_MAX / 2; /* a terminal wraps what it must: nothing is kept back */
+    l.width = INT32_MAX / 2; /* the terminal wraps long rows: nothing is cut */
     for (size_t c = 0; c < t->columns; c++) {
         if (l.column > column && c > 0)
             line_end(&l);
@@ -114,7 +116,7 @@ void table_print(const struct table *t)
         widths[c] = column_width(t, c);
     for (size_t i = 0; i < t->count; i += t->columns)
         put_row(t, &t->cells[i], widths, &b);
-    (void)fwrite(b.ptr, 1, b.len, stdout); /* main() looks whether all of it was written */
+    (void)fwrite(b.ptr, 1, b.len, stdout); /* main() checks for write errors */
 }
 
 static void show(const struct invocation *in, const struct table_view *v, const struct json *answer)

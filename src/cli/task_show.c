@@ -1,3 +1,5 @@
+/* A task's record for people: its head, its steps, their errors. */
+
 #include "cli/task_show.h"
 
 #include <stdio.h>
@@ -10,12 +12,12 @@ enum { NAME_COLUMNS = 12, LINES_MAX = 20 };
 
 struct view {
     const struct invocation *in;
-    struct table table; /* of the steps; its terminal and its clock serve for all */
+    struct table table; /* of the steps; its terminal and clock are used for everything */
     struct buf b;
     struct slice task; /* its id */
 };
 
-/* A terminal is not filled with one value; what is read by a program is whole. */
+/* One value does not fill a terminal; other outputs get it whole. */
 static struct line begin_line(struct view *v)
 {
     struct line l = line_begin(&v->table.term, &v->b);
@@ -82,7 +84,7 @@ static void put_error(struct view *v, const struct json *task)
     put_line(v, "error", LOOK_BAD, buf_view(&text));
 }
 
-/* Only where the error is another one: of an undo, say. */
+/* Only if it differs from the error, for example of a failed undo. */
 static void put_cause(struct view *v, const struct json *task)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -145,7 +147,7 @@ static bool is_elsewhere(const struct json *attempts)
     return false;
 }
 
-/* What has no column, since few steps have it. */
+/* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *step)
 {
     CLEANUP(buf_fini) struct buf more = {0};
@@ -177,7 +179,7 @@ static void put_more(struct view *v, const struct json *step)
     end_line(v, &l, more.len);
 }
 
-/* What waits for an undo that may never come says so. */
+/* A step of on_undo that may never run is shown as such. */
 static struct slice shown_state(const struct json *step, bool back)
 {
     struct slice state = json_get_text(step, "state");

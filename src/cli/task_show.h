@@ -4,7 +4,7 @@
 #include "cli/verb.h"
 #include "json/json.h"
 
-/* A task as people read it, on standard output. */
+/* Shows a task for people, on standard output. */
 void task_show(const struct invocation *in, const struct json *task);
 
 #endif

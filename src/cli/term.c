@@ -1,3 +1,5 @@
+/* The terminal: its properties, colours, and clean lines of known width. See term.h. */
+
 #include "cli/term.h"
 
 #include <langinfo.h>
@@ -12,7 +14,7 @@
 
 #include "base/when.h"
 
-/* ---- what a stream is ---- */
+/* ---- properties of a stream ---- */
 
 enum { WIDTH_MAX = 1000, HEIGHT_MAX = 1000 };
 
@@ -68,7 +70,7 @@ int64_t term_now_ms(void)
 {
     struct timespec t;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* it is always there */
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* this clock always exists */
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -101,7 +103,7 @@ enum term_look term_state_look(struct slice state)
 
 /* ---- characters ---- */
 
-/* The character at the start of a text that is not empty, and its bytes; -1: there is none. */
+/* The first character of a text that is not empty, and its length; -1: invalid. */
 static int32_t character(struct slice s, size_t *ret_len)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -123,15 +125,14 @@ static int32_t character(struct slice s, size_t *ret_len)
     return (int32_t)v;
 }
 
-/* Those that turn the order of what follows, or are not seen at all: names would look like others.
- */
+/* Characters that reverse the order of text, or are invisible: they make names look like others. */
 static bool misleads(int32_t c)
 {
     return c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e)
            || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
-/* What stands in for a character, NULL: itself; and its columns. */
+/* The replacement of a character, NULL: none; and its columns. */
 static const char *instead(const struct term *t, int32_t c, int *ret_columns)
 {
     *ret_columns = 1;
@@ -142,7 +143,7 @@ static const char *instead(const struct term *t, int32_t c, int *ret_columns)
     if (c < 0xa0 || misleads(c) || (t->live && !t->utf8))
         return "?";
     if (!t->utf8)
-        return NULL; /* goes to a file or a pipe: as it is, if only its width is not known */
+        return NULL; /* to a file or pipe: unchanged, with an unknown width */
     int columns = wcwidth((wchar_t)c);
     if (columns < 0)
         return "?";
@@ -150,7 +151,7 @@ static const char *instead(const struct term *t, int32_t c, int *ret_columns)
     return NULL;
 }
 
-/* Appends what fits into `columns`; the columns taken. *ret_all: nothing was left out. */
+/* Appends what fits into `columns`; returns the columns used. *ret_all: nothing was cut. */
 static int put_clean(const struct term *t, struct buf *b, struct slice s, int columns,
                      bool *ret_all)
 {
@@ -183,7 +184,7 @@ void term_clean(const struct term *t, struct buf *b, struct slice text)
     (void)put_clean(t, b, text, INT32_MAX / 2, &all);
 }
 
-/* The length of a sequence of colours that the text begins with; 0: it does not. */
+/* The length of a colour sequence at the start; 0: none. */
 static size_t color_length(struct slice s)
 {
     size_t i = 2;
@@ -217,7 +218,7 @@ struct line line_begin(const struct term *t, struct buf *b)
     return (struct line){.term = t, .b = b, .width = t->live ? t->width : INT32_MAX / 2};
 }
 
-/* In at most so many columns; the last one tells that there was more. */
+/* Writes at most `columns`; the last one shows a cut. */
 static void put_within(struct line *l, enum term_look look, struct slice text, int columns)
 {
     const struct term *t = l->term;

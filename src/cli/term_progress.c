@@ -1,3 +1,5 @@
+/* The progress bar; see term.h. */
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -5,7 +7,7 @@
 
 enum {
     DRAW_EVERY_MS = 100,
-    TELL_EVERY_MS = 10000, /* where there is no terminal */
+    TELL_EVERY_MS = 10000, /* without a terminal */
     BAR_WIDTH = 20,
     RATE_FROM_MS = 1000, /* before that a rate would be a guess */
 };

@@ -8,8 +8,7 @@
 
 #include "cli/term.h"
 
-/* What is written for a terminal, byte by byte. What a terminal makes of it:
- * tests/e2e/live_test.py. */
+/* The exact bytes for a terminal. How a terminal shows them: tests/e2e/live_test.py. */
 
 static struct term terminal(bool utf8, bool colors, int width)
 {
@@ -42,14 +41,14 @@ static void no_control_character_gets_through(void **state)
         {"\x7f\x08\x0e", "???", 3},
         {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f", 4},
         {"\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x97\xa5\xe6\x9c\xac", 4}, /* two columns each */
-        {"e\xcc\x81", "e\xcc\x81", 1},                               /* an accent of its own */
+        {"e\xcc\x81", "e\xcc\x81", 1},                               /* a combining accent */
         {"a\xe2\x80\xae"
          "b",
          "a?b", 3}, /* right to left from here */
         {"a\xe2\x80\x8b"
          "b",
          "a?b", 3},                                                                /* no width */
-        {"\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80 \xe6\x97", "?? ??? ???? ??", 14}, /* no UTF-8 */
+        {"\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80 \xe6\x97", "?? ??? ???? ??", 14}, /* bad UTF-8 */
     };
     struct term t = terminal(true, true, 80);
     (void)state;
@@ -73,7 +72,7 @@ static void without_utf8_what_is_beyond_ascii_is_a_question_mark(void **state)
 
     term_clean(&t, &b, SLICE("gr\xc3\xbc\xc3\x9f"));
     CHECK(slice_is(buf_view(&b), "gr??"), "%s", b.ptr);
-    t.live = false; /* no columns are counted there */
+    t.live = false; /* widths do not matter there */
     term_clean(&t, &piped, SLICE("gr\xc3\xbc\x1b"));
     CHECK(slice_is(buf_view(&piped), "gr\xc3\xbc?"), "%s", piped.ptr);
 }
@@ -207,7 +206,7 @@ static void progress_tells_how_far_it_is(void **state)
                                  "512 KiB/s  6.0s left"),
           "%s", b.ptr);
     buf_clear(&b);
-    term_progress_write(&p, &b, 4 << 20, 200); /* no guess at a rate */
+    term_progress_write(&p, &b, 4 << 20, 200); /* no rate yet */
     CHECK(slice_is(buf_view(&b), "restore  [####################] 100 %  4.0 MiB of 4.0 MiB"), "%s",
           b.ptr);
     buf_clear(&b);

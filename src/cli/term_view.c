@@ -1,3 +1,5 @@
+/* The redrawn view on a terminal: modes, signals, keys, drawing. See term.h. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,17 +10,17 @@
 
 #include "cli/term.h"
 
-/* ---- the one view ---- */
+/* ---- the only view ---- */
 
 static struct {
     struct term *term;
     bool is_open, full_screen, entered;
     bool keys; /* standard input is our terminal, and we are in its foreground */
     struct termios before;
-    int wake[2];      /* what a signal handler writes to, and view_fds' reader waits for */
+    int wake[2];      /* written by signal handlers, watched by the reader of view_fds */
     struct buf shown; /* the lines on the screen */
-    int shown_width;  /* of the terminal when they were drawn */
-    bool stale;       /* what is on the screen is not what `shown` says */
+    int shown_width;  /* the terminal's width when they were drawn */
+    bool stale;       /* the screen may differ from `shown` */
     int key, died_of;
     bool gone; /* the terminal hung up, and SIGHUP was ignored (nohup) */
 } v = {.wake = {-1, -1}};
@@ -49,7 +51,7 @@ static void put_text(const char *text)
     put(text, strlen(text));
 }
 
-/* ---- modes: these two are called by signal handlers as well ---- */
+/* ---- modes: also called by signal handlers ---- */
 
 static void enter(void)
 {
@@ -95,11 +97,11 @@ static void on_signal(int number)
     else
         deadly = number;
     if (write(v.wake[1], "", 1) < 0)
-        errno = 0; /* it is full: the reader will wake up */
+        errno = 0; /* it is full: the reader wakes up anyway */
     errno = before;
 }
 
-/* An assertion failed: abort() goes on when this returns. */
+/* A failed assertion: abort() continues when this returns. */
 static void on_abort(int number)
 {
     (void)number;
@@ -112,10 +114,10 @@ static void handle(int number, void (*handler)(int))
 
     sigemptyset(&sa.sa_mask);
     sa.sa_flags = number == SIGABRT ? (int)SA_RESETHAND : 0;
-    (void)sigaction(number, &sa, NULL); /* they exist */
+    (void)sigaction(number, &sa, NULL); /* the signals exist */
 }
 
-/* One that was ignored before (nohup) stays so. */
+/* A signal that was ignored before (nohup) stays ignored. */
 static void handle_unless_ignored(int number)
 {
     struct sigaction was;
@@ -146,7 +148,7 @@ static void handle_none(void)
     }
 }
 
-/* Ctrl-Z: the shell finds its terminal as it was. Goes on when we are brought back. */
+/* Ctrl-Z: restores the terminal for the shell, and continues afterwards. */
 static void stop(void)
 {
     leave();
@@ -156,7 +158,7 @@ static void stop(void)
     enter();
 }
 
-/* A terminal that is gone has no keys, but is always ready to say so. */
+/* A terminal that hung up has no keys, but is always readable. */
 static enum view_event read_key(void)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -188,7 +190,7 @@ enum view_event view_next(void)
         continued = 1;
     }
     if (resized || continued) {
-        if (continued && v.entered) /* another may have used the terminal meanwhile */
+        if (continued && v.entered) /* another program may have used the terminal */
             enter();
         resized = continued = 0;
         term_measure(v.term);
@@ -212,7 +214,7 @@ int view_fds(int ret[VIEW_FDS])
 
 /* ---- drawing ---- */
 
-/* Takes the first line off *s, with its end. */
+/* Removes the first line from *s, with its newline. */
 static struct slice take_line(struct slice *s)
 {
     const char *end = s->len ? memchr(s->ptr, '\n', s->len) : NULL;
@@ -240,7 +242,7 @@ static struct slice cut_lines(struct slice lines, int most)
     return (struct slice){lines.ptr, lines.len - rest.len};
 }
 
-/* How many rows of the screen the shown lines take now: a narrower terminal has wrapped them. */
+/* How many screen rows the shown lines take now: a narrower terminal has wrapped them. */
 static int rows_shown(void)
 {
     struct slice rest = buf_view(&v.shown);
@@ -253,7 +255,7 @@ static int rows_shown(void)
     return rows;
 }
 
-/* To where the block began. */
+/* To the start of the block. */
 static void go_back(struct buf *b)
 {
     int rows = rows_shown();
@@ -278,7 +280,7 @@ static void draw_lines(struct buf *b, struct slice lines)
             buf_slice(b, without_end(line));
             buf_str(b, "\x1b[K");
         }
-        /* The last row of a full screen is not left: that would scroll. */
+        /* No newline after the last row of a full screen, because it would scroll. */
         if (!v.full_screen || lines.len > 0)
             buf_str(b, "\r\n");
     }
@@ -304,7 +306,7 @@ void view_draw(struct slice lines, bool last)
     v.stale = false;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static void at_exit(void)
 {

@@ -4,9 +4,9 @@
 #include "cli/token_text.h"
 #include "cli/verbs.h"
 
-enum { VALUE_MAX = 15 /* digits: what fits a number of JSON */ };
+enum { VALUE_MAX = 15 /* digits: fits a JSON number */ };
 
-/* "calls=50": which limits there are, and what they may be, the server says. */
+/* "calls=50"; the server validates the names and values. */
 static bool render_limits(const struct invocation *in, struct buf *body)
 {
     const char *limit = NULL;

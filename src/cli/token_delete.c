@@ -1,3 +1,5 @@
+/* `intact token delete`: by name. */
+
 #include "cli/client.h"
 #include "cli/verbs.h"
 

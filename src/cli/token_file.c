@@ -1,3 +1,5 @@
+/* Tokens from files: one that the user names, or a local server's admin token. See token_file.h. */
+
 #include "cli/token_file.h"
 
 #include <errno.h>
@@ -14,7 +16,7 @@
 
 enum { TOKEN_SIZE = 50 };
 
-/* Reads at most `size` - 1 bytes; -1: errno says why. */
+/* Reads at most `size` - 1 bytes; -1: see errno. */
 static ssize_t read_line(int fd, char *ret, size_t size)
 {
     ssize_t n = read(fd, ret, size - 1);
@@ -45,8 +47,8 @@ static bool has_form_of_token(const char *text)
                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")];
 }
 
-/* Everybody who listens on `port` of this machine, on whatever address, has to be `uid`; *ret_seen
- * is set if somebody does. */
+/* Does `uid` own all sockets that listen on `port`, on any address? Sets *ret_seen if there is
+ * one. */
 static bool listeners_are(const char *table, int port, uid_t uid, bool *ret_seen)
 {
     FILE *f = fopen(table, "re");
@@ -78,8 +80,8 @@ static bool server_is_of(uid_t uid, int port)
     return seen && v4 && v6;
 }
 
-/* Has it made that file, and is `port` its own? The port of another machine may have been forwarded
- * to this one, by the very user whose file it is; or that of the server, by somebody else. */
+/* Does the server know this token, and is `port` its own? The user of the file may have forwarded
+ * another machine's port to this one, or somebody else may have forwarded the server's. */
 static bool server_knows(const struct intact_client *c, const char *challenge, int port,
                          const char *token)
 {
@@ -94,7 +96,7 @@ static bool server_knows(const struct intact_client *c, const char *challenge, i
     return strcmp(said, proof) == 0;
 }
 
-/* NULL: it may be used, `ret` has its token. */
+/* NULL: it may be used; `ret` has its token. */
 static const char *why_not(int fd, int port, char *ret, size_t size)
 {
     struct stat st;

@@ -2,8 +2,8 @@
 #define CLI_TOKEN_FILE_H
 
 /*
- * Where the command line gets a token from, if none is in the environment: a file that the user
- * names, or the one in which a server on this machine keeps its admin's.
+ * Where the command line gets a token if the environment has none: from a file that the user names,
+ * or from the file in which a server on this machine keeps its admin's token.
  */
 
 #include <intact/client.h>
@@ -11,16 +11,16 @@
 
 #include "base/base.h"
 
-/* The one line of a file. False: complained. */
+/* Reads the only line of a file. False: an error, which was reported. */
 bool token_file_read(const char *path, char *ret, size_t size);
 
 /*
  * For intact_client_set_find_token: a server on loopback names its file in the header
- * Intact-Token-File of a 401. Whoever else may have taken the server's port could name any file, to
- * be sent what is in it. So it is believed only if the file is called admin-token, is a plain file
- * that is its owner's alone, holds nothing but a token, its owner is the user who listens on that
- * port, and the server answered the challenge `arg` (client_set_challenge) with a proof that it
- * knows this very token. NULL: no token, and it was said why.
+ * Intact-Token-File of a 401. Another process on that port could name any file to get its content.
+ * So the file is used only if it is called admin-token, is a regular file with access for its owner
+ * only, contains only a token, its owner listens on that port, and the server answered the
+ * challenge `arg` (client_set_challenge) with a proof that it has this very token. NULL: no token;
+ * the reason was reported.
  */
 char *token_find(void *arg, const struct intact_client *c);
 

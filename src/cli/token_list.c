@@ -1,10 +1,12 @@
+/* `intact token list`: tokens and their recent use. */
+
 #include "cli/table.h"
 #include "cli/verbs.h"
 
 static const char *const heads[] = {"NAME",  "ROLES",       "CREATED", "EXPIRES", "USED",
                                     "CALLS", "SUBMISSIONS", "BYTES",   "REFUSED", NULL};
 
-/* Of the last one or two minutes, at the node that answers. */
+/* in the last one or two minutes, at the answering node */
 static const char *const uses[] = {"calls", "submissions", "bytes", "refused"};
 
 static void add(struct table *t, const struct json *token)

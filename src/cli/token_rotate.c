@@ -1,11 +1,9 @@
-/* `intact token rotate`: gives a token a new text, while the old one stays good for a while. */
+/* `intact token rotate`: gives a token a new text; programs change over while the old text is still
+ * valid. */
 
 #include "cli/client.h"
 #include "cli/token_text.h"
 #include "cli/verbs.h"
-
-/* intact token rotate NAME: a new text for a token that programs use, which take it over one by one
- * while the old text is still good. */
 
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
 

@@ -1,3 +1,5 @@
+/* `intact top`: asks the server for statistics again and again, and shows them (top_draw.c). */
+
 #include "cli/top.h"
 
 #include <stdio.h>
@@ -60,7 +62,7 @@ static void take_stats(void *arg, const struct live_answer *a)
     if (w->json) {
         say_text(stdout, a->body);
         putchar('\n');
-        (void)fflush(stdout); /* what cannot be written is noticed in the loop */
+        (void)fflush(stdout); /* write errors are detected in the loop */
     }
 }
 
@@ -71,13 +73,13 @@ static void take_reason(void *arg, const struct live_answer *a)
     struct watching *w = arg;
 
     if (a->status != 200)
-        return; /* at the next round again */
+        return; /* again in the next round */
     top_take_reason(&w->top, a->body);
     w->dirty = true;
     explain_next(w);
 }
 
-/* One at a time, the newest first. */
+/* One at a time, newest first. */
 static void explain_next(struct watching *w)
 {
     CLEANUP(buf_fini) struct buf path = {0};
@@ -87,7 +89,7 @@ static void explain_next(struct watching *w)
         return;
     buf_str(&path, "/v1/tasks/");
     client_escape(&path, buf_view(&e->id));
-    (void)live_get(w->live, path.ptr, take_reason, w); /* or at the next round */
+    (void)live_get(w->live, path.ptr, take_reason, w); /* or in the next round */
 }
 
 static void take_errors(void *arg, const struct live_answer *a)
@@ -106,14 +108,14 @@ static void ask(struct watching *w)
     CLEANUP(buf_fini) struct buf path = {0};
 
     w->asked_ms = term_now_ms();
-    (void)live_get(w->live, "/v1/stats", take_stats, w); /* or at the next round */
+    (void)live_get(w->live, "/v1/stats", take_stats, w); /* or in the next round */
     if (w->json)
         return;
     buf_fmt(&path, "/v1/tasks?state=error&closed=false&limit=%d", TOP_ERRORS);
     (void)live_get(w->live, path.ptr, take_errors, w);
 }
 
-/* The next round begins when the one before has been answered. */
+/* A round begins once the previous one was answered. */
 static int64_t until_asking(const struct watching *w)
 {
     int64_t left = w->asked_ms + w->every_ms - term_now_ms();
@@ -142,7 +144,7 @@ static void draw_view(struct watching *w)
     w->dirty = false;
 }
 
-/* False: it is time to leave. */
+/* False: leave. */
 static bool take_keys(struct watching *w, bool *ret_signal)
 {
     for (enum view_event e = view_next(); e != VIEW_NOTHING; e = view_next()) {
@@ -178,7 +180,7 @@ static void run_view(struct watching *w)
         view_die();
 }
 
-/* Rates take two answers; then what else was asked for is waited for as well. */
+/* Rates need two answers; by then other requests must be answered, too. */
 static bool is_done(const struct watching *w)
 {
     if (w->json)
@@ -247,7 +249,7 @@ static int run(struct invocation *in)
     if (!read_flags(&w))
         return CLI_USAGE;
     w.client = client_begin(in);
-    /* Once the ordinary way: its mistakes are told as those of all verbs. */
+    /* A first ordinary call, so that errors are reported as for all verbs. */
     enum intact_status first = intact_client_call(w.client, "GET", "/v1/stats", NULL, NULL, 0);
     if (first != INTACT_OK) {
         status = client_complain(w.client, first);

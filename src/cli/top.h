@@ -2,8 +2,7 @@
 #define CLI_TOP_H
 
 /*
- * What `intact top` knows of a server, and how it shows it. Nothing here asks a server or reads a
- * clock.
+ * What `intact top` knows of a server, and how it is drawn. Calls no server, reads no clock.
  */
 
 #include "base/arena.h"
@@ -18,7 +17,7 @@ struct top_sample {
     int64_t now;              /* the server's, ms UTC */
 };
 
-/* A task that stopped in error, and why; the reason is asked for once it is seen. */
+/* A task in error; its reason is requested once the task is seen. */
 struct top_error {
     struct buf id, workflow, ended_at, reason;
 };
@@ -29,20 +28,20 @@ enum top_sort { TOP_BY_WAITING, TOP_BY_AGENT, TOP_BY_FAILED, TOP_SORTS };
 
 struct top {
     struct top_sample samples[2];
-    int current; /* the other one is the one before */
+    int current; /* the other one is the previous one */
     struct top_error errors[TOP_ERRORS];
     size_t error_count;
     enum top_sort sort;
 };
 
 void top_fini(struct top *t);
-/* False: it is not an answer of /v1/stats. */
+/* False: not an answer of /v1/stats. */
 bool top_take_stats(struct top *t, struct slice json);
-/* The newest tasks in error, as GET /v1/tasks lists them. What is known of them stays. */
+/* The newest tasks in error, from GET /v1/tasks. Known reasons are kept. */
 void top_take_errors(struct top *t, struct slice json);
 /* The record of one of them. */
 void top_take_reason(struct top *t, struct slice json);
-/* One whose reason is not known; NULL: there is none. */
+/* A task whose reason is unknown; NULL: none. */
 const struct top_error *top_unexplained(const struct top *t);
 
 const char *top_sort_text(enum top_sort s); /* "waiting" */
@@ -50,8 +49,8 @@ const char *top_sort_text(enum top_sort s); /* "waiting" */
 struct top_view {
     const struct term *term;
     const char *server, *trouble; /* trouble "": none */
-    int64_t now;                  /* ours, for local times */
-    bool keys;                    /* tell of them */
+    int64_t now;                  /* this machine's, for local times */
+    bool keys;                    /* show them */
 };
 void top_draw(const struct top *t, const struct top_view *v, struct buf *b);
 

@@ -1,3 +1,5 @@
+/* The state of `intact top`: two samples, the newest errors. See top.h. */
+
 #include "base/when.h"
 #include "cli/top.h"
 
@@ -44,7 +46,7 @@ static void keep(struct buf *b, struct slice text)
     buf_slice(b, text);
 }
 
-/* It may have been in error before, and have come to it again. */
+/* It may have been in error before, at another time. */
 static bool is_same(const struct top_error *e, const struct json *task)
 {
     return slice_eq(buf_view(&e->id), json_get_text(task, "id"))

@@ -1,3 +1,5 @@
+/* Draws `intact top`: counts, rates, agents, errors. See top.h. */
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -125,7 +127,7 @@ static void draw_stored(const struct top *t, struct line *l)
     line_end(l);
 }
 
-/* A second, between the two samples; below 0: not known. */
+/* Per second between the two samples; negative: unknown. */
 static double rate_between(const struct top *t, const struct json *now, const struct json *before,
                            const char *key)
 {
@@ -134,8 +136,8 @@ static double rate_between(const struct top *t, const struct json *now, const st
     int64_t ms = latest(t)->now - earlier(t)->now;
 
     if (!e || !before || ms <= 0
-        || !slice_eq(json_get_raw(s, "boot"), json_get_raw(e, "boot"))    /* it started anew */
-        || !slice_eq(json_get_text(s, "node"), json_get_text(e, "node"))) /* it is another one */
+        || !slice_eq(json_get_raw(s, "boot"), json_get_raw(e, "boot"))    /* it was restarted */
+        || !slice_eq(json_get_text(s, "node"), json_get_text(e, "node"))) /* another node */
         return -1;
     int64_t more = json_get_int(now, key, 0) - json_get_int(before, key, 0);
     return more < 0 ? -1 : (double)more * 1000 / (double)ms;
@@ -284,7 +286,7 @@ static void draw_agent_titles(struct line *l)
     line_end(l);
 }
 
-/* Where there is no screen to fit on there is room for all. */
+/* Without a screen all agents are shown. */
 static size_t room_for_agents(const struct top *t, const struct top_view *v)
 {
     int taken = FIXED_LINES + (t->error_count > 0 ? 2 + (int)t->error_count : 0);

@@ -1,3 +1,5 @@
+/* `intact undo`: an operator's undo; see operate.c. */
+
 #include "cli/operate.h"
 #include "cli/operation_start.h"
 #include "cli/verbs.h"

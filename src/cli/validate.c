@@ -1,3 +1,5 @@
+/* `intact validate`: checks definition files without a server. */
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +11,7 @@
 struct validation {
     bool json, is_strict;
     struct buf document;
-    struct mistakes errors, warnings; /* of the file at hand */
+    struct mistakes errors, warnings; /* of the current file */
 };
 
 static void add_file(struct validation *v, const char *file, bool was_read)
@@ -17,7 +19,7 @@ static void add_file(struct validation *v, const char *file, bool was_read)
     struct buf *b = &v->document;
     struct slice name = slice_of(file);
 
-    name.len = text_utf8_end(name); /* a name of a file may be any bytes, JSON may not */
+    name.len = text_utf8_end(name); /* a file's name may be any bytes, but JSON is UTF-8 */
     json_open(b, '{');
     json_key(b, "file");
     json_string(b, name);

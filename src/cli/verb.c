@@ -1,3 +1,5 @@
+/* Reads a command line by a verb's description, and runs the verb. See verb.h. */
+
 #include "cli/verb.h"
 
 #include <getopt.h>
@@ -13,7 +15,7 @@
 #include "cli/say.h"
 #include "config/reader.h"
 
-enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond all letters */
+enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond any letter */
 
 const struct flag *verb_flag(const struct verb *v, size_t i)
 {
@@ -68,7 +70,7 @@ int verb_failed(const struct invocation *in, int status, const char *fmt, ...)
     return status;
 }
 
-/* ---- what was given ---- */
+/* ---- given flags ---- */
 
 bool verb_has_flag(const struct verb *v, const char *name)
 {
@@ -136,7 +138,7 @@ bool number_read(const struct invocation *in, const char *what, const char *text
 {
     char *end = NULL;
     bool plain = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
-    long long n = strtoll(text, &end, 10); /* what is too large is beyond max as well */
+    long long n = strtoll(text, &end, 10); /* an overflow is also beyond max */
 
     if (plain && !*end && n >= min && n <= max) {
         *ret = n;
@@ -207,7 +209,7 @@ static const char *flag_near(const struct verb *v, struct slice name)
     return NULL;
 }
 
-/* "--wiat" or "--wiat=30s", which no flag is called, or the beginning of several. */
+/* "--wiat" or "--wiat=30s": no flag, or the beginning of several. */
 static int refuse_name(const struct invocation *in, const char *word)
 {
     struct slice name = {word + 2, strcspn(word + 2, "=")};
@@ -219,7 +221,7 @@ static int refuse_name(const struct invocation *in, const char *word)
     return verb_misused(in, "there is no flag --%.*s", SLICE_ARG(name));
 }
 
-/* getopt permutes: behind an unknown flag argv[optind - 1] is the word it stood in. */
+/* getopt permutes: after an unknown flag, argv[optind - 1] is the word that contains it. */
 static int refuse(const struct invocation *in, int code, char **argv)
 {
     const char *word = argv[optind - 1];
@@ -259,7 +261,7 @@ static void write_choices(const char *choices, struct slice value, struct buf *b
         buf_fmt(b, "; did you mean %.*s?", SLICE_ARG(near));
 }
 
-/* Of a flag or an argument, which `what` is the name of. */
+/* `what`: the name of the flag or argument. */
 static int check_choice(const struct invocation *in, const char *what, const char *choices,
                         struct slice value)
 {
@@ -289,7 +291,7 @@ static int check_value(const struct invocation *in, const struct given_flag *g)
     }
 }
 
-/* CLI_OK; -1: --help was printed; CLI_USAGE: said what is wrong. */
+/* CLI_OK; -1: --help was printed; CLI_USAGE: an error, which was reported. */
 static int read_flags(struct invocation *in, int argc, char **argv)
 {
     struct reading r = {0};
@@ -297,7 +299,7 @@ static int read_flags(struct invocation *in, int argc, char **argv)
 
     describe(&r, in->verb);
     opterr = 0;
-    optind = 0; /* glibc: begin anew, and forget the permutation of an earlier reading */
+    optind = 0; /* glibc: restart, without the permutation of an earlier run */
     while ((code = getopt_long(argc, argv, r.letters, r.longs, NULL)) != -1) {
         if (code == 'h') {
             help_print(in->verb, stdout);
@@ -350,7 +352,7 @@ int verb_run(const struct verb *v, int argc, char **argv)
     struct invocation in = {.verb = v};
 
     size_t flag_max = 1;
-    for (int i = 0; i < argc; i++) /* each takes a letter at least: -abc is three */
+    for (int i = 0; i < argc; i++) /* each flag has at least one letter: -abc is three */
         flag_max += strlen(argv[i]);
     in.given = calloc(flag_max, sizeof(*in.given));
     if (!in.given)

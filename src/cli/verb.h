@@ -2,9 +2,8 @@
 #define CLI_VERB_H
 
 /*
- * A verb of the program, described once, as data. Reading the command line, --help, completion,
- * manual pages and the page of the documentation all come out of this description, so they cannot
- * disagree.
+ * A verb of the program, described once, as data. Command-line parsing, --help, completion, manual
+ * pages and the documentation are all made from this description, so they agree.
  */
 
 #include <stdbool.h>
@@ -14,14 +13,14 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
-/* What a word on the command line stands for: completion offers accordingly. */
+/* What a word on the command line means, for completion. */
 enum word_kind {
     WORD_ANY,
     WORD_FILE,
     WORD_FOLDER,
-    WORD_CHOICE,  /* one of the description's `choices`; all else is refused */
-    WORD_CHOICES, /* several of them, with commas between */
-    WORD_HINTS,   /* they are offered, but others may do as well */
+    WORD_CHOICE,  /* one of the description's `choices`; others are refused */
+    WORD_CHOICES, /* several of them, separated by commas */
+    WORD_HINTS,   /* offered, but others are allowed */
     WORD_WORKFLOW,
     WORD_TASK,
     WORD_AGENT,
@@ -31,21 +30,21 @@ enum word_kind {
 };
 
 struct flag {
-    const char *name;    /* "wait": without the dashes */
-    const char *value;   /* "TIME": what it takes, as --help names it; NULL: nothing */
-    const char *help;    /* what it does; further lines after '\n'. No dot at the end */
-    const char *initial; /* what holds without it, as --help shows it; NULL: nothing to say */
+    const char *name;    /* "wait", without dashes */
+    const char *value;   /* "TIME": its value, as in --help; NULL: takes none */
+    const char *help;    /* what it does; more lines after '\n'. No final dot */
+    const char *initial; /* the default, as in --help; NULL: not shown */
     enum word_kind kind; /* of the value */
-    const char *choices; /* WORD_CHOICE: with blanks between */
-    char letter;         /* "-f" as well; 0: none */
-    bool repeats;        /* may be given several times; of another the last one counts */
+    const char *choices; /* WORD_CHOICE: separated by blanks */
+    char letter;         /* also "-f"; 0: none */
+    bool repeats;        /* may be given several times; otherwise the last value applies */
 };
 
 struct argument {
     const char *name; /* "TASK" */
     enum word_kind kind;
     const char *choices;
-    bool optional, repeats; /* only the last one of a verb may be so */
+    bool optional, repeats; /* only for a verb's last argument */
 };
 
 struct example {
@@ -58,22 +57,22 @@ enum { VERB_ARGUMENTS_MAX = 4, VERB_EXAMPLES_MAX = 6, VERB_FLAGS_MAX = 40 };
 struct invocation;
 
 struct verb {
-    const char *noun;    /* "workflow", for "intact workflow put"; NULL: there is none */
+    const char *noun;    /* "workflow", for "intact workflow put"; NULL: none */
     const char *name;    /* "put" */
-    const char *summary; /* half a line, without a dot */
-    const char *about;   /* paragraphs, with "\n\n" between; wrapped by whoever shows them */
+    const char *summary; /* half a line, without a final dot */
+    const char *about;   /* paragraphs separated by "\n\n"; wrapped when shown */
     struct argument arguments[VERB_ARGUMENTS_MAX];
     const struct flag *flags; /* its own; ends with one without a name; NULL: none */
     struct example examples[VERB_EXAMPLES_MAX];
-    const char *exits; /* what exit status 1 means here; NULL: as everywhere (enum cli_status) */
-    bool is_hidden;    /* for programs: --help and the manual do not name it */
-    bool is_local;     /* talks to no server: it does not have the flags of those that do */
+    const char *exits; /* meaning of exit status 1; NULL: the usual one (enum cli_status) */
+    bool is_hidden;    /* for programs: not in --help and the manual */
+    bool is_local;     /* calls no server: does not have the flags for servers */
     int (*run)(struct invocation *in); /* returns the exit status */
-    const char *more_title;            /* what --help shows behind the flags; NULL: nothing */
-    void (*more)(struct buf *b);       /* the lines below that title, NAME and text in columns */
+    const char *more_title;            /* title of a further part of --help; NULL: none */
+    void (*more)(struct buf *b);       /* its lines: names and texts in columns */
 };
 
-/* One command line, read. */
+/* A parsed command line. */
 struct given_flag {
     const struct flag *flag;
     const char *value;
@@ -87,51 +86,51 @@ struct invocation {
     size_t given_count;
 };
 
-/* All of them, in the order in which they are shown. */
+/* All verbs, in the order in which they are shown. */
 extern const struct verb *const verbs[];
 extern const size_t verb_count;
 
-/* The flags of all verbs that talk to a server; ends with one without a name. */
+/* The flags of all verbs that call a server; ends with one without a name. */
 extern const struct flag client_flag_list[];
 
-/* By the first word, or the first two, which are *ret_taken then. NULL: there is none. */
+/* Finds a verb by its first one or two words; *ret_taken: how many. NULL: none. */
 const struct verb *verb_find(char *const *words, size_t count, int *ret_taken);
 
-/* The flags of a verb: its own, then the common ones. NULL behind the last one. */
+/* The i-th flag of a verb: its own, then the common ones. NULL after the last one. */
 const struct flag *verb_flag(const struct verb *v, size_t i);
 bool verb_has_flag(const struct verb *v, const char *name);
 /* "intact workflow put" */
 const char *verb_words(const struct verb *v, char *ret, size_t size);
 
-/* Reads a command line (argv[0] is the verb's name) and runs the verb. Handles --help. */
+/* Parses a command line (argv[0] is the verb's name) and runs the verb. Handles --help. */
 int verb_run(const struct verb *v, int argc, char **argv);
 
-/* The last value of a flag, "" for one that takes none; NULL if it was not given. The name has to
- * be one of the verb's. */
+/* The last value of a flag, "" if it takes none; NULL if it was not given. The verb must have the
+ * flag. */
 const char *given(const struct invocation *in, const char *flag);
 /* The next value of a repeated flag: for (size_t at = 0; (v = given_next(in, "tag", &at));) */
 const char *given_next(const struct invocation *in, const char *flag, size_t *at);
-/* A duration such as 30s. False: it has been said what is wrong with it. Without the flag *ret is
- * left alone. */
+/* A duration such as 30s. False: invalid, which was reported. Without the flag *ret is
+ * unchanged. */
 bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_ms);
-/* Sets what is logged, by the flag "log". */
+/* Sets the log level from the flag "log". */
 void given_log_level(const struct invocation *in);
-/* A moment in RFC 3339 form is what was given, or nothing was; the same. */
+/* Is the flag's value, if given, an RFC 3339 time? Reports if not. */
 bool given_moment(const struct invocation *in, const char *flag);
-/* A whole number from min to max; the same. */
+/* A whole number from min to max; like given_duration. */
 bool given_number(const struct invocation *in, const char *flag, int64_t min, int64_t max,
                   int64_t *ret);
-/* The same of a word, which `what` is the name of. */
+/* The same for a word, named `what` in messages. */
 bool number_read(const struct invocation *in, const char *what, const char *text, int64_t min,
                  int64_t max, int64_t *ret);
 
-/* The command line that is being carried out; NULL: none yet. */
+/* The running command line; NULL: none yet. */
 const struct invocation *verb_current(void);
 
-/* "intact VERB: what" on standard error, and a hint at --help; CLI_USAGE. */
+/* Prints "intact VERB: what" and a hint at --help on standard error; returns CLI_USAGE. */
 int verb_misused(const struct invocation *in, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* "intact VERB: what" on standard error; `status`. */
+/* Prints "intact VERB: what" on standard error; returns `status`. */
 int verb_failed(const struct invocation *in, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

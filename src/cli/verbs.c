@@ -2,7 +2,7 @@
 
 #include "base/base.h"
 
-/* In the order in which --help shows them. */
+/* In the order of --help. */
 /* clang-format off */
 const struct verb *const verbs[] = {
     &verb_serve,

@@ -1,7 +1,7 @@
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 
-/* The verbs, each defined in the file that carries it out. */
+/* The verbs, each defined in the file that runs it. */
 
 #include "cli/verb.h"
 

@@ -1,3 +1,6 @@
+/* `intact watch`: follows a task, or all tasks, in a view, as lines or as JSON. Drawing:
+ * watch_draw.c, watch_lines.c; the stream: stream.c. */
+
 #include "cli/watch.h"
 
 #include <stdio.h>
@@ -11,7 +14,7 @@
 
 enum {
     DRAW_MIN_MS = 100,  /* between two drawings */
-    DRAW_MAX_MS = 1000, /* ... while nothing happens: the times go on */
+    DRAW_MAX_MS = 1000, /* ... without events: times advance */
     WHY_EVERY_MS = 3000,
 };
 
@@ -20,12 +23,12 @@ struct watching {
     struct live *live;
     struct term term;
     struct watched task;
-    int64_t offset_ms; /* of the server's clock to ours */
+    int64_t offset_ms; /* the server's clock minus ours */
     bool json, view;   /* neither: lines */
-    bool ended, left;  /* the stream told its end; somebody pressed q */
+    bool ended, left;  /* the stream ended; the user pressed q */
     bool dirty;
     int64_t drawn_ms;
-    struct buf why_path; /* empty: the server cannot say */
+    struct buf why_path; /* empty: the server has no such route */
     int64_t why_ms;
     bool why_asked;
 };
@@ -42,8 +45,7 @@ static int64_t server_now(const struct watching *w)
 static void print(const struct buf *b)
 {
     (void)fwrite(b->ptr, 1, b->len, stdout);
-    (void)fflush(
-        stdout); /* somebody may read along; what cannot be written is noticed at the end */
+    (void)fflush(stdout); /* somebody may read it live; write errors are detected at the end */
 }
 
 static void print_json(struct slice name, struct slice data)
@@ -58,7 +60,7 @@ static void print_json(struct slice name, struct slice data)
     json_close(&b, '}');
     buf_byte(&b, '\n');
     say_text(stdout, buf_view(&b));
-    (void)fflush(stdout); /* as above */
+    (void)fflush(stdout);
 }
 
 static void take_record(struct watching *w, struct slice record)
@@ -91,7 +93,7 @@ static void take_event(void *arg, const struct event *e)
     }
 }
 
-/* ---- what it waits for ---- */
+/* ---- why it waits ---- */
 
 static void take_why(void *arg, const struct live_answer *a)
 {
@@ -106,7 +108,7 @@ static void take_why(void *arg, const struct live_answer *a)
     }
 }
 
-/* When something has changed, and now and then. */
+/* After a change, and now and then. */
 static void ask_why(struct watching *w, int64_t now)
 {
     if (w->why_path.len == 0 || w->why_asked || watched_has_ended(&w->task)
@@ -139,7 +141,7 @@ static int64_t until_drawing(const struct watching *w)
     return w->drawn_ms + (w->dirty ? DRAW_MIN_MS : DRAW_MAX_MS) - term_now_ms();
 }
 
-/* False: it is time to leave. */
+/* False: leave. */
 static bool take_keys(struct watching *w, bool *ret_signal)
 {
     for (enum view_event e = view_next(); e != VIEW_NOTHING; e = view_next()) {
@@ -176,7 +178,7 @@ static void follow_in_view(struct watching *w)
         view_die();
 }
 
-/* A connection that breaks is a line on standard error, once. */
+/* Reports a broken connection once on standard error. */
 static void follow_in_lines(struct watching *w)
 {
     bool broken = false;
@@ -230,7 +232,7 @@ static int finish(struct watching *w)
                                                        : CLI_NOT_WELL;
 }
 
-/* Calls with `path` that is known to work, so that its mistakes are told as those of all verbs. */
+/* Follows `path`, which was called before, so that errors are reported as for all verbs. */
 static int follow(struct watching *w, struct intact_client *c, const char *path, bool of_task)
 {
     w->live = client_begin_live(w->in, c);

@@ -94,7 +94,7 @@ static int bar_at(const struct bars *s, int64_t at)
     return part <= 0 ? 0 : part >= 1 ? s->width : (int)(part * s->width);
 }
 
-/* What lasted for no time at all is seen as well. */
+/* Shows attempts without any duration, too. */
 static void fill(struct bars *s, int64_t from, int64_t until, const char *sign, enum term_look look)
 {
     int first = bar_at(s, from);
@@ -136,7 +136,7 @@ static void draw_bars(struct line *l, struct bars *s, const struct json *step, b
     for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
         int64_t began = watched_time(a, "started_at");
         struct slice turns = json_get_text(a, "direction");
-        if (slice_eq(turns, direction) && began > before) /* drawn first, and so loses */
+        if (slice_eq(turns, direction) && began > before) /* drawn first, so attempts cover it */
             fill(s, before, began, utf8 ? "·" : ".", LOOK_FAINT);
         before = end_of(a, s->until);
         direction = turns;
@@ -281,7 +281,7 @@ static void draw_titles(const struct columns *c, const struct bars *s, int64_t n
     line_end(l);
 }
 
-/* What waits for an undo that may never come says so. */
+/* A step of on_undo that may never run is shown as such. */
 static struct slice shown_state(const struct json *step, bool back)
 {
     struct slice state = json_get_text(step, "state");
@@ -313,14 +313,14 @@ static void draw_step(const struct json *step, const struct columns *c, struct b
     line_end(l);
 }
 
-/* The steps that are shown when not all of them can be: from the first one that is not over. */
+/* The first step to show if there is no room for all: near the first one that has not ended. */
 static uint32_t first_shown(const struct json *steps, uint32_t room)
 {
     uint32_t first = 0;
 
     for (const struct json *s = steps->child; s && is_over(json_get_text(s, "state")); s = s->next)
         first++;
-    first = first > 0 ? first - 1 : 0; /* and what came before it */
+    first = first > 0 ? first - 1 : 0; /* and the one before it */
     return first + room > steps->count ? steps->count - room : first;
 }
 
@@ -354,7 +354,7 @@ static void draw_steps(const struct watched *w, const struct watch_view *v, stru
     free(bars);
 }
 
-/* ---- what goes on ---- */
+/* ---- current work ---- */
 
 static void put_said(struct line *l, struct slice progress, struct slice message)
 {
@@ -413,7 +413,7 @@ static const struct json *last_of(const struct json *list)
     return last;
 }
 
-/* A step that is tried again, or that did not end well. */
+/* A step that is retried, or that failed. */
 static void draw_failed(const struct json *step, int64_t now, struct line *l)
 {
     const struct json *last = last_of(json_get(step, "attempts"));
@@ -472,7 +472,7 @@ void watch_draw(const struct watched *w, const struct watch_view *v, struct buf 
     struct line l = line_begin(v->term, b);
 
     if (v->term->live)
-        l.width = v->term->width - 1; /* a terminal that grows narrower wraps less of it */
+        l.width = v->term->width - 1; /* a terminal that becomes narrower wraps fewer lines */
     draw_head(w, v, &l);
     draw_waiting(w, v, &l);
     line_end(&l);

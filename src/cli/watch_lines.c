@@ -6,19 +6,19 @@
 /*
  * TIME  STEP  STATE  ATTEMPT  OUTCOME
  *
- * The records of two moments are compared, and what is different was said by nobody in order: so
- * the lines are put in order by the times of what they tell.
+ * Compares two records. The differences have no order of their own, so the lines are sorted by
+ * time.
  */
 
 enum { STEP_WIDTH = 16, STATE_WIDTH = 12 };
 
-/* What is told first of what happened in the same millisecond. */
+/* The order of lines of the same millisecond. */
 enum rank { RANK_BEGIN, RANK_END, RANK_STATE, RANK_START, RANK_OVER };
 
 struct happening {
     int64_t at;
     enum rank rank;
-    size_t order; /* as they were found */
+    size_t order; /* as found */
     struct buf text;
 };
 
@@ -29,7 +29,7 @@ struct telling {
     size_t count;
 };
 
-/* The line of a new happening: begun with its time. */
+/* Begins the line of a new happening, with its time. */
 static struct line begin(struct telling *t, int64_t at, enum rank rank, struct slice step,
                          struct slice state)
 {
@@ -105,7 +105,8 @@ static void tell_start(struct telling *t, const struct json *step, const struct 
     end(t, &l);
 }
 
-/* The step's state after this attempt: known of the last one, of the others by what came next. */
+/* The step's state after this attempt: the current one for the last attempt, otherwise inferred
+ * from the next attempt. */
 static struct slice state_after(const struct json *step, const struct json *attempt)
 {
     if (!attempt->next)
@@ -152,7 +153,7 @@ static bool is_open(const struct json *attempt)
 
 /* ---- steps and the task ---- */
 
-/* False: there was nothing to tell of its attempts. */
+/* False: its attempts have not changed. */
 static bool tell_attempts(struct telling *t, const struct json *step, const struct json *before)
 {
     const struct json *attempts = json_get(step, "attempts");
@@ -191,7 +192,7 @@ static const struct json *step_named(const struct json *task, struct slice name)
     return NULL;
 }
 
-/* What a person did to the whole of it, since the record before. */
+/* Operators' changes to the task since the previous record. */
 static void tell_pause(struct telling *t, const struct watched *w)
 {
     bool paused = json_get_text(w->task, "paused_at").ptr != NULL;

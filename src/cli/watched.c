@@ -1,3 +1,5 @@
+/* The state of `intact watch`: two records, heartbeats, the reason. See watch.h. */
+
 #include <stdlib.h>
 
 #include "base/when.h"
@@ -28,7 +30,7 @@ bool watched_record(struct watched *w, struct slice json)
     int next = !w->current;
     struct json *task = NULL;
 
-    /* What lies there is the one before: it is not needed any more. */
+    /* The record before the previous one is not needed any more. */
     arena_fini(&w->arenas[next]);
     w->arenas[next] = (struct arena){0};
     w->before = NULL;
@@ -104,7 +106,7 @@ void watched_why(struct watched *w, struct slice json)
 
     if (json_parse(&a, json, &j, NULL) != ERR_OK)
         return;
-    /* How the task stands is in the first line: the first reason alone, not the summary. */
+    /* The first line shows the state already, so take the first reason instead of the summary. */
     const struct json *reasons = json_get(j, "reasons");
     const struct json *first = reasons ? reasons->child : NULL;
     keep(&w->why, json_get_text(first ? first : j, first ? "text" : "summary"));

@@ -6,13 +6,13 @@
 #include "cli/term.h"
 #include "cli/verbs.h"
 
-/* Why is it not getting on? The server's answer, with times as the reader's clock has them. */
+/* `intact why`: the server's reasons why a task waits, with times in the reader's time zone. */
 
 enum { WIDTH_LEAST = 20, WIDTH_MOST = 79 };
 
 struct telling {
     struct term term;
-    int64_t now; /* of the server */
+    int64_t now; /* the server's */
     struct buf b;
 };
 
@@ -22,7 +22,7 @@ static struct line begin(struct telling *t, int indent)
 {
     struct line l = line_begin(&t->term, &t->b);
 
-    l.width = INT32_MAX / 2; /* nothing is kept back: a terminal wraps what it must */
+    l.width = INT32_MAX / 2; /* the terminal wraps long lines: nothing is cut */
     line_to(&l, indent);
     return l;
 }
@@ -35,7 +35,7 @@ static void put_line(struct telling *t, int indent, enum term_look look, struct 
     line_end(&l);
 }
 
-/* As many words of *text as fit into a line, or one that does not; they are taken off. */
+/* Removes as many words from *text as fit into `width`, but at least one. */
 static struct slice take_words(const struct term *t, struct slice *text, int width)
 {
     size_t taken = 0;
@@ -55,7 +55,7 @@ static struct slice take_words(const struct term *t, struct slice *text, int wid
     return words;
 }
 
-/* What is said may be an agent's words: nothing in it moves the cursor, or begins a line. */
+/* The text may be an agent's: it is cleaned, so that it cannot move the cursor or begin a line. */
 static void paragraph(struct telling *t, int indent, enum term_look look, struct slice text)
 {
     CLEANUP(buf_fini) struct buf clean = {0};
@@ -113,11 +113,11 @@ static void put_moves(struct telling *t, int indent, struct slice moves)
     if (!moves.len)
         return;
     paragraph(t, indent, LOOK_PLAIN, next_line(&moves));
-    while (moves.len > 0) /* commands, to be copied as they are */
+    while (moves.len > 0) /* commands, to copy as they are */
         put_line(t, indent + 2, LOOK_STRONG, next_line(&moves));
 }
 
-/* Good, bad or nothing of that kind. */
+/* The look for good, bad and neutral reasons. */
 static enum term_look look_of(const struct json *reason)
 {
     static const char *const bad[] = {"pivot-unclear", "undo-failed", "failed",
@@ -127,10 +127,10 @@ static enum term_look look_of(const struct json *reason)
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         if (slice_is(kind, bad[i]))
             return LOOK_BAD;
-    return term_state_look(kind); /* "processed" and "compensated" are states as well */
+    return term_state_look(kind); /* "processed" and "compensated" are also states */
 }
 
-/* The summary tells the first reason. */
+/* The summary contains the first reason. */
 static void put_why(struct telling *t, const struct json *why)
 {
     const struct json *reasons = json_get(why, "reasons");
@@ -150,7 +150,7 @@ static void put_why(struct telling *t, const struct json *why)
     }
 }
 
-/* ---- who was not told, and who was ---- */
+/* ---- messages and alerts ---- */
 
 static void put_head(struct telling *t, const char *text)
 {
@@ -236,12 +236,12 @@ static void print_why(const struct invocation *in, const struct intact_client *c
     struct telling t = {.now = client_now() + client_clock_offset(c)};
     enum term_color color = TERM_AUTO;
 
-    (void)term_color_given(in, &color); /* it was checked when it was read */
+    (void)term_color_given(in, &color); /* checked when it was read */
     term_begin(&t.term, STDOUT_FILENO, color);
     put_why(&t, why);
     put_messages(&t, why);
     put_alerts(&t, json_get(why, "alerts"));
-    (void)fwrite(t.b.ptr, 1, t.b.len, stdout); /* main() looks whether all of it was written */
+    (void)fwrite(t.b.ptr, 1, t.b.len, stdout); /* main() checks for write errors */
     buf_fini(&t.b);
 }
 

@@ -1,3 +1,5 @@
+/* `intact workflow get`: a stored definition as it was written. */
+
 #include <stdio.h>
 
 #include "cli/client.h"
@@ -6,7 +8,7 @@
 
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 
-/* As it was written; the whole answer if a server says something else. */
+/* Prints the text as written; the whole answer if it has an unknown form. */
 static void show(const struct intact_client *c, const struct json *answer)
 {
     struct slice definition = json_get_raw(answer, "definition");

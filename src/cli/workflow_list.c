@@ -1,3 +1,5 @@
+/* `intact workflow list`: names, versions, numbers of steps. */
+
 #include "cli/table.h"
 #include "cli/verbs.h"
 

@@ -1,3 +1,5 @@
+/* `intact workflow put`: stores a definition, with mistakes as compilers report them. */
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +8,7 @@
 #include "cli/say.h"
 #include "cli/verbs.h"
 
-/* The mistakes or warnings of the server's answer. */
+/* Prints the mistakes or warnings of the server's answer. */
 static bool print_list(const struct intact_client *c, const char *file, const char *key,
                        const char *kind)
 {
@@ -40,8 +42,8 @@ static int complain(struct intact_client *c, enum intact_status status, const ch
     return CLI_NOT_WELL;
 }
 
-/* The path to store it under needs its name. Without one that can stand in a path there is nothing
- * to ask the server: we say ourselves what is wrong. */
+/* The path contains the workflow's name. Without a valid name the server cannot be asked, and the
+ * mistakes are found here. */
 static bool name_of(const struct buf *text, const char *file, struct buf *ret)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -72,7 +74,7 @@ static enum intact_status send(struct intact_client *c, const char *name, const 
                               text->ptr, text->len);
 }
 
-/* "-" and names that say nothing: the content tells. */
+/* For "-" and unknown suffixes the content decides. */
 static bool is_yaml_file(const char *file, const struct buf *text)
 {
     enum definition_format format = format_of_file(file);

@@ -1,3 +1,5 @@
+/* The breaker's state machine, and its record as JSON. Pure; scheduler/breakers.c drives it. */
+
 #include "dispatch/breaker.h"
 
 #include <stdio.h>
@@ -31,7 +33,7 @@ static void bucket_drop(struct breaker *b, struct breaker_bucket *k)
     *k = (struct breaker_bucket){0};
 }
 
-/* The bucket of this moment, with those emptied that are out of the window by now. */
+/* The current bucket, after emptying those that have left the window. */
 static struct breaker_bucket *bucket_now(struct breaker *b, const struct breaker_rule *r,
                                          int64_t now)
 {
@@ -60,7 +62,7 @@ static bool is_at_least(uint32_t part, uint32_t of, uint32_t percent)
 static void next_epoch(struct breaker *b)
 {
     b->epoch++;
-    if (b->epoch == 0) /* that says "no trial" */
+    if (b->epoch == 0) /* 0 means "no trial" */
         b->epoch = 1;
 }
 
@@ -88,7 +90,7 @@ static uint64_t mix(uint64_t z) /* splitmix64's finisher */
     return z ^ (z >> 31);
 }
 
-/* Doubled with each time, at most max_wait; the last fifth of it is by chance. */
+/* Doubles each time, up to max_wait; the last fifth is random. */
 static int64_t wait_of(const struct breaker *b, const struct breaker_rule *r, uint64_t seed)
 {
     int64_t wait = r->wait_ms;
@@ -161,7 +163,7 @@ bool breaker_ended(struct breaker *b, const struct breaker_rule *r, enum breaker
     if (r->off)
         return false;
     switch (b->state) {
-    case BREAKER_CLOSED: /* what began in an outage says nothing of what comes after it */
+    case BREAKER_CLOSED: /* an attempt begun in an outage says nothing about the time after it */
         return started_at >= b->since && closed_ended(b, r, end, now, seed);
     case BREAKER_HALF_OPEN:
         return started_at >= b->since && trial_ended(b, r, end, now, seed);
@@ -172,8 +174,7 @@ bool breaker_ended(struct breaker *b, const struct breaker_rule *r, enum breaker
     UNREACHABLE();
 }
 
-/* Those that were at work are trials no more: a new epoch. What they come to counts nevertheless.
- */
+/* A new epoch: attempts at work are no longer trials, but their results still count. */
 static void more_trials(struct breaker *b, const struct breaker_rule *r, int64_t now)
 {
     if (b->trials < r->trials || now < b->patient_until)
@@ -268,7 +269,7 @@ void breaker_trial_over(struct breaker *b, uint32_t epoch)
     b->trials--;
 }
 
-/* ---- elsewhere, and before ---- */
+/* ---- other nodes, and restarts ---- */
 
 struct breaker_record breaker_record(const struct breaker *b)
 {
@@ -289,7 +290,7 @@ bool breaker_follow(struct breaker *b, const struct breaker_rule *r,
     if (rec->state == BREAKER_CLOSED) {
         if (was_open)
             close(b, now);
-        window_clear(b); /* of what was before, somebody knows better */
+        window_clear(b); /* the record's writer knew more about the time before */
         say(b, rec->reason);
         return was_open;
     }

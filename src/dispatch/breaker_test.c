@@ -3,8 +3,8 @@
 #include "base/test.h"
 
 /*
- * The breaker against a model that keeps every end and counts them anew each time, over all traces
- * of a few events; then its single rules.
+ * Compares the breaker with a model that keeps every end and counts them anew each time, over all
+ * traces of a few events; then tests single rules.
  */
 
 enum { DEPTH = 7, TRACE_CALLS = 3, TRACE_TRIALS = 2, BUCKET_MS = 100, BEGIN = 1000000 };
@@ -73,14 +73,14 @@ static void model_ended(struct model *m, enum breaker_end end, int64_t started_a
     }
 }
 
-/* Who is at work for longer than the longest wait keeps nobody out. */
+/* Trials that run longer than the longest wait no longer block others. */
 static void model_patience(struct model *m)
 {
     if (m->trials == TRACE_TRIALS && m->now - m->tried_at >= rule.max_wait_ms)
         m->trials = 0;
 }
 
-/* One letter of a trace, done to both. */
+/* Applies one letter of a trace to both. */
 static void letter(struct breaker *b, struct model *m, unsigned what)
 {
     bool changed = false;
@@ -93,7 +93,7 @@ static void letter(struct breaker *b, struct model *m, unsigned what)
         changed = breaker_ended(b, &rule, (enum breaker_end)what, m->now, m->now, 7);
         model_ended(m, (enum breaker_end)what, m->now);
         break;
-    case 3: /* it began before anything happened */
+    case 3: /* begun before the first event */
         changed = breaker_ended(b, &rule, END_BAD, BEGIN - 1, m->now, 7);
         model_ended(m, END_BAD, BEGIN - 1);
         break;
@@ -104,12 +104,12 @@ static void letter(struct breaker *b, struct model *m, unsigned what)
         if (m->state == BREAKER_OPEN && m->now >= b->until && changed)
             model_enter(m, BREAKER_HALF_OPEN);
         break;
-    case 5: /* all that is counted is forgotten */
+    case 5: /* clears all counts */
         m->now += 11 * BUCKET_MS;
         model_patience(m);
         changed = breaker_tick(b, &rule, m->now);
         if (m->state == BREAKER_OPEN)
-            model_enter(m, BREAKER_HALF_OPEN); /* no wait is so long */
+            model_enter(m, BREAKER_HALF_OPEN); /* no wait is that long */
         break;
     case 6:
         m->tried_at = m->now;
@@ -180,7 +180,7 @@ static void fails(struct breaker *b, const struct breaker_rule *r, uint32_t coun
         (void)breaker_ended(b, r, END_BAD, now, now, i);
 }
 
-/* Half-open at `now`, whatever its wait. */
+/* Makes it half-open at `now`, whatever its wait. */
 static void half_open(struct breaker *b, int64_t now)
 {
     CHECK(b->state == BREAKER_OPEN, "it is open");
@@ -346,7 +346,7 @@ static void trials_that_hang_let_others_try(void **state)
     CHECK(b.state == BREAKER_CLOSED, "and they close it");
 }
 
-/* The clock was set back while we were away, or the wait was made shorter. */
+/* The clock was set back during a restart, or the wait was made shorter. */
 static void no_wait_is_longer_than_the_longest(void **state)
 {
     struct breaker_rule r = settings_default().breaker;
@@ -400,7 +400,7 @@ static void others_are_followed(void **state)
     CHECK(other.state == BREAKER_CLOSED, "what was before does not count any more");
 }
 
-/* Whatever stands in the store, it makes a breaker that can close again. */
+/* Any stored record makes a breaker that can close again. */
 static void odd_records_do_no_harm(void **state)
 {
     static const char *const odd[] = {"",

@@ -1,3 +1,6 @@
+/* Agents and instances by name: parked calls, places, connections, and forgetting unused names.
+ * Lanes, limits and health: lanes.c. */
+
 #include "dispatch/dispatch.h"
 
 #include <stdlib.h>
@@ -5,8 +8,8 @@
 enum {
     FORGOTTEN_MS = 600000,
     FORGOTTEN_SOON_MS = 30000, /* while there are very many names */
-    NAMES_MAX = 10000,         /* if nothing else is said */
-    SWEEP_MAX = 64,            /* forgotten at a time: the rest has time until the next sweep */
+    NAMES_MAX = 10000,         /* default */
+    SWEEP_MAX = 64,            /* forgotten at a time; the rest is left to the next sweep */
 };
 
 struct work *work_new(void)
@@ -54,7 +57,7 @@ static void name_free(struct slice name)
     union {
         const char *in;
         void *out;
-    } ptr = {name.ptr}; /* ours, from name_copy */
+    } ptr = {name.ptr}; /* allocated by name_copy */
 
     free(ptr.out);
 }
@@ -158,7 +161,7 @@ struct instance *dispatch_instance(struct agent *a, struct slice name)
     return i;
 }
 
-/* It gave a sign of life: it is connected, as long as it has a call parked and a while after. */
+/* The instance called: it is connected while a call is parked, and for a while afterwards. */
 static void is_there(struct instance *i, int64_t now)
 {
     i->seen_at = i->agent->seen_at = now;
@@ -188,8 +191,8 @@ enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
         return ROOM_FOR_IT;
     size_t all = 4 * d->instances_max;
     size_t left = d->instances_about < all ? all - d->instances_about : 0;
-    /* An agent may have as many as are left: so few agents, however many names they call by, leave
-     * some to the others. */
+    /* An agent may have as many as are left, so that a few agents with many instances leave names
+     * to the others. */
     if (left == 0 || (a && (a->instances.len >= d->instances_max || a->instances.len >= left)))
         return NO_ROOM_FOR_INSTANCE;
     return ROOM_FOR_IT;
@@ -202,7 +205,7 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->instance = dispatch_instance(w->agent, w->instance_name);
     w->arrived_at = now;
     if (w->instance->calls++ == 0 && w->instance->open == 0)
-        health_moved(&w->instance->health, now); /* it had nothing to do */
+        health_moved(&w->instance->health, now); /* it was idle */
     if (w->max > 0) {
         announces(w->instance, w->max);
         w->parked = true;
@@ -264,7 +267,7 @@ uint32_t dispatch_places(struct agent *a, int64_t now)
     return a->places > 100000 ? 100000 : (uint32_t)a->places;
 }
 
-/* Actions come and go with the definitions that name them. */
+/* Drops lanes without use: actions come and go with definitions. */
 static void sweep_lanes(struct dispatch *d, struct agent *a)
 {
     struct lane *forgotten[SWEEP_MAX];
@@ -288,8 +291,8 @@ static bool is_crowded(const struct dispatch *d, const struct agent *a)
            || d->agents.len > d->agents_max / 2;
 }
 
-/* When something was heard of it last. One that is known by what another node gave it may never
- * have called here: what became of that says how it does, and is kept as long. */
+/* The latest sign of the instance. One that got its attempts from another node may never have
+ * called here: the ends of those attempts tell its health, and are kept as long. */
 static int64_t heard_at(const struct instance *i)
 {
     return max_i64(i->health.moved_at, max_i64(i->seen_at, i->heartbeat_at));

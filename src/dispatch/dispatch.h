@@ -2,20 +2,19 @@
 #define DISPATCH_DISPATCH_H
 
 /*
- * The server's side of agents: who is connected, which work calls are parked, which steps
- * want a place, and which attempts an instance was given. Bookkeeping only: the scheduler
- * decides and stores, then tells an agent.
+ * The server's view of agents: which instances are connected, which work calls are parked, which
+ * steps wait for a place, and which attempts an instance has. Bookkeeping only: the scheduler
+ * decides and stores before an agent gets a request.
  *
- *     agent "payment" -- instance "payment-1" -- sent: attempts it was given, still open
- *                     |                      `- places: what it announced last
+ *     agent "payment" -- instance "payment-1" -- sent: its open attempts
+ *                     |                      `- places: as last announced
  *                     |- calls: parked work calls with room, in turn
- *                     `- lane "charge" -- queue: steps that want a place, least rank first
+ *                     `- lane "charge" -- queue: steps that wait for a place, least rank first
  *
- * A lane is one action of an agent. Among the lanes that have room by their limits the step of
- * least rank is next, so that those behind a limit hold up nobody else. What limits and health do
- * with all this is in lanes.c.
+ * A lane is one action of an agent. Among the lanes whose limits have room, the step of least rank
+ * is next, so that steps behind a limit do not block others. Limits and health are in lanes.c.
  *
- * Agents and lanes come into being when first named, by a step or by a call.
+ * Agents and lanes are created when a step or a call first names them.
  */
 
 #include "base/heap.h"
@@ -27,26 +26,26 @@
 #include "dispatch/settings.h"
 #include "dispatch/work.h"
 
-/* An agent that has not been heard of for this long counts as not connected. */
+/* An agent without a call for this long counts as not connected. */
 #define AGENT_ABSENT_MS INT64_C(2000)
 
-/* What the store may hold of tasks that wait for an agent. */
+/* Which tasks in the store may wait for an agent. */
 struct backlog {
-    bool alone; /* such that wait for nobody else */
-    bool among; /* such that wait for others, too */
+    bool alone; /* tasks that wait for no other agent */
+    bool among; /* tasks that wait for others, too */
 };
 
-#define BACKLOG_UNKNOWN ((struct backlog){true, true}) /* the store will tell */
+#define BACKLOG_UNKNOWN ((struct backlog){true, true}) /* to be read from the store */
 
 static inline bool backlog_any(struct backlog b)
 {
     return b.alone || b.among;
 }
 
-/* A failure after which another try waits for its time. */
+/* A failure whose retry is waiting. */
 struct recent_failure;
 
-/* The latest of them; `next` is where the next one goes once all places are taken. */
+/* The latest of them; `next` is the slot to overwrite once all are taken. */
 struct recent {
     struct recent_failure *list;
     size_t count, cap, next;
@@ -57,186 +56,187 @@ struct agent {
     struct map instances;
     struct map lanes;
     struct link calls;   /* of struct work, by its `turn` */
-    struct heap ready;   /* of struct lane, by its `turn`: the least rank of those with room */
-    struct lane **lines; /* those with a limit of their own, by their line */
+    struct heap ready;   /* of struct lane, by its `turn`: lanes with room, least rank first */
+    struct lane **lines; /* lanes with a limit of their own, by their line */
     size_t line_count;
     size_t waiting;         /* steps in all its lanes */
-    size_t bulk;            /* of these, of tasks that were asked in bulk */
-    size_t loose;           /* of them, in lanes without a limit of their own */
+    size_t bulk;            /* of these, of tasks in bulk operations */
+    size_t loose;           /* of these, in lanes without a limit of their own */
     struct link busy;       /* in dispatch.busy: something waits */
-    uint64_t left_out;      /* the scheduler's: the turn, from 1, that could not give it its work */
-    struct backlog backlog; /* claimable tasks that wait for it */
-    bool stored;            /* it did hold some, when last heard of */
-    size_t claim_line;      /* where among its lines the next claims begin */
+    uint64_t left_out;      /* the scheduler's: the turn + 1 that left out its work */
+    struct backlog backlog; /* claimable tasks in the store that wait for it */
+    bool stored;            /* the store had some when last read */
+    size_t claim_line;      /* the line at which the next claims begin */
     bool limited;           /* it, or one of its lanes, has a limit: it is not forgotten */
-    bool held;              /* by its limit, when that was last looked at */
-    struct limit limit;     /* the whole one */
+    bool held;              /* by its limit, when last checked */
+    struct limit limit;     /* the whole limit */
     struct limiter limiter;
     struct heap_node wake; /* in dispatch.wakes: its limit, or a trial */
     struct ends ends;      /* of all its instances */
-    int64_t seen_at;       /* when it last called, or let go of a parked call */
-    uint64_t places;       /* of those of its instances that are counted */
-    struct link leaving;   /* of struct instance: counted, and nothing is parked; in the order
-                              in which they will be away */
-    const struct instance *mover;   /* who got on last ... */
+    int64_t seen_at;       /* its last call, or last response to a parked call */
+    uint64_t places;       /* of its counted instances */
+    struct link leaving;   /* of struct instance: counted, without a parked call; in the order in
+                              which they will count as absent */
+    const struct instance *mover;   /* the last instance to make progress ... */
     int64_t moved_at, moved_before; /* ... when, and when another one last did */
-    uint32_t parked;                /* calls with places that are not answered yet */
-    uint64_t completed, failed;     /* attempts that ended here, since it came into being */
-    uint64_t times_held; /* how often a limit of it, or of a lane, had no room for what waits */
+    uint32_t parked;                /* unanswered calls with places */
+    uint64_t completed, failed;     /* attempts that ended here since it was created */
+    uint64_t times_held; /* how often a limit (its own or a lane's) began to hold back steps */
     struct agent_settings settings;
     struct arena settings_arena; /* what they point to */
     struct breaker breaker;
     struct arena breaker_arena;
-    struct slice settings_text, breaker_text; /* as the store has them; NONE: nothing was said */
+    struct slice settings_text, breaker_text; /* as in the store; NONE: nothing is stored */
     struct link shut;                         /* the scheduler's: breakers that are not closed */
-    struct link unsaved;                      /* the scheduler's: how it stands is to be written */
-    int64_t outage_at;                        /* when it was last closed no more; 0: never */
-    struct recent recent; /* the scheduler's: what the end of an outage is to hasten */
-    uint64_t transitions[BREAKER_STATE_COUNT]; /* of its breaker, to each state */
+    struct link unsaved;  /* the scheduler's: its breaker state must be stored */
+    int64_t outage_at;    /* when its breaker last left the closed state; 0: never */
+    struct recent recent; /* the scheduler's: what to retry early when the outage ends */
+    uint64_t transitions[BREAKER_STATE_COUNT]; /* of its breaker, by the state entered */
 };
 
-/* Tasks that wait in the store for a lane with a limit of its own stand in a line of their own:
- * their rank has the lane's number above these bits. So they are claimed as fast as the limit lets
- * them begin, and nobody stands behind them. */
+/* Stored tasks that wait for a lane with a limit of its own have a separate line: their rank
+ * contains the lane's number above these bits. So they are claimed as fast as the limit lets them
+ * start, and do not block others. */
 enum { LINE_SHIFT = 42, LINE_BITS = 20 };
 
 struct lane {
     struct slice action;
     struct agent *agent;
     struct heap queue;     /* of struct heap_node, the scheduler's */
-    struct heap_node turn; /* in agent.ready, or not: nothing waits, or it is held */
+    struct heap_node turn; /* in agent.ready, unless nothing waits or the lane is held */
     bool limited;          /* it has a limit of its own */
-    bool held;             /* there is no room by its own limit; something will wake it */
-    struct limit limit;    /* the whole one */
+    bool held;             /* its own limit has no room; it will be woken up */
+    struct limit limit;    /* the whole limit */
     struct limiter limiter;
     struct heap_node wake;        /* in dispatch.lane_wakes: when its rate has room again */
-    int64_t line;                 /* ranks of its line begin here */
-    struct backlog backlog, more; /* tasks of its line, and between that and the next one: of
-                                     actions that have no limit any more */
+    int64_t line;                 /* the first rank of its line */
+    struct backlog backlog, more; /* stored tasks of its line; of the ranks up to the next line, for
+                                     actions whose limit was removed */
 };
 
 struct instance {
     struct slice name;
     struct agent *agent;
-    struct link sent;    /* open attempts that it was given, the scheduler's elements */
-    uint32_t open;       /* so many */
-    uint32_t stops;      /* of these so many are to be stopped */
-    uint32_t parked;     /* its calls with places that are not answered yet */
-    uint32_t calls;      /* all of its calls that are not answered yet */
+    struct link sent;    /* its open attempts, the scheduler's elements */
+    uint32_t open;       /* number of them */
+    uint32_t stops;      /* of these, attempts to be stopped */
+    uint32_t parked;     /* its unanswered calls with places */
+    uint32_t calls;      /* all its unanswered calls */
     uint32_t places;     /* announced by its latest call that asked for work */
-    bool counted;        /* its places are, as those of one that is connected */
+    bool counted;        /* its places are in agent.places: it is connected */
     struct link leaving; /* in agent.leaving */
     struct health health;
     int64_t seen_at;
     int64_t heartbeat_at; /* its latest heartbeats; 0: none. They do not make it connected */
-    uint64_t call_seq;    /* counts its calls that said what it is holding */
-    bool called;          /* has it called since we started? */
+    uint64_t call_seq;    /* number of its calls that reported what it holds */
+    bool called;          /* it has called since this process started */
 };
 
 struct dispatch {
     struct map agents;
-    struct link busy;                 /* of struct agent: something waits for them */
+    struct link busy;                 /* of struct agent: steps wait for them */
     struct heap lane_wakes;           /* of struct lane */
     struct heap wakes;                /* of struct agent */
-    struct share share;               /* this node's part of all limits */
+    struct share share;               /* this node's share of all limits */
     int64_t since;                    /* when it began to count */
-    size_t instances_max, agents_max; /* names that calls may bring: of one agent, of agents */
-    size_t instances_about; /* of all agents, as of the last sweep, and those that came since */
+    size_t instances_max, agents_max; /* limits on names from calls: per agent, agents */
+    size_t instances_about; /* instances of all agents at the last sweep, and new ones since */
 };
 
-/* Before anything else. A store that is not shared has one node, {1, 0}. */
+/* Must be called first. A store that is not shared has one node: {1, 0}. */
 void dispatch_init(struct dispatch *d, struct share share, int64_t now);
 void dispatch_fini(struct dispatch *d);
-struct agent *dispatch_agent(struct dispatch *d, struct slice name);    /* made if there is none */
-struct instance *dispatch_instance(struct agent *a, struct slice name); /* the same */
+struct agent *dispatch_agent(struct dispatch *d, struct slice name);    /* created if missing */
+struct instance *dispatch_instance(struct agent *a, struct slice name); /* created if missing */
 
-/* Names come from outside, and each takes memory until it is forgotten. Those that are known always
- * have room. Of all agents together there may be four times as many as of one. Those that steps
- * name are not counted against a call, but with them. */
+/* Names come from clients, and each takes memory until it is forgotten. Known names always have
+ * room. All agents together may have four times as many instances as one agent. Names from steps
+ * are not counted when a call is checked, but they are part of the count. */
 enum dispatch_room { ROOM_FOR_IT, NO_ROOM_FOR_INSTANCE, NO_ROOM_FOR_AGENT };
 enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
                                  struct slice instance);
 
-/* A call arrives: it counts as sign of life, and its room as places. */
+/* A call arrives: it makes the instance connected, and announces its places. */
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now);
 
-/* No more is to be assigned to this call. / It is answered, or gone. */
+/* No more is assigned to this call. / It is answered, or its client is gone. */
 void dispatch_close(struct work *w);
 void dispatch_unpark(struct work *w, int64_t now);
 
-/* The places of all instances heard of lately: how much work it is worth having at hand. Asked for
- * every task, so it costs the same however many instances there are. */
+/* The places of all connected instances: how much work is worth having in memory. Called for every
+ * task, so its cost does not depend on the number of instances. */
 uint32_t dispatch_places(struct agent *a, int64_t now);
 
 bool dispatch_is_connected(const struct agent *a, int64_t now);
 bool instance_is_connected(const struct instance *i, int64_t now);
 
-/* Is it worth waiting for it in memory? Not if it is not connected, nor if its breaker has been
- * open for as long as who is away counts as connected. */
+/* Should tasks wait for it in memory? Not if it is not connected, nor if its breaker has been open
+ * for as long as an absent agent counts as connected. */
 bool dispatch_may_start(const struct agent *a, int64_t now);
 
-/* Forgets instances without open attempts that were not heard of for 10 minutes (for 30 seconds, if
- * half of the names are taken), and agents that have none left, that nothing waits for, and of
- * which nothing was said. Agents must not be pointed to from elsewhere then. */
+/* Forgets instances without open attempts and without a sign for 10 minutes (30 seconds if half of
+ * the names are taken), and agents without instances, waiting steps or stored settings. No pointers
+ * to agents may be held across the call. */
 void dispatch_sweep(struct dispatch *d, int64_t now);
 
 /* ---- lanes.c ---- */
 
-struct lane *dispatch_lane(struct agent *a, struct slice action); /* made if there is none */
+struct lane *dispatch_lane(struct agent *a, struct slice action); /* created if missing */
 void lane_free(struct dispatch *d, struct lane *l);
 
-/* A step wants a place, / wants it no more. */
+/* A step wants a place, / no longer wants it. */
 void lane_push(struct dispatch *d, struct lane *l, struct heap_node *want, int64_t rank);
 void lane_remove(struct lane *l, struct heap_node *want);
 
-/* An attempt is at work that was not counted yet, / is so no more. */
+/* An attempt is at work that was not counted yet, / no longer is. */
 void lane_open(struct lane *l);
 void lane_close(struct lane *l);
 
-/* The lane whose step is next, or NULL: nothing waits, or all that does is held by a limit; then
- * something will wake it. */
+/* The lane of the next step, or NULL: nothing waits, or a limit holds everything that does; then it
+ * will be woken up. */
 struct lane *dispatch_next_lane(struct dispatch *d, struct agent *a, int64_t now);
-void lane_begin(struct lane *l, int64_t now); /* that step begins: takes of what its rates allow */
+void lane_begin(struct lane *l, int64_t now); /* takes tokens from its rate limits */
 
-/* The limits of its settings are others; takes effect at once. / All have other parts: there are
- * more or fewer nodes. */
+/* The limits in its settings changed; takes effect at once. / All shares changed: there are more or
+ * fewer nodes. */
 void dispatch_limit(struct dispatch *d, struct agent *a, int64_t now);
 void dispatch_share(struct dispatch *d, struct share share, int64_t now);
 
-/* Lets those go on whose time has come. / When that is next; 0: never. */
+/* Lets lanes go on whose time has come. / The next such time; 0: never. */
 void dispatch_wake(struct dispatch *d, int64_t now);
 int64_t dispatch_wakes_at(const struct dispatch *d);
 
-/* May a step of that lane ever begin at this node, as things are? If not, its task is let go. */
+/* Can a step of this lane start at this node at all, as things are? If not, its task is
+ * released. */
 bool lane_is_served(const struct lane *l, int64_t now);
-/* So many tasks it is worth holding for it beyond those that wait in it: what its places and limits
- * take, and as much again, so that they never wait for the store. */
+/* How many more tasks are worth having in memory for the lane: what its places and limits allow,
+ * and as many again, so that they never wait for the store. */
 size_t lane_room(const struct lane *l, int64_t now);
-bool lane_is_too_long(const struct lane *l, int64_t now); /* some of them should be let go */
+bool lane_is_too_long(const struct lane *l, int64_t now); /* some should be released */
 size_t lane_excess(const struct lane *l, int64_t now);    /* how many */
 int64_t lane_rank(const struct lane *l, int64_t rank);    /* the rank of a task in the store */
 
-/* Whose limit holds it now. */
+/* Whose limit holds it back now. */
 enum held_by { HELD_BY_NO_LIMIT, HELD_BY_ACTION, HELD_BY_AGENT };
 enum held_by lane_held_by(const struct lane *l, int64_t now);
 
 /* ---- health ---- */
 
-/* The next call of the agent whose instance may be given work; it stays in its turn. NULL: there is
- * none now. */
+/* The next call of the agent whose instance may get work; it keeps its turn. NULL: none now. */
 struct work *dispatch_next_call(struct dispatch *d, struct agent *a, int64_t now);
 
 /* Is there such a call? Changes nothing. */
 bool agent_has_call(const struct agent *a, int64_t now);
 
-/* Is there no instance that is better off than this one, and connected or at work? Who has all its
- * places taken does not call: it is there all the same, or what is ill would get all that waits. */
+/* Is no instance healthier than this one, and connected or at work? An instance with all places
+ * taken does not call. It still counts: otherwise an ill instance would get everything that
+ * waits. */
 bool instance_is_last(const struct instance *i, int64_t now);
-/* It got on: a result of it came that is no failure, or a beat that tells of progress. / When one
- * of the others last did; 0: never. */
+/* It made progress: a good result, or a heartbeat with progress. / When another instance last did;
+ * 0: never. */
 void instance_moved(struct instance *i, int64_t now);
 int64_t others_moved_at(const struct instance *i);
 
-uint32_t instance_places(const struct instance *i, int64_t now); /* that are used */
+uint32_t instance_places(const struct instance *i, int64_t now); /* in use, given its health */
 
 #endif

@@ -1,3 +1,5 @@
+/* Compares the ends of an instance's attempts with the others' (rules: health.h). Pure. */
+
 #include "dispatch/health.h"
 
 const char *health_state_text(enum health_state st)
@@ -56,7 +58,7 @@ uint32_t ends_bad_percent(const struct ends *e)
 
 /* ---- judging ---- */
 
-/* How much worse than the others, in percent; 0 as long as that is not known. */
+/* By how many percent it is worse than the others; 0 while that is unknown. */
 static uint32_t worse_by(const struct ends *own, const struct ends *all)
 {
     uint64_t others = ends_sum(all) > ends_sum(own) ? ends_sum(all) - ends_sum(own) : 0;
@@ -79,7 +81,7 @@ static void fall_ill(struct health *h, int64_t now)
     h->trial = false;
 }
 
-/* What it did is forgotten, and is no longer compared with either. */
+/* Its ends are forgotten, also in the comparison with others. */
 static void recover(struct health *h, struct ends *all)
 {
     for (int i = 0; i < 2; i++) {
@@ -128,7 +130,7 @@ void health_beat(struct health *h, int64_t others_moved_at, int64_t now)
 {
     int64_t still = now - h->moved_at;
 
-    /* the others must have got on in the time in which it did not */
+    /* others must have made progress while it made none */
     if (h->state == HEALTH_ILL || h->moved_at == 0 || still < HEALTH_STILL_MS
         || others_moved_at < h->moved_at + HEALTH_STILL_MS / 2)
         return;

@@ -2,30 +2,30 @@
 #define DISPATCH_HEALTH_H
 
 /*
- * How well an instance does, compared with the others of its agent.
+ * The health of an instance, compared with the other instances of its agent.
  *
  *     good  -- clearly worse than the others -->  poor: it gets a part of its places
- *     poor  -- worse still -->                    ill: it gets nothing, but now and then a trial
- *     ill   -- its trial ends well -->            good, with nothing held against it
+ *     poor  -- even worse -->                     ill: it gets only a trial now and then
+ *     ill   -- its trial ends well -->            good, with a clean record
  *
- * Badly ends: an error that is worth another try, a timeout. A permanent error is the service's
- * answer, and ends well. If all fail, none is worse: then it is the service, and no
- * business of ours. An instance that hangs, and says so (heartbeats, but neither results nor other
- * progress), is poor after HEALTH_STILL_MS and ill after twice that, if others get on.
+ * A bad end is a retryable error or a timeout. A permanent error is the service's answer, and a
+ * good end. If all instances fail, none is worse: then the service is the cause. An instance that
+ * hangs but sends heartbeats (without results or other progress) is poor after HEALTH_STILL_MS and
+ * ill after twice that, if others make progress.
  *
- * Pure: time comes from the caller, ms, and does not go back.
+ * Pure: the caller gives the time in ms; it never goes backwards.
  */
 
 #include "base/base.h"
 
-#define HEALTH_WINDOW_MS    INT64_C(30000) /* what ended longer ago than twice that is forgotten */
-#define HEALTH_TRIAL_MS     INT64_C(5000)  /* until the first trial; doubled with each that fails */
+#define HEALTH_WINDOW_MS    INT64_C(30000) /* ends older than twice that are forgotten */
+#define HEALTH_TRIAL_MS     INT64_C(5000)  /* until the first trial; doubles with each failure */
 #define HEALTH_TRIAL_MAX_MS INT64_C(60000)
 #define HEALTH_STILL_MS     INT64_C(30000)
 
 enum {
-    HEALTH_ENDS_MIN = 5,      /* fewer ends than this, its own or the others', tell nothing */
-    HEALTH_POOR_PERCENT = 25, /* so much more of its attempts fail than of the others' */
+    HEALTH_ENDS_MIN = 5,      /* fewer ends, its own or the others', are not compared */
+    HEALTH_POOR_PERCENT = 25, /* percentage points by which its attempts fail more often */
     HEALTH_ILL_PERCENT = 60,
 };
 
@@ -40,48 +40,48 @@ enum health_state {
 
 const char *health_state_text(enum health_state st);
 
-/* How attempts ended: in this window, and in the one before. */
+/* The ends of attempts in this window and the previous one. */
 struct ends {
     uint64_t good[2], bad[2];
     int64_t window; /* number of this window */
 };
 
 void ends_count(struct ends *e, bool good, int64_t now);
-void ends_roll(struct ends *e, int64_t now); /* to be called before any of it is read */
+void ends_roll(struct ends *e, int64_t now); /* must be called before any of it is read */
 uint64_t ends_sum(const struct ends *e);
 uint32_t ends_bad_percent(const struct ends *e);
 
 struct health {
     enum health_state state;
     struct ends ends;
-    int64_t moved_at; /* a result of it came, or other progress; 0: it never had anything */
+    int64_t moved_at; /* its last result or other progress; 0: it never had work */
     int64_t trial_at; /* ILL: no trial before */
     int64_t wait_ms;  /* ILL: from one trial to the next */
-    bool failed;      /* what ended last ended badly */
-    bool trial;       /* ILL: one was begun, and has not ended that we know of */
+    bool failed;      /* its last end was bad */
+    bool trial;       /* ILL: a trial is open, as far as is known */
 };
 
-/* An attempt of it ended. `all`: of all instances of the agent, with this one. */
+/* An attempt of it ended. `all`: the ends of all instances of the agent, including this one. */
 void health_ended(struct health *h, struct ends *all, bool good, int64_t now);
 
-/* It made progress, or has something to do after it had nothing. */
+/* It made progress, or has work after having none. */
 void health_moved(struct health *h, int64_t now);
 
-/* It gave a sign of life; when the latest of the others moved. */
+/* A heartbeat; others_moved_at: the latest progress of another instance. */
 void health_beat(struct health *h, int64_t others_moved_at, int64_t now);
 
-/* May it be given an attempt, with `open` at work and room for more? `last`: no instance that could
- * have it instead is better off. */
+/* May it get an attempt, with `open` at work and a place free? `last`: no healthier instance could
+ * have it instead. */
 bool health_may_begin(const struct health *h, uint32_t places, uint32_t open, bool last,
                       int64_t now);
 
-/* How many of its places are used. */
+/* The number of its places in use. */
 uint32_t health_places(const struct health *h, uint32_t places, bool last);
 
-void health_begun(struct health *h, int64_t now); /* it was given one; if it is ill: a trial */
+void health_begun(struct health *h, int64_t now); /* it got an attempt; if it is ill: a trial */
 
-/* One that it was given will not end, as far as we hear: it was never sent, or is another node's by
- * now. If that was a trial, the next one need not wait for it. */
+/* The end of one of its attempts will not be seen here: it was never sent, or another node has it
+ * now. If it was a trial, the next one need not wait for it. */
 void health_lost(struct health *h);
 
 #endif

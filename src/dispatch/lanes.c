@@ -1,9 +1,11 @@
+/* Lanes of an agent: queues, limits, claim sizes, and the health of instances. See dispatch.h. */
+
 #include <stdlib.h>
 
 #include "dispatch/dispatch.h"
 
 enum {
-    AHEAD_MS = 2000, /* what a rate lets begin within that is worth having at hand */
+    AHEAD_MS = 2000, /* tasks that a rate lets start within this time are worth having in memory */
     KEPT_LOOSE = 1024,
     KEPT_LIMITED = 256,
 };
@@ -42,7 +44,7 @@ void lane_free(struct dispatch *d, struct lane *l)
     free(l);
 }
 
-/* Puts it where it belongs among the lanes that have room. */
+/* Moves the lane to its position among the lanes with room. */
 static void take_turn(struct lane *l)
 {
     const struct heap_node *first = heap_min(&l->queue);
@@ -160,7 +162,7 @@ void dispatch_wake(struct dispatch *d, int64_t now)
         let_go_on(CONTAINER_OF(n, struct lane, wake));
     }
     for (struct heap_node *n = NULL; (n = heap_min(&d->wakes)) && n->key <= now;)
-        heap_remove(&d->wakes, n); /* all that are busy are looked at in every turn */
+        heap_remove(&d->wakes, n); /* every turn checks all busy agents */
 }
 
 int64_t dispatch_wakes_at(const struct dispatch *d)
@@ -205,7 +207,7 @@ static void line_up(struct agent *a)
     a->limited = a->line_count > 0 || is_a_limit(&a->limit);
 }
 
-/* The parts of this node. */
+/* Computes this node's shares. */
 static void divide(struct dispatch *d, struct agent *a, int64_t now)
 {
     struct lane *l = NULL;
@@ -213,7 +215,7 @@ static void divide(struct dispatch *d, struct agent *a, int64_t now)
     limiter_set(&a->limiter, &a->limit, d->share, d->since, now);
     for (size_t i = 0; (l = map_next(&a->lanes, &i));) {
         limiter_set(&l->limiter, &l->limit, d->share, d->since, now);
-        let_go_on(l); /* and looked at anew */
+        let_go_on(l); /* it is checked anew */
     }
 }
 
@@ -250,7 +252,7 @@ void dispatch_share(struct dispatch *d, struct share share, int64_t now)
             divide(d, a, now);
 }
 
-/* ---- how much is worth having at hand ---- */
+/* ---- how much is worth having in memory ---- */
 
 bool lane_is_served(const struct lane *l, int64_t now)
 {
@@ -283,8 +285,8 @@ size_t lane_room(const struct lane *l, int64_t now)
     return room > len ? room - len : 0;
 }
 
-/* How many that have begun are kept when they come faster than they can go: letting go of a task
- * and claiming it again are two writes. */
+/* How many started tasks are kept if they arrive faster than they can continue: to release a task
+ * and claim it again costs two writes. */
 size_t lane_excess(const struct lane *l, int64_t now)
 {
     size_t kept = 2 * fits(l, now) + (l->limited ? KEPT_LIMITED : KEPT_LOOSE);
@@ -297,7 +299,7 @@ bool lane_is_too_long(const struct lane *l, int64_t now)
 {
     size_t least = l->limited ? KEPT_LIMITED : KEPT_LOOSE;
 
-    return line_length(l) > least && lane_excess(l, now) > 0; /* places are many to count */
+    return line_length(l) > least && lane_excess(l, now) > 0; /* the cheap check first */
 }
 
 int64_t lane_rank(const struct lane *l, int64_t rank)
@@ -323,9 +325,9 @@ enum held_by lane_held_by(const struct lane *l, int64_t now)
 
 /* ---- health ---- */
 
-/* The less, the better off. Trials of a breaker are few, and one that fails opens it again: they go
- * to who failed last only if all did. Otherwise one instance that does badly would keep it open,
- * and too little would end to tell by whose fault. */
+/* Lower is better. A breaker has few trials, and one that fails opens it again: they go to an
+ * instance whose last attempt failed only if all failed. Otherwise one bad instance would keep the
+ * breaker open, and too few attempts would end to find the cause. */
 static int standing(const struct instance *i)
 {
     bool trial = i->agent->breaker.state != BREAKER_CLOSED;
@@ -333,8 +335,8 @@ static int standing(const struct instance *i)
     return 2 * (int)i->health.state + (trial && i->health.failed);
 }
 
-/* Who has all its places taken does not call. As long as it is waited for, the others get trials;
- * in those of a breaker only if it has been silent for long. */
+/* An instance with all places taken does not call. While it is waited for, the others get trials;
+ * trials of a breaker only if it has been silent for long. */
 static bool is_there(const struct instance *i, int64_t now)
 {
     bool trial = i->agent->breaker.state != BREAKER_CLOSED;
@@ -344,7 +346,7 @@ static bool is_there(const struct instance *i, int64_t now)
                && (!trial || now - max_i64(i->seen_at, i->heartbeat_at) < HEALTH_TRIAL_MAX_MS));
 }
 
-/* Of all that are there. */
+/* Among all present instances. */
 static int best_standing(const struct agent *a, int64_t now)
 {
     int best = 2 * HEALTH_STATE_COUNT;
@@ -383,8 +385,7 @@ uint32_t instance_places(const struct instance *i, int64_t now)
     return health_places(&i->health, i->places, instance_is_last(i, now));
 }
 
-/* `best`: best_standing, or -1 as long as nobody had to ask: looking at all instances takes time.
- */
+/* `best`: best_standing, or -1 until it is needed, because it walks through all instances. */
 static bool may_begin(const struct instance *i, int *best, int64_t now)
 {
     bool trial = i->agent->breaker.state != BREAKER_CLOSED;

@@ -1,3 +1,5 @@
+/* One node's share of a limit on concurrency and rate. Pure; see limiter.h. */
+
 #include "dispatch/limiter.h"
 
 enum { BURST_MS = 100 };
@@ -25,7 +27,7 @@ static void fill(struct limiter *l, int64_t now)
 
     if (now <= l->filled_at)
         return;
-    /* divided, not multiplied: after a long time the product would not fit */
+    /* division, because the product could overflow after a long time */
     bool fills = l->count > 0 && now - l->filled_at > (full - l->credit) / l->count;
     l->credit = fills ? full : l->credit + (now - l->filled_at) * l->count;
     l->filled_at = now;

@@ -2,7 +2,7 @@
 #include "base/test.h"
 #include "dispatch/dispatch.h"
 
-/* Limits, lanes and health, without a scheduler. */
+/* Tests limits, lanes and health, without a scheduler. */
 
 static const struct share alone = {1, 0};
 
@@ -284,7 +284,7 @@ static void who_beats_and_does_not_move_gets_less(void **state)
     CHECK(h.state == HEALTH_GOOD, "it has moved");
 }
 
-/* ---- instances beside each other ---- */
+/* ---- several instances ---- */
 
 static struct work *call_of(const char *instance, uint32_t places)
 {
@@ -410,7 +410,7 @@ static void who_is_idle_does_not_get_on(void **state)
     dispatch_fini(&d);
 }
 
-/* What is kept up with every call is what one would count. */
+/* The counts that each call updates equal a recount. */
 static void places_are_counted_right(void **state)
 {
     enum { INSTANCES = 20, CALLS = 30 };
@@ -453,7 +453,7 @@ static void places_are_counted_right(void **state)
     dispatch_fini(&d);
 }
 
-/* A call that asks for nothing: it leaves the name of its instance behind. */
+/* A call without places: it only leaves the name of its instance. */
 static void call_as(struct dispatch *d, const char *agent, const char *name, int64_t now)
 {
     struct work w = {.agent_name = slice_of(agent), .instance_name = slice_of(name)};
@@ -463,7 +463,7 @@ static void call_as(struct dispatch *d, const char *agent, const char *name, int
     dispatch_unpark(&w, now);
 }
 
-/* Those that come later find some, whatever the first ones call themselves by. */
+/* Later agents get some names, however many the first ones use. */
 static void few_agents_leave_names_to_others(void **state)
 {
     enum { MANY = 40 };
@@ -520,7 +520,7 @@ static void names_are_bounded_and_forgotten(void **state)
     (void)dispatch_agent(&d, SLICE("e"));
     (void)dispatch_agent(&d, SLICE("f"));
     CHECK(dispatch_room(&d, SLICE("g"), SLICE("i")) == NO_ROOM_FOR_AGENT, "of agents");
-    now += 31000; /* who is away for so long is forgotten now, and not in ten minutes */
+    now += 31000; /* with half of the names taken, absent instances are forgotten after this */
     for (int i = 0; i < 3; i++)
         dispatch_sweep(&d, now);
     CHECK(dispatch_room(&d, SLICE("a"), SLICE("new")) == ROOM_FOR_IT, "there is room again");
@@ -542,7 +542,7 @@ static void who_is_ill_is_remembered_though_it_never_called(void **state)
     struct agent *a = dispatch_agent(&d, SLICE("a"));
     struct instance *bad = dispatch_instance(a, SLICE("bad"));
     for (int i = 0; i < 20; i++)
-        ends_count(&a->ends, true, now); /* of the others */
+        ends_count(&a->ends, true, now); /* of the other instances */
     for (int i = 0; i < 20; i++)
         health_ended(&bad->health, &a->ends, false, now);
     CHECK(bad->health.state == HEALTH_ILL, "it is ill");

@@ -1,3 +1,5 @@
+/* An agent's settings from JSON, with exact error texts, and back. Pure; see settings.h. */
+
 #include "dispatch/settings.h"
 
 #include <stdio.h>
@@ -19,7 +21,7 @@ struct agent_settings settings_default(void)
                                                .trials = 3}};
 }
 
-/* ---- reading: a member that is left out, or null, is as by default ---- */
+/* ---- reading: a member that is missing or null has its default ---- */
 
 struct reading {
     struct arena *arena;
@@ -38,7 +40,7 @@ static bool is_left_out(const struct json *j)
     return !j || j->type == JSON_NULL;
 }
 
-/* Is it an object of these members alone? */
+/* Is it an object with known members only? */
 static enum err members(struct reading *r, const char *where, const struct json *j,
                         const char *const *known)
 {
@@ -238,7 +240,7 @@ static enum err read_breaker(struct reading *r, const struct json *j, struct bre
         if (!is_left_out(json_get(j, "max_wait")))
             return error_set(r->e, ERR_INVALID,
                              "breaker.max_wait is shorter than breaker.wait, expected at least it");
-        b->max_wait_ms = b->wait_ms; /* it is only the default that is shorter */
+        b->max_wait_ms = b->wait_ms; /* only the default is shorter */
     }
     return err;
 }

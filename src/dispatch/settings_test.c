@@ -1,3 +1,5 @@
+/* Agents' settings: defaults, complete settings, and the texts of all errors. */
+
 #include "dispatch/settings.h"
 
 #include "base/test.h"

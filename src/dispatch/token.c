@@ -1,3 +1,5 @@
+/* Writes, parses and verifies tokens (format: token.h). A key serves one thread at a time. */
+
 #include "dispatch/token.h"
 
 #include <openssl/crypto.h>
@@ -7,7 +9,7 @@
 
 enum { MAC_BYTES = 16, MAC_CHARS = 22, TAG_CHARS = 8 };
 
-/* The context is kept with its key: setting up HMAC anew costs more than computing it. */
+/* The context is kept with its key: setting up HMAC costs more than computing it. */
 struct token_key {
     EVP_MAC *mac;
     EVP_MAC_CTX *ctx;
@@ -41,7 +43,7 @@ void token_key_free(struct token_key *k)
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* Over both and a '~' between them. */
+/* The MAC of both texts with a '~' between them. */
 static void mac_of(struct token_key *k, struct slice first, struct slice second,
                    char ret[MAC_CHARS])
 {
@@ -63,7 +65,7 @@ static void mac_of(struct token_key *k, struct slice first, struct slice second,
     }
 }
 
-/* FNV-1a, 48 bits of it: the same in every version, since tokens outlive them. */
+/* FNV-1a, reduced to 48 bits: the same in every version, because tokens outlive versions. */
 static void tag_of(struct slice agent, char ret[TAG_CHARS])
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -75,7 +77,8 @@ static void tag_of(struct slice agent, char ret[TAG_CHARS])
         ret[i] = alphabet[h & 63];
 }
 
-/* `tagged` ends with a '~' and the tag. A MAC without a tag ends with a name, which has no '~'. */
+/* `tagged` ends with '~' and the tag. A MAC without a tag ends with an agent's name, which contains
+ * no '~'. */
 static void tagged_mac(struct token_key *k, struct slice tagged, char ret[MAC_CHARS])
 {
     mac_of(k, tagged, SLICE(""), ret);
@@ -100,7 +103,7 @@ void token_write(struct token_key *k, const struct token *t, struct slice agent,
     buf_add(b, mac, sizeof mac);
 }
 
-/* The digits before `at`, which moves in front of them. */
+/* Parses the digits before `at`, and moves `at` in front of them. */
 static bool number_before(struct slice text, size_t *at, uint32_t max, uint32_t *ret)
 {
     uint64_t v = 0;
@@ -125,7 +128,7 @@ static bool char_before(struct slice text, size_t *at, char c)
     return true;
 }
 
-/* Where the '.' before the MAC of a tagged token stands; 0: it has no tag. */
+/* The position of the '.' before the MAC of a tagged token; 0: it has no tag. */
 static size_t dot_of(struct slice text)
 {
     size_t at = text.len - MAC_CHARS - 1;
@@ -133,7 +136,7 @@ static size_t dot_of(struct slice text)
     return text.len > MAC_CHARS + TAG_CHARS + 2 && text.ptr[at] == '.' ? at : 0;
 }
 
-/* Read from its end: an id has no '~' in it, but nobody has to rely on that. */
+/* Parses from the end, so that ids may contain any character. */
 bool token_parse(struct slice text, struct token *ret)
 {
     uint32_t attempt = 0;

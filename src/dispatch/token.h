@@ -2,20 +2,18 @@
 #define DISPATCH_TOKEN_H
 
 /*
- * The name of an attempt towards its agent: the task, step, direction and number, a tag of the
- * agent's name, and a MAC (HMAC-SHA-256, cut to 128 bits) over all of these under the store's
- * secret:
+ * Identifies an attempt to its agent: task, step, direction and number, a tag of the agent's name,
+ * and a MAC (HMAC-SHA-256, cut to 128 bits) over all of these under the store's secret:
  *
  *     o-17~1~f2~Zk3mPq0x.Q0gq...22 characters
  *
- * So a token can be verified by itself, before the task is read. The tag is not secret and no
- * protection: whoever has a token may end its attempt. It tells the token of another agent from one
- * of this agent.
+ * So a token can be verified before its task is read. The tag is not secret and protects nothing:
+ * any holder of a token may end its attempt. It only tells tokens of different agents apart.
  *
- * Earlier versions wrote no tag. The MAC of such a token covers the agent's name, which only its
- * task tells: o-17~1~f2~Q0gq... They stay good until their attempts end.
+ * Earlier versions wrote no tag. The MAC of such a token covers the agent's name, which is only
+ * known from its task: o-17~1~f2~Q0gq... They stay valid until their attempts end.
  *
- * A token survives restarts, since the secret does; it is never stored, and never logged.
+ * A token survives restarts, because the secret does; it is never stored and never logged.
  */
 
 #include "base/buf.h"
@@ -26,7 +24,7 @@ enum { TOKEN_MAX = 128 + 32 + 24 + 9, SECRET_SIZE = 32 };
 struct token_key;
 
 struct token_key *token_key_new(const unsigned char secret[SECRET_SIZE]);
-void token_key_free(struct token_key *k); /* NULL is fine */
+void token_key_free(struct token_key *k); /* NULL is allowed */
 
 struct token {
     struct slice task; /* points into the text it was parsed from */
@@ -37,22 +35,23 @@ struct token {
 
 void token_write(struct token_key *k, const struct token *t, struct slice agent, struct buf *b);
 
-/* Only the fields: enough to look an attempt up, not to believe anything. */
+/* Parses the fields only: enough to find an attempt, not to trust the token. */
 bool token_parse(struct slice text, struct token *ret) MUST_USE;
 
-/* What can be said of a token by its text alone. */
+/* What a token's text alone says about it. */
 enum token_worth {
-    TOKEN_FORGED, /* nobody made it under this secret */
+    TOKEN_FORGED, /* not made under this secret */
     TOKEN_OURS,
-    TOKEN_UNTAGGED /* of an earlier version, perhaps: its task has to be read to verify it */
+    TOKEN_UNTAGGED /* perhaps of an earlier version: its task must be read to verify it */
 };
 enum token_worth token_judge(struct token_key *k, struct slice text, struct token *ret) MUST_USE;
 
-/* Parses, and checks that it was made for that agent. Takes the same time for every wrong MAC. */
+/* Parses it, and checks that it was made for that agent. The time does not depend on where a MAC is
+ * wrong. */
 bool token_check(struct token_key *k, struct slice text, struct slice agent,
                  struct token *ret) MUST_USE;
 
-/* Are they the same text? Takes the same time wherever two of one length differ. */
+/* Are the texts equal? The time does not depend on where two texts of one length differ. */
 bool token_same(struct slice a, struct slice b);
 
 #endif

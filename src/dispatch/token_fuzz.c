@@ -2,8 +2,8 @@
 #include "dispatch/token.h"
 
 /*
- * Any bytes, as a token, and as what a token is made of. Of what is taken for one, all parts can be
- * told; what was written is taken; nothing else is, not even what differs in one byte.
+ * Any bytes, as a token and as the parts of one. A written token is accepted and gives back its
+ * parts; nothing else is accepted, not even with one byte changed.
  */
 
 static const unsigned char secret[SECRET_SIZE] = "a secret that is not one";

@@ -1,3 +1,6 @@
+/* Tokens: changed, cut and foreign ones are rejected; earlier versions' are accepted; they are
+ * valid as long as the secret. */
+
 #include "base/test.h"
 
 #include "dispatch/token.h"
@@ -29,7 +32,7 @@ static void a_token_is_believed_only_unchanged_and_from_its_agent(void **state)
     token_key_free(k);
 }
 
-/* The MAC of its own fields tells a token of ours from any other, without its agent. */
+/* The MAC over a token's own fields verifies it without its agent. */
 static void a_token_is_judged_by_itself(void **state)
 {
     struct token_key *k = token_key_new(secret);
@@ -52,7 +55,7 @@ static void a_token_is_judged_by_itself(void **state)
     token_key_free(k);
 }
 
-/* As version 0.1.0 wrote it before tokens had tags. */
+/* A token from version 0.1.0, before tokens had tags. */
 static void a_token_of_an_earlier_version_stays_good(void **state)
 {
     const struct slice old = SLICE("o-17~999~u4294967295~zyF8-O_84Z1sBUe5j2ZMcA");
@@ -81,7 +84,7 @@ static void tokens_survive_with_the_secret_and_die_with_it(void **state)
     (void)state;
 
     token_write(k, &t, slice_of("x"), &b);
-    token_write(k, &t, slice_of("x"), &b); /* the kept context starts afresh each time */
+    token_write(k, &t, slice_of("x"), &b); /* the kept context starts anew each time */
     CHECK(memcmp(b.ptr, b.ptr + b.len / 2, b.len / 2) == 0, "same again");
     struct slice one = {b.ptr, b.len / 2};
     CHECK(token_check(same, one, slice_of("x"), &back), "after a restart");

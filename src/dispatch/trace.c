@@ -1,3 +1,5 @@
+/* Validates a submission's W3C traceparent, and makes those of requests. Pure. */
+
 #include "dispatch/trace.h"
 
 #include "base/map.h"
@@ -12,7 +14,7 @@ enum {
     FLAG_RANDOM = 2
 };
 
-/* Of a digit in lower case, or -1. */
+/* The value of a lower-case digit, or -1. */
 static int digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -28,7 +30,7 @@ static bool are_digits(const char *text, size_t count)
     return true;
 }
 
-/* All zero is "none". */
+/* All zeros mean "none". */
 static bool is_id(const char *text, size_t count)
 {
     for (size_t i = 0; i < count; i++)

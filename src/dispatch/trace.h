@@ -2,10 +2,10 @@
 #define DISPATCH_TRACE_H
 
 /*
- * W3C trace context, the header `traceparent`: which trace a task belongs to. It comes with the
- * submission, is kept with the task, goes to the agents with each request (with a span of our own)
- * and into the task's messages. What is no such text is as if nothing were there, as the standard
- * wants it. tracestate is neither kept nor passed on.
+ * W3C trace context, the header `traceparent`: the trace that a task belongs to. It comes with the
+ * submission, is kept with the task, and goes to the agents with each request (with a span of our
+ * own) and into the task's messages. An invalid header is ignored, as the standard requires.
+ * tracestate is neither kept nor passed on.
  */
 
 #include "base/arena.h"
@@ -13,12 +13,13 @@
 
 enum { TRACE_SIZE = 55 /* "00-", 32 digits, "-", 16 digits, "-01" */ };
 
-/* As version 00 writes it, in `a`; NONE: it is none. Later versions are read as far as they agree
- * with that, and of the flags those that are known stay. */
+/* The trace in the form of version 00, in `a`; NONE: invalid. Later versions are read as far as
+ * they agree with version 00; unknown flags are dropped. */
 struct slice trace_read(struct arena *a, struct slice text);
 
-/* That of a request to an agent: the trace of `trace`, as trace_read wrote it (NONE or anything
- * else: a trace made of the task's id), and this span, which may be 0. In `a`. */
+/* The traceparent of a request to an agent: the trace of `trace`, as trace_read wrote it (if it is
+ * NONE or anything else: a trace made from the task's id), and this span, which may be 0. In
+ * `a`. */
 struct slice trace_of_request(struct arena *a, struct slice trace, struct slice task,
                               uint64_t span);
 

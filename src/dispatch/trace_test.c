@@ -1,3 +1,5 @@
+/* The traceparent: valid, invalid and later versions; the spans of requests. */
+
 #include "dispatch/trace.h"
 
 #include "base/test.h"
@@ -21,9 +23,9 @@ static void what_is_a_trace_is_read(void **state)
     expect(GOOD, GOOD);
     expect("00-" TRACE "-" PARENT "-00", "00-" TRACE "-" PARENT "-00");
     expect("\t " GOOD " ", GOOD);
-    /* flags that nobody knows yet are not passed on */
+    /* unknown flags are not passed on */
     expect("00-" TRACE "-" PARENT "-ff", "00-" TRACE "-" PARENT "-03");
-    /* a later version is read as far as it agrees with this one */
+    /* a later version is read as far as it agrees with version 00 */
     expect("01-" TRACE "-" PARENT "-01", GOOD);
     expect("cc-" TRACE "-" PARENT "-01-what-the-future-will-be-like", GOOD);
 }

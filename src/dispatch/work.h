@@ -2,9 +2,9 @@
 #define DISPATCH_WORK_H
 
 /*
- * A work call of an agent's instance (POST /v1/agents/{agent}/work): results that it hands in,
- * and room for requests. The server makes it from a message, the scheduler answers it: once its
- * results are durable, or there is a request for it, or its wait is over.
+ * A work call of an agent's instance (POST /v1/agents/{agent}/work): its results, and places for
+ * requests. The server makes it from an HTTP request, and the scheduler answers it once its results
+ * are durable, there is a request for it, or its wait is over.
  */
 
 #include "base/arena.h"
@@ -12,9 +12,9 @@
 #include "base/list.h"
 #include "core/decide.h"
 
-enum { WORK_MAX = 1000 /* places and results of one call */ };
+enum { WORK_MAX = 1000 /* limit of places and results per call */ };
 
-/* What became of a result: the words of the protocol. */
+/* The outcome of a result, in the words of the protocol. */
 #define RESULT_STATUSES(X)  \
     X(ACCEPTED, "accepted") \
     X(REPEATED, "repeated") \
@@ -35,22 +35,22 @@ struct work_result {
     bool retryable;
     enum effect effect;
     int64_t retry_after_ms;
-    bool elsewhere;            /* neither: the result will come from somewhere else */
-    uint32_t tries;            /* calls that the attempt made to the service behind; 0: not told */
-    struct slice resume;       /* JSON for the next attempt; NONE */
+    bool elsewhere;            /* neither output nor error: the result will come from elsewhere */
+    uint32_t tries;            /* calls that the attempt made to its service; 0: not reported */
+    struct slice resume;       /* JSON for the next attempt, or NONE */
     enum result_status status; /* out */
 };
 
-/* A request for the agent, as it goes out. */
+/* A request for the agent, as it is sent. */
 struct work_request {
     struct slice token, task, step, action;
     enum direction direction;
     uint32_t attempt;
     struct slice idempotency_key, input, traceparent;
     int64_t complete_by;
-    int64_t heartbeat_ms; /* the longest silence; 0: any */
-    struct slice resume;  /* what an attempt before left for it, or NONE */
-    /* With direction UNDO, what is to be undone: */
+    int64_t heartbeat_ms; /* longest allowed silence; 0: no limit */
+    struct slice resume;  /* details left by an earlier attempt, or NONE */
+    /* with direction UNDO, the step to undo: */
     struct slice forward_key, forward_input, forward_output; /* output NONE: null */
     uint32_t forward_attempts;
     bool forward_in_doubt;
@@ -60,35 +60,35 @@ struct agent;
 struct instance;
 
 struct work {
-    /* Set by whoever makes it. */
-    struct arena arena; /* holds the work itself and all it points to */
-    void *user;         /* the server's; it clears this when the client has gone */
+    /* set by its maker */
+    struct arena arena; /* contains the work itself and everything it points to */
+    void *user;         /* the server's; cleared when the client is gone */
     struct slice agent_name, instance_name;
-    uint32_t max; /* places; 0: results only */
+    uint32_t max; /* places; 0: only results */
     int64_t wait_ms;
-    bool instead; /* of the calls of this instance that are parked: they come home */
+    bool instead; /* replaces this instance's parked calls: they are answered */
     bool says_holding;
     struct slice *holding; /* tokens */
     size_t holding_count;
     struct work_result *results;
     size_t result_count;
 
-    /* The answer. */
-    bool failed; /* the store did not take it: try again */
+    /* the response */
+    bool failed; /* the store did not take it: the client must try again */
     struct work_request *requests;
     size_t request_count;
-    struct slice *stop; /* tokens of attempts to be stopped */
+    struct slice *stop; /* tokens of attempts to stop */
     size_t stop_count;
     int64_t waited_ms;
 
-    /* Dispatch's and the scheduler's own. */
+    /* owned by dispatch and the scheduler */
     struct agent *agent;
     struct instance *instance;
     struct link turn;       /* in agent.calls while it has room */
     struct heap_node timer; /* the end of its wait */
-    struct link assigned;   /* of the scheduler's elements: attempts it is to carry */
+    struct link assigned;   /* of the scheduler's elements: attempts it will carry */
     uint32_t assigned_count;
-    uint32_t unsettled; /* results and attempts of it that are not durable yet */
+    uint32_t unsettled; /* its results and attempts that are not durable yet */
     int64_t arrived_at;
     bool parked, closed, gone;
 };

@@ -1,3 +1,5 @@
+/* Interprets a service's answer: status, body, output. Pure; job.c acts on it. */
+
 #include "http_agent/answer.h"
 
 #include <stdio.h>
@@ -48,7 +50,7 @@ bool answer_denies_effect(long status)
 
 /* ---- the body ---- */
 
-/* "text/html; charset=utf-8" -> charset; NONE if it names none. */
+/* "text/html; charset=utf-8" -> utf-8; NONE without a charset. */
 static struct slice charset_of(struct slice type)
 {
     static const char key[] = "charset=";
@@ -110,7 +112,7 @@ static enum err text_in(const struct http_answer *a, struct slice type, struct a
     if (is_like(charset, "iso-8859-1") || is_like(charset, "latin1"))
         body = from_latin1(body, arena);
     size_t end = text_utf8_end(body);
-    if (end != body.len) /* what is UTF-8 is so, whatever was said of it */
+    if (end != body.len) /* valid UTF-8 is accepted, whatever charset is declared */
         return error_set(e, ERR_INVALID, "the body is not text in UTF-8 from its byte %zu on%s%.*s",
                          end + 1, charset.ptr ? ", but " : "", SLICE_ARG(slice_cut(charset, 40)));
     if (body.len > 0 && memchr(body.ptr, 0, body.len))

@@ -1,7 +1,7 @@
 #ifndef HTTP_AGENT_ANSWER_H
 #define HTTP_AGENT_ANSWER_H
 
-/* What a service's answer means. Pure: nothing here reads a clock or calls anybody. */
+/* Interprets a service's answer. Pure: reads no clock, calls nothing. */
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -13,26 +13,26 @@ enum answer_kind {
     ANSWER_COMPLETED,
     ANSWER_PERMANENT,
     ANSWER_RETRYABLE,
-    ANSWER_WORKING,   /* it has not ended: ask again */
-    ANSWER_ELSEWHERE, /* what comes of it is told by somebody else, later */
+    ANSWER_WORKING,   /* not ended: ask again */
+    ANSWER_ELSEWHERE, /* the result will come later, from elsewhere */
     ANSWER_REDIRECT,
 };
 
-/* `first` and `then` are the lists of the step and of the service: the first that names a status
+/* `first` and `then` are the lists of the step and of the service: the first list with the status
  * decides. */
 enum answer_kind answer_kind(const struct http_answer *a, const struct statuses *first,
                              const struct statuses *then);
 
-/* Has a request that was answered so certainly changed nothing? */
+/* Does this status prove that the request had no effect? */
 bool answer_denies_effect(long status);
 
-/* The body as JSON: as it is, a text, or null if there is none. ERR_INVALID: *e says why it cannot
- * be one. */
+/* The body as JSON: parsed, as a text, or null if it is empty. ERR_INVALID: *e says why it is
+ * neither. */
 enum err answer_body(const struct http_answer *a, struct arena *arena, const struct json **ret,
                      struct error *e) MUST_USE;
 
-/* The output of a step: what the expression (NULL: .body) makes of {status, headers, body}.
- * Terminated by a NUL. */
+/* The step's output: the value of the expression (NULL: .body) on {status, headers, body}.
+ * NUL-terminated. */
 enum err answer_output(const struct http_answer *a, const struct expression *x, struct arena *arena,
                        struct slice *ret, struct error *e) MUST_USE;
 

@@ -1,3 +1,6 @@
+/* Reads the configuration of the HTTP agent and reports all mistakes with their places. Touches no
+ * other file. Result: config.h; reference: docs/http-agent.md. */
+
 #include "http_agent/config.h"
 
 #include <curl/curl.h>
@@ -9,11 +12,11 @@
 #include "definition/reader.h"
 #include "net/settings.h"
 
-/* What is known while the text is read. */
+/* State while the text is read. */
 struct draft {
-    struct reading reading; /* of the templates: first, for reading_of */
+    struct reading reading; /* for the templates; must be first, for reading_of */
     struct http_config *config;
-    uint32_t places; /* for services that say nothing */
+    uint32_t places; /* for services without a setting of their own */
     struct networks networks;
     const struct json *services;
 };
@@ -209,7 +212,7 @@ static bool has_part(CURLU *u, CURLUPart part)
     return has;
 }
 
-/* Scheme, host and port, as two URLs that lead to the same server have them. */
+/* Scheme, host and port, equal for all URLs of one server. */
 static struct slice origin_of(CURLU *u, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -360,7 +363,7 @@ static void read_service_networks(struct reader *r, const struct json *j, const 
     read_networks(r, j, path, target);
 }
 
-/* A list that stands in two places means two things. */
+/* A status in two lists would have two meanings. */
 static void check_lists(struct reader *r, const struct json *j, const struct path *path,
                         const struct service_config *s)
 {
@@ -458,7 +461,7 @@ static void read_services(struct reader *r, const struct json *j)
                                      .connections = CONNECTIONS_DEFAULT,
                                      .retry = {3, 2000, 200, 5000}};
         read_name(r, &name, &at, &s->name);
-        s->name = arena_copy(r->arena, s->name); /* keys are not terminated */
+        s->name = arena_copy(r->arena, s->name); /* keys are not NUL-terminated */
         read_service(r, m, &at, s);
         *end = s;
         end = &s->next;
@@ -466,7 +469,7 @@ static void read_services(struct reader *r, const struct json *j)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
 static void read_all(struct reader *r, const struct json *root)
 {
@@ -481,7 +484,7 @@ static void read_all(struct reader *r, const struct json *root)
     struct draft *d = draft_of(r);
 
     read_object(r, root, &at_root, fields, COUNT_OF(fields), d);
-    if (d->services) /* after the secrets that they name, wherever those stand */
+    if (d->services) /* last, because services refer to secrets */
         read_services(r, d->services);
 }
 

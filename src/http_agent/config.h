@@ -2,9 +2,8 @@
 #define HTTP_AGENT_CONFIG_H
 
 /*
- * The configuration of the HTTP agent: which services there are, how they are reached, and what is
- * allowed. docs/http-agent.md is its reference. Read once; of it only the secrets change later
- * (secrets.h).
+ * The configuration of the HTTP agent: its services, how they are reached, and what is allowed.
+ * docs/http-agent.md is the reference. Read once; only the secrets change later (secrets.h).
  */
 
 #include "base/arena.h"
@@ -19,20 +18,20 @@ enum {
     PLACES_MAX = 1000,
     CONNECTIONS_DEFAULT = 20,
     CONNECTIONS_MAX = 1000,
-    ANSWER_MAX_DEFAULT = 512 << 10, /* bytes: what an output may have */
+    ANSWER_MAX_DEFAULT = 512 << 10, /* bytes: the limit of an output */
     ANSWER_MAX_MAX = 64 << 20,
     REDIRECTS_MAX = 10,
     SERVICES_MAX = 1000,
 };
 
-/* A value that is not written here. */
+/* A secret, by the place of its value. */
 struct secret {
     struct secret *next;
     struct slice name;
     struct secret_place place;
 };
 
-/* A name and a value in which ${ secret.NAME } is replaced. */
+/* A name, and a value in which ${ secret.NAME } is replaced. */
 struct setting {
     struct setting *next;
     struct slice name, value;
@@ -43,22 +42,22 @@ struct retry_times {
     int64_t wait_ms, max_wait_ms;
 };
 
-/* A request in the configuration, for steps that know nothing of HTTP. */
+/* A request in the configuration, for steps that contain no HTTP. */
 struct action_config {
     struct action_config *next;
     struct slice name;
-    struct template *form; /* evaluates to what form.h reads */
+    struct template *form; /* evaluates to the input of form.h */
 };
 
 struct service_config {
     struct service_config *next;
     struct slice name;   /* of the agent */
-    struct slice url;    /* without a '/' at its end */
-    struct slice origin; /* of it: "https://api.example.org:8443" */
+    struct slice url;    /* without a trailing '/' */
+    struct slice origin; /* of the url: "https://api.example.org:8443" */
     struct setting *headers, *query;
     struct transfer_config net;
     uint32_t places, connections, redirects;
-    int64_t timeout_ms; /* 0: as long as there is time */
+    int64_t timeout_ms; /* 0: up to the attempt's complete-by */
     struct retry_times retry;
     struct statuses lists[STATUS_LISTS];
     struct action_config *actions;
@@ -71,14 +70,15 @@ struct http_config {
     size_t service_count;
 };
 
-/* ERR_PARSE or ERR_INVALID, with all mistakes; otherwise *ret is the caller's. Reads no other file.
- */
+/* ERR_PARSE or ERR_INVALID, with all mistakes; otherwise *ret belongs to the caller. Reads no other
+ * file. */
 enum err http_config_parse(struct slice text, enum source_format format, struct http_config **ret,
                            struct mistakes *m) MUST_USE;
-void http_config_free(struct http_config *c); /* NULL is fine */
+void http_config_free(struct http_config *c); /* NULL is allowed */
 
-/* Walks over the references to secrets in a value: for (size_t at = 0; setting_next(v, &at, &plain,
- * &name);). `plain` is what stands before, name NONE behind the last one. False: it is over. */
+/* Iterates over the references to secrets in a value: for (size_t at = 0; setting_next(v, &at,
+ * &plain, &name);). `plain` is the text before the reference; after the last one, name is NONE.
+ * False: at the end. */
 bool setting_next(struct slice value, size_t *at, struct slice *ret_plain, struct slice *ret_name);
 
 #endif

@@ -1,3 +1,5 @@
+/* Checks a step's HTTP request and escapes its parts, so that a task's values stay values. Pure. */
+
 #include "http_agent/form.h"
 
 #include <stdio.h>
@@ -48,7 +50,7 @@ void form_escape(struct buf *b, struct slice text)
     }
 }
 
-/* "." or "..", however it is written. */
+/* "." or "..", in any escaped form. */
 static bool is_dots(struct slice segment)
 {
     size_t dots = 0;
@@ -91,7 +93,7 @@ bool path_is_plain(struct slice path)
     return is_visible(path) && !has_dots(path);
 }
 
-/* Of a text that is written down as it stands: what is not ASCII is escaped. */
+/* Appends a text as it is, with non-ASCII bytes escaped. */
 static void add_plain(struct buf *b, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -103,7 +105,7 @@ static void add_plain(struct buf *b, struct slice text)
 
 /* ---- values ---- */
 
-/* Text of what a path, a query or a header may have; false: an array or an object. */
+/* The text of a value in a path, query or header; false: null, an array or an object. */
 static bool text_of(const struct json *j, struct slice *ret)
 {
     switch (j->type) {
@@ -354,7 +356,7 @@ static bool is_json_type(struct slice type)
            || (len > 5 && strncasecmp(type.ptr + len - 5, "+json", 5) == 0);
 }
 
-/* As JSON; of another type an object as a form has it, and a text as it is. */
+/* JSON as it is; with another content type, an object as a form, and a string as its text. */
 static enum err read_body(const struct json *j, struct arena *a, struct form *f, struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {0};

@@ -2,9 +2,8 @@
 #define HTTP_AGENT_FORM_H
 
 /*
- * A request as a step says it (the input of a step with `http`), checked, and put into the words of
- * HTTP. What comes from a task is never more than a value: it leads to no other place of the
- * service, and adds no header.
+ * A request as the input of a step with `http`, checked and put in terms of HTTP. Data of a task
+ * can only be a value: it cannot lead to another place of the service or add a header.
  */
 
 #include "base/arena.h"
@@ -13,7 +12,7 @@
 #include "net/answer.h"
 #include "json/json.h"
 
-/* Of 200 to 599. */
+/* Statuses from 200 to 599. */
 struct statuses {
     uint64_t bits[10];
 };
@@ -40,36 +39,35 @@ static inline bool statuses_any(const struct statuses *s)
     return any != 0;
 }
 
-/* One list, from JSON. False: it is none. */
+/* Reads one list from JSON. False: invalid. */
 bool statuses_read(const struct json *j, struct statuses *ret) MUST_USE;
 extern const char *const status_list_names[STATUS_LISTS];
 
 struct form {
     struct slice method;    /* "POST" */
     struct slice path;      /* escaped, "/charges/17" */
-    struct slice query;     /* escaped, without its '?'; empty: none */
-    struct header *headers; /* those of the step */
-    struct slice body;      /* as it is sent; NONE: none is */
+    struct slice query;     /* escaped, without the '?'; empty: none */
+    struct header *headers; /* of the step */
+    struct slice body;      /* as sent; NONE: no body */
     bool has_type;          /* Content-Type is among the headers */
     struct slice output;    /* an expression's text; NONE: .body */
     struct statuses lists[STATUS_LISTS];
 };
 
-/* The result lies in `a` and points into the tree. ERR_INVALID: *e says what is wrong, where, and
- * what was expected. */
+/* The result lies in `a` and points into the tree. ERR_INVALID: *e says where the error is, what
+ * was found and what was expected. */
 enum err form_read(const struct json *j, struct arena *a, struct form *ret,
                    struct error *e) MUST_USE;
 
-/* Is it a name that a header may have, and one that is not ours to set? NULL: it is; otherwise
- * why not. */
+/* NULL if a step may set a header of this name; otherwise the reason why not. */
 const char *header_name_fault(struct slice name);
 
-/* As one segment of a path, or as a name or value of a query: all but letters, digits and -._~ is
- * escaped. */
+/* Escapes a path segment, or a name or value of a query: everything but letters, digits and
+ * -._~. */
 void form_escape(struct buf *b, struct slice text);
 
-/* Is `path` fit to be a part of a URL as it stands: nothing that is not visible, no '?' or '#', no
- * "." or ".." as a segment? */
+/* May `path` be used in a URL as it is: only visible characters, no '?' or '#', no "." or ".."
+ * segment? */
 bool path_is_plain(struct slice path) MUST_USE;
 
 #endif

@@ -1,3 +1,5 @@
+/* The HTTP agent's pure parts: requests, answers, configuration, secrets. */
+
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -367,7 +369,7 @@ static void every_mistake_in_one_go(void **state)
 
 /* ---- secrets ---- */
 
-/* As PHP writes it, and as Python does. */
+/* Escaped as by PHP, and as by Python. */
 static void secrets_of_any_text_are_hidden_in_much_of_it(void **state)
 {
     enum { TIMES = 1 << 20 };
@@ -387,7 +389,7 @@ static void secrets_of_any_text_are_hidden_in_much_of_it(void **state)
             "a\\/\\u00fc\\ud83d\\uDE00\\\\|a%2F%c3%bc%F0%9f%98%80%5c|a/\xc3\xbc\xf0\x9f\x98\x80\\");
     secrets_hide(s, &b);
     CHECK(slice_is(buf_view(&b), "***|***|***"), "%s", b.ptr);
-    /* A service that sends nothing but that holds up nobody: it takes a moment, not hours. */
+    /* An answer full of near-matches must not take quadratic time. */
     buf_clear(&b);
     for (int i = 0; i < TIMES; i++)
         buf_str(&b, "a/\xc3\xbc\xf0\x9f\x98\x80\\%%%");
@@ -442,7 +444,7 @@ static void secrets_are_filled_in_and_hidden(void **state)
         CHECK(slice_is(buf_view(&b), escaped[i + 1]), "%s: %s", escaped[i], b.ptr);
     }
     setenv("HTTP_AGENT_TEST", "another", 1);
-    for (int turn = 0; turn < 2; turn++) { /* the last one is not forgotten at once */
+    for (int turn = 0; turn < 2; turn++) { /* the previous secrets are kept once */
         struct secrets *fresh = secrets_load(c, &faults);
         CHECK(fresh, "%s", faults.ptr);
         secrets_replace(&s, fresh);
@@ -479,7 +481,7 @@ static void secrets_are_in_regular_files(void **state)
     CHECK(mkdtemp(folder) && chdir(folder) == 0, "%s", folder);
     FILE *f = fopen("plain", "we");
     CHECK(f && fputs("pw\n", f) >= 0 && fclose(f) == 0, "plain");
-    CHECK(mkfifo("pipe", 0600) == 0, "pipe"); /* nobody writes to it */
+    CHECK(mkfifo("pipe", 0600) == 0, "pipe"); /* no writer: opening it must not block */
     CHECK(symlink("plain", "link") == 0 && symlink("pipe", "piped") == 0, "links");
     static const struct {
         const char *path, *fault;

@@ -4,8 +4,8 @@
 #include "json/text.h"
 
 /*
- * Any bytes: a configuration, the input of a step, or an answer (status, head and body). Whatever
- * they are, what is sent is one request of sound lines, and what is told is sound JSON.
+ * Any bytes as a configuration, a step's input, or an answer (status, head and body). Every
+ * accepted request has valid lines, and every output is valid JSON.
  */
 
 static void reads_config(struct slice text)

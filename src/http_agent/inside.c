@@ -1,3 +1,5 @@
+/* Finds the two sockets that a server passes to its child agent: see inside.h. */
+
 #include "http_agent/inside.h"
 
 #include <fcntl.h>
@@ -25,10 +27,10 @@ struct inside inside_find(const char *variable)
     int door = -1;
     char end;
 
-    /* NOLINTNEXTLINE(cert-err34-c): whatever the numbers are, they are looked at */
+    /* NOLINTNEXTLINE(cert-err34-c): both numbers are checked below */
     if (text && sscanf(text, "%d:%d%c", &channel, &door, &end) == 2 && channel != door
         && is_ours(channel) && is_ours(door) && door_prepare())
         in = (struct inside){.channel = channel, .door = door};
-    (void)unsetenv(variable); /* it is there, or it is not */
+    (void)unsetenv(variable); /* cannot fail with this name */
     return in;
 }

@@ -1,3 +1,6 @@
+/* One request, from the handler to its answer: calls, retries, polls, redirects. Never blocks.
+ * Secrets leave this file only in requests. Meaning of answers: answer.c. */
+
 #include "http_agent/job.h"
 
 #include <stdio.h>
@@ -10,9 +13,8 @@
 #include "libintact/wire.h"
 
 enum {
-    MARGIN_MS = 200, /* before the deadline, for the answer to get home */
-    POLL_FIRST_MS =
-        500, /* between two questions whether it has ended, if the service says nothing */
+    MARGIN_MS = 200,     /* before the deadline, for the answer to arrive */
+    POLL_FIRST_MS = 500, /* between polls, unless the service says otherwise */
     POLL_MOST_MS = 10000,
     POLLS_REDIRECTS_MAX = 10,
     QUOTE_MAX = 200,
@@ -29,7 +31,7 @@ static int64_t wall_ms(void)
 
 /* ---- the end ---- */
 
-/* The request goes its way, and with it all that belongs to the job. */
+/* Stops the transfer and frees everything of the job. */
 static void leave(struct job *j)
 {
     struct service *s = j->service;
@@ -70,7 +72,7 @@ static void fail_with(struct job *j, bool is_retryable, int64_t after_ms)
     leave(j);
 }
 
-/* "POST https://api.example.org/charges: " and what went wrong, without any secret. */
+/* "POST https://api.example.org/charges: " and the error, without secrets. */
 static void tell(struct job *j, const char *code, struct slice what)
 {
     const struct form *f = &j->form;
@@ -98,7 +100,7 @@ static struct curl_slist *add_line(struct curl_slist *list, const char *name, st
     struct curl_slist *longer = curl_slist_append(list, b.ptr);
     if (!longer)
         out_of_memory(b.len);
-    explicit_bzero(b.ptr, b.len); /* it may have a secret in it */
+    explicit_bzero(b.ptr, b.len); /* it may contain a secret */
     return longer;
 }
 
@@ -106,11 +108,11 @@ static struct curl_slist *add_named(struct curl_slist *list, struct slice name, 
 {
     char text[130];
 
-    (void)snprintf(text, sizeof text, "%.*s", SLICE_ARG(name)); /* it is not longer */
+    (void)snprintf(text, sizeof text, "%.*s", SLICE_ARG(name)); /* it is shorter */
     return add_line(list, text, value);
 }
 
-/* Names of tasks and steps may be any text. */
+/* Names of tasks and steps may contain any character. */
 static struct curl_slist *add_safe(struct curl_slist *list, const char *name, const char *value)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -158,7 +160,7 @@ static bool is_named(const struct header *headers, struct slice name)
     return false;
 }
 
-/* What stands in the configuration cannot be replaced by a step: it has the secrets. */
+/* A step cannot replace a configured header, which may hold secrets. */
 static bool is_configured(const struct service_config *c, struct slice name)
 {
     for (const struct setting *s = c->headers; s; s = s->next)
@@ -170,7 +172,7 @@ static bool is_configured(const struct service_config *c, struct slice name)
 static struct curl_slist *lines_of(const struct job *j)
 {
     const struct service_config *c = j->service->config;
-    /* Without this libcurl asks leave before a long body, and waits a second for it. */
+    /* Otherwise libcurl waits a second for permission before a long body. */
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
     bool has_body = j->form.body.ptr && !j->poll_url;
 
@@ -260,8 +262,8 @@ static void wait_for(struct job *j, int64_t ms)
     heap_push(&j->service->waits, &j->wait, wire_now_ms() + ms);
 }
 
-/* Exponential, less a random part of up to its half, so that those who failed together do not come
- * back together. */
+/* Exponential, minus a random part of up to half, so that requests that failed together are not
+ * retried together. */
 static int64_t backoff(struct job *j)
 {
     const struct retry_times *t = &j->service->config->retry;
@@ -273,13 +275,13 @@ static int64_t backoff(struct job *j)
     return ms - prng_below(&j->service->prng, (uint32_t)min_i64(ms / 2 + 1, UINT32_MAX));
 }
 
-/* Is there time for a wait and what comes after it? */
+/* Is there time for a wait of `ms` and a call after it? */
 static bool has_time(const struct job *j, int64_t ms)
 {
     return ms + 2 * MARGIN_MS < intact_request_time_left_ms(j->request);
 }
 
-/* Tries again, if that may help and there is time; otherwise it is the server's turn. */
+/* Retries if that may help and there is time; otherwise leaves the retry to the server. */
 static void fail_or_wait(struct job *j, bool may_try_again)
 {
     j->failures++;
@@ -315,15 +317,15 @@ static bool is_of_origin(const struct job *j, const char *url)
     return slice_eq(buf_view(&b), j->service->config->origin);
 }
 
-/* Where Location leads, seen from the call; NULL: to nowhere, or to another server, which gets
- * nothing of ours. */
+/* The URL that Location names, relative to the call; NULL: invalid, or on another server, which
+ * must not get our secrets. */
 static const char *place_of(struct job *j, struct slice location)
 {
     CURLU *u = curl_url();
     char *text = NULL;
     const char *place = NULL;
     struct slice to = arena_copy(&j->turn, location);
-    const char *end = strchr(j->url, '?'); /* it may have a secret in it */
+    const char *end = strchr(j->url, '?'); /* the query may contain a secret */
     struct slice from =
         arena_copy(&j->turn, (struct slice){j->url, end ? (size_t)(end - j->url) : strlen(j->url)});
 
@@ -358,7 +360,7 @@ static void ask_at(struct job *j, const char *place)
     j->poll_url = j->place.ptr;
 }
 
-/* It has not ended: it is asked again, as it wishes, until there is no more time. */
+/* The service is still working: polls as it requests, as long as there is time. */
 static void ask_again(struct job *j, const struct http_answer *a)
 {
     CLEANUP(buf_fini) struct buf what = {0};
@@ -389,11 +391,12 @@ static void ask_again(struct job *j, const struct http_answer *a)
         return;
     }
     (void)snprintf(message, sizeof message, "still working, asked %u times", j->asked);
-    (void)intact_heartbeat(j->request, NULL, message); /* nothing is lost without it */
+    (void)intact_heartbeat(j->request, NULL, message); /* nothing is lost if it fails */
     wait_for(j, ms);
 }
 
-/* Where the step, or the service, allows it; what was asked for to be done is not done again. */
+/* Follows a redirect if the configuration allows it. Only 307 and 308 repeat the request; otherwise
+ * its outcome is read with GET. */
 static void redirect(struct job *j, const struct http_answer *a)
 {
     bool is_of_poll = j->poll_url != NULL;
@@ -408,7 +411,7 @@ static void redirect(struct job *j, const struct http_answer *a)
         return;
     }
     j->redirects++;
-    /* 303 says "look there", 307 and 308 "the same again, there". */
+    /* 303 asks for a GET there, 307 and 308 for the same request there */
     bool is_same = a->status == 307 || a->status == 308;
     if (!is_of_poll && is_same && !slice_is(j->form.method, "GET")
         && !slice_is(j->form.method, "HEAD")) {
@@ -464,7 +467,7 @@ static void judge(struct job *j, const struct http_answer *a)
 
     j->after_ms = max_i64(after, 0);
     if (kind == ANSWER_COMPLETED && a->status == 202 && j->poll_url)
-        kind = ANSWER_WORKING; /* the place to ask at need not be named each time */
+        kind = ANSWER_WORKING; /* later answers need no Location */
     if (kind == ANSWER_REDIRECT || kind == ANSWER_PERMANENT || kind == ANSWER_RETRYABLE)
         j->may_have_effect = j->may_have_effect || !answer_denies_effect(a->status);
     switch (kind) {
@@ -512,12 +515,12 @@ void job_done(struct job *j, CURLcode code)
         fail_or_wait(j, o.may_try_again);
         return;
     }
-    secrets_hide(*s->secrets, &t->body); /* a service may send back what it was sent */
+    secrets_hide(*s->secrets, &t->body); /* a service may echo what it was sent */
     secrets_hide(*s->secrets, &t->head);
     o.answer.headers = NULL;
     answer_read_head(&o.answer, buf_view(&t->head), &j->turn);
     o.answer.body = buf_view(&t->body);
-    j->transfer = NULL; /* its bytes stay until the next one takes it */
+    j->transfer = NULL; /* its buffers are valid until the next use */
     judge(j, &o.answer);
     service_rest(s, t);
 }
@@ -546,7 +549,7 @@ void job_stop_if_asked(struct job *j)
     if (!intact_request_should_stop(j->request))
         return;
     if (intact_request_time_left_ms(j->request) == 0) {
-        intact_answer_nothing(j->request); /* the server has given it up */
+        intact_answer_nothing(j->request); /* the server has given up the attempt */
         leave(j);
         return;
     }
@@ -558,7 +561,7 @@ void job_stop_if_asked(struct job *j)
     fail_with(j, true, 0);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static const struct action_config *action_of(const struct service *s, const char *name)
 {
@@ -568,7 +571,7 @@ static const struct action_config *action_of(const struct service *s, const char
     return NULL;
 }
 
-/* What templates of the configuration see. */
+/* The scope of the configuration's templates. */
 static enum err scope_of(struct job *j, struct json **ret)
 {
     const struct intact_request *r = j->request;

@@ -1,41 +1,41 @@
 #ifndef HTTP_AGENT_JOB_H
 #define HTTP_AGENT_JOB_H
 
-/* A request that is being worked on: from the handler until it is answered. */
+/* A request in progress: from the handler until it is answered. */
 
 #include "http_agent/service.h"
 
 enum job_phase { JOB_WAITS, JOB_CALLS };
 
 struct job {
-    struct link link; /* of the service's */
+    struct link link; /* in the service's jobs */
     struct heap_node wait;
     struct service *service;
     struct intact_request *request;
-    struct arena arena; /* of all of it */
-    struct arena turn;  /* of the call and its answer */
+    struct arena arena; /* for the whole job */
+    struct arena turn;  /* for one call and its answer */
     enum job_phase phase;
     struct form form;
-    const struct action_config *action; /* NULL: the request itself says what to send */
+    const struct action_config *action; /* NULL: the input contains the request */
     const struct expression *output;    /* NULL: .body */
-    struct transfer *transfer;          /* while it calls */
+    struct transfer *transfer;          /* during a call */
     const char *url;                    /* of the call */
-    const char *poll_url;               /* where to ask what has come of it; NULL: nowhere */
-    struct buf place;                   /* its text */
-    uint32_t tries;                     /* all of them */
-    uint32_t failures;                  /* of the call that is being tried, one after another */
+    const char *poll_url;               /* where to poll for the outcome; NULL: not polling */
+    struct buf place;                   /* text of poll_url */
+    uint32_t tries;                     /* calls in total */
+    uint32_t failures;                  /* consecutive failures of the current call */
     uint32_t asked, redirects;
-    bool may_have_effect; /* of all tries */
-    /* What went wrong last. */
+    bool may_have_effect; /* some call may have had an effect */
+    /* The last error. */
     char code[32];
     struct buf story;
-    int64_t after_ms; /* the service's wish; 0: none */
+    int64_t after_ms; /* as requested by the service; 0: not given */
 };
 
 void job_begin(struct intact_request *r, void *arg); /* the handler; `arg` is the service */
-void job_done(struct job *j, CURLcode code);         /* its transfer has come to its end */
-void job_go_on(struct job *j);                       /* it has waited */
+void job_done(struct job *j, CURLcode code);         /* its transfer has ended */
+void job_go_on(struct job *j);                       /* its wait has ended */
 void job_stop_if_asked(struct job *j);
-void job_give_up(struct job *j); /* the agent ends: no more tries */
+void job_give_up(struct job *j); /* the agent ends: no more calls */
 
 #endif

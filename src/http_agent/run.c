@@ -1,3 +1,6 @@
+/* The HTTP agent's process: signals, confinement, secrets, and the event loop over all services
+ * (service.c). A program of its own, or a server's child (inside.h). */
+
 #include "http_agent/run.h"
 
 #include <errno.h>
@@ -31,18 +34,18 @@ struct http_agent {
     const struct http_config *config;
     struct secrets *secrets;
     struct service *services;
-    struct source *sources; /* two of each service */
-    int64_t *wake_at;       /* of each service */
+    struct source *sources; /* two per service */
+    int64_t *wake_at;       /* per service */
     bool *is_ready;
     size_t count;
     int fd; /* epoll */
     struct inside inside;
-    struct caller caller; /* of a child: what it may still do */
+    struct caller caller; /* for a child: its remaining permissions */
     bool is_stopping;
 };
 
 static struct {
-    int fd; /* eventfd: a signal has come */
+    int fd; /* eventfd: a signal has arrived */
     volatile sig_atomic_t stops, hangups;
 } signals = {.fd = -1};
 
@@ -55,11 +58,11 @@ static void on_signal(int number)
         signals.hangups = 1;
     } else {
         if (signals.stops)
-            _exit(128 + number); /* what was not handed in the server gives up by itself */
+            _exit(128 + number); /* the server gives up attempts without a result */
         signals.stops = 1;
         intact_agent_stop();
     }
-    (void)!write(signals.fd, &one, sizeof one); /* can only fail if it is readable already */
+    (void)!write(signals.fd, &one, sizeof one); /* only fails if it is readable already */
     errno = before;
 }
 
@@ -74,7 +77,7 @@ static bool take_signals(bool is_inside)
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         struct sigaction mine = act;
         if (is_inside && numbers[i] != SIGHUP)
-            mine.sa_handler = SIG_IGN; /* the server says when, which may be sent the same */
+            mine.sa_handler = SIG_IGN; /* the server decides when to stop */
         (void)sigaction(numbers[i], &mine, NULL);
     }
     return signals.fd >= 0 && watchdog_start();
@@ -86,7 +89,7 @@ static void take_files(void)
 
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* then it will show */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* too few descriptors show later */
     }
 }
 
@@ -117,8 +120,8 @@ static void reload(struct http_agent *h)
 
 /* ---- setting up ---- */
 
-/* A child of a server is its user, to whom all that the server keeps belongs, and it reads what
- * strangers answer. Who runs the agent by itself has other means. */
+/* A child has the server's user, which owns all the server's files, and reads answers of services
+ * it does not trust. A separate agent can be confined by its operator. */
 static void confine(struct http_agent *h)
 {
     if (h->inside.channel < 0)
@@ -220,11 +223,11 @@ static void notice_signals(struct http_agent *h)
 {
     uint64_t ignored;
 
-    (void)!read(signals.fd, &ignored, sizeof ignored); /* empty is fine */
+    (void)!read(signals.fd, &ignored, sizeof ignored); /* it may be empty */
     if (signals.hangups)
-        caller_look(&h->caller); /* at what was replaced, before it is read again */
+        caller_look(&h->caller); /* checks for replaced files before they are read again */
     if (!signals.stops && caller_is_outdated(&h->caller, wire_now_ms())) {
-        signals.stops = 1; /* the server starts another one, which may read what is there now */
+        signals.stops = 1; /* the server starts another child, which may read the new files */
         signals.hangups = 0;
         intact_agent_stop();
     }
@@ -241,8 +244,7 @@ static void notice_signals(struct http_agent *h)
     }
 }
 
-/* Reads the channel. False: the server has gone, and nobody waits for anything any more. A byte
- * says that it drains. */
+/* Reads the channel. False: the server is gone. A byte means that it drains. */
 static bool listen_to_server(const struct http_agent *h)
 {
     char byte;
@@ -255,7 +257,7 @@ static bool listen_to_server(const struct http_agent *h)
     return n != 0;
 }
 
-/* False: it is over. */
+/* False: all services have ended. */
 static bool turn(struct http_agent *h)
 {
     int64_t now = wire_now_ms();

@@ -6,14 +6,14 @@
 #include "http_agent/config.h"
 
 struct http_agent_options {
-    const char *server;   /* as of intact_agent_set_server; NULL: the default */
-    const char *token;    /* the same */
-    const char *ca;       /* the same */
-    const char *instance; /* the same */
+    const char *server;   /* as in intact_agent_set_server; NULL: the default */
+    const char *token;    /* likewise */
+    const char *ca;       /* likewise */
+    const char *instance; /* likewise */
 };
 
-/* Runs until SIGTERM or SIGINT: what is under way is waited for, and a second one ends it at once.
- * SIGHUP reads the secrets anew. The status that the process is to end with. */
+/* Runs until SIGTERM or SIGINT, and then waits for open requests; a second signal ends it at once.
+ * SIGHUP reads the secrets again. Returns the exit status of the process. */
 int http_agent_run(const struct http_config *c, const struct http_agent_options *o);
 
 #endif

@@ -1,19 +1,21 @@
+/* Loads secrets, fills them into values, and hides them in texts. Freed values are wiped. */
+
 #include "http_agent/secrets.h"
 
 #include <stdlib.h>
 
 #include "json/text.h"
 
-enum { HIDE_MIN = 4 /* bytes: what is shorter stands everywhere */ };
+enum { HIDE_MIN = 4 /* bytes: shorter texts occur everywhere */ };
 
 struct value {
-    struct slice name; /* of the configuration */
+    struct slice name; /* in the configuration */
     char *text;
     size_t len;
 };
 
 struct secrets {
-    struct secrets *before; /* those that requests under way may have been sent with */
+    struct secrets *before; /* the previous values, which requests in progress may use */
     size_t count;
     struct value values[];
 };
@@ -103,14 +105,14 @@ void secrets_fill(const struct secrets *s, struct slice value, struct buf *b)
     for (size_t at = 0; setting_next(value, &at, &plain, &name);) {
         const struct value *v = name.ptr ? find(s, name) : NULL;
         buf_slice(b, plain);
-        if (v) /* the configuration was checked */
+        if (v) /* always, because the configuration was checked */
             buf_add(b, v->text, v->len);
     }
 }
 
-/* ---- what comes back ---- */
+/* ---- hiding ---- */
 
-/* Two hexadecimal digits, or four; -1: they are none. */
+/* Parses `digits` hexadecimal digits; -1: they are none. */
 static int hex_of(struct slice text, size_t digits)
 {
     int value = 0;
@@ -141,7 +143,7 @@ static size_t write_utf8(unsigned long c, char ret[4])
     return len;
 }
 
-/* Bytes of one escape of JSON or of a URL; 0: there is none. What it stands for is in *ret. */
+/* The length of a JSON or URL escape at the beginning; 0: none. *ret gets its meaning. */
 static size_t unescape(struct slice text, char ret[4], size_t *ret_len)
 {
     struct slice rest = {text.ptr + 2, text.len - 2};
@@ -178,7 +180,7 @@ static bool is_escape(char c)
     return c == '\\' || c == '%';
 }
 
-/* Bytes of the text that are this secret, however it was escaped; 0: they are not. */
+/* The length of this secret at the beginning, in any escaped form; 0: not there. */
 static size_t match(struct slice text, const struct value *v)
 {
     size_t at = 0;
@@ -208,7 +210,7 @@ static size_t match_plain(struct slice text, const struct value *v)
     return text.len >= v->len && memcmp(text.ptr, v->text, v->len) == 0 ? v->len : 0;
 }
 
-/* Where one may begin. */
+/* Where a match may begin. */
 static size_t skip(struct slice text, const struct value *v, bool has_escapes)
 {
     size_t i = 0;
@@ -241,7 +243,7 @@ static void hide_one(struct buf *text, const struct value *v, bool has_escapes)
         if (len == 0 && has_escapes)
             len = match(rest, v);
         if (len > 0)
-            memcpy(text->ptr + to, "***", 3); /* it was not shorter */
+            memcpy(text->ptr + to, "***", 3); /* the match was at least as long */
         else
             text->ptr[to] = *rest.ptr;
         to += len > 0 ? 3 : 1;

@@ -1,27 +1,27 @@
 #ifndef HTTP_AGENT_SECRETS_H
 #define HTTP_AGENT_SECRETS_H
 
-/* The values of secrets, and what is made with them. They are in memory and in requests, and
- * nowhere else: what is told or kept goes through secrets_hide. */
+/* The values of secrets. They exist only in memory and in requests: everything that is logged,
+ * reported or stored passes through secrets_hide. */
 
 #include "base/buf.h"
 #include "http_agent/config.h"
 
 struct secrets;
 
-/* Reads all of them. NULL: some cannot be read; a line for each says which, where and why. */
+/* Reads all secrets. NULL: some cannot be read; *ret_faults has a line for each, with name, place
+ * and reason. */
 struct secrets *secrets_load(const struct http_config *c, struct buf *ret_faults);
-void secrets_free(struct secrets *s); /* NULL is fine; the values are wiped */
+void secrets_free(struct secrets *s); /* NULL is allowed; the values are wiped */
 
-/* The value of a header or of a query, with its secrets filled in. */
+/* Appends the value of a header or query, with its secrets filled in. */
 void secrets_fill(const struct secrets *s, struct slice value, struct buf *b);
 
-/* Those that hold from now on. What they replace is hidden until the next time: answers to what was
- * sent with it are still to come. */
+/* Replaces the secrets. The old ones stay hidden until the next replacement, because answers to
+ * requests with them may still arrive. */
 void secrets_replace(struct secrets **s, struct secrets *fresh);
 
-/* Puts *** in place of each secret, as it is and as JSON or a URL may have it. NULL: there are
- * none. */
+/* Replaces each secret, plain or escaped as in JSON or a URL, by ***. NULL: no secrets. */
 void secrets_hide(const struct secrets *s, struct buf *text);
 
 #endif

@@ -1,3 +1,5 @@
+/* One service: its agent, its connections, its jobs (job.c). Never blocks; run.c has the loop. */
+
 #include "http_agent/service.h"
 
 #include <stdlib.h>
@@ -33,7 +35,7 @@ bool service_open(struct service *s, const struct service_config *config,
     if (!reactor_open(&s->reactor) || !set_connections(s->reactor.multi, config))
         return false;
     intact_agent_set_inline(agent, true);
-    intact_agent_set_heartbeats(agent, true); /* a call has a time limit: it does not hang */
+    intact_agent_set_heartbeats(agent, true); /* a call has a timeout, so the agent does not hang */
     intact_agent_set_concurrency(agent, config->places);
     intact_agent_on(agent, "*", INTACT_ANY, job_begin, s);
     return true;
@@ -78,7 +80,7 @@ struct transfer *service_transfer(struct service *s)
 void service_rest(struct service *s, struct transfer *t)
 {
     transfer_clear(t);
-    list_push_front(&s->idle, &t->link); /* the one whose memory is warm is taken next */
+    list_push_front(&s->idle, &t->link); /* the most recently used one, for its warm memory */
 }
 
 const struct expression *service_expression(struct service *s, struct slice text, struct arena *a,
@@ -90,7 +92,7 @@ const struct expression *service_expression(struct service *s, struct slice text
     if (x)
         return x;
     if (s->expressions.len >= EXPRESSIONS_MAX && s->job_count <= 1)
-        forget_expressions(s); /* nobody else uses one: workflows come and go */
+        forget_expressions(s); /* no other job uses one; workflows come and go */
     if (s->expressions.len >= EXPRESSIONS_MAX)
         return expression_compile(text, a, &x, &column, e) == ERR_OK ? x : NULL;
     if (!s->expressions_arena) {
@@ -116,7 +118,7 @@ static bool take_answers(struct service *s)
         char *private = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = m->data.result; /* m dies when its handle is removed */
+        CURLcode code = m->data.result; /* m is invalid once its handle is removed */
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private); /* set by its maker */
         struct transfer *t = (struct transfer *)(void *)private;
         job_done(t->owner, code);
@@ -157,7 +159,7 @@ void service_turn(struct service *s)
     s->is_over = !intact_agent_drive(s->agent);
     if (!s->is_over) {
         reactor_due(&s->reactor);
-        (void)take_answers(s); /* what is left comes with the next turn */
+        (void)take_answers(s); /* the rest is for the next turn */
     }
     watchdog_end();
 }

@@ -1,14 +1,16 @@
+/* Reads a task filter, and turns it into a query of the store. See filter.h. */
+
 #include "operations/filter.h"
 
 #include <stdio.h>
 
 #include "base/when.h"
 
-/* What is over is not where anything stands. */
+/* The states in which a task is at some step. */
 #define STATES_OPEN \
     (1U << TASK_PENDING | 1U << TASK_PROCESSING | 1U << TASK_COMPENSATING | 1U << TASK_ERROR)
 
-/* ---- each reads one member; false: *e says what is wrong ---- */
+/* ---- each reads one member; false: *e has the error ---- */
 
 static bool bad(struct error *e, const char *name, const char *expected)
 {
@@ -234,7 +236,7 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
     return ERR_OK;
 }
 
-/* ---- where tasks stand ---- */
+/* ---- steps of an agent ---- */
 
 void filter_stand(struct task_filter *f)
 {
@@ -244,7 +246,7 @@ void filter_stand(struct task_filter *f)
 
 struct finding {
     const struct task_filter *filter;
-    struct list_place *places; /* NULL: they are counted only */
+    struct list_place *places; /* NULL: only counts */
     size_t count;
 };
 

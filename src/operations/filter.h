@@ -2,8 +2,8 @@
 #define OPERATIONS_FILTER_H
 
 /*
- * Which tasks are meant: what a person says (JSON, or the parameters of a listing), made into a
- * query of the store. All that is said must hold of a task.
+ * Which tasks are meant: a person's filter (JSON, or the parameters of a listing) as a query of the
+ * store. A task must match all of it.
  */
 
 #include "definition/registry.h"
@@ -17,22 +17,22 @@ enum {
 };
 
 struct task_filter {
-    struct list_query query;  /* its places and agent are set by filter_places */
-    struct slice step, agent; /* where the tasks stand; NONE: anywhere */
-    bool says;                /* something is asked for */
+    struct list_query query;  /* filter_places sets its places and agent */
+    struct slice step, agent; /* where the tasks are; NONE: anywhere */
+    bool says;                /* the filter has a condition */
     bool all;                 /* {"all": true} */
 };
 
-/* Reads a filter; it lies in `a`, and points into `j`. ERR_INVALID: *e says what is wrong. */
+/* Reads a filter; it lies in `a` and points into `j`. ERR_INVALID: *e has the error. */
 enum err filter_read(struct arena *a, const struct json *j, struct task_filter *ret,
                      struct error *e) MUST_USE;
 
-/* What is over stands nowhere and is left out, unless states were named. For who fills in a filter
- * by himself. */
+/* Leaves out ended tasks, which are at no step, unless states are named. For callers that fill in a
+ * filter themselves. */
 void filter_stand(struct task_filter *f);
 
-/* Finds the steps of the agent that is asked for, as workflows are known now. The places lie in
- * `a`. To be called before each use of the query. */
+/* Finds the steps of the requested agent in the workflows known now. The places lie in `a`. Must be
+ * called before each use of the query. */
 void filter_places(struct task_filter *f, const struct registry *workflows, struct arena *a);
 
 #endif

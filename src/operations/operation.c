@@ -1,3 +1,6 @@
+/* An operation as data: from requests, to and from rows, refusal counts. Touches no store (page.c)
+ * and no scheduler (runner.c). */
+
 #include "operations/operation.h"
 
 #include <string.h>
@@ -38,14 +41,14 @@ bool operation_kind_parse(struct slice text, enum ask_kind *ret)
     return false;
 }
 
-/* ---- what a person says ---- */
+/* ---- requests ---- */
 
 static enum err invalid(struct error *e, const char *what)
 {
     return error_set(e, ERR_INVALID, "%s", what);
 }
 
-/* What each verb takes, and what it cannot do without. */
+/* The arguments of each verb: forbidden, optional or required. */
 enum need { NO, MAY, MUST };
 
 static const struct takes {
@@ -154,7 +157,7 @@ enum err operation_read(struct arena *a, const struct json *j, struct operation 
 
     *ret = (struct operation){.state = OPERATION_RUNNING};
     enum err err = json_parse(a, arena_copy(a, j->raw), &own, NULL);
-    ASSERT(err == ERR_OK); /* it was one before */
+    ASSERT(err == ERR_OK); /* it was valid JSON before */
     if (!operation_kind_parse(json_get_text(own, "verb"), &ret->kind))
         return error_set(e, ERR_INVALID, "verb: expected %s", OPERATION_VERBS);
     err = filter_read(a, json_get(own, "filter"), &ret->filter, e);
@@ -298,7 +301,7 @@ void operation_refused(struct operation *op, struct slice reason, struct arena *
 {
     size_t i = 0;
 
-    /* It was cut before, perhaps in the middle of a character, and has to be text for the store. */
+    /* The reason may be cut in the middle of a character, and must be valid text for the store. */
     reason = slice_cut(reason, OPERATION_REASON_MAX);
     reason.len = text_utf8_end(reason);
     while (i < op->refused_count && !slice_eq(op->refused[i].reason, reason))
@@ -306,7 +309,7 @@ void operation_refused(struct operation *op, struct slice reason, struct arena *
     if (i == OPERATION_REASONS - 1 && i == op->refused_count)
         reason = SLICE("other");
     if (i == OPERATION_REASONS)
-        i--; /* the others' */
+        i--; /* counted as "other" */
     if (i == op->refused_count)
         op->refused[op->refused_count++] = (struct operation_refusals){arena_copy(a, reason), 0};
     op->refused[i].count++;
@@ -377,7 +380,7 @@ size_t operation_page_size(const struct operation *op)
     uint64_t most = OPERATION_PAGE_MAX;
 
     if (op->rate > 0 && op->rate < OPERATION_PAGE_MAX)
-        most = (uint64_t)op->rate; /* a second's */
+        most = (uint64_t)op->rate; /* of one second */
     if (op->limit > 0 && (uint64_t)op->limit - op->matched < most)
         most = (uint64_t)op->limit - op->matched;
     return (size_t)most;

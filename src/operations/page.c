@@ -1,11 +1,11 @@
 #include "operations/runner_parts.h"
 
 /*
- * The store's part of an operation, on its thread: what became of a page that somebody else may
- * have asked, and the next page, written down with the counts of the one before.
+ * The part of an operation that runs on the store's thread: finds what became of a page that
+ * another node may have asked, and stores the next page with the counts of the previous one.
  */
 
-/* Has this operation done it? What is older than the operation need not be read. */
+/* Has this operation changed the task? */
 static enum err read_audit(struct store *st, const struct operation *op, struct slice task,
                            struct arena *a, bool *ret, struct error *e)
 {
@@ -25,7 +25,7 @@ static enum err read_audit(struct store *st, const struct operation *op, struct 
     return ERR_OK;
 }
 
-/* Which of the page still belong to it? */
+/* Finds which tasks of the page still match. */
 static enum err read_fitting(struct store *st, struct slot *s, struct arena *a)
 {
     struct list_query q = s->op.filter.query;
@@ -59,7 +59,7 @@ void page_check_run(struct store_job *j, struct store *st)
             s->err = read_audit(st, &s->op, s->op.page[i], &a, &s->did[i], &s->error);
 }
 
-/* The next tasks that match, into `next`. */
+/* Reads the next matching tasks into `next`. */
 static enum err read_next(struct store *st, struct slot *s)
 {
     struct operation *next = &s->next;
@@ -95,8 +95,8 @@ static enum err put(struct store *st, struct slot *s)
     return st->ops->operation_put(st, &row, NULL, &s->error);
 }
 
-/* Somebody has stopped it meanwhile, or let it go on: nothing else of it is theirs to change. If
- * anything else has changed, another node works on it. */
+/* A person may have stopped or resumed the operation meanwhile, and can change nothing else. If
+ * anything else changed, another node works on it. */
 static enum err merge(struct store *st, struct slot *s)
 {
     const struct operation_query q = {.id = s->op.id, .limit = 1};
@@ -128,7 +128,7 @@ void page_next_run(struct store_job *j, struct store *st)
     s->err = read_next(st, s);
     if (s->err != ERR_OK)
         return;
-    s->reload = slot_is_late(s); /* as near to the writing as can be */
+    s->reload = slot_is_late(s); /* as close to the write as possible */
     if (s->reload)
         return;
     if (s->next.page_count == 0 && s->next.seen_all)

@@ -1,3 +1,6 @@
+/* Runs operations in turns on the event loop: the lease, the asks of a page, their answers. page.c
+ * has the store's part; see runner.h. */
+
 #include "operations/runner_parts.h"
 
 #include <stdlib.h>
@@ -7,11 +10,11 @@
 
 enum {
     LEASE_MS = 10000,
-    LEASE_MARGIN_MS = 1000, /* before it runs out nothing is begun any more */
+    LEASE_MARGIN_MS = 1000, /* nothing is begun so long before it expires */
     LOOK_MS = 3000,
     AGAIN_MS = 1000,    /* after a failure of the store */
-    ROOM_MS = 20,       /* while others need the place ... */
-    ROOM_MAX_MS = 1000, /* ... and every so long one is asked all the same */
+    ROOM_MS = 20,       /* while others need the room ... */
+    ROOM_MAX_MS = 1000, /* ... but one task is asked after this time */
     LISTED_MAX = 64,
 };
 
@@ -23,17 +26,17 @@ struct runner {
     struct slot slots[RUNNER_SLOTS];
     struct runner_stats stats;
     bool stopped, left;
-    /* looking for operations, and the lease */
+    /* the look: reads open operations and takes the lease */
     struct store_job look;
     bool looking;
     struct arena looked;
     struct operation_page page;
     struct lease lease;
-    bool leads; /* out of a look: the lease is ours */
+    bool leads; /* result of a look: we hold the lease */
     int64_t look_now;
     enum err look_err;
     struct error look_error;
-    int64_t look_at;    /* steady; INT64_MAX: not by itself */
+    int64_t look_at;    /* steady; INT64_MAX: not scheduled */
     int64_t look_began; /* steady */
     int64_t lead_until; /* steady */
 };
@@ -66,7 +69,7 @@ static void slot_clear(struct slot *s)
     *s = (struct slot){.runner = s->runner};
 }
 
-/* It is read again, with what others made of it. */
+/* The operation is read again, with the changes of others. */
 static void slot_leave(struct slot *s)
 {
     struct runner *r = s->runner;
@@ -83,8 +86,8 @@ static void tasks_are(struct slot *s, enum page_task_state state)
     }
 }
 
-/* The operation moves into the arena of the slot, so that what a long one has left of its pages
- * goes with them. */
+/* Copies the operation to the slot's arena: this frees what earlier pages of a long operation left
+ * there. */
 static void op_take(struct slot *s, const struct operation *op)
 {
     CLEANUP(buf_fini) struct buf doc = {0};
@@ -94,7 +97,7 @@ static void op_take(struct slot *s, const struct operation *op)
 
     operation_encode(op, &doc, &row);
     enum err err = operation_decode(&fresh, &row, &s->op, &e);
-    ASSERT(err == ERR_OK); /* we wrote it */
+    ASSERT(err == ERR_OK); /* it was just encoded */
     arena_fini(&s->arena);
     arena_fini(&s->page);
     s->arena = fresh;
@@ -111,7 +114,7 @@ static void load(struct runner *r, const struct operation *op)
         if (!r->slots[i].used)
             s = &r->slots[i];
     if (!s)
-        return; /* when another one is done */
+        return; /* it waits for another operation to end */
     s->used = true;
     op_take(s, op);
     s->phase = s->op.page_count > 0 ? PHASE_CHECK : PHASE_PAGE;
@@ -119,7 +122,7 @@ static void load(struct runner *r, const struct operation *op)
     tasks_are(s, TASK_TO_CHECK);
 }
 
-/* ---- what becomes of tasks ---- */
+/* ---- outcomes of tasks ---- */
 
 static void count(struct slot *s, size_t i, uint64_t *which, uint64_t *stat)
 {
@@ -128,7 +131,7 @@ static void count(struct slot *s, size_t i, uint64_t *which, uint64_t *stat)
     s->tasks[i].state = TASK_COUNTED;
 }
 
-/* "not possible while task o-17 is processed" as what it is for all of them. */
+/* Makes "not possible while task o-17 is processed" the same for all tasks. */
 static struct slice story_of(const struct ask *a, struct arena *arena)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -165,7 +168,7 @@ static void check_again(struct slot *s, size_t i, bool doubt)
         s->not_before = steady(s->runner) + AGAIN_MS;
 }
 
-/* It may be refused because it was done: then the audit knows by now. */
+/* A task may be refused because this operation has already changed it: the audit knows. */
 static void settle_refused(struct slot *s, size_t i, const struct ask *a)
 {
     if (s->tasks[i].doubt)
@@ -189,7 +192,7 @@ static void settle(struct slot *s, size_t i, const struct ask *a)
     else if (!err_is_transient(a->outcome))
         count(s, i, &s->op.failed, &st->failed);
     else
-        check_again(s, i, true); /* nobody knows what is stored of it */
+        check_again(s, i, true); /* it is unknown what was stored */
 }
 
 bool runner_owns(const struct runner *r, const struct ask *a)
@@ -235,7 +238,7 @@ static void ask_one(struct slot *s, size_t i)
     r->outside.ask(r->outside.arg, &t->ask);
 }
 
-/* False: nothing is left to be asked. */
+/* False: nothing is left to ask. */
 static bool ask_some(struct slot *s)
 {
     struct runner *r = s->runner;
@@ -307,7 +310,7 @@ static void checked(struct store_job *j)
     s->page_at = steady(s->runner);
 }
 
-/* The next page is written down: it may be asked. */
+/* The next page is stored, so its tasks may be asked. */
 static void paged(struct store_job *j)
 {
     struct slot *s = CONTAINER_OF(j, struct slot, job);
@@ -349,7 +352,7 @@ static void page_begin(struct slot *s)
     submit(s, page_next_run, paged);
 }
 
-/* After a page: as long as it took, and as long as the rate says. */
+/* Rests after a page for as long as it took, and for as long as the rate requires. */
 static void rest(struct slot *s)
 {
     int64_t took = steady(s->runner) - s->page_at;
@@ -370,7 +373,7 @@ static bool all_counted(const struct slot *s)
     return true;
 }
 
-/* In how many ms it is to be looked at again; -1: when something arrives. */
+/* Returns in how many ms to call again; -1: when something arrives. */
 static int64_t slot_turn(struct slot *s)
 {
     struct runner *r = s->runner;
@@ -422,7 +425,7 @@ static void look_run(struct store_job *j, struct store *st)
 static void take_found(struct runner *r)
 {
     r->lead_until = r->look_began + r->config.lease_ms - LEASE_MARGIN_MS;
-    for (size_t i = r->page.count; i-- > 0;) { /* the oldest first */
+    for (size_t i = r->page.count; i-- > 0;) { /* oldest first */
         CLEANUP(arena_fini) struct arena a = {0};
         struct operation op;
         struct error e = {0};
@@ -431,7 +434,7 @@ static void take_found(struct runner *r)
     }
 }
 
-/* Somebody else works on them now. */
+/* Another node works on them now. */
 static void give_up_all(struct runner *r)
 {
     r->lead_until = 0;
@@ -478,7 +481,7 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < 0 ? b : b < 0 ? a : min_i64(a, b);
 }
 
-/* It ends: who waits for the lease need not wait until it runs out. */
+/* Gives up the lease, so that other nodes need not wait until it expires. */
 static void leave(struct runner *r)
 {
     if (r->left || runner_is_busy(r))

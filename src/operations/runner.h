@@ -2,14 +2,14 @@
 #define OPERATIONS_RUNNER_H
 
 /*
- * Works on the operations of the store: asks the scheduler, task by task, and writes down how far
- * it is. One node of a cluster does so, by a lease (OPERATION_LEASE); the fence of each operation's
- * revision keeps what is written right should two believe that they may.
+ * Runs the operations in the store: asks the scheduler, task by task, and stores the progress. One
+ * node of an installation does so, by a lease (OPERATION_LEASE). If two nodes believe that they
+ * hold it, the fence of each operation's revision keeps the stored progress correct.
  *
- * It stands back for everybody else: few asks are in flight, pages are read and written in the
+ * It gives way to all other work: few asks are in flight, pages are read and written in the
  * background, and after each page it rests for as long as that took.
  *
- * It lives on the loop's thread, and is called turn by turn.
+ * It runs on the event loop, turn by turn.
  */
 
 #include "operations/operation.h"
@@ -18,48 +18,48 @@ struct runner;
 
 struct runner_config {
     struct slice holder; /* "node/boot", for the lease */
-    bool shared;         /* others may work on operations, too */
+    bool shared;         /* other nodes may run operations, too */
     int64_t lease_ms;    /* default 10 s */
-    int64_t look_ms;     /* how often others' operations are looked for; default 3 s */
+    int64_t look_ms;     /* how often other nodes' operations are read; default 3 s */
 };
 
 struct runner_outside {
     void *arg;
     int64_t (*now)(void *arg);    /* the store's time */
-    int64_t (*steady)(void *arg); /* ms that never jump */
-    /* How many asks more may be in flight now: 0 while others need the place. */
+    int64_t (*steady)(void *arg); /* ms, without jumps */
+    /* How many more asks may be in flight now: 0 while others need the room. */
     size_t (*room)(void *arg);
-    /* Hands it to the scheduler. Its first answer goes to runner_answered. */
+    /* Passes it to the scheduler. Its first answer goes to runner_answered. */
     void (*ask)(void *arg, struct ask *a);
-    /* How an operation stands has become durable. NULL: nobody is to be told. */
+    /* The progress of an operation is durable. May be NULL. */
     void (*told)(void *arg, const struct operation *op);
 };
 
-/* `background`: of jobs of which nobody waits for the next. */
+/* `background`: a queue for jobs that nothing waits for. */
 struct runner *runner_new(const struct runner_config *c, struct store_queue *queue,
                           struct store_queue *background, const struct registry *workflows,
                           const struct runner_outside *outside);
-void runner_free(struct runner *r); /* no job of it is with the store, no ask with the scheduler */
+void runner_free(struct runner *r); /* no job is at the store, no ask at the scheduler */
 
 /* Does what is due. Returns in how many ms to call again; -1: not before something arrives. */
 int64_t runner_turn(struct runner *r);
 
-/* An operation was stored or changed here: it is looked for at once. */
+/* An operation was stored or changed here: it is read at once. */
 void runner_look(struct runner *r);
 
 bool runner_owns(const struct runner *r, const struct ask *a);
 void runner_answered(struct runner *r, struct ask *a);
 
-/* From now on nothing is begun; the lease is given up when all is back. */
+/* Nothing is begun from now on; the lease is given up when everything is back. */
 void runner_stop(struct runner *r);
-bool runner_is_busy(const struct runner *r); /* something of it is with store or scheduler */
+bool runner_is_busy(const struct runner *r); /* something is at the store or the scheduler */
 
-bool runner_has_jobs(const struct runner *r); /* with the store */
+bool runner_has_jobs(const struct runner *r); /* something is at the store */
 
 struct runner_stats {
-    size_t running; /* operations at work here */
+    size_t running; /* operations in progress here */
     uint64_t asked, done, refused, failed, gone;
-    int64_t lead_until; /* steady: until then something may be begun; 0: nothing may */
+    int64_t lead_until; /* steady: until then work may begin; 0: none may */
 };
 void runner_stats(const struct runner *r, struct runner_stats *ret);
 

@@ -1,8 +1,8 @@
 #ifndef OPERATIONS_RUNNER_PARTS_H
 #define OPERATIONS_RUNNER_PARTS_H
 
-/* What the files of the runner share: runner.c has the turns and the lease, page.c what is done
- * with the store for one operation. */
+/* Shared by the files of the runner: runner.c has the turns and the lease, page.c the store's part
+ * of an operation. */
 
 #include "operations/runner.h"
 #include "store/job.h"
@@ -11,7 +11,7 @@ enum { RUNNER_SLOTS = 4, AUDITS_READ = 50 };
 
 struct slot;
 
-/* One task of the page at hand. */
+/* One task of the current page. */
 struct page_task {
     struct slot *slot;
     struct ask ask;
@@ -21,40 +21,39 @@ struct page_task {
         TASK_ASKED,
         TASK_COUNTED
     } state;
-    bool doubt; /* it may have been done without our knowing of it */
+    bool doubt; /* it may have been changed without our knowledge */
 };
 
-/* What has to be done next. */
+/* The next thing to do. */
 enum phase { PHASE_CHECK, PHASE_ASK, PHASE_PAGE };
 
-/* An operation at work. */
+/* An operation in progress. */
 struct slot {
     struct runner *runner;
     bool used;
     struct store_job job;
-    bool at_work; /* the job is with the store */
-    bool over;    /* it is not ours any more: dropped as soon as nothing is out */
+    bool at_work; /* the job is at the store */
+    bool over;    /* not ours any more: dropped when nothing is out */
     enum phase phase;
     int64_t not_before; /* steady */
-    int64_t
-        page_at; /* steady: when the page was begun, or the latest one beyond the room was asked */
+    int64_t page_at;    /* steady: when the page was begun, or a task was asked without room */
     struct arena arena; /* of the operation */
-    struct arena page;  /* of the page at hand */
+    struct arena page;  /* of the current page */
     struct operation op;
     struct page_task tasks[OPERATION_PAGE_MAX];
-    size_t open; /* asks out */
-    /* of the job: */
-    int64_t until;      /* steady: the lease as it was when the job was given away */
+    size_t open; /* asks in flight */
+    /* for the job: */
+    int64_t until;      /* steady: end of the lease when the job was submitted */
     struct arena fresh; /* of the next page */
     struct operation next;
     bool did[OPERATION_PAGE_MAX], fits[OPERATION_PAGE_MAX];
     enum err err;
     struct error error;
-    bool reload; /* out: somebody else has changed it otherwise than we know */
+    bool reload; /* out: another node changed it */
 };
 
-/* Has the lease run out while the job waited for the store? Another node may have asked the page
- * meanwhile. On any thread. */
+/* Did the lease expire while the job waited for the store? Then another node may have asked the
+ * page. Callable on any thread. */
 bool slot_is_late(const struct slot *s);
 
 /* page.c, on the store's thread */

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 
 /*
- * Heartbeats. They are kept beside the task in memory and nowhere else: nothing is decided, nothing
- * is written, no complete-by moves. So they may be lost, late and doubled without harm, and a node
- * that was started again knows of none until the next one comes. But a step may have it that an
- * attempt that sends none for too long ends: silence.c.
+ * Heartbeats. They are kept in memory beside the task and nowhere else: a heartbeat decides
+ * nothing, stores nothing and moves no complete-by. So heartbeats may be lost, late or duplicated
+ * without harm, and a restarted node has none until the next one arrives. A step may still limit
+ * how long an attempt may be silent: see silence.c.
  */
 
-/* The latest one of an open attempt. */
+/* The latest heartbeat of an open attempt. */
 struct kept_beat {
-    struct link link; /* of its live task */
+    struct link link; /* in the list of its live task */
     uint16_t step;
     enum direction direction;
     uint32_t attempt;
@@ -66,7 +66,7 @@ static struct slice bytes_put(char **at, struct slice s)
     return (struct slice){to, s.len};
 }
 
-/* Does it say something else than the last one did? */
+/* Does the heartbeat report progress that the previous one did not? */
 static bool is_progress(const struct live *l, const struct heartbeat *b)
 {
     const struct kept_beat *k = kept_of(l, b->of.step);
@@ -94,14 +94,14 @@ static void keep(struct live *l, const struct heartbeat *b, int64_t now)
     list_push(&l->beats, &k->link);
 }
 
-/* Where tasks in work are all in memory, one that is not has ended, or nothing of it is at work
- * here, or the supervisor has given up what was. */
+/* True if every task in work is in memory. A task that is not has then ended, runs no attempt here,
+ * or its attempt was given up by the supervisor. */
 static bool knows_all(const struct scheduler *s)
 {
     return !s->config.shared && !s->taking_over && !s->looking;
 }
 
-/* Could what memory says of the task still turn out not to be so? */
+/* False if the task's state in memory may still change without a new event. */
 static bool is_settled(const struct live *l)
 {
     return !l->in_flight && !link_is_in(&l->dirty_link) && !link_is_in(&l->load_link);
@@ -121,7 +121,7 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
     struct live_step *ls = &l->steps[b->of.step];
     if (!a || a->direction != b->of.direction || a->number != b->of.attempt)
         return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
-    if (a->elsewhere) /* nobody there is at work on it any more */
+    if (a->elsewhere) /* its instance no longer works on it */
         return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
     if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
         return BEAT_UNKNOWN;
@@ -134,7 +134,7 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
 
 static void note_stillness(struct instance *i, int64_t now)
 {
-    if (i->open > 0 && now - i->health.moved_at >= HEALTH_STILL_MS) /* few are */
+    if (i->open > 0 && now - i->health.moved_at >= HEALTH_STILL_MS) /* true of few instances */
         health_beat(&i->health, others_moved_at(i), now);
 }
 
@@ -143,7 +143,8 @@ static struct instance *note_life(struct scheduler *s, const struct heartbeats *
     struct agent *a = map_get(&s->dispatch.agents, call->agent_name);
     struct instance *i = a ? map_get(&a->instances, call->instance_name) : NULL;
 
-    if (i) /* others have never called, or are forgotten: beats alone make nobody known */
+    if (i) /* an unknown instance never called or was forgotten: heartbeats alone do not register it
+            */
         i->heartbeat_at = scheduler_now(s);
     return i;
 }

@@ -5,17 +5,18 @@
 #include "base/log.h"
 
 /*
- * The breakers of agents, and what is set of these. What ended here is counted once it is durable;
- * what may start is asked for each attempt. Where the store is shared, each node has breakers of
- * its own, counts for itself and makes its own trials; but an opening or closing is written, and
- * the others follow (shared.c hears that there is something to be read). What somebody did by hand
- * is written first and followed then, by this node, too.
+ * The breakers of agents, and the settings of agents. An ended attempt counts once its end is
+ * durable; each attempt asks before it starts. Where the store is shared, each node has its own
+ * breakers, counts for itself and makes its own trials, but it stores each opening and closing, and
+ * the other nodes follow (shared.c learns that there is something to read). A change by hand is
+ * stored first; then all nodes follow it, this one too.
  *
- * A write is fenced by what was read last: who has missed something reads it, and follows that. As
- * long as the store takes nothing, breakers go on in memory, and the latest state is written later.
+ * A write is fenced by what was last read: a node that missed a change gets a conflict, reads the
+ * change and follows it. While the store is unavailable, breakers work in memory, and the latest
+ * state is written later.
  *
- * In an outage failures do not count (decide.c). Those that came before it was noticed do; of them
- * the latest are kept in mind, so that they need not wait for their time when it is over.
+ * Failures during an outage do not count (decide.c). Those before the breaker opened do. The latest
+ * of these are remembered, so that their steps can be retried early when the outage is over.
  */
 
 enum { RECENT_FIRST = 16, RECENT_MAX = 1024, ID_MAX = 128 };
@@ -28,7 +29,7 @@ struct recent_failure {
     char id[ID_MAX];
 };
 
-/* ---- what is kept in mind ---- */
+/* ---- remembered failures ---- */
 
 static struct recent_failure *recent_place(struct recent *r)
 {
@@ -59,8 +60,8 @@ static void remember(struct agent *a, const struct live *l, uint16_t step, int64
     memcpy(f->id, l->id.ptr, l->id.len);
 }
 
-/* What failed in the outage, or shortly before it was noticed, goes out now: so many at most, and
- * the latest first. */
+/* Retries now, latest first and at most `max`, what failed in the outage or shortly before it was
+ * detected. */
 static void hasten(struct scheduler *s, struct agent *a, size_t max)
 {
     struct recent *r = &a->recent;
@@ -111,7 +112,7 @@ static void tell(const struct agent *a, int64_t now)
     UNREACHABLE();
 }
 
-/* It is in another state than before, whoever brought it there. */
+/* The state differs from the previous one, whether this node or another one changed it. */
 static void changed(struct scheduler *s, struct agent *a, enum breaker_state was)
 {
     enum breaker_state is = a->breaker.state;
@@ -127,11 +128,11 @@ static void changed(struct scheduler *s, struct agent *a, enum breaker_state was
         link_remove(&a->shut);
         hasten(s, a, SIZE_MAX);
     }
-    if (is == BREAKER_HALF_OPEN) /* or there may be nobody to try it while all wait for later */
+    if (is == BREAKER_HALF_OPEN) /* otherwise no step may be due for the trials */
         hasten(s, a, a->settings.breaker.trials);
 }
 
-/* Others have to know. When trials begin each finds out by itself. */
+/* Other nodes must follow. Half-open is not saved: each node detects itself when trials begin. */
 static void to_be_saved(struct scheduler *s, struct agent *a)
 {
     if (a->breaker.state != BREAKER_HALF_OPEN && !link_is_in(&a->unsaved))
@@ -192,7 +193,7 @@ void breakers_trial_over(struct live *l, uint16_t step)
     ls->trial = 0;
 }
 
-/* Waits it for its time, other than because its agent wished so? */
+/* Is a step waiting for its retry time, other than at its agent's request? */
 static bool waits_for_its_time(const struct live *l, uint16_t step, int64_t now)
 {
     return !l->steps[step].wished && l->task.steps[step].wait_until > now;
@@ -220,8 +221,8 @@ static bool is_slow(const struct agent *a, int64_t took)
     return slow_ms > 0 && took > slow_ms;
 }
 
-/* What its service had to do for it, it did when it took it over. How it ends, and after how long,
- * says nothing of the service, and does not count. */
+/* The service did its part when it accepted the attempt. How and when the attempt ends elsewhere
+ * says nothing about the service and does not count. */
 void breakers_handed_over(struct scheduler *s, struct agent *a, const struct handed_over *h)
 {
     ended(s, a, END_GOOD, h->began_at);
@@ -241,7 +242,7 @@ void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16
     ls->wished = false;
 }
 
-/* ---- what is said of agents ---- */
+/* ---- stored settings and breaker states ---- */
 
 static void take_settings(struct scheduler *s, struct agent *a, struct slice text)
 {
@@ -253,7 +254,7 @@ static void take_settings(struct scheduler *s, struct agent *a, struct slice tex
         return;
     if (text.ptr && settings_parse(text, &fresh, &st, &e) != ERR_OK)
         log_line(LOG_ERROR, "event=agent_unreadable agent=%.*s reason=\"%s\"", SLICE_ARG(a->name),
-                 e.text); /* it is as by default */
+                 e.text); /* the defaults apply */
     a->settings_text = arena_copy(&fresh, text);
     a->settings = st;
     arena_fini(&a->settings_arena);
@@ -285,7 +286,7 @@ static void take_breaker(struct scheduler *s, struct agent *a, struct slice text
     if (slice_eq(text, a->breaker_text))
         return;
     set_breaker_text(a, text);
-    link_remove(&a->unsaved); /* what the store says is what counts */
+    link_remove(&a->unsaved); /* the state in the store wins */
     if (!text.ptr || breaker_record_read(text, &tree, &rec) != ERR_OK)
         return;
     if (rec.state == BREAKER_OPEN && !rec.by_hand && a->settings.breaker.off)
@@ -350,8 +351,8 @@ size_t breakers_to_save(struct scheduler *s, struct arena *a, struct agent_chang
     return count;
 }
 
-/* One of unknown outcome is written again: if it was durable, that is a conflict with itself, and
- * what is read then is no news. */
+/* A write of unknown outcome is repeated: if the first one was durable, the second conflicts with
+ * it, and the row that is then read brings nothing new. */
 void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err err)
 {
     struct agent *a = dispatch_agent(&s->dispatch, c->name);
@@ -360,7 +361,7 @@ void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err 
         set_breaker_text(a, c->text);
     } else if (err == ERR_CONFLICT) {
         s->agents_stale = true;
-        s->agents_generation = 0; /* it may be one that was read, and is not known any more */
+        s->agents_generation = 0; /* the row may have been read before and dropped since */
         set_breaker_text(a, SLICE_NONE);
     } else if (err_is_transient(err)) {
         to_be_saved(s, a);

@@ -1,3 +1,6 @@
+/* Work calls: their results, the attempts assigned to them, and the response. Sends nothing that is
+ * not durable. */
+
 #include "dispatch/trace.h"
 #include "scheduler/internal.h"
 
@@ -31,7 +34,7 @@ static void mark_seen(struct scheduler *s, struct work *w, struct slice token)
         ls->seen = w->instance->call_seq;
 }
 
-/* Whoever gets a request after its complete-by can only let it lie. */
+/* A request that arrives after its complete-by is useless. */
 static bool has_time_left(const struct scheduler *s, const struct live_step *ls)
 {
     const struct attempt *a = step_open_attempt(&ls->live->task.steps[ls->step]);
@@ -39,14 +42,14 @@ static bool has_time_left(const struct scheduler *s, const struct live_step *ls)
     return a->complete_by > scheduler_now(s);
 }
 
-/* Is this one that its instance should have, and has not? */
+/* Should the instance have this attempt, though it does not report it? */
 static bool is_lost(const struct scheduler *s, const struct live_step *ls)
 {
     return ls->delivered && !ls->work && ls->seen != ls->instance->call_seq && has_time_left(s, ls);
 }
 
-/* It is written down before it leaves, as every request is: what an error then says of its effect
- * has another meaning, and whoever else owns the task by now must be heard. */
+/* The repeat is stored before it is sent, like every request: it changes what an error may say
+ * about the effect, and a commit detects that another node owns the task by now. */
 static void send_again(struct scheduler *s, struct work *w, struct live_step *ls)
 {
     const struct attempt *a = step_open_attempt(&ls->live->task.steps[ls->step]);
@@ -56,15 +59,14 @@ static void send_again(struct scheduler *s, struct work *w, struct live_step *ls
                             .attempt = a->number};
 
     if (live_decide(s, ls->live, &e) != ANSWER_ACCEPTED)
-        return; /* its complete-by passed just now */
+        return; /* its complete-by has just passed */
     call_assign(s, w, ls);
     ls->pending = true;
     w->unsettled++;
 }
 
-/* An attempt that we answered a call with, and that the instance neither holds nor hands in: the
- * answer was lost on the way, or the instance was restarted. It is sent again, under the same
- * token. */
+/* An attempt that was sent to an instance, and that the instance neither holds nor reports: the
+ * response was lost, or the instance was restarted. It is sent again under the same token. */
 static void send_lost_again(struct scheduler *s, struct work *w)
 {
     if (!w->says_holding || w->max == 0)
@@ -80,13 +82,13 @@ static void send_lost_again(struct scheduler *s, struct work *w)
         if (!is_lost(s, ls) || w->assigned_count == w->max)
             continue;
         if (ls->live->in_flight)
-            ls->live->asked_for = true; /* nothing can be decided just now */
+            ls->live->asked_for = true; /* nothing can be decided now */
         else
             send_again(s, w, ls);
     }
 }
 
-/* Is it the very token that was sent, and to that agent? */
+/* Is it the exact token that was sent, and to this agent? */
 static bool is_as_sent(struct scheduler *s, struct slice text, const struct token *t,
                        struct slice agent)
 {
@@ -125,7 +127,7 @@ static void post_results(struct scheduler *s, struct work *w)
     }
 }
 
-/* Its last call had left when it was decided that it should stop. */
+/* Has the instance a stop that was decided after its last call was answered? */
 static bool has_untold_stop(const struct instance *i)
 {
     if (i->stops == 0)
@@ -138,7 +140,8 @@ static bool has_untold_stop(const struct instance *i)
     return false;
 }
 
-/* Its instance has less room than it said, or none: what they are to carry already they bring. */
+/* The instance has fewer places than its parked calls said, or none. The calls are closed with what
+ * is already assigned to them. */
 static void call_home(struct scheduler *s, const struct work *w)
 {
     LIST_FOREACH (link, after, &w->instance->agent->calls) {
@@ -176,7 +179,7 @@ void scheduler_work(struct scheduler *s, struct work *w)
     if (!w->closed && has_untold_stop(w->instance))
         call_close(s, w);
     if (!w->closed && w->assigned_count >= w->max)
-        link_remove(&w->turn); /* no room is left */
+        link_remove(&w->turn); /* no place is left */
 }
 
 void scheduler_work_gone(struct scheduler *s, struct work *w)
@@ -213,7 +216,7 @@ void call_settle(struct scheduler *s, struct work *w, uint32_t count)
     if (w->unsettled == 0 && (w->closed || w->result_count > 0 || w->assigned_count > 0))
         call_close(s, w);
     else if (!w->closed && w->assigned_count < w->max && !link_is_in(&w->turn))
-        list_push(&w->agent->calls, &w->turn); /* it was full, and what it was to carry fell away */
+        list_push(&w->agent->calls, &w->turn); /* it was full; an attempt was dropped */
 }
 
 static struct work *open_call_of(const struct instance *i)
@@ -278,7 +281,7 @@ void call_expire(struct scheduler *s, int64_t now)
     }
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static struct slice traceparent_of(struct arena *a, const struct task *t, uint16_t step,
                                    const struct attempt *at)
@@ -289,7 +292,7 @@ static struct slice traceparent_of(struct arena *a, const struct task *t, uint16
     return trace_of_request(a, t->trace, t->id, hash_stable(&span, sizeof span) ^ step);
 }
 
-/* Of the step's present generation: a request of another one had another key. */
+/* The key names the step's current generation: requests of other generations had other keys. */
 static struct slice key_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
                            enum direction d)
 {
@@ -307,7 +310,7 @@ static struct slice key_of(struct scheduler *s, struct arena *a, const struct li
     return arena_copy(a, buf_view(b));
 }
 
-/* It is kept: who sends it back in a moment is believed without computing its MAC again. */
+/* The token is kept, so that a result with it soon after needs no second MAC computation. */
 static struct slice token_of(struct scheduler *s, struct live_step *ls, const struct attempt *at)
 {
     const struct token t = {ls->live->id, ls->step, at->direction, at->number};
@@ -353,7 +356,7 @@ static void fill_request(struct scheduler *s, struct work *w, struct live_step *
         .traceparent = traceparent_of(&w->arena, &ls->live->task, ls->step, at),
         .complete_by = at->complete_by,
         .heartbeat_ms = undo ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms,
-        /* Sent again, it goes on from where the process before it came to. */
+        /* An attempt that is sent again resumes where the previous process stopped. */
         .resume = left.ptr ? arena_copy(&w->arena, left) : st->resume,
     };
     if (!undo)
@@ -365,8 +368,8 @@ static void fill_request(struct scheduler *s, struct work *w, struct live_step *
     r->forward_in_doubt = step_in_doubt(st);
 }
 
-/* Stops are told with every answer until the attempt has ended: the one that told them first may
- * have got lost. */
+/* Stops are sent with every response until the attempt has ended: an earlier response may be
+ * lost. */
 size_t call_stops(struct scheduler *s, const struct instance *i, struct arena *a,
                   struct slice **ret)
 {
@@ -415,7 +418,8 @@ static void unassign(struct work *w, struct live_step *ls)
     w->assigned_count--;
 }
 
-/* The store took longer than the attempt had: nobody is asked, so nothing can have happened. */
+/* The store took longer than the attempt's time. The attempt is not sent, so it cannot have an
+ * effect. */
 static void keep_back_expired(struct scheduler *s, struct work *w)
 {
     LIST_FOREACH (link, after, &w->assigned) {
@@ -451,9 +455,9 @@ static void answer(struct scheduler *s, struct work *w)
         struct live_step *ls = CONTAINER_OF(link, struct live_step, assigned);
         unassign(w, ls);
         if (sent) {
-            ls->delivered = true; /* as far as we can know */
+            ls->delivered = true; /* as far as can be known */
             silence_begin(s, ls);
-        } else if (!ls->delivered) { /* if it was before, the instance may have it */
+        } else if (!ls->delivered) { /* if it was sent before, the instance may have it */
             not_sent(s, ls);
         }
     }

@@ -1,17 +1,17 @@
 /*
- * What one turn may spend on expressions, in the steps that their evaluations pay. However much
- * there is to evaluate, the loop comes back to everybody else in between: what is left out is done
- * in the turns that follow, which are due at once. Steps decide, never time, so a replay leaves out
- * the same.
+ * Limits what one turn may spend on expressions, in evaluation steps. However much there is to
+ * evaluate, the event loop serves everybody else in between: work that is left out is done in the
+ * next turns, which are due at once. The limit counts steps, never time, so a replay leaves out the
+ * same work.
  *
- * The first evaluation of a turn is always allowed, so a turn costs no more than TURN_STEPS_MAX and
- * one evaluation.
+ * The first evaluation of a turn is always allowed, so a turn costs at most TURN_STEPS_MAX and one
+ * evaluation.
  */
 #include "scheduler/internal.h"
 
 enum {
     TURN_STEPS_MAX = 50000,
-    EVALUATION_STEPS = 10, /* what one takes besides, however small it is */
+    EVALUATION_STEPS = 10, /* the fixed cost of one evaluation */
 };
 
 void effort_begin(struct scheduler *s)

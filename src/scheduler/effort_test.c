@@ -1,5 +1,5 @@
-/* What a turn evaluates: however much tasks ask for, it is bounded, each condition is decided once,
- * and nobody waits for good. */
+/* What one turn evaluates is bounded, however much tasks ask for; each condition is decided once;
+ * and no kind of evaluation starves. */
 #include "base/test.h"
 
 #include <stdio.h>
@@ -9,10 +9,10 @@
 
 enum {
     ASKS_MAX = 40,
-    TURN_MAX = 50000,  /* steps of a turn ... */
-    ONE_MAX = 200000,  /* ... and one evaluation */
-    COPY_MAX = 70000,  /* ... and a copy of its result */
-    TURNS_MAX = 20000, /* more than any test takes */
+    TURN_MAX = 50000,  /* steps per turn ... */
+    ONE_MAX = 200000,  /* ... per evaluation */
+    COPY_MAX = 70000,  /* ... per copy of its result */
+    TURNS_MAX = 20000, /* more than any test needs */
     SLEEP_MAX_MS = 60000,
 };
 
@@ -22,7 +22,7 @@ struct client {
     bool answered;
 };
 
-/* A scheduler over a store in memory, in one thread. */
+/* A scheduler on a memory store, single-threaded. */
 struct stage {
     struct store *store;
     struct store_queue queue;
@@ -32,13 +32,13 @@ struct stage {
     struct scheduler *scheduler;
     struct client clients[ASKS_MAX];
     size_t client_count;
-    size_t requests; /* that agents got */
+    size_t requests; /* sent to agents */
     bool call_answered;
     size_t ended;
     struct arena arena;
     struct slice token; /* of the first request */
     int64_t now;
-    bool asleep; /* until something comes */
+    bool asleep; /* until an event arrives */
     uint64_t turns;
 };
 
@@ -103,7 +103,7 @@ static struct scheduler_stats stats_of(const struct stage *s)
     return stats;
 }
 
-/* A turn, and what the store has to do; no turn costs more than its share. */
+/* Runs one turn and its store job; checks that the turn stays within its limit. */
 static void turn(struct stage *s)
 {
     CHECK(!s->asleep, "nothing is due, but something is awaited");
@@ -134,7 +134,7 @@ static void stage_end(struct stage *s)
 
 static void define(struct stage *s, const char *name, const char *rest)
 {
-    static struct mistakes mistakes; /* large for a stack */
+    static struct mistakes mistakes; /* too large for the stack */
     CLEANUP(buf_fini) struct buf b = {0};
     struct definition *d = NULL;
     struct error e = {0};
@@ -192,7 +192,7 @@ static struct work *call_of(const char *agent, uint32_t places)
     return w;
 }
 
-/* Calls again and again until so many requests have come. */
+/* Calls repeatedly until `count` requests have arrived. */
 static void take_requests(struct stage *s, const char *agent, size_t count)
 {
     while (s->requests < count) {
@@ -204,7 +204,7 @@ static void take_requests(struct stage *s, const char *agent, size_t count)
     }
 }
 
-/* {"a":[0,0,...],"n":1}, of some `zeros` values. */
+/* {"a":[0,0,...],"n":1} with `zeros` zeros. */
 static struct slice heavy(struct arena *a, size_t zeros)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -216,7 +216,7 @@ static struct slice heavy(struct arena *a, size_t zeros)
     return arena_copy(a, buf_view(&b));
 }
 
-/* The steps of a workflow: so many with that `if`, side by side. */
+/* Appends `count` parallel steps with this `if`. */
 static void add_steps(struct buf *b, const char *prefix, unsigned count, const char *condition)
 {
     for (unsigned i = 0; i < count; i++)
@@ -242,7 +242,7 @@ static void define_conditions(struct stage *s, unsigned count, const char *yes, 
 static void each_condition_is_evaluated_once(void **state)
 {
     enum { MANY = 50 };
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);
@@ -251,8 +251,7 @@ static void each_condition_is_evaluated_once(void **state)
     CHECK(stats_of(&s).evaluations == 2 * MANY, "%llu evaluations",
           (unsigned long long)stats_of(&s).evaluations);
     take_requests(&s, "ag", MANY);
-    /* when it is claimed it is read from its row: what holds is evaluated once more, and then the
-     * inputs */
+    /* a claim reads the row: conditions that hold are evaluated again, then the inputs */
     CHECK(stats_of(&s).evaluations <= 4 * MANY, "%llu evaluations",
           (unsigned long long)stats_of(&s).evaluations);
     stage_end(&s);
@@ -261,7 +260,7 @@ static void each_condition_is_evaluated_once(void **state)
 static void a_turn_decides_no_more_than_its_share(void **state)
 {
     struct arena a = {0};
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);
@@ -285,10 +284,10 @@ static void a_turn_decides_no_more_than_its_share(void **state)
     arena_fini(&a);
 }
 
-/* Nobody serves its agent: it waits in memory or in the store, and sees what it is told. */
+/* No agent serves the step, so it waits in memory or in the store, and must see the correction. */
 static void what_held_is_asked_anew_when_it_may_have_changed(void **state)
 {
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);
@@ -298,7 +297,7 @@ static void what_held_is_asked_anew_when_it_may_have_changed(void **state)
            "\"after\":[],\"if\":\".input.n == 1\"}]");
     const struct client *c = submit(&s, "w", SLICE("{\"n\":1}"));
     until_answered(&s, c);
-    take_requests(&s, "ag", 1); /* of one of them: the task stays in memory, the other waits */
+    take_requests(&s, "ag", 1); /* one of two steps: the task stays in memory */
     const struct ask correct = {.kind = ASK_CORRECT,
                                 .id = c->ask.id,
                                 .input = SLICE("{\"n\":0}"),
@@ -309,13 +308,13 @@ static void what_held_is_asked_anew_when_it_may_have_changed(void **state)
     stage_end(&s);
 }
 
-/* Nobody is asked for what turns out not to be wanted. */
+/* No attempt starts for a step whose condition turns out to be false. */
 static void what_is_undecided_does_not_start(void **state)
 {
     enum { MANY = 8 };
     CLEANUP(buf_fini) struct buf b = {0};
     struct arena a = {0};
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);
@@ -343,12 +342,12 @@ static void what_is_undecided_does_not_start(void **state)
     arena_fini(&a);
 }
 
-/* They are claimed, and all hold: nothing is to be stored. */
+/* The steps are claimed and all conditions hold, so there is nothing to store. */
 static void what_is_left_is_not_forgotten(void **state)
 {
     enum { MANY = 10 };
     struct arena a = {0};
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);
@@ -367,7 +366,7 @@ static void a_turn_starts_no_more_than_its_share(void **state)
 {
     enum { TASKS = 20 };
     struct arena a = {0};
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);
@@ -383,11 +382,11 @@ static void a_turn_starts_no_more_than_its_share(void **state)
     arena_fini(&a);
 }
 
-/* One kind of evaluation that takes all does not keep the others from theirs. */
+/* One kind of evaluation that uses up the turn does not starve the other kinds. */
 static void nobody_waits_for_good(void **state)
 {
     struct arena a = {0};
-    static struct stage s; /* large for a stack */
+    static struct stage s;
     (void)state;
 
     stage_begin(&s);

@@ -1,3 +1,6 @@
+/* Gathers changes, claims and reads into one store job at a time and applies its results (landed.c)
+ * on the event loop. Only job_run and what it calls runs on the store's thread. */
+
 #include "scheduler/internal.h"
 
 #include <stdlib.h>
@@ -12,10 +15,10 @@ enum {
     SAVES_MAX = 16
 };
 
-/* One batch on its way: changes, then claims, in one transaction; then readings. */
+/* One batch at the store: changes and claims in one transaction, then reads. */
 struct job {
     struct store_job store_job;
-    struct link untold; /* its messages are durable, and nobody was told of them */
+    struct link untold; /* its messages are durable, but not reported yet */
     struct scheduler *s;
     struct arena arena;
     int64_t asked_at;
@@ -47,14 +50,14 @@ struct job {
     struct overrun *overruns;
     size_t overrun_count;
     enum err overruns_err;
-    bool probe; /* nothing is to be done, but does the store work again? */
+    bool probe; /* only checks whether the store works again */
     enum err err;
     struct error error;
 };
 
 /* ---- on the store's thread ---- */
 
-/* Of an id that is not there: was it that of a task that was deleted? */
+/* For an id that is not found: did it belong to a deleted task? */
 static void look_for_gone(struct store *store, struct job *j, struct reading *r)
 {
     struct error e = {0};
@@ -69,13 +72,13 @@ static void look_for_gone(struct store *store, struct job *j, struct reading *r)
     r->error = e;
 }
 
-/* One by one where that costs nothing, or to find out which of them cannot be read. */
+/* Reads the rows one by one if that is cheap, or to find which of them cannot be read. */
 static void load_all(struct store *store, struct job *j)
 {
     bool many = store->ops->get_many && j->load_count > 1;
     struct error e = {0};
     enum err err = many ? store->ops->get_many(store, j->loads, j->load_count, &j->arena, &e)
-                        : ERR_NOT_FOUND; /* asked of nobody */
+                        : ERR_NOT_FOUND; /* nothing was read yet */
 
     for (size_t i = 0; err != ERR_OK && i < j->load_count; i++) {
         struct reading *r = &j->loads[i];
@@ -88,7 +91,7 @@ static void load_all(struct store *store, struct job *j)
         look_for_gone(store, j, &j->loads[i]);
 }
 
-/* Each is a transaction of its own: how breakers stand is no part of what became of tasks. */
+/* Each is a transaction of its own: the state of breakers is independent of the tasks. */
 static void save_all(struct store *store, struct job *j)
 {
     struct error e = {0};
@@ -100,7 +103,7 @@ static void save_all(struct store *store, struct job *j)
     }
 }
 
-/* Was anything taken over from a node that may have ended for it? */
+/* Was a task taken over from a node that its expressions may have killed? */
 static bool takes_over(const struct job *j)
 {
     for (size_t i = 0; j->s->config.shared && i < j->batch.claim_count; i++) {
@@ -147,7 +150,7 @@ static void job_run(struct store_job *sj, struct store *store)
                                             &j->polled, &j->error);
 }
 
-/* ---- landing, on the loop ---- */
+/* ---- results, on the event loop ---- */
 
 static int number_order(const void *a, const void *b)
 {
@@ -165,7 +168,8 @@ static bool has_messages(const struct job *j)
     return false;
 }
 
-/* Also of those of a commit of unknown outcome: nobody else may ever say that they are there. */
+/* Includes messages of a commit of unknown outcome: nothing else may ever report that they
+ * exist. */
 static void tell_of_messages(const struct scheduler *s, struct job *j)
 {
     size_t most = 0;
@@ -197,7 +201,7 @@ static void tell_of_messages(const struct scheduler *s, struct job *j)
 
 static void job_free(struct job *j)
 {
-    struct arena a = j->arena; /* it lies in it */
+    struct arena a = j->arena; /* the job lies in its own arena */
 
     arena_fini(&a);
 }
@@ -232,7 +236,7 @@ static void job_done(struct store_job *sj)
     if (j->surveys && j->survey_err == ERR_OK)
         shared_surveyed(s, &j->survey);
     if (j->surveys && j->survey_err != ERR_OK)
-        s->survey_at = 0; /* as soon as the store is asked again */
+        s->survey_at = 0; /* with the next job */
     for (size_t i = 0; i < j->save_count; i++)
         breakers_saved(s, &j->saves[i], j->save_errs[i]);
     if (j->reads_overruns)
@@ -251,7 +255,8 @@ static void job_done(struct store_job *sj)
             j->batch.changes[i].outcome = j->err;
         landed_change(s, j->lives[i], &j->batch.changes[i]);
     }
-    /* What ended another node may be among them: they are read when that is known. */
+    /* A task that killed another node may be among them: they are loaded once the overruns are
+     * known. */
     bool known = j->err == ERR_OK && (j->overruns_err == ERR_OK || !takes_over(j));
     for (size_t i = 0; i < j->batch.claim_count && known; i++)
         landed_claim(s, &j->batch.claims[i]);
@@ -270,7 +275,7 @@ static void job_done(struct store_job *sj)
         job_free(j);
 }
 
-/* It takes long enough that the store gets its next work first. */
+/* Reporting takes long enough that the store gets its next job first. */
 void flush_tell(struct scheduler *s)
 {
     for (struct link *first = NULL; (first = list_first(&s->untold));) {
@@ -292,8 +297,8 @@ void flush_forget(struct scheduler *s)
 
 /* ---- gathering ---- */
 
-/* A lower bound is enough: the column moves only when it must come earlier, or when the task ends
- * or is let go. Between two attempts of a task at work there is no deadline, and there will be. */
+/* A lower bound is enough: wake_at moves only when it must be earlier, or when the task ends or is
+ * released. A task at work has no deadline between two attempts, but will have one. */
 static void set_wake_at(const struct live *l, struct change *c)
 {
     int64_t wake_at = task_wake_at(&l->task);
@@ -308,8 +313,7 @@ static void set_wake_at(const struct live *l, struct change *c)
     c->wake_moved = c->row.wake_at != l->row_wake_at;
 }
 
-/* Calls that have something in this batch are answered with it; what comes now is for the next one.
- */
+/* Calls with a part in this batch are answered with it; later arrivals go to the next batch. */
 static void close_calls(struct live *l)
 {
     LIST_FOREACH (link, after, &l->astir) {
@@ -335,8 +339,8 @@ static void release_if_idle(struct scheduler *s, struct live *l)
     ASSERT(answer == ANSWER_ACCEPTED);
 }
 
-/* What people did since the last commit is stored with what came of it: then both are known, or
- * neither is. After a conflict it is decided, and told, anew. */
+/* Operator changes since the last commit are stored with their effects: both are durable, or
+ * neither is. After a conflict both are decided and recorded again. */
 static void fill_audits(struct scheduler *s, struct job *j, const struct live *l, struct change *c)
 {
     struct audit *audits = NULL;
@@ -365,7 +369,7 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
     }
 }
 
-/* What it brings is written with it: then both are durable, or neither is. */
+/* The messages are stored with the change: both are durable, or neither is. */
 static void fill_messages(struct scheduler *s, struct job *j, const struct live *l,
                           struct change *c)
 {
@@ -398,14 +402,15 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.waiting_for = SLICE_NONE;
     c->row.rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
-        start_wait_fields(s, l, &j->arena, &c->row); /* no claim finds one that is paused */
+        start_wait_fields(s, l, &j->arena, &c->row); /* no claim finds a paused task */
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
     if (l->reply.to.ptr)
         fill_messages(s, j, l, c);
 }
 
-/* What was answered on the way needs no commit; but others may have made the answer untrue. */
+/* An accepted event without a change needs no commit, but other nodes may have made the answer
+ * untrue. */
 static void answer_without_commit(struct scheduler *s, struct live *l)
 {
     if (s->config.shared && !list_empty(&l->applied))
@@ -414,7 +419,8 @@ static void answer_without_commit(struct scheduler *s, struct live *l)
         inbox_applied_done(s, l);
 }
 
-/* Room is taken, and zeroed, for as many as there are: most batches have one or two. */
+/* Limits the allocation, which is zeroed, to what is needed: most batches have one or two
+ * changes. */
 static size_t length_of(const struct link *list, size_t max)
 {
     size_t n = 0;
@@ -436,8 +442,8 @@ static size_t size_of(const struct change *c)
     return size;
 }
 
-/* Something is to be evaluated first, which this turn may not do. What is new is not stored before
- * its conditions are decided. */
+/* True if an expression must be evaluated first and this turn may not. A new task is not stored
+ * before its conditions are decided. */
 static bool has_to_wait(struct scheduler *s, struct live *l)
 {
     if (l->fresh && link_is_in(&l->undecided))
@@ -502,7 +508,7 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
     return c;
 }
 
-/* A part of the ranks in which tasks wait for an agent; `before` 0: to the last. */
+/* A range of the ranks in which tasks wait for an agent; `before` 0: no upper bound. */
 struct range {
     int64_t from, before;
 };
@@ -522,9 +528,9 @@ static void claim_range(struct scheduler *s, struct job *j, const struct agent *
         c->limit = room;
 }
 
-/* Those that wait for it alone, and those that wait for others, too: in its queue they stand by
- * their ranks again. Together they may be twice as many as there is room for, which nobody lets go
- * of (lane_excess). */
+/* Claims tasks that wait for this agent alone, and tasks that also wait for others; the queue
+ * orders them by rank again. Together they may be twice what there is room for; lane_excess counts
+ * that, and nothing releases it. */
 static void claim_backlog(struct scheduler *s, struct job *j, const struct agent *a,
                           struct backlog b, size_t room, struct range r)
 {
@@ -534,7 +540,8 @@ static void claim_backlog(struct scheduler *s, struct job *j, const struct agent
         claim_range(s, j, a, true, room, r);
 }
 
-/* Two actions may happen to share a line: then what one has no room for, the other leaves alone. */
+/* Two actions may share a line by a hash collision. Then each leaves what the other has no room
+ * for. */
 static size_t room_of_line(const struct agent *a, size_t nth, int64_t now)
 {
     size_t room = lane_room(a->lines[nth], now);
@@ -547,7 +554,7 @@ static size_t room_of_line(const struct agent *a, size_t nth, int64_t now)
     return room;
 }
 
-/* Its line, and what is between that and the next one. */
+/* Claims for the line, and for the ranks between it and the next line. */
 static void claim_for_line(struct scheduler *s, struct job *j, const struct agent *a, size_t nth,
                            size_t loose, int64_t now)
 {
@@ -563,7 +570,7 @@ static void claim_for_line(struct scheduler *s, struct job *j, const struct agen
 
 static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
 {
-    const struct lane plain = {.agent = a}; /* any that has no limit of its own */
+    const struct lane plain = {.agent = a}; /* a lane without a limit of its own */
     int64_t now = scheduler_now(s);
     bool connected = dispatch_is_connected(a, now);
     size_t loose = connected ? lane_room(&plain, now) : 0;
@@ -589,7 +596,8 @@ static void gather_claims(struct scheduler *s, struct job *j)
 
     if (s->draining || !shared_may_claim(s))
         return;
-    if (s->taking_over) /* what it was at work on: until that is known, limits let nothing begin */
+    if (s->taking_over) /* what an older boot had in work: until that is known, limits let nothing
+                           start */
         (void)add_claim(s, j, CLAIM_BOOT);
     if (s->reclaiming && s->stats.live < 2 * s->config.live_max)
         (void)add_claim(s, j, CLAIM_NODE);
@@ -602,7 +610,7 @@ static void gather_claims(struct scheduler *s, struct job *j)
         if (c)
             c->among = true;
     }
-    /* Begins where the last batch ended, if that had more agents to claim for than claims. */
+    /* Starts where the last batch stopped, if it had more agents than claims. */
     size_t i = s->claim_from;
     s->claim_from = 0;
     while ((a = map_next(&s->dispatch.agents, &i))) {

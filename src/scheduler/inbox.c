@@ -1,3 +1,5 @@
+/* Commands for one task: decided in order when the task is in memory, answered when durable. */
+
 #include "scheduler/internal.h"
 
 #include <stdio.h>
@@ -10,7 +12,7 @@ void inbox_post(struct scheduler *s, struct slice id, struct command *c)
     if (!l) {
         l = live_stub(s, id);
         bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
-        /* Others first try to be the first. */
+        /* A submission is first tried as an insertion, without a read. */
         if (!submission || c->ask->only_if_exists || overruns_too_often(s, id))
             list_push(&s->loads, &l->load_link);
     }
@@ -38,7 +40,7 @@ static void command_free(struct command *c)
         free(c);
 }
 
-/* Will anything of this result be kept? A repeated one must not cost memory each time. */
+/* Will the task keep anything of this result? A repeated result must not cost memory each time. */
 static bool will_be_kept(const struct live *l, const struct event *e)
 {
     if (e->step < 0 || e->step >= l->task.step_count)
@@ -47,7 +49,7 @@ static bool will_be_kept(const struct live *l, const struct event *e)
     return a && (a->outcome == OUTCOME_OPEN || a->outcome == OUTCOME_TIMED_OUT);
 }
 
-/* What the heartbeats of its attempt told for the next one. */
+/* The resume details from the heartbeats of the event's attempt. */
 static struct slice resume_of(const struct live *l, const struct event *e)
 {
     bool there = e->step >= 0 && e->step < l->task.step_count;
@@ -55,7 +57,7 @@ static struct slice resume_of(const struct live *l, const struct event *e)
     return there ? beats_resume(l, (uint16_t)e->step, e->direction, e->attempt) : SLICE_NONE;
 }
 
-/* What the state keeps of a result is copied from the call's memory to the task's. */
+/* What the task keeps of a result is copied from the call's memory to the task's. */
 static struct event result_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
@@ -83,7 +85,8 @@ static struct event result_event(struct live *l, const struct command *c)
     return e;
 }
 
-/* Of those that nobody asked for. An attempt that is given up leaves what its beats told. */
+/* The event of an internal command. An attempt that is given up leaves the resume details of its
+ * heartbeats. */
 static struct event unasked_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
@@ -93,13 +96,13 @@ static struct event unasked_event(struct live *l, const struct command *c)
     return e;
 }
 
-/* While it was on its way here, a beat came, or the task was read anew. */
+/* Did a heartbeat arrive, or was the task read again, after the silence was detected? */
 static bool is_overtaken(const struct scheduler *s, const struct live *l, const struct event *e)
 {
     return e->kind == EVENT_SILENCE && !silence_is_over_long(s, &l->steps[e->step]);
 }
 
-/* Whoever has the token may end the attempt. It was made for the agent of its step. */
+/* Any holder of the token may end the attempt. The token was made for the agent of its step. */
 static bool ending_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
 {
     struct token t;
@@ -119,20 +122,20 @@ static bool ending_event(struct scheduler *s, struct live *l, struct command *c,
     return true;
 }
 
-/* What was decided makes us the owner: any node takes any result. */
+/* A decided event makes this node the owner: any node accepts any result. */
 static void take_ownership(struct scheduler *s, struct live *l)
 {
     const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
     enum task_state st = l->task.state;
 
     if (st == TASK_PENDING && l->task.paused_at != 0)
-        return; /* there is nothing to go on with */
+        return; /* a paused task has nothing to continue with */
     if (st == TASK_PENDING || st == TASK_PROCESSING || st == TASK_COMPENSATING)
         if (!live_is_ours(s, l))
             (void)live_decide(s, l, &claim); /* cannot be refused in these states */
 }
 
-/* A late result, too, may turn back a task that waits in the store. */
+/* A late result may also turn a task that waits in the store. */
 static bool is_in_work_unowned(const struct live *l)
 {
     return (l->task.state == TASK_PROCESSING || l->task.state == TASK_COMPENSATING)
@@ -154,7 +157,7 @@ static void count_end(struct live *l, uint16_t step)
     else if (failed)
         ls->failed[last->direction]++;
     if (last->elsewhere)
-        return; /* its end says nothing of its agent's service */
+        return; /* its end says nothing about its agent's service */
     ls->end = (struct attempt_end){
         .any = failed || last->outcome == OUTCOME_COMPLETED,
         .bad = last->outcome == OUTCOME_TIMED_OUT || (failed && ls->retryable),
@@ -164,7 +167,7 @@ static void count_end(struct live *l, uint16_t step)
     };
 }
 
-/* An attempt that ended has no place any more. */
+/* Frees the places of attempts that have ended. */
 static void clear_ended(struct scheduler *s, struct live *l)
 {
     LIST_FOREACH (link, after, &l->astir) {
@@ -178,14 +181,14 @@ static void clear_ended(struct scheduler *s, struct live *l)
     }
 }
 
-/* What a cancel is told by the state alone. */
+/* Is the answer to a cancel determined by the state alone? */
 static bool cancel_is_settled(const struct live *l, enum answer *ret)
 {
     *ret = l->task.state == TASK_COMPENSATED ? ANSWER_REPEATED : ANSWER_REFUSED;
     return task_state_is_end(l->task.state) || l->task.state == TASK_ERROR;
 }
 
-/* False: there is nothing to be decided. */
+/* False: there is nothing to decide. */
 static bool event_of(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
 {
     switch (c->kind) {
@@ -201,13 +204,13 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
     UNREACHABLE();
 }
 
-/* Whoever asked may not be the one any more who is to ask. */
+/* Has the ask's time passed? Its requester may no longer be the one in charge. */
 static bool is_expired(const struct scheduler *s, const struct command *c)
 {
     return c->kind == COMMAND_ASK && c->ask->not_after && scheduler_now(s) > c->ask->not_after;
 }
 
-/* A token that may act on its own tasks alone does nothing to one without an owner either. */
+/* A token that is limited to its own tasks may not act on a task without an owner either. */
 static bool is_not_own(const struct live *l, const struct command *c)
 {
     return c->kind == COMMAND_ASK && c->ask->own_only
@@ -246,7 +249,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         return;
     e.spared = breakers_spare(s, l, &e);
     if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(s, l)) {
-        c->answer = ANSWER_REFUSED; /* whose it is has it in memory: it does not wait for long */
+        c->answer = ANSWER_REFUSED; /* its owner has it in memory, so it does not wait for long */
         return;
     }
     c->answer = live_decide(s, l, &e);
@@ -265,14 +268,14 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     clear_ended(s, l);
 }
 
-/* What changes nothing is fenced by nothing: where other nodes may have changed the row, such an
- * answer counts only if the row was read for it. */
+/* An answer without a change is not fenced: where other nodes may have changed the row, it is valid
+ * only if the row was read after the command arrived. */
 static bool is_certain(const struct scheduler *s, const struct live *l, const struct command *c)
 {
     bool is_event = c->kind == COMMAND_EVENT;
     bool silence = is_event && c->event.kind == EVENT_SILENCE; /* no row knows more */
-    /* What waits no more need not be hastened; were it read, it would lose its turn by that. And if
-     * it is another node's by now, that one hastens it. */
+    /* A step that no longer waits need not be hastened, and a read would cost it its turn. If
+     * another node owns the task by now, that node hastens it. */
     bool hasten = is_event && c->event.kind == EVENT_HASTEN && live_is_ours(s, l);
 
     return !s->config.shared || !l->loaded || silence || hasten
@@ -289,11 +292,11 @@ void inbox_process(struct scheduler *s, struct live *l)
         struct command *c = CONTAINER_OF(first, struct command, link);
         bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
         if (!l->loaded && !submission)
-            return; /* a reading is under way */
+            return; /* a read is under way */
         if (l->in_flight || link_is_in(&l->load_link))
             return;
         if (!l->loaded && submission && !c->looked && overruns_too_often(s, l->id)) {
-            c->looked = true; /* a new one is not taken; whoever has submitted it before is told */
+            c->looked = true; /* a new task is refused; a repeated submission gets its answer */
             list_push(&s->loads, &l->load_link);
             return;
         }
@@ -317,7 +320,7 @@ void inbox_process(struct scheduler *s, struct live *l)
     if (live_is_ours(s, l))
         start_go_on(s, l);
     else if (link_is_in(&l->dirty_link))
-        start_unqueue(s, l); /* it ended: what wanted a place wants it no more */
+        start_unqueue(s, l); /* the task ended: its steps leave the queues */
     else
         live_drop(s, l);
 }
@@ -355,8 +358,8 @@ static void ending_done(struct scheduler *s, struct command *c)
     c->ask->outcome = ERR_OK;
 }
 
-/* Its answer may be a call of the system, and the store has nothing to do until the next batch is
- * with it: so that comes first. */
+/* Answers are sent later: sending may be a system call, and the store is idle until it gets the
+ * next batch. */
 static void ask_done(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->ask->kind == ASK_SUBMIT)
@@ -412,8 +415,8 @@ void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum
         struct command *c = CONTAINER_OF(first, struct command, link);
         link_remove(first);
         if (c->kind == COMMAND_RESULT) {
-            /* A task that does not exist (the token is ours, so it was deleted), or cannot be read.
-             */
+            /* The task does not exist (it was deleted, because the token is valid), or cannot be
+             * read. */
             if (err == ERR_NOT_FOUND || err == ERR_CORRUPT)
                 c->result->status = RESULT_UNKNOWN;
             else

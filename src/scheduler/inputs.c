@@ -1,3 +1,5 @@
+/* Evaluates a task's expressions: conditions, inputs, output. effort.c limits them. */
+
 #include "scheduler/internal.h"
 
 /* The output of a step as far as it is known: its own, or that of a late result, which an undo may
@@ -50,8 +52,8 @@ static void put_text(struct buf *b, const char *key, struct slice text)
         json_null(b);
 }
 
-/* Only what is evaluated when nothing goes forward any more has it: until then one could see now
- * the failure of a step beside, now none. */
+/* Only expressions that are evaluated after everything forward has stopped see the first failure:
+ * before that, whether a parallel step has failed is a matter of timing. */
 static void put_first_failure(struct buf *b, const struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;
@@ -105,7 +107,7 @@ static struct scope scope_of(struct scheduler *s, struct live *l)
     };
 }
 
-/* Evaluations of one task in a row are told of as one: they hold up the loop together. */
+/* Evaluations of one task in a row are reported as one: together they block the event loop. */
 static void evaluates(struct scheduler *s, const struct live *l)
 {
     if (s->evaluating == l)
@@ -125,7 +127,7 @@ void inputs_evaluated(struct scheduler *s)
         s->outside.evaluates(s->outside.arg, l->id, false);
 }
 
-/* That it is the task's own input is told by where it lies: then it is neither kept nor written
+/* A value at the address of the task's own input is that input: it is neither kept nor stored
  * twice. */
 static struct value kept_value(struct live *l, struct slice json)
 {
@@ -171,7 +173,7 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
     return err;
 }
 
-/* False: *ret tells why it has none. */
+/* False: *ret_why says why there is no output. */
 static bool output_of(struct scheduler *s, struct live *l, struct arena *a, struct slice *ret,
                       struct fault_note *ret_why)
 {

@@ -1,3 +1,5 @@
+/* Batches of submissions from the table `submission`; see intake.h. */
+
 #include "scheduler/intake.h"
 
 #include <stdlib.h>
@@ -5,11 +7,11 @@
 enum {
     BATCH_MAX = 1000,
     BATCH_BYTES = 8 << 20,
-    PAUSE_MS = 250,        /* after trouble */
-    UNSETTLED_MS = 3,      /* while somebody is about to commit, at first */
-    UNSETTLED_MAX_MS = 24, /* and if that takes long */
-    EMPTY_PAUSE_MS = 5, /* after a look that found nothing: our own writing tells of itself, too */
-    PATIENCE_MS = 2000, /* then those of other nodes are everybody's */
+    PAUSE_MS = 250,        /* after a failure */
+    UNSETTLED_MS = 3,      /* first pause while a writer is about to commit */
+    UNSETTLED_MAX_MS = 24, /* longest such pause */
+    EMPTY_PAUSE_MS = 5,    /* after a read that found nothing; own writes also trigger reads */
+    PATIENCE_MS = 2000,    /* after that, other nodes' submissions may be taken by any node */
 };
 
 struct intake {
@@ -18,9 +20,9 @@ struct intake {
     bool stirred, draining;
     bool transient;  /* the store did not take one of them */
     int64_t now;     /* at the last turn */
-    int64_t look_at; /* not before; 0: when stirred */
+    int64_t look_at; /* no read before; 0: when stirred */
     int64_t next_look_at;
-    int64_t unsettled_ms; /* the last pause for somebody's commit; 0: nobody is about to */
+    int64_t unsettled_ms; /* last pause for a writer's commit; 0: no writer is about to commit */
     uint32_t parts, part;
     struct arena arena; /* of the batch */
     struct submission_take take;
@@ -55,7 +57,7 @@ static void batch_end(struct intake *in, int64_t pause_ms)
     in->next_look_at = in->config.look_ms ? now + max_i64(in->config.look_ms, pause_ms) : 0;
 }
 
-/* An application may take its time until it commits: then we need not look all the time. */
+/* An application may take long to commit, so the pauses grow. */
 static int64_t unsettled_pause(const struct intake *in)
 {
     if (!in->take.unsettled)
@@ -91,7 +93,7 @@ static void settle_done(struct store_job *j)
     struct intake *in = CONTAINER_OF(j, struct intake, job);
 
     if (in->err != ERR_OK) {
-        fail(in); /* they come again, and the same is found out */
+        fail(in); /* the rows are read again with the same verdicts */
         return;
     }
     in->stats.refused += in->refused_count;
@@ -150,7 +152,7 @@ void intake_answered(struct intake_item *it, struct slice story)
     if (err == ERR_OK) {
         in->stats.accepted += !it->ask->existed;
         in->stats.existed += it->ask->existed;
-        it->settles = it->ask->existed; /* a new task has taken its row along */
+        it->settles = it->ask->existed; /* a new task has deleted its row */
     } else if (err == ERR_CONFLICT || err == ERR_INVALID || err == ERR_TOO_BIG) {
         it->settles = true;
         it->problem = story.len ? arena_copy(&in->arena, story) : SLICE("it cannot be stored");
@@ -187,7 +189,7 @@ static void ask_all(struct intake *in)
     size_t count = in->take.count;
 
     in->state = ASKING;
-    in->open = 1; /* they may be answered at once */
+    in->open = 1; /* keeps the batch open: asks may be answered at once */
     for (size_t i = 0; i < count; i++) {
         struct intake_item *it = &in->items[i];
         *it = (struct intake_item){.intake = in, .row = &in->take.rows[i], .arena = &in->arena};
@@ -201,7 +203,7 @@ static void ask_all(struct intake *in)
     one_less(in);
 }
 
-/* If they could not be read, a definition that is not known may be stored all the same. */
+/* If the definitions could not be read, an unknown definition may still be stored. */
 static void definitions_known(struct registry_wait *w, enum err err, const char *story)
 {
     struct intake *in = CONTAINER_OF(w, struct intake, definitions);
@@ -274,7 +276,7 @@ int64_t intake_turn(struct intake *in)
 
     if (in->state != IDLE || in->draining)
         return 0;
-    if (now < in->now) { /* the clock was set back: waiting for what it was would take as long */
+    if (now < in->now) { /* the clock was set back: the old time may be far off */
         in->look_at = min_i64(in->look_at, now + PAUSE_MS);
         in->next_look_at = min_i64(in->next_look_at, now + in->config.look_ms);
     }
@@ -288,7 +290,7 @@ int64_t intake_turn(struct intake *in)
     return in->stirred ? in->look_at : in->next_look_at;
 }
 
-/* ---- the rest ---- */
+/* ---- interface ---- */
 
 void intake_stir(struct intake *in)
 {
@@ -327,7 +329,7 @@ struct intake *intake_new(const struct intake_config *c)
     in->config = *c;
     if (!in->config.batch_max)
         in->config.batch_max = BATCH_MAX;
-    in->stirred = true; /* some may wait already */
+    in->stirred = true; /* submissions may already be waiting */
     return in;
 }
 

@@ -1,11 +1,14 @@
+/* Applies a batch's outcome to the tasks in memory: durable changes, conflicts, failures, claimed
+ * and read rows. flush.c calls it; live.c loads the rows. */
+
 #include "scheduler/internal.h"
 
 #include "base/log.h"
 
 enum { TROUBLE_PAUSE_MS = 250 };
 
-/* A job as a whole: whatever its error is, the next one waits a little. Only a commit can say that
- * the trouble is over: on a full disk one can still read. */
+/* Handles the outcome of a whole job. After any error, the next job waits a little. Only a commit
+ * ends the trouble: a full disk can still be read. */
 void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e)
 {
     if (err != ERR_OK)
@@ -30,7 +33,7 @@ static void starts_are_durable(struct scheduler *s, struct live *l)
     }
 }
 
-/* All that it had to say is durable, and was said. */
+/* Everything about the step is durable and reported. */
 static bool rests(const struct live_step *ls)
 {
     return !ls->queue_of && !ls->instance && !ls->elsewhere && ls->trial == 0;
@@ -43,8 +46,7 @@ static void let_those_rest_that_do(struct live *l)
             link_remove(link);
 }
 
-/* What comes after a commit, or a reading: the commands that gathered meanwhile, or the next steps.
- */
+/* After a commit or a read: handles the commands that gathered meanwhile, or the next steps. */
 static void go_on(struct scheduler *s, struct live *l)
 {
     if (l->reload)
@@ -76,7 +78,7 @@ static void tell_end(struct scheduler *s, struct live *l, struct effects fx)
     }
 }
 
-/* What was heard of already, or is nothing new, is not told again. */
+/* A revision that was already reported, or is not new, is not reported again. */
 static void tell_change(struct scheduler *s, struct live *l)
 {
     if (l->task.revision <= l->told)
@@ -86,7 +88,7 @@ static void tell_change(struct scheduler *s, struct live *l)
         s->outside.task_changed(s->outside.arg, &l->definition->workflow, &l->task);
 }
 
-/* The instance that had the latest attempt in that direction that it is done with. */
+/* The instance that had the latest attempt in that direction that reached it. */
 static struct instance *who_had_it(const struct agent *a, const struct step *st, enum direction d)
 {
     for (uint16_t i = st->attempt_count; i > 0; i--) {
@@ -99,7 +101,7 @@ static struct instance *who_had_it(const struct agent *a, const struct step *st,
     return NULL;
 }
 
-/* It came back from its agent: for the instance that is a good end, and the only one. */
+/* For its instance a handed-over attempt counts once, as a good end. */
 static void count_handed_over(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct handed_over *h = &l->steps[step].handed_over;
@@ -114,7 +116,7 @@ static void count_handed_over(struct scheduler *s, struct live *l, uint16_t step
     *h = (struct handed_over){0};
 }
 
-/* What it says of its agent and instance. */
+/* What an attempt's end says about its agent and instance. */
 static void count_end_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     const struct attempt_end *end = &l->steps[step].end;
@@ -128,7 +130,7 @@ static void count_end_of(struct scheduler *s, struct live *l, uint16_t step)
     breakers_count(s, a, l, step);
 }
 
-/* For the agents that had them. */
+/* Counts for the agents that had the attempts. */
 static void count_step_ends(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
@@ -187,7 +189,8 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     go_on(s, l);
 }
 
-/* Callers are told of trouble and try again. What nobody would say again is kept. */
+/* Callers get the error and try again. An internal event stays in the inbox, because nobody would
+ * send it again. */
 static void fail_callers(struct scheduler *s, struct live *l, struct link *commands, enum err err,
                          const char *story)
 {
@@ -209,10 +212,10 @@ static void fail_callers(struct scheduler *s, struct live *l, struct link *comma
     }
 }
 
-/* The store did not take it. Whoever asked is told so; what the row says now has to be read. */
+/* The store did not take the change. Its callers are told; the row must be read again. */
 static void landed_badly(struct scheduler *s, struct live *l, enum err err)
 {
-    bool gone = l->fresh && err != ERR_UNKNOWN; /* it never came to be */
+    bool gone = l->fresh && err != ERR_UNKNOWN; /* it was never created */
 
     l->unsure = err == ERR_UNKNOWN;
 
@@ -235,7 +238,8 @@ void landed_change(struct scheduler *s, struct live *l, const struct change *c)
     }
 }
 
-/* There may be thousands: all tasks that a newer node has written while nodes are upgraded. */
+/* Limits the log lines: while nodes are upgraded, there may be thousands of tasks that a newer node
+ * wrote. */
 static void set_aside(struct scheduler *s, struct live *l, const char *story)
 {
     uint64_t left_out = 0;
@@ -253,7 +257,7 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     struct live *l = live_find(s, row->id);
     struct error e = {0};
 
-    if (l && (l->loaded || l->in_flight)) { /* it has to be seen as it is now */
+    if (l && (l->loaded || l->in_flight)) { /* the claimed row is newer */
         l->found = true;
         if (l->in_flight)
             l->reload = true;
@@ -313,7 +317,7 @@ void landed_claim(struct scheduler *s, const struct claim *c)
             c->more ? scheduler_now(s) : c->next_rank;
         break;
     case CLAIM_AGENT:
-        if (!c->more) /* what is submitted or released from now on says so itself */
+        if (!c->more) /* what is submitted or released from now on sets it again */
             nothing_is_left(dispatch_agent(&s->dispatch, c->agent), c);
         break;
     }
@@ -326,7 +330,7 @@ void landed_claims_unknown(struct scheduler *s)
     s->look_before_seq = 0;
 }
 
-/* It is ours: do we know, and as it is now? */
+/* The row is ours: is it in memory, and current? */
 static void look_at(struct scheduler *s, const struct task_row *row)
 {
     struct live *l = live_find(s, row->id);
@@ -341,7 +345,7 @@ static void look_at(struct scheduler *s, const struct task_row *row)
         live_reload(s, l);
 }
 
-/* Rows in work, newest first: those that are ours without our knowing are loaded. */
+/* Handles a page of rows in work, newest first: owned rows that are not in memory are loaded. */
 void landed_look(struct scheduler *s, const struct row_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -357,15 +361,15 @@ void landed_look(struct scheduler *s, const struct row_page *page)
     s->look_before_seq = 0;
 }
 
-/* There is no such task: only a submission can make sense of that. Others that came while we looked
- * may know of one that another node took in meanwhile: we look again for them. */
+/* The task does not exist, so only a submission can go on. Commands that arrived during the read
+ * may be for a task that another node inserted meanwhile: they cause a second read. */
 static void not_there(struct scheduler *s, struct live *l)
 {
     struct link others;
     bool look_again = false;
 
     list_init(&others);
-    limits_forget(l); /* what it had begun is not at work */
+    limits_forget(l); /* the attempts that it counted are not at work */
     LIST_FOREACH (link, after, &l->inbox) {
         const struct command *c = CONTAINER_OF(link, struct command, link);
         if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT)
@@ -383,7 +387,7 @@ static void not_there(struct scheduler *s, struct live *l)
     inbox_process(s, l); /* drops it if nothing is left */
 }
 
-/* A commit whose outcome was unknown may have ended the task: then nobody was told yet. */
+/* A commit of unknown outcome may have ended the task without a report. */
 static void tell_what_was_unsure(struct scheduler *s, struct live *l)
 {
     const struct effects fx = {
@@ -393,7 +397,7 @@ static void tell_what_was_unsure(struct scheduler *s, struct live *l)
 
     if (l->unsure || l->found || l->told != 0)
         tell_change(s, l);
-    l->told = l->task.revision; /* of one that is only read, nothing is new */
+    l->told = l->task.revision; /* a task that was only read has no news */
     if (l->unsure)
         tell_end(s, l, fx);
     l->unsure = l->found = false;
@@ -441,7 +445,7 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
         set_aside(s, l, story);
     } else if (err != ERR_OK) {
         fail_callers(s, l, &l->inbox, err, story);
-        list_push(&s->loads, &l->load_link); /* and again: it may be ours */
+        list_push(&s->loads, &l->load_link); /* again: it may be ours */
     } else if (live_puzzles(s, l, row)) {
         return; /* read again when its definition is known */
     } else if (!live_load(s, l, row, &e)) {

@@ -1,3 +1,5 @@
+/* Reads definitions that other nodes stored and adds them to the registry: see library.h. */
+
 #include "scheduler/library.h"
 
 #include <stdlib.h>
@@ -12,12 +14,12 @@ struct library {
     library_aside_fn *aside; /* may be NULL */
     void *aside_arg;
     bool reading;              /* or compiling what was read */
-    uint64_t known;            /* the generation up to which the registry has all */
-    struct link asking, asked; /* of struct registry_wait: for the next reading, for this one */
-    /* Of the reading: */
+    uint64_t known;            /* the registry has everything up to this generation */
+    struct link asking, asked; /* of struct registry_wait: for the next read, for this one */
+    /* The current read: */
     struct arena arena;
     struct workflow_row *rows;
-    size_t row_count, compiled; /* rows; so many of them were compiled */
+    size_t row_count, compiled; /* rows; how many of them were compiled */
     struct definition **definitions;
     int64_t *versions;
     size_t count; /* of definitions */
@@ -28,7 +30,7 @@ struct library {
 
 /* ---- compiling ---- */
 
-/* NULL: it was written by a newer version, or tampered with; that was logged. */
+/* NULL: a newer version wrote it, or it was tampered with; that is logged. */
 static struct definition *compile(const struct workflow_row *row)
 {
     struct mistakes *m = calloc(1, sizeof *m);
@@ -94,7 +96,7 @@ static void read_run(struct store_job *j, struct store *s)
 
 static void begin(struct library *l);
 
-/* Whoever is told may ask again: that is for the next reading. */
+/* A callback may ask again: that is for the next read. */
 static void tell(struct library *l, enum err err, const char *story)
 {
     struct link asked;
@@ -135,7 +137,7 @@ static void run_aside(void *of)
 
 static void one_is_compiled(void *of);
 
-/* One at a time: others want to have theirs compiled, too. */
+/* One at a time, because compilation is shared with others. */
 static void go_on_compiling(struct library *l)
 {
     if (l->compiled < l->row_count)
@@ -182,7 +184,7 @@ static void ask(struct registry_reader *reader, struct registry_wait *w)
 void library_heard(struct library *l, uint64_t generation)
 {
     if (generation != l->known && !l->reading)
-        begin(l); /* should it fail, the next that is heard is another try */
+        begin(l); /* if it fails, the next notification tries again */
 }
 
 void library_knows(struct library *l, uint64_t generation)
@@ -195,7 +197,7 @@ bool library_is_busy(const struct library *l)
     return l->reading;
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 struct library *library_new(struct registry *r, struct store_queue *store)
 {

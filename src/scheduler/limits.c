@@ -3,27 +3,28 @@
 #include <stdlib.h>
 
 /*
- * What is at work counts where the limits are: in its lane, its agent, its instance. A limit holds
- * through everything that makes us forget for a while what is at work:
+ * Open attempts count in their lane, agent and instance, where the limits are. A limit holds even
+ * while this node does not know all its open attempts:
  *
- *   - a task that is read again (after a conflict, say) counts as it did until its row is here;
- *   - after a start, after a claim of unknown outcome, and when another node has died, nothing
- *     begins that has a limit until all that is ours was found;
- *   - what another node took from us counts there now, but that node had its part of the limit in
- *     use: here it counts until it is over, which is looked up now and then, and at its complete-by
- *     at the latest.
+ *   - a task that is read again (after a conflict, for example) counts as before until its row is
+ *     here;
+ *   - after a start, after a claim of unknown outcome, and when another node has died, nothing with
+ *     a limit starts until all open attempts of this node are found;
+ *   - an attempt that another node took over counts there, but that node had its share of the limit
+ *     in use. So it counts here, too, until it has ended: that is checked now and then, and it ends
+ *     at its complete-by at the latest.
  */
 
 /* An attempt that counts, but is not in its instance's list. */
 struct counted {
     struct link link; /* of its live task, or of scheduler.lost */
-    struct slice id;  /* of its task, behind this */
+    struct slice id;  /* of its task; stored behind this struct */
     struct lane *lane;
     uint16_t step;
     enum direction direction;
     uint32_t attempt;
     int64_t complete_by;
-    int64_t look_at; /* LOST: when to see whether it is over */
+    int64_t look_at; /* in scheduler.lost: when to check whether it has ended */
 };
 
 enum { LOOK_MS = 10000 };
@@ -79,7 +80,7 @@ void limits_keep(struct live *l)
     }
 }
 
-/* At work, that is: one that is elsewhere is nothing to a limit. */
+/* An attempt that is elsewhere does not count against a limit. */
 static bool is_still_open(const struct live *l, const struct counted *c)
 {
     const struct attempt *a =
@@ -118,7 +119,7 @@ void limits_forget_lost(struct scheduler *s)
     free_all(&s->lost);
 }
 
-/* Its row tells: it is read, and counts with its task until then. */
+/* Reads the task's row; the attempt counts with its task until then. */
 static void look(struct scheduler *s, struct counted *c)
 {
     struct live *l = live_find(s, c->id);

@@ -1,3 +1,6 @@
+/* Tasks in memory: stubs, loading, reloading, dropping, and deciding events on them (live_decide).
+ * landed.c brings the rows; start.c goes on from there. */
+
 #include "scheduler/internal.h"
 
 #include <stdlib.h>
@@ -48,7 +51,7 @@ void live_stir(struct live_step *ls)
         list_push(&ls->live->astir, &ls->astir);
 }
 
-/* It is nothing to any instance from now on. */
+/* No instance has it from now on. */
 static void detach_instance(struct scheduler *s, struct live_step *ls)
 {
     struct work *w = ls->pending ? ls->work : NULL;
@@ -65,7 +68,7 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
     }
     ls->instance = NULL;
     ls->pending = ls->delivered = ls->stop = ls->stop_told = false;
-    ls->seen = 0; /* calls are counted for each instance, and the next attempt may go to another */
+    ls->seen = 0; /* calls are counted per instance, and the next attempt may go to another one */
     if (w)
         call_settle(s, w, 1); /* the call will not carry it */
 }
@@ -121,8 +124,7 @@ void live_unload(struct scheduler *s, struct live *l)
     l->loaded = l->fresh = l->erred = false;
 }
 
-/* What was decided on a state that is no longer true will be decided again, before what came later.
- */
+/* Commands that were applied to an outdated state are decided again, before later ones. */
 static void rewind_commands(struct live *l)
 {
     while (!list_empty(&l->applied)) {
@@ -166,8 +168,7 @@ void live_dirty(struct scheduler *s, struct live *l)
         list_push(&s->dirty, &l->dirty_link);
 }
 
-/* May conditions see by it what they did not see before? They look at steps that ended before, and
- * at the task. */
+/* May the event change what conditions see? They see steps that have ended, and the task. */
 static bool may_be_seen(const struct event *e, enum answer answer)
 {
     switch (e->kind) {
@@ -185,7 +186,7 @@ static bool may_be_seen(const struct event *e, enum answer answer)
     case EVENT_HASTEN:
         return false;
     case EVENT_RESULT:
-        return answer != ANSWER_ACCEPTED; /* of a step that had ended without it */
+        return answer != ANSWER_ACCEPTED; /* of a step that ended without this result */
     case EVENT_DEADLINE:
     case EVENT_RETRY:
     case EVENT_SKIP:
@@ -223,8 +224,8 @@ enum answer live_decide(struct scheduler *s, struct live *l, const struct event 
     return answer;
 }
 
-/* After a restart we cannot know whether an open attempt ever reached its instance: it counts as
- * delivered, and what the instance says it is holding will tell. */
+/* After a restart it is unknown whether an open attempt reached its instance. It counts as
+ * delivered until the instance reports what it holds. */
 static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
 {
     const struct attempt *a = step_open_attempt(&l->task.steps[i]);
@@ -279,8 +280,8 @@ static void post_requests(struct scheduler *s, struct live *l, struct slice requ
     arena_fini(&a);
 }
 
-/* Who comes while a reading is under way cannot tell what it will find: the second one is certain.
- */
+/* A caller that arrives during a read may miss its definition, so it takes a second read to be
+ * sure. */
 enum { PUZZLED_MAX = 2 };
 
 bool live_puzzles(struct scheduler *s, struct live *l, const struct task_row *row)
@@ -298,7 +299,7 @@ bool live_puzzles(struct scheduler *s, struct live *l, const struct task_row *ro
 void live_definitions_read(struct registry_wait *w, enum err err, const char *story)
 {
     struct scheduler *s = CONTAINER_OF(w, struct scheduler, definitions);
-    (void)story; /* the store's trouble is noticed by whoever reads the rows */
+    (void)story; /* a failure of the store shows when the rows are read */
 
     for (struct link *first = NULL; (first = list_first(&s->puzzled));) {
         link_remove(first);
@@ -332,7 +333,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     l->row_wake_at = row->wake_at;
     l->row_seq = row->seq;
     l->has_waits = row_waits_for_several(row);
-    l->asked_for = false; /* who is at work on it is poked below */
+    l->asked_for = false; /* its instances are poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];

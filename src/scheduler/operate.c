@@ -1,3 +1,5 @@
+/* Operators' verbs: from an ask to an event for core/, and refusals in words. */
+
 #include "scheduler/internal.h"
 
 #include <stdio.h>
@@ -5,7 +7,7 @@
 #include "base/when.h"
 #include "core/reason.h"
 
-/* What each verb is called, and what it makes of the task's error. */
+/* The name of each verb, and the error code that it leaves on the task. */
 static const struct verb {
     const char *text, *code;
     enum event_kind event;
@@ -31,11 +33,11 @@ const char *ask_kind_text(enum ask_kind kind)
     return verbs[kind].text;
 }
 
-/* ---- what was there before, and after: for the audit ---- */
+/* ---- before and after, for the audit ---- */
 
 enum {
-    DETAIL_MAX = 512,   /* bytes of a value that is told whole */
-    DETAIL_BEGINS = 200 /* of a longer one, as many */
+    DETAIL_MAX = 512,   /* bytes up to which a value is recorded whole */
+    DETAIL_BEGINS = 200 /* bytes recorded of a longer value */
 };
 
 static void put_value(struct buf *b, const char *key, struct slice json)
@@ -71,7 +73,7 @@ static struct slice detail_of(struct live *l, struct slice before, struct slice 
     return arena_copy(&l->arena, buf_view(&b));
 }
 
-/* And of which attempts it was said. */
+/* Also records the attempt up to which it holds. */
 static struct slice detail_of_resolved(struct live *l, const struct step *s)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -101,7 +103,7 @@ static void describe(struct live *l, struct command *c, const struct event *e)
 
 /* ---- from the ask to the event ---- */
 
-/* Checked as at the submission, against the inputs of the task's own version. */
+/* Checks the input as at submission, with the task's own version of the workflow. */
 static bool task_input(struct live *l, struct ask *a, struct value *ret)
 {
     struct arena tree = {0};
@@ -145,7 +147,7 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     return true;
 }
 
-/* ---- what stands in the way, in words ---- */
+/* ---- obstacles in words ---- */
 
 static void say_state(struct ask *a, const struct task *t)
 {
@@ -202,7 +204,7 @@ static void say_newer(struct ask *a, const struct step *s, struct slice step)
                    SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), s->attempt);
 }
 
-/* All of `step` and what comes after it that took effect: they are named. */
+/* Names the steps from `from` on that took effect. */
 static void say_effects(struct ask *a, const struct live *l, int from)
 {
     CLEANUP(buf_fini) struct buf names = {0};
@@ -351,5 +353,5 @@ void operator_done(struct live *l, struct command *c)
         (void)snprintf(a->story, sizeof a->story, "there is no such task");
     }
     if (c->answer == ANSWER_REFUSED && !a->story[0])
-        say_state(a, &l->task); /* nobody was asked */
+        say_state(a, &l->task); /* refused without a decision */
 }

@@ -1,11 +1,11 @@
 /*
- * Tasks whose evaluations took far too long. A server that cannot end one counts it in the store,
- * and ends itself. So a task whose evaluation never ends would end one server after the other: the
- * second time is its last one, and it stops in error without being evaluated again.
+ * Tasks whose evaluations took far too long. A server that cannot stop such an evaluation counts it
+ * in the store and exits. A task whose evaluation never ends would end one server after the other,
+ * so after the second time it stops in error and is not evaluated again.
  *
- * The store has a row for each of these tasks, mostly none. They are read at the start. Where other
- * nodes work on the same store, they are read again with the tasks that are taken over from another
- * node, and, as long as there are any, with each survey: what is submitted has no row to be read.
+ * The store has a row for each of these tasks; usually there are none. They are read at the start.
+ * Where the store is shared, they are also read with tasks that are taken over from another node
+ * and, while there are any, with each survey: a new submission has no row of its own to read.
  */
 #include "scheduler/internal.h"
 
@@ -57,7 +57,7 @@ bool overruns_too_often(const struct scheduler *s, struct slice id)
     return o && o->times >= TIMES_MAX;
 }
 
-/* A person who has it go on takes what was counted away, and that has to be durable first. */
+/* An operator who lets the task go on resets the count, and that must be durable first. */
 static bool is_let_go(const struct live *l)
 {
     return l->erred && l->task.state != TASK_ERROR;
@@ -70,7 +70,7 @@ bool overruns_hold(struct scheduler *s, struct live *l)
     if (!l->loaded || !overruns_too_often(s, l->id))
         return false;
     if (!l->erred)
-        (void)live_decide(s, l, &overrun); /* what has ended, stops already or is paused refuses */
+        (void)live_decide(s, l, &overrun); /* refused once it has ended, stops or is paused */
     return is_let_go(l);
 }
 

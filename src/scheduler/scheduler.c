@@ -1,3 +1,6 @@
+/* The scheduler's construction, turns and public functions. The order of a turn's parts matters
+ * (scheduler_turn). Design: scheduler.h; shared state: internal.h. */
+
 #include "scheduler/scheduler.h"
 
 #include <stdio.h>
@@ -10,7 +13,7 @@ enum {
     LEASE_MS = 3000,
     GRACE_MS = 10000,
     SCRATCH_KEPT = 65536,
-    SPARE_MAX = 256, /* tasks in memory beyond the bound: what one page of the supervisor has */
+    SPARE_MAX = 256, /* tasks in memory beyond the limit: one page of the supervisor */
 };
 
 int64_t scheduler_now(const struct scheduler *s)
@@ -64,7 +67,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->undecided);
     effort_begin(s);
     list_init(&s->lost);
-    /* where others share the limits, how many they are is not known yet */
+    /* where limits are shared, the number of nodes is not known yet */
     dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
     list_init(&s->answers);
     list_init(&s->untold);
@@ -75,7 +78,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     overruns_read(s, c->overruns, c->overrun_count);
     s->config.overruns = NULL;
     s->taking_over = s->uncounted = true;
-    s->time_next_at = s->among_next_at = 1; /* unknown: ask at once */
+    s->time_next_at = s->among_next_at = 1; /* unknown: claim at once */
     return s;
 }
 
@@ -136,8 +139,8 @@ void scheduler_ask(struct scheduler *s, struct ask *a)
     inbox_post(s, a->id, c);
 }
 
-/* Nothing is claimed while memory is full, and that may last. What is overdue does not wait for it:
- * it is read by its name, like what an operator asks for. */
+/* Nothing is claimed while memory is full, which may last. Overdue tasks do not wait for that: they
+ * are read by id, as for an operator's ask. */
 static bool reads_what_is_overdue(const struct scheduler *s)
 {
     return s->stats.live >= s->config.live_max && s->stats.live < 2 * s->config.live_max + SPARE_MAX
@@ -153,7 +156,7 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
     else if (l && l->loaded)
         live_reload(s, l);
     else if (!l && (released ? reads_what_is_overdue(s) : !s->config.shared))
-        live_read(s, id); /* or it is ours, at rest: what is elsewhere is overdue */
+        live_read(s, id); /* ours, but elsewhere: then it is overdue */
     if (released)
         s->time_next_at = scheduler_now(s);
 }
@@ -184,7 +187,7 @@ static void process_inboxes(struct scheduler *s)
     }
 }
 
-/* Those that came last stand at the end, as far as a heap has an order. */
+/* The latest arrivals are near the end, as far as a heap is ordered. */
 static void sweep_lane(struct scheduler *s, const struct lane *lane, int64_t now)
 {
     size_t most = lane_is_served(lane, now) ? lane_excess(lane, now) : lane->queue.len;
@@ -198,7 +201,7 @@ static void sweep_lane(struct scheduler *s, const struct lane *lane, int64_t now
     }
 }
 
-/* Tasks that wait in vain go back to the store, where another node may find them. */
+/* Tasks that wait in vain go back to the store, where another node can claim them. */
 static void sweep(struct scheduler *s, int64_t now)
 {
     if (now < s->sweep_at)
@@ -229,8 +232,8 @@ static int64_t next_turn(const struct scheduler *s)
     if (!list_empty(&s->answers) || !list_empty(&s->undecided) || s->starts_left)
         return scheduler_now(s);
     if (s->job)
-        return at;                      /* its landing will be a turn */
-    if (s->retry_at > scheduler_now(s)) /* until then the store is left alone */
+        return at;                      /* its completion is a turn */
+    if (s->retry_at > scheduler_now(s)) /* no store access before */
         return earlier(at, s->retry_at);
     at = earlier(at, shared_next(s));
     if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
@@ -256,12 +259,12 @@ int64_t scheduler_turn(struct scheduler *s)
     limits_look(s);
     dispatch_wake(&s->dispatch, now);
     start_match(s);
-    call_expire(s, now); /* after that: a call that does not wait takes what there is */
+    call_expire(s, now); /* after start_match: a call that does not wait takes what there is */
     (void)flush(s);
     inbox_answer(s);
     call_answer_ready(s);
     flush_tell(s);
-    process_inboxes(s); /* what was not sent is decided now, and committed next */
+    process_inboxes(s); /* attempts that were not sent are decided now, and committed next */
     scheduler_let_now_go(s);
     s->starts_left = effort_left_out(s, EFFORT_INPUTS);
     effort_turn_over(s);

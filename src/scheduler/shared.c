@@ -4,16 +4,16 @@
 #include "store/row.h"
 
 /*
- * What only nodes that share a store do. Each holds a lease under its name, so that the others know
- * that it lives; and when it renews that, each second, it looks around for what the others wrote,
- * because nobody tells it: tasks that wait for its agents or for a moment that has come, tasks of a
- * node whose lease has run out, and requests of another node's supervisor. All of that is one
- * statement; what it tells of is then claimed or read.
+ * For nodes that share a store. Each node holds a lease under its name, so that the others know
+ * that it lives. When it renews the lease, each second, it also finds what other nodes wrote,
+ * because no notification exists: tasks that wait for its agents or for a time that has come, tasks
+ * of a node whose lease has expired, and requests of another node's supervisor. One statement
+ * surveys all of that; the tasks are then claimed or read.
  */
 
 enum {
-    SURVEY_MS = 1000, /* a node is given up for dead after its lease and at most this */
-    AGENTS_MAX = 256, /* in one survey; for the others something is taken to be there */
+    SURVEY_MS = 1000, /* a dead node is taken over after its lease and at most this */
+    AGENTS_MAX = 256, /* in one survey; the others are assumed to have tasks */
 };
 
 bool shared_may_claim(const struct scheduler *s)
@@ -47,7 +47,7 @@ bool shared_seize(struct scheduler *s, struct arena *a, struct lease_try *ret)
     return true;
 }
 
-/* A process of our name that was started later is the node now: what we hold is taken over. */
+/* A newer process with this node's name has taken over the node and its tasks. */
 static void replaced_by(struct scheduler *s, struct slice holder)
 {
     log_line(LOG_ERROR, "event=node_replaced node=%.*s by=%.*s", SLICE_ARG(s->me),
@@ -57,8 +57,8 @@ static void replaced_by(struct scheduler *s, struct slice holder)
     scheduler_drain(s);
 }
 
-/* Until when it lasts is counted from when it was asked for, on our own clock: the store counts
- * from later on, by its own. */
+/* The lease counts from the time it was requested, on our own clock: the store counts from later,
+ * on its own. */
 void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l)
 {
     if (slice_eq(l->holder, s->me)) {
@@ -67,8 +67,8 @@ void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l)
     } else if (owner_boot(l->holder) > s->config.boot) {
         replaced_by(s, l->holder);
     } else {
-        s->lease_until = 0; /* it may have been seized from us, just before it was told of us */
-        s->seizing = true;  /* from what we were before */
+        s->lease_until = 0; /* it may have been seized just before this answer */
+        s->seizing = true;  /* from an older boot */
     }
 }
 
@@ -80,7 +80,7 @@ static void leave_run(struct store_job *j, struct store *store)
     struct lease ignored = {0};
     struct error e = {0};
 
-    /* If that fails, the lease runs out by itself. */
+    /* If this fails, the lease expires. */
     (void)store->ops->lease(store, &s->leave_try, &s->leave_arena, &ignored, &e);
 }
 
@@ -92,10 +92,10 @@ static void leave_done(struct store_job *j)
     s->leaving = false;
 }
 
-/* It is a job of its own behind the one that is with the store, which may renew the lease. */
+/* A job of its own, after the current one, which may renew the lease. */
 void shared_leave(struct scheduler *s)
 {
-    bool may_have_it = has_lease(s); /* or a survey that is with the store takes it */
+    bool may_have_it = has_lease(s); /* or a survey at the store takes it */
     int64_t now = scheduler_now(s);
 
     s->left = true;
@@ -105,14 +105,14 @@ void shared_leave(struct scheduler *s)
     s->leaving = true;
     s->leave_try = (struct lease_try){.name = lease_name(s, &s->leave_arena),
                                       .holder = s->me,
-                                      .now = now}; /* for no time at all */
+                                      .now = now}; /* length 0: expires at once */
     s->leave_job = (struct store_job){.run = leave_run, .done = leave_done};
     s->store->submit(s->store, &s->leave_job);
 }
 
-/* ---- looking around ---- */
+/* ---- surveys ---- */
 
-/* For whom something may wait of which we do not know yet. */
+/* The agents for which tasks may wait that this node does not know yet. */
 static void gather_agents(struct scheduler *s, struct arena *a, struct survey *v)
 {
     struct slice *names = arena_alloc(a, AGENTS_MAX * sizeof *names);
@@ -130,8 +130,8 @@ static void gather_agents(struct scheduler *s, struct arena *a, struct survey *v
     v->agents = names;
 }
 
-/* Where the store is far away, a survey goes along with a job that would end after it is due,
- * rather than wait for that: leases would run out. */
+/* Where the store is far away, a survey goes along with a job that would end after the survey is
+ * due: waiting for that job could let the lease expire. */
 bool shared_survey(struct scheduler *s, struct arena *a, bool along, struct survey *ret)
 {
     int64_t now = scheduler_now(s);
@@ -151,7 +151,7 @@ bool shared_survey(struct scheduler *s, struct arena *a, bool along, struct surv
     return true;
 }
 
-/* In which of its lines, nobody has told. */
+/* Which of its lines they wait in is unknown. */
 static void tasks_wait(struct agent *a, bool alone, bool among)
 {
     a->stored |= alone || among;
@@ -209,8 +209,7 @@ int64_t shared_next(const struct scheduler *s)
     return !has_lease(s) ? 0 : s->seizing ? scheduler_now(s) : s->survey_at;
 }
 
-/* When something of a task should have been dealt with, whoever owns it by then: it is read again.
- */
+/* When the task's owner should have handled an overdue item: then the row is read again. */
 int64_t shared_stale_at(const struct scheduler *s, const struct live *l)
 {
     int64_t wake_at = s->config.shared ? task_wake_at(&l->task) : 0;

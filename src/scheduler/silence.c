@@ -3,16 +3,16 @@
 #include <stdlib.h>
 
 /*
- * How long an attempt may be silent: the `heartbeat` of its step. The deadline is here, in the
- * memory of the task's owner, and nowhere else, so a heartbeat costs no write; one heap has those
- * that there are, so steps without cost nothing. Time in which nobody could be heard (the server
- * was away, another node had the task) is nobody's silence: then all begins anew, with grace, since
- * an agent may have to find its way back first.
+ * Limits how long an attempt may be silent: the `heartbeat` of its step. The deadline is only in
+ * the memory of the task's owner, so a heartbeat costs no write; one heap holds the deadlines, so
+ * steps without one cost nothing. Time without contact (the server was down, another node had the
+ * task) does not count: then all deadlines start again, with a grace time, because an agent may
+ * have to reconnect first.
  */
 
 enum {
-    LOOK_MS = 1000, /* we look so often, to notice that we were away ... */
-    GAP_MS = 3000,  /* ... which we were if we did not for so long */
+    LOOK_MS = 1000, /* interval of checks, so that a pause of this process shows ... */
+    GAP_MS = 3000,  /* ... which is assumed after this long without a check */
 };
 
 static const struct attempt *attempt_of(const struct live_step *ls)
@@ -20,7 +20,7 @@ static const struct attempt *attempt_of(const struct live_step *ls)
     return step_open_attempt(&ls->live->task.steps[ls->step]);
 }
 
-/* 0: as long as it likes. */
+/* 0: no limit. */
 static int64_t allowed_ms(const struct live_step *ls)
 {
     const struct workflow_step *ws = &ls->live->definition->workflow.steps[ls->step];
@@ -31,8 +31,8 @@ static int64_t allowed_ms(const struct live_step *ls)
     return a->direction == DIRECTION_UNDO ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms;
 }
 
-/* Who began it may have had a clock that was ahead of ours: no attempt is that long at work before
- * it has begun. */
+/* The node that began the attempt may have had a clock ahead of ours: the limit counts from the
+ * attempt's start at the earliest. */
 static void expect_by(struct scheduler *s, struct live_step *ls, int64_t at)
 {
     at = max_i64(at, attempt_of(ls)->started_at + allowed_ms(ls));
@@ -60,7 +60,7 @@ void silence_begin_anew(struct scheduler *s, struct live_step *ls)
         expect_by(s, ls, scheduler_now(s) + max_i64(ms, s->config.grace_ms));
 }
 
-/* A beat never takes grace away. */
+/* A heartbeat never shortens the grace time. */
 void silence_broken(struct scheduler *s, struct live_step *ls)
 {
     int64_t ms = allowed_ms(ls);
@@ -94,7 +94,7 @@ static void begin_all_anew(struct scheduler *s)
     free(all);
 }
 
-/* Beats may lie in a socket, unread: what is due gets one more round of the loop. */
+/* Heartbeats may be in a socket, unread: a silent attempt gets one more round of the event loop. */
 static void is_due(struct scheduler *s, struct live_step *ls, int64_t now)
 {
     const struct attempt *a = attempt_of(ls);

@@ -1,3 +1,7 @@
+/* From ready to running: queues steps, decides conditions, assigns steps to calls with free places,
+ * and finds what to release and what it waits for. flush.c stores the result; calls.c sends the
+ * requests. */
+
 #include "scheduler/internal.h"
 
 #include <stdlib.h>
@@ -22,11 +26,10 @@ struct lane *start_lane(struct scheduler *s, const struct live *l, uint16_t step
     return dispatch_lane(dispatch_agent(&s->dispatch, spec->agent), spec->action);
 }
 
-/* Where a step stands in its agent's queue. Who has failed in an outage goes behind those that have
- * not been tried: or the oldest would be its trials for ever, and if it is they that fail and not
- * the service, nobody would find out. Who was asked in bulk counts from then on, as one
- * level of priority less: what stopped is older than all that is new, and there may be very many.
- */
+/* The rank of a step in its agent's queue. A step that failed in an outage goes behind those that
+ * were not tried: otherwise the oldest steps would be the only trials, and if they fail and not the
+ * service, the breaker would never close. A bulk operation ranks its tasks as of its time, with one
+ * level of priority less: they are older than all new tasks, and there may be very many. */
 static int64_t step_rank(const struct live *l, uint16_t step)
 {
     const struct task *t = &l->task;
@@ -75,10 +78,10 @@ size_t scheduler_bulk_room(struct scheduler *s, size_t most)
     return s->stats.bulk_waiting < most ? most - s->stats.bulk_waiting : 0;
 }
 
-/* The ready steps of a task, with the task's own not_before. */
+/* The ready steps of a task, not before the task's own not_before. */
 static size_t ready_of(struct scheduler *s, struct live *l, struct ready **ret)
 {
-    static struct ready list[STEPS_MAX]; /* one thread; too large for its stack */
+    static struct ready list[STEPS_MAX]; /* single-threaded; too large for the stack */
     size_t count = task_ready(&l->definition->workflow, &l->task, scheduler_now(s), list);
 
     if (l->task.direction == DIRECTION_FORWARD)
@@ -107,7 +110,7 @@ static void bad_input(struct scheduler *s, struct live *l, uint16_t step, const 
     ASSERT(answer == ANSWER_ACCEPTED);
 }
 
-/* Has nobody said yet whether its `if` holds? */
+/* Is its `if` still to be evaluated? */
 static bool is_undecided(const struct scheduler *s, const struct live *l, const struct ready *r)
 {
     const struct workflow *w = &l->definition->workflow;
@@ -117,12 +120,12 @@ static bool is_undecided(const struct scheduler *s, const struct live *l, const 
            && !step_was_tried(&l->task.steps[r->step]);
 }
 
-/* What came of it. */
+/* The outcome of a condition. */
 enum look {
     LOOK_HOLDS,
-    LOOK_SKIPPED, /* others may be ready by that */
+    LOOK_SKIPPED, /* that may make other steps ready */
     LOOK_FAILED,  /* the task goes another way */
-    LOOK_SPENT,   /* it is for the next turn */
+    LOOK_SPENT,   /* left for the next turn */
 };
 
 static enum look condition_of(struct scheduler *s, struct live *l, uint16_t step)
@@ -144,8 +147,8 @@ static enum look condition_of(struct scheduler *s, struct live *l, uint16_t step
     return LOOK_SKIPPED;
 }
 
-/* Evaluates `if` of what is ready, each once: that one is skipped makes others ready, and takes
- * nothing from those that are. */
+/* Evaluates each `if` of the ready steps once: a skipped step makes others ready, and leaves ready
+ * ones as they are. */
 static enum look conditions_of(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
@@ -178,7 +181,7 @@ void start_conditions(struct scheduler *s, struct live *l)
         list_push(&s->undecided, &l->undecided);
 }
 
-/* They take turns: one that is not done by then stands behind the others. */
+/* Tasks take turns: one that is not done moves behind the others. */
 void start_decide_more(struct scheduler *s)
 {
     struct link waiting;
@@ -190,7 +193,7 @@ void start_decide_more(struct scheduler *s)
         ASSERT(first); /* it is not empty */
         struct live *l = CONTAINER_OF(first, struct live, undecided);
         if (!l->loaded || l->in_flight)
-            continue; /* what comes after that goes on with it */
+            continue; /* its load or commit continues with it */
         if (live_is_ours(s, l))
             start_go_on(s, l);
         else if (l->fresh)
@@ -200,7 +203,7 @@ void start_decide_more(struct scheduler *s)
     list_take_all(&s->undecided, &waiting);
 }
 
-/* With nothing open: is none of what is ready to start here, and soon? */
+/* With no attempt open: will none of the ready steps start here soon? */
 static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
                           size_t count)
 {
@@ -269,7 +272,7 @@ void start_refresh(struct scheduler *s, struct live *l)
     if (nap_until)
         heap_push(&s->naps, &l->nap, nap_until);
     if (may_be_released(s, l) && is_for_others(s, l, ready, count))
-        live_dirty(s, l); /* the batch will see to it */
+        live_dirty(s, l); /* the next batch releases it */
 }
 
 bool start_has_room(struct scheduler *s, struct live *l)
@@ -289,8 +292,8 @@ bool start_has_room(struct scheduler *s, struct live *l)
     return false;
 }
 
-/* Is all that runs of it elsewhere, and nothing else near? Then it need not be in memory: it is
- * read when something happens to it. There may be many such, and they may take days. */
+/* Are all its open attempts elsewhere, and nothing else near? Then it need not be in memory: it is
+ * read when something happens to it. There may be many such tasks, for days. */
 static bool rests(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
@@ -300,7 +303,7 @@ static bool rests(struct scheduler *s, struct live *l)
         || !list_empty(&l->inbox) || !live_is_ours(s, l))
         return false;
     if (s->looking)
-        return false; /* what is not in memory then is taken for news */
+        return false; /* a task that is not in memory then counts as new */
     LIST_FOREACH (link, after, &l->astir) {
         uint16_t i = CONTAINER_OF(link, struct live_step, astir)->step;
         const struct attempt *a = step_open_attempt(&l->task.steps[i]);
@@ -318,9 +321,9 @@ void start_go_on(struct scheduler *s, struct live *l)
         live_drop(s, l);
 }
 
-/* ---- what a task waits for that nobody owns ---- */
+/* ---- what a task without owner waits for ---- */
 
-/* So many as there are: an agent once for each of its lines, and "time". */
+/* An agent once for each of its lines, and "time". */
 struct waits {
     struct task_wait list[STEPS_MAX + 1];
     struct lane *lanes[STEPS_MAX + 1]; /* NULL: "time" */
@@ -361,7 +364,7 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         add_wait(ret, NULL, SLICE("time"), now);
 }
 
-/* The store will hold it: who claims has to know. */
+/* The store will hold the task: the next claims must know. */
 static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, bool among)
 {
     struct backlog *b = NULL;
@@ -376,7 +379,7 @@ static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, b
     *(among ? &b->among : &b->alone) = true;
 }
 
-/* Each name once, as long as there is room for it. */
+/* Each name once, as long as there is room. */
 static struct slice names_of(struct scheduler *s, const struct waits *w, struct arena *a)
 {
     struct buf *b = scheduler_scratch(s);
@@ -394,7 +397,7 @@ static struct slice names_of(struct scheduler *s, const struct waits *w, struct 
 
 void start_wait_fields(struct scheduler *s, struct live *l, struct arena *a, struct task_row *row)
 {
-    static struct waits w; /* one thread; too large for its stack */
+    static struct waits w; /* single-threaded; too large for the stack */
 
     find_waits(s, l, &w);
     for (size_t i = 0; i < w.count; i++)
@@ -426,7 +429,7 @@ static void grow_attempts(struct live *l, struct step *st)
     st->attempt_cap = cap;
 }
 
-/* Gives a step that is ready to a call that has a place. False: it did not start after all. */
+/* Assigns a ready step to a call with a free place. False: it did not start. */
 static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *lane, struct work *w)
 {
     struct live *l = ls->live;
@@ -434,7 +437,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     struct error e = {0};
     struct event start = {.kind = EVENT_START, .step = ls->step};
 
-    if (overruns_too_often(s, l->id)) { /* by now */
+    if (overruns_too_often(s, l->id)) { /* it may overrun since it was queued */
         start_refresh(s, l);
         return false;
     }
@@ -455,7 +458,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     lane_begin(lane, scheduler_now(s));
     health_begun(&w->instance->health, scheduler_now(s));
     call_assign(s, w, ls);
-    breakers_trial_over(l, ls->step); /* of an attempt that has ended, and is not durable yet */
+    breakers_trial_over(l, ls->step); /* of an ended attempt that is not durable yet */
     ls->tries = w->agent;
     ls->trial = breaker_start(&w->agent->breaker, &w->agent->settings.breaker, scheduler_now(s));
     ls->pending = true;
@@ -463,7 +466,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     return true;
 }
 
-/* False: it would have started more, but has not begun with any. */
+/* False: the turn's limit was reached before any step started. */
 static bool match_agent(struct scheduler *s, struct agent *a)
 {
     int64_t now = scheduler_now(s);
@@ -494,12 +497,12 @@ static bool match_agent(struct scheduler *s, struct agent *a)
 void start_match(struct scheduler *s)
 {
     struct link seen;
-    struct link first_next; /* in the next turn */
+    struct link first_next; /* at the next turn */
 
     if (s->draining || !s->agents_known)
         return;
     list_init(&first_next);
-    list_init(&seen); /* what starts, or does not after all, makes others busy, and idle */
+    list_init(&seen); /* starts, and refused starts, change the list of busy agents */
     for (struct link *first = NULL; (first = list_first(&s->dispatch.busy));) {
         struct agent *a = CONTAINER_OF(first, struct agent, busy);
         link_remove(first);

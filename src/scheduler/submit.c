@@ -1,3 +1,5 @@
+/* Submissions: makes a new task, or compares with the existing one (see inbox.c, flush.c). */
+
 #include "scheduler/internal.h"
 
 #include <stdio.h>
@@ -65,7 +67,7 @@ static void submit_again(struct live *l, struct command *c)
         c->answer = ANSWER_REPEATED;
 }
 
-/* The first with that id makes the task; who comes later gets the same one, or a conflict. */
+/* The first submission of an id makes the task; later ones get the same task, or a conflict. */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
@@ -100,14 +102,15 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     submit_go_on(s, l);
 }
 
-/* Until all is decided that nobody is needed for, it is not stored, and nobody is answered. */
+/* The task is stored, and the submission answered, once all conditions are decided that need no
+ * agent. */
 void submit_go_on(struct scheduler *s, struct live *l)
 {
     start_conditions(s, l);
     if (link_is_in(&l->undecided))
         return;
-    /* One that has turned back has steps of on_undo left: it needs an owner to be found at all. If
-     * their agents are away, the batch lets go of it. */
+    /* A task that already turned back still has steps of on_undo, and only a claimed task can be
+     * found in that state. If their agents are not connected, the batch releases it. */
     if (l->task.state == TASK_COMPENSATING || start_has_room(s, l)) {
         const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
         enum answer answer = live_decide(s, l, &claim);

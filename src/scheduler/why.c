@@ -1,3 +1,6 @@
+/* The facts about a task that only the scheduler knows: queues, agents, limits, heartbeats. Changes
+ * nothing. Words for them: why_text.c, why_moves.c. */
+
 #include "scheduler/why.h"
 
 #include "base/when.h"
@@ -5,10 +8,10 @@
 #include "scheduler/internal.h"
 #include "store/row.h"
 
-/* Whom the callbacks of the facts ask. */
+/* What the callbacks below use. */
 struct witness {
     const struct scheduler *scheduler;
-    const struct live *live;         /* NULL: the task is in the store alone */
+    const struct live *live;         /* NULL: the task is only in the store */
     const struct workflow *workflow; /* NULL: not known here */
     bool undo;
     struct slice task;
@@ -27,7 +30,7 @@ static uint32_t open_of(const struct instance *in)
     return n;
 }
 
-/* Where its places are taken: "i-1 (3), i-2 (1)". */
+/* The instances that occupy its places: "i-1 (3), i-2 (1)". */
 static void look_at_instances(const struct witness *y, const struct agent *a,
                               struct agent_view *ret)
 {
@@ -52,8 +55,8 @@ static void look_at_instances(const struct witness *y, const struct agent *a,
     ret->who = arena_copy(y->arena, buf_view(&who));
 }
 
-/* How many stand before it: in memory, by their place in the queue; those in the store were left
- * there because they come later, or are not known to us. */
+/* Counts the steps ahead of it: in memory, by the order of the queue; tasks in the store come
+ * later, or are unknown here. */
 static void look_at_queue(const struct witness *y, const struct agent *a, int step,
                           struct agent_view *ret)
 {

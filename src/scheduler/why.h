@@ -3,22 +3,22 @@
 
 /*
  * "Why is my task stuck?": the reasons of core/reason.h in plain words, and what a scheduler knows
- * of queues and agents beside the task's record.
+ * of queues and agents beyond the task's record.
  *
- * The words name no moments: those are fields of their own, and whoever shows them knows the
+ * The words contain no times: times are fields of their own, because only the caller knows the
  * reader's clock.
  */
 
 #include "core/reason.h"
 #include "scheduler/scheduler.h"
 
-/* What this scheduler knows: owner, queues, agents, heartbeats. What it does not (the store's
- * trouble, the supervisor's business, acts) is left zero for the caller. All that *ret points to
- * lies in `a`, or is the scheduler's and good until the loop goes on. */
+/* Sets what this scheduler knows: owner, queues, agents, heartbeats. The rest (the store's failure,
+ * the supervisor's data, acts) is zero, for the caller to set. Everything *ret points to lies in
+ * `a`, or belongs to the scheduler and is valid until the next turn. */
 void scheduler_facts(const struct scheduler *s, const struct task *t, const struct task_row *row,
                      struct arena *a, struct facts *ret);
 
-/* A task and why it is there. */
+/* A task and the reasons for its state. */
 struct why {
     const struct workflow *workflow;
     const struct task *task;
@@ -26,11 +26,11 @@ struct why {
     const struct reasons *reasons;
 };
 
-/* One or two sentences: where the task stands, and the most important reason. */
+/* One or two sentences: the task's state and the most important reason. */
 void why_summary(struct buf *b, const struct why *y);
 
-/* What is so / what would move it. The latter may go on in further lines, each of them a command,
- * ready to be copied. */
+/* What is the case; what would change it. The latter may have further lines, each a command that
+ * can be copied. */
 void why_text(struct buf *b, const struct why *y, const struct reason *r);
 void why_moves(struct buf *b, const struct why *y, const struct reason *r);
 

@@ -3,7 +3,7 @@
 #include "base/when.h"
 #include "scheduler/why.h"
 
-/* What would move a task, in plain words; and the commands that do. */
+/* What would move a task, in plain words, and the commands for it. */
 
 static struct slice step_name(const struct why *y, int step)
 {
@@ -15,7 +15,7 @@ static bool may(const struct why *y, enum event_kind verb, int step)
     return operator_may(y->workflow, y->task, verb, step, y->facts->now);
 }
 
-/* ---- commands: ids and names need no quotes, but one that looks like a flag stands last ---- */
+/* ---- commands: ids and names need no quotes; one that looks like a flag goes last ---- */
 
 static void command(struct buf *b, const struct why *y, const char *verb, int step,
                     const char *flags)
@@ -32,7 +32,7 @@ static void command(struct buf *b, const struct why *y, const char *verb, int st
         buf_fmt(b, " -- %.*s", SLICE_ARG(y->task->id));
 }
 
-/* Of the attempts so far, and no other one. */
+/* For the attempts so far only. */
 static void command_resolve(struct buf *b, const struct why *y, int step)
 {
     char flags[48];
@@ -60,7 +60,7 @@ static void commands(struct buf *b, const struct why *y, int step)
         command(b, y, "close", -1, "");
 }
 
-/* ---- what comes then ---- */
+/* ---- what happens then ---- */
 
 static const char *then(const struct why *y, const struct reason *r)
 {
@@ -219,7 +219,7 @@ static void move_agent_away(struct buf *b, const struct why *y, const struct rea
     ask_node(b, y, v.url);
 }
 
-/* Nobody can say so before what is in doubt has had all of its time. */
+/* A step in doubt cannot be resolved before its attempts have had all their time. */
 static void tell_when_resolved(struct buf *b, const struct why *y, int step)
 {
     const struct step *s = &y->task->steps[step];
@@ -279,7 +279,7 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
         commands(b, y, r->step);
 }
 
-/* What has ended well may have been wrong all the same. */
+/* A processed task may still be wrong. */
 static void move_processed(struct buf *b, const struct why *y, const struct reason *r)
 {
     int64_t until = task_undo_until(y->workflow, y->task);
@@ -332,7 +332,7 @@ static void move_stopped(struct buf *b, const struct why *y, const struct reason
     commands(b, y, -1);
 }
 
-/* Where it is always the same. */
+/* Reasons whose text is always the same. */
 static const char *const fixed[REASON_KINDS] = {
     [REASON_COMPENSATED] =
         "Nothing: it has ended. If it is wanted after all, submit it under another id.",

@@ -1,6 +1,6 @@
 /*
- * Every kind of reason, in a task that is really so: the core plays it there. What is said of it is
- * the list in docs/why.md, which this writes (WHY_WRITE=1 in the environment) or compares.
+ * Plays a task into every kind of reason. The texts are the list in docs/why.md, which this test
+ * compares, or writes with WHY_WRITE=1 in the environment.
  */
 
 #include "scheduler/why.h"
@@ -15,8 +15,8 @@
 
 struct example {
     enum reason_kind kind;
-    const char *graph, *script; /* reserve, charge, ship, tell are a, b, c, d */
-    struct facts facts;         /* what differs from a server with nothing else to do */
+    const char *graph, *script; /* steps a, b, c, d are reserve, charge, ship, tell */
+    struct facts facts;         /* differences from an idle server */
     struct agent_view agent;
     struct attempt_view attempt;
     int64_t not_before_ms;
@@ -93,7 +93,7 @@ static const struct example examples[] = {
 };
 /* clang-format on */
 
-/* ---- a task as the example says ---- */
+/* ---- a task from an example ---- */
 
 struct stage {
     struct kit kit;
@@ -147,7 +147,7 @@ static void name_all(struct kit *k)
     }
 }
 
-/* What the agents said, in their words. */
+/* Replaces the kit's errors by those of the agents. */
 static void word_errors(struct kit *k)
 {
     for (size_t i = 0; i < k->t.step_count; i++) {
@@ -162,7 +162,7 @@ static void word_errors(struct kit *k)
         k->t.error = (struct fault_note){SLICE("declined"), SLICE("the card is blocked")};
 }
 
-/* A task that stopped for a reason that no step shows: none does so, but stored ones may be odd. */
+/* A task that stopped for a reason that no step shows: impossible, but stored tasks may be odd. */
 static void set_up_stopped(struct kit *k)
 {
     k->steps[1].state = STEP_SKIPPED;
@@ -244,7 +244,7 @@ static void write_example(struct buf *b, struct stage *g, const struct example *
     CHECK(r, "%s: it is not so, but %s", reason_word(e->kind),
           reason_word(g->reasons.list[0].kind));
     if (!r)
-        return; /* the compiler does not know that CHECK has ended it */
+        return; /* the compiler does not know that CHECK does not return */
     buf_fmt(b, "\n### %s\n\n%c%s.\n\n> ", reason_word(e->kind), reason_when(e->kind)[0] - 'a' + 'A',
             reason_when(e->kind) + 1);
     why_text(b, &g->why, r);
@@ -316,7 +316,7 @@ static void the_api_names_the_same_kinds(void **state)
           want.ptr);
 }
 
-/* What stops all of it is told before what concerns a single step. */
+/* A reason that stops the whole task comes before one of a single step. */
 static void what_a_person_can_do_something_about_comes_first(void **state)
 {
     static struct stage g;
@@ -337,7 +337,7 @@ static void what_a_person_can_do_something_about_comes_first(void **state)
                         "agent payment is connected. None has called since this server started.");
 }
 
-/* Where the queue is not ours, or the store fails, nothing is said of places. */
+/* Where the queue is another node's, or the store fails, nothing is said about places. */
 static void of_what_is_not_known_nothing_is_said(void **state)
 {
     static struct stage g;
@@ -359,7 +359,7 @@ static void of_what_is_not_known_nothing_is_said(void **state)
     }
 }
 
-/* Of several nodes, each says which agents it has; older ones do not. */
+/* With several nodes, each reports its agents; older nodes do not. */
 static void a_node_tells_that_it_is_not_the_only_one(void **state)
 {
     static struct stage g;
@@ -390,7 +390,7 @@ static void a_node_tells_that_it_is_not_the_only_one(void **state)
     assert_string_equal(ask.ptr, "Ask that node. To find it:\nintact node list");
 }
 
-/* An operator's act is where the wait began. */
+/* A wait begins with the operator's act that caused it. */
 static void acts_are_where_waits_begin(void **state)
 {
     static struct stage g;
@@ -411,7 +411,7 @@ static void acts_are_where_waits_begin(void **state)
     assert_int_equal(g.reasons.count, 2);
 }
 
-/* A try that would come after the task's complete-by does not come. */
+/* A retry after the task's complete-by does not happen. */
 static void a_complete_by_before_the_next_try_is_told(void **state)
 {
     static struct stage g;
@@ -430,7 +430,7 @@ static void a_complete_by_before_the_next_try_is_told(void **state)
           "%s", moves.ptr);
 }
 
-/* The simulator found that this was told as if it were of a step. */
+/* Found by the simulator: the text was that of a step. */
 static void the_complete_by_of_a_task_may_be_put_off(void **state)
 {
     static struct stage g;
@@ -450,7 +450,7 @@ static void the_complete_by_of_a_task_may_be_put_off(void **state)
     assert_string_equal(words.ptr, "Its end. If it has not ended by then, the task is undone.");
 }
 
-/* Until its next heartbeat, or its complete-by, whichever comes first. */
+/* Until its next heartbeat or its complete-by, whichever comes first. */
 static void a_silence_that_is_too_long_is_told_before_it_is(void **state)
 {
     static struct stage g;
@@ -488,7 +488,7 @@ static void what_is_elsewhere_is_ended_by_its_token(void **state)
                    "the attempt is given up, and it is tried again.");
 }
 
-/* Whatever an agent calls its error, it stays on one line and is not endless. */
+/* An agent's error text is shown on one line and shortened. */
 static void words_of_agents_are_kept_short(void **state)
 {
     static struct stage g;

@@ -2,7 +2,7 @@
 #include "scheduler/why.h"
 #include "store/codec.h"
 
-/* What is so, in plain words. What to do about it is in why_moves.c. */
+/* What is the case, in plain words. What to do about it: why_moves.c. */
 
 static struct slice step_name(const struct why *y, int step)
 {
@@ -14,7 +14,7 @@ static const struct step *step_of(const struct why *y, const struct reason *r)
     return &y->task->steps[r->step];
 }
 
-/* What an agent said: it may be long, and have lines. */
+/* An agent's text may be long and have several lines. */
 static void quote(struct buf *b, struct slice said)
 {
     struct slice kept = slice_cut(said, 200);
@@ -324,7 +324,7 @@ static void say_open(struct buf *b, const struct why *y, const struct reason *r)
     say_pulse(b, y, r, a);
 }
 
-/* Of an attempt, or of the task as a whole. */
+/* The grace time of an attempt or of the task. */
 static void say_grace(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->step < 0)

@@ -1,8 +1,8 @@
 /*
- * Which of the times that were lost still count. A deadline that falls into a gap, or into the
- * grace time after it, is put off to the end of a grace time; another gap may put it off again if
- * it begins before that. A gap that begins later does not, so each deadline is put off for a
- * bounded time, however many gaps there are: a store that is slow for good has nothing but gaps.
+ * Which lost times still count. A deadline that falls into a gap, or into the grace time after it,
+ * is postponed to the end of a grace time; another gap may postpone it again if it begins before
+ * that. A gap that begins later does not, so each deadline is postponed for a bounded time, however
+ * many gaps there are: a store that is always slow causes nothing but gaps.
  */
 #include "supervisor/gaps.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-/* Gaps that end within this part of a grace time are one, so that few are kept. */
+/* Gaps that end within this part of a grace time are joined, so that few are kept. */
 enum { JOINED_PART = 8 };
 
 void gaps_add(struct gaps *g, int64_t from, int64_t until, int64_t grace_ms)

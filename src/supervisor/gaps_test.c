@@ -1,7 +1,7 @@
 /*
- * Gaps alone, without a supervisor: what falls into one has the grace time after it, and is not put
- * off for ever, however many follow. Gaps of random lengths, some joined, are compared with what
- * each of them promises.
+ * Tests gaps without a supervisor: what falls into a gap has the grace time after it, and is not
+ * postponed for ever, however many gaps follow. Gaps of random lengths, some joined, are compared
+ * with what each of them promises.
  */
 #include "supervisor/gaps.h"
 
@@ -40,7 +40,7 @@ static void a_gap_may_turn_out_to_be_longer(void **state)
     CHECK(gaps_from(&g) == 1000, "they end together, and so are one");
 }
 
-/* A store that is slow for good. */
+/* A store that is always slow. */
 static void nothing_is_put_off_for_ever(void **state)
 {
     static const int64_t lengths[] = {3001, 4000, 9000, 15000, 600000};
@@ -56,7 +56,7 @@ static void nothing_is_put_off_for_ever(void **state)
     }
 }
 
-/* With a long grace time many short gaps lie in it. */
+/* A long grace time contains many short gaps. */
 static void what_falls_into_a_gap_has_its_grace_time(void **state)
 {
     struct prng r;

@@ -1,9 +1,12 @@
+/* Judges one overdue task and writes the request for it. Pure; see overdue.h. */
+
 #include "supervisor/overdue.h"
 
 #include "core/retry.h"
 #include "json/json.h"
 
-/* What the rules will say when the scheduler carries it out; here for those who read the row. */
+/* What the rules will decide when the scheduler carries the request out; only for readers of the
+ * row. */
 static const char *what_to_do(const struct workflow_step *ws, const struct step *s, int64_t now)
 {
     bool undo = s->direction == DIRECTION_UNDO;
@@ -77,7 +80,7 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
     }
     int64_t at = task_overdue_at(w, t, lost);
     int64_t said = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    bool extend = said <= now && said < at && at > now; /* or nothing more of it could start */
+    bool extend = said <= now && said < at && at > now; /* otherwise nothing more could start */
     if (extend)
         request_extension(text, at);
     if (at != 0 && at <= now) {

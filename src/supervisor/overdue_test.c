@@ -1,7 +1,7 @@
 /*
- * What the supervisor makes of a row: any steps may run, with any time, in lost time or not. The
- * alarm that it leaves is no later than any moment at which somebody has to look, and what it asks
- * for is all that is overdue.
+ * What the supervisor makes of a row: any steps may run, with any times, in lost time or not. Its
+ * alarm is never later than the first time at which the row must be checked, and it requests
+ * exactly what is overdue.
  */
 
 #include "supervisor/overdue.h"
@@ -19,7 +19,7 @@ static int64_t around(struct prng *p, int64_t at)
     return at - SPREAD + prng_below(p, 2 * SPREAD);
 }
 
-/* Each step runs or not, going forward or back, since any moment and until any other. */
+/* Each step runs or not, forward or back, with any start and any complete-by. */
 static void make_any(struct prng *p)
 {
     bool back = prng_chance(p, 50);
@@ -53,7 +53,7 @@ static void make_any(struct prng *p)
     }
 }
 
-/* When something that began then and has until then is overdue. */
+/* When something that began at `began` with this complete-by is overdue. */
 static int64_t due_at(int64_t began, int64_t complete_by)
 {
     bool fell_into_it = lost.until != 0 && began < lost.until && complete_by >= lost.from

@@ -4,10 +4,10 @@
 #include "supervisor/overdue.h"
 
 /*
- * Any row and document of a task, as the store may hold them after somebody else wrote into it, or
- * a disk failed. The row is refused, or it gives a task that keeps the core's invariants, is
- * encoded to what decodes as the same, is judged by the supervisor, and goes on: whatever happens
- * to it next, no assertion of the core fails.
+ * Any row and document of a task, as the store may hold them after somebody else wrote to it, or a
+ * disk failed. Either the row is refused, or it decodes to a task that keeps the core's invariants
+ * and survives encoding and decoding. The supervisor judges it, and random events follow: no
+ * assertion of the core fails.
  *
  * The first bytes are the columns, the rest is the document.
  */
@@ -28,7 +28,7 @@ static const char *const texts[] = {
         STEP("b", UNDO ",\"after\":[]") ","
         STEP("c", UNDO ",\"after\":[\"a\",\"b\"]") "]}",
     "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", UNDO) "]}",
-    "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" /* so many that groups are made */
+    "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" /* enough steps to form groups */
         STEP("a", UNDO) "," STEP("b", UNDO) "," STEP("c", UNDO) "," STEP("d", UNDO) ","
         STEP("e", UNDO) "," STEP("f", UNDO) "," STEP("g", UNDO) "," STEP("h", UNDO) ","
         STEP("i", UNDO) "," STEP("j", UNDO) "]}",
@@ -50,7 +50,7 @@ static const struct workflow *workflow_of(uint8_t choice)
     return &made[i]->workflow;
 }
 
-/* Mostly near the beginning, so that such times can follow each other; at times anything. */
+/* Mostly near the beginning, so that times can follow each other; sometimes any number. */
 static int64_t time_of(struct fuzz *f)
 {
     uint8_t kind = fuzz_byte(f);
@@ -112,7 +112,7 @@ static void add_payloads(struct task_row *row, const struct task_row *from, stru
     row->payload_count += from->payload_count;
 }
 
-/* What was decoded says the same once it was encoded and decoded again. */
+/* A decoded task is the same after encoding and decoding. */
 static void check_round(const struct workflow *w, struct task *t, const struct task_row *from,
                         struct arena *a)
 {
@@ -134,7 +134,7 @@ static void check_round(const struct workflow *w, struct task *t, const struct t
     ASSERT(task_wake_at(&again) == task_wake_at(t));
 }
 
-/* The same, where steps of it lie in groups, or come to lie there. */
+/* The same with steps in groups, before or after. */
 static void check_kept_round(const struct workflow *w, const struct task_row *from, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf once = {0};
@@ -178,7 +178,7 @@ static void check_verdict(const struct workflow *w, const struct task *t, int64_
     }
 }
 
-/* Room for one more attempt, as the scheduler makes it. */
+/* Room for one more attempt, as in the scheduler. */
 static void make_room(struct step *s, struct arena *a)
 {
     struct attempt *more = arena_alloc(a, ATTEMPTS_KEPT * sizeof *more);

@@ -1,3 +1,6 @@
+/* The supervisor's scans: lease, lost time, pages of overdue tasks, requests. Only the *_run
+ * functions run on the store's thread. What is requested: overdue.c; lost time: gaps.c. */
+
 #include "supervisor/supervisor.h"
 
 #include <stdlib.h>
@@ -9,9 +12,9 @@
 
 enum {
     PAGE_MAX = 256,
-    UNREADABLE_MS = 3600000, /* until a row that cannot be read is complained about again */
+    UNREADABLE_MS = 3600000, /* until an unreadable row is logged again */
     LOST_MAX = 5,            /* gaps that move tasks' own deadlines in one slow time ... */
-    SLOW_FACTOR = 4,         /* ... but for those of so many times the usual */
+    SLOW_FACTOR = 4,         /* ... except for those of so many times the usual gap */
     LATE_INTERVALS = 3,      /* a longer gap is late */
 };
 
@@ -30,36 +33,36 @@ struct supervisor {
     struct lease lease;
     struct fence fence;
     struct row_page page;
-    struct registry_wait definitions; /* of the page; LEARN: until they are read */
+    struct registry_wait definitions; /* of the page; in PHASE_LEARN they are being read */
     struct batch batch;
     enum err err;
     struct error error;
     int64_t next_at;     /* of the next scan */
-    int64_t surveyed_at; /* where nodes share the store; 0: nobody has told us of a survey */
-    int64_t scan_at;     /* the present scan's "now" */
+    int64_t surveyed_at; /* where the store is shared; 0: no survey yet */
+    int64_t scan_at;     /* the current scan's "now" */
     int64_t scan_steady, read_steady;
-    bool leased;   /* the store has told who leads, whatever came of the rest */
-    bool outdated; /* the scan before was given up, because its reading took too long */
-    int64_t seen_wake_at, seen_seq; /* how far the present scan has come */
-    int64_t last_at, last_steady;   /* the last scan that succeeded; at first, our start */
+    bool leased;   /* the store returned the lease, whatever the rest did */
+    bool outdated; /* the previous scan was abandoned because its read took too long */
+    int64_t seen_wake_at, seen_seq; /* the position of the current scan */
+    int64_t last_at, last_steady;   /* the last successful scan; at first, our start */
     struct lost_time lost;
     struct gaps gaps;
-    bool slow;                     /* the last one was a usual one */
-    int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: there is none */
-    int64_t lost_after;            /* which scan it began */
+    bool slow;                     /* the last gap was a usual one */
+    int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: none */
+    int64_t lost_after;            /* the scan after which the outage began */
     int64_t late_steady;           /* the last scan that came late ... */
-    int64_t late_after;            /* ... and the one before the first such */
+    int64_t late_after;            /* ... and the one before the first late scan */
     unsigned lost_count;           /* in a slow time: how many gaps moved tasks' deadlines ... */
-    int64_t slow_ms;               /* ... and the median of all its gaps, or so */
+    int64_t slow_ms;               /* ... and about the median of all its gaps */
     struct supervisor_stats stats;
-    struct log_burst unreadable; /* rows of which it was logged */
-    uint64_t lead_epoch;         /* of the lease, whoever has it */
-    int64_t survey_steady; /* when it was last asked for on our behalf (supervisor_wants_lead) */
-    int64_t lead_until;    /* by the steady clock: the store's may be behind ours */
+    struct log_burst unreadable; /* limits the log lines for unreadable rows */
+    uint64_t lead_epoch;         /* of the lease, whoever holds it */
+    int64_t survey_steady; /* when the lease was last requested for us (supervisor_wants_lead) */
+    int64_t lead_until;    /* on the steady clock: the store's may be behind ours */
     bool stopped;
 };
 
-/* The last gap ended no sooner than that. */
+/* The last gap ended at `until` at the earliest. */
 static void lost_until(struct supervisor *sv, int64_t until)
 {
     gaps_longer(&sv->gaps, until);
@@ -73,8 +76,8 @@ static void lose_time(struct supervisor *sv, int64_t from, int64_t until)
     gaps_add(&sv->gaps, from, until, sv->lost.grace_ms);
     sv->lost.from = gaps_from(&sv->gaps);
     sv->lost.until = until;
-    /* A deadline that is to move has not moved until its task's owner has done that: one gap in the
-     * grace time of another goes on with it. */
+    /* A deadline to be moved stays where it is until the task's owner has moved it. So a gap within
+     * the grace time of another one continues it. */
     if (!sv->slow && from >= sv->lost.until_of_tasks + sv->lost.grace_ms)
         sv->lost.from_of_tasks = from;
     lost_until(sv, until);
@@ -144,10 +147,10 @@ struct lost_time supervisor_lost_time(const struct supervisor *sv)
 
 /* ---- lost time ---- */
 
-/* A store that is slow for good is no outage after another: else each scan would move again what
- * the one before had moved, and no task's own deadline ever pass. One scan in time does not end
- * such a slow time, since they are not all equally late. And one that comes far later than they do
- * is an outage all the same. */
+/* A store that is always slow is not one outage after the other: otherwise each scan would move
+ * again what the previous one moved, and no task's own deadline would ever pass. One scan in time
+ * does not end such a slow time, because late scans are not all equally late. A scan that is far
+ * later than the others is still an outage. */
 static bool is_just_slow(struct supervisor *sv, int64_t gap)
 {
     const int64_t usual = sv->slow_ms;
@@ -156,7 +159,7 @@ static bool is_just_slow(struct supervisor *sv, int64_t gap)
         sv->slow_ms = gap > usual ? usual * 5 / 4 : usual * 4 / 5;
     sv->late_after = sv->last_at;
     if (sv->last_at == sv->lost_after)
-        return false; /* no scan succeeded since it was noticed */
+        return false; /* no scan has succeeded since it was detected */
     if (gap <= SLOW_FACTOR * usual) {
         if (sv->lost_count == LOST_MAX)
             return true;
@@ -166,8 +169,8 @@ static bool is_just_slow(struct supervisor *sv, int64_t gap)
     return false;
 }
 
-/* Scans that lie too far apart: nobody could hand in anything in between, or be heard. Or the
- * store's time is further on than the clock that never jumps: nobody had what was skipped. */
+/* Detects scans that are too far apart: in between, no result could arrive. Or the store's time is
+ * ahead of the steady clock: nobody had the skipped time. */
 static void notice_lost_time(struct supervisor *sv)
 {
     int64_t passed = sv->scan_steady - sv->last_steady;
@@ -185,12 +188,12 @@ static void notice_lost_time(struct supervisor *sv)
     lose_time(sv, sv->last_at, sv->scan_at);
     sv->lost_ms = gap;
     if (sv->lost_told_ms || sv->slow)
-        return; /* the same outage: the scan before failed; or nothing new */
+        return; /* the same outage (the previous scan failed), or nothing new */
     sv->lost_told_ms = gap;
     log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
 }
 
-/* A scan succeeded. If the outage has become longer since it was noticed, how long it was. */
+/* A scan succeeded. If the outage lasted longer than logged, logs its length. */
 static void lost_time_over(struct supervisor *sv)
 {
     if (sv->lost_told_ms > 0 && sv->lost_ms > sv->lost_told_ms)
@@ -198,16 +201,16 @@ static void lost_time_over(struct supervisor *sv)
     sv->lost_ms = sv->lost_told_ms = 0;
 }
 
-/* ---- the end ---- */
+/* ---- leaving ---- */
 
 static void leave_run(struct store_job *j, struct store *store)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
     const struct lease_try want = {.name = LEASE_NAME,
                                    .holder = sv->config.holder,
-                                   .now = sv->scan_at}; /* for no time at all */
+                                   .now = sv->scan_at}; /* length 0: expires at once */
 
-    /* If that fails, the lease runs out by itself. */
+    /* If this fails, the lease expires. */
     sv->err = store->ops->lease(store, &want, &sv->arena, &sv->lease, &sv->error);
 }
 
@@ -219,7 +222,7 @@ static void leave_done(struct store_job *j)
     sv->phase = PHASE_IDLE;
 }
 
-/* Who leads gives up its lease, so that the next one need not wait until it has run out. */
+/* A leader gives up its lease, so that the next leader need not wait until it expires. */
 static void leave(struct supervisor *sv)
 {
     if (sv->phase != PHASE_IDLE || !sv->stats.leads)
@@ -256,8 +259,8 @@ static void read_run(struct store_job *j, struct store *store)
                                   &sv->arena, &sv->page, &sv->error);
 }
 
-/* The next survey may stand for a scan. Were we to scan just before it or at the same time, it
- * would be too early for that, and so would all that follow. */
+/* The next survey may replace a scan. A scan just before the survey, or at the same time, would
+ * come too early for that, and so would all later ones. */
 static int64_t wait_for_survey(const struct supervisor *sv)
 {
     return sv->surveyed_at ? sv->surveyed_at + sv->config.interval_ms * 3 / 2 : 0;
@@ -280,7 +283,7 @@ static void scan_over(struct supervisor *sv, bool ok)
         leave(sv);
 }
 
-/* Of a row that was read: what was read with it is stored already. */
+/* A request for a row that was read: the payloads read with it are already stored. */
 static struct change request_of(const struct task_row *row)
 {
     struct change c = {.kind = CHANGE_REQUEST, .row = *row};
@@ -321,7 +324,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     *ret = request_of(row);
     ret->row.request = v.request ? arena_copy(&sv->arena, buf_view(&text)) : row->request;
     ret->row.wake_at = v.wake_at;
-    /* A task that nobody owns stays where it waits, unless there is something to be done now. */
+    /* A task without owner stays where it waits, unless there is something to do now. */
     ret->release = v.release;
     if (v.release) {
         ret->drops_waits = row_waits_for_several(row);
@@ -362,7 +365,7 @@ static void judge_page(struct supervisor *sv)
         next_page(sv);
 }
 
-/* Another node may have stored what a task of this page is of. */
+/* Another node may have stored the definition of a task on this page. */
 static bool knows_definitions(const struct supervisor *sv)
 {
     for (size_t i = 0; i < sv->page.count; i++)
@@ -384,8 +387,9 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
     scan_over(sv, false);
 }
 
-/* While the store did not answer us, it answered nobody: what fell due just before was perhaps on
- * its way. The next scan finds a gap, and gives grace. One that is as slow does what it can. */
+/* While the store did not answer this node, it may have answered nobody: a result that was due may
+ * be on its way. The next scan finds a gap and grants the grace time. If that scan is as slow, it
+ * proceeds anyway. */
 static bool is_outdated(struct supervisor *sv)
 {
     int64_t took = sv->outside.steady(sv->outside.arg) - sv->read_steady;
@@ -403,7 +407,7 @@ static void give_up_scan(struct supervisor *sv)
         leave(sv);
 }
 
-/* `since`: when it was asked for. The store counts from later on. */
+/* `since`: when the lease was requested. The store counts from later on. */
 static void take_lead(struct supervisor *sv, const struct lease *l, int64_t since)
 {
     sv->stats.leads = slice_eq(l->holder, sv->config.holder);
@@ -423,7 +427,7 @@ static void read_done(struct store_job *j)
     }
     if (sv->outside.generations)
         sv->outside.generations(sv->outside.arg, &sv->lease.generations);
-    if (sv->lost_ms > 0) /* it was away until it answered, not until it was asked */
+    if (sv->lost_ms > 0) /* the outage lasted until the answer, not until the request */
         lost_until(sv, sv->outside.now(sv->outside.arg));
     if (is_outdated(sv)) {
         give_up_scan(sv);
@@ -465,12 +469,12 @@ static void write_done(struct store_job *j)
 
     for (size_t i = 0; i < sv->batch.change_count; i++) {
         const struct change *c = &sv->batch.changes[i];
-        /* If the outcome is unknown, it may well be there: whoever owns the task had better look.
-         */
+        /* If the outcome is unknown, the request may be stored: the task's owner must check. */
         if (sv->err == ERR_UNKNOWN || (sv->err == ERR_OK && c->outcome == ERR_OK))
             sv->outside.requested(sv->outside.arg, c->row.id, c->release);
         else if (sv->err == ERR_OK && c->outcome == ERR_CONFLICT)
-            sv->stats.conflicts++; /* it moved on: seen again at the next scan, if still overdue */
+            sv->stats.conflicts++; /* the row changed: checked again at the next scan, if still
+                                      overdue */
     }
     if (sv->err == ERR_OK)
         next_page(sv);
@@ -501,7 +505,8 @@ bool supervisor_wants_lead(struct supervisor *sv)
     return !sv->stopped;
 }
 
-/* Surveys that come as often as we look are our scans: we look by ourselves only if one is late. */
+/* Surveys at the scan interval replace scans: a scan of its own follows only if a survey is
+ * late. */
 static int64_t due_at(const struct supervisor *sv)
 {
     int64_t interval = sv->config.interval_ms;
@@ -520,10 +525,10 @@ void supervisor_surveyed(struct supervisor *sv, const struct survey *v)
     take_lead(sv, &v->lead, sv->survey_steady);
     sv->surveyed_at = now;
     if (sv->stopped)
-        leave(sv); /* it was on its way already */
+        leave(sv); /* the survey was already under way */
     if (sv->stopped || sv->phase != PHASE_IDLE)
         return;
-    if (now < sv->scan_at + interval - interval / 4) { /* too early to stand for a scan */
+    if (now < sv->scan_at + interval - interval / 4) { /* too early to replace a scan */
         sv->next_at = max_i64(sv->next_at, wait_for_survey(sv));
         return;
     }

@@ -1,6 +1,6 @@
 /*
- * The agent on libintact that `intact agent check` is shown: it has all the actions whose behaviour
- * the checker knows (docs/agent-check.md). Usage: conformance RECORD
+ * The libintact agent for `intact agent check`: it has all actions whose behaviour the checker
+ * verifies (docs/agent-check.md). Usage: conformance RECORD
  */
 
 #include <inttypes.h>

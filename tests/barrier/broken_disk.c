@@ -1,6 +1,6 @@
 /*
- * Loaded into a process that knows nothing of it (LD_PRELOAD): what it has written cannot be
- * brought to the disk while the file that $BROKEN names is there.
+ * An LD_PRELOAD library for an unmodified process: every sync fails while the file named by $BROKEN
+ * exists.
  */
 
 #include <errno.h>

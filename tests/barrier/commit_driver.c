@@ -1,7 +1,7 @@
 /*
- * The barrier for PostgreSQL in C, as commit_test.py drives it: reads "forward KEY" or "undo KEY",
- * has the effect (a row in the table `world`) in a transaction, and prints what it would answer the
- * server. A connection that is lost is opened again. Usage: commit_driver CONNINFO
+ * The C barrier for PostgreSQL, driven by commit_test.py: reads "forward KEY" or "undo KEY", takes
+ * the effect (a row in the table `world`) in a transaction, and prints its answer to the server. A
+ * lost connection is reopened. Usage: commit_driver CONNINFO
  */
 
 #include "base/test.h"

@@ -1,3 +1,7 @@
+/* Enumerates the orders of orders.h: chooses the next session at each step, runs that step on a
+ * body, and compares the result with the model. The databases are in orders_sqlite_test.c and
+ * orders_postgres_test.c. */
+
 #include "orders.h"
 
 #include <stdio.h>

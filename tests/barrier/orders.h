@@ -2,10 +2,10 @@
 #define TESTS_BARRIER_ORDERS_H
 
 /*
- * Every order in which a few sessions, each with a request about the same step, can begin, ask the
- * barrier, take effect, record and end; on real connections, a statement at a time. A session may
- * have to wait for another: then the others go on. What comes of it is held against a model that
- * knows no database: one record with a lock, and what was really committed.
+ * Runs every order in which a few sessions, each with a request for the same step, can begin, ask
+ * the barrier, take effect, record and end; on real connections, one statement at a time. When a
+ * session has to wait for another, the others go on. Each result is compared with a model that
+ * knows no database: one record with a lock, and the effects that were committed.
  */
 
 #include <intact/barrier.h>
@@ -22,13 +22,13 @@ struct session {
     enum intact_direction direction;
     struct intact_barrier *b;
     char output[OUTPUT_SIZE];
-    void *own; /* the body's */
+    void *own; /* owned by the body */
 };
 
 enum progress {
     IS_DONE,
     WAITS,   /* for another session: it will be done later */
-    REFUSED, /* somebody is in the way; it may be tried later */
+    REFUSED, /* because of another session; it may be retried later */
 };
 
 /* A database. Each function is called by one thread. */
@@ -36,21 +36,21 @@ struct body {
     const char *name;
     bool snapshots; /* a transaction does not see what was committed after its begin */
     bool readers_hold_off_commits;
-    bool asking_holds;    /* whoever has asked holds off everybody else, whatever the verdict */
-    bool begin_is_waited; /* begin is refused while another one holds */
+    bool asking_holds;    /* a session that has asked blocks all others, whatever the verdict */
+    bool begin_is_waited; /* begin is refused while another session holds the lock */
     bool may_refuse;      /* any statement may fail with AGAIN (serializable) */
 
-    /* A new step, of which nothing is on record, or a forward that was done; its key. */
+    /* Prepares a new step without a record, or one whose forward is done; returns its key. */
     void (*reset)(bool done, char ret_key[OUTPUT_SIZE]);
     enum progress (*begin)(struct session *s);
     enum progress (*ask)(struct session *s);
     bool (*effect)(struct session *s);
     bool (*record)(struct session *s);
-    bool (*end)(struct session *s, enum ending how); /* false: it was not committed */
-    /* Looks after those that wait; returns when each of them is done, or really waits. A bit each
-     * for those that are done now. */
+    bool (*end)(struct session *s, enum ending how); /* false: not committed */
+    /* Waits until each waiting session is done or certainly blocked. Returns one bit for each that
+     * is now done. */
     unsigned (*settle)(void);
-    /* What is there: the outcome on record ("" if none), outputs, effects of forward and undo. */
+    /* Reads the recorded outcome ("" if none), the outputs, and the numbers of effects. */
     void (*look)(char outcome[OUTPUT_SIZE], char output[OUTPUT_SIZE], char undo_output[OUTPUT_SIZE],
                  int *forward, int *undo);
 };
@@ -58,12 +58,12 @@ struct body {
 struct orders {
     const struct body *body;
     unsigned count;                                 /* of sessions */
-    enum intact_direction directions[SESSIONS_MAX]; /* equal ones side by side */
-    bool done_before;                               /* the forward was done in the past */
-    bool fine;                                      /* effect, record and end are steps apart */
-    unsigned tries;                 /* how often each comes again that was not answered */
-    bool crashes;                   /* besides commit and rollback */
-    unsigned runs, waits, refusals; /* what came of it */
+    enum intact_direction directions[SESSIONS_MAX]; /* equal ones are adjacent */
+    bool done_before;                               /* the forward was done earlier */
+    bool fine;                                      /* effect, record and end are separate steps */
+    unsigned tries;                                 /* how often an unanswered session retries */
+    bool crashes;                                   /* besides commit and rollback */
+    unsigned runs, waits, refusals;                 /* results */
     unsigned verdicts[INTACT_BARRIER_FAILED + 1];
 };
 

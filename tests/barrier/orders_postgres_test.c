@@ -14,9 +14,9 @@
 #include "orders.h"
 
 /*
- * A session's question to the barrier is asked by a thread of its own, since it may have to wait in
- * the database. Who waits there is known from the database itself (pg_blocking_pids), never from
- * how long it takes.
+ * Every order of orders.h on PostgreSQL. Each session asks the barrier on a thread of its own,
+ * because it may have to wait in the database. pg_blocking_pids says which sessions wait, so
+ * nothing depends on time.
  */
 
 static struct line {

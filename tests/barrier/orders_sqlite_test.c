@@ -1,3 +1,6 @@
+/* Every order of orders.h on SQLite, in both journal modes, with immediate and with deferred
+ * transactions. */
+
 #include "base/test.h"
 
 #include <sqlite3.h>

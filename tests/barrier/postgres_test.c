@@ -1,3 +1,6 @@
+/* The barrier on PostgreSQL: errors, lost connections, savepoints, rights, and the deletion of old
+ * records. orders_postgres_test.c has the orders of concurrent sessions. */
+
 #include "base/test.h"
 
 #include <intact/barrier_pq.h>

@@ -1,3 +1,6 @@
+/* Implements disk.h: keeps the synced and the current image of each file, and the unsynced versions
+ * of sectors in between, from which a power cut chooses. */
+
 #include "disk.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
 /*
- * The ordinary program on a disk that fails: its main is linked with this file, which makes the VFS
- * (vfs.h) SQLite's default before main runs. The file named by INTACT_FAULTS steers it while it
- * runs, and is read again every few milliseconds. It holds one line:
+ * The ordinary program on a failing disk: linked with this file, which makes the VFS (vfs.h)
+ * SQLite's default before main runs. The file named by INTACT_FAULTS steers it and is read again
+ * every few milliseconds. It has one line:
  *
  *     PERMILLE HOW CALLS        such as "300 io all", "1000 full write", "20 tear write,sync"
  *
- * HOW: io, full, short, tear, quota. Missing or empty: nothing fails. A line "stall" is a disk that
- * does not answer: every call waits until the line is another. As long as one waits, there is a
- * file of that name with ".stalled" behind it.
+ * HOW: io, full, short, tear, quota. If the file is missing or empty, nothing fails. The line
+ * "stall" makes the disk hang: every call waits until the line changes. While a call waits, a file
+ * with that name and ".stalled" appended exists.
  */
 
 #include <fcntl.h>

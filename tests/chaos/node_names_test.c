@@ -1,7 +1,7 @@
 /*
  * A server whose files lose their names while it runs, or whose wall clock was set back while it
- * did not. To the server a wall clock set back and a past that lies ahead are the same; the latter
- * can be had without touching the clock.
+ * was stopped. The server cannot distinguish a clock that was set back from recorded times in the
+ * future, which need no change of the clock.
  */
 
 #include "../e2e/kit.h"

@@ -1,7 +1,7 @@
 /*
- * A disk that does not answer, and clients that go on asking: what waits for the store is bounded,
- * who does not fit is told so at once, and when the disk comes back all that was taken is there.
- * And one that cannot be read.
+ * A hanging disk under clients that continue to send: the queues for the store are bounded,
+ * requests beyond them are refused at once, and all accepted work is there when the disk returns.
+ * Also a disk that cannot be read.
  */
 
 #include "../e2e/kit.h"

@@ -1,6 +1,6 @@
 /*
- * What the server says of itself while its store hangs or fails. The program is the one on a disk
- * that fails; its plan of faults is a pipe that nobody writes to: whoever reads it hangs.
+ * The server's readiness while its store hangs or fails. The program is faulty.c's; its plan of
+ * faults is a pipe without a writer, on which each reader hangs.
  */
 
 #include <errno.h>

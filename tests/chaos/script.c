@@ -1,3 +1,6 @@
+/* Implements script.h: the operations, the model, and the comparison of the store with the
+ * model. */
+
 #include "script.h"
 
 #include <ftw.h>

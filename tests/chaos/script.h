@@ -2,13 +2,13 @@
 #define TESTS_CHAOS_SCRIPT_H
 
 /*
- * A script of every operation of the store on SQLite, and what must be there afterwards.
+ * A script of every operation of the SQLite store, and the state required afterwards.
  *
- * The model knows nothing of the store's code. It holds of each task the revision and the mark in
- * its document, as the last batch that was acknowledged left them, and the batches whose outcome is
- * unknown: one of them is there as a whole, or none. Each batch also inserts a task of its own, by
- * which it is found. What was found once must stay; what was not found may come up at a later start
- * as long as nothing was acknowledged since.
+ * The model knows nothing of the store's code. For each task it has the revision and the mark in
+ * its document after the last acknowledged batch, and the batches of unknown outcome, of which one
+ * is stored as a whole or none is. Each batch also inserts a task of its own, by which it is found.
+ * A batch that was found once must stay; a batch that was not found may appear at a later start as
+ * long as nothing has been acknowledged since.
  */
 
 #include "store/sqlite.h"
@@ -30,18 +30,18 @@ struct model {
 /* A batch of unknown outcome. */
 struct doubt {
     char id[16];        /* the task by which it is found */
-    struct model there; /* if it is there */
+    struct model there; /* if it is found */
 };
 
 struct script {
     char dir[100];
-    struct store *store; /* NULL: it did not open, or was closed */
+    struct store *store; /* NULL: failed to open, or closed */
     struct arena arena;
     struct error error;
     struct model sure;
     struct doubt doubts[SCRIPT_DOUBTS];
     size_t doubt_count;
-    bool unread; /* the doubts must be looked at before anything else */
+    bool unread; /* resolve the doubts before anything else */
     unsigned batches;
     int64_t workflow_version; /* acknowledged */
     bool workflow_in_doubt;
@@ -49,7 +49,7 @@ struct script {
     bool may_be_refused; /* a folder in which no start ever succeeded */
     bool has_secret;
     unsigned char secret[32];
-    unsigned failures;          /* operations that did not end ERR_OK */
+    unsigned failures;          /* operations that did not return ERR_OK */
     void (*between)(void *arg); /* called after each operation; may be NULL */
     void *arg;
 };
@@ -57,15 +57,16 @@ struct script {
 void script_init(struct script *s, const char *dir);
 void script_fini(struct script *s);
 
-/* Opens, does everything, closes. Fails the test if an operation breaks its promise; that one fails
- * is no breach. */
+/* Opens, runs every operation, closes. Fails the test if an operation breaks its contract; an error
+ * alone does not break it. */
 void script_run(struct script *s);
 
-/* Without faults: opens the store and looks whether all is there that must be, and nothing else. */
+/* Without faults: opens the store and checks that exactly the required state is there. */
 void script_verify(struct script *s);
 
-/* A new folder, in memory if that can be: syncs cost nothing there, and the disk is ours anyway. */
+/* Creates a folder, in memory if possible: syncs are free there, and the disk is simulated
+ * anyway. */
 bool script_folder(char *ret, size_t size);
-void script_remove(const char *dir); /* with all that is in it */
+void script_remove(const char *dir); /* with its contents */
 
 #endif

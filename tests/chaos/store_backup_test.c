@@ -1,6 +1,6 @@
 /*
- * The disk fails or gets full while a backup is made and others write: the n-th call, once or from
- * there on. The backup is whole or it is none, and what was accepted stays accepted.
+ * The disk fails or is full during a backup with concurrent writes: the n-th call, once or from
+ * there on. The backup is complete or absent, and accepted work remains.
  */
 
 #include "../contract/store_world.h"

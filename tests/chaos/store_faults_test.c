@@ -1,10 +1,10 @@
 /*
- * Every call that SQLite makes to the disk fails, the n-th for n from 0 on: once, until the end of
- * the operation that met it, and for good; as an error, a full disk or a short read. No operation
- * may break its promise (script.h), and a start afterwards finds all that was acknowledged.
+ * Every disk call of SQLite fails, the n-th for n from 0 on: once, until the end of the current
+ * operation, and for good; as an error, a full disk or a short read. No operation may break its
+ * contract (script.h), and the next start finds all that was acknowledged.
  *
- * Usage: store_faults_test [wide|thorough]. Wide: every call that fails once, as an error; of the
- * rest every twelfth. Without it of those every third.
+ * Usage: store_faults_test [wide|thorough]. Default: every third single error and every twelfth of
+ * the other faults. Wide: every single error. Thorough: all.
  */
 
 #include "base/test.h"

@@ -1,6 +1,6 @@
 /*
- * The store's files lose their names: moved away, removed, replaced, while it is open or before it
- * starts. And what the folder tells of the past: when it was last used.
+ * The store's files lose their names: moved, removed or replaced, while it is open or before it
+ * starts. Also the time of the last use, which the folder records.
  */
 
 #include "../contract/store_world.h"

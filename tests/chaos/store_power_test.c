@@ -1,12 +1,11 @@
 /*
- * The power is cut at every change of the disk, and what was not synced survives or not, sector by
- * sector (disk.h); also after calls failed, syncs above all. What was acknowledged is there at the
- * next start, and so is what was read after a commit of unknown outcome.
+ * The power is cut at every change of the disk, and unsynced data survives or not, sector by sector
+ * (disk.h); also after failed calls, syncs above all. The next start finds all that was
+ * acknowledged, and all that was read after a commit of unknown outcome.
  *
- * Usage: store_power_test [RUNS [SEED [forgetful]]]: so many random runs. A failing run says its
- * seed. On a forgetful disk (disk.h) some runs are known to fail: a commit whose sync failed is
- * found in the WAL at the next opening and believed, and until the WAL has begun anew it may still
- * be lost.
+ * Usage: store_power_test [RUNS [SEED [forgetful]]]: that many random runs. A failing run prints
+ * its seed. On a forgetful disk (disk.h) some runs are known to fail: a commit whose sync failed is
+ * found in the WAL at the next opening and trusted, but may still be lost until the WAL restarts.
  */
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* Implements vfs.h: wraps each method of SQLite's own VFS with the plan of faults, and reports
+ * changes to disk.c. */
+
 #include "vfs.h"
 
 #include <errno.h>

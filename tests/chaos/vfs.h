@@ -2,16 +2,16 @@
 #define TESTS_CHAOS_VFS_H
 
 /*
- * A disk that fails, under SQLite: a VFS of ours over SQLite's own one, of which it becomes the
- * default. Everything is passed through, and each call may fail by plan:
+ * A failing disk under SQLite: a VFS over SQLite's own one that becomes the default. It passes
+ * everything through, and each call may fail by plan:
  *
  *     vfs_plan = (struct vfs_plan){.calls = VFS_ALL, .skip = n, .fire = 1};
  *
- * lets n calls pass and then one fail; `fire` UINT32_MAX is a disk that stays broken until the plan
- * is taken back. Calls are counted in `seen` whatever the plan says.
+ * lets n calls pass and the next one fail; with `fire` UINT32_MAX all later calls fail until the
+ * plan is reset. `seen` counts the calls under any plan.
  *
- * A call that fails does what a real one may have done before: a write leaves a part of its sectors
- * behind. What releases something (close, unlock) is done, and only tells an error.
+ * A failing call may have an effect like a real one: a write leaves a part of its sectors behind. A
+ * call that releases something (close, unlock) is executed and only returns an error.
  *
  * Power cuts are in disk.h.
  */
@@ -42,9 +42,9 @@ enum vfs_how {
     VFS_FULL,  /* writes: a part, then SQLITE_FULL; other calls: as VFS_IO */
     VFS_SHORT, /* reads of WAL and journal: a part, then zeros and SQLITE_IOERR_SHORT_READ; other
                   calls: as VFS_IO */
-    VFS_TEAR,  /* writes: a part, and the process is gone (SIGKILL); other calls: as VFS_IO */
-    VFS_QUOTA, /* writes: a part, then SQLITE_IOERR_WRITE with EDQUOT, as SQLite tells of a quota
-                  that is used up; other calls: as VFS_IO */
+    VFS_TEAR,  /* writes: a part, then SIGKILL to this process; other calls: as VFS_IO */
+    VFS_QUOTA, /* writes: a part, then SQLITE_IOERR_WRITE with EDQUOT, as SQLite reports an
+                  exhausted quota; other calls: as VFS_IO */
 };
 
 struct vfs_plan {
@@ -57,13 +57,13 @@ struct vfs_plan {
 
 extern struct vfs_plan vfs_plan;
 
-/* Makes it the default. `seed` chooses the parts of writes. Syncs are done if `sync`: a test in
- * which only the process dies can do without. */
+/* Makes the VFS the default. `seed` chooses the parts of writes. Without `sync` nothing is synced:
+ * enough for a test in which only the process dies. */
 void vfs_register(uint64_t seed, bool sync);
 
 const char *vfs_call_text(enum vfs_call call);
 
-/* Asked before each call, if set: steers vfs_plan from outside. */
+/* If set, called before each call: steers vfs_plan from outside. */
 extern void (*vfs_steer)(void);
 
 #endif

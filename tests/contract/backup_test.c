@@ -1,4 +1,4 @@
-/* Backups, what becomes of them in another folder, and copies that are no backups. */
+/* Backups, their use in another folder, and copies that are not backups. */
 
 #include "base/uuid.h"
 #include "shell.h"

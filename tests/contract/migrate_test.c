@@ -1,4 +1,4 @@
-/* From one version of the schema to the next, and what the schema itself holds on to. */
+/* Migrations between versions of the schema, and the constraints of the schema itself. */
 
 #include "base/uuid.h"
 #include "shell.h"

@@ -1,3 +1,5 @@
+/* Implements shell.h: SQLite connections of the test's own beside the store's. */
+
 #include "shell.h"
 
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 #ifndef TESTS_SHELL_H
 #define TESTS_SHELL_H
 
-/* The file of a store in SQLite, as somebody else with a plain SQL shell has it. */
+/* The file of a SQLite store, used with a plain SQL shell. */
 
 #include <sqlite3.h>
 
@@ -13,7 +13,7 @@ void start_store(struct world *w);
 
 sqlite3 *shell_open(const char *path);
 void shell_exec(const char *path, const char *sql);
-/* The rows that it gives, one a line, columns with '|' between them. */
+/* Fails the test unless `sql` returns the rows `want`, one per line, columns separated by '|'. */
 void shell_says(const char *path, const char *sql, const char *want);
 
 #endif

@@ -1,4 +1,4 @@
-/* What SQLite does for our statements, as far as their plans tell. */
+/* The query plans of SQLite for the store's statements. */
 
 #include "shell.h"
 

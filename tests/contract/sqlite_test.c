@@ -1,6 +1,5 @@
 /*
- * What is SQLite's alone: its file, its folder, its disk, its plans, and what people see in it
- * with a plain SQL shell.
+ * Only SQLite: its file, folder, disk and plans, and what a plain SQL shell shows.
  */
 
 #include "shell.h"

@@ -1,6 +1,5 @@
 /*
- * Tokens, what is said of agents, and the audit of what people did: what every body of the store
- * promises of them.
+ * The contract of every store body for tokens, settings of agents, and the audit.
  */
 
 #include "store_world.h"

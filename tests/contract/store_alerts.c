@@ -1,5 +1,4 @@
-/* Tasks that stopped in error, and what a person is told of: what every body of the store has to
- * do. */
+/* The contract of every store body for tasks that stopped in error, and for alerts. */
 
 #include "store_world.h"
 

@@ -1,4 +1,4 @@
-/* What a state store promises, held against every body of it. Each test names one promise. */
+/* The contract of a state store, checked on every body. Each test names one promise. */
 
 #include "store_world.h"
 

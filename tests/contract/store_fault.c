@@ -1,8 +1,7 @@
 /*
- * Every call to the outside fails once, the n-th for n from 0 on, until an operation meets no
- * fault any more: by then every way out was taken. Each is done twice: with one fault, and with an
- * outage that lasts to the end of the operation. Afterwards nothing half-done may be visible, and
- * the store works again.
+ * Every call to the outside fails, the n-th for n from 0 on, until an operation meets no fault any
+ * more, so that every error path has run. Each operation runs with a single fault and with an
+ * outage to its end. Afterwards nothing half-done is visible, and the store works again.
  */
 
 #include "store_world.h"

@@ -1,6 +1,6 @@
 /*
- * What a task has survives the store: each field that core/task.h declares comes back as it was
- * written, from a new row, from one that was changed again and again, and from one that is claimed.
+ * The store keeps a whole task: each field that core/task.h declares is read back as it was
+ * written, from a new row, after many changes, and from a claim.
  */
 
 #include "store_world.h"

@@ -1,4 +1,4 @@
-/* Steps that lie in the payload table: which rows come with them, and how plain SQL sees them. */
+/* Steps in the payload table: the rows that are read with them, and how plain SQL shows them. */
 
 #include "shell.h"
 

@@ -1,6 +1,5 @@
 /*
- * What a state store promises to nodes and boots: who may take over what, leases, fences. Held
- * against every body of it.
+ * The contract of every store body for nodes and boots: takeovers, leases, fences.
  */
 
 #include "base/uuid.h"

@@ -1,7 +1,6 @@
 /*
- * Numbers that a store gives to its rows: none is given again while anybody may know it, though
- * tables are emptied and nodes started anew. A cursor, a settlement and a payload mean what they
- * meant.
+ * Numbers that a store assigns to rows: none is reused while a client may know it, even after
+ * tables were emptied and nodes restarted. A cursor, a settlement and a payload keep their meaning.
  */
 
 #include "store_world.h"

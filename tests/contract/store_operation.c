@@ -1,4 +1,4 @@
-/* Operations on many tasks: their table, and the filters by which tasks are found for them. */
+/* Operations on many tasks: their table, and the filters that select their tasks. */
 
 #include "store_world.h"
 

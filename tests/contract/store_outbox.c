@@ -1,5 +1,5 @@
 /*
- * Messages: what every body of the store promises of them.
+ * The contract of every store body for messages.
  */
 
 #include "store_world.h"

@@ -1,5 +1,6 @@
-/* Evaluations that took far too long are counted by their tasks, in every body: whether or not the
- * task is there, and until it has ended or somebody has it go on. */
+/* Evaluations that exceeded their time are counted per task, in every body: whether the task exists
+ * or not, until it ends or an operator resumes it. */
+
 #include "contract/store_world.h"
 
 #include "base/buf.h"

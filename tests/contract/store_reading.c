@@ -1,4 +1,4 @@
-/* The second way to the store, for a thread that only reads. */
+/* The second handle to the store, for a thread that only reads. */
 
 #include "store_world.h"
 

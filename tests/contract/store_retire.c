@@ -1,4 +1,4 @@
-/* What ended long ago is deleted, with all that is its own, and nothing else is; and counts. */
+/* Retention deletes old ended tasks with all their rows, and nothing else; and the counts. */
 
 #include "store_world.h"
 

@@ -1,4 +1,4 @@
-/* What applications put in, in every body: it becomes a task once, or is kept as refused. */
+/* Submissions by SQL, in every body: each becomes a task once, or is kept as refused. */
 
 #include "store_world.h"
 

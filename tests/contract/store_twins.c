@@ -1,6 +1,6 @@
 /*
- * Both bodies of the store are given the same random calls, and give the same answers: what the
- * simulation learns from memory holds for SQLite.
+ * Both bodies of the store receive the same random calls and return the same results, so that
+ * findings of the simulation, which uses memory, hold for SQLite.
  */
 
 #include "store_world.h"

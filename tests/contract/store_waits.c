@@ -1,7 +1,7 @@
 #include "contract/store_world.h"
 
-/* Tasks that wait for several: each of them finds them, and what they waited for before is
- * forgotten with each change, in every body. */
+/* Tasks that wait for several agents: each of them finds the task, and each change replaces the
+ * earlier waits, in every body. */
 
 static struct task_row a_waiting_row(const char *id, const char *names,
                                      const struct task_wait *waits, size_t count)

@@ -1,3 +1,5 @@
+/* Implements store_world.h: opens and resets the bodies, and offers short forms of their calls. */
+
 #include "store_world.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Who is let in: tokens, their roles, and what is written down of what people did. */
+/* Access: tokens, their roles, and the audit. */
 
 #include <signal.h>
 #include <stdlib.h>

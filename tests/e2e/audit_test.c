@@ -1,4 +1,4 @@
-/* What is written down of what people did, and who may work for whom. */
+/* The audit, and the agents that a token may work for. */
 
 #include <stdlib.h>
 

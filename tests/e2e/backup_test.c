@@ -1,6 +1,6 @@
 /*
- * Backups of a server at work, and what becomes of them: one at a time, cut short in every way,
- * restored, and the copies of folders that are no backups.
+ * Backups of a running server: one at a time, interrupted in every way, restored; and copies of
+ * folders that are not backups.
  */
 
 #include <dirent.h>

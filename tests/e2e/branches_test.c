@@ -1,4 +1,4 @@
-/* Branches of one task: each goes on when its own agent is there, whoever else is away. */
+/* Branches of one task: each continues when its own agent is available, whatever the others do. */
 
 #include <stdlib.h>
 

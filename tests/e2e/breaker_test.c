@@ -1,6 +1,6 @@
 /*
- * Breakers and settings of agents, as a user meets them: a service that goes away and comes back, a
- * hand on the breaker, restarts, and two nodes that follow each other.
+ * Breakers and settings of agents, as a user meets them: a service that fails and returns, an
+ * operator who opens the breaker, restarts, and two nodes that follow each other.
  */
 
 #include <stdlib.h>

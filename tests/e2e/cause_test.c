@@ -1,6 +1,6 @@
-/* What expressions see of failures: an undo why it happens, later steps how those before them
- * ended, the output what was let pass. The server is killed between the failure and its undo: what
- * is seen comes from the row. */
+/* What expressions see of failures: an undo sees its cause, later steps the ends of earlier ones,
+ * the output the tolerated failures. The server is killed between the failure and its undo, so that
+ * these values come from the row. */
 
 #include <stdlib.h>
 

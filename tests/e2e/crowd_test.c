@@ -1,5 +1,6 @@
-/* Crowds at the door of a real server: strangers, very many names, readers, and bodies that take
- * more than they seem to. Nothing here measures time: bytes, memory, and the order of answers. */
+/* Crowds of clients: unauthenticated ones, very many names, readers, and bodies that need more
+ * memory than their size suggests. Nothing here depends on time: bytes, memory, and the order of
+ * answers. */
 
 #include <poll.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Definitions on their way in and out: YAML and JSON, mistakes and warnings, versions. */
+/* Definitions stored and read: YAML and JSON, mistakes and warnings, versions. */
 
 #include <stdlib.h>
 

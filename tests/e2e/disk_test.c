@@ -1,6 +1,6 @@
 /*
- * A disk that is full while the server runs, and one that may not be written. The disk is a small
- * tmpfs in a mount namespace of this process; where that is not allowed the tests are skipped.
+ * A disk that is full while the server runs, and a read-only one. The disk is a small tmpfs in a
+ * mount namespace of this process; the tests are skipped where that is not permitted.
  */
 
 #include <errno.h>

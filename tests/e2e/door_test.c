@@ -1,4 +1,4 @@
-/* The door of a real server: names, limits, requests that can be read in two ways, floods. */
+/* The HTTP entrance of a real server: host names, limits, ambiguous requests, floods. */
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,6 @@
 /*
- * Long steps with libintact: heartbeats that must not fail to come, what is left for the next
- * attempt, results that come from elsewhere, tries within an attempt; and the node that goes
- * meanwhile.
+ * Long steps with libintact: heartbeats, resume details for the next attempt, results from other
+ * processes, tries within an attempt; and a node that fails meanwhile.
  */
 
 #include <intact/agent.h>

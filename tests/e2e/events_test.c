@@ -1,4 +1,4 @@
-/* Streams of events, as clients see them. */
+/* Event streams, as clients see them. */
 
 #include <stdlib.h>
 #include <sys/socket.h>

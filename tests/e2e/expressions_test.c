@@ -1,5 +1,5 @@
-/* Expressions that fail while a task runs: a permanent failure of the step, with words that name
- * the place, the expression, the column and the reason; wherever the expression stands. */
+/* Expressions that fail while a task runs: a permanent failure of the step whose text has the
+ * place, the expression, the column and the reason; wherever the expression is. */
 
 #include <poll.h>
 

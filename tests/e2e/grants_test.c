@@ -1,4 +1,4 @@
-/* What a token may do with tasks: its own, and those of some workflows. */
+/* Tokens restricted to their own tasks and to some workflows. */
 
 #include "kit.h"
 

@@ -1,5 +1,5 @@
-/* Tasks of many steps, most of which lie in groups beside the document: whatever is done to such a
- * task finds each step as it was, over kills as well. */
+/* Tasks of many steps, most of which are stored in groups beside the document: every operation on
+ * such a task finds each step unchanged, also after kills. */
 
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Heartbeats: shown, and otherwise without any consequence. */
+/* Heartbeats: shown, without any other effect. */
 
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Clients that mean ill, or are broken: nobody else may notice. */
+/* Malicious or broken clients do not affect others. */
 
 #include <errno.h>
 #include <poll.h>

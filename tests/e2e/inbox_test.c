@@ -1,5 +1,5 @@
-/* Submissions that an application puts into the database by SQL, beside its own rows, in its own
- * transactions: each becomes one task, or is refused and kept; whoever dies at whatever moment. */
+/* Submissions that an application inserts by SQL, in the transactions of its own rows: each becomes
+ * one task, or is kept as refused, whichever process dies at any moment. */
 
 #include <libpq-fe.h>
 #include <signal.h>

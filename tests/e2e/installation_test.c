@@ -1,6 +1,6 @@
 /*
- * Which installation answers: in every answer, over restarts, backups and nodes. And two servers
- * that are no nodes of one installation, though somebody gives them to the command line as if.
+ * The installation's id: in every answer, after restarts, from backups and nodes. And two servers
+ * of different installations that the command line is given as if they were one.
  */
 
 #include <stdlib.h>

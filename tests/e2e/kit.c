@@ -1,3 +1,6 @@
+/* Implements the servers of kit.h: starts, signals and ends node processes, and reads their logs.
+ * Requests are in kit_http.c, tasks and agents in kit_task.c. */
+
 #include "kit.h"
 
 #include <errno.h>

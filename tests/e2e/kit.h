@@ -2,8 +2,8 @@
 #define E2E_KIT_H
 
 /*
- * What the end-to-end tests share: a real server in a temporary folder, a client that says exactly
- * what it is told to, and what the server answered. Everything fails the test that finds it wrong.
+ * What the end-to-end tests share: a real server in a temporary folder, a client that sends exactly
+ * the bytes given, and the parsed answers. Each function fails the test on an unexpected result.
  *
  * The program under test is the first argument of the test's own command line.
  */
@@ -15,20 +15,20 @@
 #include "base/test.h"
 #include "json/json.h"
 
-enum { PATIENCE_MS = 180000 /* for what must happen: only a failing test waits so long */ };
+enum { PATIENCE_MS = 180000 /* upper bound for waits: only failing tests reach it */ };
 
 struct node {
-    pid_t pid;       /* 0: it does not run */
+    pid_t pid;       /* 0: not running */
     int port;        /* 0: any; kept over restarts */
-    char home[64];   /* holds data folder and log */
+    char home[64];   /* has the data folder and the log */
     char data[80];   /* --data */
-    char log[80];    /* what it wrote to standard error */
-    char token[64];  /* sent with every request: the admin's since node_start; "": none is */
+    char log[80];    /* its standard error */
+    char token[64];  /* sent with every request: the admin's after node_start; "": none */
     char schema[32]; /* of the tests' PostgreSQL, which is its state store; "": it is in `data` */
     char name[16];   /* --node, with a schema */
 };
 
-void kit_program(int argc, char **argv); /* first of main */
+void kit_program(int argc, char **argv); /* first in main */
 int64_t now_ms(void);                    /* wall clock */
 int64_t steady_ms(void);
 void sleep_ms(int ms);
@@ -37,40 +37,41 @@ void sleep_ms(int ms);
 
 #define FLAGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-void node_init(struct node *n);                            /* a new, empty home */
+void node_init(struct node *n);                            /* with a new, empty home */
 void node_start(struct node *n, const char *const *flags); /* returns when it listens */
 void node_begin(struct node *n, const char *const *flags); /* returns at once */
-int node_wait(struct node *n, int ms);                     /* its wait status; -1: runs still */
+int node_wait(struct node *n, int ms); /* returns the wait status; -1: still running */
 void node_signal(struct node *n, int signal);
-void node_kill(struct node *n); /* SIGKILL, and it is gone */
-void node_stop(struct node *n); /* SIGTERM; it must end with 0 */
-void node_fini(struct node *n); /* kills it, looks at its log, removes its home */
+void node_kill(struct node *n); /* SIGKILL; waits for its end */
+void node_stop(struct node *n); /* SIGTERM; fails unless the status is 0 */
+void node_fini(struct node *n); /* kills it, checks its log, removes its home */
 
-/* For the set-up of a test or of all of them, "*state = node_open(&node, FLAGS(...))", and its
- * tear-down, as which it stops the server, should it run, and node_fini()s it. */
+/* Set-up of a test or of all tests, "*state = node_open(&node, FLAGS(...))", and its tear-down,
+ * which stops the server if it runs and calls node_fini(). */
 struct node *node_open(struct node *n, const char *const *flags);
 int node_end(void **state);
 
-/* Nodes "a", "b", ... that share a database: node_init for all of them. Every node that node_init
- * makes has such a database, and is "n1", if INTACT_TEST_STORE is "postgres". */
+/* node_init for the nodes "a", "b", ... that share a database. If INTACT_TEST_STORE is "postgres",
+ * node_init gives each node a database, too, and the name "n1". */
 void nodes_init(struct node *nodes, size_t count);
 void nodes_start(struct node *nodes, size_t count, const char *const *flags);
-/* Another process of the same node, with a port, a folder and a log of its own. */
+/* Another process of the same node, with its own port, folder and log. */
 void node_twin(struct node *twin, const struct node *of);
-bool store_is_postgres(void); /* INTACT_TEST_STORE says so */
+bool store_is_postgres(void); /* by INTACT_TEST_STORE */
 
 bool node_log_has(const struct node *n, const char *text);
-size_t node_log_count(const struct node *n, const char *text); /* lines with it */
+size_t node_log_count(const struct node *n, const char *text); /* number of lines with `text` */
 int64_t node_resident_kb(const struct node *n);
 
-/* Runs `intact serve` with these flags until it ends; its exit status, and standard error. */
+/* Runs `intact serve` with these flags until it ends; returns its exit status and standard
+ * error. */
 int serve_briefly(const char *const *flags, struct buf *ret_stderr);
 
 void node_read_token(struct node *n); /* the admin's; none if there is none */
 
 /* ---- requests ---- */
 
-/* What to put into a request that is written by hand. */
+/* For requests written by hand. */
 struct slice authorization(const struct node *n); /* a whole header line, or empty */
 
 struct reply {
@@ -86,12 +87,12 @@ void reply_fini(struct reply *r); /* usable again */
 #define REPLY CLEANUP(reply_fini) struct reply
 
 int dial(const struct node *n);
-void say(int fd, struct slice bytes);   /* what the other side does not take is dropped */
-void hear(int fd, struct reply *ret);   /* one answer; closes fd */
-void hear_all(int fd, struct buf *ret); /* all up to the end of the connection; closes fd */
+void say(int fd, struct slice bytes);   /* unsent bytes are dropped */
+void hear(int fd, struct reply *ret);   /* reads one answer; closes fd */
+void hear_all(int fd, struct buf *ret); /* reads to the end of the connection; closes fd */
 int status_heard(const struct buf *heard, unsigned n); /* of the n-th answer, from 0; 0: none */
 
-/* Sends a whole request; hear() its answer. `type` NULL: no body. */
+/* Sends a whole request; hear() reads its answer. `type` NULL: no body. */
 int ask(const struct node *n, const char *method, const char *path, const char *type,
         struct slice body);
 void get(const struct node *n, struct reply *ret, const char *fmt, ...) PRINTF(3, 4);
@@ -102,18 +103,18 @@ void put(const struct node *n, struct reply *ret, const char *path, const char *
 void send_as(const struct node *n, struct reply *ret, const char *method, const char *path,
              const char *type, struct slice body);
 
-/* kit_record.c, called by what is above; tests that read from a descriptor themselves call
- * record_heard with all that came, before they close it. Nothing happens without INTACT_RECORD. */
+/* kit_record.c, called by the functions above; tests that read from a descriptor themselves call
+ * record_heard with all bytes before they close it. Without INTACT_RECORD nothing happens. */
 void record_dialled(int fd);
 void record_said(int fd, struct slice bytes);
 void record_heard(int fd, struct slice bytes);
 
-/* ---- what was answered ---- */
+/* ---- reading answers ---- */
 
-/* "steps.0.attempts.1.outcome"; NULL if there is no such thing. */
+/* `path` such as "steps.0.attempts.1.outcome"; NULL if there is no such value. */
 const struct json *at(const struct reply *r, const char *path);
-const char *text_at(const struct reply *r, const char *path); /* "" if there is none; no number */
-int64_t int_at(const struct reply *r, const char *path);      /* INT64_MIN if there is none */
+const char *text_at(const struct reply *r, const char *path); /* "" if it is missing or no string */
+int64_t int_at(const struct reply *r, const char *path);      /* INT64_MIN if it is missing */
 int64_t time_at(const struct reply *r, const char *path);     /* 0: null */
 bool raw_is(const struct reply *r, const char *path, const char *json);
 bool head_has(const struct reply *r, const char *text);
@@ -130,51 +131,51 @@ bool head_has(const struct reply *r, const char *text);
     CHECK(raw_is((r), (path), (expected)), "%s is not %s: %.*s", (path), (expected), \
           SLICE_ARG((r)->body))
 
-/* A problem document of that type, with all that one has. */
+/* Checks for a complete problem document of that type. */
 void expect_problem(const struct reply *r, int status, const char *type);
 
 /* ---- tasks and agents ---- */
 
-/* Stores a definition: the name is in it. Returns its version. */
+/* Stores a definition that lacks only its name. Returns its version. */
 int64_t define(const struct node *n, const char *name, const char *rest);
-/* One of so many steps, "s0", "s1", ..., one after the other, of agent "ag", each with this
- * besides. From more than eight on, steps that rest leave the document of its tasks, in groups. */
+/* Stores a definition of `steps` steps "s0", "s1", ... in sequence, of agent "ag", each with the
+ * members `each`. From nine steps on, resting steps move from the task's document to groups. */
 void define_long(const struct node *n, const char *name, int steps, const char *each,
                  const char *rest);
 void submit(const struct node *n, const char *workflow, const char *id);
 void wait_for_state(const struct node *n, const char *id, const char *state);
 void task_of(const struct node *n, struct reply *ret, const char *id);
 
-/* One work call with room for one; waits until there is a request. */
+/* Repeats work calls with max 1 until there is a request. */
 void fetch(const struct node *n, struct reply *ret, const char *agent, const char *instance);
 char *token_in(const struct reply *r, int index); /* to be freed */
-/* Hands in `result` ("\"output\": 1") for the token. Its status must be the one expected. */
+/* Sends `result` ("\"output\": 1") for the token and checks its status. */
 void hand_in(const struct node *n, const char *agent, const char *instance, const char *token,
              const char *result, const char *expected_status);
-/* Fetches and completes with that output. */
+/* Fetches a request and completes it with `output`. */
 void serve_step(const struct node *n, const char *agent, const char *instance, const char *output);
-/* The same where attempts have little time: as often as they are past it before they are done. */
+/* The same for attempts with a short complete-by: repeated as often as they expire first. */
 void serve_in_time(const struct node *n, const char *agent, const char *instance,
                    const char *output);
 void wait_until_ready(const struct node *n);
-void wait_for_parked(const struct node *n, int count); /* that many calls for work wait */
-/* Returns when all that was sent before was read: the server takes connections in their order. */
+void wait_for_parked(const struct node *n, int count); /* until that many work calls wait */
+/* Returns when the server has read all that was sent before: it accepts connections in order. */
 void let_read(const struct node *n);
 
-/* A new token, made by the one whose `n` has: ("ci", "\"submit\", \"read\"", "30d" or NULL). */
+/* Creates a token with the token of `n`: ("ci", "\"submit\", \"read\"", "30d" or NULL). */
 void make_token(const struct node *n, const char *name, const char *roles, const char *expires_in,
                 char ret[64]);
-/* The same server, as somebody with that token calls it; "": with none. */
+/* The same server, with another token; "": with none. */
 struct node as(const struct node *server, const char *token);
 
 /* One value of an SQL query, on the database of the running server; "" for none. To be freed. */
 char *sql(const struct node *n, const char *query);
 int64_t sql_int(const struct node *n, const char *query);
 
-/* Mounts that vanish with this process. False: not allowed here. */
+/* Enters a mount namespace that ends with this process. False: not permitted here. */
 bool own_mounts(void);
 
-/* Until it is so; a test in which it never is fails. */
+/* Waits until `condition` holds; fails the test after PATIENCE_MS. */
 #define WAIT_FOR(condition, what)                                           \
     do {                                                                    \
         for (int64_t until = steady_ms() + PATIENCE_MS; !(condition);) {    \

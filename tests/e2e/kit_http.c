@@ -1,3 +1,6 @@
+/* Implements the requests and answers of kit.h: plain HTTP over blocking sockets, and paths into
+ * JSON. */
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+/* Implements own_mounts() of kit.h, with a user namespace if the process is not root. */
+
 #include "kit.h"
 
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /*
- * Writes down what the tests say and hear, for tests/openapi to compare with docs/openapi.yaml. On
+ * Records what the tests send and receive, for tests/openapi to compare with docs/openapi.yaml. On
  * if INTACT_RECORD names a folder; each process appends to a file of its own there. A line is
  *
  *     {"test": PROGRAM, "sent": BYTES, "heard": BYTES}
  *
- * for one connection: raw HTTP of both directions, a character for each byte (U+0000 to U+00FF). It
- * is taken apart by who reads it, with a parser that shares nothing with the server's.
+ * for one connection: raw HTTP of both directions, a character for each byte (U+0000 to U+00FF).
+ * The reader parses it with a parser that shares no code with the server's.
  */
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Implements the tasks and agents of kit.h over the requests of kit_http.c, and SQL on the server's
+ * database. */
+
 #include <libpq-fe.h>
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * What one node stores or does, another one on the same database knows: definitions, tokens, ends
- * of tasks, changes of a task. Two nodes; clients and agents talk to either.
+ * Changes through one node are visible on another one with the same database: definitions, tokens,
+ * ends of tasks, changes of a task. Two nodes; clients and agents use either.
  */
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Long steps: how long one may be silent, what it leaves for the next try, and results that come
- * from elsewhere, by the token of the attempt. */
+/* Long steps: the permitted silence, resume details for the next attempt, and results sent by
+ * another process with the token of the attempt. */
 
 #include <stdlib.h>
 

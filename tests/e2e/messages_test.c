@@ -1,4 +1,4 @@
-/* Status messages: an application is told what becomes of its tasks, whoever fails meanwhile. */
+/* Messages: an application is notified of the ends of its tasks, whichever part fails meanwhile. */
 
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* Nodes start on one database: the first one makes the admin's token, and a start that cannot be
- * says why. See nodes_test.c for what they do then. */
+/* Nodes start on one database: the first one creates the admin's token, and a start that is
+ * impossible reports why. nodes_test.c tests the nodes after their start. */
 
 #include <stdio.h>
 #include <stdlib.h>

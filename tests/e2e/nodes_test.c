@@ -1,5 +1,5 @@
-/* Several nodes on one database: who does what, and what becomes of it when one of them goes. See
- * node-starts_test.c for how they start. */
+/* Several nodes on one database: the distribution of work, and what happens when a node fails.
+ * node-starts_test.c tests their start. */
 
 #include <signal.h>
 #include <stdio.h>

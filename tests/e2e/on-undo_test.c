@@ -1,5 +1,5 @@
-/* Steps that run whenever a task goes back, and processed tasks that an operator has go back; with
- * a real server that is killed in between. */
+/* Steps that run whenever a task is undone, and processed tasks that an operator undoes; with a
+ * real server that is killed in between. */
 
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
 /*
- * What docs/openapi.yaml says and no other test has reason to provoke: each route asked by a web
- * page, with a body of another kind, while the store cannot write, of a task that cannot be read;
- * and what the HTTP layer refuses before any route. tests/openapi compares all of it with the
- * document.
+ * The parts of docs/openapi.yaml that no other test provokes: each route called by a web page, with
+ * a body of another type, while the store cannot write, for a task that cannot be read; and the
+ * errors of the HTTP layer before any route. tests/openapi compares all answers with the document.
  */
 
 #include <errno.h>

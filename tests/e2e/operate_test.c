@@ -1,4 +1,4 @@
-/* The operator's hands: retry, skip and undo. */
+/* The verbs of operators: retry, skip and undo. */
 
 #include <stdlib.h>
 #include <unistd.h>

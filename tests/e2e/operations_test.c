@@ -1,4 +1,4 @@
-/* Operations on many tasks: found by filters, tried dry, done, stopped, and gone on with after a
+/* Operations on many tasks: selected by filters, run dry, executed, stopped, and resumed after a
  * crash; each task is counted once. */
 
 #include "kit.h"

@@ -1,6 +1,6 @@
 /*
- * Operators are told: once, however many tasks fail; again after a restart only of what is new;
- * until somebody says that he knows; and that it is over. Sinks are real commands.
+ * Alerts reach operators: once, however many tasks fail; after a restart only new ones; until they
+ * are acknowledged; and when they are resolved. Sinks are real commands.
  */
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* What one token may use of a node, and that the others do not feel it. */
+/* The quotas of one token on a node, and that other tokens are not affected. */
 
 #include "kit.h"
 

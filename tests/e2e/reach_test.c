@@ -1,6 +1,6 @@
 /*
- * Agents and clients of several nodes: an agent that is given one address and finds the others, a
- * client that is given several. Nodes come, go, drain, and are killed; no result is lost.
+ * Agents and clients of several nodes: an agent with one address that finds the others, a client
+ * with several. Nodes start, end, drain, and are killed; no result is lost.
  */
 
 #include <intact/agent.h>

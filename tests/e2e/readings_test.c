@@ -1,6 +1,6 @@
 /*
- * People who list without end hold up nobody else: changes, and readers with another token. What
- * is told by the order of answers alone: those that were asked for first are still out.
+ * Clients that list without end delay neither changes nor readers with another token. Only the
+ * order of answers counts: the earlier lists are still unanswered.
  */
 
 #include <poll.h>

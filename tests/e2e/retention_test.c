@@ -1,6 +1,6 @@
 /*
- * Retention as the configuration has it: rules, an archive that is written before anything is
- * deleted, ids that stay reserved, a file that becomes smaller; through kills and full disks.
+ * Retention as configured: rules, an archive written before any deletion, ids that stay reserved, a
+ * file that shrinks; across kills and full disks.
  */
 
 #include <errno.h>

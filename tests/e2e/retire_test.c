@@ -1,4 +1,4 @@
-/* What ended long ago is deleted: by hand, and with --keep. */
+/* Old ended tasks are deleted: on request, and with --keep. */
 
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* How long a token is good: what it is made for, what a rotation leaves, and who is told. */
+/* The lifetime of tokens: expiry, rotation, and the warnings about them. */
 
 #include <sqlite3.h>
 #include <sys/stat.h>

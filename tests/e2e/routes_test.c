@@ -1,4 +1,4 @@
-/* Workflows, the routes that show what is going on, and who is let in. */
+/* Workflows, the routes that show the state of the server, and access to them. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Limits of agents and actions, and instances that do worse than others. */
+/* Limits of agents and actions, and instances that fail more often than others. */
 
 #include <signal.h>
 #include <stdlib.h>

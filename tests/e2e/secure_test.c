@@ -1,4 +1,4 @@
-/* TLS as others speak it: curl, openssl, and a client that is not well. */
+/* TLS with other implementations: curl, openssl, and a broken client. */
 
 #include <errno.h>
 #include <openssl/err.h>

@@ -1,4 +1,4 @@
-/* What a service manager is told: sd_notify(3). */
+/* The notifications to a service manager: sd_notify(3). */
 
 #include <errno.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+/* Implements sse.h over a blocking socket with poll timeouts. */
+
 #include "sse.h"
 
 #include <arpa/inet.h>

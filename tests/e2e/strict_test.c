@@ -1,4 +1,4 @@
-/* What is wrong with a request is told exactly; what is right is taken exactly. */
+/* Invalid requests get an exact error, and valid ones are accepted exactly. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* What the supervisor finds, what sleeps, what comes first, what a restart keeps; and plain SQL. */
+/* The supervisor's findings, sleeping tasks, priorities, restarts; and plain SQL. */
 
 #include <stdlib.h>
 

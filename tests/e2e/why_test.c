@@ -1,7 +1,6 @@
 /*
- * "Why is my task stuck?" on a real server, with real agents: each kind that such a task can be
- * brought to, that what it foretells is what happens then, and that its commands work as they
- * stand.
+ * "Why is my task stuck?" on a real server with real agents: each kind of reason that can be
+ * produced, that its forecast comes true, and that its commands work verbatim.
  */
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Who may use a data folder: one server, by whichever way it came there. */
+/* A data folder belongs to one server, by whatever path it is opened. */
 
 #include "odd.h"
 

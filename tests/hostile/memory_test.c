@@ -1,6 +1,6 @@
 /*
- * A server with a limit on its memory, as containers and systemd's MemoryMax= set it, under more
- * large requests than fit. Needs a cgroup that we may make; otherwise the tests are skipped.
+ * A server with a memory limit, as set by containers and systemd's MemoryMax=, under more large
+ * requests than fit. Skipped without the permission to create a cgroup.
  */
 
 #include "odd.h"

@@ -1,3 +1,6 @@
+/* Implements odd.h: starts processes with a prepared environment, and waits for lines in their
+ * logs. */
+
 #include "odd.h"
 
 #include <arpa/inet.h>

@@ -1,15 +1,15 @@
 /*
- * A power cut for any program, by LD_PRELOAD: writes down what was synced below a folder, and so
- * what is left when all else is gone. power_kit.py makes the folder what the disk has then.
+ * A power cut for any program, by LD_PRELOAD: records what was synced below a folder, which is what
+ * remains after the cut. power_kit.py turns the folder into that state.
  *
- *     POWER_FOLDER   the machine's disk, as the program sees it
- *     POWER_DISK     what is on it: i/INODE is a file as it was at its last sync, d/INODE the names
- *                    of a folder at its last one, each as "INODE TYPE NAME"
- *     POWER_SLOW     a sync below this folder takes a while; empty: none does
- *     POWER_DISK/cut a number, if it is there: so many syncs are done yet, and in the middle of the
- *                    next one the power goes, with nothing of it on the disk
+ *     POWER_FOLDER   the simulated disk, as the program sees it
+ *     POWER_DISK     its durable state: i/INODE is a file as of its last sync, d/INODE the names in
+ *                    a folder as of its last sync, each as "INODE TYPE NAME"
+ *     POWER_SLOW     a sync below this folder is slow; empty: none is
+ *     POWER_DISK/cut a number, optional: after that many further syncs the power is cut in the
+ *                    middle of the next one, of which nothing is durable
  *
- * A sync of a file does not name it: that is what its folder is synced for.
+ * A sync of a file does not make its name durable: a sync of its folder does.
  */
 
 #include <dirent.h>

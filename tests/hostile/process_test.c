@@ -1,5 +1,4 @@
-/* What a server is born with, and what it is told: descriptors, limits, signals, a strange world.
- */
+/* A server in an unusual environment: inherited descriptors, limits, signals, a strange system. */
 
 #include "odd.h"
 

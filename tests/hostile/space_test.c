@@ -1,7 +1,7 @@
 /*
- * No room: at the start, in the middle of the load, and beside an agent's ledger; and a file system
- * that turns read-only under the server, as ext4 does when its disk fails. The disks are small ones
- * of our own; where no mounts are allowed the tests are skipped. See also tests/e2e/disk_test.c.
+ * No space: at the start, under load, and for an agent's ledger; and a file system that becomes
+ * read-only under the server, as ext4 does when its disk fails. The disks are small and belong to
+ * the test; skipped where mounts are not permitted. See also tests/e2e/disk_test.c.
  */
 
 #include "odd.h"

@@ -1,6 +1,6 @@
 /*
- * Processes that stand still (SIGSTOP; a machine that sleeps, a frozen container) and go on: the
- * server for longer than its agents' deadlines, an agent past its own, and both.
+ * Processes that pause (SIGSTOP; a suspended machine, a frozen container) and continue: the server
+ * for longer than its agents' deadlines, an agent beyond its own, and both.
  */
 
 #include "odd.h"

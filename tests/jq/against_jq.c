@@ -8,9 +8,9 @@
 #include "generate.h"
 
 /*
- * Random expressions, evaluated by us and by jq 1.6: the same values in the same order, or a
- * failure of both. Usage: against-jq [--seed N] [--cases N] [--verbose]; exit status 77 if there is
- * no jq 1.6.
+ * Random expressions, evaluated by Intact and by jq 1.6: the same values in the same order, or a
+ * failure of both. Usage: against-jq [--seed N] [--cases N] [--verbose]; exit status 77 without jq
+ * 1.6.
  */
 
 enum { BATCH = 80 };

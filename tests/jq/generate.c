@@ -1,26 +1,26 @@
 #include "generate.h"
 
 /*
- * Productions: texts in which "$" and a letter stand for another one. Each is a term, so that it
- * can stand anywhere:
+ * Productions: texts in which "$" and a letter are replaced by another production. Each is a term,
+ * so that it fits everywhere:
  *
  *   $n number   $s string   $a array   $o object   $b boolean   $x anything   $v several values
  *   $l literal  $i small number   $j small positive number   $t text   $k key   $c condition
- *   $T text that is not empty   $K key of an object as it is written   $p path
+ *   $T text that is not empty   $K key of an object as written   $p path
  *   $e chain of operators without parentheses
  *
- * What jq 1.6 does otherwise, and is not generated:
- * - `?` catches failures behind it as well: it stands only where nothing behind it can fail, [A?].
+ * Differences of jq 1.6, which are not generated:
+ * - `?` catches later failures as well: it is used only where nothing after it can fail, [A?].
  * - error(null) is no failure; limit(0; f) gives one value.
- * - any and all: conditions with several values; values that fail after the one that decides.
- * - map_values(empty) on arrays drops every second one.
- * - index and its kin count bytes; on an object they are paths; of an empty string they never end.
- * - reverse of "", {} and 0 is []; join of one member does not look at the separator.
- * - flatten(0.5) flattens all; {a: 1 + 2} wants parentheses; 1 / 0 fails when it is compiled.
- * - There is a zero with a minus sign, and in texts it counts two characters.
+ * - any and all: conditions with several values; values that fail after the deciding one.
+ * - map_values(empty) on arrays drops every second value.
+ * - index, rindex and indices count bytes; on objects they are paths; for "" they never end.
+ * - reverse of "", {} and 0 is []; join of one member ignores the separator.
+ * - flatten(0.5) flattens all; {a: 1 + 2} needs parentheses; 1 / 0 fails at compile time.
+ * - There is a negative zero, printed as "-0".
  * - {if} is no shorthand; "00" is a number.
- * - from_entries does not know the short names k and v.
- * - Numbers beyond 2^53 are doubles; 1.0 and 1e2 become 1 and 100 even if they are only passed on.
+ * - from_entries lacks the short names k and v.
+ * - Numbers beyond 2^53 are doubles; 1.0 and 1e2 become 1 and 100 even if only copied.
  */
 
 /* clang-format off */

@@ -2,9 +2,8 @@
 #define JQ_GENERATE_H
 
 /*
- * Random expressions of the subset, and inputs for them. They are made to give values more often
- * than failures, and to stay away from what jq 1.6 is known to see otherwise; generate.c says
- * where.
+ * Random expressions of the subset, and inputs for them. Most yield values rather than failures,
+ * and they avoid the known differences from jq 1.6, which generate.c lists.
  */
 
 #include "base/buf.h"

@@ -3,15 +3,15 @@
  *
  *     partition-delay --listen ADDR:PORT --to ADDR:PORT --plan FILE [--seed N]
  *
- * Hands on what comes, each way in its order, as the plan says. The plan is read again when the
- * file changes; it has one line for each thing that is not as on a plain wire:
+ * Forwards the bytes of each direction in order, according to the plan. The plan is read again when
+ * the file changes; it has one line for each deviation from a perfect link:
  *
- *     delay MIN MAX   each piece waits so many milliseconds, drawn from that range
- *     rate BYTES      at most so many a second, each way of each connection
- *     cut N           of 10000 pieces so many are torn off in the middle, and the connection is
- * reset stall 1         nothing is handed on, either way, as long as it says so
+ *     delay MIN MAX   each piece waits a random number of milliseconds from this range
+ *     rate BYTES      at most so many per second, per direction and connection
+ *     cut N           N of 10000 pieces are cut in the middle, and their connection is reset
+ *     stall 1         nothing is forwarded in either direction while this line is there
  *
- * The same seed and the same pieces give the same pauses and cuts.
+ * The same seed and the same pieces give the same delays and cuts.
  */
 
 #include <arpa/inet.h>

@@ -1,3 +1,6 @@
+/* Implements bouncer.h: writes the settings of PgBouncer, starts it and waits for its first
+ * answer. */
+
 #include "bouncer.h"
 
 #include "base/test.h"

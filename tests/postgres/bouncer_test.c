@@ -1,4 +1,4 @@
-/* What differs with a pooler in front; the contract suite and the races run through it as well. */
+/* Behaviour specific to a pooler; the contract suite and the races also run through it. */
 
 #include "base/test.h"
 

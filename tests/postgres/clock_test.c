@@ -1,6 +1,6 @@
 /*
- * A database whose clock is set, or whose standby has another: the store is given a
- * clock_timestamp() of ours, which is off by what a table says.
+ * A database whose clock is set, or whose standby has a different clock: the store uses a replaced
+ * clock_timestamp() whose offset is read from a table.
  */
 
 #include "base/test.h"

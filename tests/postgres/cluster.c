@@ -1,3 +1,6 @@
+/* Implements cluster.h: one PostgreSQL server per test process, created at first use and removed at
+ * exit. */
+
 #include "cluster.h"
 
 #include "base/test.h"

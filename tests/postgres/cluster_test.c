@@ -1,5 +1,5 @@
 /*
- * The tests' own servers leave nothing behind, however their test ends: no process, and no shared
+ * The tests' own servers leave nothing behind, however a test ends: no process, and no shared
  * memory, of which a machine has little.
  */
 

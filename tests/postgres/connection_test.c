@@ -1,6 +1,6 @@
 /*
- * How the store gets to its database, and what it says and promises when it does not: connection
- * strings, hosts, a network that is cut or says nothing, locks of others.
+ * The store's connection to its database, and its errors and promises without one: connection
+ * strings, hosts, a network that is cut or silent, locks of other sessions.
  */
 
 #include "base/test.h"

@@ -4,10 +4,10 @@
 /*
  * Two nodes on one database, in an order that the test chooses.
  *
- * The first one's statements stand at a gate: a policy of table task that waits for an advisory
- * lock, so behind the moment that the statement sees, and before it locks the first row. The second
- * one and the people who use plain SQL meet no gate. Whoever waits is seen in pg_stat_activity, so
- * nothing here goes by time.
+ * The first node's statements wait at a gate: a policy of table task that waits for an advisory
+ * lock, so after the statement's snapshot and before its first row lock. The second node and plain
+ * SQL pass without a gate. Waiting sessions are visible in pg_stat_activity, so nothing here
+ * depends on time.
  */
 
 #include <pthread.h>
@@ -19,21 +19,21 @@
 struct gate {
     struct store *first, *second;
     PGconn *hand;  /* plain SQL, the superuser's, in the schema of the stores */
-    PGconn *watch; /* closes the gate, and looks who waits */
+    PGconn *watch; /* closes the gate, and checks which sessions wait */
     struct arena a;
     struct error e;
 };
 
-/* Makes both stores over an empty schema of their own; a cmocka setup and teardown. */
+/* Creates both stores over an empty schema of their own; a cmocka setup and teardown. */
 int gate_setup(void **state);
 int gate_teardown(void **state);
 
-void gate_do(struct gate *g, const char *sql); /* by hand */
+void gate_do(struct gate *g, const char *sql); /* plain SQL */
 long gate_number(struct gate *g, const char *query);
-void gate_close(struct gate *g); /* statements of the first one stop there, from now on */
+void gate_close(struct gate *g); /* from now on, statements of the first node stop there */
 void gate_open(struct gate *g);
 
-/* A call into a store that goes on beside the test. */
+/* A call into a store that runs beside the test. */
 struct call {
     struct gate *g;
     struct store *s;
@@ -48,8 +48,8 @@ struct call {
 
 void call_begin(struct call *c, struct gate *g, struct store *s,
                 enum err (*run)(struct store *, void *, struct arena *, struct error *), void *arg);
-/* Until it waits for a lock or is done; whether it waits. */
+/* Returns when the call waits for a lock or is done; whether it waits. */
 bool call_waits(struct call *c);
-enum err call_end(struct call *c); /* its arena is the caller's to end */
+enum err call_end(struct call *c); /* the caller ends its arena */
 
 #endif

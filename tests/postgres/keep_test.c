@@ -1,6 +1,6 @@
 /*
- * What is old by the database's clock alone is not deleted: the store is given a clock_timestamp()
- * of ours, which is set ahead, as that of another server may be which has taken over.
+ * Retention does not trust the database's clock alone: the store uses a replaced clock_timestamp()
+ * set ahead, like the clock of another server after a failover.
  */
 
 #include <libpq-fe.h>

@@ -1,3 +1,5 @@
+/* Implements many.h with INSERT ... SELECT from generate_series. */
+
 #include "many.h"
 
 #include <libpq-fe.h>

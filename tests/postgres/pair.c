@@ -1,3 +1,6 @@
+/* Implements pair.h: initdb, pg_basebackup and streaming replication, with processes started in the
+ * pair's folder. The poolers are in pair_pool.c, the program for scripts in pair_main.c. */
+
 #include "pair.h"
 
 #include "base/test.h"

@@ -2,13 +2,13 @@
 #define TESTS_POSTGRES_PAIR_H
 
 /*
- * Two PostgreSQL servers of the tests' own, "a" and "b", on ports of the loopback address and
- * sockets: a primary and its synchronous standby, by streaming replication. All that is known of
- * them lies in one folder, so that tests in C and scripts (the program intact-pair) do the same.
- * They run as an unprivileged user, who must be able to reach that folder.
+ * Two PostgreSQL servers for the tests, "a" and "b", on loopback ports and sockets: a primary and
+ * its synchronous standby, by streaming replication. All their data is in one folder, so that tests
+ * in C and scripts (through the program intact-pair) can share them. They run as an unprivileged
+ * user, who must be able to reach that folder.
  *
- * What fails here fails the test. A server is all of its processes: what is said to be killed or
- * stopped is all of them, as if a machine were.
+ * Each failure here fails the test. To kill or stop a server means all of its processes, as if a
+ * machine failed.
  */
 
 #include <stdbool.h>
@@ -19,58 +19,58 @@ enum { PAIR_TEXT = 320 };
 struct pair {
     char dir[96];
     int ports[2];
-    int pool_ports[2]; /* of the poolers before them, if they are started */
-    bool outlives;     /* what is started goes on after this process; else it dies with it */
+    int pool_ports[2]; /* of their poolers, if started */
+    bool outlives;     /* started programs outlive this process; else they end with it */
 };
 
-/* Makes both in that folder, which is made should it be missing: "a" is the primary. Returns when
- * the standby is synchronous. */
+/* Creates both in that folder, which is created if missing: "a" is the primary. Returns when the
+ * standby is synchronous. */
 void pair_make(struct pair *p, const char *dir);
 
-/* Those that were made in that folder. False: there are none. */
+/* Loads the pair of an existing folder. False: there is none. */
 bool pair_load(struct pair *p, const char *dir);
 
-/* What a client connects with: to whichever of both is the primary; to that one alone. */
+/* The conninfo for clients: of whichever is the primary; of one server. */
 void pair_conninfo(const struct pair *p, char ret[PAIR_TEXT]);
 void pair_conninfo_of(const struct pair *p, int which, char ret[PAIR_TEXT]);
 
-/* The first value of what that server answers, in `ret`; false: it does not answer. */
+/* Returns the first value of the query's result in `ret`; false: the server does not answer. */
 bool pair_ask(const struct pair *p, int which, const char *sql, char ret[PAIR_TEXT]);
-/* Must be done; the server has a minute and more for it. */
+/* Executes `sql`, retried for up to three minutes; fails the test if it never succeeds. */
 void pair_do(const struct pair *p, int which, const char *sql);
 
-/* Starts it as what it was; returns when it answers. */
+/* Starts it in its previous role; returns when it answers. */
 void pair_start(const struct pair *p, int which);
-/* SIGKILL: returns when nothing of it is left. */
+/* SIGKILL; returns when all of its processes have ended. */
 void pair_kill(const struct pair *p, int which);
 /* SIGSTOP or SIGCONT. */
 void pair_signal(const struct pair *p, int which, int signal);
-/* Ends it as pg_ctl does ("fast", "immediate"); starts it again. */
+/* Stops it with pg_ctl's mode ("fast", "immediate"); the second one starts it again. */
 void pair_stop(const struct pair *p, int which, const char *mode);
 void pair_restart(const struct pair *p, int which, const char *mode);
-/* The standby becomes the primary, which waits for no standby: it has none yet. */
+/* Makes the standby the primary, which waits for no standby because it has none yet. */
 void pair_promote(const struct pair *p, int which);
-/* Kills it if it runs, throws away what it had, and makes it the synchronous standby of the other
- * one: so no old primary ever comes back as one. */
+/* Kills the server if it runs, deletes its data, and makes it the synchronous standby of the other
+ * one, so that an old primary never returns as one. */
 void pair_rejoin(const struct pair *p, int which);
 
-/* A PgBouncer before each of both: "session" or "transaction" says how it pools. They know nothing
- * of who is the primary, stay as they are when the servers change, and what waits for a server
- * waits for ever. Returns when both listen. */
+/* Starts a PgBouncer before each server, with pool mode "session" or "transaction". The poolers do
+ * not know which server is the primary, remain when the servers change, and let clients wait for a
+ * server without limit. Returns when both listen. */
 void pair_pool(const struct pair *p, const char *mode);
 void pair_pool_end(const struct pair *p);
-/* What a client connects with: to both, through the poolers. */
+/* The conninfo for clients: both servers, through the poolers. */
 void pair_pool_conninfo(const struct pair *p, char ret[PAIR_TEXT]);
 
-/* Another program, by its whole path, in their folder and as their user. What it says goes to the
- * file `log` there. `end` is the signal that it gets should this process end. */
+/* Runs another program, by its absolute path, in the pair's folder and as its user, with its output
+ * in the file `log` there. The program receives the signal `end` when this process ends. */
 pid_t pair_begin(const struct pair *p, const char *log, const char *path, const char *const *args,
                  int end);
 
-/* Ends both, whatever state they are in, and removes the folder. */
+/* Ends both, in any state, and removes the folder. */
 void pair_end(const struct pair *p);
 
-/* The last that both servers said, for a test that failed. */
+/* Prints the last log lines of both servers, for a failed test. */
 void pair_tell(const struct pair *p);
 
 #endif

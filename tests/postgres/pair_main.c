@@ -1,18 +1,18 @@
 /*
  * intact-pair: a primary and its synchronous standby, for scripts. See pair.h.
  *
- *     intact-pair DIR make                    makes both: a is the primary, b its standby
- *     intact-pair DIR conninfo [a|b]          what to connect with: to the primary; to one of them
+ *     intact-pair DIR make                    creates both: a is the primary, b its standby
+ *     intact-pair DIR conninfo [a|b]          prints the conninfo: of the primary; of one server
  *     intact-pair DIR pool MODE               starts a PgBouncer before each: session, transaction
- *     intact-pair DIR conninfo pool           what to connect with through these
+ *     intact-pair DIR conninfo pool           prints the conninfo of the poolers
  *     intact-pair DIR kill|stop|cont a|b      SIGKILL, SIGSTOP, SIGCONT to all of its processes
- *     intact-pair DIR start a|b               starts it as what it was
- *     intact-pair DIR fast|immediate a|b      ends it so, and starts it again
- *     intact-pair DIR end a|b                 ends it as an operator does ("fast")
+ *     intact-pair DIR start a|b               starts it in its previous role
+ *     intact-pair DIR fast|immediate a|b      stops it in that mode and starts it again
+ *     intact-pair DIR end a|b                 stops it as an operator does ("fast")
  *     intact-pair DIR promote a|b             the standby becomes the primary
- *     intact-pair DIR rejoin a|b              it becomes the other one's standby, made anew
+ *     intact-pair DIR rejoin a|b              recreates it as the standby of the other
  *     intact-pair DIR end                     ends both and removes the folder
- *     intact-pair DIR guard PID               does that once that process is gone, however it went
+ *     intact-pair DIR guard PID               the same once that process has ended in any way
  */
 
 #include "base/test.h"

@@ -1,4 +1,4 @@
-/* Poolers before a primary and its standby. */
+/* The poolers of a primary and its standby. */
 
 #include "pair.h"
 

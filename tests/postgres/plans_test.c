@@ -1,7 +1,7 @@
 /*
- * However many tasks are kept, every statement looks at a few rows: as the database itself tells of
- * each plan that it has carried out, by auto_explain. With statistics, with none, and with those
- * of a table that was empty when they were made; with plans for these values and with generic ones.
+ * Every statement reads only a few rows, however many tasks are stored: checked in the plans that
+ * the database has executed, by auto_explain. With statistics, with none, and with those of a
+ * formerly empty table; with custom and with generic plans.
  */
 
 #include "base/test.h"

@@ -1,7 +1,7 @@
 /*
- * The store over a primary and its synchronous standby with a PgBouncer before each. A pooler goes
- * on saying of its server what it learned when it first connected to it, and it may hand each
- * transaction to another connection, after a restart of the server too.
+ * The store over a primary and its synchronous standby with a PgBouncer in front of each. A pooler
+ * keeps reporting the server parameters of its first connection, and may switch the connection with
+ * each transaction, also after a restart of the server.
  */
 
 #include "base/test.h"

@@ -1,3 +1,6 @@
+/* Implements proxy.h: a forked process that forwards bytes with poll; mode and cut are in shared
+ * memory. */
+
 #include "proxy.h"
 
 #include "base/test.h"

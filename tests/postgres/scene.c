@@ -1,3 +1,5 @@
+/* Implements scene.h with the calls of struct store_ops, retried while errors are transient. */
+
 #include "scene.h"
 
 #include "base/test.h"

@@ -1,6 +1,6 @@
 /*
- * The schema in a database: made by many at once, by some that die meanwhile, with as few rights
- * as can be; and what is said about a database that does not keep what it acknowledges.
+ * The schema in a database: created by many nodes at once, by nodes that die meanwhile, with
+ * minimal rights; and the warnings about a database that may lose acknowledged data.
  */
 
 #include "base/test.h"

@@ -1,3 +1,5 @@
+/* Implements server.h for Debian, which has each version of PostgreSQL in a folder of its own. */
+
 #include "server.h"
 
 #include "base/test.h"

@@ -1,6 +1,6 @@
 /*
- * How often a node speaks to the database, as that itself tells by its log: hardly ever if there is
- * nothing to do, and as often for a batch of a thousand changes as for one of one.
+ * The number of statements that a node sends, according to the database's log: hardly any without
+ * work, and as many for a batch of 1000 changes as for a single one.
  */
 
 #include <stdlib.h>

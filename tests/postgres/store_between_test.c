@@ -1,7 +1,7 @@
 /*
- * What another node commits between the moment that a statement sees and the lock that it takes: a
- * claim, a change, a deletion, a fenced write and a submission each meet it, in that order at every
- * run (gate.h). What store_race_test finds by many tries is here for certain.
+ * Commits of another node between a statement's snapshot and its lock: a claim, a change, a
+ * deletion, a fenced write and a submission each meet one, in the same order in every run (gate.h).
+ * store_race_test finds the same by many random tries.
  */
 
 #include "base/test.h"

@@ -1,6 +1,6 @@
 /*
- * The store over a primary and its synchronous standby, at the moments that matter: nothing that
- * it acknowledged, and nothing that it showed, may be gone once the standby is the primary.
+ * The store over a primary and its synchronous standby, at the critical moments: nothing
+ * acknowledged and nothing shown is lost once the standby is the primary.
  */
 
 #include "base/test.h"

@@ -1,8 +1,8 @@
 /*
- * Several processes on one database: each inserts, claims, changes and requests as it likes, in
- * batches of any order, and notes what it was told. Afterwards the notes of all have to explain
- * every row: a revision for each change that was answered ERR_OK, and none besides. With
- * $INTACT_TEST_POOLER all of it goes through a pooler, which is killed as well.
+ * Several processes on one database: each inserts, claims, changes and requests at random, in
+ * batches of any order, and records the results. Afterwards these records must explain every row:
+ * exactly one revision for each change that returned ERR_OK. With $INTACT_TEST_POOLER all
+ * connections go through a pooler, which is killed as well.
  */
 
 #include "base/test.h"

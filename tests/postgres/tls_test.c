@@ -1,4 +1,4 @@
-/* TLS to the database: with a root of the test's own, and with a wrong one. */
+/* TLS to the database: with the test's own root certificate, and with a wrong one. */
 
 #include "base/test.h"
 #include "base/test_port.h"

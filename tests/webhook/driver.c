@@ -1,15 +1,16 @@
 /*
- * The channel of webhooks, as a test drives it: a configuration, deliveries from standard input,
- * what became of them on standard output. Each line is a send:
+ * The webhook channel, driven by a test: a configuration, deliveries on standard input, their
+ * outcomes on standard output. Each line is a send:
  *
  *     TARGET ID SUBJECT [ID SUBJECT ...]
  *
- * and each delivery comes back as a line, as the channel ends them:
+ * and each delivery returns as a line, in the order in which the channel ends them:
  *
  *     ID delivered|retry|refused RETRY_AFTER_MS STORY
  *
- * "takes TARGET" says whether it takes it, "reload" reads secrets again. It ends with its input, by
- * giving up what is under way; "wait" makes it wait for all of that first. Usage: driver CONFIG
+ * "takes TARGET" prints whether the channel accepts it, "reload" reads the secrets again. The end
+ * of the input drops deliveries in progress; "wait" first waits for all of them.
+ * Usage: driver CONFIG
  */
 
 #include <signal.h>
