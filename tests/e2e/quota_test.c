@@ -256,6 +256,10 @@ static void open_tasks_are_bounded(void **state)
     (void)state;
 
     WAIT_FOR(open_tasks_of_second(&node) == 0, "there are none");
+    for (int i = 0; i < 12; i++) { /* one after the other */
+        CHECK(try_order(&shop, &r) == 201, "number %d: %d", i, r.status);
+        serve_step(&node, "ag", "i", "1");
+    }
     for (int i = 0; i < 3; i++)
         CHECK(try_order(&shop, &r) == 201, "number %d: %d", i, r.status);
     CHECK(try_order(&shop, &r) == 429, "%d", r.status);

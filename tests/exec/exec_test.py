@@ -312,7 +312,7 @@ print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd
         self.start({"json": shell(f"""printf '{{"at": "a%s b", "%s": [4711, "%s"]}}' {quoted} {quoted} "$(printf %s "$KEY" | tail -1)" """),
                     "text": shell('printf "the key\n%s\tis %s\n" "$KEY" "$KEY"') | {"output": "text"},
                     "taken": shell('printf "%s %s %s %s" "$A_TOKEN" "$B" "$C" "$D_KEY"') | {"output": "text"},
-                    "broken": shell("""printf '{"at": "%s\\x"}' "$(printf %s "$KEY" | tail -1)" """)},
+                    "broken": shell("""printf '["%s\\x"]' "$(printf %s "$KEY" | tail -1)" """)},
                    env={"A_TOKEN": "value-of-a", "B_PASSWORD": "value-of-b", "C": "value-of-c", "D_KEY": "value-of-d", "E": "value-of-e"},
                    environment={"KEY": {"file": secret}, "A_TOKEN": {"from": "A_TOKEN"}, "B": {"from": "B_PASSWORD"},
                                 "C": {"from": "C", "secret": True}, "D_KEY": {"from": "D_KEY", "secret": False}})
