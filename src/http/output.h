@@ -4,8 +4,10 @@
 /*
  * What a connection sends. The kernel gets it at once, as far as it takes it; the rest is kept, in
  * order, and handed over as the client reads. libuv has one piece at a time, what comes meanwhile
- * is gathered behind it, so that many small pieces cost no more than their bytes. With TLS all of
- * this is about sealed bytes: what is kept can be sent as it is.
+ * is gathered behind it, so that many small pieces cost no more than their bytes. Of much that is
+ * kept libuv has a small piece; when that has gone a slice is written in each turn of the
+ * connection, so that who reads much keeps others waiting for a slice. With TLS all of this is
+ * about sealed bytes: what is kept can be sent as it is.
  */
 
 #include <uv.h>
@@ -16,11 +18,19 @@ struct http_connection;
 
 struct http_output {
     struct http_rest *rest; /* with libuv; NULL: nothing is kept */
-    struct buf waiting;     /* behind it */
+    struct buf waiting;     /* behind it; its first `waiting_at` bytes are sent */
+    size_t waiting_at;
+    struct http_text *text; /* behind that, and not copied; NULL: nothing is */
+    size_t text_at;
+    struct buf behind;      /* behind the text */
+    struct http_text *lent; /* a part that is all of it need not be copied; during a call */
     uint64_t accepted;      /* bytes that were ever sent or kept */
 };
 
-enum { HTTP_OUTPUT_PARTS = 3 };
+enum {
+    HTTP_OUTPUT_PARTS = 3,
+    HTTP_OUTPUT_SLICE = 128 << 10 /* bytes that are written in a turn */
+};
 
 /* Sends the parts one behind the other, copying what it keeps of them. False: the connection is
  * broken; nothing may be sent any more. When nothing is kept any longer http_connection_flushed is
@@ -36,6 +46,7 @@ bool http_output_end(struct http_connection *c);
 
 size_t http_output_backlog(const struct http_connection *c); /* bytes kept: not with the kernel */
 uint64_t http_output_taken(const struct http_connection *c); /* bytes that the kernel ever took */
+void http_output_go_on(struct http_connection *c);           /* it is its turn to write */
 void http_output_fini(struct http_connection *c);            /* after libuv has let go */
 
 #endif

@@ -81,6 +81,16 @@ bool http_stream_write(struct http_request *r, struct slice bytes)
     return http_connection_stream_on(c, chunk, COUNT_OF(chunk));
 }
 
+bool http_stream_write_text(struct http_request *r, struct http_text *t)
+{
+    struct http_connection *c = http_message_of(r)->connection;
+
+    c->output.lent = t;
+    bool taken = http_stream_write(r, buf_view(&t->bytes));
+    c->output.lent = NULL;
+    return taken;
+}
+
 size_t http_stream_backlog(const struct http_request *r)
 {
     const struct http_connection *c = streaming(r);
