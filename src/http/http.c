@@ -21,7 +21,7 @@ enum {
     SWEEP_MS = 50,         /* deadlines may be noticed that much too late */
     LINGER_MS = 2000,
     PEEK_MS = 1000,
-    READS_AT_ONCE = 8,  /* in one round of the loop, of those that have much: 64 KiB each, ... */
+    READS_AT_ONCE = 4,  /* in one round of the loop, of those that have much: 64 KiB each, ... */
     WRITES_AT_ONCE = 4, /* ... and HTTP_OUTPUT_SLICE */
 };
 

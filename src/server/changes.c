@@ -96,11 +96,11 @@ static void rested(uv_timer_t *timer)
     begin_next(timer->data);
 }
 
-static void rest(struct changes *ch, int64_t took_us)
+static void rest(struct changes *ch, void *account, int64_t took_us)
 {
     int64_t ms = took_us > LONG_US ? 2 * (took_us - LONG_US) / 1000 : 0;
 
-    if (ms == 0 || !ch->config.is_alone || ch->config.is_alone(ch->config.arg))
+    if (ms == 0 || !ch->config.is_alone || ch->config.is_alone(ch->config.arg, account))
         return;
     uv_update_time(ch->timer.loop);
     (void)uv_timer_start(&ch->timer, rested, (uint64_t)(ms < REST_MAX_MS ? ms : REST_MAX_MS), 0);
@@ -114,13 +114,14 @@ static void done(struct store_job *out)
     ch->at_work = NULL;
     ch->waiting--;
     j->took_us = out->took_us;
-    rest(ch, out->took_us);
+    rest(ch, j->account, out->took_us);
     begin_next(ch);
     j->done(j);
 }
 
-void changes_add(struct changes *ch, struct slice token, struct store_job *j)
+void changes_add(struct changes *ch, struct slice token, void *account, struct store_job *j)
 {
+    j->account = account;
     list_push(&line_of(ch, token)->jobs, &j->link);
     ch->waiting++;
     begin_next(ch);

@@ -22,13 +22,14 @@ struct changes;
 
 struct changes_config {
     struct store_queue *store;
-    bool (*is_alone)(void *arg); /* does but one token call? NULL: yes */
+    /* Does no token call but that of the account? NULL: none does. */
+    bool (*is_alone)(void *arg, void *account);
     void *arg;
 };
 
 struct changes *changes_new(uv_loop_t *loop, const struct changes_config *c);
-/* `token` NONE: nobody's. */
-void changes_add(struct changes *ch, struct slice token, struct store_job *j);
+/* `token` NONE: nobody's. `account` is the token's, or NULL. */
+void changes_add(struct changes *ch, struct slice token, void *account, struct store_job *j);
 size_t changes_waiting(const struct changes *ch); /* with the one that the store has */
 void changes_close(struct changes *ch);           /* nothing waits any more */
 void changes_free(struct changes *ch);            /* when the loop has let go of its handle */

@@ -56,12 +56,13 @@ static void is_done(struct store_job *j)
 static void add(struct entry *x, struct slice token)
 {
     *x = (struct entry){.job = {.run = enters, .done = is_done}};
-    changes_add(changes, token, &x->job);
+    changes_add(changes, token, NULL, &x->job);
 }
 
-static bool is_alone(void *arg)
+static bool is_alone(void *arg, void *account)
 {
     (void)arg;
+    (void)account;
     return alone;
 }
 

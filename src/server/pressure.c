@@ -105,11 +105,11 @@ void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job 
     readings_add(sv->readings, sv->caller, kind, j);
 }
 
-static bool is_alone(void *arg)
+static bool is_alone(void *arg, void *account)
 {
     const struct server *sv = arg;
 
-    return fair_is_alone(sv->fair);
+    return fair_is_alone(sv->fair, quota_share(account));
 }
 
 struct changes *pressure_changes(struct server *sv)

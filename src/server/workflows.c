@@ -187,7 +187,7 @@ static void store_definition(struct putter *p)
     struct server *sv = p->x.server;
 
     p->job = (struct store_job){.run = put_run, .done = put_done};
-    changes_add(sv->changes, slice_of(p->actor), &p->job);
+    changes_add(sv->changes, slice_of(p->actor), p->x.http ? p->x.http->account : NULL, &p->job);
 }
 
 /* The newest of that name has this text. */
