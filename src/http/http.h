@@ -222,7 +222,8 @@ void http_stream_begin_sized(struct http_request *r, int status, const char *con
                              const char *headers, uint64_t size);
 
 /* Copies the bytes. False: the client has gone, or more than limits.stream_backlog_max bytes wait
- * for it: nothing was taken. A piece may be longer than that if little waits. */
+ * for it: nothing was taken. A piece may be longer than that if little waits. What the client was
+ * not offered yet, since others have their turn, does not keep a piece of up to 4 KiB out. */
 bool http_stream_write(struct http_request *r, struct slice bytes);
 
 bool http_stream_write_text(struct http_request *r, struct http_text *t); /* the same */

@@ -3,6 +3,8 @@
 #include "http/answer.h"
 #include "http/connection.h"
 
+enum { LAST_WORD = 4096 };
+
 static struct http_connection *streaming(const struct http_request *r)
 {
     struct http_connection *c = http_message_of(r)->connection;
@@ -60,12 +62,19 @@ void http_stream_begin_sized(struct http_request *r, int status, const char *con
                                    .body_len = size});
 }
 
+/* What waits for the connection's turn says nothing of its reader: a last word may go behind it. */
+static bool has_room(const struct http_connection *c, size_t len)
+{
+    return http_output_backlog(c) <= c->server->limits.stream_backlog_max
+           || (link_is_in(&c->turn_to_write) && len <= LAST_WORD);
+}
+
 bool http_stream_write(struct http_request *r, struct slice bytes)
 {
     struct http_connection *c = streaming(r);
     char size[24];
 
-    if (!c || http_output_backlog(c) > c->server->limits.stream_backlog_max)
+    if (!c || !has_room(c, bytes.len))
         return false;
     if (bytes.len == 0)
         return true; /* a chunk of no bytes would be the last one */

@@ -31,6 +31,7 @@ struct world {
     unsigned certificates, certificates_refused; /* that were told of */
     struct error refusal;                        /* of the last one */
     size_t big;                                  /* bytes of the answer to /big */
+    unsigned wrote; /* times that more was written than whoever answered had */
 };
 
 extern struct world w;

@@ -97,6 +97,42 @@ static void yaml_that_looks_like_json_is_read_back_at_the_next_start(void **stat
     }
 }
 
+static int64_t syncs(void)
+{
+    REPLY r = {0};
+
+    get(&node, &r, "/metrics");
+    const char *at = strstr(r.body.ptr, "\nintact_store_syncs_total ");
+    assert_non_null(at);
+    return strtoll(strchr(at, ' '), NULL, 10);
+}
+
+/* Whoever puts the same for ever costs those who change something nothing. */
+static void what_is_there_is_not_stored_again(void **state)
+{
+    static const char json[] = "{\"intact\": 1, \"workflow\": \"same\", \"steps\": [{\"name\": "
+                               "\"a\", \"agent\": \"f\", \"action\": \"x\", \"undo\": \"none\"}]}";
+    static const char other[] = "{\"intact\": 1, \"workflow\": \"same\", \"steps\": [{\"name\": "
+                                "\"b\", \"agent\": \"f\", \"action\": \"x\", \"undo\": \"none\"}]}";
+    REPLY r = {0};
+    (void)state;
+
+    put_as(&r, "same", "application/json", json);
+    EXPECT(&r, 201);
+    int64_t before = syncs();
+    for (int i = 0; i < 20; i++) {
+        put_as(&r, "same", "application/json", json);
+        EXPECT(&r, 200);
+        EXPECT_TEXT(&r, "name", "same");
+    }
+    CHECK(syncs() == before, "%d more", (int)(syncs() - before));
+    put_as(&r, "same", "application/json", other);
+    EXPECT(&r, 201);
+    put_as(&r, "same", "application/json", json); /* only the newest is there */
+    EXPECT(&r, 201);
+    CHECK(syncs() > before, "nothing was written");
+}
+
 static void mistakes_and_warnings_of_yaml_are_told(void **state)
 {
     static const char wrong[] = "intact: 1\n"
@@ -226,6 +262,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_definition_in_yaml_is_kept_as_it_was_written),
         cmocka_unit_test(yaml_that_looks_like_json_is_read_back_at_the_next_start),
+        cmocka_unit_test(what_is_there_is_not_stored_again),
         cmocka_unit_test(mistakes_and_warnings_of_yaml_are_told),
         cmocka_unit_test(without_a_name_in_the_path_the_definition_says_it),
         cmocka_unit_test(a_task_keeps_the_version_it_began_with),
