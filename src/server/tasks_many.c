@@ -20,7 +20,7 @@ enum {
     WINDOW = 2048,     /* lines with the scheduler: a batch commits, one gathers, one is read ... */
     WINDOW_MAX = 4096, /* ... of one request, and of all: each has a task in memory, some 8 KiB */
     LINES_AT_ONCE = 512, /* read in one go: others want to be heard as well */
-    WINDOW_SHARED = 48, /* while other tokens call: all wait for a commit of all these lines */
+    WINDOW_SHARED = 48,  /* while other tokens call: all wait for a commit of all these lines */
     STATES_AT_ONCE = 256,
     LINES_WAITING_MAX = 500000, /* of all requests that wait for ends: some 100 bytes each */
 };
