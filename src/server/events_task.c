@@ -226,7 +226,7 @@ static void read_run(struct store_job *j, struct store *store)
 
     w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->gone, &w->error);
     w->was_read = true;
-    if (w->err == ERR_OK) {
+    if (w->err == ERR_OK && w->arena.total > RECORD_LARGE) {
         const struct definition *d =
             registry_find_aside(&w->ev->server->workflows, w->row.workflow, w->row.version);
         if (d)

@@ -462,6 +462,9 @@ void id_give(struct server *sv, char ret[ID_TEXT_SIZE]);
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* render.c */
+/* A record of which more was read is written where it was read: that takes longer than handing it
+ * over. */
+enum { RECORD_LARGE = 32 << 10 };
 /* The whole record. Any thread. */
 void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                  const struct task *t, const struct task_row *row,

@@ -188,7 +188,8 @@ static void read_run(struct store_job *j, struct store *store)
 
     rd->err =
         task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->gone, &rd->error);
-    if (rd->err == ERR_OK && rd->renders && (rd->ends || is_over(&rd->row))) {
+    if (rd->err == ERR_OK && rd->renders && rd->arena.total > RECORD_LARGE
+        && (rd->ends || is_over(&rd->row))) {
         const struct definition *d =
             registry_find_aside(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
         if (d)
