@@ -29,20 +29,18 @@ static struct definition *find(const struct versions *v, int64_t version)
     return NULL;
 }
 
-void registry_add(struct registry *r, struct definition *d, int64_t version)
+/* False: that version is there. */
+static bool add(struct registry *r, struct definition *d, int64_t version)
 {
     struct versions *v = map_get(&r->names, d->workflow.name);
 
-    ASSERT(version > 0);
     if (!v) {
         v = calloc(1, sizeof *v);
         ASSERT(v);
         map_put(&r->names, d->workflow.name, v); /* the first version's name is the key */
     }
-    if (find(v, version)) {
-        definition_free(d);
-        return;
-    }
+    if (find(v, version))
+        return false;
     if (v->count == v->cap) {
         v->cap = v->cap ? v->cap * 2 : 4;
         v->list = realloc(v->list, v->cap * sizeof(struct definition *));
@@ -53,6 +51,17 @@ void registry_add(struct registry *r, struct definition *d, int64_t version)
     for (; at > 0 && v->list[at - 1]->workflow.version > version; at--)
         v->list[at] = v->list[at - 1];
     v->list[at] = d;
+    return true;
+}
+
+void registry_add(struct registry *r, struct definition *d, int64_t version)
+{
+    ASSERT(version > 0);
+    (void)pthread_mutex_lock(&r->lock);
+    bool taken = add(r, d, version);
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!taken)
+        definition_free(d);
 }
 
 const struct definition *registry_find(const struct registry *r, struct slice name, int64_t version)
@@ -62,6 +71,14 @@ const struct definition *registry_find(const struct registry *r, struct slice na
     if (!v)
         return NULL;
     return version == 0 ? v->list[v->count - 1] : find(v, version);
+}
+
+const struct definition *registry_find_aside(struct registry *r, struct slice name, int64_t version)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    const struct definition *d = registry_find(r, name, version);
+    (void)pthread_mutex_unlock(&r->lock);
+    return d;
 }
 
 bool registry_read(struct registry *r, struct registry_wait *w)

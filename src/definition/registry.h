@@ -1,8 +1,11 @@
 #ifndef DEFINITION_REGISTRY_H
 #define DEFINITION_REGISTRY_H
 
-/* All stored definitions, compiled, by name and version. On the loop's thread only; definitions
- * once added stay until the registry is freed, since tasks point to them. */
+/* All stored definitions, compiled, by name and version. On the loop's thread only, but for
+ * registry_find_aside; definitions once added stay until the registry is freed, since tasks point
+ * to them. A zeroed one is empty. */
+
+#include <pthread.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -25,6 +28,7 @@ struct registry_reader {
 
 struct registry {
     struct map names;
+    pthread_mutex_t lock;           /* held while `names` change, and by threads that look */
     struct registry_reader *reader; /* NULL: nobody else stores any, what is here is all */
 };
 
@@ -36,6 +40,11 @@ void registry_add(struct registry *r, struct definition *d, int64_t version);
 /* Version 0: the newest. NULL: there is none. */
 const struct definition *registry_find(const struct registry *r, struct slice name,
                                        int64_t version);
+
+/* The same, for any thread but the registry's own. What is found stays as it is, and there, until
+ * the registry ends. */
+const struct definition *registry_find_aside(struct registry *r, struct slice name,
+                                             int64_t version);
 
 /* The names of all, in `a`; returns how many. */
 size_t registry_names(const struct registry *r, struct arena *a, struct slice **ret);

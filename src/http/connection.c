@@ -72,7 +72,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf);
 
 static void read_set(struct http_connection *c, bool is_reading)
 {
-    is_reading = is_reading && !c->is_ended;
+    is_reading = is_reading && !c->is_ended && !link_is_in(&c->turn_to_read);
     if (c->is_reading == is_reading)
         return;
     c->is_reading = is_reading;
@@ -232,6 +232,8 @@ void http_connection_close(struct http_connection *c)
     hold(c, 0);
     wait_for(c, HTTP_WAIT_NOTHING);
     link_remove(&c->answered);
+    link_remove(&c->turn_to_read);
+    link_remove(&c->turn_to_write);
     link_remove(&c->all);
     http_server_forget(c->server);
     uv_close(handle_of(c), on_closed);
@@ -512,6 +514,27 @@ void http_connection_ended(struct http_connection *c)
     settle(c);
 }
 
+/* Much is on its way: what is thrown away, or a body that does not fit into one reading. */
+static bool sends_much(const struct http_connection *c)
+{
+    const struct http_reader *r = &c->reader;
+    const size_t one = sizeof c->server->bytes;
+
+    return c->phase == HTTP_LINGERING
+           || (c->phase == HTTP_READING && http_reader_is_in_body(r)
+               && (r->left > one || (r->message && r->message->body.len > one)));
+}
+
+/* libuv would go on reading as long as something is there, up to 2 MiB: with many clients that send
+ * much, all others would wait for that. */
+static void yield_to_others(struct http_connection *c)
+{
+    if (!c->is_reading || !sends_much(c))
+        return;
+    http_server_turn_to_read(c->server, c);
+    read_set(c, false);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct http_connection *c = stream->data;
@@ -526,6 +549,8 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
     } else if (len < 0) {
         http_connection_close(c);
     }
+    if (len > 0 && (size_t)len == buf->len)
+        yield_to_others(c);
 }
 
 void http_connection_resume(struct http_connection *c)

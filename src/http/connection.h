@@ -65,7 +65,9 @@ struct http_server {
     uv_poll_t listener;
     uv_timer_t timer;
     uv_idle_t finisher; /* active while `answered` is not empty */
-    int fd;             /* the listening socket; -1 once drained */
+    uv_idle_t turner;   /* active while one of the next two is not empty */
+    struct link turns_to_read, turns_to_write;
+    int fd; /* that listens; -1 once drained */
     int port;
     unsigned handles;        /* not closed by libuv yet */
     size_t count;            /* connections that are not closed */
@@ -103,6 +105,7 @@ struct http_connection {
     size_t in_at;
     size_t held; /* bytes, as last counted */
     struct link all, answered, waiting;
+    struct link turn_to_read, turn_to_write; /* it has much to read, or to write */
     uint64_t deadline;
     uint64_t taken; /* bytes taken by the kernel when the present wait for it began */
     enum http_phase phase;
@@ -156,6 +159,9 @@ void http_connection_hang_up(struct http_connection *c); /* after it had time to
 /* In http.c. */
 void http_server_arm(struct http_server *s, uint64_t at); /* wake up at this time at the latest */
 void http_server_defer(struct http_server *s, struct http_connection *c);
+/* It goes on reading, or writing, when it is its turn: in each round of the loop few do. */
+void http_server_turn_to_read(struct http_server *s, struct http_connection *c);
+void http_server_turn_to_write(struct http_server *s, struct http_connection *c);
 void http_server_forget(struct http_server *s);  /* a connection was closed */
 void http_server_release(struct http_server *s); /* libuv has closed a handle */
 

@@ -23,6 +23,8 @@ enum {
     SWEEP_MS = 50,         /* deadlines may fire that much too late */
     LINGER_MS = 2000,
     PEEK_MS = 1000,
+    READS_AT_ONCE = 4,  /* in one round of the loop, of those that have much: 64 KiB each, ... */
+    WRITES_AT_ONCE = 4, /* ... and HTTP_OUTPUT_SLICE */
 };
 
 const struct http_limits http_limits_default = {
@@ -115,6 +117,43 @@ void http_server_defer(struct http_server *s, struct http_connection *c)
     list_push(&s->answered, &c->answered);
     if (!s->is_closing)
         (void)uv_idle_start(&s->finisher, on_answered); /* fails only without a callback */
+}
+
+/* --- turns of those that have much --- */
+
+static void on_turn(uv_idle_t *idle)
+{
+    struct http_server *s = idle->data;
+    struct link *l = NULL;
+
+    for (unsigned i = 0; i < READS_AT_ONCE && (l = list_first(&s->turns_to_read)); i++) {
+        link_remove(l);
+        http_connection_settle(CONTAINER_OF(l, struct http_connection, turn_to_read));
+    }
+    for (unsigned i = 0; i < WRITES_AT_ONCE && (l = list_first(&s->turns_to_write)); i++) {
+        link_remove(l);
+        http_output_go_on(CONTAINER_OF(l, struct http_connection, turn_to_write));
+    }
+    if (!s->is_closing && list_empty(&s->turns_to_read) && list_empty(&s->turns_to_write))
+        (void)uv_idle_stop(idle); /* always succeeds */
+}
+
+static void turn(struct http_server *s, struct link *list, struct link *l)
+{
+    if (!link_is_in(l))
+        list_push(list, l);
+    if (!s->is_closing)
+        (void)uv_idle_start(&s->turner, on_turn); /* fails only without a callback */
+}
+
+void http_server_turn_to_read(struct http_server *s, struct http_connection *c)
+{
+    turn(s, &s->turns_to_read, &c->turn_to_read);
+}
+
+void http_server_turn_to_write(struct http_server *s, struct http_connection *c)
+{
+    turn(s, &s->turns_to_write, &c->turn_to_write);
 }
 
 /* --- accepting --- */
@@ -295,6 +334,8 @@ static struct http_server *server_new(uv_loop_t *loop, const struct http_limits 
     s->handler = *handler;
     list_init(&s->connections);
     list_init(&s->answered);
+    list_init(&s->turns_to_read);
+    list_init(&s->turns_to_write);
     list_init(&s->handshakes);
     for (unsigned i = 0; i < HTTP_WAIT_COUNT; i++)
         list_init(&s->waiting[i]);
@@ -325,8 +366,9 @@ enum err http_listen(uv_loop_t *loop, const char *address, const struct http_lim
     }
     (void)uv_timer_init(loop, &s->timer); /* these two always succeed */
     (void)uv_idle_init(loop, &s->finisher);
-    s->listener.data = s->timer.data = s->finisher.data = s;
-    s->handles = 3;
+    (void)uv_idle_init(loop, &s->turner);
+    s->listener.data = s->timer.data = s->finisher.data = s->turner.data = s;
+    s->handles = 4;
     s->fd = fd;
     s->port = port_of(fd);
     accept_start(s);
@@ -406,6 +448,7 @@ void http_close(struct http_server *s)
     listener_close(s);
     uv_close((uv_handle_t *)&s->timer, on_released);
     uv_close((uv_handle_t *)&s->finisher, on_released);
+    uv_close((uv_handle_t *)&s->turner, on_released);
     for (struct link *l = list_first(&s->connections); l; l = list_first(&s->connections))
         http_connection_close(CONTAINER_OF(l, struct http_connection, all));
 }
@@ -443,6 +486,16 @@ void http_answer(struct http_request *r, int status, const char *content_type, s
     if (!http_status_has_body(status) || slice_is(r->method, "HEAD"))
         body = SLICE("");
     http_connection_answer(c, buf_view(&s->head), body);
+}
+
+void http_answer_text(struct http_request *r, int status, const char *content_type,
+                      struct http_text *body, const char *headers)
+{
+    struct http_connection *c = http_message_of(r)->connection;
+
+    c->output.lent = body;
+    http_answer(r, status, content_type, buf_view(&body->bytes), headers);
+    c->output.lent = NULL;
 }
 
 PRINTF(5, 0)

@@ -71,8 +71,11 @@ struct http_handler {
     /* The reader of this stream has taken everything: time for the next piece. May be NULL. Not
      * called if a write left nothing waiting. */
     void (*flushed)(void *arg, struct http_request *r);
-    /* Input was refused before it became a request (400, 408, 413, 414, 431, 5xx), with the reason.
-     * May be NULL. */
+    /* More of the answer, or of the stream, was written, and that took so long. Not told of the
+     * first slice, which is written by whoever answers. May be NULL. */
+    void (*wrote)(void *arg, struct http_request *r, uint64_t took_ns);
+    /* What a client sent was refused before it became a request (400, 408, 413, 414, 431, 5xx), and
+     * why. May be NULL. */
     void (*refused)(void *arg, int status, const char *reason);
 };
 
@@ -152,6 +155,19 @@ unsigned http_segment_count(const struct http_request *r);
 void http_answer(struct http_request *r, int status, const char *content_type, struct slice body,
                  const char *headers);
 
+/* A text that many answers and streams may share. What is not with the kernel yet is kept by
+ * holding it: nothing of it is copied. */
+struct http_text {
+    unsigned refs;
+    struct buf bytes;
+};
+struct http_text *http_text_new(struct buf *bytes); /* takes the bytes; held once */
+struct http_text *http_text_hold(struct http_text *t);
+void http_text_drop(struct http_text *t); /* NULL is fine */
+
+void http_answer_text(struct http_request *r, int status, const char *content_type,
+                      struct http_text *body, const char *headers);
+
 /* The same as application/problem+json (RFC 9457): type is "urn:intact:problem:" + `type`. */
 void http_problem(struct http_request *r, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
@@ -210,12 +226,14 @@ void http_stream_begin(struct http_request *r, int status, const char *content_t
 void http_stream_begin_sized(struct http_request *r, int status, const char *content_type,
                              const char *headers, uint64_t size);
 
-/* Copies the bytes. False: the client disconnected, or more than limits.stream_backlog_max bytes
- * wait for it: nothing was taken. A piece may be longer than that if little waits. */
+/* Copies the bytes. False: the client has gone, or more than limits.stream_backlog_max bytes wait
+ * for it: nothing was taken. A piece may be longer than that if little waits. What the client was
+ * not offered yet, since others have their turn, does not keep a piece of up to 4 KiB out. */
 bool http_stream_write(struct http_request *r, struct slice bytes);
 
-size_t http_stream_backlog(const struct http_request *r); /* bytes that the kernel does not have
-                                                           * yet */
+bool http_stream_write_text(struct http_request *r, struct http_text *t); /* the same */
+
+size_t http_stream_backlog(const struct http_request *r); /* bytes not yet with the kernel */
 void http_stream_end(struct http_request *r);
 
 /* Whether the client is still connected, as far as known. */

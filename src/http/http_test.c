@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "http/cases.h"
+#include "http/connection.h"
 
 static void every_case_ends_as_it_must(void **state)
 {
@@ -271,6 +272,69 @@ static void a_client_that_asks_before_it_sends_is_told_to_go_on(void **state)
     end();
 }
 
+/* What was read of the one body that is coming in. */
+static size_t body_bytes(void)
+{
+    struct link *first = list_first(&w.server->connections);
+    const struct http_connection *c = CONTAINER_OF(first, struct http_connection, all);
+
+    return c->reader.message ? c->reader.message->body.len : 0;
+}
+
+/* Each round takes a reading's worth of what is there: others do not wait for all of it. */
+static void much_is_read_by_turns(void **state)
+{
+    enum { ALL = 3000000, ONE = 64 * 1024 };
+    CLEANUP(buf_fini) struct buf piece = {0};
+    struct client c;
+    size_t before = 0;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n");
+    while (http_connection_count(w.server) == 0)
+        turn();
+    turn();
+    memset(buf_room(&piece, ONE), 'x', ONE);
+    piece.len = ONE;
+    for (int i = 0; i < 6; i++) /* the kernel keeps it */
+        CHECK(send(c.fd, piece.ptr, piece.len, MSG_DONTWAIT) > 0, "%s", strerror(errno));
+    for (int i = 0; i < 100 && before < 3 * ONE; i++) {
+        (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+        size_t now = body_bytes();
+        CHECK(now - before <= ONE, "%zu bytes in one round", now - before);
+        before = now;
+    }
+    CHECK(before >= 3 * ONE, "only %zu were read", before);
+    client_close(&c);
+    end();
+}
+
+/* What one turn does not write is written in the next ones, whether or not the kernel had taken it:
+ * so two that read much get it side by side. */
+static void much_is_written_by_turns(void **state)
+{
+    enum { BIG = 2000000, SLICE_LEN = 128 << 10 };
+    struct client c[2];
+    (void)state;
+    begin(NULL);
+    w.big = BIG;
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        client_open(&c[i]);
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        client_say(&c[i], "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (w.handled < COUNT_OF(c))
+        (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+    CHECK(http_held(w.server) >= BIG - 2 * SLICE_LEN, "%zu left at once", http_held(w.server));
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        UNTIL(&c[i], c[i].got.len > BIG, "only %zu bytes came", c[i].got.len);
+    CHECK(http_held(w.server) == 0, "%zu", http_held(w.server));
+    CHECK(w.wrote > 2, "whose time it was is told: %u", w.wrote);
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        client_close(&c[i]);
+    end();
+}
+
 static void a_big_answer_arrives_whole(void **state)
 {
     struct client c;
@@ -475,6 +539,8 @@ int main(void)
         cmocka_unit_test(parked_requests_are_answered_in_any_order),
         cmocka_unit_test(what_an_answer_looks_like),
         cmocka_unit_test(a_client_that_asks_before_it_sends_is_told_to_go_on),
+        cmocka_unit_test(much_is_read_by_turns),
+        cmocka_unit_test(much_is_written_by_turns),
         cmocka_unit_test(a_big_answer_arrives_whole),
         cmocka_unit_test(a_draining_server_answers_what_it_has_and_no_more),
         cmocka_unit_test(a_connection_can_be_broken_instead_of_an_answer),

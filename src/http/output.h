@@ -2,10 +2,12 @@
 #define HTTP_OUTPUT_H
 
 /*
- * What a connection sends. The kernel gets as much as it takes at once; the rest is kept, in order,
- * and passed on as the client reads. libuv has one piece at a time. Further bytes are gathered
- * behind it, so that many small pieces cost no more than their bytes. With TLS all of this concerns
- * encrypted bytes: what is kept can be sent as it is.
+ * What a connection sends. The kernel gets it at once, as far as it takes it; the rest is kept, in
+ * order, and handed over as the client reads. libuv has one piece at a time, what comes meanwhile
+ * is gathered behind it, so that many small pieces cost no more than their bytes. Of much that is
+ * kept libuv has a small piece; when that has gone a slice is written in each turn of the
+ * connection, so that who reads much keeps others waiting for a slice. With TLS all of this is
+ * about sealed bytes: what is kept can be sent as it is.
  */
 
 #include <uv.h>
@@ -15,12 +17,20 @@
 struct http_connection;
 
 struct http_output {
-    struct http_rest *rest; /* passed to libuv; NULL: nothing is kept */
-    struct buf waiting;     /* behind it */
-    uint64_t accepted;      /* total bytes sent or kept */
+    struct http_rest *rest; /* with libuv; NULL: nothing is kept */
+    struct buf waiting;     /* behind it; its first `waiting_at` bytes are sent */
+    size_t waiting_at;
+    struct http_text *text; /* behind that, and not copied; NULL: nothing is */
+    size_t text_at;
+    struct buf behind;      /* behind the text */
+    struct http_text *lent; /* a part that is all of it need not be copied; during a call */
+    uint64_t accepted;      /* bytes that were ever sent or kept */
 };
 
-enum { HTTP_OUTPUT_PARTS = 3 };
+enum {
+    HTTP_OUTPUT_PARTS = 3,
+    HTTP_OUTPUT_SLICE = 128 << 10 /* bytes that are written in a turn */
+};
 
 /* Sends the parts in sequence, copying what has to be kept. False: the connection is broken;
  * nothing may be sent any more. When nothing is kept any more, http_connection_flushed is called,
@@ -34,9 +44,9 @@ bool http_output_send_raw(struct http_connection *c, struct slice bytes) MUST_US
 /* Announces the end of the data, if there is TLS. */
 bool http_output_end(struct http_connection *c);
 
-size_t http_output_backlog(const struct http_connection *c); /* bytes kept, not passed to the
-                                                              * kernel */
-uint64_t http_output_taken(const struct http_connection *c); /* total bytes taken by the kernel */
-void http_output_fini(struct http_connection *c);            /* after libuv has closed the handle */
+size_t http_output_backlog(const struct http_connection *c); /* bytes kept: not with the kernel */
+uint64_t http_output_taken(const struct http_connection *c); /* bytes that the kernel ever took */
+void http_output_go_on(struct http_connection *c);           /* it is its turn to write */
+void http_output_fini(struct http_connection *c);            /* after libuv has let go */
 
 #endif

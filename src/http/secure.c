@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/beside.h"
+
 enum { LOOK_MS = 2000, HANDSHAKES_MAX = 2 /* at a time: others need the threads, too */ };
 
 enum err http_secure(struct http_server *s, const char *cert_file, const char *key_file,
@@ -121,6 +123,7 @@ static void on_thread(uv_work_t *work)
 {
     struct http_handshake *h = CONTAINER_OF(work, struct http_handshake, work);
 
+    thread_is_beside();
     h->state = tls_receive(h->connection->tls, buf_view(&h->wire), &h->plain, &h->sealed);
 }
 

@@ -3,6 +3,8 @@
 #include "http/answer.h"
 #include "http/connection.h"
 
+enum { LAST_WORD = 4096 };
+
 static struct http_connection *streaming(const struct http_request *r)
 {
     struct http_connection *c = http_message_of(r)->connection;
@@ -60,12 +62,19 @@ void http_stream_begin_sized(struct http_request *r, int status, const char *con
                                    .body_len = size});
 }
 
+/* What waits for the connection's turn says nothing of its reader: a last word may go behind it. */
+static bool has_room(const struct http_connection *c, size_t len)
+{
+    return http_output_backlog(c) <= c->server->limits.stream_backlog_max
+           || (link_is_in(&c->turn_to_write) && len <= LAST_WORD);
+}
+
 bool http_stream_write(struct http_request *r, struct slice bytes)
 {
     struct http_connection *c = streaming(r);
     char size[24];
 
-    if (!c || http_output_backlog(c) > c->server->limits.stream_backlog_max)
+    if (!c || !has_room(c, bytes.len))
         return false;
     if (bytes.len == 0)
         return true; /* an empty chunk would end the stream */
@@ -79,6 +88,16 @@ bool http_stream_write(struct http_request *r, struct slice bytes)
     ASSERT(len > 0);
     const struct slice chunk[] = {{size, (size_t)len}, bytes, SLICE("\r\n")};
     return http_connection_stream_on(c, chunk, COUNT_OF(chunk));
+}
+
+bool http_stream_write_text(struct http_request *r, struct http_text *t)
+{
+    struct http_connection *c = http_message_of(r)->connection;
+
+    c->output.lent = t;
+    bool taken = http_stream_write(r, buf_view(&t->bytes));
+    c->output.lent = NULL;
+    return taken;
 }
 
 size_t http_stream_backlog(const struct http_request *r)

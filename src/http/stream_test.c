@@ -48,6 +48,38 @@ static void pieces_arrive_as_they_are_written(void **state)
     end();
 }
 
+/* Texts are kept by those who were not sent all of them, and not copied. */
+static void a_text_is_shared_by_those_who_wait_for_it(void **state)
+{
+    enum { SIZE = 1 << 20 };
+    struct buf bytes = {0};
+    struct client c[2];
+    (void)state;
+    begin(NULL);
+    memset(buf_room(&bytes, SIZE), 'x', SIZE);
+    bytes.len = SIZE;
+    struct http_text *text = http_text_new(&bytes);
+    for (size_t i = 0; i < COUNT_OF(c); i++) {
+        struct http_request *r = begin_stream(&c[i], ASK("/stream"));
+        CHECK(http_stream_write_text(r, text), "taken");
+        CHECK(text->refs >= 2, "%u", text->refs);
+        CHECK(http_stream_backlog(r) > http_limits_default.stream_backlog_max, "%zu",
+              http_stream_backlog(r));
+        CHECK(http_stream_write(r, SLICE("last")),
+              "a last word goes behind what waits for its turn");
+        CHECK(!http_stream_write_text(r, text), "more does not");
+        http_stream_end(r);
+    }
+    for (size_t i = 0; i < COUNT_OF(c); i++) {
+        UNTIL(&c[i], client_has(&c[i], "\r\n4\r\nlast\r\n0\r\n\r\n"), "the end");
+        CHECK(c[i].got.len > SIZE, "%zu", c[i].got.len);
+        client_close(&c[i]);
+    }
+    CHECK(text->refs == 1, "%u", text->refs);
+    http_text_drop(text);
+    end();
+}
+
 static void a_stream_may_begin_and_end_in_its_handler(void **state)
 {
     struct client c;
@@ -399,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_arrive_as_they_are_written),
+        cmocka_unit_test(a_text_is_shared_by_those_who_wait_for_it),
         cmocka_unit_test(a_stream_may_begin_and_end_in_its_handler),
         cmocka_unit_test(what_comes_behind_a_stream_waits_for_its_end),
         cmocka_unit_test(http_1_0_gets_bytes_until_the_end),

@@ -112,6 +112,14 @@ static void flushed(void *arg, struct http_request *r)
     w.flushed++;
 }
 
+static void wrote(void *arg, struct http_request *r, uint64_t took_ns)
+{
+    (void)r;
+    (void)took_ns;
+    ASSERT(arg == &w);
+    w.wrote++;
+}
+
 static void refused(void *arg, int status, const char *reason)
 {
     ASSERT(arg == &w);
@@ -128,6 +136,7 @@ void begin(const struct http_limits *limits)
                                                 .done = done,
                                                 .certificate = certificate,
                                                 .flushed = flushed,
+                                                .wrote = wrote,
                                                 .refused = refused};
     struct error e = {0};
 

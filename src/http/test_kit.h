@@ -28,9 +28,10 @@ struct world {
     bool closes_in_handler, closes_in_done;
     bool is_closed;
     bool is_secure;
-    unsigned certificates, certificates_refused; /* reported */
-    struct error refusal;                        /* the last one */
-    size_t big;                                  /* bytes of the response to /big */
+    unsigned certificates, certificates_refused; /* that were told of */
+    struct error refusal;                        /* of the last one */
+    size_t big;                                  /* bytes of the answer to /big */
+    unsigned wrote; /* times that more was written than whoever answered had */
 };
 
 extern struct world w;

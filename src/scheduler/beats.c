@@ -171,6 +171,30 @@ const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task
     return k && k->direction == direction && k->attempt == attempt ? &k->pulse : NULL;
 }
 
+void scheduler_pulses(const struct scheduler *s, struct slice task, struct arena *a,
+                      struct pulses *ret)
+{
+    const struct live *l = map_get(&s->lives, task);
+    size_t count = 0;
+
+    *ret = (struct pulses){0};
+    for (const struct link *i = l ? l->beats.next : NULL; i && i != &l->beats; i = i->next)
+        count++;
+    if (count == 0)
+        return;
+    ret->list = arena_alloc(a, count * sizeof *ret->list);
+    LIST_FOREACH (i, after, &l->beats) {
+        const struct kept_beat *k = CONTAINER_OF(i, struct kept_beat, link);
+        ret->list[ret->count++] = (struct pulse_of){
+            k->step,
+            k->direction,
+            k->attempt,
+            {k->pulse.at, arena_copy(a, k->pulse.progress), arena_copy(a, k->pulse.message),
+             arena_copy(a, k->pulse.resume)},
+        };
+    }
+}
+
 const char *beat_status_text(enum beat_status st)
 {
     static const char *const texts[] = {

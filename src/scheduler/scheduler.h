@@ -244,8 +244,23 @@ void scheduler_beats(struct scheduler *s, struct heartbeats *call);
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
 
-/* When the step's open attempt will have been silent for too long; 0: no limit, or not for this
- * node to decide. */
+/* What is known of all open attempts of a task: as it was when it was asked for, and for any
+ * thread.
+ */
+struct pulses {
+    struct pulse_of {
+        uint16_t step;
+        enum direction direction;
+        uint32_t attempt;
+        struct pulse pulse;
+    } * list;
+    size_t count;
+};
+void scheduler_pulses(const struct scheduler *s, struct slice task, struct arena *a,
+                      struct pulses *ret);
+
+/* When the step's open attempt will have been silent for too long, unless a heartbeat comes; 0: it
+ * may be silent, or is not this node's to judge. */
 int64_t scheduler_silent_by(const struct scheduler *s, struct slice task, uint16_t step);
 
 /* Is the task in this node's memory and owned by it? Then its changes are reported. */

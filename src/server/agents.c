@@ -136,7 +136,7 @@ static void put_begin(struct server *sv, struct http_request *r, const struct ag
     exchange_begin(&s->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
-    sv->store->submit(sv->store, &s->job);
+    changes_add(sv->changes, sv->caller, r->account, &s->job);
 }
 
 static bool name_ok(struct http_request *r)

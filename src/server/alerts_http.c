@@ -244,7 +244,7 @@ static void saying_begin(struct server *sv, struct http_request *r, struct slice
     exchange_begin(&y->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
-    sv->store->submit(sv->store, &y->job);
+    changes_add(sv->changes, sv->caller, r->account, &y->job);
 }
 
 void alert_acknowledge(struct server *sv, struct http_request *r)

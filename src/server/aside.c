@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/beside.h"
 #include "base/map.h"
 
 enum { SHARE_OF_TOKEN = 4, SHARE_OF_LATER = 2 };
@@ -113,6 +114,7 @@ static void on_thread(uv_work_t *work)
 {
     struct aside_job *j = CONTAINER_OF(work, struct aside_job, work);
 
+    thread_is_beside();
     j->run(j);
 }
 

@@ -3,6 +3,7 @@
 #include "server/aside.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "base/test.h"
 
@@ -13,6 +14,8 @@ static struct aside *as;
 static atomic_bool holds;
 static atomic_uint ran;
 
+static atomic_int nice_there;
+
 struct entry {
     struct aside_job job;
     unsigned place; /* 0: it did not run */
@@ -22,6 +25,12 @@ struct entry {
 static void enters(struct aside_job *j)
 {
     CONTAINER_OF(j, struct entry, job)->place = atomic_fetch_add(&ran, 1) + 1;
+}
+
+static void looks_at_its_thread(struct aside_job *j)
+{
+    atomic_store(&nice_there, getpriority(PRIO_PROCESS, 0));
+    enters(j);
 }
 
 static void holds_up(struct aside_job *j)
@@ -150,6 +159,20 @@ static void what_is_dropped_is_not_done(void **state)
           b.place);
 }
 
+/* What is done beside the loop gives way to the loop where processors are short. */
+static void its_thread_gives_way(void **state)
+{
+    struct entry x = {.job = {.run = looks_at_its_thread, .done = is_done}};
+    int nice_here = getpriority(PRIO_PROCESS, 0);
+    (void)state;
+
+    aside_add(as, SLICE("a"), ASIDE_SOON, &x.job);
+    while (!x.done)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    CHECK(nice_there > nice_here || nice_here == 19, "%d there, %d here", nice_there, nice_here);
+    CHECK(getpriority(PRIO_PROCESS, 0) == nice_here, "we are another thread");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +180,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_token_fills_it, begin, end),
         cmocka_unit_test_setup_teardown(what_may_wait_has_half_of_it, begin, end),
         cmocka_unit_test_setup_teardown(what_is_dropped_is_not_done, begin, end),
+        cmocka_unit_test_setup_teardown(its_thread_gives_way, begin, end),
     };
     return cmocka_run_group_tests_name("aside", tests, NULL, NULL);
 }

@@ -234,6 +234,13 @@ static void on_accepting(void *arg, int reason)
         log_line(LOG_INFO, "event=accept_works_again");
 }
 
+/* More of an answer that one turn of its connection did not suffice for. */
+static void wrote(void *arg, struct http_request *r, uint64_t took_ns)
+{
+    if (r->account)
+        account_worked(arg, r->account, uv_hrtime(), took_ns);
+}
+
 static void on_flushed(void *arg, struct http_request *r)
 {
     backup_flushed(arg, r);
@@ -331,7 +338,8 @@ enum err door_open(struct server *sv, struct error *e)
                                          .done = exchange_done,
                                          .certificate = on_certificate,
                                          .accepting = on_accepting,
-                                         .flushed = on_flushed};
+                                         .flushed = on_flushed,
+                                         .wrote = wrote};
 
     size_t wanted = sv->limits.http.connection_max;
     fit_to_files(&sv->limits.http);

@@ -113,10 +113,8 @@ bool stream_write(struct stream *st, uint64_t events)
     return true;
 }
 
-void event_put(struct events *ev, const char *name, const char *id, struct slice data)
+size_t event_begin(struct buf *b, const char *name, const char *id)
 {
-    struct buf *b = &ev->text;
-
     buf_str(b, "event: ");
     buf_str(b, name);
     if (id) {
@@ -124,13 +122,24 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
         buf_str(b, id);
     }
     buf_str(b, "\ndata: ");
-    size_t from = b->len;
-    buf_slice(b, data);
+    return b->len;
+}
+
+void event_end(struct buf *b, size_t from)
+{
     /* Between values; inside of texts they are escaped. */
     for (const char *c = "\n\r"; *c; c++)
         for (char *at = b->ptr + from; (at = memchr(at, *c, (size_t)(b->ptr + b->len - at)));)
             *at = ' ';
     buf_str(b, "\n\n");
+}
+
+void event_put(struct events *ev, const char *name, const char *id, struct slice data)
+{
+    size_t from = event_begin(&ev->text, name, id);
+
+    buf_slice(&ev->text, data);
+    event_end(&ev->text, from);
 }
 
 /* ---- the one timer ---- */

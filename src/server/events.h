@@ -94,6 +94,9 @@ bool stream_write(struct stream *st, uint64_t events);
 
 /* "event: NAME", "id: ID" (NULL: none), "data: DATA", to ev->text. DATA is made to be one line. */
 void event_put(struct events *ev, const char *name, const char *id, struct slice data);
+/* The same in two parts, with the data between them. Any thread. */
+size_t event_begin(struct buf *b, const char *name, const char *id);
+void event_end(struct buf *b, size_t from);
 
 void events_fall_behind(struct events *ev); /* somebody has to be told later */
 

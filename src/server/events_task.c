@@ -34,10 +34,12 @@ struct watch {
     bool was_read;         /* it was not dropped before it began */
     struct link link;      /* in events.telling */
     size_t untold;         /* so many of the first streams */
-    struct buf text;       /* the event that they are told */
-    size_t size;           /* of the latest */
-    bool behind;           /* somebody could not be told, or it could not be read */
-    uint64_t known;        /* the revision last read; 0: it could not be read */
+    struct pulses pulses;  /* as they were when the reading began */
+    struct buf written; /* the event, as the thread that reads has written it; empty: it did not */
+    struct http_text *text; /* the event that they are told */
+    size_t size;            /* of the latest */
+    bool behind;            /* somebody could not be told, or it could not be read */
+    uint64_t known;         /* the revision last read; 0: it could not be read */
 };
 
 static void begin_reading(struct watch *w);
@@ -111,8 +113,8 @@ static bool tell_row(const struct watch *w, struct stream *st)
 {
     if (w->row.revision <= st->after)
         return true;
-    if (stream_is_full(st) || !events_have_room(st->ev, w->text.len)
-        || !http_stream_write(st->x.http, buf_view(&w->text)))
+    if (stream_is_full(st) || !events_have_room(st->ev, w->text->bytes.len)
+        || !http_stream_write_text(st->x.http, w->text))
         return false;
     st->ev->server->metrics.events_sent++;
     st->after = w->row.revision;
@@ -148,38 +150,36 @@ static void tell(struct watch *w, struct stream *st)
         told_later(w);
 }
 
-/* The event: built once, however many are told of it. */
-static void build_event(struct watch *w, const struct workflow *wf, const struct task *t)
+/* The event: built once, however many are told of it. Any thread: of a large task it takes
+ * milliseconds, which the loop has for others. */
+static bool write_event(struct watch *w, const struct definition *d)
 {
-    struct events *ev = w->ev;
-    CLEANUP(buf_fini) struct buf record = {0};
-    struct buf text = ev->text;
+    struct task t;
     char id[24];
 
-    render_task(&record, ev->server->scheduler, wf, t, &w->row, &w->operations);
+    w->err = task_decode(&d->workflow, &w->row, &w->arena, &t, &w->error);
+    if (w->err != ERR_OK)
+        return false;
     (void)snprintf(id, sizeof id, "%" PRIu64, w->row.revision);
-    ev->text = w->text;
-    buf_clear(&ev->text);
-    event_put(ev, "task", id, buf_view(&record));
-    w->text = ev->text;
-    w->size = w->text.len;
-    ev->text = text;
+    size_t from = event_begin(&w->written, "task", id);
+    render_task(&w->written, &w->pulses, &d->workflow, &t, &w->row, &w->operations);
+    event_end(&w->written, from);
+    return true;
 }
 
 static bool render(struct watch *w)
 {
     struct server *sv = w->ev->server;
     const struct definition *d = registry_find(&sv->workflows, w->row.workflow, w->row.version);
-    struct task t;
 
     if (!d) {
         w->err = error_set(&w->error, ERR_CORRUPT, "its workflow is not known to this program");
         return false;
     }
-    w->err = task_decode(&d->workflow, &w->row, &w->arena, &t, &w->error);
-    if (w->err != ERR_OK)
+    if (w->written.len == 0 && !write_event(w, d))
         return false;
-    build_event(w, &d->workflow, &t);
+    w->text = http_text_new(&w->written);
+    w->size = w->text->bytes.len;
     if (!w->workflow.ptr) {
         w->workflow = arena_copy(&w->keys, w->row.workflow);
         w->version = w->row.version;
@@ -227,7 +227,13 @@ static void read_run(struct store_job *j, struct store *store)
 
     w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->gone, &w->error);
     w->was_read = true;
-    j->bytes = w->arena.total;
+    if (w->err == ERR_OK && w->arena.total > RECORD_LARGE) {
+        const struct definition *d =
+            registry_find_aside(&w->ev->server->workflows, w->row.workflow, w->row.version);
+        if (d)
+            (void)write_event(w, d);
+    }
+    j->bytes = w->arena.total + w->written.cap;
 }
 
 static void reading_ends(struct watch *w)
@@ -235,7 +241,9 @@ static void reading_ends(struct watch *w)
     w->ev->server->exchange_count--;
     w->ev->server->reads_open--;
     link_remove(&w->link);
-    buf_fini(&w->text);
+    http_text_drop(w->text);
+    w->text = NULL;
+    buf_fini(&w->written);
     arena_fini(&w->arena);
     w->arena = (struct arena){0};
     w->reading = false;
@@ -391,6 +399,7 @@ static void begin_reading(struct watch *w)
     sv->exchange_count++;
     sv->reads_open++;
     w->was_read = false;
+    scheduler_pulses(sv->scheduler, w->id, &w->arena, &w->pulses);
     struct link *first = list_first(&w->streams);
     ASSERT(first);
     const struct stream *st = CONTAINER_OF(first, struct stream, link);

@@ -100,9 +100,9 @@ static bool is_alone(const struct fair *f, const struct fair_share *s, uint64_t 
     return true;
 }
 
-bool fair_is_alone(const struct fair *f)
+bool fair_is_alone(const struct fair *f, const struct fair_share *s)
 {
-    return f->recent[1].at_ns == 0 || is_alone(f, f->recent[0].share, uv_hrtime());
+    return is_alone(f, s, uv_hrtime());
 }
 
 /* What was spent beyond the slice of a round is carried into the next ones. */

@@ -37,8 +37,9 @@ struct fair *fair_new(struct server *sv, uv_loop_t *loop,
 void fair_close(struct fair *f); /* nothing waits any more */
 void fair_free(struct fair *f);  /* when the loop has let go of its handles */
 
-/* Has no more than one token called for a second? */
-bool fair_is_alone(const struct fair *f);
+/* Has no token but this one called for a second? Its own last call may lie further back: what came
+ * with it may take long. */
+bool fair_is_alone(const struct fair *f, const struct fair_share *s);
 
 /* True: the request waits, and is served later. False: it is its turn. `s` NULL: always. */
 bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r) MUST_USE;

@@ -203,6 +203,17 @@ static void who_rests_is_not_alone(void **state)
     assert_true(uv_hrtime() >= rests_until);
 }
 
+/* What came with A's call may take long: others who call meanwhile are there all the same. */
+static void who_called_long_ago_is_alone_only_without_others(void **state)
+{
+    (void)state;
+    assert_true(fair_is_alone(t.fair, &t.a));
+    fair_charge(t.fair, &t.b, uv_hrtime(), 0);
+    fair_charge(t.fair, &t.b, uv_hrtime(), 0);
+    assert_true(fair_is_alone(t.fair, &t.b));
+    assert_false(fair_is_alone(t.fair, &t.a));
+}
+
 static void clients_that_go_are_not_served(void **state)
 {
     struct http_request r[10];
@@ -230,6 +241,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_crowds_take_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_calls_are_followed_by_a_rest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_rests_is_not_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_called_long_ago_is_alone_only_without_others, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(clients_that_go_are_not_served, set_up, tear_down),
     };
 

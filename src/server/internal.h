@@ -17,6 +17,7 @@
 #include "scheduler/scheduler.h"
 #include "server/access.h"
 #include "server/aside.h"
+#include "server/changes.h"
 #include "server/content.h"
 #include "server/elsewhere.h"
 #include "server/limit.h"
@@ -59,6 +60,7 @@ struct server {
     struct access *access;
     struct contents *contents; /* tells one submission from another */
     struct fair *fair;
+    struct changes *changes; /* that people make beside tasks */
     struct quotas *quotas; /* what tokens use; http_request.account is that of its token, or NULL */
     enum {
         TOKEN_THERE,     /* the admin's: it was there; */
@@ -229,7 +231,8 @@ bool reads_have_room(struct server *sv, struct http_request *r); /* false: answe
 /* The same of a reading that its token waits for in line, which is begun by reading_begin. */
 bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind);
 void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job *j);
-void server_ask(struct server *sv, struct ask *a);                             /* and counts it */
+struct changes *pressure_changes(struct server *sv); /* for server.changes */
+void server_ask(struct server *sv, struct ask *a);   /* and counts it */
 bool answer_has_room(struct server *sv, struct http_request *r, size_t bytes); /* false: answered */
 /* What the loop does for the account of a token (struct quota; NULL: nobody's); arg is the server.
  */
@@ -471,8 +474,11 @@ void id_give(struct server *sv, char ret[ID_TEXT_SIZE]);
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* render.c */
-/* The whole record. Without a scheduler what came of beats is left out. */
-void render_task(struct buf *b, const struct scheduler *s, const struct workflow *w,
+/* A record of which more was read is written where it was read: that takes longer than handing it
+ * over. */
+enum { RECORD_LARGE = 32 << 10 };
+/* The whole record. Any thread. */
+void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                  const struct task *t, const struct task_row *row,
                  const struct audit_page *operations);
 void render_summary(struct buf *b, const struct task_row *row);

@@ -233,7 +233,7 @@ static void call_begin(struct server *sv, struct http_request *r, struct operati
     sv->exchange_count++;
     sv->reads_open++;
     if (c->audit.verb.ptr)
-        sv->store->submit(sv->store, &c->job);
+        changes_add(sv->changes, c->audit.actor, r->account, &c->job);
     else
         reading_begin(&c->x, c->listing ? READING_MANY : READING_ONE, &c->job);
 }

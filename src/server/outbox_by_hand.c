@@ -340,7 +340,7 @@ static void verb_post(struct server *sv, struct http_request *r, bool drop)
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
-    sv->store->submit(sv->store, &c->job);
+    changes_add(sv->changes, sv->caller, r->account, &c->job);
 }
 
 void outbox_retry_post(struct server *sv, struct http_request *r)

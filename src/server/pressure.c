@@ -105,6 +105,20 @@ void reading_begin(struct exchange *x, enum reading_kind kind, struct store_job 
     readings_add(sv->readings, sv->caller, kind, j);
 }
 
+static bool is_alone(void *arg, void *account)
+{
+    const struct server *sv = arg;
+
+    return fair_is_alone(sv->fair, quota_share(account));
+}
+
+struct changes *pressure_changes(struct server *sv)
+{
+    const struct changes_config c = {.store = sv->store, .is_alone = is_alone, .arg = sv};
+
+    return changes_new(&sv->loop, &c);
+}
+
 void server_ask(struct server *sv, struct ask *a)
 {
     sv->asks_open++;

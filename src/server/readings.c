@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/beside.h"
 #include "base/map.h"
 #include "server/fair.h"
 
@@ -257,6 +258,7 @@ static void *body(void *arg)
 {
     struct readings *rs = arg;
 
+    thread_is_beside();
     (void)pthread_mutex_lock(&rs->lock);
     while (!rs->stop) {
         /* The loop takes its time, and memory is not to grow with it. */

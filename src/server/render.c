@@ -104,16 +104,19 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
 
 /* What a task's record is made of. */
 struct record {
-    const struct scheduler *scheduler;
+    const struct pulses *pulses;
     const struct workflow *workflow;
     const struct task *task;
 };
 
 static const struct pulse *pulse_of(const struct record *r, uint16_t step, const struct attempt *a)
 {
-    return a->outcome == OUTCOME_OPEN && r->scheduler
-               ? scheduler_pulse(r->scheduler, r->task->id, step, a->direction, a->number)
-               : NULL;
+    for (size_t i = 0; a->outcome == OUTCOME_OPEN && i < r->pulses->count; i++) {
+        const struct pulse_of *p = &r->pulses->list[i];
+        if (p->step == step && p->direction == a->direction && p->attempt == a->number)
+            return &p->pulse;
+    }
+    return NULL;
 }
 
 /* What is kept beside the task is newer than what is in it. */
@@ -202,11 +205,11 @@ void render_summary(struct buf *b, const struct task_row *row)
     json_close(b, '}');
 }
 
-void render_task(struct buf *b, const struct scheduler *s, const struct workflow *w,
+void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                  const struct task *t, const struct task_row *row,
                  const struct audit_page *operations)
 {
-    const struct record r = {s, w, t};
+    const struct record r = {pulses, w, t};
 
     json_open(b, '{');
     render_columns(b, row);

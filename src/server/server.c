@@ -514,6 +514,7 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     sv->strangers = strangers_new(sv);
     sv->fair = fair_new(sv, &sv->loop, route_held);
     asides_new(sv);
+    sv->changes = pressure_changes(sv);
     if (!(c->roles & NODE_SUPERVISOR))
         supervisor_stop(sv->supervisor);
 }
@@ -606,6 +607,7 @@ static void take_down(struct server *sv)
     elsewhere_close(sv->elsewhere);
     strangers_close(sv->strangers);
     fair_close(sv->fair);
+    changes_close(sv->changes);
     scheduler_free(sv->scheduler);
     overrun_stop(sv->overrun);
     supervisor_free(sv->supervisor);
@@ -644,6 +646,7 @@ static void take_down(struct server *sv)
     elsewhere_free(sv->elsewhere);
     strangers_free(sv->strangers);
     fair_free(sv->fair);
+    changes_free(sv->changes);
     aside_free(sv->definitions);
     aside_free(sv->bodies);
     overrun_free(sv->overrun);

@@ -180,7 +180,7 @@ static void verb_done(struct store_job *j)
             c->verb.audit = NULL; /* it stands there, once a call */
     }
     if (c->err == ERR_OK && c->verb.more && !sv->draining && c->verb.drop)
-        sv->store->submit(sv->store, &c->job);
+        changes_add(sv->changes, c->audit.actor, c->job.account, &c->job);
     else
         verb_end(c);
 }
@@ -240,7 +240,7 @@ static void verb_post(struct server *sv, struct http_request *r, bool drop)
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
-    sv->store->submit(sv->store, &c->job);
+    changes_add(sv->changes, sv->caller, r->account, &c->job);
 }
 
 void submissions_retry(struct server *sv, struct http_request *r)

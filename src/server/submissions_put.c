@@ -158,5 +158,5 @@ void submissions_put_refused(struct server *sv, struct http_request *r)
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
-    sv->store->submit(sv->store, &c->job);
+    changes_add(sv->changes, sv->caller, r->account, &c->job);
 }

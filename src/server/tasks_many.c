@@ -20,7 +20,7 @@ enum {
     WINDOW = 2048,     /* lines with the scheduler: a batch commits, one gathers, one is read ... */
     WINDOW_MAX = 4096, /* ... of one request, and of all: each has a task in memory, some 8 KiB */
     LINES_AT_ONCE = 512, /* read in one go: others want to be heard as well */
-    WINDOW_SHARED = 256, /* while other tokens call: all wait for a commit of all these lines */
+    WINDOW_SHARED = 48,  /* while other tokens call: all wait for a commit of all these lines */
     STATES_AT_ONCE = 256,
     LINES_WAITING_MAX = 500000, /* of all requests that wait for ends: some 100 bytes each */
 };
@@ -48,6 +48,7 @@ struct many {
     struct slice trace; /* of the request: of all lines that say none */
     const struct grant *grant;
     struct slice caller;
+    const struct fair_share *share; /* its token's */
     size_t bytes;
     uint32_t line; /* read so far */
     bool away;     /* the last of them is being read beside the loop: others wait for it */
@@ -461,7 +462,7 @@ static void take_line(struct many *m, struct slice text)
 static bool may_take(const struct many *m)
 {
     const struct server *sv = m->x.server;
-    size_t max = fair_is_alone(sv->fair) ? WINDOW_MAX : WINDOW_SHARED;
+    size_t max = fair_is_alone(sv->fair, m->share) ? WINDOW_MAX : WINDOW_SHARED;
 
     return !m->away && m->open < WINDOW && sv->lines_open < max && asks_may_grow(sv);
 }
@@ -470,7 +471,7 @@ static bool may_take(const struct many *m)
 static void take_lines(struct many *m, uint64_t until_ns)
 {
     for (int i = 0; i < LINES_AT_ONCE && m->rest.len > 0 && may_take(m); i++) {
-        if (i > 0 && uv_hrtime() >= until_ns && !fair_is_alone(m->x.server->fair))
+        if (i > 0 && uv_hrtime() >= until_ns && !fair_is_alone(m->x.server->fair, m->share))
             return;
         struct slice text = next_line(&m->rest);
         m->line++;
@@ -578,6 +579,7 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     m->trace = submission_trace(r, &m->arena);
     m->grant = grant_new(sv->bearer, &m->arena);
     m->caller = arena_copy(&m->arena, sv->caller);
+    m->share = quota_share(r->account);
     m->wait_until = server_now(sv) + wait_ms;
     sv->asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);

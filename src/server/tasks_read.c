@@ -26,6 +26,9 @@ struct reader {
     bool missing; /* it was not there a moment ago: only whether it was deleted is to be answered */
     struct task_row row;
     struct audit_page operations; /* newest first */
+    struct pulses pulses;         /* as they were when the reading began */
+    bool renders, ends;           /* the thread that reads also writes the record, ... */
+    struct buf text;              /* ... here; empty: it did not */
     struct reservation gone;      /* of one that is not there; until 0: there never was one */
     struct registry_wait definitions;
     enum err err;
@@ -36,6 +39,7 @@ static void reader_free(struct reader *rd)
 {
     struct arena a = rd->arena; /* it lies in it */
 
+    buf_fini(&rd->text);
     arena_fini(&a);
 }
 
@@ -100,13 +104,30 @@ void answer_no_task(struct server *sv, struct http_request *r, struct slice id,
         http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(id));
 }
 
+/* Any thread. A large record takes milliseconds, which the loop has for others. */
+static bool render(struct reader *rd, const struct definition *d)
+{
+    struct task t;
+
+    if (task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error) != ERR_OK)
+        return false;
+    render_task(&rd->text, &rd->pulses, &d->workflow, &t, &rd->row, &rd->operations);
+    return true;
+}
+
+static void answer_record(struct reader *rd, struct http_request *r)
+{
+    struct http_text *text = http_text_new(&rd->text);
+
+    http_answer_text(r, rd->status, "application/json", text, NULL);
+    http_text_drop(text);
+}
+
 static void answer_task(struct reader *rd)
 {
     struct server *sv = rd->x.server;
     struct http_request *r = rd->x.http;
     const struct definition *d = NULL;
-    struct task t;
-    CLEANUP(buf_fini) struct buf b = {0};
 
     exchange_untie(&rd->x);
     if (rd->err == ERR_NOT_FOUND || (rd->err == ERR_OK && rd->missing)) {
@@ -120,13 +141,12 @@ static void answer_task(struct reader *rd)
     if (!answer_has_room(sv, r, rd->arena.total))
         return;
     d = registry_find(&sv->workflows, rd->row.workflow, rd->row.version);
-    if (!d || task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error) != ERR_OK) {
+    if (rd->text.len == 0 && (!d || !render(rd, d))) {
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(rd->id),
                      d ? rd->error.text : "its workflow is not known to this program");
         return;
     }
-    render_task(&b, sv->scheduler, &d->workflow, &t, &rd->row, &rd->operations);
-    answer_json(r, rd->status, &b, NULL);
+    answer_record(rd, r);
 }
 
 /* Of an id that is not there: was it that of a task that was deleted? */
@@ -156,13 +176,26 @@ enum err task_read(struct store *store, struct slice id, struct arena *a, struct
     return err;
 }
 
+/* Nobody waits for what comes of it. */
+static bool is_over(const struct task_row *row)
+{
+    return task_state_is_end(row->state) || row->state == TASK_ERROR;
+}
+
 static void read_run(struct store_job *j, struct store *store)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
     rd->err =
         task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->gone, &rd->error);
-    j->bytes = rd->arena.total;
+    if (rd->err == ERR_OK && rd->renders && rd->arena.total > RECORD_LARGE
+        && (rd->ends || is_over(&rd->row))) {
+        const struct definition *d =
+            registry_find_aside(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
+        if (d)
+            (void)render(rd, d); /* what is wrong is found again by whoever answers */
+    }
+    j->bytes = rd->arena.total + rd->text.cap;
 }
 
 static void begin_reading(struct reader *rd);
@@ -208,8 +241,7 @@ void task_hide(const struct grant *grant, const struct task_row *row, enum err *
 static void is_read(struct reader *rd)
 {
     task_hide(rd->grant, &rd->row, &rd->err, &rd->gone);
-    enum task_state st = rd->row.state;
-    bool ended = rd->err != ERR_OK || task_state_is_end(st) || st == TASK_ERROR;
+    bool ended = rd->err != ERR_OK || is_over(&rd->row);
 
     rd->reading = false;
     rd->x.server->reads_open--;
@@ -247,6 +279,10 @@ static void begin_reading(struct reader *rd)
 
     ASSERT(!rd->reading);
     rd->reading = true;
+    rd->renders = !rd->of_change;
+    rd->ends = rd->wait_until == 0;
+    buf_fini(&rd->text);
+    scheduler_pulses(sv->scheduler, rd->id, &rd->arena, &rd->pulses);
     sv->reads_open++;
     rd->job = (struct store_job){.run = read_run,
                                  .done = read_done,

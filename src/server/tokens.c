@@ -441,7 +441,7 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
     exchange_begin(&c->x, sv, r);
     sv->exchange_count++;
     sv->asks_open++;
-    sv->store->submit(sv->store, &c->job);
+    changes_add(sv->changes, sv->caller, r->account, &c->job);
 }
 
 /* ---- POST /v1/tokens ---- */

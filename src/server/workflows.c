@@ -63,6 +63,7 @@ enum { OLDER_SIZE = 80 };
 struct putter {
     struct exchange x;
     struct store_job job;
+    struct registry_wait known; /* where others store definitions: that it is the newest of them */
     struct definition *definition;
     char actor[ACCESS_NAME_MAX + 1], address[ADDRESS_SIZE];
     struct mistakes *warnings;
@@ -113,16 +114,17 @@ static void put_run(struct store_job *j, struct store *store)
                                 .actor = slice_of(p->actor),
                                 .verb = SLICE("workflow.put"),
                                 .address = slice_of(p->address)};
+    int tries = 0;
 
     p->err = find_older(p, store);
     if (p->err != ERR_OK || *p->older)
         return;
     /* Once more, if nobody can say whether it was stored: then it is found as it is. Else a version
      * could stand in the store that this process does not know of. */
-    for (int i = 0; i < 2 && (i == 0 || p->err == ERR_UNKNOWN); i++)
+    for (; tries < 2 && (tries == 0 || p->err == ERR_UNKNOWN); tries++)
         p->err = store->ops->workflow_put(store, p->definition->workflow.name, p->definition->text,
                                           p->now, &audit, &p->version, &p->is_new, &p->error);
-    if (p->err == ERR_OK)
+    if (p->err == ERR_OK && (p->is_new || tries > 1))
         describe(p, store);
 }
 
@@ -149,9 +151,9 @@ static void answer_older(struct http_request *r, const struct putter *p)
                  p->x.server->config.node);
 }
 
-static void put_done(struct store_job *j)
+/* It was stored, is there already, or could not be stored. */
+static void put_end(struct putter *p)
 {
-    struct putter *p = CONTAINER_OF(j, struct putter, job);
     struct server *sv = p->x.server;
     struct http_request *r = p->x.http;
 
@@ -175,6 +177,53 @@ static void put_done(struct store_job *j)
     free(p);
 }
 
+static void put_done(struct store_job *j)
+{
+    put_end(CONTAINER_OF(j, struct putter, job));
+}
+
+static void store_definition(struct putter *p)
+{
+    struct server *sv = p->x.server;
+
+    p->job = (struct store_job){.run = put_run, .done = put_done};
+    changes_add(sv->changes, slice_of(p->actor), p->x.http ? p->x.http->account : NULL, &p->job);
+}
+
+/* The newest of that name has this text. */
+static bool is_there(struct putter *p)
+{
+    const struct definition *newest =
+        registry_find(&p->x.server->workflows, p->definition->workflow.name, 0);
+
+    if (!newest || !slice_eq(newest->text, p->definition->text))
+        return false;
+    p->version = newest->workflow.version;
+    return true;
+}
+
+static void known_is_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct putter *p = CONTAINER_OF(w, struct putter, known);
+    (void)story; /* the store tells it as well */
+
+    if (err == ERR_OK && is_there(p))
+        put_end(p);
+    else
+        store_definition(p);
+}
+
+/* What is there already is not stored again: whoever puts the same for ever takes no turn of those
+ * that change something. Another node may have stored a newer one, which is read first. */
+static void put_or_not(struct putter *p)
+{
+    p->known.told = known_is_read;
+    if (!is_there(p))
+        store_definition(p);
+    else if (!registry_read(&p->x.server->workflows, &p->known))
+        put_end(p);
+}
+
 static void begin_put(struct server *sv, struct http_request *r, struct compiled *c)
 {
     struct putter *p = calloc(1, sizeof *p);
@@ -192,8 +241,7 @@ static void begin_put(struct server *sv, struct http_request *r, struct compiled
     sv->exchange_count++;
     sv->asks_open++;
     sv->asks_bytes += p->bytes;
-    p->job = (struct store_job){.run = put_run, .done = put_done};
-    sv->store->submit(sv->store, &p->job);
+    put_or_not(p);
 }
 
 /* A name in the path has to be that of the definition; without one the definition says it. */

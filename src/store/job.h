@@ -20,9 +20,9 @@ struct store_job {
     bool urgent;       /* a lease hangs on it */
     unsigned patience; /* of one in the background; for its thread */
     void *line;        /* of a reading that waits for its turn; for its thread */
-    void *account;     /* of a reading: whose time `done` takes; or NULL */
-    size_t bytes;      /* out, of a reading: what it holds until `done` */
-    int64_t took_us;   /* out: how long `run` took; 0 where nobody measures it */
+    void *account;   /* of a reading: whose time `done` takes; of a change: whose it is; or NULL */
+    size_t bytes;    /* out, of a reading: what it holds until `done` */
+    int64_t took_us; /* out: how long `run` took; 0 where nobody measures it */
 };
 
 struct store_queue {

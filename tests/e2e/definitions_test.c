@@ -1,5 +1,7 @@
 /* Definitions stored and read: YAML and JSON, mistakes and warnings, versions. */
 
+#include <limits.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 
 #include "kit.h"
@@ -95,6 +97,38 @@ static void yaml_that_looks_like_json_is_read_back_at_the_next_start(void **stat
         node_kill(&node);
         node_start(&node, FLAGS("--log", "warn"));
     }
+}
+
+/* Whoever puts the same for ever costs those who change something nothing. */
+static void what_is_there_is_not_stored_again(void **state)
+{
+    static const char json[] = "{\"intact\": 1, \"workflow\": \"same\", \"steps\": [{\"name\": "
+                               "\"a\", \"agent\": \"f\", \"action\": \"x\", \"undo\": \"none\"}]}";
+    static const char other[] = "{\"intact\": 1, \"workflow\": \"same\", \"steps\": [{\"name\": "
+                                "\"b\", \"agent\": \"f\", \"action\": \"x\", \"undo\": \"none\"}]}";
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    REPLY r = {0};
+    (void)state;
+
+    if (store_is_postgres())
+        return;
+    put_as(&r, "same", "application/json", json);
+    EXPECT(&r, 201);
+    (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
+    CHECK(sqlite3_open(path, &db) == SQLITE_OK, "%s", path);
+    CHECK(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK, "it is free");
+    for (int i = 0; i < 20; i++) { /* while nobody can write */
+        put_as(&r, "same", "application/json", json);
+        EXPECT(&r, 200);
+        EXPECT_TEXT(&r, "name", "same");
+    }
+    CHECK(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK, "it was ours");
+    (void)sqlite3_close(db);
+    put_as(&r, "same", "application/json", other);
+    EXPECT(&r, 201);
+    put_as(&r, "same", "application/json", json); /* only the newest is there */
+    EXPECT(&r, 201);
 }
 
 static void mistakes_and_warnings_of_yaml_are_told(void **state)
@@ -226,6 +260,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_definition_in_yaml_is_kept_as_it_was_written),
         cmocka_unit_test(yaml_that_looks_like_json_is_read_back_at_the_next_start),
+        cmocka_unit_test(what_is_there_is_not_stored_again),
         cmocka_unit_test(mistakes_and_warnings_of_yaml_are_told),
         cmocka_unit_test(without_a_name_in_the_path_the_definition_says_it),
         cmocka_unit_test(a_task_keeps_the_version_it_began_with),
