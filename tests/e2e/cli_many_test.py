@@ -183,10 +183,10 @@ class Many(WithServer):
         self.assertRegex(shown, r"done +100\n")
         self.assertEqual(self.paused(), 100)
         resume = ("resume", "--all", "--reason", "done")
-        self.assertRegex(self.s.run(*resume, "--dry-run").stdout, r"possible +100\nrefused +1: it is so already\n")
+        self.assertRegex(self.s.run(*resume, "--dry-run").stdout, r"possible +100\nrefused +1: the task is already in that state\n")
         shown = on_terminal((*resume, "--yes"), self.s.env)
         self.assertNotIn("[y/N]", shown)
-        self.assertRegex(shown, r"done +100\nrefused +1: it is so already\n")
+        self.assertRegex(shown, r"done +100\nrefused +1: the task is already in that state\n")
         shown = on_terminal(pause, self.s.env, b"y\n")
         self.assertRegex(shown, r"done +101\n")
         self.assertEqual(self.paused(), 101)
@@ -207,11 +207,11 @@ class Many(WithServer):
         self.assertEqual(self.paused(), 0)
         self.assertIn("done      5\n", self.s.run("pause", "--all", "--reason", "x").stdout)
         done = self.s.run("pause", "--all", "--reason", "x", "--state", "pending", status=1).stdout
-        self.assertIn("refused   5: it is so already\n", done)
+        self.assertIn("refused   5: the task is already in that state\n", done)
         done = self.s.run("skip", "--all", "--step", "\u00e9" * 300, "--reason", "x", status=1).stdout
-        self.assertIn('refused   5: it has no step "' + "\u00e9" * 40 + '"\n', done)
+        self.assertIn('refused   5: the task has no step "' + "\u00e9" * 40 + '"\n', done)
         dry = self.s.run("skip", "--all", "--step", "\u00e9" * 300, "--reason", "x", "--dry-run").stdout
-        self.assertIn('refused   5: it has no step "' + "\u00e9" * 40 + '"\n', dry)
+        self.assertIn('refused   5: the task has no step "' + "\u00e9" * 40 + '"\n', dry)
         self.assertEqual(self.s.run("operation", "list", "--json").stdout.count('"state":"done"'), 3)
 
 

@@ -551,7 +551,7 @@ static void new_words_wait_for_nodes_that_do_not_know_them(void **state)
     free(sql(a, "UPDATE node SET grammar = NULL WHERE name = 'b'"));
     put(a, &r, "/v1/workflows/newer", "%s", NEW_WORDS("newer"));
     expect_problem(&r, 409, "older-node");
-    CHECK(memmem(r.body.ptr, r.body.len, "node b does not know (on_undo", 29), "%.*s",
+    CHECK(memmem(r.body.ptr, r.body.len, "node b does not support (on_undo", 32), "%.*s",
           SLICE_ARG(r.body));
     post(a, &r, "/v1/workflows", "%s", NEW_WORDS("newer"));
     expect_problem(&r, 409, "older-node");

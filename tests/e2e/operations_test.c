@@ -209,12 +209,12 @@ static void what_is_refused_is_told_by_reason(void **state)
     post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
     EXPECT(&dry, 200);
     EXPECT_INT(&dry, "possible", 0);
-    EXPECT_RAW(&dry, "refused", "{\"it has no step \\\"ship\\\"\":5}");
+    EXPECT_RAW(&dry, "refused", "{\"the task has no step \\\"ship\\\"\":5}");
     char *id = begin(what);
     wait_until_done(id, &r);
     EXPECT_INT(&r, "matched", 5);
     EXPECT_INT(&r, "done", 0);
-    EXPECT_RAW(&r, "refused", "{\"it has no step \\\"ship\\\"\":5}");
+    EXPECT_RAW(&r, "refused", "{\"the task has no step \\\"ship\\\"\":5}");
     done_to(id, 0);
     free(id);
 }
@@ -269,10 +269,10 @@ static void many_in_doubt_are_resolved(void **state)
     REPLY dry = {0}; /* once more: what a dry run says is what is found */
     REPLY again = {0};
     post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
-    EXPECT_RAW(&dry, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    EXPECT_RAW(&dry, "refused", "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
     operation = begin(what);
     wait_until_done(operation, &again);
-    EXPECT_RAW(&again, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    EXPECT_RAW(&again, "refused", "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
     free(operation);
 }
 
@@ -331,7 +331,7 @@ static void what_began_since_is_not_resolved(void **state)
     EXPECT(&r, 200);
     wait_until_done(id, &done);
     EXPECT_INT(&done, "done", TASKS - 1);
-    EXPECT_RAW(&done, "refused", "{\"an attempt of the step began after the operation did\":1}");
+    EXPECT_RAW(&done, "refused", "{\"an attempt of the step started after the operation\":1}");
     free(id);
 }
 
