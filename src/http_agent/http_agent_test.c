@@ -321,7 +321,7 @@ static void every_mistake_in_one_go(void **state)
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', headers: {x: '${ .input }'}}}",
          "services.a.headers.x", "no task"},
         {"intact_http: 1\nsecrets: {k: abc}\nservices: {a: {url: 'https://x.org'}}", "secrets.k",
-         "kept elsewhere"},
+         "which name its place"},
         {"intact_http: 1\nsecrets: {k: {}}\nservices: {a: {url: 'https://x.org'}}", "secrets.k",
          "either"},
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', proxy: 'http://u:p@y'}}",

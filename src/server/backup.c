@@ -231,7 +231,7 @@ static void backup_gone(struct exchange *x)
         sending_ended(b);
         return;
     }
-    log_line(LOG_WARN, "event=backup_given_up reason=\"the client has gone\"");
+    log_line(LOG_WARN, "event=backup_given_up reason=\"the client closed the connection\"");
     b->given_up = true; /* what the store works on comes back first */
 }
 

@@ -193,15 +193,15 @@ class Many(WithServer):
 
     def test_verbs_of_one_task_are_done_to_many_by_filters(self):
         self.s.run("submit", "--file", self.s.path("f", lines(5)))
-        for words, says in ((("pause", "o-1", "--all"), "--all is for many tasks"), (("pause",), "say which TASK"),
+        for words, says in ((("pause", "o-1", "--all"), "--all is for many tasks"), (("pause",), "a TASK is required"),
                             (("pause", "o-1", "--limit", "3"), "--limit is for many tasks"),
-                            (("pause", "--workflow", "order"), "say which TASK"), (("supply", "--all"), "say which step"),
-                            (("resolve", "--all"), "say which step"), (("resolve", "--all", "--step", "a"), "--effect none"),
+                            (("pause", "--workflow", "order"), "a TASK is required"), (("supply", "--all"), "--step STEP is required"),
+                            (("resolve", "--all"), "--step STEP is required"), (("resolve", "--all", "--step", "a"), "--effect none"),
                             (("resolve", "o-1", "--step", "a", "--effect", "happened"), "there is intact supply"),
                             (("operation", "start", "resolve", "--step", "a", "--effect", "no"), "--effect none"),
                             (("pause", "--all", "--rate", "1/m"), "--rate is")):
             self.assertIn(says, self.s.run(*words, "--reason", "x", status=2).stderr)
-        self.assertIn("say why", self.s.run("pause", "--all", status=2).stderr)
+        self.assertIn("--reason TEXT is required", self.s.run("pause", "--all", status=2).stderr)
         dry = self.s.run("pause", "--all", "--reason", "x", "--dry-run").stdout
         self.assertRegex(dry, "^pause would concern 5 tasks\npossible  5\nnewest    ")
         self.assertEqual(self.paused(), 0)

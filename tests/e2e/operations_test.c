@@ -419,7 +419,7 @@ static void what_is_asked_for_is_looked_at(void **state)
     static const struct {
         const char *body, *says;
     } bad[] = {
-        {"{\"verb\": \"retry\", \"reason\": \"x\"}", "say which tasks"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\"}", "a filter is required"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {}}", "all"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true, \"state\": "
          "\"error\"}}",

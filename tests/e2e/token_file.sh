@@ -93,7 +93,7 @@ expect 0 "submit agent:payment" token list
 expect 0 '"name":"viewer"' token list --json
 grep -q "$ci" "$work/out" && fail "a token is shown again"
 INTACT_TOKEN=$ci expect 1 "intact list: the token \"ci\" may not do this: it requires the role read, repair, operate or admin" list
-INTACT_TOKEN=$ci expect 1 "takes the role admin" token list
+INTACT_TOKEN=$ci expect 1 "requires the role admin" token list
 expect 0 "" token delete viewer
 expect 1 'there is no token "viewer"' token delete viewer
 expect 1 "the last token with the role admin" token delete admin
