@@ -528,12 +528,13 @@ static void a_node_without_the_agent_names_the_others(void **state)
     EXPECT_TEXT(&r, "reasons.0.kind", "no-agent");
     CHECK(strstr(text_at(&r, "reasons.0.text"), "to this node, b. None"), "%.*s",
           SLICE_ARG(r.body));
-    (void)snprintf(text, sizeof text, "Other nodes have no instance either: a (http://127.0.0.1:%d).",
-                   a->port);
+    (void)snprintf(text, sizeof text,
+                   "Other nodes have no instance either: a (http://127.0.0.1:%d).", a->port);
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
     free(sql(a, "UPDATE node SET agents = NULL WHERE name = 'a'")); /* an older one */
     get(b, &r, "/v1/tasks/missed-1/why");
-    (void)snprintf(text, sizeof text, "do not publish their agents: a (http://127.0.0.1:%d).", a->port);
+    (void)snprintf(text, sizeof text, "do not publish their agents: a (http://127.0.0.1:%d).",
+                   a->port);
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
 }
 

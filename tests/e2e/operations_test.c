@@ -269,10 +269,12 @@ static void many_in_doubt_are_resolved(void **state)
     REPLY dry = {0}; /* once more: what a dry run says is what is found */
     REPLY again = {0};
     post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
-    EXPECT_RAW(&dry, "refused", "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
+    EXPECT_RAW(&dry, "refused",
+               "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
     operation = begin(what);
     wait_until_done(operation, &again);
-    EXPECT_RAW(&again, "refused", "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
+    EXPECT_RAW(&again, "refused",
+               "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
     free(operation);
 }
 
@@ -423,9 +425,9 @@ static void what_is_asked_for_is_looked_at(void **state)
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {}}", "all"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true, \"state\": "
          "\"error\"}}",
-         "beside"},
+         "and other members"},
         {"{\"verb\": \"drop\", \"reason\": \"x\", \"filter\": {\"all\": true}}", "verb"},
-        {"{\"verb\": \"retry\", \"filter\": {\"all\": true}}", "why"},
+        {"{\"verb\": \"retry\", \"filter\": {\"all\": true}}", "a reason is required"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"sate\": \"error\"}}", "sate"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"state\": \"broken\"}}", "state"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"ids\": []}}", "ids"},
