@@ -34,18 +34,18 @@
 /* clang-format off */
 /*    name                 text                   for, ms  what it says to a person */
 #define ALERT_CONDITIONS(X)                                                                     \
-    X(TASK_ERROR,          "task_error",          0,     "tasks stopped in error")              \
-    X(COMPENSATION_FAILED, "compensation_failed", 0,     "compensations failed")                \
-    X(OVERDUE_NO_AGENT,    "overdue_no_agent",    60000, "work waits, and no agent takes it")   \
-    X(BREAKER_OPEN,        "breaker_open",        60000, "a breaker stays open")                \
-    X(STORE_TROUBLE,       "store_trouble",       0,     "the state store is in trouble")       \
-    X(STORE_AT_RISK,       "store_at_risk",       0,    "what the store acknowledges may be lost") \
-    X(OUTBOX_TROUBLE,      "outbox_trouble",      60000, "status messages do not arrive")       \
-    X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")            \
-    X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")   \
-    X(RETENTION_TROUBLE,   "retention_trouble",   0,     "what is to be deleted stays")         \
-    X(TOKEN_EXPIRES,       "token_expires",       0,     "a token is about to expire")          \
-    X(TEST,                "test",                0,     "a test, nothing is wrong")
+    X(TASK_ERROR,          "task_error",          0,     "tasks stopped in error")          \
+    X(COMPENSATION_FAILED, "compensation_failed", 0,     "compensations failed")            \
+    X(OVERDUE_NO_AGENT,    "overdue_no_agent",    60000, "steps wait, and no agent takes them")\
+    X(BREAKER_OPEN,        "breaker_open",        60000, "a breaker stays open")            \
+    X(STORE_TROUBLE,       "store_trouble",       0,     "the state store fails")           \
+    X(STORE_AT_RISK,       "store_at_risk",       0,    "a crash may lose stored data")     \
+    X(OUTBOX_TROUBLE,      "outbox_trouble",      60000, "status messages are not delivered")\
+    X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")        \
+    X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")\
+    X(RETENTION_TROUBLE,   "retention_trouble",   0,     "tasks are not archived or deleted")\
+    X(TOKEN_EXPIRES,       "token_expires",       0,     "a token is about to expire")      \
+    X(TEST,                "test",                0,     "this is a test alert")
 /* clang-format on */
 
 enum alert_condition {

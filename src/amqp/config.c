@@ -170,7 +170,7 @@ static void read_password(struct reader *r, const struct json *j, const struct p
 
     if (j->type != JSON_OBJECT) {
         mistake_at(r, path, j->at, "a password that stands here",
-                   "{file: PATH} or {env: NAME}: it is kept elsewhere");
+                   "{file: PATH} or {env: NAME}, which name its place");
         return;
     }
     size_t before = r->mistakes->count;

@@ -98,9 +98,9 @@ void replies_stray(struct bridge *b, struct arrival *a, struct slice token)
     const struct json *j = body_of(&arena, a, &m);
 
     if (!j || !token_is_sound(token)) {
-        log_line(LOG_WARN, "event=amqp_reply_rejected reason=\"it is no result, or of no request "
-                           "that we know\"");
-        arrival_settle(a, SETTLE_REJECT, "it is no result, or of no request that we know");
+        log_line(LOG_WARN,
+                 "event=amqp_reply_rejected reason=\"it is not a result of a known request\"");
+        arrival_settle(a, SETTLE_REJECT, "it is not a result of a known request");
         return;
     }
     struct stray *s = calloc(1, sizeof *s);

@@ -125,9 +125,8 @@ void bridge_answered(struct bridge *b, const struct intact_reply *r)
     b->tell_at = now + TELL_MS;
     log_line(LOG_ERROR,
              "event=amqp_shut_out failures=%" PRIu32
-             " held=%zu reason=\"the server does not let us "
-             "in: %s; give a good token with INTACT_TOKEN or --token-file: messages stay with the "
-             "broker until then\"",
+             " held=%zu reason=\"the server rejects the token: %s; give a valid one with "
+             "INTACT_TOKEN or --token-file: messages stay with the broker until then\"",
              b->shut_out, held(b), intact_reply_error(r));
 }
 

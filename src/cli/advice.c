@@ -25,7 +25,7 @@ static void add_workflow(struct intact_client *c, struct slice detail, struct bu
     struct json *answer = NULL;
 
     if (name.len == 0 || memmem(detail.ptr, detail.len, "version", 7)) {
-        buf_str(b, "; intact workflow list shows those that there are");
+        buf_str(b, "; intact workflow list shows all workflows");
         return;
     }
     if (intact_client_call(c, "GET", "/v1/workflows", NULL, NULL, 0) != INTACT_OK
@@ -39,7 +39,7 @@ static void add_workflow(struct intact_client *c, struct slice detail, struct bu
             buf_fmt(b, "; did you mean \"%.*s\"?", SLICE_ARG(json_get_text(j, "name")));
             return;
         }
-    buf_str(b, list && list->child ? "; intact workflow list shows those that there are"
+    buf_str(b, list && list->child ? "; intact workflow list shows all workflows"
                                    : "; none is stored yet: intact workflow put FILE");
 }
 
@@ -81,7 +81,7 @@ static void add_what_can_be_done(struct intact_client *c, const struct invocatio
     struct slice kind = json_get_text(first, "kind");
     struct slice command = command_in(json_get_text(first, "moves"));
     if (slice_is(kind, "compensated"))
-        buf_str(b, "; it was undone: if it is wanted after all, submit it under another id");
+        buf_str(b, "; it was undone: to run it again, submit it under another id");
     else if (slice_is(kind, "processed") && command.len == 0)
         buf_str(b, "; it has ended, and nothing more can be done with it");
     else if (slice_is(kind, "closed") && strstr(b->ptr, "intact reopen"))
@@ -89,7 +89,7 @@ static void add_what_can_be_done(struct intact_client *c, const struct invocatio
     else if (slice_is(kind, "processed") || slice_is(kind, "closed"))
         buf_fmt(b, "; what can be done: %.*s", SLICE_ARG(command));
     else
-        buf_fmt(b, "; intact why %s says what it waits for, and what would move it", in->words[0]);
+        buf_fmt(b, "; intact why %s explains what the task waits for", in->words[0]);
 }
 
 static void add_retry(const struct intact_client *c, struct buf *b)
@@ -97,7 +97,7 @@ static void add_retry(const struct intact_client *c, struct buf *b)
     const char *after = intact_client_header(c, "Retry-After");
 
     if (after && after[strspn(after, "0123456789")] == 0 && *after)
-        buf_fmt(b, " (the server says: in %ss)", after);
+        buf_fmt(b, " (retry in %ss)", after);
 }
 
 void advice_add(struct intact_client *c, const struct invocation *in, struct buf *b)
@@ -105,18 +105,17 @@ void advice_add(struct intact_client *c, const struct invocation *in, struct buf
     static const struct {
         const char *type, *text;
     } plain[] = {
-        {"forbidden", "; whoever has the role admin makes such a token: intact token create NAME "
-                      "--role ROLE"},
-        {"foreign", "; call it by one of its names, or start it with --host NAME"},
-        {"no-such-task", "; intact list shows the newest"},
-        {"no-such-agent", "; intact agent list shows those that there are"},
-        {"no-such-token", "; intact token list shows those that there are"},
-        {"token-exists", "; take another name, or intact token delete it first"},
-        {"task-exists", "; take another --id, if it is another task"},
-        {"task-overran", "; with other input, under another --id"},
+        {"forbidden", "; an admin can create such a token: intact token create NAME --role ROLE"},
+        {"foreign", "; use one of its names, or start it with --host NAME"},
+        {"no-such-task", "; intact list shows the newest tasks"},
+        {"no-such-agent", "; intact agent list shows all agents"},
+        {"no-such-token", "; intact token list shows all tokens"},
+        {"token-exists", "; use another name, or delete that token first: intact token delete"},
+        {"task-exists", "; use another --id if it is another task"},
+        {"task-overran", "; with other input, use another --id"},
         {"last-admin", "; intact token create NAME --role admin first"},
-        {"too-big", "; the server's own limit is serve --limit body=SIZE"},
-        {"full", "; make room on its disk: it goes on by itself"},
+        {"too-big", "; serve --limit body=SIZE sets the server's limit"},
+        {"full", "; free space on its disk: it then continues by itself"},
     };
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf copy = {0};

@@ -25,7 +25,7 @@ static int run_open(struct invocation *in)
     const char *reason = given(in, "reason");
 
     if (!reason || !*reason)
-        return verb_misused(in, "say why: --reason TEXT; it stays on record");
+        return verb_misused(in, "--reason TEXT is required");
     return move(in, "open");
 }
 

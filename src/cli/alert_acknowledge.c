@@ -15,7 +15,7 @@ static int run(struct invocation *in)
     int end = CLI_OK;
 
     if (!reason || !*reason) {
-        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        verb_misused(in, "--reason TEXT is required");
         return CLI_USAGE;
     }
     json_open(&body, '{');

@@ -88,7 +88,7 @@ static bool is_complete(const struct invocation *in)
     bool of_step = verb_has_flag(in->verb, "output") || verb_has_flag(in->verb, "effect");
 
     if (of_step && !given(in, "step")) {
-        verb_misused(in, "say which step: --step STEP");
+        verb_misused(in, "--step STEP is required");
         return false;
     }
     if (strcmp(in->verb->name, "supply") == 0 && !given(in, "output")) {
@@ -107,7 +107,7 @@ static bool is_complete(const struct invocation *in)
         return false;
     }
     if (!reason || !*reason) {
-        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        verb_misused(in, "--reason TEXT is required");
         return false;
     }
     return true;
@@ -199,7 +199,7 @@ static bool is_clear(const struct invocation *in)
         return false;
     }
     if (in->word_count == 0 && !given(in, "all")) {
-        verb_misused(in, "say which TASK; or --all, and what the tasks have in common");
+        verb_misused(in, "a TASK is required; or --all, with filters that select the tasks");
         return false;
     }
     return true;

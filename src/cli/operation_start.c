@@ -146,7 +146,7 @@ static bool render(const struct invocation *in, const char *verb, bool dry, stru
     int64_t limit = 0;
 
     if (!reason || !*reason) {
-        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        verb_misused(in, "--reason TEXT is required");
         return false;
     }
     if (!given_number(in, "limit", 1, INT64_MAX, &limit) || !is_rate(in, given(in, "rate")))

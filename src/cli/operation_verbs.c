@@ -78,7 +78,7 @@ static int change(struct invocation *in)
     int end = CLI_OK;
 
     if (!reason || !*reason) {
-        verb_misused(in, "say why: --reason TEXT; it stays on record");
+        verb_misused(in, "--reason TEXT is required");
         return CLI_USAGE;
     }
     buf_str(&path, "/v1/operations/");

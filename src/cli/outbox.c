@@ -38,9 +38,9 @@ static int run(const struct invocation *in, const char *path, const char *done)
                + (given(in, "message") != NULL) + (given(in, "all") != NULL);
 
     if (said != 1)
-        return verb_misused(in, "say which: one of --target, --task, --message or --all");
+        return verb_misused(in, "one of --target, --task, --message or --all is required");
     if (!given(in, "reason") || !*given(in, "reason"))
-        return verb_misused(in, "say why: --reason TEXT; it stays on record");
+        return verb_misused(in, "--reason TEXT is required");
     json_open(&body, '{');
     add(in, &body, "target");
     add(in, &body, "task");

@@ -94,7 +94,7 @@ static int verb_post(struct invocation *in, const char *path, const char *done)
     int end = CLI_OK;
 
     if (!given(in, "reason") || !*given(in, "reason"))
-        return verb_misused(in, "say why: --reason TEXT; it stays on record");
+        return verb_misused(in, "--reason TEXT is required");
     if (!given(in, "all") == (in->word_count == 0))
         return verb_misused(in, "say either which one (its number is in the list), or --all");
     if (!body_of(in, &body))

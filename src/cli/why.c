@@ -169,12 +169,12 @@ static void put_message(struct telling *t, const struct json *m)
     buf_fmt(&b, "%.*s for %.*s: ", SLICE_ARG(json_get_text(m, "id")),
             SLICE_ARG(json_get_text(m, "target")));
     if (tries > 0)
-        buf_fmt(&b, "%" PRId64 " %s failed%s", tries, tries == 1 ? "try" : "tries",
-                error.len ? ", the last one by: " : "");
+        buf_fmt(&b, "%" PRId64 " %s failed%s", tries, tries == 1 ? "attempt" : "attempts",
+                error.len ? ", the last one with: " : "");
     else
-        buf_str(&b, error.len ? "it waits: " : "it is on its way");
+        buf_str(&b, error.len ? "it waits: " : "it is being delivered");
     buf_slice(&b, error);
-    buf_str(&b, dead ? ". It is dead: nobody tries any more." : ".");
+    buf_str(&b, dead ? ". It is a dead letter: it is not sent again." : ".");
     paragraph(t, 2, dead ? LOOK_BAD : LOOK_PLAIN, buf_view(&b));
     buf_clear(&b);
     put_time(t, &b, m, "created_at", "since");
@@ -193,10 +193,10 @@ static void put_messages(struct telling *t, const struct json *why)
     for (const struct json *m = messages->child; m; m = m->next)
         put_message(t, m);
     if (json_get_bool(why, "more_messages", false))
-        paragraph(t, 2, LOOK_PLAIN, SLICE("There are more: intact outbox list shows them."));
+        paragraph(t, 2, LOOK_PLAIN, SLICE("There are more. To list them: intact outbox list."));
     buf_fmt(&command, "intact outbox retry --task %.*s --reason '...'",
             SLICE_ARG(json_get_text(why, "task")));
-    paragraph(t, 2, LOOK_PLAIN, SLICE("Once their target takes messages again, have them sent:"));
+    paragraph(t, 2, LOOK_PLAIN, SLICE("To send them again when the target accepts messages:"));
     put_line(t, 4, LOOK_STRONG, buf_view(&command));
 }
 
@@ -208,7 +208,7 @@ static void put_alert(struct telling *t, const struct json *al)
     buf_fmt(&b, "%.*s: %.*s.", SLICE_ARG(json_get_text(al, "id")),
             SLICE_ARG(json_get_text(al, "summary")));
     if (by.len)
-        buf_fmt(&b, " %.*s knows: %.*s", SLICE_ARG(by),
+        buf_fmt(&b, " Acknowledged by %.*s: %.*s", SLICE_ARG(by),
                 SLICE_ARG(json_get_text(al, "acknowledged_why")));
     paragraph(t, 2, by.len ? LOOK_PLAIN : LOOK_BAD, buf_view(&b));
     buf_clear(&b);
@@ -225,7 +225,7 @@ static void put_alerts(struct telling *t, const struct json *alerts)
 {
     if (!alerts || !alerts->child)
         return;
-    put_head(t, "Alerts that are open and concern it:");
+    put_head(t, "Open alerts that concern the task:");
     for (const struct json *al = alerts->child; al; al = al->next)
         put_alert(t, al);
 }
@@ -276,14 +276,13 @@ static int run(struct invocation *in)
 const struct verb verb_why = {
     .name = "why",
     .summary = "explain what a task waits for, and what would move it",
-    .about = "Says in plain words where a task stands: what it waits for, since when, until when, "
-             "and what would move it, with the commands for it. Of several reasons the most "
-             "important comes first. Then it tells of status messages of the task that were not "
-             "delivered, and of open alerts that concern it.\n\n"
-             "It explains, and judges nothing: the exit status is 0 whatever the state of the "
-             "task.",
+    .about = "Explains what a task waits for, since when, until when, and what would move it on, "
+             "with the commands for that. If there are several reasons, the most important one "
+             "comes first. Below them are status messages of the task that were not delivered, "
+             "and open alerts that concern it.\n\n"
+             "The exit status is 0 whatever the state of the task.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},
-    .examples = {{"intact why o-17", "why is it not getting on?"},
+    .examples = {{"intact why o-17", "why does it not continue?"},
                  {"intact why o-17 --json | jq -r '.reasons[].kind'", "for programs"}},
     .exits = "1 if there is no such task",
     .run = run,

@@ -25,8 +25,8 @@ void read_secret_place(struct reader *r, const struct json *j, const struct path
     struct secret_place *s = target;
 
     if (j->type != JSON_OBJECT) {
-        mistake_at(r, path, j->at, "a secret that stands here",
-                   "{file: PATH} or {env: NAME}: it is kept elsewhere");
+        mistake_at(r, path, j->at, "a secret in this file",
+                   "{file: PATH} or {env: NAME}, which name its place");
         return;
     }
     size_t before = r->mistakes->count;

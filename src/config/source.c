@@ -91,10 +91,9 @@ static void tell_twice(struct reader *r, const struct json *object, const struct
         if (first == again)
             continue;
         json_position(r->text, first->key_at, &line, &column);
-        (void)snprintf(found, sizeof found, "key \"%.*s\" once more",
+        (void)snprintf(found, sizeof found, "key \"%.*s\" a second time",
                        SLICE_ARG(slice_cut(again->key, 80)));
-        mistake_at(r, &at, again->key_at, found, "each key once; it stands in line %u already",
-                   line);
+        mistake_at(r, &at, again->key_at, found, "each key once; it is already in line %u", line);
     }
 }
 

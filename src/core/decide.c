@@ -217,7 +217,7 @@ static enum answer on_timeout(struct deed *d)
 
     if (!a || d->now < a->complete_by)
         return ANSWER_REFUSED;
-    note(&a->error, "timeout", "no answer by complete-by");
+    note(&a->error, "timeout", "no result by complete-by");
     give_up(d, s, a);
     return ANSWER_ACCEPTED;
 }
@@ -235,7 +235,7 @@ static enum answer on_silence(struct deed *d)
     int64_t ms = a->direction == DIRECTION_UNDO ? ws->undo.heartbeat_ms : ws->call.heartbeat_ms;
     if (ms == 0 || d->now < a->started_at + ms)
         return ANSWER_REFUSED;
-    note(&a->error, "heartbeat", "no heartbeat came for too long");
+    note(&a->error, "heartbeat", "no heartbeat arrived in time");
     give_up(d, s, a);
     return ANSWER_ACCEPTED;
 }
@@ -275,7 +275,7 @@ static void gainsay(struct deed *d, const struct step *s, uint32_t generation)
 
     if (undo == UNDO_NONE || (!past && generation == s->generation))
         return;
-    note(&d->t->error, "resolved", "what an operator had resolved took effect all the same");
+    note(&d->t->error, "resolved", "a step that an operator had resolved took effect");
     d->fx->alert = true;
 }
 

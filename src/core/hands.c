@@ -143,7 +143,7 @@ static enum answer on_undo(struct deed *d)
     if (!t->error.code.ptr)
         t->error = d->ev->error;
     if (!t->error.code.ptr)
-        note(&t->error, "undo", "the operator asked for it");
+        note(&t->error, "undo", "requested by an operator");
     if (!t->cause.error.code.ptr)
         t->cause = (struct cause){t->error, -1};
     t->stop = STOP_UNDO;

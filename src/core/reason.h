@@ -14,47 +14,47 @@
 /* clang-format off */
 /*    name, word, when */
 #define REASONS(X)                                                                                \
-    X(PROCESSED, "processed", "the task has ended: every step took effect, or was let go")        \
-    X(COMPENSATED, "compensated", "the task has ended: what took effect was undone")              \
-    X(CLOSED, "closed", "the task stopped in error, and somebody closed it: it stays so")         \
-    X(PIVOT_UNCLEAR, "pivot-unclear", "it is not known if a pivot took effect; no tries are left")\
+    X(PROCESSED, "processed", "the task has ended, and was not undone")                           \
+    X(COMPENSATED, "compensated", "the task has ended: it was undone")                            \
+    X(CLOSED, "closed", "the task stopped in error, and an operator closed it")                   \
+    X(PIVOT_UNCLEAR, "pivot-unclear", "a pivot is in doubt and has no attempts left")             \
     X(UNDO_FAILED, "undo-failed", "a compensation failed for good")                               \
     X(FAILED, "failed", "a step failed for good, and the task stopped in error")                  \
     X(DEADLINE, "deadline", "the task stopped in error because its complete-by passed")           \
     X(STOPPED, "stopped", "the task stopped in error for another reason")                         \
-    X(PAUSED, "paused", "the task is paused: nothing of it starts, and its clocks stand still")   \
-    X(STORE, "store-trouble", "the state store takes nothing at present")                         \
-    X(DRAINING, "draining", "the server is ending, and starts nothing more")                      \
-    X(OWNER_GONE, "owner-gone", "the node that owns the task has gone")                           \
-    X(TAKING_OVER, "taking-over", "the server was started again, and takes the task over")        \
-    X(ELSEWHERE, "other-node", "another node works on the task")                                  \
-    X(FULL, "server-full", "the server holds as many tasks as it takes at a time")                \
-    X(DEADLINE_DUE, "deadline-due", "the task's complete-by has passed, and is about to count")   \
-    X(OVERDUE, "overdue", "an attempt's complete-by has passed; it is about to be given up")      \
-    X(HOLDING, "holding", "the task stops in error as soon as nothing of it is at work")          \
-    X(PIVOT_HOLDS, "pivot-holds", "the task is to be undone, but a pivot may have taken effect")  \
-    X(NO_AGENT, "no-agent", "a step is ready, and no instance of its agent is connected")         \
-    X(BREAKER, "breaker-open", "a step is ready, and the breaker of its agent is open")           \
-    X(TRIALS, "breaker-trials", "a step is ready, and its agent's breaker lets a few others try") \
-    X(LIMIT, "limit", "a step is ready, and a limit of its agent or action is reached")           \
-    X(HEALTH, "health", "a step is ready, and only instances that do badly have free places")     \
-    X(AGENT_AWAY, "agent-elsewhere", "a step is ready, and its agent calls other nodes only")     \
-    X(IN_DOUBT, "in-doubt", "a compensation waits until nobody can be at work on the step")       \
-    X(DEFERRED, "deferred", "a step is in an extended wait before its next try")                  \
-    X(BETWEEN, "between-tries", "a step failed, and waits for its next try")                      \
-    X(NOT_BEFORE, "not-before", "the task is to begin later")                                     \
-    X(NO_PLACE, "no-place", "a step is ready, and all places of its agent are taken")             \
-    X(QUEUED, "queued", "a step is ready, and others come before it at its agent")                \
-    X(GRACE, "grace", "a complete-by fell into a time when the server was away")                  \
-    X(STOPPING, "stopping", "the task is being undone, and a forward attempt is still at work")   \
-    X(UNDOING, "undo-running", "a compensation is at work")                                       \
-    X(RUNNING, "running", "a step is at work")                                                    \
-    X(STARTING, "starting", "a step is ready, and there is a place for it")                       \
-    X(UNDO_AFTER, "undo-after", "a compensation comes after those of later steps")                \
-    X(AFTER, "after", "a step comes after others that have not ended")                            \
-    X(LATE, "late", "the task's complete-by has passed, and it goes on all the same")             \
+    X(PAUSED, "paused", "the task is paused: no step starts, and its clocks are stopped")         \
+    X(STORE, "store-trouble", "the state store does not accept writes")                           \
+    X(DRAINING, "draining", "the server is shutting down and starts no steps")                    \
+    X(OWNER_GONE, "owner-gone", "the lease of the node that owns the task has expired")           \
+    X(TAKING_OVER, "taking-over", "the server was restarted and is about to claim the task again")\
+    X(ELSEWHERE, "other-node", "another node owns the task")                                      \
+    X(FULL, "server-full", "the server holds its maximum number of tasks")                        \
+    X(DEADLINE_DUE, "deadline-due", "the task's complete-by has passed; the supervisor acts next")\
+    X(OVERDUE, "overdue", "an attempt is overdue; the supervisor ends it next")                   \
+    X(HOLDING, "holding", "the task stops in error when no attempt of it is running")             \
+    X(PIVOT_HOLDS, "pivot-holds", "the task must be undone, but a pivot may have taken effect")   \
+    X(NO_AGENT, "no-agent", "a step is ready, but no instance of its agent is connected")         \
+    X(BREAKER, "breaker-open", "a step is ready, but the breaker of its agent is open")           \
+    X(TRIALS, "breaker-trials", "a step is ready, but the breaker of its agent is half-open")     \
+    X(LIMIT, "limit", "a step is ready, but a limit of its agent or action is reached")           \
+    X(HEALTH, "health", "a step is ready, but only ill instances have free places")               \
+    X(AGENT_AWAY, "agent-elsewhere", "a step is ready, but only other nodes have its agent")      \
+    X(IN_DOUBT, "in-doubt", "a compensation waits until no attempt of the step can be running")   \
+    X(DEFERRED, "deferred", "a step failed and is in an extended wait before its next attempt")   \
+    X(BETWEEN, "between-tries", "a step failed and waits for its next attempt")                   \
+    X(NOT_BEFORE, "not-before", "the task has a start time that has not come yet")                \
+    X(NO_PLACE, "no-place", "a step is ready, but all places of its agent are taken")             \
+    X(QUEUED, "queued", "a step is ready, but others come before it in its agent's queue")        \
+    X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
+    X(STOPPING, "stopping", "the task is being undone, and a forward attempt is still running")   \
+    X(UNDOING, "undo-running", "a compensation is running")                                       \
+    X(RUNNING, "running", "a step is running")                                                    \
+    X(STARTING, "starting", "a step is ready, and its agent has a free place")                    \
+    X(UNDO_AFTER, "undo-after", "a compensation waits for those of later steps")                  \
+    X(AFTER, "after", "a step waits for others that have not ended")                              \
+    X(LATE, "late", "the task's complete-by has passed, and the task continues")                  \
     X(COMPLETE_BY, "complete-by", "the task as a whole has a complete-by")                        \
-    X(MORE, "more", "further reasons, of less weight, are left out")
+    X(MORE, "more", "further reasons of less importance are left out")
 /* clang-format on */
 
 enum reason_kind {

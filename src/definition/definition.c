@@ -77,7 +77,7 @@ static void read_step_on_failure(struct reader *r, const struct json *j, const s
 
     d->on_failure = j;
     if (is_of_on_undo(r) && j->type == JSON_STRING && slice_is(j->text, "undo"))
-        mistake_in(r, path, j, "hold or continue: the task is undone already");
+        mistake_in(r, path, j, "hold or continue: the task is already being undone");
     else
         read_on_failure(r, j, path, &d->step.on_failure);
 }
@@ -175,7 +175,7 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
     if (j->type == JSON_STRING && slice_is(j->text, "none"))
         return;
     if (is_of_on_undo(r)) {
-        mistake_in(r, path, j, "none: what tells of an undo is not undone");
+        mistake_in(r, path, j, "none: a step of on_undo is not undone");
         return;
     }
     if (j->type != JSON_OBJECT) {
@@ -212,7 +212,7 @@ static void settle_undo(struct reader *r, const struct json *j, const struct pat
 
     if (is_of_on_undo(r)) {
         if (d->pivot)
-            mistake_in(r, &at_pivot, d->pivot, "undo: none: a step of on_undo is no pivot");
+            mistake_in(r, &at_pivot, d->pivot, "undo: none: a step of on_undo cannot be a pivot");
         else if (!d->undo)
             mistake_at(r, &at_undo, j->at, "nothing", "undo: none");
         return;
@@ -221,7 +221,8 @@ static void settle_undo(struct reader *r, const struct json *j, const struct pat
         mistake_at(r, &at_undo, j->at, "nothing",
                    "undo: {action: ...}, undo: none, or pivot: true");
     if (d->undo && d->is_pivot)
-        mistake_in(r, &at_pivot, d->pivot, "no pivot: what has an undo (none, too) is not one");
+        mistake_in(r, &at_pivot, d->pivot,
+                   "no pivot: a step with an undo (also none) cannot be one");
     if (d->is_pivot)
         d->step.undo_kind = UNDO_PIVOT;
     if (d->step.undo_kind == UNDO_CALL && !d->step.undo.agent.ptr)

@@ -209,10 +209,10 @@ static void mistakes_in_yaml_are_told_where_they_are(void **state)
         {HEAD "stepps: 1\nsteps:\n" STEP("a"),
          {"3:1 stepps: key \"stepps\"|did you mean \"steps\"?"}},
         {HEAD "steps:\n" STEP("a") "intact: 1\n",
-         {"5:1 intact: key \"intact\" once more|each key once; it stands in line 1 already"}},
+         {"5:1 intact: key \"intact\" a second time|each key once; it is already in line 1"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  input:\n    k: {b: 1, c: 2, b: 3}\n    k: 4\n",
-         {"9:21 steps[0].input.k.b: key \"b\" once more",
-          "10:5 steps[0].input.k: key \"k\" once more"}},
+         {"9:21 steps[0].input.k.b: key \"b\" a second time",
+          "10:5 steps[0].input.k: key \"k\" a second time"}},
         {HEAD "steps:\n" STEP("no") OPEN("b") "  undo: none\n  pivot: yes\n",
          {"9:10 steps[1].pivot: \"yes\"|true or false"}},
         {HEAD "steps:\n" OPEN("1") "  undo: none\n",
@@ -221,7 +221,7 @@ static void mistakes_in_yaml_are_told_where_they_are(void **state)
          {"4:3 steps[0].undo: nothing|undo: {action: ...}, undo: none, or pivot: true"}},
         {HEAD "steps:\n" OPEN("a") "  undo:\n", {"7:8 steps[0].undo: null|none, or an object"}},
         {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  needs: [a]\n",
-         {"9:3 steps[1].needs: key \"needs\"|\"needs\" is not known, write after"}},
+         {"9:3 steps[1].needs: key \"needs\"|\"needs\" is unknown, use after"}},
         {HEAD "steps:\n" STEP("a")
              OPEN("b") "  undo: none\n  wait: 1s\n  for_each: x\n  signal: x\n  task: x\n",
          {"9:3 steps[1].wait: key \"wait\"|\"wait\" is reserved",
@@ -417,7 +417,7 @@ static void what_is_quoted_of_a_text_is_text(void **state)
         const char *json, *found;
     } cases[] = {
         {"\":\":\"\x85\\", "the text ends too early"},
-        {"{\"a\" \x85}", "a byte that is no text"},
+        {"{\"a\" \x85}", "a byte that is not text"},
         {"{\"a\" x\x85}", "\"x\"..."},
         {"{\"a\" x\x1b[2J}", "\"x\"..."},
         {"{\"a\" x\xc3\xa4}", "\"x\xc3\xa4}\""},

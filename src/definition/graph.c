@@ -42,13 +42,13 @@ static int read_predecessor(struct graph *g, uint16_t step, const struct json *j
         return -1;
     }
     if (index == step) {
-        mistake_in(g->reader, path, j, "another step: no step comes after itself");
+        mistake_in(g->reader, path, j, "another step: a step cannot come after itself");
         return -1;
     }
     if (reads_on_undo(g->reader, (uint16_t)index) != reads_on_undo(g->reader, step)) {
         mistake_in(g->reader, path, j,
                    reads_on_undo(g->reader, step)
-                       ? "a step of on_undo: these come after all compensations anyway"
+                       ? "a step of on_undo: these always come after all compensations"
                        : "a step of steps: those of on_undo come after all others");
         return -1;
     }

@@ -116,8 +116,8 @@ static void check_header(struct reader *r, const struct json *m, const struct pa
         mistake_at(r, &at, m->key_at, "a header that the agent sets", "any other header");
     else if (is_one_of(m->key, secret, COUNT_OF(secret)))
         warn_at(r, &at, m->key_at, m->key,
-                "it in the agent's configuration: whoever may read a "
-                "definition or a task reads what stands here");
+                "it in the agent's configuration: everybody who may read a definition or a task "
+                "can read this value");
     if (m->type != JSON_STRING && m->type != JSON_NUMBER && m->type != JSON_TRUE
         && m->type != JSON_FALSE && m->type != JSON_NULL)
         mistake_in(r, &at, m, "a text");
@@ -218,7 +218,7 @@ static void check_statuses(struct reader *r, const struct path *path, const stru
         for (const struct json *m = lists[i]->value->child; m; m = m->next, at.index++)
             for (size_t k = 0; k < i; k++)
                 if (has_status(lists[k], m))
-                    mistake_in(r, &at, m, "no status that stands in %s, too", names[k]);
+                    mistake_in(r, &at, m, "no status that is also in %s", names[k]);
     }
 }
 

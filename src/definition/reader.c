@@ -7,7 +7,7 @@ const struct reserved definition_reserved[] = {
     {"task", "\"task\" is reserved for later"},
     {"concurrency", "\"concurrency\" is reserved for later"},
     {"schedule", "\"schedule\" is reserved for later"},
-    {"needs", "\"needs\" is not known, write after"},
+    {"needs", "\"needs\" is unknown, use after"},
 };
 const size_t definition_reserved_count = COUNT_OF(definition_reserved);
 

@@ -47,7 +47,7 @@ static struct json *value_of(struct builder *b, struct slice text, const struct 
         return j;
     b->has_failed = true;
     if (is_corrupt)
-        (void)error_set(b->error, ERR_CORRUPT, "%s is no JSON", what);
+        (void)error_set(b->error, ERR_CORRUPT, "%s is not JSON", what);
     else
         (void)error_set(b->error, ERR_INVALID, "reading %s: %s", what, b->machine.what);
     return object_new(b);

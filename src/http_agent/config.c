@@ -373,7 +373,7 @@ static void check_lists(struct reader *r, const struct json *j, const struct pat
                 if (s->lists[i].bits[w] & s->lists[k].bits[w]) {
                     struct path at = {path, slice_of(status_list_names[i]), 0};
                     const struct json *list = json_get(j, status_list_names[i]);
-                    mistake_in(r, &at, list ? list : j, "no status that stands in %s, too",
+                    mistake_in(r, &at, list ? list : j, "no status that is also in %s",
                                status_list_names[k]);
                     break;
                 }

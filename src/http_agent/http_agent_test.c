@@ -323,7 +323,7 @@ static void every_mistake_in_one_go(void **state)
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', headers: {x: '${ .input }'}}}",
          "services.a.headers.x", "no task"},
         {"intact_http: 1\nsecrets: {k: abc}\nservices: {a: {url: 'https://x.org'}}", "secrets.k",
-         "kept elsewhere"},
+         "which name its place"},
         {"intact_http: 1\nsecrets: {k: {}}\nservices: {a: {url: 'https://x.org'}}", "secrets.k",
          "either"},
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', proxy: 'http://u:p@y'}}",
@@ -340,7 +340,7 @@ static void every_mistake_in_one_go(void **state)
          "services.a.private[0]", "a network"},
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', completed: [404], permanent: "
          "[404]}}",
-         "services.a.permanent", "completed, too"},
+         "services.a.permanent", "is also in completed"},
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', actions: {x: {}}}}",
          "services.a.actions.x.path", "a key"},
         {"intact_http: 1\nservices: {a: {url: 'https://x.org', actions: {x: {path: '/${ . '}}}}",

@@ -224,7 +224,7 @@ void text_quote(struct slice text, size_t at, char *to, size_t size)
     if (shown > 0)
         (void)snprintf(to, size, "\"%.*s\"%s", (int)shown, s.ptr, shown < end - at ? "..." : "");
     else if (at < end)
-        (void)snprintf(to, size, "a byte that is no text");
+        (void)snprintf(to, size, "a byte that is not text");
     else
         (void)snprintf(to, size, "%s",
                        at == text.len ? "the end of the text" : "the end of the line");

@@ -89,7 +89,7 @@ static bool check_characters(const struct reader *r)
         else if (c == 0xef
                  && (memcmp(p + i, "\xef\xbf\xbe", 3) == 0
                      || memcmp(p + i, "\xef\xbf\xbf", 3) == 0))
-            why = "a character that is none";
+            why = "an invalid character";
         if (why) {
             tell(r, i, why,
                  c ? "an escape in double quotes, such as \"\\u2028\"" : "text without it");
@@ -130,9 +130,9 @@ static void check_properties(struct reader *r, const yaml_event_t *e, const yaml
 {
     if (anchor)
         tell(r, offset_of(r, &e->start_mark), "an anchor (&)",
-             "the value written out: anchors and aliases are not taken");
+             "the value written out: anchors and aliases are not supported");
     else if (tag)
-        tell(r, offset_of(r, &e->start_mark), "a tag (!)", "a plain value: tags are not taken");
+        tell(r, offset_of(r, &e->start_mark), "a tag (!)", "a plain value: tags are not supported");
 }
 
 static void take_key(struct reader *r, const yaml_event_t *e, struct slice text, bool is_plain)
@@ -141,7 +141,7 @@ static void take_key(struct reader *r, const yaml_event_t *e, struct slice text,
 
     r->key_at = at;
     if (is_plain && slice_is(text, "<<")) {
-        tell(r, at, "a merge key (<<)", "the keys written out: merge keys are not taken");
+        tell(r, at, "a merge key (<<)", "the keys written out: merge keys are not supported");
         r->is_broken = true;
     }
     if (is_plain && text.len == 0) {
@@ -210,7 +210,7 @@ static void take_alias(struct reader *r, const yaml_event_t *e)
     struct level *l = parent_of(r);
 
     tell(r, offset_of(r, &e->start_mark), "an alias (*)",
-         "the value written out: anchors and aliases are not taken");
+         "the value written out: anchors and aliases are not supported");
     r->is_broken = true;
     if (l && l->is_mapping && l->expects_key) {
         json_key_slice(&r->out, SLICE(""));
@@ -265,7 +265,7 @@ static void begin_document(struct reader *r, const yaml_event_t *e)
     if (v && (v->major != 1 || v->minor != 2))
         tell(r, at, "another version of YAML", "%YAML 1.2, or no such line");
     if (e->data.document_start.tag_directives.start != e->data.document_start.tag_directives.end)
-        tell(r, at, "a %TAG line", "no tags: they are not taken");
+        tell(r, at, "a %TAG line", "no tags: they are not supported");
 }
 
 static void take_event(struct reader *r, const yaml_event_t *e)

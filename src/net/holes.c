@@ -41,7 +41,7 @@ void holes_warn(unsigned used)
     if (found.len > 0)
         log_line(LOG_WARN,
                  "event=libcurl_has_known_holes version=%s cve=\"%s\" reason=\"this version has "
-                 "holes that concern what is configured: upgrade libcurl, unless your distribution "
-                 "has mended it (distributions do so without a new version number)\"",
+                 "vulnerabilities that concern what is configured: upgrade libcurl, unless your "
+                 "distribution has fixed them (distributions do so without a new version number)\"",
                  libcurl->version, found.ptr);
 }

@@ -90,7 +90,7 @@ static bool take_version(struct arena *a, const struct json *j, struct task_filt
     (void)a;
     if (json_int(j, &f->query.version) && f->query.version > 0)
         return true;
-    return bad(e, "version", "a number from 1 on");
+    return bad(e, "version", "a number from 1");
 }
 
 static bool take_time(const struct json *j, int64_t *ret, struct error *e)
@@ -208,9 +208,9 @@ static bool take_member(struct arena *a, const struct json *j, struct task_filte
         if (slice_is(j->key, members[i].name))
             return members[i].take(a, j, f, e);
     (void)error_set(e, ERR_INVALID,
-                    "filter: there is no \"%.*s\", expected state, workflow, version, step, agent, "
-                    "error, tag, submitted_after, submitted_before, ended_after, ended_before, "
-                    "closed, paused, ids, or all",
+                    "filter: there is no member \"%.*s\", expected state, workflow, version, step, "
+                    "agent, error, tag, submitted_after, submitted_before, ended_after, "
+                    "ended_before, closed, paused, ids, or all",
                     SLICE_ARG(j->key));
     return false;
 }
@@ -221,16 +221,16 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
     *ret = (struct task_filter){0};
     if (!j || j->type != JSON_OBJECT)
         return error_set(e, ERR_INVALID,
-                         "say which tasks: {\"filter\": {\"state\": \"error\", ...}}");
+                         "a filter is required: {\"filter\": {\"state\": \"error\", ...}}");
     for (const struct json *m = j->child; m; m = m->next)
         if (!take_member(a, m, ret, e))
             return ERR_INVALID;
     ret->says = j->count > (ret->all ? 1U : 0U);
     if (!ret->says && !ret->all)
         return error_set(e, ERR_INVALID,
-                         "the filter is empty; if all tasks are meant, say {\"all\": true}");
+                         "the filter is empty; to select all tasks, send {\"all\": true}");
     if (ret->says && ret->all)
-        return error_set(e, ERR_INVALID, "the filter says all, and something else beside it");
+        return error_set(e, ERR_INVALID, "the filter has all and other members");
     if (ret->query.states == 0)
         ret->query.states = STATES_OPEN;
     return ERR_OK;

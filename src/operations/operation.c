@@ -83,12 +83,11 @@ static enum err check_arguments(const struct json *j, const struct operation *op
     if (err == ERR_OK)
         err = need(t->effect, json_get(j, "effect") != NULL, "effect", verb, e);
     if (err == ERR_OK && json_get(j, "effect") && !slice_is(json_get_text(j, "effect"), "none"))
-        return invalid(e,
-                       "arguments.effect: expected \"none\"; for steps that took effect there is "
-                       "supply, with their output");
+        return invalid(e, "arguments.effect: expected \"none\"; for steps that took effect, use "
+                          "supply with their output");
     if (err == ERR_OK && json_get(j, "step") && json_get(j, "from"))
-        return invalid(e, "arguments: say either step, to try that one again, or from, to start it "
-                          "and all after it anew");
+        return invalid(e, "arguments: give either step, to retry that step, or from, to restart it "
+                          "and all steps after it");
     return err;
 }
 
@@ -100,7 +99,8 @@ static enum err read_arguments(const struct json *j, struct operation *op, struc
         bool names = slice_is(m->key, "step") || slice_is(m->key, "from");
         if (!names && !slice_is(m->key, "output") && !slice_is(m->key, "input")
             && !slice_is(m->key, "effect"))
-            return error_set(e, ERR_INVALID, "arguments: there is no \"%.*s\"", SLICE_ARG(m->key));
+            return error_set(e, ERR_INVALID, "arguments: there is no member \"%.*s\"",
+                             SLICE_ARG(m->key));
         if (names && m->type != JSON_STRING)
             return error_set(e, ERR_INVALID, "arguments.%.*s: expected the name of a step",
                              SLICE_ARG(m->key));
@@ -166,7 +166,7 @@ enum err operation_read(struct arena *a, const struct json *j, struct operation 
     ret->filter_json = json_get_raw(own, "filter");
     ret->reason = json_get_text(own, "reason");
     if (ret->reason.len == 0)
-        return invalid(e, "say why: {\"reason\": \"...\"}; it stays on record");
+        return invalid(e, "a reason is required: {\"reason\": \"...\"}");
     if (ret->reason.len > REASON_BYTES_MAX)
         return invalid(e, "the reason is longer than 4096 bytes");
     err = read_arguments(json_get(own, "arguments"), ret, e);
@@ -318,27 +318,27 @@ void operation_refused(struct operation *op, struct slice reason, struct arena *
 void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
 {
     static const char *const words[] = {
-        [OBSTACLE_NEW] = "the step has not begun, nor has anything after it",
-        [OBSTACLE_CLOSED] = "it was closed; reopen it first",
-        [OBSTACLE_OPEN] = "the step is at work",
+        [OBSTACLE_NEW] = "the step has not started, and no step after it has",
+        [OBSTACLE_CLOSED] = "the task was closed; reopen it first",
+        [OBSTACLE_OPEN] = "the step is running",
         [OBSTACLE_DOUBT] = "the step is in doubt",
-        [OBSTACLE_EFFECT] = "the step took effect already",
-        [OBSTACLE_ENDED] = "the step has ended already",
-        [OBSTACLE_BACK] = "it is being undone",
-        [OBSTACLE_STANDS] = "it has stopped in error",
-        [OBSTACLE_HOLDS] = "it is about to stop in error",
+        [OBSTACLE_EFFECT] = "the step already took effect",
+        [OBSTACLE_ENDED] = "the step has already ended",
+        [OBSTACLE_BACK] = "the task is being undone",
+        [OBSTACLE_STANDS] = "the task has stopped in error",
+        [OBSTACLE_HOLDS] = "the task is about to stop in error",
         [OBSTACLE_PIVOT] = "a pivot took effect, or may have",
         [OBSTACLE_KNOWN] = "the step is not in doubt",
         [OBSTACLE_EARLY] = "an attempt of the step may still take effect",
-        [OBSTACLE_UNTIL] = "it was processed too long ago to be undone",
+        [OBSTACLE_UNTIL] = "the task was processed too long ago to be undone",
         [OBSTACLE_UNDOING] = "the step is being undone",
-        [OBSTACLE_NEWER] = "an attempt of the step began after the operation did",
+        [OBSTACLE_NEWER] = "an attempt of the step started after the operation",
     };
 
     if ((size_t)o < COUNT_OF(words) && words[o])
         buf_str(b, words[o]);
     else if (t)
-        buf_fmt(b, "not possible while it is %s%s%s", task_state_text(t->state),
+        buf_fmt(b, "not possible while the task is %s%s%s", task_state_text(t->state),
                 operator_way_text(t), t->paused_at != 0 ? ", paused" : "");
 }
 

@@ -145,14 +145,15 @@ static struct slice story_of(const struct ask *a, struct arena *arena)
     if (!at)
         return arena_copy(arena, slice_of(a->story));
     buf_add(&b, a->story, (size_t)(at - a->story));
-    buf_str(&b, "it ");
+    buf_str(&b, "the task ");
     buf_str(&b, at + name.len);
     return arena_copy(arena, buf_view(&b));
 }
 
 static void refused(struct slot *s, size_t i, const struct ask *a)
 {
-    struct slice why = a->outcome == ERR_OK ? SLICE("it is so already") : story_of(a, &s->arena);
+    struct slice why =
+        a->outcome == ERR_OK ? SLICE("the task is already in that state") : story_of(a, &s->arena);
 
     operation_refused(&s->op, why, &s->arena);
     s->runner->stats.refused++;

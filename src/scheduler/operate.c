@@ -164,15 +164,15 @@ static void say(struct ask *a, const char *what, struct slice step)
 static void say_pivot(struct ask *a, const struct task *t, uint16_t at, struct slice step)
 {
     if (t->state == TASK_PROCESSED)
-        say(a, "is a pivot, and took effect, or may have: what is processed can not be undone then",
+        say(a, "is a pivot that took effect or may have: the processed task cannot be undone",
             step);
     else if (step_in_doubt(&t->steps[at]) && !step_is_open(&t->steps[at]))
         say(a,
-            "is a pivot, and may have taken effect: find out, then supply its output, or resolve "
-            "it if it did not",
+            "is a pivot that may have taken effect: find out whether it did, then supply its "
+            "output or resolve the step",
             step);
     else
-        say(a, "is a pivot, and took effect, or may have: it cannot be undone", step);
+        say(a, "is a pivot that took effect or may have: the task cannot be undone", step);
 }
 
 static void say_until(struct ask *a, const struct live *l)
@@ -180,10 +180,10 @@ static void say_until(struct ask *a, const struct live *l)
     CLEANUP(buf_fini) struct buf until = {0};
 
     time_write(&until, task_undo_until(&l->definition->workflow, &l->task));
-    (void)snprintf(a->story, sizeof a->story,
-                   "task %.*s is processed, and could be undone until %.*s (undo_until of its "
-                   "workflow)",
-                   SLICE_ARG(l->id), SLICE_ARG(buf_view(&until)));
+    (void)snprintf(
+        a->story, sizeof a->story,
+        "task %.*s is processed and could be undone only until %.*s (undo_until of its workflow)",
+        SLICE_ARG(l->id), SLICE_ARG(buf_view(&until)));
 }
 
 static void say_early(struct ask *a, const struct step *s, struct slice step)
@@ -192,7 +192,8 @@ static void say_early(struct ask *a, const struct step *s, struct slice step)
 
     time_write(&until, operator_may_resolve_at(s));
     (void)snprintf(a->story, sizeof a->story,
-                   "an attempt of step \"%.*s\" may still take effect, until %.*s: ask again then",
+                   "an attempt of step \"%.*s\" may still take effect until %.*s: send the request "
+                   "again after that",
                    SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), SLICE_ARG(buf_view(&until)));
 }
 
@@ -200,7 +201,7 @@ static void say_newer(struct ask *a, const struct step *s, struct slice step)
 {
     (void)snprintf(a->story, sizeof a->story,
                    "the latest attempt of step \"%.*s\" is number %" PRIu32
-                   ": look at that one as well, then ask again",
+                   ": inspect that attempt, then send the request again",
                    SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), s->attempt);
 }
 
@@ -217,7 +218,7 @@ static void say_effects(struct ask *a, const struct live *l, int from)
     if (names.len >= 80)
         buf_str(&names, " ...");
     (void)snprintf(a->story, sizeof a->story,
-                   "it took effect already, and only undo takes that back: %s", names.ptr);
+                   "effects can only be reverted by undo; these steps took effect: %s", names.ptr);
 }
 
 static void say_obstacle(struct ask *a, const struct live *l, const struct event *e,
@@ -228,7 +229,7 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
 
     switch (o) {
     case OBSTACLE_NEW:
-        say(a, "has not begun, nor has anything after it: there is nothing to start anew", step);
+        say(a, "has not started, and no step after it has: there is nothing to restart", step);
         return;
     case OBSTACLE_CLOSED:
         (void)snprintf(a->story, sizeof a->story,
@@ -236,33 +237,35 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
                        SLICE_ARG(t->id), SLICE_ARG(t->id));
         return;
     case OBSTACLE_OPEN:
-        say(a, "is at work; wait for it, or pause the task meanwhile", step);
+        say(a, "is running; wait until it has ended, or pause the task", step);
         return;
     case OBSTACLE_DOUBT:
         say(a,
-            "is in doubt: find out, then supply its output, or resolve it if it did not take "
-            "effect; or retry it as it is",
+            "is in doubt: find out whether it took effect, then supply its output or resolve the "
+            "step; or retry it unchanged",
             step);
         return;
     case OBSTACLE_EFFECT:
         if (e->kind == EVENT_RETRY_FROM)
             say_effects(a, l, e->step);
         else
-            say(a, "took effect already; only undo takes that back", step);
+            say(a, "already took effect; only undo can revert it", step);
         return;
     case OBSTACLE_ENDED:
-        say(a, "has ended already", step);
+        say(a, "has already ended", step);
         return;
     case OBSTACLE_BACK:
         (void)snprintf(a->story, sizeof a->story, "task %.*s is being undone", SLICE_ARG(t->id));
         return;
     case OBSTACLE_STANDS:
         (void)snprintf(a->story, sizeof a->story,
-                       "task %.*s has stopped in error: nothing of it runs", SLICE_ARG(t->id));
+                       "task %.*s has stopped in error: none of its steps is running",
+                       SLICE_ARG(t->id));
         return;
     case OBSTACLE_HOLDS:
         (void)snprintf(a->story, sizeof a->story,
-                       "task %.*s is about to stop in error; ask again then", SLICE_ARG(t->id));
+                       "task %.*s is about to stop in error; send the request again after that",
+                       SLICE_ARG(t->id));
         return;
     case OBSTACLE_PIVOT:
         say_pivot(a, t, at, step);
@@ -278,8 +281,8 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
         return;
     case OBSTACLE_UNDOING:
         say(a,
-            "is being undone, which is brought to its end whether it took effect or not: retry "
-            "that, or skip it once it was undone by hand",
+            "is being undone, whether it took effect or not: retry its undo, or skip it after you "
+            "have undone it by hand",
             step);
         return;
     case OBSTACLE_NEWER:
@@ -345,7 +348,7 @@ void operator_done(struct live *l, struct command *c)
         a->outcome = ERR_CONFLICT;
     if (a->expired) {
         a->outcome = ERR_BUSY;
-        (void)snprintf(a->story, sizeof a->story, "it was not decided in time");
+        (void)snprintf(a->story, sizeof a->story, "the request was not processed in time");
     }
     if (a->not_own) {
         a->not_own_of = l->definition->workflow.name;

@@ -125,16 +125,15 @@ void submit_done(struct scheduler *s, const struct live *l, struct command *c)
     s->stats.submitted += c->answer == ANSWER_ACCEPTED;
     if (c->answer == ANSWER_REFUSED) {
         a->outcome = ERR_CONFLICT;
-        (void)snprintf(a->story, sizeof a->story,
-                       a->overran
-                           ? "task %.*s was not taken: deciding its conditions took too much "
-                             "processor time, and ended the server, twice; submit other "
-                             "input under another id"
-                       : a->not_own ? "task %.*s exists, and was submitted with another token"
-                       : a->deleted
-                           ? "task %.*s existed, and was submitted with other content; it was "
-                             "deleted, but its id is not free yet"
-                           : "task %.*s exists, and was submitted with other content",
-                       SLICE_ARG(l->id));
+        (void)snprintf(
+            a->story, sizeof a->story,
+            a->overran
+                ? "task %.*s was not accepted: evaluating its conditions took too much processor "
+                  "time and ended the server twice; submit other input with another id"
+            : a->not_own ? "task %.*s exists, and was submitted with another token"
+            : a->deleted ? "task %.*s existed with other content; it was deleted, but its id is "
+                           "still reserved"
+                         : "task %.*s exists, and was submitted with other content",
+            SLICE_ARG(l->id));
     }
 }

@@ -95,12 +95,12 @@ static void say_limit(struct buf *b, const struct limit *whole, const struct lim
     bool full = l->by_concurrency && l->open >= l->most;
 
     if (full && l->most == whole->concurrency)
-        buf_fmt(b, "%s %.*s has %u at a time", what, SLICE_ARG(name), whole->concurrency);
+        buf_fmt(b, "%s %.*s runs at most %u at a time", what, SLICE_ARG(name), whole->concurrency);
     else if (full)
-        buf_fmt(b, "%s %.*s has %u at a time, %u of them at this node", what, SLICE_ARG(name),
-                whole->concurrency, l->most);
+        buf_fmt(b, "%s %.*s runs at most %u at a time, %u of them on this node", what,
+                SLICE_ARG(name), whole->concurrency, l->most);
     else
-        buf_fmt(b, "%s %.*s begins %u in a %s", what, SLICE_ARG(name), whole->rate_count,
+        buf_fmt(b, "%s %.*s starts at most %u per %s", what, SLICE_ARG(name), whole->rate_count,
                 units[unit]);
 }
 

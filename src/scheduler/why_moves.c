@@ -68,17 +68,16 @@ static const char *then(const struct why *y, const struct reason *r)
 
     switch (r->next) {
     case NEXT_TRY:
-        return "it is tried again";
+        return undo ? "the compensation is retried" : "the step is retried";
     case NEXT_UNDO:
-        return y->task->direction == DIRECTION_UNDO ? "it is compensated, as one in doubt"
+        return y->task->direction == DIRECTION_UNDO ? "the step is compensated as one in doubt"
                                                     : "the task is undone";
     case NEXT_ERROR:
-        return undo || y->task->direction == DIRECTION_UNDO
-                   ? "the task stops in error, on its way back"
-                   : "the task stops in error";
+        return undo || y->task->direction == DIRECTION_UNDO ? "the undo stops in error"
+                                                            : "the task stops in error";
     case NEXT_ON:
-        return r->step >= 0 ? "the task goes on without it"
-                            : "a person is told, and the task goes on";
+        return r->step >= 0 ? "the task continues without the step"
+                            : "an operator is notified, and the task continues";
     case NEXT_NONE:
         break;
     }
@@ -87,7 +86,7 @@ static const char *then(const struct why *y, const struct reason *r)
 
 static void look(struct buf *b, const struct why *y)
 {
-    buf_str(b, "The supervisor looks every ");
+    buf_str(b, "The supervisor checks every ");
     duration_tell(b, y->facts->scan_ms);
 }
 
@@ -101,24 +100,28 @@ static bool is_elsewhere(const struct why *y, const struct reason *r)
 static void move_open(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_GRACE && r->step < 0) {
-        buf_fmt(b, "Its end. If it has not ended by then, %s.", then(y, r));
+        buf_fmt(b, "If the task has not ended by then, %s.", then(y, r));
     } else if (r->kind == REASON_OVERDUE) {
         look(b, y);
-        buf_fmt(b, ", and gives the attempt up; then %s.", then(y, r));
+        buf_fmt(b, ". It ends the attempt; then %s.", then(y, r));
     } else if (is_elsewhere(y, r)) {
         buf_fmt(b,
-                "Its result, from whoever has the token of the attempt. If none comes by then, the "
-                "attempt is given up, and %s.",
+                "The task waits for a result sent with the attempt's token. If none arrives by "
+                "then, the attempt is "
+                "ended, and %s.",
                 then(y, r));
     } else if (r->complete_by) {
-        buf_str(b, "The answer of its agent. If neither that nor a heartbeat comes by then, the "
-                   "attempt is given up, and ");
-        buf_fmt(b, "%s. Its complete-by is ", then(y, r));
+        buf_fmt(b,
+                "The task waits for the agent's result. If neither it nor a heartbeat arrives by "
+                "then, the "
+                "attempt is ended, and %s. Its complete-by is in ",
+                then(y, r));
         duration_tell(b, max_i64(0, r->complete_by - y->facts->now));
-        buf_str(b, " away.");
+        buf_byte(b, '.');
     } else {
         buf_fmt(b,
-                "The answer of its agent. If none comes by then, the attempt is given up, and %s.",
+                "The task waits for the agent's result. If none arrives by then, the attempt is "
+                "ended, and %s.",
                 then(y, r));
     }
 }
@@ -126,19 +129,21 @@ static void move_open(struct buf *b, const struct why *y, const struct reason *r
 static void move_sleeping(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_NOT_BEFORE) {
-        buf_str(b, "It begins by itself then.");
+        buf_str(b, "The task starts by itself then.");
         return;
     }
     if (r->capped)
-        buf_fmt(b, "%s complete-by comes before that; then %s.",
+        buf_fmt(b, "%s complete-by comes before that. Then %s.",
                 y->task->direction == DIRECTION_UNDO ? "The undo's" : "The task's", then(y, r));
     else if (r->kind == REASON_IN_DOUBT)
         buf_str(
-            b, "It is compensated by itself then, or sooner if the attempt is answered after all.");
+            b,
+            "The compensation starts by itself then, or earlier if the attempt returns a result.");
     else
-        buf_str(b, "It is tried again by itself then.");
+        buf_fmt(b, "The %s is retried by itself then.",
+                r->direction == DIRECTION_UNDO ? "compensation" : "step");
     if (r->kind != REASON_IN_DOUBT && may(y, EVENT_RETRY, r->step)) {
-        buf_str(b, " To try it now:");
+        buf_str(b, " To retry it now:");
         command(b, y, "retry", r->step, "");
     }
 }
@@ -147,9 +152,10 @@ static void move_place(struct buf *b, const struct why *y, const struct reason *
 {
     (void)y;
     buf_fmt(b,
-            "It starts when %s. More instances of agent %.*s, or more places of each, make that "
-            "sooner.",
-            r->kind == REASON_QUEUED ? "those before it have found a place" : "a place is free",
+            "The step starts when %s. To make that sooner, run more instances of agent %.*s, or "
+            "give each more places.",
+            r->kind == REASON_QUEUED ? "the steps before it have started and a place is free"
+                                     : "a place is free",
             SLICE_ARG(r->agent));
 }
 
@@ -158,14 +164,16 @@ static void move_no_agent(struct buf *b, const struct why *y, const struct reaso
     struct agent_view v = {0};
 
     y->facts->agent(y->facts->arg, r->step, r->agent, &v);
-    buf_fmt(b, "Start an instance of agent %.*s. The step starts when it asks for work%s.",
-            SLICE_ARG(r->agent), y->facts->here.ptr ? ", whichever node it calls" : "");
+    buf_fmt(b,
+            "Start an instance of agent %.*s. The step starts when the instance asks for work%s.",
+            SLICE_ARG(r->agent), y->facts->here.ptr ? ", at any node" : "");
     if (!v.alike.ptr || !may(y, EVENT_UNDO, -1))
         return;
-    buf_fmt(b,
-            " If agent %.*s is meant: correct the workflow, store it, take this task back, and "
-            "submit it again.",
-            SLICE_ARG(v.alike));
+    buf_fmt(
+        b,
+        " If you meant agent %.*s, correct the workflow, store it, cancel this task, and submit "
+        "it again:",
+        SLICE_ARG(v.alike));
     command(b, y, "cancel", -1, "");
 }
 
@@ -175,11 +183,11 @@ static void move_breaker(struct buf *b, const struct why *y, const struct reason
 
     y->facts->agent(y->facts->arg, r->step, r->agent, &v);
     if (v.held_until != 0)
-        buf_str(b, "Then a few steps try whether its service is back; when they succeed, all that "
-                   "waits starts at once. No failure counts until then. Mend the service; once it "
-                   "is back:");
+        buf_str(b, "Then a few steps test whether the service is available. When they succeed, all "
+                   "waiting steps start. Until then, failures are not counted. Fix the service. "
+                   "When it is available:");
     else
-        buf_str(b, "Nothing starts until somebody closes it:");
+        buf_str(b, "No step starts until the breaker is closed:");
     buf_fmt(b, "\nintact agent close %.*s", SLICE_ARG(r->agent));
 }
 
@@ -187,8 +195,8 @@ static void move_limit(struct buf *b, const struct why *y, const struct reason *
 {
     (void)y;
     buf_fmt(b,
-            "It starts by itself when others have ended, or the rate has room. To look at the "
-            "limits:\nintact agent get %.*s",
+            "The step starts by itself when other attempts have ended, or when the rate allows it. "
+            "To show the limits:\nintact agent get %.*s",
             SLICE_ARG(r->agent));
 }
 
@@ -197,7 +205,7 @@ static void ask_node(struct buf *b, const struct why *y, struct slice url)
     bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
 
     if (!url.ptr) {
-        buf_str(b, "Ask that node. To find it:\nintact node list");
+        buf_str(b, "Ask that node. To find its address:\nintact node list");
         return;
     }
     buf_fmt(b, "Ask that node:\nintact why --server %.*s%s %.*s", SLICE_ARG(url), odd ? " --" : "",
@@ -215,7 +223,7 @@ static void move_agent_away(struct buf *b, const struct why *y, const struct rea
     struct agent_view v = {0};
 
     y->facts->agent(y->facts->arg, r->step, r->agent, &v);
-    buf_str(b, "Another node takes the task as soon as its agent has a place. ");
+    buf_str(b, "Another node claims the task when the agent has a free place there. ");
     ask_node(b, y, v.url);
 }
 
@@ -227,17 +235,17 @@ static void tell_when_resolved(struct buf *b, const struct why *y, int step)
 
     if (!step_in_doubt(s) || at <= y->facts->now)
         return;
-    buf_str(b, " That it took no effect can be said in ");
+    buf_str(b, " An attempt may still take effect: resolve is possible in ");
     duration_tell(b, at - y->facts->now);
-    buf_str(b, " (resolve): until then it may.");
+    buf_byte(b, '.');
 }
 
 static void move_unclear(struct buf *b, const struct why *y, int step)
 {
     buf_str(b,
-            "Find out. If it took effect, take it for done, with what it would have answered "
-            "(supply); if it did not, say so (resolve), and the task can be undone, or its input "
-            "corrected. Or try it again: its idempotency key is the same.");
+            "Find out whether the step took effect. If it did, supply its output. If it did not, "
+            "resolve it with --effect none: then the task can be undone, or the input of the step "
+            "corrected. Or retry the step: its idempotency key stays the same.");
     tell_when_resolved(b, y, step);
     if (may(y, EVENT_RETRY, step))
         command(b, y, "retry", step, "");
@@ -254,27 +262,27 @@ static void move_failed(struct buf *b, const struct why *y, const struct reason 
     bool stopped = y->task->state == TASK_ERROR;
 
     if (y->task->closed_at != 0) {
-        buf_str(b, "Nothing: the task was closed.");
+        buf_str(b, "No action is needed: the task was closed.");
         return;
     }
     if (r->kind == REASON_FAILED && !stopped)
-        buf_str(b, "The other steps of on_undo go on; then the task stops in error. To do without "
-                   "it:");
+        buf_str(b, "The other steps under on_undo continue; then the task stops in error. To "
+                   "continue without this step:");
     else if (r->kind == REASON_UNDO_FAILED && !stopped)
         buf_str(b,
-                "The other compensations go on; then the task stops in error. Once it was undone "
-                "by hand:");
+                "The other compensations continue; then the task stops in error. If you undo the "
+                "step by hand, skip it:");
     else if (r->kind == REASON_UNDO_FAILED)
-        buf_str(b, "Mend the cause and try again; or undo it by hand, and say so:");
+        buf_str(b, "Fix the cause and retry, or undo the step by hand and skip it:");
     else if (r->kind == REASON_PIVOT_UNCLEAR)
         move_unclear(b, y, r->step);
     else
         buf_str(b,
                 may(y, EVENT_UNDO, -1)
-                    ? "Mend the cause and try again, go on without the step, or undo the task; or "
-                      "leave it as it is, and close it:"
-                    : "Mend the cause and try again, or go on without the step; or leave it as "
-                      "it is, and close it:");
+                    ? "Fix the cause and retry, continue without the step, undo the task, or close "
+                      "it as it is:"
+                    : "Fix the cause and retry, continue without the step, or close the task as it "
+                      "is:");
     if (r->kind != REASON_PIVOT_UNCLEAR)
         commands(b, y, r->step);
 }
@@ -285,7 +293,7 @@ static void move_processed(struct buf *b, const struct why *y, const struct reas
     int64_t until = task_undo_until(y->workflow, y->task);
     (void)r;
 
-    buf_str(b, "Nothing: it has ended.");
+    buf_str(b, "No action is needed: the task has ended.");
     if (!may(y, EVENT_UNDO, -1))
         return;
     buf_str(b, " It can be undone");
@@ -304,7 +312,7 @@ static void move_paused(struct buf *b, const struct why *y, const struct reason 
 
     for (uint16_t i = 0; i < y->task->step_count; i++)
         open |= step_is_open(&y->task->steps[i]);
-    buf_str(b, open ? "What is at work may end. To let the task go on:" : "To let it go on:");
+    buf_str(b, open ? "Running attempts may end. To resume the task:" : "To resume the task:");
     command(b, y, "resume", -1, "");
     if (may(y, EVENT_UNDO, -1))
         command(b, y, "undo", -1, "");
@@ -313,7 +321,7 @@ static void move_paused(struct buf *b, const struct why *y, const struct reason 
 static void move_closed(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)r;
-    buf_str(b, "Nothing, unless it is opened again:");
+    buf_str(b, "No action is needed. To reopen the task:");
     command(b, y, "reopen", -1, "");
 }
 
@@ -321,36 +329,35 @@ static void move_stopped(struct buf *b, const struct why *y, const struct reason
 {
     (void)r;
     if (y->task->closed_at != 0) {
-        buf_str(b, "Nothing: the task was closed.");
+        buf_str(b, "No action is needed: the task was closed.");
         return;
     }
     if (slice_is(y->task->error.code, "overrun"))
-        buf_str(b, "If it goes on as it is, it may end two more servers: correct its input before, "
-                   "or do without the step. ");
-    buf_str(b, may(y, EVENT_UNDO, -1) ? "Let it go on, or undo it; or close it:"
-                                      : "Let it go on, or close it:");
+        buf_str(b, "If the task continues unchanged, it may crash two more servers: correct its "
+                   "input first, or skip the step. ");
+    buf_str(b, may(y, EVENT_UNDO, -1) ? "Retry the task, undo it, or close it:"
+                                      : "Retry the task, or close it:");
     commands(b, y, -1);
 }
 
 /* Reasons whose text is always the same. */
 static const char *const fixed[REASON_KINDS] = {
     [REASON_COMPENSATED] =
-        "Nothing: it has ended. If it is wanted after all, submit it under another id.",
+        "No action is needed: the task has ended. To run it anyway, submit it with another id.",
     [REASON_STORE] =
-        "Mend the store, as the message and the server's log say; all goes on by itself then.",
-    [REASON_DRAINING] = "Start the server again: the task goes on where it stands.",
-    [REASON_OWNER_GONE] = "Another node takes it over by itself.",
-    [REASON_TAKING_OVER] = "Nothing needs to be done: it is taken over at once.",
-    [REASON_FULL] = "It is taken up by itself when others have ended.",
-    [REASON_STARTING] = "Nothing needs to be done: it starts at once.",
+        "Fix the state store; the server's log has details. The task then continues by itself.",
+    [REASON_DRAINING] = "Start the server again. The task continues where it stopped.",
+    [REASON_OWNER_GONE] = "Another node claims the task by itself.",
+    [REASON_TAKING_OVER] = "No action is needed: the server claims the task at once.",
+    [REASON_FULL] = "The server claims the task by itself when others have ended.",
+    [REASON_STARTING] = "No action is needed: the step starts at once.",
     [REASON_TRIALS] =
-        "When they succeed, all that waits starts at once; if one fails, the breaker opens again.",
-    [REASON_HEALTH] =
-        "It starts when another instance has a free place, or at the next trial. Look "
-        "after those that do badly:\nintact agent list",
-    [REASON_UNDO_AFTER] = "It starts by itself when they have ended.",
-    [REASON_AFTER] = "It starts by itself when they have ended.",
-    [REASON_LATE] = "Nothing more comes of that.",
+        "When they succeed, all waiting steps start. If one fails, the breaker opens again.",
+    [REASON_HEALTH] = "The step starts when another instance has a free place, or at the next "
+                      "trial. To find the ill instances:\nintact agent list",
+    [REASON_UNDO_AFTER] = "It starts by itself after that.",
+    [REASON_AFTER] = "It starts by itself after that.",
+    [REASON_LATE] = "No action is needed: this has no further effect.",
 };
 
 static void move_deadline(struct buf *b, const struct why *y, const struct reason *r)
@@ -366,16 +373,17 @@ static void move_deadline(struct buf *b, const struct why *y, const struct reaso
 static void move_stop(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_PIVOT_HOLDS)
-        buf_fmt(b,
-                "What becomes of step %.*s. If it took effect, the task goes forward; if not, it "
-                "is undone.",
-                SLICE_ARG(step_name(y, r->step)));
+        buf_fmt(
+            b,
+            "The outcome of step %.*s decides: if it took effect, the task continues forward; if "
+            "not, the task is undone.",
+            SLICE_ARG(step_name(y, r->step)));
     else if (y->task->direction == DIRECTION_UNDO)
-        buf_str(b, "When that has answered, or its complete-by has passed, the task stops in "
-                   "error, unless nothing is left to undo.");
+        buf_str(b, "When no attempt is running any more, the task stops in error, unless nothing "
+                   "is left to undo.");
     else
-        buf_str(b, "When that has answered, or its complete-by has passed, the task stops in "
-                   "error; then an operator can retry, skip or undo.");
+        buf_str(b, "When no attempt is running any more, the task stops in error. Then an operator "
+                   "can retry, skip or undo.");
 }
 
 static void move_more(struct buf *b, const struct why *y, const struct reason *r)
@@ -383,7 +391,7 @@ static void move_more(struct buf *b, const struct why *y, const struct reason *r
     bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
     (void)r;
 
-    buf_fmt(b, "To see all steps:\nintact get%s %.*s", odd ? " --" : "", SLICE_ARG(y->task->id));
+    buf_fmt(b, "To show all steps:\nintact get%s %.*s", odd ? " --" : "", SLICE_ARG(y->task->id));
 }
 
 void why_moves(struct buf *b, const struct why *y, const struct reason *r)

@@ -62,7 +62,7 @@ static const struct example examples[] = {
     {REASON_TRIALS, "a", "wait 1m", .agent = {.connected = true, .free = true,
      .held = HELD_BY_TRIALS, .held_since = -100}},
     {REASON_LIMIT, "a", "wait 1m", .agent = {.connected = true, .free = true,
-     .held = HELD_BY_LIMIT, .held_why = {"action charge has 5 at a time", 29}}},
+     .held = HELD_BY_LIMIT, .held_why = {"action charge runs at most 5 at a time", 38}}},
     {REASON_HEALTH, "a", "wait 1m", .agent = {.connected = true, .free = true,
      .held = HELD_BY_HEALTH}},
     {REASON_AGENT_AWAY, "a", "wait 1m", .agent = {.nodes = {"b (http://10.0.0.2:7420), c", 27},
@@ -291,7 +291,8 @@ static void the_document_lists_every_kind_as_it_is(void **state)
         size_t n = 0;
         while (begin[n] == list.ptr[n])
             n++;
-        CHECK(false, "%s says something else: \"%.60s\" instead of \"%.60s\"; WHY_WRITE=1 mends it",
+        CHECK(false,
+              "%s says something else: \"%.60s\" instead of \"%.60s\"; WHY_WRITE=1 writes it",
               document, begin + n, list.ptr + n);
     }
     FILE *f = fopen(document, "we");
@@ -333,8 +334,9 @@ static void what_a_person_can_do_something_about_comes_first(void **state)
         assert_int_equal(g.reasons.list[i].kind, want[i]);
     why_summary(&summary, &g.why);
     assert_string_equal(summary.ptr,
-                        "Task o-17 is being processed. Step charge is ready, and no instance of "
-                        "agent payment is connected. None has called since this server started.");
+                        "Task o-17 is being processed. Step charge is ready, but no instance of "
+                        "agent payment is connected. None has connected since this server "
+                        "started.");
 }
 
 /* Where the queue is another node's, or the store fails, nothing is said about places. */
@@ -377,17 +379,17 @@ static void a_node_tells_that_it_is_not_the_only_one(void **state)
 
     stage_make(&g, &e);
     why_text(&text, &g.why, &g.reasons.list[0]);
-    assert_string_equal(text.ptr, "Step reserve is ready, and no instance of agent stock is "
-                                  "connected to this node, a. None has called since this server "
-                                  "started. Nor is one connected to another node: b "
-                                  "(http://10.0.0.2:7420), c. Agents of these nodes are not known "
-                                  "here: d.");
+    assert_string_equal(text.ptr, "Step reserve is ready, but no instance of agent stock is "
+                                  "connected to this node, a. None has connected since this "
+                                  "server started. Other nodes have no instance either: b "
+                                  "(http://10.0.0.2:7420), c. These nodes do not publish their "
+                                  "agents: d.");
     why_moves(&moves, &g.why, &g.reasons.list[0]);
-    assert_string_equal(moves.ptr, "Start an instance of agent stock. The step starts when it asks "
-                                   "for work, whichever node it calls.");
+    assert_string_equal(moves.ptr, "Start an instance of agent stock. The step starts when the "
+                                   "instance asks for work, at any node.");
     stage_make(&g, &unreached);
     why_moves(&ask, &g.why, &g.reasons.list[0]);
-    assert_string_equal(ask.ptr, "Ask that node. To find it:\nintact node list");
+    assert_string_equal(ask.ptr, "Ask that node. To find its address:\nintact node list");
 }
 
 /* A wait begins with the operator's act that caused it. */
@@ -424,7 +426,7 @@ static void a_complete_by_before_the_next_try_is_told(void **state)
     const struct reason *r = stage_reason(&g, REASON_DEFERRED);
     CHECK(r && r->capped, "it is not capped");
     why_moves(&moves, &g.why, r);
-    CHECK(strncmp(moves.ptr, "The task's complete-by comes before that; then the task is undone. ",
+    CHECK(strncmp(moves.ptr, "The task's complete-by comes before that. Then the task is undone. ",
                   67)
               == 0,
           "%s", moves.ptr);
@@ -443,11 +445,11 @@ static void the_complete_by_of_a_task_may_be_put_off(void **state)
     const struct reason *r = stage_reason(&g, REASON_GRACE);
     CHECK(r && r->step < 0 && r->until == g.kit.now + 9500, "no grace");
     why_text(&words, &g.why, r);
-    assert_string_equal(words.ptr, "The task's complete-by fell into a time in which the server "
-                                   "was away, and was put off.");
+    assert_string_equal(words.ptr, "The task's complete-by passed while the server was down, and "
+                                   "was extended.");
     buf_clear(&words);
     why_moves(&words, &g.why, r);
-    assert_string_equal(words.ptr, "Its end. If it has not ended by then, the task is undone.");
+    assert_string_equal(words.ptr, "If the task has not ended by then, the task is undone.");
 }
 
 /* Until its next heartbeat or its complete-by, whichever comes first. */
@@ -464,8 +466,9 @@ static void a_silence_that_is_too_long_is_told_before_it_is(void **state)
     CHECK(r && r->until == g.kit.now + 3000 && r->complete_by == g.kit.now + 7000, "until");
     why_moves(&words, &g.why, r);
     assert_string_equal(
-        words.ptr, "The answer of its agent. If neither that nor a heartbeat comes by then, the "
-                   "attempt is given up, and the task is undone. Its complete-by is 7.0s away.");
+        words.ptr,
+        "The task waits for the agent's result. If neither it nor a heartbeat arrives by "
+        "then, the attempt is ended, and the task is undone. Its complete-by is in 7.0s.");
 }
 
 static void what_is_elsewhere_is_ended_by_its_token(void **state)
@@ -480,12 +483,12 @@ static void what_is_elsewhere_is_ended_by_its_token(void **state)
     CHECK(r && r->until == g.kit.now + 7000, "until");
     why_text(&words, &g.why, r);
     assert_string_equal(words.ptr, "Step reserve waits for a result from elsewhere: instance "
-                                   "payment-1 of agent stock is done with it, attempt 1.");
+                                   "payment-1 of agent stock has finished its part, attempt 1.");
     buf_clear(&words);
     why_moves(&words, &g.why, r);
     assert_string_equal(
-        words.ptr, "Its result, from whoever has the token of the attempt. If none comes by then, "
-                   "the attempt is given up, and it is tried again.");
+        words.ptr, "The task waits for a result sent with the attempt's token. If none arrives by "
+                   "then, the attempt is ended, and the step is retried.");
 }
 
 /* An agent's error text is shown on one line and shortened. */

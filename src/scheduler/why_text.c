@@ -73,13 +73,13 @@ static void say_ended(struct buf *b, const struct why *y, const struct reason *r
     const struct task *t = y->task;
 
     if (r->kind == REASON_COMPENSATED) {
-        buf_str(b, "The task was undone: what took effect, or may have, was compensated");
+        buf_str(b, "The task was undone: each step that took effect, or may have, was compensated");
         if (t->error.code.ptr)
-            buf_str(b, ". It turned back because of ");
+            buf_str(b, ". The cause of the undo: ");
     } else {
-        buf_str(b, "The task is processed: all its steps have ended well");
+        buf_str(b, "The task is processed: all its steps have ended");
         if (t->error.code.ptr)
-            buf_str(b, ". Its output could not be made: ");
+            buf_str(b, ". Its output could not be computed: ");
     }
     say_fault(b, &t->error);
     buf_byte(b, '.');
@@ -91,7 +91,7 @@ static void say_failed(struct buf *b, const struct why *y, const struct reason *
 
     say_what(b, y, r, true);
     if (r->kind == REASON_PIVOT_UNCLEAR) {
-        buf_str(b, " is a pivot; nobody knows whether it took effect, and it has no tries left");
+        buf_str(b, " is a pivot. It is unknown whether it took effect, and no attempts are left");
         if (s->error.code.ptr)
             buf_str(b, " (");
         say_fault(b, &s->error);
@@ -113,18 +113,18 @@ static void say_stop(struct buf *b, const struct why *y, const struct reason *r)
 
     if (r->kind == REASON_PIVOT_HOLDS) {
         bool open = step_is_open(step_of(y, r));
-        buf_fmt(b, "The task is to be undone (");
+        buf_fmt(b, "The task must be undone (");
         say_fault(b, &t->error);
-        buf_fmt(b, "), but step %.*s is a pivot, and %s.", SLICE_ARG(step_name(y, r->step)),
-                open ? "is at work" : "may have taken effect");
+        buf_fmt(b, "), but step %.*s is a pivot and %s.", SLICE_ARG(step_name(y, r->step)),
+                open ? "is running" : "may have taken effect");
         return;
     }
     if (r->step >= 0)
         buf_fmt(b, "Step %.*s failed (", SLICE_ARG(step_name(y, r->step)));
     else
-        buf_str(b, "The task is to stop (");
+        buf_str(b, "The task must stop (");
     say_fault(b, &t->error);
-    buf_fmt(b, "), and %u other attempt%s %s still at work.", r->count, plural(r->count),
+    buf_fmt(b, "), and %u other attempt%s %s still running.", r->count, plural(r->count),
             r->count == 1 ? "is" : "are");
 }
 
@@ -136,13 +136,13 @@ static void say_deadline(struct buf *b, const struct why *y, const struct reason
     if (r->kind == REASON_DEADLINE_DUE)
         buf_fmt(b, "%s has passed.", whose);
     else if (r->kind == REASON_GRACE)
-        buf_fmt(b, "%s fell into a time in which the server was away, and was put off.", whose);
+        buf_fmt(b, "%s passed while the server was down, and was extended.", whose);
     else if (r->kind == REASON_LATE)
-        buf_fmt(b, "%s has passed, and the task goes on all the same.", whose);
+        buf_fmt(b, "%s has passed. The task continues.", whose);
     else if (r->kind == REASON_DEADLINE)
-        buf_fmt(b, "The task stopped because its complete-by passed.");
+        buf_fmt(b, "The task stopped in error because its complete-by passed.");
     else
-        buf_fmt(b, "%s is still to come.", whose);
+        buf_fmt(b, "%s has not passed yet.", whose);
 }
 
 static void say_owner(struct buf *b, const struct why *y, const struct reason *r)
@@ -150,13 +150,12 @@ static void say_owner(struct buf *b, const struct why *y, const struct reason *r
     struct slice owner = y->facts->owner_name;
 
     if (r->kind == REASON_TAKING_OVER)
-        buf_fmt(b, "The server was started again (the task was %.*s's), and takes it over.",
+        buf_fmt(b, "The server was restarted. It claims the task from its previous process, %.*s.",
                 SLICE_ARG(owner));
     else if (r->kind == REASON_OWNER_GONE)
-        buf_fmt(b, "Node %.*s owns the task, and has not been heard of for too long.",
-                SLICE_ARG(owner));
+        buf_fmt(b, "Node %.*s owns the task, but its lease has expired.", SLICE_ARG(owner));
     else
-        buf_fmt(b, "Node %.*s works on the task; what waits there is not known here.",
+        buf_fmt(b, "Node %.*s owns the task. Only that node knows what the task waits for.",
                 SLICE_ARG(owner));
 }
 
@@ -164,34 +163,35 @@ static void say_no_agent(struct buf *b, const struct why *y, const struct reason
                          const struct agent_view *v)
 {
     say_what(b, y, r, true);
-    buf_fmt(b, " is ready, and no instance of agent %.*s is connected", SLICE_ARG(r->agent));
+    buf_fmt(b, " is ready, but no instance of agent %.*s is connected", SLICE_ARG(r->agent));
     if (y->facts->here.ptr)
         buf_fmt(b, " to this node, %.*s", SLICE_ARG(y->facts->here));
     buf_str(b, ". ");
     if (v->seen_at == 0) {
-        buf_str(b, "None has called since this server started.");
+        buf_str(b, "None has connected since this server started.");
     } else {
-        buf_fmt(b, "The last one%s%.*s%s was heard of ", v->seen.ptr ? ", " : "",
-                SLICE_ARG(v->seen), v->seen.ptr ? "," : "");
+        buf_fmt(b, "The last one%s%.*s%s was seen ", v->seen.ptr ? ", " : "", SLICE_ARG(v->seen),
+                v->seen.ptr ? "," : "");
         say_ago(b, y, v->seen_at);
         buf_byte(b, '.');
     }
     if (v->alike.ptr)
-        buf_fmt(b, " An agent %.*s is connected: is that the one that is meant?",
+        buf_fmt(b, " Agent %.*s is connected. Check the spelling of the name.",
                 SLICE_ARG(v->alike));
     if (y->facts->others.len > 0)
-        buf_fmt(b, " Nor is one connected to another node: %.*s.", SLICE_ARG(y->facts->others));
+        buf_fmt(b, " Other nodes have no instance either: %.*s.", SLICE_ARG(y->facts->others));
     if (y->facts->unknown.len > 0)
-        buf_fmt(b, " Agents of these nodes are not known here: %.*s.",
-                SLICE_ARG(y->facts->unknown));
+        buf_fmt(b, " These nodes do not publish their agents: %.*s.", SLICE_ARG(y->facts->unknown));
 }
 
 static void say_places(struct buf *b, const struct agent_view *v)
 {
     if (v->places == 0)
         buf_str(b, "none of its instances asks for work");
+    else if (v->places == 1)
+        buf_str(b, "its only place is taken");
     else
-        buf_fmt(b, "all %u place%s are taken", v->places, plural(v->places));
+        buf_fmt(b, "all %u places are taken", v->places);
     if (v->who.len)
         buf_fmt(b, ": %.*s", SLICE_ARG(v->who));
 }
@@ -200,11 +200,11 @@ static void say_breaker(struct buf *b, const struct why *y, const struct reason 
                         const struct agent_view *v)
 {
     say_what(b, y, r, true);
-    buf_fmt(b, " is ready, and the breaker of agent %.*s ", SLICE_ARG(r->agent));
+    buf_fmt(b, " is ready, but the breaker of agent %.*s ", SLICE_ARG(r->agent));
     if (r->kind == REASON_TRIALS)
-        buf_str(b, "is half-open: a few other steps try whether its service is back.");
+        buf_str(b, "is half-open: a few other steps test whether its service is available.");
     else if (v->held_until == 0)
-        buf_str(b, "was opened by hand ");
+        buf_str(b, "was opened by an operator ");
     else
         buf_str(b, "opened ");
     if (r->kind == REASON_TRIALS)
@@ -222,14 +222,15 @@ static void say_held(struct buf *b, const struct why *y, const struct reason *r,
 {
     say_what(b, y, r, true);
     if (r->kind == REASON_LIMIT) {
-        buf_str(b, " is ready, and a limit is reached: ");
+        buf_str(b, " is ready, but a limit is reached: ");
         quote(b, v->held_why);
         buf_byte(b, '.');
     } else {
-        buf_fmt(b,
-                " is ready, and the instances of agent %.*s that have free places do badly: they "
-                "get trials only.",
-                SLICE_ARG(r->agent));
+        buf_fmt(
+            b,
+            " is ready, but the instances of agent %.*s that have free places are ill: they get "
+            "only trials.",
+            SLICE_ARG(r->agent));
     }
 }
 
@@ -253,20 +254,21 @@ static void say_ready(struct buf *b, const struct why *y, const struct reason *r
     say_what(b, y, r, true);
     if (r->kind == REASON_AGENT_AWAY) {
         buf_fmt(b,
-                " is ready, and agent %.*s is connected to other nodes only: %.*s. Whether it has "
-                "a place is known there.",
+                " is ready, but agent %.*s is connected only to other nodes: %.*s. Only they know "
+                "whether it has a free place.",
                 SLICE_ARG(r->agent), SLICE_ARG(v.nodes));
     } else if (r->kind == REASON_STARTING) {
-        buf_fmt(b, " is ready, and agent %.*s has a place for it.", SLICE_ARG(r->agent));
+        buf_fmt(b, " is ready, and agent %.*s has a free place.", SLICE_ARG(r->agent));
     } else if (r->kind == REASON_FULL) {
-        buf_str(b, " is ready, but the server holds as many tasks as it takes at a time.");
+        buf_str(b, " is ready, but the server holds its maximum number of tasks.");
     } else {
         buf_str(b, " is ready");
         if (r->kind == REASON_QUEUED)
-            buf_fmt(b, " and stands behind %s%" PRIu64 " other step%s in the queue of",
-                    v.ahead_at_least ? "at least " : "", v.ahead, plural(v.ahead));
+            buf_fmt(b, ", but %s%" PRIu64 " other step%s come%s before it in the queue of",
+                    v.ahead_at_least ? "at least " : "", v.ahead, plural(v.ahead),
+                    v.ahead == 1 ? "s" : "");
         else
-            buf_str(b, " and is the next for");
+            buf_str(b, " and is the next in the queue of");
         buf_fmt(b, " agent %.*s; ", SLICE_ARG(r->agent));
         say_places(b, &v);
         buf_byte(b, '.');
@@ -281,7 +283,7 @@ static void say_pulse(struct buf *b, const struct why *y, const struct reason *r
     if (y->facts->attempt)
         y->facts->attempt(y->facts->arg, r->step, a, &v);
     if (v.heartbeat_at) {
-        buf_str(b, " Its last heartbeat came ");
+        buf_str(b, " Its last heartbeat was ");
         say_ago(b, y, v.heartbeat_at);
         if (v.message.ptr)
             buf_fmt(b, ": %.*s", SLICE_ARG(v.message));
@@ -289,7 +291,7 @@ static void say_pulse(struct buf *b, const struct why *y, const struct reason *r
             buf_fmt(b, "%s %.*s", v.message.ptr ? "," : ":", SLICE_ARG(slice_cut(v.progress, 200)));
         buf_byte(b, '.');
     } else if (v.seen_at) {
-        buf_str(b, " The instance was heard of ");
+        buf_str(b, " The instance was last seen ");
         say_ago(b, y, v.seen_at);
         buf_byte(b, '.');
     }
@@ -303,23 +305,22 @@ static void say_open(struct buf *b, const struct why *y, const struct reason *r)
     say_what(b, y, r, true);
     if (a->elsewhere)
         buf_fmt(b,
-                " waits for a result from elsewhere: instance %.*s of agent %.*s is done with it, "
-                "attempt %u",
+                " waits for a result from elsewhere: instance %.*s of agent %.*s has finished its "
+                "part, attempt %u",
                 SLICE_ARG(a->instance), SLICE_ARG(r->agent), a->number);
     else
-        buf_fmt(b, " is at work at instance %.*s of agent %.*s, attempt %u", SLICE_ARG(a->instance),
+        buf_fmt(b, " is running on instance %.*s of agent %.*s, attempt %u", SLICE_ARG(a->instance),
                 SLICE_ARG(r->agent), a->number);
     if (failures > 0)
         buf_fmt(b, " (%u of %u tries failed)", failures, tries_of(y, r));
     if (r->kind == REASON_STOPPING && a->elsewhere)
-        buf_str(b, "; nobody can be told to stop, though the task is being undone");
+        buf_str(b, "; it cannot be stopped, although the task is being undone");
     else if (r->kind == REASON_STOPPING)
-        buf_str(b, "; it was told to stop, since the task is being undone");
+        buf_str(b, "; it was asked to stop because the task is being undone");
     else if (r->kind == REASON_OVERDUE)
-        buf_str(b, "; it was not answered by its complete-by");
+        buf_str(b, "; it is overdue");
     else if (r->kind == REASON_GRACE)
-        buf_str(b, "; its complete-by fell into a time in which the server was away, and was put "
-                   "off");
+        buf_str(b, "; its complete-by passed while the server was down, and was extended");
     buf_byte(b, '.');
     say_pulse(b, y, r, a);
 }
@@ -336,21 +337,22 @@ static void say_grace(struct buf *b, const struct why *y, const struct reason *r
 static void say_sleeping(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_NOT_BEFORE) {
-        buf_str(b, "The task was submitted to begin at a later time.");
+        buf_str(b, "The task was submitted with a start time that has not come yet.");
         return;
     }
     if (r->kind == REASON_IN_DOUBT) {
-        buf_fmt(b,
-                "An attempt of step %.*s may still be at work; it is compensated only when that "
-                "cannot be any more.",
-                SLICE_ARG(step_name(y, r->step)));
+        buf_fmt(
+            b,
+            "An attempt of step %.*s may still be running. The step is compensated when that is "
+            "no longer possible.",
+            SLICE_ARG(step_name(y, r->step)));
         return;
     }
     const struct step *s = step_of(y, r);
     say_what(b, y, r, true);
     buf_str(b, " failed (");
     say_fault(b, &s->error);
-    buf_fmt(b, "), and waits for its next try, %u of %u", s->failure_count + 1, tries_of(y, r));
+    buf_fmt(b, ") and waits for its next attempt, %u of %u", s->failure_count + 1, tries_of(y, r));
     buf_str(b, r->kind == REASON_DEFERRED ? ", after an extended wait." : ".");
 }
 
@@ -364,9 +366,9 @@ static void say_after(struct buf *b, const struct why *y, const struct reason *r
     bool of_undo = y->workflow->steps[r->step].on_undo && !undo_is_settled(y->workflow, y->task);
     say_what(b, y, r, true);
     if (of_undo)
-        buf_str(b, " is of on_undo, and");
-    buf_fmt(b, " comes after %sstep%s ",
-            r->kind == REASON_AFTER && !of_undo ? "" : "what is left of ", plural(count));
+        buf_str(b, " is listed under on_undo and");
+    buf_fmt(b, " waits for %sstep%s ", r->kind == REASON_AFTER && !of_undo ? "" : "the rest of ",
+            plural(count));
     for (size_t i = 0; i < shown; i++)
         buf_fmt(b, "%s%.*s",
                 i == 0           ? ""
@@ -392,11 +394,11 @@ static void say_paused(struct buf *b, const struct why *y, const struct reason *
     int64_t by = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     (void)r;
 
-    buf_str(b, "The task is paused: nothing of it starts");
+    buf_str(b, "The task is paused: no step starts");
     if (by != 0 && !t->deadline_passed && by > t->paused_at) {
-        buf_str(b, ", and its complete-by stands still (when it goes on, it has ");
+        buf_str(b, ", and its complete-by is suspended with ");
         duration_tell(b, by - t->paused_at);
-        buf_str(b, " left)");
+        buf_str(b, " left");
     }
     buf_byte(b, '.');
 }
@@ -404,7 +406,7 @@ static void say_paused(struct buf *b, const struct why *y, const struct reason *
 static void say_closed(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)r;
-    buf_str(b, "The task stopped in error, and was closed: it stays as it is");
+    buf_str(b, "The task stopped in error and was closed");
     if (y->task->closed_reason.len)
         buf_str(b, " (");
     quote(b, y->task->closed_reason);
@@ -414,16 +416,17 @@ static void say_closed(struct buf *b, const struct why *y, const struct reason *
 static void say_server(struct buf *b, const struct why *y, const struct reason *r)
 {
     if (r->kind == REASON_STORE)
-        buf_fmt(b, "The state store takes nothing at present: %.*s.",
+        buf_fmt(b, "The state store does not accept writes: %.*s.",
                 SLICE_ARG(slice_cut(y->facts->trouble, 300)));
     else
-        buf_str(b, "The server is ending: it still takes results, and starts nothing more.");
+        buf_str(b, "The server is shutting down: it accepts results, but starts no steps.");
 }
 
 static void say_more(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
-    buf_fmt(b, "There are %u further reasons, of less weight.", r->count);
+    buf_fmt(b, "There %s %u further reason%s of less importance.", r->count == 1 ? "is" : "are",
+            r->count, plural(r->count));
 }
 
 void why_text(struct buf *b, const struct why *y, const struct reason *r)
@@ -459,12 +462,12 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
 static const char *stands(const struct task *t)
 {
     if (t->paused_at != 0)
-        return t->direction == DIRECTION_UNDO ? "is on its way back, and paused" : "is paused";
+        return t->direction == DIRECTION_UNDO ? "is being undone and is paused" : "is paused";
     if (t->state == TASK_ERROR)
-        return t->direction == DIRECTION_UNDO ? "has stopped in error on its way back"
+        return t->direction == DIRECTION_UNDO ? "has stopped in error during its undo"
                                               : "has stopped in error";
     if (t->direction == DIRECTION_UNDO)
-        return "is on its way back";
+        return "is being undone";
     return t->state == TASK_PENDING ? "is pending" : "is being processed";
 }
 

@@ -270,7 +270,7 @@ enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e)
     unsigned char bytes[RANDOM_SIZE + 1] = {0};
 
     if (RAND_bytes(bytes, RANDOM_SIZE) != 1)
-        return error_set(e, ERR_IO, "there are no random numbers for a token");
+        return error_set(e, ERR_IO, "no random numbers are available for a token");
     memcpy(ret, PREFIX, PREFIX_SIZE);
     for (size_t i = 0; i < ACCESS_TOKEN_SIZE - PREFIX_SIZE; i++) {
         size_t bit = i * 6;
@@ -327,17 +327,17 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
         return NULL;
     }
     if (!access_hash(a, token, hash)) {
-        *ret_why = "what was sent does not look like a token";
+        *ret_why = "the text that was sent is not a token";
         return NULL;
     }
     const struct bearer *b = map_get(&a->by_hash, (struct slice){(const char *)hash, sizeof hash});
     if (!b)
-        *ret_why = "the token is not known here: it was deleted, or is of another server";
+        *ret_why = "the token is unknown: it was deleted, or belongs to another server";
     if (!b)
         return NULL;
     bool replaced = memcmp(hash, b->hash, sizeof hash) != 0;
     if (replaced && b->previous_until <= now)
-        *ret_why = "the token was rotated: another text took the place of this one";
+        *ret_why = "the token was rotated: a new text has replaced this one";
     else if (b->expires_at != 0 && b->expires_at <= now)
         *ret_why = "the token has expired";
     else

@@ -188,9 +188,9 @@ void admin_token_tell(struct server *sv)
         log_line(LOG_INFO, "event=admin_token_made file=%s", path);
     else if (sv->token_made == TOKEN_ELSEWHERE)
         log_line(LOG_WARN,
-                 "event=admin_token_elsewhere file=%s advice=\"the database has an admin's token "
-                 "already: it is in the data folder of the node that made it; whoever has it can "
-                 "make others with intact token create\"",
+                 "event=admin_token_elsewhere file=%s advice=\"the database already has an admin "
+                 "token: it is in the data folder of the node that created it; create others with "
+                 "it by intact token create\"",
                  path);
     else if (!good)
         log_line(

@@ -61,7 +61,7 @@ void agent_get(struct server *sv, struct http_request *r)
 
     if (!is_name(name) || !agent_of(sv, name)) {
         http_problem(r, 404, "no-such-agent",
-                     "no agent \"%.*s\" has called this node, and nothing is set of it",
+                     "agent \"%.*s\" has not called this node and has no settings",
                      SLICE_ARG(name));
         return;
     }
@@ -242,8 +242,8 @@ static bool agent_is_there(struct server *sv, struct http_request *r, struct sli
     if (s.near.ptr)
         buf_fmt(&hint, "; did you mean \"%.*s\"?", SLICE_ARG(s.near));
     http_problem(r, 404, "no-such-agent",
-                 "there is no agent \"%.*s\": none of that name has called this node, no workflow "
-                 "has a step for it, and nothing is set of it%s",
+                 "there is no agent \"%.*s\": it has not called this node, no workflow has a step "
+                 "for it, and it has no settings%s",
                  SLICE_ARG(name), hint.ptr ? hint.ptr : "");
     return false;
 }

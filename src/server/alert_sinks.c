@@ -201,7 +201,7 @@ static enum err webhook_fits(const struct alert_sinks *s, size_t i, struct error
 
     if (s->webhooks && s->webhooks->ops->takes(s->webhooks, slice_of(url), &why))
         return ERR_OK;
-    return error_set(e, ERR_INVALID, "alerts.sinks: %s has to be named in webhooks, too: %s", url,
+    return error_set(e, ERR_INVALID, "alerts.sinks: %s must be listed in webhooks, too: %s", url,
                      s->webhooks ? why.text : "there is no such section");
 }
 
@@ -229,9 +229,9 @@ static void look_at_command(const struct alert_sinks *s, size_t i)
         return;
     json_string(&name, slice_of(path));
     log_line(LOG_WARN,
-             "event=alert_command_missing path=%s reason=\"%s; put the program there, or mend "
-             "alerts.sinks[%zu].command: until then nobody is told by it\"",
-             name.ptr, code == EISDIR ? "it is no file" : strerror(code), i - 1);
+             "event=alert_command_missing path=%s reason=\"%s; put the program there, or correct "
+             "alerts.sinks[%zu].command: until then this sink reports nothing\"",
+             name.ptr, code == EISDIR ? "it is not a file" : strerror(code), i - 1);
 }
 
 static enum err start(struct alert_sinks *s, size_t i, struct error *e)

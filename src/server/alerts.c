@@ -35,13 +35,12 @@ static void see_store(struct server *sv, struct alerts *a, int64_t now)
 
 static void see_risk(const struct server *sv, struct alerts *a, int64_t now)
 {
-    const struct sighting s = {.condition = CONDITION_STORE_AT_RISK,
-                               .labels = {{"node", slice_of(sv->config.node)}},
-                               .count = 1,
-                               .first_at =
-                                   sv->metrics.started_at, /* or it would be news each time */
-                               .story = SLICE("it acknowledges what a crash may lose; the log "
-                                              "says by which setting")};
+    const struct sighting s = {
+        .condition = CONDITION_STORE_AT_RISK,
+        .labels = {{"node", slice_of(sv->config.node)}},
+        .count = 1,
+        .first_at = sv->metrics.started_at, /* or it would be news each time */
+        .story = SLICE("a crash may lose acknowledged data; the log names the setting")};
 
     if (sv->config.store->at_risk)
         alerts_see(a, &s, now);
@@ -97,7 +96,7 @@ static void see_agents(const struct alerting *al, struct alerts *a, int64_t now)
                                    .labels = {{"agent", slice_of(w->agent)}},
                                    .count = w->tasks,
                                    .first_at = w->first_submitted_at,
-                                   .story = SLICE("no instance of it has called")};
+                                   .story = SLICE("no instance of it has connected")};
         alerts_see(a, &s, now);
     }
 }
@@ -119,7 +118,7 @@ static void see_tokens(const struct server *sv, struct alerts *a, int64_t now)
         CLEANUP(buf_fini) struct buf story = {0};
         if (!expires_soon(&list[i], now))
             continue;
-        buf_str(&story, list[i].expires_at > now ? "it ends at " : "it ended at ");
+        buf_str(&story, list[i].expires_at > now ? "it expires at " : "it expired at ");
         time_write(&story, list[i].expires_at);
         buf_fmt(&story, "; intact token rotate %.*s", SLICE_ARG(list[i].name));
         const struct sighting s = {.condition = CONDITION_TOKEN_EXPIRES,

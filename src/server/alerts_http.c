@@ -256,7 +256,7 @@ void alert_acknowledge(struct server *sv, struct http_request *r)
         return;
     struct slice reason = json_get_text(j, "reason");
     if (reason.len == 0) {
-        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
+        http_problem(r, 422, "no-reason", "a reason is required: {\"reason\": \"...\"}");
         return;
     }
     if (reason.len > REASON_MAX) {
@@ -346,7 +346,7 @@ static void test_alert(struct alert *al, int64_t now)
                          .kind = NOTICE_OPENED,
                          .notice_at = now};
     (void)snprintf(al->id, sizeof al->id, "a-test-%" PRIx64, (uint64_t)now);
-    (void)snprintf(al->story, sizeof al->story, "somebody asked for it");
+    (void)snprintf(al->story, sizeof al->story, "requested by an operator");
 }
 
 void alert_test(struct server *sv, struct http_request *r)

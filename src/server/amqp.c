@@ -189,7 +189,7 @@ static void give_up(struct amqp_channel *a)
     LIST_FOREACH (l, after, &a->batches) {
         struct batch *b = CONTAINER_OF(l, struct batch, link);
         for (size_t i = 0; i < b->count; i++) {
-            end_one(b, i, DELIVERY_AWAY, SLICE("the process that speaks AMQP is not there"));
+            end_one(b, i, DELIVERY_AWAY, SLICE("the AMQP process is not running"));
             b->list[i]->retry_after_ms = AWAY_MS;
         }
         conclude(a, b);

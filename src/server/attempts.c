@@ -43,7 +43,7 @@ static void answer_unknown(struct http_request *r)
 {
     http_problem(
         r, 404, "unknown-attempt",
-        "there is no attempt of this token: it is not one of ours, or its task was deleted");
+        "no attempt has this token: the token was not issued here, or its task was deleted");
 }
 
 static void ended(struct ask *a)
@@ -123,7 +123,7 @@ static bool token_ok(struct server *sv, struct http_request *r, struct slice tex
     else if (*ret_is_untagged && r->body.len > STRANGER_BODY_MAX)
         answer_too_long(r);
     else if (*ret_is_untagged && sv->untagged_open >= UNTAGGED_MAX)
-        http_problem(r, 503, "overloaded", "too many tokens have to be looked up; try again");
+        http_problem(r, 503, "overloaded", "too many token lookups are waiting; try again");
     else
         return true;
     return false;

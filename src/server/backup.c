@@ -231,7 +231,7 @@ static void backup_gone(struct exchange *x)
         sending_ended(b);
         return;
     }
-    log_line(LOG_WARN, "event=backup_given_up reason=\"the client has gone\"");
+    log_line(LOG_WARN, "event=backup_given_up reason=\"the client closed the connection\"");
     b->given_up = true; /* what the store works on comes back first */
 }
 
@@ -264,13 +264,13 @@ static bool may_begin(struct server *sv, struct http_request *r)
     }
     if (sv->backup) {
         http_problem(r, 409, "backup-running",
-                     "another backup is being made; ask again when it has ended");
+                     "another backup is running; try again when it has ended");
         return false;
     }
     if (!sv->config.store->ops->backup_begin) {
         http_problem(r, 409, "no-file-to-back-up",
-                     "the state store is a PostgreSQL database: back it up with its own means, "
-                     "pg_dump or a base backup with its WAL");
+                     "the state store is a PostgreSQL database: back it up with pg_dump, or with a "
+                     "base backup and its WAL");
         return false;
     }
     return true;

@@ -6,10 +6,12 @@
 static void answer_too_big(struct http_request *r, bool is_busy)
 {
     if (is_busy)
-        http_problem(r, 503, "busy", "there is no room just now for the values of this body");
+        http_problem(r, 503, "busy",
+                     "there is not enough memory at present for the values of this body");
     else
-        http_problem(r, 413, "too-big",
-                     "the body has more values than this server has memory for (--limit memory)");
+        http_problem(
+            r, 413, "too-big",
+            "the values of the body need more memory than this server has (--limit memory)");
 }
 
 void body_parse(struct arena *tree, struct slice text, unsigned depth, size_t left,
@@ -86,7 +88,7 @@ bool states_of(struct http_request *r, struct slice text, uint32_t *ret)
         if (!task_state_parse(word, &state)) {
             http_problem(r, 422, "bad-state",
                          "state is \"%.*s\", expected pending, processing, processed, "
-                         "compensating, compensated or error, or several with commas between",
+                         "compensating, compensated or error, or several, separated by commas",
                          SLICE_ARG(word));
             return false;
         }

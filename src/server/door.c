@@ -165,15 +165,16 @@ void door_refuse_to_wait(const struct server *sv, struct http_request *r)
 {
     if (door_may_wait(sv) && sv->readers_open < readers_max(sv))
         http_problem(r, 503, "busy",
-                     "too many requests of this token wait already: the other places are for "
-                     "others");
+                     "too many requests of this token are waiting: the remaining places are "
+                     "reserved for other tokens");
     else if (door_may_wait(sv))
         http_problem(r, 503, "busy",
-                     "%zu requests wait already to see something: the other places are for agents",
+                     "%zu requests are waiting for events or results: the remaining places are "
+                     "reserved for agents",
                      sv->readers_open);
     else
         http_problem(r, 503, "busy",
-                     "%zu requests wait already, more than that this server does not let wait",
+                     "%zu requests are waiting, which is the maximum of this server",
                      sv->limits.waiting_max);
 }
 
@@ -195,8 +196,8 @@ enum err server_take_files(struct error *e)
     if (files.rlim_cur >= FILES_MIN)
         return ERR_OK;
     return error_set(e, ERR_IO,
-                     "the system lets this process have %llu file descriptors, it needs %d and one "
-                     "for each connection; let it have more (ulimit -n, LimitNOFILE=)",
+                     "this process may have %llu file descriptors, but needs %d and one for each "
+                     "connection; raise the limit (ulimit -n, LimitNOFILE=)",
                      (unsigned long long)files.rlim_cur, FILES_MIN);
 }
 
@@ -227,8 +228,7 @@ static void on_accepting(void *arg, int reason)
     (void)arg;
     if (reason)
         log_line(LOG_ERROR,
-                 "event=accept_trouble reason=\"%s; new connections wait, those that are there go "
-                 "on\"",
+                 "event=accept_trouble reason=\"%s; new connections wait, existing ones continue\"",
                  strerrordesc_np(reason));
     else
         log_line(LOG_INFO, "event=accept_works_again");

@@ -84,7 +84,8 @@ static void trouble_begins(struct keeper *k, enum err err, const char *story)
 {
     if (k->trouble == ERR_OK) {
         k->trouble_since = server_now(k->server);
-        log_line(LOG_ERROR, "event=deleting_failed reason=\"%s; nothing is deleted until then\"",
+        log_line(LOG_ERROR,
+                 "event=deleting_failed reason=\"%s; nothing is deleted until this succeeds\"",
                  story);
     }
     k->trouble = err;

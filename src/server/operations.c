@@ -336,7 +336,7 @@ static void change_state(struct server *sv, struct http_request *r, enum operati
         || !reads_have_room(sv, r))
         return;
     if (json_get_text(j, "reason").len == 0) {
-        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
+        http_problem(r, 422, "no-reason", "a reason is required: {\"reason\": \"...\"}");
         return;
     }
     struct operation_call *c = call_new(sv, r, &a);

@@ -76,9 +76,9 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
     uint16_t at = 0;
 
     if (op->step.ptr && step < 0) {
-        buf_fmt(b, "it has no step \"%.*s\"", SLICE_ARG(slice_cut(op->step, ASK_NAME_TOLD)));
+        buf_fmt(b, "the task has no step \"%.*s\"", SLICE_ARG(slice_cut(op->step, ASK_NAME_TOLD)));
     } else if (is_so_already(op, t, step)) {
-        buf_str(b, "it is so already");
+        buf_str(b, "the task is already in that state");
     } else if (stands || !operator_may(w, t, event_of(op), step, server_now(d->x.server))) {
         enum obstacle o =
             stands ? OBSTACLE_STATE
@@ -102,7 +102,7 @@ static void look_at(struct dry_run *d, const struct task_row *row)
     if (def && task_decode(&def->workflow, row, &a, &t, &e) == ERR_OK)
         refusal(&why, d, &def->workflow, &t);
     else
-        buf_str(&why, "its record, or its workflow, cannot be read here");
+        buf_str(&why, "the task's record or its workflow cannot be read by this node");
     if (why.len > 0)
         operation_refused(&d->op, buf_view(&why), &d->arena);
     else

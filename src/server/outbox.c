@@ -71,8 +71,8 @@ static struct channel *channel_of(const struct server *sv, struct slice target, 
     }
     if (!any)
         (void)error_set(e, ERR_INVALID,
-                        "this server sends no messages: to use reply_to, name the targets that may "
-                        "get them in the file of serve --config, as docs/messages.md shows");
+                        "this server sends no messages: to use reply_to, list the allowed targets "
+                        "in the file of serve --config, as docs/messages.md shows");
     return NULL;
 }
 

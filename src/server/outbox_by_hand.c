@@ -101,7 +101,7 @@ static bool read_query(struct http_request *r, struct outbox_query *q)
     q->target = http_query(r, "target");
     q->task = http_query(r, "task");
     if (q->target.ptr && q->task.ptr) {
-        http_problem(r, 422, "bad-outbox", "say either target or task");
+        http_problem(r, 422, "bad-outbox", "give either target or task");
         return false;
     }
     return page_query(r, PAGE_USUAL, PAGE_MAX, &q->limit, &q->after_seq);
@@ -283,9 +283,9 @@ static bool read_which(struct http_request *r, const struct json *j, struct outb
     said = (v->target.ptr != NULL) + (v->task.ptr != NULL) + (message != NULL)
            + json_get_bool(j, "all", false);
     if (said != 1)
-        return refuse(r, "say which messages: one of target, task, message, or \"all\": true");
+        return refuse(r, "one of target, task, message, or \"all\": true is required");
     if (message && !read_message(json_get_text(j, "message"), v))
-        return refuse(r, "message must be the id of one, such as \"o-17/12/processed\"");
+        return refuse(r, "message must be the id of a message, such as \"o-17/12/processed\"");
     return true;
 }
 
@@ -293,8 +293,7 @@ static bool read_reason(struct http_request *r, const struct json *j)
 {
     struct slice reason = json_get_text(j, "reason");
 
-    return (reason.len > 0 && reason.len <= REASON_BYTES)
-           || refuse(r, "reason must be a text: why; it stays on record");
+    return (reason.len > 0 && reason.len <= REASON_BYTES) || refuse(r, "reason must be a text");
 }
 
 /* For the audit: of all, or of a target, the words. */

@@ -75,7 +75,8 @@ bool answer_has_room(struct server *sv, struct http_request *r, size_t bytes)
 
     if (bytes <= ANSWER_SMALL || held == 0 || held + bytes <= sv->limits.http.memory_max)
         return true;
-    http_problem(r, 503, "busy", "there is no room just now for an answer of this size; try again");
+    http_problem(r, 503, "busy",
+                 "there is not enough memory at present for a response of this size; try again");
     return false;
 }
 

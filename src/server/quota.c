@@ -28,7 +28,7 @@ static const struct {
     [QUOTA_CALLS] = {"calls", "calls a second", .initial = 100000},
     [QUOTA_SUBMISSIONS] = {"submissions", "submissions a second", .initial = 200000},
     [QUOTA_BYTES] = {"bytes", "bytes a second", UINT64_C(1) << 30, .debt_s = 60},
-    [QUOTA_WAITING] = {"waiting", "calls that are open at a time", .initial = 11000},
+    [QUOTA_WAITING] = {"waiting", "open calls at a time", .initial = 11000},
     [QUOTA_CPU] = {"cpu", "milliseconds a second of the node's loop", 800, 1000, 60},
     [QUOTA_READINGS] = {"readings", "readings a second", 100000},
     [QUOTA_OPEN_TASKS] = {"open_tasks", "open tasks", 10000000},
@@ -165,7 +165,7 @@ static bool refuse(struct quota *q, struct http_request *r, enum quota_kind k, u
     (void)snprintf(header, sizeof header, "Retry-After: %" PRIu64 "\r\n",
                    (wait_ns + SECOND_NS - 1) / SECOND_NS);
     http_problem_with(r, 429, "over-quota", header,
-                      "the token \"%.*s\" is beyond its limit of %" PRIu64 " %s at this node",
+                      "the token \"%.*s\" exceeds its limit of %" PRIu64 " %s on this node",
                       SLICE_ARG(q->name), q->limits.max[k], kinds[k].what);
     return false;
 }

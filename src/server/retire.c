@@ -134,10 +134,10 @@ static bool read_moment(struct http_request *r, const struct json *j, int64_t no
     int64_t ms = RETIRE_AGE_MIN_MS;
 
     if (before && older)
-        return refuse(r, "say either older_than or ended_before");
+        return refuse(r, "give either older_than or ended_before");
     if (!before && !older && !json_get(j, "keep_last"))
-        return refuse(r, "say older_than, a duration such as \"30d\", ended_before, a time such as "
-                         "\"2026-01-31T10:00:00Z\", or keep_last, a number of tasks");
+        return refuse(r, "give older_than, a duration such as \"30d\", ended_before, a time such "
+                         "as \"2026-01-31T10:00:00Z\", or keep_last, a number of tasks");
     if (older && (older->type != JSON_STRING || !duration_parse(older->text, &ms)))
         return refuse(r, "older_than must be a duration such as \"30d\"");
     if (before && (before->type != JSON_STRING || !time_parse(before->text, ret)))
@@ -145,8 +145,8 @@ static bool read_moment(struct http_request *r, const struct json *j, int64_t no
     if (!before)
         *ret = max_i64(now - ms, 0);
     if (*ret > now - RETIRE_AGE_MIN_MS)
-        return refuse(r, "what ended less than a minute ago is not deleted: older_than must be at "
-                         "least \"1m\"");
+        return refuse(r, "older_than must be at least \"1m\": tasks that ended less than a minute "
+                         "ago are not deleted");
     return true;
 }
 
@@ -184,14 +184,14 @@ static bool read_newest(struct http_request *r, const struct json *j, struct ret
     const struct json *workflow = json_get(j, "workflow");
 
     if (workflow && (workflow->type != JSON_STRING || workflow->text.len == 0))
-        return refuse(r, "workflow must be the name of one");
+        return refuse(r, "workflow must be the name of a workflow");
     if (workflow)
         rule->workflow = workflow->text;
     if (last
         && (!json_int(last, &rule->keep_last) || rule->keep_last < 1
             || rule->keep_last > KEEP_LAST_MAX))
         return refuse(r, "keep_last must be a number of tasks from 1 to 100000");
-    return !last || workflow || refuse(r, "keep_last is of one workflow: say which, too");
+    return !last || workflow || refuse(r, "keep_last applies to one workflow: give workflow, too");
 }
 
 static bool read_archive(struct server *sv, struct http_request *r, const struct json *j,
@@ -203,8 +203,8 @@ static bool read_archive(struct server *sv, struct http_request *r, const struct
         return refuse(r, "archive must be true or false");
     rule->archive = sv->archive && (!archive || archive->type == JSON_TRUE);
     if (archive && archive->type == JSON_TRUE && !sv->archive)
-        return refuse(r, "this server keeps no archive: give its configuration "
-                         "archive: {folder: DIR}, or say archive: false");
+        return refuse(r, "this server has no archive: set archive: {folder: DIR} in its "
+                         "configuration, or send archive: false");
     return true;
 }
 

@@ -320,9 +320,9 @@ static void answer_forbidden(struct server *sv, struct http_request *r, const st
     CLEANUP(buf_fini) struct buf why = {0};
 
     role_write(&wanted, rt->may, http_segment(r, 2));
-    buf_fmt(&why, "it takes the role %s", wanted.ptr);
+    buf_fmt(&why, "it requires the role %s", wanted.ptr);
     log_refused(sv, r, 403, b->name, why.ptr);
-    http_problem(r, 403, "forbidden", "the token \"%.*s\" may not do this: it takes the role %s",
+    http_problem(r, 403, "forbidden", "the token \"%.*s\" may not do this: it requires the role %s",
                  SLICE_ARG(b->name), wanted.ptr);
 }
 
@@ -331,7 +331,7 @@ static const struct bearer *who(struct server *sv, struct http_request *r, const
     if (http_adopted(r) != 0)
         return helper_bearer(http_adopted(r));
     if (http_header_count(r, "authorization") > 1) {
-        *ret_why = "there is more than one Authorization";
+        *ret_why = "there is more than one Authorization field";
         return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
     }
     return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
@@ -493,7 +493,8 @@ static void route_again(struct server *sv, struct http_request *r)
     if (!is_let_in(sv, r, &p, why))
         return;
     if (http_is_without_body(r))
-        http_problem(r, 503, "busy", "the token was not known here before: send the request again");
+        http_problem(r, 503, "busy",
+                     "the token was not yet known to this node: send the request again");
     else
         serve(sv, r, &p);
 }
@@ -504,8 +505,8 @@ static bool is_refused_at_once(struct server *sv, struct http_request *r)
     /* A page in a browser may not use this server as its own, by whatever name it reaches it. */
     if (door_is_foreign(sv, r)) {
         http_problem(r, 403, "foreign",
-                     "requests from web pages of others, or to a Host that is neither loopback nor "
-                     "named by --host, are refused");
+                     "requests from web pages of other origins, and to a Host that is neither "
+                     "loopback nor given by --host, are refused");
         return true;
     }
     return installation_is_another(sv, r);

@@ -339,7 +339,7 @@ static void store_is_silent(uv_timer_t *t)
 {
     const struct server *sv = t->data;
 
-    log_line(LOG_WARN, "event=ended_without_store reason=\"it has not answered\"");
+    log_line(LOG_WARN, "event=ended_without_store reason=\"the store has not answered\"");
     _exit(sv->replaced ? 1 : 0);
 }
 
@@ -657,8 +657,8 @@ static enum err cannot_start(struct server *sv, const char *what, int rc, struct
 {
     free(sv);
     return error_set(e, ERR_IO,
-                     "cannot start %s: %s; let the server have more descriptors, memory and "
-                     "processes (ulimit -a, TasksMax=, MemoryMax=)",
+                     "cannot start %s: %s; allow the server more descriptors, memory and processes "
+                     "(ulimit -a, TasksMax=, MemoryMax=)",
                      what, uv_strerror(rc));
 }
 
@@ -788,8 +788,8 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->ended = true;
     if (err == ERR_OK && sv->replaced)
         err = error_set(e, ERR_CONFLICT,
-                        "the node \"%s\" was started again, and that process is the node now; if "
-                        "it runs on another machine, give each a name of its own (--node)",
+                        "another process was started as node \"%s\" and has replaced this one; if "
+                        "it runs on another machine, give each node its own name (--node)",
                         sv->config.node);
     take_down(sv);
     free(sv);

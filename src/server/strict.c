@@ -171,11 +171,10 @@ void answer_content_type(struct http_request *r, const char *expected)
     struct slice found = http_header(r, "content-type");
 
     if (found.len > 0)
-        http_problem(r, 415, "content-type", "the body is said to be %.*s, expected %s",
+        http_problem(r, 415, "content-type", "the Content-Type is %.*s, expected %s",
                      SLICE_ARG(slice_cut(found, NAME_SHOWN_MAX)), expected);
     else
-        http_problem(r, 415, "content-type",
-                     "the request does not say what its body is, expected the Content-Type %s",
+        http_problem(r, 415, "content-type", "the request has no Content-Type, expected %s",
                      expected);
 }
 
@@ -185,7 +184,7 @@ bool content_encoding_ok(struct http_request *r)
 
     if (coding.len == 0 || http_slice_is_like(trimmed(coding), "identity"))
         return true;
-    http_problem(r, 415, "content-encoding", "the body is encoded as %.*s, expected none",
+    http_problem(r, 415, "content-encoding", "the Content-Encoding is %.*s, expected none",
                  SLICE_ARG(slice_cut(coding, NAME_SHOWN_MAX)));
     return false;
 }

@@ -202,18 +202,17 @@ static bool verb_read(struct http_request *r, const struct json *j, struct submi
         return false;
     if (reason.len == 0 || reason.len > REASON_MAX) {
         http_problem(r, 422, reason.len ? "bad-reason" : "no-reason",
-                     "say why: {\"reason\": \"...\"}, in at most %d bytes; it stays on record",
-                     REASON_MAX);
+                     "a reason of at most %d bytes is required: {\"reason\": \"...\"}", REASON_MAX);
         return false;
     }
     if (seq && (!json_int(seq, &v->seq) || v->seq < 1))
         return refuse(r, "seq must be the number of a refused submission");
     if (all && all->type != JSON_TRUE)
-        return refuse(r, "all must be true, if it is there");
+        return refuse(r, "all must be true if it is given");
     if (source && source->type != JSON_STRING)
         return refuse(r, "source must be a string, such as \"sql\"");
     if (!seq == !all)
-        return refuse(r, "say either which one, {\"seq\": 12}, or {\"all\": true}");
+        return refuse(r, "expected either {\"seq\": 12} or {\"all\": true}");
     v->source = json_get_text(j, "source");
     return true;
 }

@@ -121,13 +121,13 @@ static bool put_ok(struct http_request *r, const struct json *j)
                     "a refused submission"))
         return false;
     if (source.len <= 5 || source.len > SOURCE_MAX || memcmp(source.ptr, "amqp:", 5) != 0)
-        return refuse(r, "source must say the queue that it came from, such as \"amqp:orders\"");
+        return refuse(r, "source must name the queue of the submission, such as \"amqp:orders\"");
     if (reason.len == 0 || reason.len > REASON_MAX)
-        return refuse(r, "reason must say in at most 1000 bytes why it can be no task");
+        return refuse(r, "reason must be a text of at most 1000 bytes");
     if (submission && submission->type != JSON_OBJECT)
         return refuse(r, "submission must be an object");
     if (message && (message->type != JSON_STRING || submission))
-        return refuse(r, "message must be a string, and beside no submission");
+        return refuse(r, "message must be a string, and excludes submission");
     return true;
 }
 

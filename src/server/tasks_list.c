@@ -130,7 +130,7 @@ static bool read_version(struct http_request *r, struct lister *ls, struct slice
 {
     if (count_of(value, INT64_MAX, &ls->filter.query.version))
         return true;
-    http_problem(r, 422, "bad-version", "version is \"%.*s\", expected a number from 1 on",
+    http_problem(r, 422, "bad-version", "version is \"%.*s\", expected a number from 1",
                  SLICE_ARG(value));
     return false;
 }
@@ -171,7 +171,7 @@ static bool read_ids(struct http_request *r, struct lister *ls, struct slice val
         while (i < q->id_count && !slice_eq(ids[i], id))
             i++;
         if (!is_name(id) || i == IDS_MAX) {
-            http_problem(r, 422, "bad-ids", "ids: expected 1 to %d ids with commas between",
+            http_problem(r, 422, "bad-ids", "ids: expected 1 to %d ids, separated by commas",
                          IDS_MAX);
             return false;
         }

@@ -36,8 +36,8 @@ static void answer_not_own(const struct operation *op, struct http_request *r)
 {
     route_log_forbidden(op->x.server, r, op->grant->owner, "it may not cancel tasks of others");
     http_problem(r, 403, "forbidden",
-                 "task %.*s was not submitted with this token: to cancel it takes the role repair, "
-                 "operate or admin",
+                 "task %.*s was not submitted with this token: cancelling it requires the role "
+                 "repair, operate or admin",
                  SLICE_ARG(op->ask.id));
 }
 
@@ -89,7 +89,7 @@ static bool reason_ok(struct http_request *r, const struct json *j)
     struct slice reason = json_get_text(j, "reason");
 
     if (reason.len == 0) {
-        http_problem(r, 422, "no-reason", "say why: {\"reason\": \"...\"}; it stays on record");
+        http_problem(r, 422, "no-reason", "a reason is required: {\"reason\": \"...\"}");
         return false;
     }
     if (reason.len > REASON_MAX) {
@@ -121,24 +121,24 @@ static bool steps_ok(struct http_request *r, const struct json *j, enum ask_kind
     if (takes[kind].step == MEMBER_NONE && json_get(j, "step")) {
         if (kind == ASK_UNDO || kind == ASK_CANCEL)
             http_problem(r, 422, "no-single-step",
-                         "%s is of the whole task; a single step cannot be undone", verb);
+                         "%s applies to the whole task; a single step cannot be undone", verb);
         else
-            http_problem(r, 422, "no-single-step", "%s is of the whole task, and takes no step",
+            http_problem(r, 422, "no-single-step", "%s applies to the whole task and takes no step",
                          verb);
         return false;
     }
     if (takes[kind].step == MEMBER_MUST && !json_get_text(j, "step").ptr) {
-        http_problem(r, 422, "no-step", "say which step to %s: {\"step\": \"...\"}", verb);
+        http_problem(r, 422, "no-step", "a step to %s is required: {\"step\": \"...\"}", verb);
         return false;
     }
     if (json_get_text(j, "from").ptr && takes[kind].from == MEMBER_NONE) {
-        http_problem(r, 422, "bad-step", "only retry takes `from`, the step to begin anew at");
+        http_problem(r, 422, "bad-step", "only retry takes `from`, the step to restart at");
         return false;
     }
     if (json_get_text(j, "from").ptr && json_get_text(j, "step").ptr) {
-        http_problem(r, 422, "bad-step",
-                     "say either step, to try that one again, or from, to start it and all after "
-                     "it anew");
+        http_problem(
+            r, 422, "bad-step",
+            "give either step, to retry that step, or from, to restart it and all steps after it");
         return false;
     }
     return true;
@@ -147,13 +147,11 @@ static bool steps_ok(struct http_request *r, const struct json *j, enum ask_kind
 static bool values_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
     if (takes[kind].output == MEMBER_NONE && json_get(j, "output")) {
-        http_problem(r, 422, "no-output",
-                     "an output can be given only to a step that is skipped or supplied");
+        http_problem(r, 422, "no-output", "only skip and supply take an output");
         return false;
     }
     if (takes[kind].output == MEMBER_MUST && !json_get(j, "output")) {
-        http_problem(r, 422, "no-output",
-                     "say what the step would have answered: {\"output\": ...}");
+        http_problem(r, 422, "no-output", "the output of the step is required: {\"output\": ...}");
         return false;
     }
     if (takes[kind].input == MEMBER_NONE && json_get(j, "input")) {
@@ -161,7 +159,7 @@ static bool values_ok(struct http_request *r, const struct json *j, enum ask_kin
         return false;
     }
     if (takes[kind].input == MEMBER_MUST && !json_get(j, "input")) {
-        http_problem(r, 422, "no-input", "say the right input: {\"input\": ...}");
+        http_problem(r, 422, "no-input", "the new input is required: {\"input\": ...}");
         return false;
     }
     return true;
@@ -173,8 +171,8 @@ static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kin
     if (kind != ASK_RESOLVE || slice_is(json_get_text(j, "effect"), "none"))
         return true;
     http_problem(r, 422, "bad-effect",
-                 "say that the step did not take effect: {\"effect\": \"none\"}; for one that did "
-                 "there is supply, with its output");
+                 "{\"effect\": \"none\"} is required: the step did not take effect; for a step "
+                 "that did, use supply with its output");
     return false;
 }
 
@@ -191,7 +189,7 @@ static bool attempt_ok(struct http_request *r, const struct json *j)
     if (!json_get(j, "attempt") || (attempt > 0 && attempt <= UINT32_MAX))
         return true;
     http_problem(r, 422, "bad-attempt",
-                 "attempt: expected the number of the latest attempt that was looked at");
+                 "attempt: expected the number of the latest attempt that you inspected");
     return false;
 }
 

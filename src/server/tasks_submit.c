@@ -283,7 +283,7 @@ static void submission_parse(struct submission *s, struct slice text, struct bou
     enum err err = json_parse_bounded(&tree, text, max.depth, max.tree, &j, &fault);
     if (err == ERR_TOO_BIG) {
         problem(s, 413, "too-big",
-                "it has more values than this server has memory for (--limit memory)");
+                "its values need more memory than this server has (--limit memory)");
         return;
     }
     if (err != ERR_OK) {

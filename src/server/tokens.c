@@ -345,8 +345,8 @@ static void answer_change(struct http_request *r, const struct token_change *c)
                      SLICE_ARG(name));
     } else if (c->err == ERR_CONFLICT && c->kind == TOKEN_ROTATE) {
         http_problem(r, 409, "last-admin",
-                     "no token with the role admin is good for longer than \"%.*s\" would be; "
-                     "create another one first, or leave out expires_in",
+                     "no other token with the role admin is valid for longer than \"%.*s\" would "
+                     "be; create one first, or omit expires_in",
                      SLICE_ARG(name));
     } else if (c->err == ERR_CONFLICT) {
         http_problem(r, 409, "last-admin",
@@ -462,8 +462,8 @@ static bool name_ok(struct http_request *r, const struct json *j)
     for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (slice_is(name, taken[i])) {
             http_problem(r, 422, "bad-token",
-                         "a token cannot be called \"%s\": the audit names the server's own "
-                         "callers so",
+                         "a token cannot have the name \"%s\": the audit uses it for callers of "
+                         "the server itself",
                          taken[i]);
             return false;
         }
@@ -625,7 +625,7 @@ void token_rotate(struct server *sv, struct http_request *r)
         || !read_expiry(r, j, &expires_ms) || !read_keep(r, j, &keep_ms))
         return;
     if (!is_name(name)) {
-        http_problem(r, 404, "no-such-token", "no token can be called so");
+        http_problem(r, 404, "no-such-token", "no token can have this name");
         return;
     }
     if (!asks_have_room(sv, r, 0))
@@ -647,7 +647,7 @@ void token_put(struct server *sv, struct http_request *r)
     if (!j || !members_ok(r, j, NAMES("limits"), "what a token may use"))
         return;
     if (!is_name(name)) {
-        http_problem(r, 404, "no-such-token", "no token can be called so");
+        http_problem(r, 404, "no-such-token", "no token can have this name");
         return;
     }
     if (!asks_have_room(sv, r, 0))
@@ -666,7 +666,7 @@ void token_delete(struct server *sv, struct http_request *r)
     struct slice name = http_segment(r, 2);
 
     if (!is_name(name)) {
-        http_problem(r, 404, "no-such-token", "no token can be called so");
+        http_problem(r, 404, "no-such-token", "no token can have this name");
         return;
     }
     if (!asks_have_room(sv, r, 0))

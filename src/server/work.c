@@ -123,7 +123,8 @@ static bool read_which(struct arena *a, const struct json *j, struct work_result
     r->elsewhere = elsewhere && elsewhere->type == JSON_TRUE;
     r->failed = error && error->type == JSON_OBJECT;
     if (r->elsewhere && (r->failed || json_get(j, "output"))) {
-        fault(a, ret_fault, "elsewhere: true says that the result is still to come; this has one");
+        fault(a, ret_fault,
+              "elsewhere: true means that the result comes later, but this has a result");
         return false;
     }
     return true;
@@ -271,14 +272,14 @@ static bool names_have_room(const struct server *sv, struct http_request *r, str
         return true;
     case NO_ROOM_FOR_INSTANCE:
         http_problem(r, 503, "busy",
-                     "no more instances of agents are taken: %zu of one agent, and four times as "
-                     "many in all, may be known; those that do not call are forgotten in time",
+                     "there are too many instances: a node keeps at most %zu of one agent, and "
+                     "four times as many in all; it forgets those that do not call",
                      sv->limits.instances_max);
         return false;
     case NO_ROOM_FOR_AGENT:
         http_problem(r, 503, "busy",
-                     "no more agents are taken: %zu may be known; those that do not call are "
-                     "forgotten in time",
+                     "there are too many agents: a node keeps at most %zu; it forgets those that "
+                     "do not call",
                      sv->limits.agents_max);
         return false;
     }
@@ -441,7 +442,7 @@ bool work_answered(void *arg, struct work *w)
     if (w->failed) {
         bool known = sv->trouble_err != ERR_OK;
         answer_trouble(r, known ? sv->trouble_err : ERR_BUSY,
-                       known ? sv->trouble : "the store did not take it");
+                       known ? sv->trouble : "the store did not accept it");
         return true;
     }
     CLEANUP(buf_fini) struct buf b = {0};

@@ -145,8 +145,8 @@ static void answer_put(struct http_request *r, const struct putter *p, struct sl
 static void answer_older(struct http_request *r, const struct putter *p)
 {
     http_problem(r, 409, "older-node",
-                 "the definition has words that node %s does not know (%s); restart that node with "
-                 "the version of this one, %s, first",
+                 "the definition has members that node %s does not support (%s); first restart "
+                 "that node with the version of this one, %s",
                  p->older, grammar_words(grammar_of(&p->definition->workflow)),
                  p->x.server->config.node);
 }

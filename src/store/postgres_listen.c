@@ -114,8 +114,8 @@ enum ending { LOST, ASKED_TO_STOP, POOLED };
 static enum ending listen_on(struct pg_listener *l, PGconn *c)
 {
     if (is_pooled(c)) {
-        log_line(LOG_INFO, "event=submissions_not_heard reason=\"there is a pooler in between; "
-                           "they are looked for once a second\"");
+        log_line(LOG_INFO, "event=submissions_not_heard reason=\"a connection pooler is in "
+                           "between; submissions are polled once a second\"");
         return POOLED;
     }
     if (!run(c, l->sql))

@@ -270,7 +270,7 @@ void folder_sweep(struct sqlite_store *s)
         CLEANUP(buf_fini) struct buf path = {0};
         buf_fmt(&path, "%s/%s", s->dir, parts[i]);
         if ((there || i == 0) && unlink(path.ptr) == 0)
-            log_line(LOG_INFO, "event=removed file=%s reason=\"it was cut short\"", path.ptr);
+            log_line(LOG_INFO, "event=removed file=%s reason=\"it was incomplete\"", path.ptr);
     }
 }
 

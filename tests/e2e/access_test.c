@@ -241,11 +241,11 @@ static void strangers_do_not_learn_what_is_there(void **state)
     CHECK(status_of(&reader, "DELETE", "/v1/tasks") == 405, "who may look learns the methods");
     send_as(&reader, &r, "POST", "/v1/tasks", "text/plain", SLICE("garbage"));
     expect_problem(&r, 403, "forbidden");
-    CHECK(strstr(text_at(&r, "detail"), "\"reader\" may not do this: it takes the role submit, "
+    CHECK(strstr(text_at(&r, "detail"), "\"reader\" may not do this: it requires the role submit, "
                                         "operate or admin"),
           "%s", text_at(&r, "detail"));
     send_as(&reader, &r, "POST", "/v1/agents/ag/work", "text/plain", SLICE("garbage"));
-    CHECK(strstr(text_at(&r, "detail"), "it takes the role agent:ag or admin"), "%s",
+    CHECK(strstr(text_at(&r, "detail"), "it requires the role agent:ag or admin"), "%s",
           text_at(&r, "detail"));
 }
 

@@ -183,35 +183,35 @@ class Many(WithServer):
         self.assertRegex(shown, r"done +100\n")
         self.assertEqual(self.paused(), 100)
         resume = ("resume", "--all", "--reason", "done")
-        self.assertRegex(self.s.run(*resume, "--dry-run").stdout, r"possible +100\nrefused +1: it is so already\n")
+        self.assertRegex(self.s.run(*resume, "--dry-run").stdout, r"possible +100\nrefused +1: the task is already in that state\n")
         shown = on_terminal((*resume, "--yes"), self.s.env)
         self.assertNotIn("[y/N]", shown)
-        self.assertRegex(shown, r"done +100\nrefused +1: it is so already\n")
+        self.assertRegex(shown, r"done +100\nrefused +1: the task is already in that state\n")
         shown = on_terminal(pause, self.s.env, b"y\n")
         self.assertRegex(shown, r"done +101\n")
         self.assertEqual(self.paused(), 101)
 
     def test_verbs_of_one_task_are_done_to_many_by_filters(self):
         self.s.run("submit", "--file", self.s.path("f", lines(5)))
-        for words, says in ((("pause", "o-1", "--all"), "--all is for many tasks"), (("pause",), "say which TASK"),
+        for words, says in ((("pause", "o-1", "--all"), "--all is for many tasks"), (("pause",), "a TASK is required"),
                             (("pause", "o-1", "--limit", "3"), "--limit is for many tasks"),
-                            (("pause", "--workflow", "order"), "say which TASK"), (("supply", "--all"), "say which step"),
-                            (("resolve", "--all"), "say which step"), (("resolve", "--all", "--step", "a"), "--effect none"),
+                            (("pause", "--workflow", "order"), "a TASK is required"), (("supply", "--all"), "--step STEP is required"),
+                            (("resolve", "--all"), "--step STEP is required"), (("resolve", "--all", "--step", "a"), "--effect none"),
                             (("resolve", "o-1", "--step", "a", "--effect", "happened"), "there is intact supply"),
                             (("operation", "start", "resolve", "--step", "a", "--effect", "no"), "--effect none"),
                             (("pause", "--all", "--rate", "1/m"), "--rate is")):
             self.assertIn(says, self.s.run(*words, "--reason", "x", status=2).stderr)
-        self.assertIn("say why", self.s.run("pause", "--all", status=2).stderr)
+        self.assertIn("--reason TEXT is required", self.s.run("pause", "--all", status=2).stderr)
         dry = self.s.run("pause", "--all", "--reason", "x", "--dry-run").stdout
         self.assertRegex(dry, "^pause would concern 5 tasks\npossible  5\nnewest    ")
         self.assertEqual(self.paused(), 0)
         self.assertIn("done      5\n", self.s.run("pause", "--all", "--reason", "x").stdout)
         done = self.s.run("pause", "--all", "--reason", "x", "--state", "pending", status=1).stdout
-        self.assertIn("refused   5: it is so already\n", done)
+        self.assertIn("refused   5: the task is already in that state\n", done)
         done = self.s.run("skip", "--all", "--step", "\u00e9" * 300, "--reason", "x", status=1).stdout
-        self.assertIn('refused   5: it has no step "' + "\u00e9" * 40 + '"\n', done)
+        self.assertIn('refused   5: the task has no step "' + "\u00e9" * 40 + '"\n', done)
         dry = self.s.run("skip", "--all", "--step", "\u00e9" * 300, "--reason", "x", "--dry-run").stdout
-        self.assertIn('refused   5: it has no step "' + "\u00e9" * 40 + '"\n', dry)
+        self.assertIn('refused   5: the task has no step "' + "\u00e9" * 40 + '"\n', dry)
         self.assertEqual(self.s.run("operation", "list", "--json").stdout.count('"state":"done"'), 3)
 
 

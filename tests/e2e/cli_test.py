@@ -70,7 +70,7 @@ class Shown(WithServer):
                 (("retry", "done"), "while task done is processed; what can be done: intact undo done --reason '...'"),
                 (("cancel", "sold"), 'step "reserve" is a pivot, and took effect, or may have: what is processed can not be '
                                      "undone then; it has ended, and nothing more can be done with it"),
-                (("undo", "back"), "while task back is compensated; it was undone: if it is wanted after all, submit it under "
+                (("undo", "back"), "while task back is compensated; it was undone: to run it again, submit it under "
                                    "another id")):
             with self.subTest(words):
                 self.assertIn(says, self.s.run(*words, *by_hand, status=1).stderr)
@@ -170,21 +170,21 @@ class Shown(WithServer):
         for words, env, status, says in (
             (("list",), {"INTACT_SERVER": "http://127.0.0.1:1"}, 3, "`intact serve` starts one; --server"),
             (("list",), {"INTACT_TOKEN": "x"}, 1, "Give one with INTACT_TOKEN or --token-file; `intact token create`"),
-            (("list",), {"INTACT_TOKEN": weak}, 1, "it takes the role read, repair, operate or admin; whoever has the role admin "
-             "makes such a token: intact token create NAME --role ROLE"),
+            (("list",), {"INTACT_TOKEN": weak}, 1, "it requires the role read, repair, operate or admin; an admin "
+             "can create such a token: intact token create NAME --role ROLE"),
             (("submit", "ordr"), {}, 1, 'there is no workflow "ordr"; did you mean '
              '"order"?'),
-            (("submit", "other"), {}, 1, "; intact workflow list shows those that there are"),
+            (("submit", "other"), {}, 1, "; intact workflow list shows all workflows"),
             (("submit", "order", "--version", "9"), {}, 1, "the newest is 1; intact workflow list"),
             (("submit", "order"), {}, 1, "sku"),
-            (("submit", "order", "--input", '{"sku": "other"}', "--id", "o-1"), {}, 1, "; take another --id"),
+            (("submit", "order", "--input", '{"sku": "other"}', "--id", "o-1"), {}, 1, "; use another --id"),
             (("get", "nix"), {}, 1, "there is no task nix; intact list shows the newest"),
-            (("retry", "o-1", "--reason", "x"), {}, 1, "; intact why o-1 says what it waits for"),
-            (("agent", "open", "stokc", "--reason", "x"), {}, 1, 'did you mean "stock"?; intact agent list shows those'),
-            (("agent", "close", "nobody"), {}, 1, 'there is no agent "nobody": none of that name has called this node'),
-            (("token", "delete", "nix"), {}, 1, "; intact token list shows those that there are"),
+            (("retry", "o-1", "--reason", "x"), {}, 1, "; intact why o-1 explains what the task waits for"),
+            (("agent", "open", "stokc", "--reason", "x"), {}, 1, 'did you mean "stock"?; intact agent list shows all agents'),
+            (("agent", "close", "nobody"), {}, 1, 'there is no agent "nobody": it has not called this node'),
+            (("token", "delete", "nix"), {}, 1, "; intact token list shows all tokens"),
             (("token", "delete", "admin"), {}, 1, "; intact token create NAME --role admin first"),
-            (("token", "create", "weak", "--role", "read"), {}, 1, "; take another name"),
+            (("token", "create", "weak", "--role", "read"), {}, 1, "; use another name"),
             (("list", "--server", "localhost"), {}, 2, "expected http://HOST:PORT"),
         ):
             done = self.s.run(*words, env=env, status=status)

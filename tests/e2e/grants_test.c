@@ -195,6 +195,8 @@ static void what_cannot_be_read_is_hidden_as_well(void **state)
     REPLY r = {0};
     (void)state;
 
+    if (store_is_postgres())
+        skip(); /* the other database is damaged in other ways: tests/postgres */
     CHECK(submit_as(&shop, "held", "broken", "") == 201, "new");
     damage("broken");
     for (size_t i = 0; i < COUNT_OF(ways); i++) {

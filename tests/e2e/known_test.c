@@ -528,12 +528,13 @@ static void a_node_without_the_agent_names_the_others(void **state)
     EXPECT_TEXT(&r, "reasons.0.kind", "no-agent");
     CHECK(strstr(text_at(&r, "reasons.0.text"), "to this node, b. None"), "%.*s",
           SLICE_ARG(r.body));
-    (void)snprintf(text, sizeof text, "connected to another node: a (http://127.0.0.1:%d).",
-                   a->port);
+    (void)snprintf(text, sizeof text,
+                   "Other nodes have no instance either: a (http://127.0.0.1:%d).", a->port);
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
     free(sql(a, "UPDATE node SET agents = NULL WHERE name = 'a'")); /* an older one */
     get(b, &r, "/v1/tasks/missed-1/why");
-    (void)snprintf(text, sizeof text, "not known here: a (http://127.0.0.1:%d).", a->port);
+    (void)snprintf(text, sizeof text, "do not publish their agents: a (http://127.0.0.1:%d).",
+                   a->port);
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
 }
 
@@ -551,7 +552,7 @@ static void new_words_wait_for_nodes_that_do_not_know_them(void **state)
     free(sql(a, "UPDATE node SET grammar = NULL WHERE name = 'b'"));
     put(a, &r, "/v1/workflows/newer", "%s", NEW_WORDS("newer"));
     expect_problem(&r, 409, "older-node");
-    CHECK(memmem(r.body.ptr, r.body.len, "node b does not know (on_undo", 29), "%.*s",
+    CHECK(memmem(r.body.ptr, r.body.len, "node b does not support (on_undo", 32), "%.*s",
           SLICE_ARG(r.body));
     post(a, &r, "/v1/workflows", "%s", NEW_WORDS("newer"));
     expect_problem(&r, 409, "older-node");
@@ -582,7 +583,7 @@ static void a_node_knows_the_agents_of_the_others(void **state)
         get(b, &r, "/v1/tasks/single-1/why");
         EXPECT(&r, 200);
     } while (strcmp(text_at(&r, "reasons.0.kind"), "agent-elsewhere") != 0);
-    (void)snprintf(text, sizeof text, "connected to other nodes only: a (http://127.0.0.1:%d).",
+    (void)snprintf(text, sizeof text, "connected only to other nodes: a (http://127.0.0.1:%d).",
                    a->port);
     CHECK(strstr(text_at(&r, "reasons.0.text"), text), "%.*s", SLICE_ARG(r.body));
     (void)snprintf(text, sizeof text, "intact why --server http://127.0.0.1:%d single-1", a->port);

@@ -498,9 +498,9 @@ static void a_result_that_says_two_things_is_none(void **state)
 {
     static const char *const cases[][2] = {
         {"\"elsewhere\": true, \"output\": 1",
-         "elsewhere: true says that the result is still to come; this has one"},
+         "elsewhere: true means that the result comes later, but this has a result"},
         {"\"elsewhere\": true, \"error\": {\"code\": \"e\"}",
-         "elsewhere: true says that the result is still to come; this has one"},
+         "elsewhere: true means that the result comes later, but this has a result"},
         {"\"elsewhere\": 1", "elsewhere is a number, expected true"},
         {"\"elsewhere\": \"yes\", \"output\": 1", "elsewhere is a string, expected true"},
         {"\"error\": \"broken\"", "error is a string, expected an object"},

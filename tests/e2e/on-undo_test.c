@@ -187,7 +187,7 @@ static void a_completed_pivot_stays(void **state)
     answer("reserve", "forward", "t-4/reserve", GOOD);
     answer("charge", "forward", "t-4/charge", GOOD);
     wait_for_state(&node, "t-4", "processed");
-    refused("t-4", "step \"charge\" is a pivot, and took effect");
+    refused("t-4", "step \"charge\" is a pivot that took effect");
 }
 
 static void after_undo_until_it_is_refused(void **state)
@@ -218,7 +218,7 @@ static void many_are_undone_if_they_are_named(void **state)
     EXPECT_INT(&r, "matched", 2);
     EXPECT_INT(&r, "possible", 0);
     EXPECT_INT(&r, "refused.a pivot took effect, or may have", 1);
-    EXPECT_INT(&r, "refused.it was processed too long ago to be undone", 1);
+    EXPECT_INT(&r, "refused.the task was processed too long ago to be undone", 1);
 }
 
 int main(int argc, char **argv)

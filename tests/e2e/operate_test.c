@@ -317,7 +317,7 @@ static void a_corrected_input_has_a_key_of_its_own(void **state)
     EXPECT_TEXT(&r, "requests.0.input.card", "new");
     operate(&r, "corrected", "correct", "{\"step\": \"b\", \"input\": 1, \"reason\": \"late\"}");
     expect_problem(&r, 409, "conflict");
-    expect_detail(&r, "step \"b\" is at work");
+    expect_detail(&r, "step \"b\" is running");
     hand_in(&node, "ag", "i", token, "\"output\": 2", "accepted");
     free(token);
     wait_for_state(&node, "corrected", "processed");
@@ -357,7 +357,7 @@ static void what_is_in_doubt_keeps_its_input(void **state)
     wait_for_state(&node, "doubtful", "error");
     operate(&r, "doubtful", "retry", "{\"from\": \"a\", \"reason\": \"x\"}");
     expect_problem(&r, 409, "conflict");
-    expect_detail(&r, "took effect already, and only undo takes that back: \"a\"");
+    expect_detail(&r, "effects can only be reverted by undo; these steps took effect: \"a\"");
     operate(&r, "doubtful", "undo", "{\"reason\": \"x\"}");
     EXPECT(&r, 200);
     fetch(&node, &r, "ag", "i"); /* after the margin: what it did is compensated */
@@ -394,8 +394,8 @@ static void resolve(struct reply *r, const char *id)
     for (int i = 0; i < 600; i++) {
         operate(r, id, "resolve", NOTHING_HAPPENED_BY("b", "1"));
         expect_problem(r, 409, "conflict");
-        if (!strstr(text_at(r, "detail"), "may still take effect, until ")) {
-            expect_detail(r, "the latest attempt of step \"b\" is number 2: look at that one");
+        if (!strstr(text_at(r, "detail"), "may still take effect until ")) {
+            expect_detail(r, "the latest attempt of step \"b\" is number 2: inspect that attempt");
             operate(r, id, "resolve", NOTHING_HAPPENED_BY("b", "2"));
             EXPECT(r, 200);
             return;
@@ -423,7 +423,7 @@ static void a_pivot_that_was_lost_and_refused_is_resolved(void **state)
     wait_for_state(&node, "lost", "error");
     operate(&r, "lost", "undo", "{\"reason\": \"x\"}");
     expect_problem(&r, 409, "conflict");
-    expect_detail(&r, "is a pivot, and may have taken effect: find out");
+    expect_detail(&r, "is a pivot that may have taken effect: find out");
     resolve(&r, "lost");
     EXPECT_TEXT(&r, "state", "error"); /* it says so, and nothing more */
     EXPECT_INT(&r, "steps.1.resolved", 2);
@@ -462,7 +462,7 @@ static void what_is_not_in_doubt_is_not_resolved(void **state)
     char *token = token_in(&r, 0);
     operate(&r, "certain", "resolve", NOTHING_HAPPENED("a"));
     expect_problem(&r, 409, "conflict");
-    expect_detail(&r, "step \"a\" is at work");
+    expect_detail(&r, "step \"a\" is running");
     hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
     free(token);
     operate(&r, "certain", "resolve", NOTHING_HAPPENED("a"));
@@ -473,7 +473,7 @@ static void what_is_not_in_doubt_is_not_resolved(void **state)
     wait_for_state(&node, "certain", "error");
     operate(&r, "certain", "resolve", NOTHING_HAPPENED("b"));
     expect_problem(&r, 409, "conflict"); /* it has 30 seconds */
-    expect_detail(&r, "an attempt of step \"b\" may still take effect, until ");
+    expect_detail(&r, "an attempt of step \"b\" may still take effect until ");
     operate(&r, "certain", "cancel", "{\"reason\": \"over\"}");
 }
 

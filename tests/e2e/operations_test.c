@@ -209,12 +209,12 @@ static void what_is_refused_is_told_by_reason(void **state)
     post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
     EXPECT(&dry, 200);
     EXPECT_INT(&dry, "possible", 0);
-    EXPECT_RAW(&dry, "refused", "{\"it has no step \\\"ship\\\"\":5}");
+    EXPECT_RAW(&dry, "refused", "{\"the task has no step \\\"ship\\\"\":5}");
     char *id = begin(what);
     wait_until_done(id, &r);
     EXPECT_INT(&r, "matched", 5);
     EXPECT_INT(&r, "done", 0);
-    EXPECT_RAW(&r, "refused", "{\"it has no step \\\"ship\\\"\":5}");
+    EXPECT_RAW(&r, "refused", "{\"the task has no step \\\"ship\\\"\":5}");
     done_to(id, 0);
     free(id);
 }
@@ -269,10 +269,12 @@ static void many_in_doubt_are_resolved(void **state)
     REPLY dry = {0}; /* once more: what a dry run says is what is found */
     REPLY again = {0};
     post(&node, &dry, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", what);
-    EXPECT_RAW(&dry, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    EXPECT_RAW(&dry, "refused",
+               "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
     operation = begin(what);
     wait_until_done(operation, &again);
-    EXPECT_RAW(&again, "refused", "{\"the step is not in doubt\":1,\"it is so already\":2}");
+    EXPECT_RAW(&again, "refused",
+               "{\"the step is not in doubt\":1,\"the task is already in that state\":2}");
     free(operation);
 }
 
@@ -331,7 +333,7 @@ static void what_began_since_is_not_resolved(void **state)
     EXPECT(&r, 200);
     wait_until_done(id, &done);
     EXPECT_INT(&done, "done", TASKS - 1);
-    EXPECT_RAW(&done, "refused", "{\"an attempt of the step began after the operation did\":1}");
+    EXPECT_RAW(&done, "refused", "{\"an attempt of the step started after the operation\":1}");
     free(id);
 }
 
@@ -419,13 +421,13 @@ static void what_is_asked_for_is_looked_at(void **state)
     static const struct {
         const char *body, *says;
     } bad[] = {
-        {"{\"verb\": \"retry\", \"reason\": \"x\"}", "say which tasks"},
+        {"{\"verb\": \"retry\", \"reason\": \"x\"}", "a filter is required"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {}}", "all"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"all\": true, \"state\": "
          "\"error\"}}",
-         "beside"},
+         "and other members"},
         {"{\"verb\": \"drop\", \"reason\": \"x\", \"filter\": {\"all\": true}}", "verb"},
-        {"{\"verb\": \"retry\", \"filter\": {\"all\": true}}", "why"},
+        {"{\"verb\": \"retry\", \"filter\": {\"all\": true}}", "a reason is required"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"sate\": \"error\"}}", "sate"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"state\": \"broken\"}}", "state"},
         {"{\"verb\": \"retry\", \"reason\": \"x\", \"filter\": {\"ids\": []}}", "ids"},

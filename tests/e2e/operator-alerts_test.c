@@ -466,7 +466,7 @@ static void a_wrong_configuration_is_explained(void **state)
     char file[100];
     CLEANUP(buf_fini) struct buf said = {0};
     static const char *const wrong[][2] = {
-        {"  sinks: [{webhook: 'https://example.org/x'}]\n", "has to be named in webhooks, too"},
+        {"  sinks: [{webhook: 'https://example.org/x'}]\n", "must be listed in webhooks, too"},
         {"  sinks: [{webhook: nowhere}]\n", "a URL such as"},
         {"  sinks: [{command: [ls]}]\n", "the absolute path of a program"},
         {"  sinks: [{conditions: [task_error]}]\n", "one of webhook, alertmanager and command"},

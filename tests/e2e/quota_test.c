@@ -157,7 +157,7 @@ static void open_calls_are_bounded(void **state)
         parked[i] = ask(&agent, "POST", "/v1/agents/ag/work", "application/json", call);
     wait_for_parked(&node, 2);
     get(&agent, &r, "/v1/nodes");
-    is_refused(&r, "2 calls that are open at a time");
+    is_refused(&r, "2 open calls at a time");
     submit(&node, "order", "o-1");
     hear(parked[0], &r);
     EXPECT(&r, 200);

@@ -170,7 +170,8 @@ static void what_is_held_back_is_told_why(void **state)
     get(&node, &r, "/v1/tasks/print-%d/why", first ? 1 : 0);
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "reasons.0.kind", "limit");
-    CHECK(strstr(r.raw, "agent office has 1 at a time"), "which one: %.*s", SLICE_ARG(r.body));
+    CHECK(strstr(r.raw, "agent office runs at most 1 at a time"), "which one: %.*s",
+          SLICE_ARG(r.body));
     free(tokens[0]);
 }
 

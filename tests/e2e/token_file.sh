@@ -67,7 +67,7 @@ http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 expect 0 STATE list
 expect 0 STATE list --server "http://localhost:$port/"
 INTACT_TOKEN='' expect 0 STATE list # empty is none
 # A token that is given counts, even a wrong one.
-INTACT_TOKEN=intact_wrong expect 1 "the server wants a token: what was sent does not look like a token" list
+INTACT_TOKEN=intact_wrong expect 1 "the server wants a token: the text that was sent is not a token" list
 grep -qF -- "--token-file" "$work/out" || fail "no advice: $(cat "$work/out")"
 INTACT_TOKEN=$admin expect 0 STATE list
 expect 0 STATE list --token-file "$file"
@@ -92,8 +92,8 @@ expect 0 '"roles":["read"]' token create viewer --role read --json
 expect 0 "submit agent:payment" token list
 expect 0 '"name":"viewer"' token list --json
 grep -q "$ci" "$work/out" && fail "a token is shown again"
-INTACT_TOKEN=$ci expect 1 "intact list: the token \"ci\" may not do this: it takes the role read, repair, operate or admin" list
-INTACT_TOKEN=$ci expect 1 "takes the role admin" token list
+INTACT_TOKEN=$ci expect 1 "intact list: the token \"ci\" may not do this: it requires the role read, repair, operate or admin" list
+INTACT_TOKEN=$ci expect 1 "requires the role admin" token list
 expect 0 "" token delete viewer
 expect 1 'there is no token "viewer"' token delete viewer
 expect 1 "the last token with the role admin" token delete admin

@@ -146,7 +146,7 @@ static void nobody_is_there(void **state)
     EXPECT_TEXT(&r, "state", "pending");
     EXPECT_TEXT(&r, "reasons.0.step", "a");
     EXPECT_TEXT(&r, "reasons.0.agent", "absnt");
-    EXPECT_SAID(&r, 0, "text", "None has called since this server started.");
+    EXPECT_SAID(&r, 0, "text", "None has connected since this server started.");
     EXPECT_TEXT(&r, "reasons.1.kind", "after");
     EXPECT_TEXT(&r, "reasons.1.step", "b");
     EXPECT_TEXT(&r, "reasons.2.kind", "complete-by");
@@ -160,7 +160,7 @@ static void nobody_is_there(void **state)
     post(&node, &r, "/v1/agents/absent/work",
          "{\"instance\": \"i\", \"max\": 1, \"wait\": \"1ms\"}");
     ask_why(&node, &r, "absent-1");
-    EXPECT_SAID(&r, 0, "text", "An agent absent is connected");
+    EXPECT_SAID(&r, 0, "text", "Agent absent is connected");
     paste(&node, command_of(&r, 0, "cancel"));
     ask_why(&node, &r, "absent-1");
     EXPECT_FIRST(&r, "compensated");
@@ -215,7 +215,7 @@ static void all_places_are_taken(void **state)
         ask_why(&node, &r, "busy-3");
         CHECK(steady_ms() < until, "%.*s", SLICE_ARG(r.body));
     } while (find(&r, "queued") != 0);
-    EXPECT_SAID(&r, 0, "text", " 2 other steps in the queue of agent busy");
+    EXPECT_SAID(&r, 0, "text", " 2 other steps come before it in the queue of agent busy");
 }
 
 static void a_branch_starts_while_the_agent_of_another_is_away(void **state)
@@ -268,7 +268,7 @@ static void it_is_at_work(void **state)
     if (i == 0) { /* on a machine that is not too slow */
         EXPECT_SAID(&r, 0, "text", "instance w-1 of agent works, attempt 1");
         EXPECT_SAID(&r, 0, "text", ": half, {\"n\": 1}");
-        EXPECT_SAID(&r, 0, "moves", "it is tried again");
+        EXPECT_SAID(&r, 0, "moves", "the step is retried");
         int64_t until = time_at(&r, "reasons.0.until");
         int64_t since = time_at(&r, "reasons.0.since");
         task_of(&node, &r, "works-1");
@@ -296,7 +296,7 @@ static void it_waits_for_its_next_try(void **state)
     fail_step(&node, "tries", ONCE_MORE);
     ask_why(&node, &r, "tries-1");
     EXPECT_FIRST(&r, "between-tries");
-    EXPECT_SAID(&r, 0, "text", "failed (broken: it is), and waits for its next try, 2 of 3.");
+    EXPECT_SAID(&r, 0, "text", "failed (broken: it is) and waits for its next attempt, 2 of 3.");
     CLEANUP(buf_fini) struct buf retry = {0};
     buf_slice(&retry, command_of(&r, 0, "retry"));
     int64_t until = time_at(&r, "reasons.0.until");
@@ -418,7 +418,7 @@ static void undo_goes_back_step_by_step(void **state)
     EXPECT_TEXT(&r, "reasons.0.step", "b");
     EXPECT_TEXT(&r, "reasons.1.kind", "undo-after");
     EXPECT_TEXT(&r, "reasons.1.step", "a");
-    EXPECT_SAID(&r, 1, "text", "what is left of step b");
+    EXPECT_SAID(&r, 1, "text", "the rest of step b");
     hand_in(&node, "back", "i", token, "\"output\": null", "accepted");
     free(token);
     fail_step(&node, "back", FOR_GOOD);
@@ -500,7 +500,8 @@ static void a_pivot_decides(void **state)
     fail_step(&node, "pivot", "\"retryable\": false, \"effect\": \"unknown\"");
     ask_why(&node, &r, "pivot-1");
     EXPECT_FIRST(&r, "pivot-unclear");
-    CHECK(strstr(r.raw, "That it took no effect can be said in "), "%.*s", SLICE_ARG(r.body));
+    CHECK(strstr(r.raw, "An attempt may still take effect: resolve is possible in "), "%.*s",
+          SLICE_ARG(r.body));
     paste(&node, command_of(&r, 0, "supply"));
     ask_why(&node, &r, "pivot-1");
     EXPECT_FIRST(&r, "processed");
@@ -525,9 +526,9 @@ static void what_is_overdue_waits_for_the_supervisor(void **state)
     submit(&blind, "too-late", "due-2");
     fetch(&blind, &r, "due", "i");
     int i = wait_for(&blind, &r, "due-1", "overdue");
-    EXPECT_SAID(&r, i, "moves",
-                "The supervisor looks every 1h 00m, and gives the attempt up; then "
-                "the task is undone.");
+    EXPECT_SAID(
+        &r, i, "moves",
+        "The supervisor checks every 1h 00m. It ends the attempt; then the task is undone.");
     int64_t since = time_at(&r, field(i, "since"));
     (void)wait_for(&blind, &r, "due-2", "deadline-due");
     EXPECT_FIRST(&r, "deadline-due");

@@ -188,7 +188,7 @@ static void too_few_descriptors_are_refused_at_the_start(void **state)
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         limit = refused[i];
         expect_refusal(FLAGS("serve", "--data", node.data, "--listen", "127.0.0.1:0"),
-                       few_descriptors, "file descriptors, it needs 64", "LimitNOFILE=");
+                       few_descriptors, "file descriptors, but needs 64", "LimitNOFILE=");
     }
     limit = 64;
     odd_node(&node, QUICK, few_descriptors);
