@@ -120,7 +120,8 @@ static void put_shared_flags(struct buf *b)
 {
     size_t count = 0;
 
-    buf_str(b, "## Shared flags\n\nEach verb lists which of these flags it has.\n\n" FLAGS_HEAD);
+    buf_str(b, "## Shared flags\n\nMost of these flags select tasks. Each verb lists which of them "
+               "it has.\n\n" FLAGS_HEAD);
     for (size_t i = 0; i < verb_count; i++)
         for (const struct flag *f = verbs[i]->flags; !verbs[i]->is_hidden && f && f->name; f++)
             if (first_with(f, &count) == verbs[i] && count >= SHARED_MIN)

@@ -275,15 +275,13 @@ static int run(struct invocation *in)
 
 const struct verb verb_why = {
     .name = "why",
-    .summary = "explain what a task waits for, and what would move it",
-    .about = "Says in plain words where a task stands: what it waits for, since when, until when, "
-             "and what would move it, with the commands for it. Of several reasons the most "
-             "important comes first. Then it tells of status messages of the task that were not "
-             "delivered, and of open alerts that concern it.\n\n"
-             "It explains, and judges nothing: the exit status is 0 whatever the state of the "
-             "task.",
+    .summary = "explain why a task does not proceed",
+    .about = "Explains what a task waits for, since when, until when, and which commands would "
+             "change that. The most important reason comes first. Then it lists undelivered status "
+             "messages of the task, and open alerts that concern it.\n\nThe exit status is 0 "
+             "whatever the state of the task.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},
-    .examples = {{"intact why o-17", "why is it not getting on?"},
+    .examples = {{"intact why o-17", "why it does not proceed"},
                  {"intact why o-17 --json | jq -r '.reasons[].kind'", "for programs"}},
     .exits = "1 if there is no such task",
     .run = run,
