@@ -39,7 +39,7 @@
          .kind = WORD_CHOICE,                                                                     \
          .choices = "yes no"},                                                                    \
     {                                                                                             \
-        .name = "ids", .value = "ID,...", .help = "these"                                         \
+        .name = "ids", .value = "ID,...", .help = "these ids"                                     \
     }
 
 /* How. */
