@@ -74,11 +74,10 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    AGENT_PROGRAM_FLAGS("a server's configuration with a section amqp: see docs/amqp.md",
-                        "amqp-NODE"),
+    AGENT_PROGRAM_FLAGS("server configuration with a section amqp: see docs/amqp.md", "amqp-NODE"),
     {.name = "node",
      .value = "NAME",
-     .help = "stands for {node} in the name of the reply queue; the same after a restart",
+     .help = "value of {node} in the name of the reply queue; keep it over restarts",
      .initial = "this machine's name"},
     {0},
 };
@@ -86,16 +85,15 @@ static const struct flag flags[] = {
 const struct verb verb_agent_amqp = {
     .noun = "agent",
     .name = "amqp",
-    .summary = "take submissions and hand out work by queues",
-    .about = "Connects to brokers that speak AMQP 1.0: messages of submission queues become tasks, "
-             "and agents get their requests from a queue and reply to another one. A server with "
-             "that section in its configuration does it itself, and sends status messages to "
-             "queues, too: intact serve --config FILE.\n\n"
-             "SIGTERM ends it: what is under way is waited for; a second one ends it at once, and "
-             "nothing is lost.",
+    .summary = "submissions and work over AMQP queues",
+    .about = "Connects to AMQP 1.0 brokers. Messages of submission queues become tasks; agents "
+             "receive requests from a queue and reply to another. A server with this section in "
+             "its configuration does the same, and also sends status messages to queues: intact "
+             "serve --config FILE.\n\nSIGTERM ends it after running work; a second SIGTERM ends it "
+             "at once, and nothing is lost.",
     .flags = flags,
-    .examples = {{"intact agent amqp --config intact.yaml", "as that file says"},
-                 {"intact agent amqp --config intact.yaml --check", "is the file right?"}},
+    .examples = {{"intact agent amqp --config intact.yaml", "with that configuration"},
+                 {"intact agent amqp --config intact.yaml --check", "check the file only"}},
     .exits = AGENT_PROGRAM_EXITS,
     .is_local = true,
     .run = run,

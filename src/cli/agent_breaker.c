@@ -42,43 +42,44 @@ static int run_reset(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "reason", .value = "TEXT", .help = "why; it is shown, and stays on record"},
+    {.name = "reason", .value = "TEXT", .help = "reason, shown and recorded in the audit"},
     {0},
 };
 
 const struct verb verb_agent_open = {
     .noun = "agent",
     .name = "open",
-    .summary = "open an agent's breaker by hand",
-    .about = "Opens the breaker of an agent: nothing more of it starts, at any node and through "
-             "restarts, until somebody closes it. What is at work goes on. Steps wait, and that "
-             "counts as no failure.",
+    .summary = "open the breaker of an agent",
+    .about = "Opens the breaker of an agent: no new attempt starts, at any node and after "
+             "restarts, until the breaker is closed. Running attempts continue. Steps wait, and "
+             "the wait does not count as a failure.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
     .flags = flags,
     .examples = {{"intact agent open payment --reason 'the bank is moving house'",
-                  "its work waits from now on"}},
+                  "hold back its work"}},
     .run = run_open,
 };
 
 const struct verb verb_agent_close = {
     .noun = "agent",
     .name = "close",
-    .summary = "close an agent's breaker by hand",
-    .about = "Closes the breaker of an agent now, whoever or whatever opened it: all that waits "
-             "starts at once. From then on it opens by itself again, as it is set.",
+    .summary = "close the breaker of an agent",
+    .about =
+        "Closes the breaker of an agent, whether it was opened by a command or by itself: waiting "
+        "steps start at once. Later it can open by itself again, according to its settings.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
     .flags = flags,
-    .examples = {{"intact agent close payment", "its service is back"}},
+    .examples = {{"intact agent close payment", "after its service is available again"}},
     .run = run_close,
 };
 
 const struct verb verb_agent_reset = {
     .noun = "agent",
     .name = "reset",
-    .summary = "forget what is set of an agent",
-    .about = "Takes back all that is set of an agent: no limits, and the breaker as by default. "
-             "A breaker that was opened by hand stays open.",
+    .summary = "remove the settings of an agent",
+    .about = "Removes all settings of an agent: no limits, and the default breaker. A breaker that "
+             "was opened by a command stays open.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
-    .examples = {{"intact agent reset payment", "as if nothing had ever been set"}},
+    .examples = {{"intact agent reset payment", "back to the defaults"}},
     .run = run_reset,
 };

@@ -244,27 +244,26 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {"agent", "NAME", "the name by which it calls", "the one it calls by first", WORD_AGENT, NULL,
-     0, false},
-    {"action", "ACTION", "an action of it, which completes with --input",
-     "it has the actions of docs/agent-check.md", WORD_ANY, NULL, 0, false},
-    {"undo", "ACTION", "the action that undoes it", "what is about undo is skipped", WORD_ANY, NULL,
-     0, false},
-    {"input", "JSON", "the input of the action", "{}", WORD_ANY, NULL, 0, false},
-    {"effects", "COMMAND",
-     "prints a whole number, which each effect of the action changes by the same amount, and its "
-     "undo changes back",
-     "what counts effects is skipped", WORD_ANY, NULL, 0, false},
-    {"only", "SCENARIO", "play this one; may be repeated", NULL, WORD_ANY, NULL, 0, true},
-    {"except", "SCENARIO", "leave this one out; may be repeated", NULL, WORD_ANY, NULL, 0, true},
-    {"patience", "TIME", "how long to wait for one thing that must come", "1m", WORD_ANY, NULL, 0,
+    {"agent", "NAME", "agent name in its calls", "the first one that it uses", WORD_AGENT, NULL, 0,
      false},
-    {"limit", "TIME", "how long all of it may take", "1h", WORD_ANY, NULL, 0, false},
-    {"list", NULL, "list the scenarios, and play none", NULL, WORD_ANY, NULL, 0, false},
-    {"json", NULL, "the verdicts as JSON", NULL, WORD_ANY, NULL, 0, false},
-    {"junit", "FILE", "write them into this file as well, in the format of JUnit", NULL, WORD_FILE,
-     NULL, 0, false},
-    {"verbose", NULL, "pass on what the agent writes, to standard error", NULL, WORD_ANY, NULL, 'v',
+    {"action", "ACTION", "action to request; it completes with --input",
+     "the actions of docs/agent-check.md", WORD_ANY, NULL, 0, false},
+    {"undo", "ACTION", "action that undoes it", "scenarios with undo are skipped", WORD_ANY, NULL,
+     0, false},
+    {"input", "JSON", "input of the action", "{}", WORD_ANY, NULL, 0, false},
+    {"effects", "COMMAND",
+     "command that prints a whole number: each effect of the action changes it by the same amount, "
+     "its undo changes it back",
+     "scenarios that count effects are skipped", WORD_ANY, NULL, 0, false},
+    {"only", "SCENARIO", "run this scenario; may be repeated", NULL, WORD_ANY, NULL, 0, true},
+    {"except", "SCENARIO", "skip this scenario; may be repeated", NULL, WORD_ANY, NULL, 0, true},
+    {"patience", "TIME", "how long to wait for an expected event", "1m", WORD_ANY, NULL, 0, false},
+    {"limit", "TIME", "upper bound on the whole run", "1h", WORD_ANY, NULL, 0, false},
+    {"list", NULL, "list the scenarios only", NULL, WORD_ANY, NULL, 0, false},
+    {"json", NULL, "verdicts as JSON", NULL, WORD_ANY, NULL, 0, false},
+    {"junit", "FILE", "also write verdicts to this file, as JUnit XML", NULL, WORD_FILE, NULL, 0,
+     false},
+    {"verbose", NULL, "show the agent's output on standard error", NULL, WORD_ANY, NULL, 'v',
      false},
     {0},
 };
@@ -272,27 +271,25 @@ static const struct flag flags[] = {
 const struct verb verb_agent_check = {
     .noun = "agent",
     .name = "check",
-    .summary = "play the server against an agent",
-    .about =
-        "Plays the server against an agent: lost connections, repeats, deadlines, a server that is "
-        "away, an undo that comes first and much more, one scenario after the other, and tells of "
-        "each whether the agent did what docs/agents.md asks of it. The agent is a command, which "
-        "is started anew for each scenario with INTACT_SERVER and INTACT_TOKEN set; or an address "
-        "to listen at, where an agent is to call that was started in another way.\n\n"
-        "Of any agent it has to know one action, an input that completes, and the action that "
-        "undoes it: these are asked of it for keys that no task has, so let it work on accounts "
-        "that are there for tests. An agent that has the actions of docs/agent-check.md is put to "
-        "more. No server is needed.",
+    .summary = "test an agent",
+    .about = "Plays the server against an agent: lost connections, repeats, deadlines, an "
+             "unavailable server, an undo that comes first, and more. For each scenario it reports "
+             "whether the agent does what docs/agents.md requires. The agent is a command, started "
+             "for each scenario with INTACT_SERVER and INTACT_TOKEN set, or an address to listen "
+             "on, which a running agent calls.\n\nFor any agent, pass one action, an input that "
+             "completes, and the action that undoes it. The requests have keys of tasks that do "
+             "not exist; use test accounts. An agent with the actions of docs/agent-check.md gets "
+             "more scenarios. No server is needed.",
     .arguments = {{.name = "COMMAND|URL", .kind = WORD_FILE, .optional = true, .repeats = true}},
     .flags = flags,
     .examples =
         {{"intact agent check --action charge --undo refund --input '{\"amount\": 7}' -- ./payment",
           "an agent of your own"},
-         {"intact agent check -- python3 conformance.py", "one that has the known actions"},
+         {"intact agent check -- python3 conformance.py", "an agent with the known actions"},
          {"intact agent check http://127.0.0.1:7421 --action charge",
-          "an agent that is started elsewhere"},
-         {"intact agent check --list", "what agents are put to"}},
-    .exits = "1 if the agent got something wrong, or not all could be tried",
+          "an agent that was started separately"},
+         {"intact agent check --list", "all scenarios"}},
+    .exits = "1 if a scenario failed, or not all could be run",
     .is_local = true,
     .run = run,
 };

@@ -44,24 +44,23 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    AGENT_PROGRAM_FLAGS("the commands, YAML or JSON: see docs/exec-agent.md",
-                        "that of the file, then HOST-PID"),
+    AGENT_PROGRAM_FLAGS("commands, YAML or JSON: see docs/exec-agent.md",
+                        "the name in the file, then HOST-PID"),
     {0},
 };
 
 const struct verb verb_agent_exec = {
     .noun = "agent",
     .name = "exec",
-    .summary = "run commands of this machine as steps",
-    .about = "Does the steps of workflows whose actions its configuration names a command for, and "
-             "runs nothing else. A command reads the request on standard input, as JSON, and "
-             "writes its output; its exit status says how it went. It is ended, with all that it "
-             "started, when its time is over.\n\n"
-             "SIGTERM ends the agent: no more is begun, and commands at work may end within "
-             "stop_wait; a second one ends them at once.",
+    .summary = "run local commands as steps",
+    .about = "Executes steps whose actions have a command in the configuration, and no other "
+             "program. A command reads the request as JSON on standard input and writes its "
+             "output; its exit status is the outcome. When its time is over, it is ended with all "
+             "processes that it started.\n\nSIGTERM ends the agent: no new command starts, and "
+             "running ones may end within stop_wait; a second SIGTERM ends them at once.",
     .flags = flags,
-    .examples = {{"intact agent exec --config commands.yaml", "run the commands of that file"},
-                 {"intact agent exec --config commands.yaml --check", "is the file right?"}},
+    .examples = {{"intact agent exec --config commands.yaml", "run the configured commands"},
+                 {"intact agent exec --config commands.yaml --check", "check the file only"}},
     .exits = AGENT_PROGRAM_EXITS,
     .is_local = true,
     .run = run,

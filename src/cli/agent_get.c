@@ -13,12 +13,12 @@ static int run(struct invocation *in)
 const struct verb verb_agent_get = {
     .noun = "agent",
     .name = "get",
-    .summary = "show what is set of an agent, and its breaker",
-    .about = "Shows the limits and the breaker of one agent: what is set, and how the breaker "
-             "stands. What was never set is as by default.",
+    .summary = "show settings and breaker of an agent",
+    .about = "Shows limits and breaker of an agent: the settings and the state of the breaker. "
+             "Settings that were never set have their default.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
-    .examples = {{"intact agent get payment", "is its breaker open, and why?"},
+    .examples = {{"intact agent get payment", "whether its breaker is open, and why"},
                  {"intact agent get payment --json | jq .settings > payment.json",
-                  "its settings, to be edited and set again"}},
+                  "save the settings for editing"}},
     .run = run,
 };

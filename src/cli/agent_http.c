@@ -51,22 +51,21 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    AGENT_PROGRAM_FLAGS("the services, YAML or JSON: see docs/http-agent.md", "HOST-PID"),
+    AGENT_PROGRAM_FLAGS("services, YAML or JSON: see docs/http-agent.md", "HOST-PID"),
     {0},
 };
 
 const struct verb verb_agent_http = {
     .noun = "agent",
     .name = "http",
-    .summary = "call services over HTTP, without an agent of your own",
-    .about = "Does the steps of workflows that say the HTTP request that they stand for, and those "
-             "whose actions its configuration knows: one agent for each service in it. A server "
-             "can do it itself, too: intact serve --http FILE.\n\n"
-             "SIGHUP reads the secrets again. SIGTERM ends it: what is under way is waited for; a "
-             "second one ends it at once.",
+    .summary = "call services over HTTP without an agent of your own",
+    .about = "Executes steps that define an HTTP request, and those whose actions are in the "
+             "configuration; each service is one agent. A server can do the same: intact serve "
+             "--http FILE.\n\nSIGHUP reads the secrets again. SIGTERM ends it after running "
+             "requests; a second SIGTERM ends it at once.",
     .flags = flags,
-    .examples = {{"intact agent http --config services.yaml", "call the services of that file"},
-                 {"intact agent http --config services.yaml --check", "is the file right?"}},
+    .examples = {{"intact agent http --config services.yaml", "call the configured services"},
+                 {"intact agent http --config services.yaml --check", "check the file only"}},
     .exits = AGENT_PROGRAM_EXITS,
     .is_local = true,
     .run = run,

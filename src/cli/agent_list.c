@@ -105,14 +105,12 @@ static int run(struct invocation *in)
 const struct verb verb_agent_list = {
     .noun = "agent",
     .name = "list",
-    .summary = "list the agents and their instances",
-    .about = "Lists the agents that the server has heard of, and those that tasks wait for: how "
-             "many wait "
-             "for each and what holds that back, and its instances with their places, what they "
-             "have in work, how they do (good, poor or ill, compared with the others), and when "
-             "they were last heard of.",
-    .examples = {{"intact agent list", "who is connected, and where does work pile up?"},
+    .summary = "list agents and their instances",
+    .about = "Lists agents that have called the server or that tasks wait for: how many tasks wait "
+             "and why, and each instance with its places, running work, health (good, poor or ill, "
+             "compared with the others), and last call.",
+    .examples = {{"intact agent list", "connected agents, and where work waits"},
                  {"intact agent list --json | jq -r '.agents[] | select(.connected | not).agent'",
-                  "who is missing"}},
+                  "agents that are not connected"}},
     .run = run,
 };

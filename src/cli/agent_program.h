@@ -27,37 +27,37 @@ int agent_program_run(const struct invocation *in, const struct agent_program *p
 /* The flags of all built-in agents; the parameters differ. */
 #define AGENT_PROGRAM_FLAGS(config_help, instance_initial)                                         \
     {.name = "config", .value = "FILE", .help = (config_help), .kind = WORD_FILE},                 \
-        {.name = "check", .help = "only say whether the file has mistakes, and which"},            \
+        {.name = "check", .help = "check the file, and list its mistakes"},                        \
         {.name = "server",                                                                         \
          .value = "URL",                                                                           \
-         .help = "where Intact is; several with commas between",                                   \
+         .help = "address of the server; several separated by commas",                             \
          .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},                                  \
         {.name = "token-file",                                                                     \
          .value = "FILE",                                                                          \
-         .help = "file that holds a token with the roles of these agents, or agent:*",             \
+         .help = "file with a token for these agents (agent:NAME or agent:*)",                     \
          .initial = "INTACT_TOKEN, then none",                                                     \
          .kind = WORD_FILE},                                                                       \
         {.name = "ca",                                                                             \
          .value = "FILE",                                                                          \
-         .help = "certificates that an https server's is signed by",                               \
-         .initial = "INTACT_CA, then the system's",                                                \
+         .help = "certificates that signed the server's",                                          \
+         .initial = "INTACT_CA, then those of the system",                                         \
          .kind = WORD_FILE},                                                                       \
         {.name = "installation",                                                                   \
          .value = "ID",                                                                            \
-         .help = "the one that the server has to belong to: its id, or any",                       \
-         .initial = "INTACT_INSTALLATION, then the one that answers first"},                       \
+         .help = "required installation of the server: its id, or any",                            \
+         .initial = "INTACT_INSTALLATION, then the first that answers"},                           \
         {.name = "instance",                                                                       \
          .value = "NAME",                                                                          \
-         .help = "of this process, unlike that of all others, and the same after a restart: then " \
-                 "the server knows at once what was lost",                                         \
+         .help = "unique name of this process; keep it over restarts, so that the server detects " \
+                 "lost requests at once",                                                          \
          .initial = (instance_initial)},                                                           \
     {                                                                                              \
-        .name = "log", .value = "LEVEL", .help = "what is logged: debug, info, warn or error",     \
+        .name = "log", .value = "LEVEL", .help = "log level: debug, info, warn or error",          \
         .initial = "info", .kind = WORD_CHOICE, .choices = "debug info warn error"                 \
     }
 
 #define AGENT_PROGRAM_EXITS \
-    "1 if the configuration has mistakes, it had to stop, or answers could not be handed in"
+    "1 if the configuration is invalid, it had to stop, or results could not be returned"
 
 /* The HTTP agent's configuration from a file. NULL: invalid, which was reported. */
 struct http_config *http_config_of(const char *file);

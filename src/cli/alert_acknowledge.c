@@ -40,14 +40,13 @@ static const struct flag flags[] = {REASON_FLAG, {0}};
 const struct verb verb_alert_acknowledge = {
     .noun = "alert",
     .name = "acknowledge",
-    .summary = "say that somebody knows of an alert",
-    .about = "Says that somebody knows of an alert, and why that is enough for now: nobody is "
-             "reminded of it any more. That it is resolved is told all the same, and so are "
-             "failures that come after a quiet hour.",
+    .summary = "acknowledge an alert",
+    .about = "Acknowledges an alert, with a reason: no more reminders are sent. Its end is still "
+             "reported, and so are failures after a quiet hour.",
     .arguments = {{.name = "ALERT"}},
     .flags = flags,
     .examples =
         {{"intact alert acknowledge a-0f3c9a1b2c3d4e5f --reason 'the bank knows, back at 5'",
-          "no more reminders"}},
+          "stop the reminders"}},
     .run = run,
 };

@@ -66,7 +66,7 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "state",
      .value = "STATE",
-     .help = "open, acknowledged or resolved ones",
+     .help = "open, acknowledged or resolved",
      .initial = "any",
      .kind = WORD_CHOICE,
      .choices = "open acknowledged resolved"},
@@ -77,12 +77,11 @@ static const struct flag flags[] = {
 const struct verb verb_alert_list = {
     .noun = "alert",
     .name = "list",
-    .summary = "list what a person is told of, newest first",
-    .about = "Lists alerts, newest first: what needs a person, how often, since when, whether "
-             "somebody said that he knows, and a task as an example. Tells of sinks that do not "
-             "take them.",
+    .summary = "list alerts, newest first",
+    .about = "Lists alerts, newest first: the condition, how often and since when it occurred, who "
+             "acknowledged it, and an example task. Also names sinks that do not accept alerts.",
     .flags = flags,
-    .examples = {{"intact alert list --state open", "what nobody has said of that he knows"},
-                 {"intact alert list --json | jq -r '.alerts[].examples[]'", "tasks to look at"}},
+    .examples = {{"intact alert list --state open", "alerts that nobody has acknowledged"},
+                 {"intact alert list --json | jq -r '.alerts[].examples[]'", "tasks to check"}},
     .run = run,
 };

@@ -167,7 +167,7 @@ static int cat(struct invocation *in)
 
 static const struct flag list_flags[] = {
     FOLDER,
-    {.name = "json", .help = "one object a line"},
+    {.name = "json", .help = "one JSON object per line"},
     {0},
 };
 
@@ -176,10 +176,10 @@ static const struct flag flags[] = {FOLDER, {0}};
 const struct verb verb_archive_list = {
     .noun = "archive",
     .name = "list",
-    .summary = "the files in which deleted tasks are kept",
-    .about = "Lists the files of an archive: when each was begun, its bytes, its name.",
+    .summary = "list the files of an archive",
+    .about = "Lists the files of an archive: start time, bytes, name.",
     .flags = list_flags,
-    .examples = {{"intact archive list --folder /var/lib/intact/archive", "all of them"}},
+    .examples = {{"intact archive list --folder /var/lib/intact/archive", "all files"}},
     .is_local = true,
     .run = list,
 };
@@ -187,14 +187,13 @@ const struct verb verb_archive_list = {
 const struct verb verb_archive_get = {
     .noun = "archive",
     .name = "get",
-    .summary = "the record of a task that was deleted",
-    .about =
-        "Looks for a task in an archive, and prints its record as JSON. If it stands there more "
-        "than once, which a crash can bring about, the last one counts.",
+    .summary = "print the record of a deleted task",
+    .about = "Finds a task in an archive, and prints its record as JSON. If the archive contains "
+             "it more than once, which a crash can cause, the last record is printed.",
     .arguments = {{.name = "TASK", .kind = WORD_ANY}},
     .flags = flags,
-    .examples = {{"intact archive get o-17 --folder /var/lib/intact/archive", "that task"}},
-    .exits = "1 if it is not there, or a file is damaged",
+    .examples = {{"intact archive get o-17 --folder /var/lib/intact/archive", "one task"}},
+    .exits = "1 if the task is not there, or a file is damaged",
     .is_local = true,
     .run = get,
 };
@@ -202,12 +201,13 @@ const struct verb verb_archive_get = {
 const struct verb verb_archive_cat = {
     .noun = "archive",
     .name = "cat",
-    .summary = "all records of an archive, or of some of its files",
-    .about = "Prints records, one a line, as they were written. The same task may come more than "
-             "once after a crash: go by the id, and take the last one.",
+    .summary = "print all records of an archive, or of some files",
+    .about = "Prints records, one per line. After a crash a task may occur more than once: the "
+             "last record is valid.",
     .arguments = {{.name = "FILE", .kind = WORD_ANY, .optional = true, .repeats = true}},
     .flags = flags,
-    .examples = {{"intact archive cat --folder /var/lib/intact/archive | jq .id", "ids of all"}},
+    .examples = {{"intact archive cat --folder /var/lib/intact/archive | jq .id",
+                  "ids of all tasks"}},
     .exits = "1 if a file is damaged",
     .is_local = true,
     .run = cat,

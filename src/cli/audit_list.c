@@ -43,7 +43,7 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "task", .value = "TASK", .help = "of that task", .kind = WORD_TASK},
+    {.name = "task", .value = "TASK", .help = "of this task", .kind = WORD_TASK},
     PAGES_FLAGS,
     {0},
 };
@@ -51,12 +51,11 @@ static const struct flag flags[] = {
 const struct verb verb_audit_list = {
     .noun = "audit",
     .name = "list",
-    .summary = "list what people did, newest first",
-    .about = "Lists what was done by hand, newest first: who retried, skipped, undid or cancelled "
-             "what and why, who stored a definition, made or deleted a token; and from which "
-             "address.",
+    .summary = "list the audit, newest first",
+    .about = "Lists actions of people, newest first: verbs on tasks with their reasons, stored "
+             "definitions, tokens, and the address of the client.",
     .flags = flags,
-    .examples = {{"intact audit list", "the latest"},
-                 {"intact audit list --task o-17", "who had a hand in this task, and why"}},
+    .examples = {{"intact audit list", "the latest entries"},
+                 {"intact audit list --task o-17", "entries of one task"}},
     .run = run,
 };

@@ -241,25 +241,25 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "data",
      .value = "DIR",
-     .help = "copy from this folder, which no server uses, and ask nobody",
+     .help = "copy from this folder of a stopped server",
      .kind = WORD_FOLDER},
-    {.name = "force", .help = "put it in the place of a FILE that is there"},
+    {.name = "force", .help = "replace an existing FILE"},
     {0},
 };
 
 const struct verb verb_backup = {
     .name = "backup",
-    .summary = "copy the whole state store into a file",
-    .about = "Asks the server for a copy of its state store as it is at one moment, while "
-             "everything goes on. FILE is written as FILE.part, checked, made durable, and gets "
-             "its name only then; its mode is 0600, for it holds all that the store holds.\n\n"
-             "With - it goes to standard output as it comes, and is not checked: the exit status "
-             "says whether all of it came, and `intact restore` checks it before it is used.",
+    .summary = "copy the state store to a file",
+    .about =
+        "Takes a consistent copy of the state store while the server runs. The copy is written to "
+        "FILE.part, checked, made durable, and then renamed to FILE. Its mode is 0600, because it "
+        "contains the whole store.\n\nWith - the copy goes to standard output unchecked: the exit "
+        "status says whether it is complete, and `intact restore` checks it before use.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .flags = flags,
-    .examples = {{"intact backup /backups/intact-monday.db", "a file that can be restored"},
-                 {"intact backup - | gzip > intact.db.gz", "smaller"},
-                 {"intact backup before.db --data intact-data", "of a server that is stopped"}},
+    .examples = {{"intact backup /backups/intact-monday.db", "write a backup"},
+                 {"intact backup - | gzip > intact.db.gz", "compressed"},
+                 {"intact backup before.db --data intact-data", "of a stopped server"}},
     .exits = "1 if the server refused, or the backup is damaged",
     .run = run,
 };

@@ -55,16 +55,15 @@ static const struct flag flags[] = {
 
 const struct verb verb_compact = {
     .name = "compact",
-    .summary = "make the file of a stopped server smaller",
-    .about = "Writes the file of a state store anew, without the room that deleted tasks left in "
-             "it. No server may use the folder. Meanwhile it takes twice as much room as the file "
-             "has afterwards; whether that is there is looked at first. If it is interrupted, the "
-             "store is as it was, or compacted: run it again.\n\n"
-             "A file that was made by an earlier version than 0.2 becomes one that a server makes "
-             "shorter by itself when tasks are deleted.",
+    .summary = "shrink the file of a stopped server",
+    .about =
+        "Rewrites the file of a state store without the space of deleted tasks. No server may use "
+        "the folder. It needs twice the final size, and checks the free space first. If it is "
+        "interrupted, the store is unchanged or compacted: run it again.\n\nA file from a version "
+        "before 0.2 is converted, so that a server shrinks it by itself when tasks are deleted.",
     .flags = flags,
     .examples = {{"intact compact --data intact-data", "after many tasks were deleted"}},
-    .exits = "1 if there is not enough room, or the file is damaged",
+    .exits = "1 if there is not enough space, or the file is damaged",
     .is_local = true,
     .run = run,
 };

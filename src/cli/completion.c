@@ -104,13 +104,14 @@ static int run(struct invocation *in)
 
 const struct verb verb_completion = {
     .name = "completion",
-    .summary = "print what makes a shell complete command lines",
-    .about = "Prints a script that makes a shell complete verbs, flags, choices, files, and the "
-             "names of tasks, workflows, agents and tokens, which it asks the server for. The "
-             "Debian package brings these scripts along.",
+    .summary = "print a completion script for a shell",
+    .about = "Prints a script that completes verbs, flags, choices, files, and names of tasks, "
+             "workflows, agents and tokens, which it queries from the server. The Debian package "
+             "installs these scripts.",
     .arguments = {{.name = "SHELL", .kind = WORD_CHOICE, .choices = "bash zsh fish"}},
-    .examples = {{"source <(intact completion bash)", "in this bash; in ~/.bashrc for all"},
-                 {"intact completion zsh > ~/.zfunc/_intact", "in a folder of fpath"},
+    .examples = {{"source <(intact completion bash)",
+                  "for this bash; put it into ~/.bashrc for all"},
+                 {"intact completion zsh > ~/.zfunc/_intact", "for zsh, in a folder of fpath"},
                  {"intact completion fish > ~/.config/fish/completions/intact.fish", "for fish"}},
     .is_local = true,
     .run = run,

@@ -5,10 +5,13 @@
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
-    {.name = "step", .value = "STEP", .help = "of this step", .initial = "the task's own"},
+    {.name = "step",
+     .value = "STEP",
+     .help = "step to correct",
+     .initial = "the input of the task"},
     {.name = "input",
      .value = "JSON",
-     .help = "the right one; @FILE reads it from a file, - from standard input; required"},
+     .help = "new input; @FILE reads a file, - standard input; required"},
     REASON_FLAG,
     MANY_FLAGS,
     {0},
@@ -16,17 +19,17 @@ static const struct flag flags[] = {
 
 const struct verb verb_correct = {
     .name = "correct",
-    .summary = "give a step, or the task, another input",
-    .about = "Gives a step that has not completed another input, or the task itself (for the steps "
-             "whose input is not recorded yet). A step that was asked for before gets another "
-             "idempotency key, TASK/STEP~2: one key never stands for two requests. It is refused "
-             "while the step is at work, or in doubt. Then retry it.",
+    .summary = "change the input of a step or a task",
+    .about = "Changes the input of a step that has not completed, or of the task (for steps whose "
+             "input is not recorded yet). A step that was requested before gets a new idempotency "
+             "key, TASK/STEP~2, so a key never stands for two requests. Refused while the step is "
+             "running or in doubt. Then retry the task.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact correct o-17 --step charge --input '{\"amount\": 1290, \"card\": "
                   "\"tok_1Nv1\"}' --reason 'the card was replaced'",
-                  "for the step's next attempt"},
+                  "for the next attempt of a step"},
                  {"intact correct o-17 --input @order.json --reason 'the address was wrong'",
-                  "the task's, for steps that have not begun"}},
+                  "for steps that have not started"}},
     .run = operate,
 };

@@ -101,13 +101,12 @@ static int help(struct invocation *in)
 
 const struct verb verb_help = {
     .name = "help",
-    .summary = "say what a verb does, with examples",
-    .about =
-        "Says what a verb does, with examples; without one, which verbs there are. The same as "
-        "intact VERB --help.",
+    .summary = "show help for a verb",
+    .about = "Shows what a verb does, with examples; without a verb, lists all verbs. The same as "
+             "intact VERB --help.",
     .arguments = {{.name = "VERB", .kind = WORD_VERB, .optional = true, .repeats = true}},
-    .examples = {{"intact help submit", "all about submit"},
-                 {"intact help workflow", "the verbs of workflows"}},
+    .examples = {{"intact help submit", "help for submit"},
+                 {"intact help workflow", "verbs for workflows"}},
     .exits = "nothing else",
     .is_local = true,
     .run = help,

@@ -36,20 +36,20 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "wait", .value = "TIME", .help = "until it has ended, at most so long"},
+    {.name = "wait", .value = "TIME", .help = "wait for the end, at most this long"},
     {0},
 };
 
 const struct verb verb_get = {
     .name = "get",
     .summary = "show one task",
-    .about = "Shows one task: its state, its steps, what went wrong.",
+    .about = "Shows a task: state, steps, errors.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},
     .flags = flags,
-    .examples = {{"intact get o-17", "how is it?"},
-                 {"intact get o-17 --wait 30s", "wait for its end, and say by the exit status "
-                                                "whether it is a good one"},
-                 {"intact get o-17 --json | jq .output", "what came out of it"}},
-    .exits = "1 if there is no such task; with --wait 1 if it did not end, or not processed",
+    .examples = {{"intact get o-17", "current state"},
+                 {"intact get o-17 --wait 30s",
+                  "wait for the end; the exit status is 0 if it succeeded"},
+                 {"intact get o-17 --json | jq .output", "its output"}},
+    .exits = "1 if there is no such task, or with --wait if it did not end as processed",
     .run = run,
 };

@@ -71,13 +71,13 @@ static int run(struct invocation *in)
 const struct verb verb_node_list = {
     .noun = "node",
     .name = "list",
-    .summary = "list the nodes: the servers that share the store",
-    .about = "Lists the nodes of this installation: whether each is alive, leads (its supervisor "
-             "does the supervising), is draining or gone; how it is reached; what it does; how "
-             "often and when it was started, its version and, behind a plus, its build. Nodes that "
-             "have been gone for more than a day are left out. Below them stands the id of the "
-             "installation.",
-    .examples = {{"intact node list", "who is there, and which version runs?"},
-                 {"intact node list --json | jq -r '.nodes[] | select(.leads).node'", "who leads"}},
+    .summary = "list the nodes of the installation",
+    .about =
+        "Lists the nodes of the installation: state (leads: its supervisor is active; alive, "
+        "draining or gone), address, roles, number and time of starts, version and build. Nodes "
+        "that have been gone for more than a day are omitted. The id of the installation follows.",
+    .examples = {{"intact node list", "nodes and their versions"},
+                 {"intact node list --json | jq -r '.nodes[] | select(.leads).node'",
+                  "the node that leads"}},
     .run = run,
 };

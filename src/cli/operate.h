@@ -16,18 +16,18 @@ bool operate_value(const struct invocation *in, const char *flag, const char *va
 /* Is --effect "none"? Otherwise reports it. */
 bool operate_effect_ok(const struct invocation *in);
 
-#define REASON_FLAG                                                                    \
-    {                                                                                  \
-        .name = "reason", .value = "TEXT", .help = "why: it stays on record; required" \
+#define REASON_FLAG                                                                 \
+    {                                                                               \
+        .name = "reason", .value = "TEXT", .help = "reason for the audit; required" \
     }
 
 /* For verbs after which the task goes on. */
 #define WAIT_FLAG                                                                      \
     {                                                                                  \
-        .name = "wait", .value = "TIME", .help = "until it has ended, at most so long" \
+        .name = "wait", .value = "TIME", .help = "wait for the end, at most this long" \
     }
-#define WAIT_EXITS                                                                           \
-    "1 if the server refused what was asked; with --wait 1 if the task did not end, or not " \
-    "processed (compensated, if it goes back)"
+#define WAIT_EXITS                                                                               \
+    "1 if the server refused, or with --wait if the task did not end as processed (compensated " \
+    "after an undo)"
 
 #endif

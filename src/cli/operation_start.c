@@ -258,18 +258,16 @@ static int run(struct invocation *in)
 
 static const struct flag flags[] = {
     FILTER_FLAGS,
-    {.name = "all", .help = "all tasks, without any other filter"},
-    {.name = "step", .value = "STEP", .help = "what the verb is to be done to"},
-    {.name = "from", .value = "STEP", .help = "retry: it and all after it start anew"},
-    {.name = "input",
-     .value = "JSON",
-     .help = "correct: the right input; @FILE reads it from a file"},
+    {.name = "all", .help = "all tasks, without another filter"},
+    {.name = "step", .value = "STEP", .help = "step for the verb"},
+    {.name = "from", .value = "STEP", .help = "retry: restart this step and all later ones"},
+    {.name = "input", .value = "JSON", .help = "correct: new input; @FILE reads a file"},
     {.name = "output",
      .value = "JSON",
-     .help = "supply, skip: what the step answers; @FILE as well"},
+     .help = "supply, skip: output of the step; @FILE reads a file"},
     {.name = "effect",
      .value = "EFFECT",
-     .help = "resolve: none, that the step took no effect",
+     .help = "resolve: none (the step took no effect)",
      .kind = WORD_HINTS,
      .choices = "none"},
     REASON_FLAG,
@@ -280,11 +278,11 @@ static const struct flag flags[] = {
 const struct verb verb_operation_start = {
     .noun = "operation",
     .name = "start",
-    .summary = "do something to all tasks of a filter",
-    .about = "Does one of the verbs to all tasks for which all of the filter's flags hold, newest "
-             "first, behind the server's other work. The server goes on with it by itself, over "
-             "restarts and failovers; what is shown here only looks on. On a terminal it asks "
-             "before it begins with more than 100 tasks.",
+    .summary = "apply a verb to many tasks",
+    .about = "Applies a verb to all tasks that match all filter flags, newest first, at lower "
+             "priority than other work. The server continues by itself after restarts and "
+             "failovers; this command only shows the progress. On a terminal it asks before it "
+             "starts with more than 100 tasks.",
     .arguments = {{.name = "VERB",
                    .kind = WORD_CHOICE,
                    .choices = "retry undo skip cancel pause resume supply resolve correct close "
@@ -292,12 +290,12 @@ const struct verb verb_operation_start = {
     .flags = flags,
     .examples = {{"intact operation start retry --state error --error declined --dry-run "
                   "--reason 'the bank is back'",
-                  "how many they would be"},
+                  "count them only"},
                  {"intact operation start retry --agent bank --rate 200/s --reason 'it is back'",
-                  "all that stand at the bank, 200 a second"},
+                  "tasks at the agent bank, 200 a second"},
                  {"intact operation start close --state error --before 2026-01-01T00:00:00Z "
                   "--reason 'written off'",
-                  "what nobody will look into any more"}},
-    .exits = "1 if some tasks were refused, or failed, or it was stopped",
+                  "close old tasks in error"}},
+    .exits = "1 if some tasks were refused or failed, or it was stopped",
     .run = run,
 };

@@ -99,24 +99,24 @@ static int change(struct invocation *in)
 }
 
 static const struct flag list_flags[] = {
-    {.name = "limit", .value = "N", .help = "at most so many, up to 100", .initial = "20"},
+    {.name = "limit", .value = "N", .help = "maximum number, up to 100", .initial = "20"},
     {0},
 };
 
 static const struct flag get_flags[] = {
-    {.name = "wait", .help = "look on until it is done or stopped"},
+    {.name = "wait", .help = "wait until it has ended or was stopped"},
     {0},
 };
 
 static const struct flag change_flags[] = {
-    {.name = "reason", .value = "TEXT", .help = "why: it stays on record; required"},
+    {.name = "reason", .value = "TEXT", .help = "reason for the audit; required"},
     {0},
 };
 
 const struct verb verb_operation_list = {
     .noun = "operation",
     .name = "list",
-    .summary = "list operations on many tasks, newest first",
+    .summary = "list operations, newest first",
     .about = "Lists operations on many tasks, newest first.",
     .flags = list_flags,
     .examples = {{"intact operation list", "the latest 20"}},
@@ -126,36 +126,36 @@ const struct verb verb_operation_list = {
 const struct verb verb_operation_get = {
     .noun = "operation",
     .name = "get",
-    .summary = "show how an operation on many tasks gets on",
-    .about = "Shows how an operation on many tasks gets on, and what came of it: each task that "
-             "matched is counted once, as done, refused (with the reason), failed, or gone.",
+    .summary = "show the progress of an operation",
+    .about = "Shows the progress of an operation. Each matching task is counted once: as done, "
+             "refused (with the reason), failed, or gone.",
     .arguments = {{.name = "ID"}},
     .flags = get_flags,
-    .examples = {{"intact operation get ID --wait", "until it is done"}},
+    .examples = {{"intact operation get ID --wait", "wait for its end"}},
     .exits =
-        "1 if there is none; with --wait 1 if it was stopped, or some tasks were refused or failed",
+        "1 if there is none, or with --wait if it was stopped or some tasks were refused or failed",
     .run = get,
 };
 
 const struct verb verb_operation_stop = {
     .noun = "operation",
     .name = "stop",
-    .summary = "stop an operation on many tasks",
-    .about = "Stops an operation: what it has done stays, and it can be let go on. A few tasks "
-             "that it was about to ask may still be asked.",
+    .summary = "stop an operation",
+    .about = "Stops an operation. Its effects stay, and it can be continued. A few more tasks may "
+             "still be changed.",
     .arguments = {{.name = "ID"}},
     .flags = change_flags,
-    .examples = {{"intact operation stop ID --reason 'not at noon'", "for now"}},
+    .examples = {{"intact operation stop ID --reason 'not at noon'", "stop it for now"}},
     .run = change,
 };
 
 const struct verb verb_operation_continue = {
     .noun = "operation",
     .name = "continue",
-    .summary = "let a stopped operation go on",
-    .about = "Lets an operation that was stopped go on where it stood.",
+    .summary = "continue a stopped operation",
+    .about = "Continues a stopped operation where it stopped.",
     .arguments = {{.name = "ID"}},
     .flags = change_flags,
-    .examples = {{"intact operation continue ID --reason 'it is night'", "where it stood"}},
+    .examples = {{"intact operation continue ID --reason 'it is night'", "continue it"}},
     .run = change,
 };

@@ -65,20 +65,20 @@ static int run_drop(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "target", .value = "TARGET", .help = "all for that target"},
-    {.name = "task", .value = "TASK", .help = "all of that task", .kind = WORD_TASK},
-    {.name = "message", .value = "ID", .help = "one, as outbox list shows it"},
-    {.name = "all", .help = "all that there are"},
-    {.name = "reason", .value = "TEXT", .help = "why; it stays on record"},
+    {.name = "target", .value = "TARGET", .help = "all for this target"},
+    {.name = "task", .value = "TASK", .help = "all of this task", .kind = WORD_TASK},
+    {.name = "message", .value = "ID", .help = "one message, as shown by outbox list"},
+    {.name = "all", .help = "all messages"},
+    {.name = "reason", .value = "TEXT", .help = "reason for the audit"},
     {0},
 };
 
 const struct verb verb_outbox_retry = {
     .noun = "outbox",
     .name = "retry",
-    .summary = "try status messages again, now",
-    .about = "Has status messages that could not be delivered tried again at once: also those that "
-             "are dead, which are then tried for as long as a new one.",
+    .summary = "retry status messages now",
+    .about = "Retries undelivered status messages at once. Dead ones are then retried for as long "
+             "as new ones.",
     .flags = flags,
     .examples =
         {{"intact outbox retry --target https://shop.example/messages --reason 'it is back'",
@@ -89,10 +89,10 @@ const struct verb verb_outbox_retry = {
 const struct verb verb_outbox_drop = {
     .noun = "outbox",
     .name = "drop",
-    .summary = "delete status messages that are dead",
-    .about = "Deletes status messages that are not tried any more. Those that wait stay.",
+    .summary = "delete dead status messages",
+    .about = "Deletes dead status messages. Waiting ones stay.",
     .flags = flags,
     .examples = {{"intact outbox drop --target https://old.example/ --reason 'shut down for good'",
-                  "nobody will ever ask for them"}},
+                  "for a target that no longer exists"}},
     .run = run_drop,
 };

@@ -39,12 +39,12 @@ static int run_list(struct invocation *in)
 static const struct flag list_flags[] = {
     {.name = "state",
      .value = "STATE",
-     .help = "waiting, or dead: not tried any more",
+     .help = "waiting, or dead (no longer retried)",
      .initial = "waiting",
      .kind = WORD_CHOICES,
      .choices = "waiting dead"},
-    {.name = "target", .value = "TARGET", .help = "for that target"},
-    {.name = "task", .value = "TASK", .help = "of that task", .kind = WORD_TASK},
+    {.name = "target", .value = "TARGET", .help = "for this target"},
+    {.name = "task", .value = "TASK", .help = "of this task", .kind = WORD_TASK},
     PAGES_FLAGS,
     {0},
 };
@@ -52,13 +52,12 @@ static const struct flag list_flags[] = {
 const struct verb verb_outbox_list = {
     .noun = "outbox",
     .name = "list",
-    .summary = "list status messages that were not delivered",
-    .about =
-        "Lists status messages that were not delivered yet, the oldest first: those that wait, "
-        "or those that are dead. With --json each has its event.",
+    .summary = "list undelivered status messages",
+    .about = "Lists undelivered status messages, oldest first: those that wait, or those that are "
+             "dead. With --json each has its event.",
     .flags = list_flags,
-    .examples = {{"intact outbox list", "what waits"},
-                 {"intact outbox list --state dead", "what is not tried any more, and why"}},
+    .examples = {{"intact outbox list", "waiting messages"},
+                 {"intact outbox list --state dead", "dead messages, and why"}},
     .run = run_list,
 };
 
@@ -95,10 +94,10 @@ static int run_targets(struct invocation *in)
 const struct verb verb_target_list = {
     .noun = "target",
     .name = "list",
-    .summary = "list the targets of status messages that are behind",
-    .about = "Lists the targets for which messages were set aside: how many wait, how many are "
-             "dead, since when, and why. A target to which all goes is not in it. Until when one "
-             "is paused is known by the node that leads.",
-    .examples = {{"intact target list", "who cannot be reached?"}},
+    .summary = "list targets with undelivered messages",
+    .about = "Lists targets with undelivered messages: how many wait, how many are dead, since "
+             "when, and why. Targets without such messages are omitted. Only the node that leads "
+             "knows until when a target is paused.",
+    .examples = {{"intact target list", "unreachable targets"}},
     .run = run_targets,
 };

@@ -18,8 +18,8 @@ int pages_show(const struct invocation *in, const struct pages *p);
 /* The flags, for the list of a verb. */
 /* clang-format off */
 #define PAGES_FLAGS                                                                              \
-    {.name = "limit", .value = "N", .help = "at most so many, up to 500", .initial = "50"},      \
-    {.name = "all", .help = "page after page, all of them"}
+    {.name = "limit", .value = "N", .help = "maximum number, up to 500", .initial = "50"},      \
+    {.name = "all", .help = "all pages"}
 /* clang-format on */
 
 #endif

@@ -5,15 +5,15 @@
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
-    {.name = "step", .value = "STEP", .help = "which one; required"},
+    {.name = "step", .value = "STEP", .help = "name of the step; required"},
     {.name = "effect",
      .value = "EFFECT",
-     .help = "none: it took no effect; required",
+     .help = "none (it took no effect); required",
      .kind = WORD_HINTS,
      .choices = "none"},
     {.name = "attempt",
      .value = "N",
-     .help = "the latest that was looked at: refused if another one began since"},
+     .help = "latest attempt that was checked: refused if another one started since"},
     REASON_FLAG,
     MANY_FLAGS,
     {0},
@@ -21,20 +21,18 @@ static const struct flag flags[] = {
 
 const struct verb verb_resolve = {
     .name = "resolve",
-    .summary = "say that a step in doubt did not take effect",
-    .about =
-        "Somebody looked, and found that no attempt of the step so far took effect. Then it is "
-        "in doubt no more: the task can be undone, and the step is not compensated; it can be "
-        "corrected, or tried again. It is refused while an attempt may still take effect: "
-        "until a second after its complete-by. With --attempt it is refused as well if another "
-        "attempt has begun since somebody looked; of many tasks, if one began after the "
-        "operation did. The attempts keep what was known of them. (For a step that did take "
-        "effect there is supply, with its output.)",
+    .summary = "state that a step in doubt took no effect",
+    .about = "States that no attempt of the step so far took effect, as checked by a person. The "
+             "step is no longer in doubt: it can be corrected or retried, and is not compensated "
+             "if the task is undone. Refused while an attempt may still take effect, until a "
+             "second after its complete-by. With --attempt it is also refused if another attempt "
+             "has started since; with many tasks, if one started after the operation. Attempts "
+             "keep their recorded outcomes. For a step that took effect, use supply.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples =
         {{"intact resolve o-17 --step ship --effect none --attempt 2 --reason 'no parcel has "
           "left'",
-          "somebody asked the carrier"}},
+          "after asking the carrier"}},
     .run = operate,
 };

@@ -87,30 +87,29 @@ static int run(struct invocation *in)
 
 static const struct flag flags[] = {
     {.name = "data", .value = "DIR", .help = "folder to restore into", .kind = WORD_FOLDER},
-    {.name = "force", .help = "if there is a store, move it into a folder inside of DIR"},
+    {.name = "force", .help = "move an existing store into a folder inside DIR"},
     {.name = "new-installation",
-     .help = "the store goes on under an id and a key of its own, beside the original"},
+     .help = "give the store a new id and key, to run beside the original"},
     {0},
 };
 
 const struct verb verb_restore = {
     .name = "restore",
-    .summary = "make a state store out of a backup",
-    .about =
-        "Puts what a backup holds into a folder that no server uses. The backup is checked as "
-        "a whole before anything else is touched, and an interrupted restore never leaves "
-        "half of one.\n\n"
-        "The store is then what it was when the backup was made. Stop the original for good "
-        "before a server starts on the restored one: it takes the original's place, and has the "
-        "same installation id. With --new-installation it gets another id and another key for the "
-        "tokens of attempts, for a copy to try things on: clients and agents of the original "
-        "refuse it, and it refuses results of attempts that the original handed out.",
+    .summary = "create a state store from a backup",
+    .about = "Restores a backup into a folder that no server uses. The backup is checked "
+             "completely before anything is changed, and an interrupted restore leaves no partial "
+             "store.\n\nThe store is in the state of the backup. Stop the original for good before "
+             "a server starts on the restored one, which has the same installation id. With "
+             "--new-installation it gets a new id and a new key for the tokens of attempts, for "
+             "tests with a copy: clients and agents of the original refuse it, and it refuses "
+             "results of attempts that the original started.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .flags = flags,
-    .examples = {{"intact restore /backups/intact-monday.db --data intact-data", "start again"},
-                 {"intact restore monday.db --data trial --new-installation", "a copy for trials"},
+    .examples = {{"intact restore /backups/intact-monday.db --data intact-data",
+                  "restore a server"},
+                 {"intact restore monday.db --data trial --new-installation", "a copy for tests"},
                  {"gunzip -c intact.db.gz | intact restore - --data intact-data",
-                  "from a file that was made smaller"}},
+                  "from a compressed file"}},
     .exits = "1 if the backup is damaged, or the folder cannot be written",
     .is_local = true,
     .run = run,

@@ -8,12 +8,11 @@ static const struct flag flags[] = {REASON_FLAG, WAIT_FLAG, MANY_FLAGS, {0}};
 
 const struct verb verb_resume = {
     .name = "resume",
-    .summary = "let a paused task go on",
-    .about = "Lets a paused task go on. It has the time that it had: its complete-by has moved by "
-             "as long as it was paused.",
+    .summary = "resume a paused task",
+    .about = "Resumes a paused task. Its complete-by is later by the duration of the pause.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
-    .examples = {{"intact resume o-17 --reason 'the stock is counted'", "where it stands"}},
+    .examples = {{"intact resume o-17 --reason 'the stock is counted'", "continue the task"}},
     .exits = WAIT_EXITS,
     .run = operate,
 };

@@ -217,39 +217,36 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "older-than", .value = "TIME", .help = "that ended so long ago, such as 30d"},
-    {.name = "ended-before",
-     .value = "DATE",
-     .help = "that ended before, such as 2026-01-31T10:00:00Z"},
+    {.name = "older-than", .value = "TIME", .help = "ended at least this long ago, such as 30d"},
+    {.name = "ended-before", .value = "DATE", .help = "ended before, such as 2026-01-31T10:00:00Z"},
     {.name = "state",
      .value = "STATE",
-     .help = "in these states, with commas between",
+     .help = "in these states, separated by commas",
      .initial = "processed,compensated,closed",
      .kind = WORD_CHOICES,
      .choices = "processed compensated closed error"},
-    {.name = "workflow", .value = "NAME", .help = "of this workflow alone", .kind = WORD_WORKFLOW},
-    {.name = "keep-last", .value = "COUNT", .help = "but not its newest COUNT tasks"},
-    {.name = "no-archive", .help = "do not keep them in the server's archive"},
-    {.name = "dry-run", .help = "only count them"},
+    {.name = "workflow", .value = "NAME", .help = "of this workflow only", .kind = WORD_WORKFLOW},
+    {.name = "keep-last", .value = "COUNT", .help = "keep its newest COUNT tasks"},
+    {.name = "no-archive", .help = "do not write them to the server's archive"},
+    {.name = "dry-run", .help = "count them only"},
     {0},
 };
 
 const struct verb verb_retire = {
     .name = "retire",
     .summary = "delete tasks that ended long ago",
-    .about = "Deletes tasks that ended long ago, with their inputs, outputs, attempts and tags. "
-             "What is not over is never deleted, nor what ended less than a minute ago; what "
-             "stopped in error only if it was closed, or with --state. What people did to them "
-             "stays in the audit. If the server keeps an archive, they are written there first. "
-             "To have the server do it all the time, give it --keep, or retention: in its "
-             "configuration.\n\n"
-             "It works in small parts and may be interrupted; what is deleted by then stays so.",
+    .about = "Deletes tasks that ended long ago, with inputs, outputs, attempts and tags. Active "
+             "tasks, and tasks that ended less than a minute ago, are never deleted; tasks in "
+             "error only if they are closed, or with --state. Audit entries stay. If the server "
+             "has an archive, tasks are written to it first. For automatic deletion use --keep of "
+             "intact serve, or retention in its configuration.\n\nIt deletes in small parts and "
+             "can be interrupted; what is deleted stays deleted.",
     .flags = flags,
-    .examples = {{"intact retire --older-than 30d --dry-run", "how many would that be?"},
+    .examples = {{"intact retire --older-than 30d --dry-run", "count them only"},
                  {"intact retire --older-than 30d", "delete them"},
                  {"intact retire --workflow order --state processed --keep-last 1000",
-                  "of one workflow all but the newest"},
+                  "all but the newest of one workflow"},
                  {"intact retire --older-than 365d --state processed,compensated,error",
-                  "also what stopped in error a year ago and was never taken up again"}},
+                  "also tasks in error that were never continued"}},
     .run = run,
 };

@@ -5,8 +5,8 @@
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
-    {.name = "step", .value = "STEP", .help = "which one; required"},
-    {.name = "output", .value = "JSON", .help = "what it would have answered", .initial = "null"},
+    {.name = "step", .value = "STEP", .help = "name of the step; required"},
+    {.name = "output", .value = "JSON", .help = "output of the step", .initial = "null"},
     REASON_FLAG,
     WAIT_FLAG,
     MANY_FLAGS,
@@ -15,16 +15,16 @@ static const struct flag flags[] = {
 
 const struct verb verb_skip = {
     .name = "skip",
-    .summary = "take a step for done",
-    .about = "Takes a step for done that was done by other means, or need not be done. What is in "
-             "doubt stays in doubt for a later undo. On the way back it takes the step for undone.",
+    .summary = "skip a step",
+    .about = "Treats a step as completed that was done by other means or is not needed. A step in "
+             "doubt stays in doubt for a later undo. In an undo, the step is treated as undone.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact skip o-17 --step charge --output '{\"receipt\": 5}' --reason 'paid in "
                   "cash'",
-                  "done by hand, with what came out of it"},
+                  "done by hand, with its output"},
                  {"intact skip o-17 --step notify --reason 'told by telephone'",
-                  "not needed any more"}},
+                  "no longer needed"}},
     .exits = WAIT_EXITS,
     .run = operate,
 };

@@ -39,11 +39,11 @@ static int list_run(struct invocation *in)
 static const struct flag list_flags[] = {
     {.name = "state",
      .value = "STATE",
-     .help = "those that were refused, or that wait to become tasks",
+     .help = "refused, or waiting to become tasks",
      .initial = "refused",
      .kind = WORD_CHOICE,
      .choices = "refused waiting"},
-    {.name = "source", .value = "SOURCE", .help = "that came this way, such as sql"},
+    {.name = "source", .value = "SOURCE", .help = "from this source, such as sql"},
     PAGES_FLAGS,
     {0},
 };
@@ -51,12 +51,13 @@ static const struct flag list_flags[] = {
 const struct verb verb_submission_list = {
     .noun = "submission",
     .name = "list",
-    .summary = "list submissions that were refused",
-    .about = "Lists what applications put into the database by SQL, or a queue brought, and was "
-             "refused, newest first, with the reason. They are kept until somebody drops them.",
+    .summary = "list refused submissions",
+    .about = "Lists refused submissions by SQL or from a queue, newest first, with the reason. "
+             "They are kept until they are dropped.",
     .flags = list_flags,
-    .examples = {{"intact submission list", "those that were refused"},
-                 {"intact submission list --state waiting", "those that no server has taken yet"}},
+    .examples = {{"intact submission list", "refused submissions"},
+                 {"intact submission list --state waiting",
+                  "submissions that no server has read yet"}},
     .run = list_run,
 };
 
@@ -121,32 +122,31 @@ static int drop_run(struct invocation *in)
 }
 
 static const struct flag verb_flags[] = {
-    {.name = "all", .help = "all that were refused"},
-    {.name = "source", .value = "SOURCE", .help = "of those only that came this way, such as sql"},
-    {.name = "reason", .value = "TEXT", .help = "why; it stays on record"},
+    {.name = "all", .help = "all refused submissions"},
+    {.name = "source", .value = "SOURCE", .help = "only from this source, such as sql"},
+    {.name = "reason", .value = "TEXT", .help = "reason for the audit"},
     {0},
 };
 
 const struct verb verb_submission_retry = {
     .noun = "submission",
     .name = "retry",
-    .summary = "try refused submissions again",
-    .about = "Lets refused submissions be taken again: say, after the workflow that they name was "
-             "stored.",
+    .summary = "retry refused submissions",
+    .about = "Retries refused submissions, for example after the workflow was stored.",
     .arguments = {{.name = "SEQ", .optional = true}},
     .flags = verb_flags,
     .examples = {{"intact submission retry --all --reason 'the workflow is stored now'",
-                  "all that were refused"}},
+                  "all refused submissions"}},
     .run = retry_run,
 };
 
 const struct verb verb_submission_drop = {
     .noun = "submission",
     .name = "drop",
-    .summary = "drop refused submissions",
-    .about = "Deletes refused submissions for good. They become no tasks.",
+    .summary = "delete refused submissions",
+    .about = "Deletes refused submissions. They become no tasks.",
     .arguments = {{.name = "SEQ", .optional = true}},
     .flags = verb_flags,
-    .examples = {{"intact submission drop 12 --reason 'a test'", "the one with that number"}},
+    .examples = {{"intact submission drop 12 --reason 'a test'", "one submission by its number"}},
     .run = drop_run,
 };

@@ -5,11 +5,10 @@
 #include "cli/verbs.h"
 
 static const struct flag flags[] = {
-    {.name = "step", .value = "STEP", .help = "which one; required"},
+    {.name = "step", .value = "STEP", .help = "name of the step; required"},
     {.name = "output",
      .value = "JSON",
-     .help = "what it would have answered; @FILE reads it from a file, - from standard input; "
-             "required"},
+     .help = "output of the step; @FILE reads a file, - standard input; required"},
     REASON_FLAG,
     WAIT_FLAG,
     MANY_FLAGS,
@@ -18,15 +17,15 @@ static const struct flag flags[] = {
 
 const struct verb verb_supply = {
     .name = "supply",
-    .summary = "say what a step would have answered",
-    .about = "Takes a step for completed, with the output that is given: it took effect, as "
-             "somebody found out or saw to. If the task is undone later, the step is compensated. "
-             "(skip is for a step without effect.)",
+    .summary = "supply the output of a step",
+    .about = "Treats a step as completed with the given output: a person found that it took "
+             "effect, or made it so. If the task is undone later, the step is compensated. For a "
+             "step without effect, use skip.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact supply o-17 --step charge --output '{\"id\": \"ch-17\"}' --reason 'found "
                   "it at the bank'",
-                  "it is known what came out of it"}},
+                  "the outcome is known"}},
     .exits = WAIT_EXITS,
     .run = operate,
 };

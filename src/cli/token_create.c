@@ -78,13 +78,13 @@ static const struct flag flags[] = {
      .repeats = true},
     {.name = "expires-in",
      .value = "TIME",
-     .help = "such as 12h or 30d, or never: it is good until it is deleted",
+     .help = "lifetime, such as 12h or 30d, or never",
      .initial = "90d"},
     {.name = "limit",
      .value = "NAME=NUMBER",
-     .help = "what it may use of a node: calls, submissions, readings and bytes a second, waiting "
-             "(calls that are open at a time), cpu (milliseconds a second of the node's loop), "
-             "open_tasks (tasks of it that go on)",
+     .help = "limit at each node: calls, submissions, readings and bytes a second, waiting (open "
+             "calls), cpu (milliseconds a second of the event loop), open_tasks (its tasks that "
+             "have not ended)",
      .kind = WORD_HINTS,
      .choices = "calls= submissions= bytes= waiting= cpu= readings= open_tasks=",
      .repeats = true},
@@ -94,17 +94,16 @@ static const struct flag flags[] = {
 const struct verb verb_token_create = {
     .noun = "token",
     .name = "create",
-    .summary = "make an access token and print it",
-    .about = "Makes a token and prints it. It is shown this once: the server keeps only what it "
-             "takes to know it again.",
+    .summary = "create a token and print it",
+    .about = "Creates a token and prints it once: the server stores only a hash.",
     .arguments = {{.name = "NAME"}},
     .flags = flags,
     .examples = {{"intact token create shop --role submit:order --expires-in 30d",
-                  "for a program that submits orders, and sees its own"},
+                  "for a program that submits orders and sees only its own"},
                  {"intact token create payment --role agent:payment --expires-in never",
-                  "for an agent, until it is deleted"},
+                  "for an agent, without an end"},
                  {"intact token create ci --role submit --limit calls=50 --limit submissions=20",
-                  "for a program that may not use more than that of a node"},
+                  "for a program with limits"},
                  {"intact token create ann --role operate", "for an operator, for 90 days"}},
     .run = run,
 };

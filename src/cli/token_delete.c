@@ -23,10 +23,10 @@ static int run(struct invocation *in)
 const struct verb verb_token_delete = {
     .noun = "token",
     .name = "delete",
-    .summary = "delete an access token",
-    .about = "Deletes a token: from now on it opens nothing. The last one with the role admin "
-             "stays.",
+    .summary = "delete a token",
+    .about = "Deletes a token. It is refused from now on. The last token with the role admin "
+             "cannot be deleted.",
     .arguments = {{.name = "NAME", .kind = WORD_TOKEN}},
-    .examples = {{"intact token delete ci", "whoever has it is locked out"}},
+    .examples = {{"intact token delete ci", "revoke it"}},
     .run = run,
 };

@@ -35,11 +35,9 @@ static int run(struct invocation *in)
 const struct verb verb_token_list = {
     .noun = "token",
     .name = "list",
-    .summary = "list the access tokens",
-    .about =
-        "Lists the access tokens: what each may do, and until when; when it was last used, and "
-        "what it used in the last minute or two, at the node that answers. Not the tokens "
-        "themselves: nobody has them but who was given them.",
-    .examples = {{"intact token list", "who may do what"}},
+    .summary = "list tokens",
+    .about = "Lists tokens: roles, expiry, last use, and use in the last one or two minutes at the "
+             "node that answers. The texts of tokens are not stored, and not shown.",
+    .examples = {{"intact token list", "tokens and their roles"}},
     .run = run,
 };

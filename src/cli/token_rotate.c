@@ -46,25 +46,24 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "keep",
      .value = "TIME",
-     .help = "how long the old text stays good; 0s: not at all",
+     .help = "how long the old text stays valid; 0s: not at all",
      .initial = "1h"},
     {.name = "expires-in",
      .value = "TIME",
-     .help = "such as 12h or 30d, or never",
-     .initial = "as long as the old text was made for"},
+     .help = "lifetime, such as 12h or 30d, or never",
+     .initial = "the lifetime of the old text"},
     {0},
 };
 
 const struct verb verb_token_rotate = {
     .noun = "token",
     .name = "rotate",
-    .summary = "give an access token a new text, and print it",
-    .about = "Gives a token a new text and prints it, this once. The old text stays good for a "
-             "while, so that those who use it can change over one by one. Name, roles and tasks "
-             "stay.",
+    .summary = "replace the text of a token, and print it",
+    .about = "Replaces the text of a token and prints the new one once. The old text stays valid "
+             "for a while, so that clients can change one by one. Name, roles and tasks stay.",
     .arguments = {{.name = "NAME", .kind = WORD_TOKEN}},
     .flags = flags,
-    .examples = {{"intact token rotate shop", "the old text is good for another hour"},
-                 {"intact token rotate ci --keep 0s", "it was seen by somebody: it ends now"}},
+    .examples = {{"intact token rotate shop", "keep the old text for an hour"},
+                 {"intact token rotate ci --keep 0s", "the text was disclosed: end it now"}},
     .run = run,
 };

@@ -270,11 +270,11 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "every", .value = "TIME", .help = "between two looks", .initial = "1s"},
-    {.name = "once", .help = "one look, as text; so it is where there is no terminal"},
+    {.name = "every", .value = "TIME", .help = "interval of updates", .initial = "1s"},
+    {.name = "once", .help = "print once, as text; the default without a terminal"},
     {.name = "sort",
      .value = "BY",
-     .help = "agents by waiting, agent or failed",
+     .help = "order of agents: waiting, agent or failed",
      .initial = "waiting",
      .kind = WORD_CHOICE,
      .choices = "waiting agent failed"},
@@ -283,22 +283,18 @@ static const struct flag flags[] = {
 
 const struct verb verb_top = {
     .name = "top",
-    .summary = "see at a glance how the server does",
-    .about = "A view of the whole server that keeps itself up to date: tasks by state, what is "
-             "overdue, rates, the queue of each agent, and the newest tasks that stopped in error. "
-             "s sorts the agents in another way, q leaves."
-             "\n\n"
-             "It costs the server the same however much is stored: counts end at 10000, shown as "
-             "10000+, and those of all agents together. Rates are those between the last two "
-             "looks; they and the figures of agents are of the one node that is asked. WAITING is "
-             "what wants a place at an agent, in work and in the "
-             "store; FIRST FOR is how long ago the task was submitted that comes next out of the "
-             "store."
-             "\n\n"
-             "With --json each look is the answer of GET /v1/stats on a line of its own.",
+    .summary = "show a live summary of the server",
+    .about =
+        "Shows a live view of the server: tasks by state, overdue work, rates, the queue of each "
+        "agent, and the newest tasks in error. s changes the order of agents, q quits.\n\nThe cost "
+        "does not depend on the size of the store: counts end at 10000, shown as 10000+, and so do "
+        "those of all agents together. Rates are those between two updates. Rates and figures of "
+        "agents are those of the node that answers. WAITING counts steps that want a place at an "
+        "agent, in work and in the store; FIRST FOR is the age of the task that comes next out of "
+        "the store.\n\nWith --json each update is the answer of GET /v1/stats, one per line.",
     .flags = flags,
-    .examples = {{"intact top", "look on"},
-                 {"intact top --once --every 10s", "rates of ten seconds, as text"},
-                 {"intact top --json --every 1m >> stats.ndjson", "keep a record"}},
+    .examples = {{"intact top", "live view"},
+                 {"intact top --once --every 10s", "rates over ten seconds, as text"},
+                 {"intact top --json --every 1m >> stats.ndjson", "record statistics"}},
     .run = run,
 };

@@ -8,15 +8,14 @@ static const struct flag flags[] = {REASON_FLAG, WAIT_FLAG, MANY_FLAGS, {0}};
 
 const struct verb verb_undo = {
     .name = "undo",
-    .summary = "turn a task back",
-    .about = "Turns a task back, whether it is on its way, stopped in error, or processed: every "
-             "effect, certain or in doubt, is compensated, then what its workflow has under "
-             "on_undo is run. Not possible once its pivot has completed, nor of a processed task "
-             "whose undo_until has passed. With --all, processed tasks are undone only if "
-             "--state names them.",
+    .summary = "undo a task",
+    .about = "Undoes a task that is active, stopped in error, or processed: every effect, certain "
+             "or in doubt, is compensated, then the steps under on_undo run. Refused after a pivot "
+             "has completed, and for a processed task after its undo_until. With --all, processed "
+             "tasks are undone only if --state names them.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
-    .examples = {{"intact undo o-17 --reason 'the customer withdrew'", "all it did is undone"}},
+    .examples = {{"intact undo o-17 --reason 'the customer withdrew'", "undo its effects"}},
     .exits = WAIT_EXITS,
     .run = operate,
 };

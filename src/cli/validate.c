@@ -93,20 +93,20 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "json", .help = "one JSON document of all files, on standard output"},
-    {.name = "warnings-are-errors", .help = "exit status 1 for warnings, too"},
+    {.name = "json", .help = "one JSON document for all files, on standard output"},
+    {.name = "warnings-are-errors", .help = "exit status 1 for warnings too"},
     {0},
 };
 
 const struct verb verb_validate = {
     .name = "validate",
-    .summary = "check workflow definitions, without a server",
+    .summary = "check workflow definitions without a server",
     .about = "Checks workflow definitions, YAML or JSON (- for standard input), without a server, "
-             "and lists all mistakes of each: FILE:LINE:COLUMN: error: what was found, what was "
-             "expected. Warnings are of what is allowed and hardly meant.",
+             "and lists all mistakes: FILE:LINE:COLUMN: error: what was found, what was expected. "
+             "Warnings are for what is allowed but probably a mistake.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE, .repeats = true}},
     .flags = flags,
-    .examples = {{"intact validate order.yaml", "is it right?"},
+    .examples = {{"intact validate order.yaml", "check a file"},
                  {"intact validate --warnings-are-errors *.yaml", "before a commit"}},
     .exits = "1 if one has mistakes",
     .is_local = true,

@@ -296,11 +296,11 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "workflow",
      .value = "NAME",
-     .help = "without TASK: only tasks of that workflow",
+     .help = "without TASK: only tasks of this workflow",
      .kind = WORD_WORKFLOW},
     {.name = "state",
      .value = "STATE",
-     .help = "without TASK: only tasks that come to it; several with commas between",
+     .help = "without TASK: only tasks that enter this state; several separated by commas",
      .kind = WORD_CHOICES,
      .choices = "pending processing processed compensating compensated error"},
     {0},
@@ -308,26 +308,21 @@ static const struct flag flags[] = {
 
 const struct verb verb_watch = {
     .name = "watch",
-    .summary = "follow a task to its end, or all of them",
-    .about =
-        "Follows a task to its end. On a terminal it is a view that keeps itself up to date: "
-        "each step with its attempts as bars over time, who works on it, how long until it "
-        "has to be complete, what went wrong. q or Ctrl-C leaves it, and the task goes on. "
-        "Elsewhere it is a line for each change: time, step (- for the task itself), state, "
-        "attempt, outcome."
-        "\n\n"
-        "Without TASK: a line for each change of any task, from now on, until Ctrl-C."
-        "\n\n"
-        "A connection that breaks is made again, also to a server that starts again meanwhile; "
-        "nothing is missed. With --json each event is a document on a line of its own: "
-        "{\"event\", \"data\"}, as the server sent it.",
+    .summary = "follow a task to its end, or all tasks",
+    .about = "Follows a task to its end. A terminal shows a live view: each step with its attempts "
+             "as bars over time, the instance, the time left, errors. q or Ctrl-C leaves the view; "
+             "the task continues. Without a terminal each change is a line: time, step (- for the "
+             "task), state, attempt, outcome.\n\nWithout TASK, each change of any task is a line, "
+             "from now on, until Ctrl-C.\n\nThe command reconnects after a lost connection or a "
+             "restart of the server; no change of a task is missed. With --json each event is one "
+             "line: {\"event\", \"data\"}, as sent by the server.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
-    .examples = {{"intact watch o-17", "see it run"},
+    .examples = {{"intact watch o-17", "watch it run"},
                  {"intact watch o-17 > o-17.log && echo well",
-                  "what happened, and did it end well?"},
-                 {"intact watch --state error", "all tasks that stop in error, from now on"},
+                  "log the changes; the exit status is the outcome"},
+                 {"intact watch --state error", "tasks that stop in error from now on"},
                  {"intact watch --workflow order --json | jq -c .data", "for programs"}},
-    .exits = "1 if the task did not end processed, or was left before its end",
+    .exits = "1 if the task did not end as processed, or the view was left before",
     .run = run,
 };

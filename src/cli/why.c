@@ -275,14 +275,13 @@ static int run(struct invocation *in)
 
 const struct verb verb_why = {
     .name = "why",
-    .summary = "explain what a task waits for, and what would move it",
-    .about = "Explains what a task waits for, since when, until when, and what would move it on, "
-             "with the commands for that. If there are several reasons, the most important one "
-             "comes first. Below them are status messages of the task that were not delivered, "
-             "and open alerts that concern it.\n\n"
-             "The exit status is 0 whatever the state of the task.",
+    .summary = "explain why a task does not proceed",
+    .about = "Explains what a task waits for, since when, until when, and which commands would "
+             "change that. The most important reason comes first. Then it lists undelivered status "
+             "messages of the task, and open alerts that concern it.\n\nThe exit status is 0 "
+             "whatever the state of the task.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},
-    .examples = {{"intact why o-17", "why does it not continue?"},
+    .examples = {{"intact why o-17", "why it does not proceed"},
                  {"intact why o-17 --json | jq -r '.reasons[].kind'", "for programs"}},
     .exits = "1 if there is no such task",
     .run = run,

@@ -61,7 +61,7 @@ static int run(struct invocation *in)
 }
 
 static const struct flag flags[] = {
-    {.name = "version", .value = "N", .help = "that one", .initial = "the newest"},
+    {.name = "version", .value = "N", .help = "this version", .initial = "the newest"},
     {0},
 };
 
@@ -69,12 +69,12 @@ const struct verb verb_workflow_get = {
     .noun = "workflow",
     .name = "get",
     .summary = "show a workflow definition",
-    .about = "Shows a definition as it was written: put it back with intact workflow put. With "
-             "--json also what the server knows about it.",
+    .about = "Shows a definition as it was stored; store it again with intact workflow put. With "
+             "--json also its metadata.",
     .arguments = {{.name = "NAME", .kind = WORD_WORKFLOW}, {.name = "VERSION", .optional = true}},
     .flags = flags,
     .examples = {{"intact workflow get order", "the newest version"},
-                 {"intact workflow get order --version 2", "an older one"}},
-    .exits = "1 if there is none of that name",
+                 {"intact workflow get order --version 2", "an older version"}},
+    .exits = "1 if there is no such workflow",
     .run = run,
 };

@@ -22,8 +22,8 @@ static int run(struct invocation *in)
 const struct verb verb_workflow_list = {
     .noun = "workflow",
     .name = "list",
-    .summary = "list the workflows that are stored",
-    .about = "Lists the workflows that are stored, each with its newest version.",
-    .examples = {{"intact workflow list", "what can be submitted"}},
+    .summary = "list the stored workflows",
+    .about = "Lists the stored workflows, each with its newest version.",
+    .examples = {{"intact workflow list", "available workflows"}},
     .run = run,
 };

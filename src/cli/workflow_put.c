@@ -123,10 +123,10 @@ const struct verb verb_workflow_put = {
     .noun = "workflow",
     .name = "put",
     .summary = "store a workflow definition",
-    .about = "Stores a definition, YAML or JSON, under the next version of its name. Tasks that "
-             "run keep the version they began with. The same content again is the same version.",
+    .about = "Stores a definition, YAML or JSON, as the next version of its name. Running tasks "
+             "keep their version. The same content again is the same version.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
-    .examples = {{"intact workflow put order.yaml", "a new workflow, or a new version of it"},
+    .examples = {{"intact workflow put order.yaml", "a new workflow, or a new version"},
                  {"generate | intact workflow put -", "from standard input"}},
     .exits = "1 if the definition has mistakes, or the server refused it",
     .run = run,

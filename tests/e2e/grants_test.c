@@ -196,7 +196,7 @@ static void what_cannot_be_read_is_hidden_as_well(void **state)
     (void)state;
 
     if (store_is_postgres())
-        skip(); /* the other database is damaged in other ways: tests/postgres */
+        skip(); /* it damages the file of SQLite */
     CHECK(submit_as(&shop, "held", "broken", "") == 201, "new");
     damage("broken");
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
