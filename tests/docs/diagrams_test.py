@@ -13,6 +13,7 @@ import xml.etree.ElementTree as xml
 
 ROOT, STATES = sys.argv[1:3]
 SVG = "{http://www.w3.org/2000/svg}"
+GROUNDS = "white", "#22272e"  # of diagrams, and of a terminal (tools/screen.py)
 
 
 def words(text):
@@ -54,9 +55,9 @@ def compare(kind):
 def readable(path):
     """It has a background of its own, a title and a description."""
     root = xml.parse(path).getroot()
-    white = any(s.get("fill") == "white" for s in root.iter() if s.tag in (SVG + "rect", SVG + "polygon"))
+    ground = any(s.get("fill") in GROUNDS for s in root.iter() if s.tag in (SVG + "rect", SVG + "polygon"))
     told = {root.get("role") == "img", bool(root.findtext(SVG + "title")), len(root.findtext(SVG + "desc") or "") > 40}
-    return [] if white and told == {True} else [f"{path}: it lacks a white ground, role, title or desc"]
+    return [] if ground and told == {True} else [f"{path}: it lacks a background, role, title or desc"]
 
 
 def same_as_source(path):
