@@ -121,6 +121,7 @@ void check_alarm(const struct subject *t, const struct seen *s);
 void check_not_before(struct subject *t, const struct seen *old, const struct seen *new);
 void check_verb_asked(struct subject *t); /* an operator asks now */
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
+void check_idle_begin(void);
 void check_idle(void);    /* periodic: no free place without work */
 void check_overdue(void); /* periodic in the second act */
 

@@ -100,6 +100,34 @@ static bool may_start(struct node *n, const struct subject *t, struct slice agen
            && agent_has_call(a, node_now(n)) && (!t->seen.locked || node_owns(n, t->seen.owner));
 }
 
+/* Since when a call of that agent that may get work was there at each look. A call of an unhealthy
+ * instance may wait for long beside one that has just arrived. */
+static struct callable {
+    uint64_t boot;
+    int64_t since; /* 0: there is none */
+} callable[NODES_MAX][SERVICES_MAX];
+
+void check_idle_begin(void)
+{
+    memset(callable, 0, sizeof callable);
+}
+
+static void look_for_calls(void)
+{
+    NODES_FOREACH (n)
+        for (uint32_t service = 0; service < SERVICES_MAX; service++) {
+            struct callable *c = &callable[n->slot][service];
+            const struct agent *a =
+                node_schedules(n)
+                    ? map_get(&scheduler_dispatch(n->scheduler)->agents, text_of("a%u", service))
+                    : NULL;
+            if (!a || !agent_has_call(a, node_now(n)))
+                *c = (struct callable){0};
+            else if (c->since == 0 || c->boot != n->boot)
+                *c = (struct callable){n->boot, world.now};
+        }
+}
+
 static void check_step(const struct subject *t, uint32_t i)
 {
     const struct flow_step *f = &t->flow->steps[i];
@@ -108,7 +136,9 @@ static void check_step(const struct subject *t, uint32_t i)
 
     NODES_FOREACH (n) {
         int64_t since = wire_idle_since(n, service);
-        if (since == 0 || since + IDLE_MS > world.now || !may_start(n, t, text_of("a%u", service)))
+        int64_t callable_since = callable[n->slot][service].since;
+        if (since == 0 || callable_since == 0 || callable_since + IDLE_MS > world.now
+            || since + IDLE_MS > world.now || !may_start(n, t, text_of("a%u", service)))
             continue;
         describe(t);
         broken("who has a place gets what is ready",
@@ -120,6 +150,7 @@ static void check_step(const struct subject *t, uint32_t i)
 
 void check_idle(void)
 {
+    look_for_calls();
     if (!nodes_are_well() || nodes_quiet_since() + IDLE_MS > world.now || nodes.skew_max > 0
         || world.set_back || nodes_are_narrow() || outage_limits())
         return;

@@ -169,6 +169,7 @@ static void looks_around(void *arg, uint64_t n)
 
 void check_regularly(void)
 {
+    check_idle_begin();
     later(0, looks_around, NULL, 0);
 }
 
