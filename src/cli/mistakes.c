@@ -11,7 +11,7 @@
 static bool is_sentence(const char *expected)
 {
     return strncmp(expected, "did you mean", 12) == 0 || strstr(expected, " is reserved")
-           || strstr(expected, " is not known");
+           || strstr(expected, "\" is unknown");
 }
 
 void mistake_print(const char *file, const char *kind, const struct mistake *m)

@@ -643,7 +643,7 @@ class Amqp(unittest.TestCase):
         first = bridge(token)
         self.submit({"id": "o-1", "input": {"amount": 5}})
         eventually("it says so", lambda: "event=amqp_shut_out" in read_log())
-        self.assertIn("give a good token", read_log())
+        self.assertIn("give a valid one with INTACT_TOKEN", read_log())
         self.assertIn("held=1", read_log())
         self.assertFalse(self.exists(server, "o-1"))
         first.send_signal(signal.SIGTERM)

@@ -195,7 +195,8 @@ class Maria:
         return int(self.rows("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")[0][1]) > 0
 
     def is_idle(self):
-        return self.rows("SELECT count(*) FROM information_schema.innodb_trx")[0][0] == 0
+        """Transactions of the server's own threads do not count: their number is 0."""
+        return self.rows("SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> 0")[0][0] == 0
 
     def end(self):
         self.server.end()

@@ -68,8 +68,8 @@ class Shown(WithServer):
                 (("cancel", "done"), "task done is processed: it is too late to cancel it, but an operator can undo it; "
                                      "what can be done: intact undo done --reason '...'"),
                 (("retry", "done"), "while task done is processed; what can be done: intact undo done --reason '...'"),
-                (("cancel", "sold"), 'step "reserve" is a pivot, and took effect, or may have: what is processed can not be '
-                                     "undone then; it has ended, and nothing more can be done with it"),
+                (("cancel", "sold"), 'step "reserve" is a pivot that took effect or may have: the processed task cannot be '
+                                     "undone; it has ended, and nothing more can be done with it"),
                 (("undo", "back"), "while task back is compensated; it was undone: to run it again, submit it under "
                                    "another id")):
             with self.subTest(words):

@@ -140,7 +140,7 @@ static void names_are_bounded(void **state)
     EXPECT(&r, 200);
     post(&node, &r, "/v1/agents/c/work", "{\"instance\": \"one\"}");
     expect_problem(&r, 503, "busy");
-    CHECK(strstr(text_at(&r, "detail"), "agents are"), "%.*s", SLICE_ARG(r.body));
+    CHECK(strstr(text_at(&r, "detail"), "too many agents"), "%.*s", SLICE_ARG(r.body));
     get(&node, &r, "/v1/agents/c");
     EXPECT(&r, 404);
     close_door();

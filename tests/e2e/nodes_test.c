@@ -477,7 +477,7 @@ static void who_was_started_again_elsewhere_ends(void **state)
     int status = node_wait(a, PATIENCE_MS);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %x", (unsigned)status);
     CHECK(node_log_has(a, "event=node_replaced node=a/1 by=a/2"), "the log says so");
-    CHECK(node_log_has(a, "give each a name of its own (--node)"), "and what to do");
+    CHECK(node_log_has(a, "give each node its own name (--node)"), "and what to do");
     hand_in(&twin, "one", "i", token, "\"output\": 1", "accepted");
     serve_step(&twin, "two", "i", "1");
     wait_for_state(&twin, "of-two", "processed");

@@ -277,7 +277,7 @@ static void a_completed_pivot_refuses_a_cancel(void **state)
     wait_for_state(&node, "gone", "processed");
     operate(&r, "gone", "cancel", "{\"reason\": \"too late\"}");
     expect_problem(&r, 409, "conflict");
-    expect_detail(&r, "step \"a\" is a pivot, and took effect");
+    expect_detail(&r, "step \"a\" is a pivot that took effect");
 }
 
 /* ---- another input, an output by hand, from a step on ---- */
