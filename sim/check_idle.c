@@ -118,7 +118,7 @@ static void look_for_calls(void)
         for (uint32_t service = 0; service < SERVICES_MAX; service++) {
             struct callable *c = &callable[n->slot][service];
             const struct agent *a =
-                node_schedules(n)
+                n->scheduler
                     ? map_get(&scheduler_dispatch(n->scheduler)->agents, text_of("a%u", service))
                     : NULL;
             if (!a || !agent_has_call(a, node_now(n)))
