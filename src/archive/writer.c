@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static enum err folder_open(const char *folder, int *ret, struct error *e)
 /* Syncs the folder and its parent, because the folder may be new. */
 static enum err folder_sync(const char *folder, struct error *e)
 {
+    char up[PATH_MAX];
     int fd = -1;
 
     enum err err = folder_open(folder, &fd, e);
@@ -96,7 +98,9 @@ static enum err folder_sync(const char *folder, struct error *e)
         return err;
     if (fault() || fsync(fd) != 0)
         err = failed(folder, "write the folder to the disk", e);
-    int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool fits = snprintf(up, sizeof up, "%s/..", folder) < (int)sizeof up;
+    int parent =
+        fits ? open(up, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1; /* not openat: base/fd.h */
     if (parent >= 0) { /* if the parent cannot be opened, the file system's journal must suffice */
         (void)fsync(parent);
         (void)close(parent);
