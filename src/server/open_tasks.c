@@ -1,13 +1,12 @@
+/*
+ * Counts the open tasks of each token, for its quota (quota.h). The reading thread reads all stored
+ * open tasks in parts. After each part it pauses in proportion to the time that the part took, so
+ * that a count takes a small share of that thread, whatever is stored. The share is larger while a
+ * token is near its limit.
+ */
 #include "server/internal.h"
 
 #include <stdlib.h>
-
-/*
- * Counts the open tasks of each token, for its quota (quota.h): all stored tasks that go on are
- * read in parts, on the thread for readings. Between two parts there is a rest in proportion to
- * what the part took, so that a count takes but a small share of that thread, however much is
- * stored. It takes a larger one while a token is near its limit.
- */
 
 enum {
     PART = 1000, /* rows */
