@@ -29,6 +29,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 sys.dont_write_bytecode = True
 import side_by_side  # pylint: disable=wrong-import-position
+from ports import free_port  # pylint: disable=wrong-import-position
 
 ROOT, INTACT, RECONCILE = (os.path.realpath(p) for p in sys.argv[1:4])
 AGENTS = os.path.join(ROOT, "examples/agents")
@@ -601,7 +602,7 @@ class RealTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="intact-agents.")
         self.seed = int(os.environ.get("SEED") or random.randrange(1 << 30))
         self.random = random.Random(self.seed)
-        self.port = self.free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.kept = {}
         token = f"{self.folder}/data/admin-token"
@@ -620,16 +621,6 @@ class RealTest(unittest.TestCase):
             subprocess.run(["rm", "-rf", self.folder], check=True)
         else:
             print(f"kept: {self.folder}; again with SEED={self.seed}", file=sys.stderr)
-
-    def free_port(self):
-        """Below those that the kernel gives to outgoing connections."""
-        while True:
-            port = self.random.randrange(2048, 30000)
-            try:
-                socket.create_server(("127.0.0.1", port)).close()
-                return port
-            except OSError:
-                pass
 
     def keep(self, name, command, **environment):
         self.kept[name] = Kept(command, clean_environment(**environment), f"{self.folder}/{name}.log")

@@ -36,7 +36,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -44,6 +43,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
 
 os.environ["no_proxy"] = "*"  # of who runs the tests
 INSTALLED = {}
@@ -178,7 +181,7 @@ class Place:
     def prepare(self):
         """What looks like a clone with a build, and its programs on the PATH."""
         self.port = free_port()
-        self.service_port = free_port(self.port + 1)
+        self.service_port = free_port()
         clone = f"{self.work}/clone"
         programs = f"{clone}/build/release/src/cli"
         os.makedirs(programs)
@@ -299,18 +302,6 @@ def installed():
         lib = os.path.dirname(os.path.dirname(pc))
         INSTALLED.update(PKG_CONFIG_PATH=os.path.dirname(pc), PKG_CONFIG_SYSROOT_DIR=dest, LD_LIBRARY_PATH=lib)
     return {k: v for k, v in INSTALLED.items() if k != "DEST"}
-
-
-def free_port(base=None):
-    """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    base = base or 2048 + os.getpid() % 20000
-    for port in list(range(base, 30000)) + list(range(2048, base)):
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            pass
-    raise Mistake("there is no free port")
 
 
 def run_block(place, document, block):

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,24 +21,16 @@ import unittest
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
+
 INTACT = os.path.realpath(sys.argv.pop(1))
 PATIENCE_S = 240  # only a failing test waits so long
 KEY = base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 DEFINITION = {
     "intact": 1, "workflow": "order", "on_failure": "hold",
     "steps": [{"name": "charge", "agent": "bank", "action": "x", "undo": "none"}]}
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    base = 2048 + os.getpid() * 7 % 20000
-    for port in list(range(base, 30000)) + list(range(2048, base)):
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            pass
-    raise RuntimeError("there is no free port")
 
 
 def wait_for(what, probe):

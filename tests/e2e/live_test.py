@@ -12,7 +12,6 @@ import re
 import select
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -25,23 +24,15 @@ import urllib.request
 
 import pyte
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
+
 INTACT = os.path.realpath(sys.argv.pop(1))
 PATIENCE_S = 240  # only a failing test waits so long
 HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "NO_COLOR", "http_proxy", "HTTP_PROXY")
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {
     "TERM": "xterm", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}  # nothing is remembered of servers
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    base = 2048 + os.getpid() % 20000
-    for port in list(range(base, 30000)) + list(range(2048, base)):
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            pass
-    raise RuntimeError("there is no free port")
 
 
 class Server:

@@ -11,13 +11,16 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
 
 INTACT = os.path.realpath(sys.argv.pop(1))
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
@@ -32,18 +35,6 @@ def wait_for(what, condition):
             raise AssertionError(f"in {PATIENCE_S} s there was not: {what}")
         time.sleep(0.02)
     return found
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    base = 2048 + os.getpid() % 20000
-    for port in list(range(base, 30000)) + list(range(2048, base)):
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            pass
-    raise RuntimeError("there is no free port")
 
 
 def read(path):

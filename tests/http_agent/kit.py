@@ -2,18 +2,22 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import socket
 import ssl
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
 
 PATIENCE_S = 180  # only a failing test waits so long
 HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")
@@ -30,26 +34,6 @@ def eventually(what, condition):
             return found
         time.sleep(0.05)
     raise AssertionError(f"never: {what}")
-
-
-ports = set()
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections: one of those could take it. Never the same twice."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
-        lowest = int(f.read().split()[0])
-    for _ in range(1000):
-        port = random.randrange(2048, lowest if lowest > 4096 else 32768)
-        if port in ports:
-            continue
-        ports.add(port)
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            pass
-    raise RuntimeError("there is no free port")
 
 
 class Service:

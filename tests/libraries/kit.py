@@ -3,10 +3,8 @@
 import glob
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import sqlite3
 import ssl
 import subprocess
@@ -14,6 +12,10 @@ import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
 
 PATIENCE_S = 240  # for what has to happen: only a failing test waits so long
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -33,17 +35,6 @@ def wait_for(what, condition, patience_s=PATIENCE_S):
             raise AssertionError(f"in {patience_s} s there was not: {what}")
         time.sleep(0.02)
     return found
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections."""
-    while True:
-        port = random.randrange(2048, 30000)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-            return port
-        except OSError:
-            pass
 
 
 class Kept:

@@ -5,16 +5,18 @@ import ctypes
 import glob
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
 
 ROOT, INTACT = sys.argv[1], os.path.abspath(sys.argv[2])
 BIN = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
@@ -95,15 +97,6 @@ def start_database(settings, again=False):
         f.write(f"listen_addresses=''\nunix_socket_directories='{PLACE}'\nfsync=off\ndynamic_shared_memory_type=mmap\n{settings}\n")
     begin([f"{BIN}/postgres", "-D", f"{PLACE}/data"], "postgres.log", user=USER)
     wait_until(lambda: subprocess.run(["pg_isready", "-q", "-h", PLACE], check=False).returncode == 0, "the database")
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections."""
-    while True:
-        port = random.randrange(4096, 32000)
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) != 0:
-                return port
 
 
 class Node:

@@ -3,15 +3,17 @@
 import http.client
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+
+from ports import free_port  # noqa: E402 pylint: disable=wrong-import-position
 
 PATIENCE_S = 600  # only a failing test waits so long
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
@@ -29,20 +31,6 @@ def eventually(what, condition, pause=0.2):
             return found
         time.sleep(pause)
     raise AssertionError(f"never: {what}")
-
-
-def free_port():
-    """Below those that the kernel gives to outgoing connections: one of those could take it."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
-        lowest = int(f.read().split()[0])
-    for _ in range(1000):
-        port = random.SystemRandom().randrange(2048, lowest if lowest > 4096 else 32768)
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            pass
-    raise RuntimeError("there is no free port")
 
 
 def ask(url, path, body=None, timeout=30):
