@@ -68,9 +68,7 @@ void duration_tell(struct buf *b, int64_t ms)
         buf_fmt(b, "%" PRId64 "d %dh", s / 86400, (int)(s % 86400 / 3600));
 }
 
-/* Days since 1970-01-01 of a civil date, and back; algorithms by Howard Hinnant ("chrono-Compatible
- * Low-Level Date Algorithms"). */
-static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
+int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
 {
     y -= m <= 2;
     int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -80,7 +78,7 @@ static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
     return era * 146097 + doe - 719468;
 }
 
-static void civil_from_days(int64_t days, int64_t *y, int64_t *m, int64_t *d)
+void civil_from_days(int64_t days, int64_t *y, int64_t *m, int64_t *d)
 {
     days += 719468;
     int64_t era = (days >= 0 ? days : days - 146096) / 146097;

@@ -24,4 +24,9 @@ void duration_tell(struct buf *b, int64_t ms);
 bool time_parse(struct slice text, int64_t *ret_at) MUST_USE;
 void time_write(struct buf *b, int64_t at);
 
+/* Days since 1970-01-01 of a date of the Gregorian calendar, and back; month and day count from 1.
+ * Algorithms by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"). */
+int64_t days_from_civil(int64_t y, int64_t m, int64_t d);
+void civil_from_days(int64_t days, int64_t *y, int64_t *m, int64_t *d);
+
 #endif

@@ -1,10 +1,7 @@
 """What the tests of AMQP share: a RabbitMQ of their own, clients of it, a wire that can be cut, a server with the bridge."""
 
-import fcntl
-import filecmp
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 
 from kit import ENVIRONMENT, PATIENCE_S, Server, certificates, eventually, free_port  # noqa: E402,F401
 
+import npm_modules  # noqa: E402
+
 from proton import Message, ProtonException, Timeout  # noqa: E402
 from proton.utils import BlockingConnection  # noqa: E402
 
@@ -26,19 +25,7 @@ LARGEST = 1 << 27  # what RabbitMQ 3 takes by default
 
 
 def install_rhea():
-    """Pinned by package-lock.json, below build/, once."""
-    here = os.path.dirname(os.path.realpath(__file__))
-    home = os.path.normpath(f"{here}/../../build/rhea")
-    os.makedirs(home, exist_ok=True)
-    with open(f"{home}/.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(f"{home}/installed") and filecmp.cmp(f"{here}/npm/package-lock.json", f"{home}/installed", shallow=False):
-            return home
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(f"{here}/npm/{name}", home)
-        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, check=True, stdout=subprocess.DEVNULL)
-        shutil.copy(f"{here}/npm/package-lock.json", f"{home}/installed")
-    return home
+    return npm_modules.install(f"{os.path.dirname(os.path.realpath(__file__))}/npm", "rhea")
 
 
 # Waits until whoever started it is gone, however that came, and ends all that has our folder for its home: Erlang's helpers have

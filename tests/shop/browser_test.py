@@ -4,36 +4,22 @@
 Usage: browser_test.py BUILD [PATTERN]    only the tests whose names match. Pictures of the pages go to build/shop-pictures.
 """
 
-import fcntl
-import filecmp
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import books
 from shop_kit import ENVIRONMENT, ROOT, Shop
 
+import npm_modules
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 HOME = f"{ROOT}/build/shop-browser"
 
 
-def install():
-    """What package-lock.json pins, below build/, once."""
-    os.makedirs(HOME, exist_ok=True)
-    with open(f"{HOME}/.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(f"{HOME}/installed") and filecmp.cmp(f"{HERE}/npm/package-lock.json", f"{HOME}/installed", shallow=False):
-            return
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(f"{HERE}/npm/{name}", HOME)
-        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=HOME, check=True, stdout=subprocess.DEVNULL)
-        shutil.copy(f"{HERE}/npm/package-lock.json", f"{HOME}/installed")
-
-
 def main():
-    install()
+    npm_modules.install(f"{HERE}/npm", os.path.basename(HOME))
     with Shop(sys.argv[1]) as shop:
         only = [f"--test-name-pattern={sys.argv[2]}"] if len(sys.argv) > 2 else []
         accepted = f"{shop.work}/accepted.json"

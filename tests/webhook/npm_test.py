@@ -5,8 +5,6 @@ Usage: npm_test.py ROOT DRIVER
 """
 
 import base64
-import fcntl
-import filecmp
 import json
 import os
 import re
@@ -19,24 +17,10 @@ import urllib.request
 
 ROOT, DRIVER = (os.path.realpath(p) for p in sys.argv[1:3])
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "http_agent"))
+sys.path[:0] = [os.path.join(HERE, "../http_agent"), os.path.join(HERE, "..")]
 
 import kit  # noqa: E402
-
-
-def install():
-    """Pinned by package-lock.json, below build/, once."""
-    home = f"{ROOT}/build/webhook-npm"
-    os.makedirs(home, exist_ok=True)
-    with open(f"{home}/.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(f"{home}/installed") and filecmp.cmp(f"{HERE}/npm/package-lock.json", f"{home}/installed", shallow=False):
-            return home
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(f"{HERE}/npm/{name}", home)
-        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=home, check=True, stdout=subprocess.DEVNULL)
-        shutil.copy(f"{HERE}/npm/package-lock.json", f"{home}/installed")
-    return home
+import npm_modules  # noqa: E402
 
 
 def listing(name):
@@ -138,7 +122,7 @@ def check_private_keys(folder):
 
 def main():
     try:
-        home = install()
+        home = npm_modules.install(f"{HERE}/npm", "webhook-npm")
     except subprocess.CalledProcessError:
         if subprocess.run(["npm", "view", "standardwebhooks", "version"], capture_output=True).returncode != 0:
             print("skipped: npm's registry cannot be reached")
