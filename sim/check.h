@@ -120,6 +120,8 @@ void check_result(const struct work_result *r); /* its status */
 void check_alarm(const struct subject *t, const struct seen *s);
 void check_not_before(struct subject *t, const struct seen *old, const struct seen *new);
 void check_verb_asked(struct subject *t); /* an operator asks now */
+/* May the change that ends its pause hold another one? Asked before its audit is read. */
+bool check_paused_again(const struct subject *t);
 void check_deadline(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_idle_begin(void);
 void check_idle(void);    /* periodic: no free place without work */

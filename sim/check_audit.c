@@ -53,6 +53,8 @@ void check_verb_told(struct subject *t, const struct ask *a)
         return;
     if (!err_is_transient(a->outcome) && a->outcome != ERR_OK)
         t->refused[a->kind]++;
+    if (a->outcome == ERR_OK && a->existed)
+        t->repeated[a->kind]++;
     if (t->audited[a->kind] + t->refused[a->kind] > t->wanted[a->kind])
         broken("what was refused is not said to be done", "%s: %s", t->id, verbs[a->kind]);
     if (a->outcome != ERR_OK || a->existed || a->kind == ASK_UNDO || a->kind == ASK_CANCEL)

@@ -72,8 +72,15 @@ static uint32_t outstanding(const struct subject *t)
 
     for (uint32_t i = 0; i < ASK_KINDS; i++)
         if (i != ASK_PAUSE && i != ASK_SUBMIT && i != ASK_END)
-            count += t->wanted[i] - t->verbs_told[i] - t->refused[i];
+            count += t->wanted[i] - t->verbs_told[i] - t->refused[i] - t->repeated[i];
     return count;
+}
+
+bool check_paused_again(const struct subject *t)
+{
+    uint32_t known = t->audited[ASK_PAUSE] + t->refused[ASK_PAUSE] + t->repeated[ASK_PAUSE];
+
+    return t->wanted[ASK_PAUSE] > known;
 }
 
 void check_verb_asked(struct subject *t)
@@ -105,8 +112,8 @@ void check_not_before(struct subject *t, const struct seen *old, const struct se
              "it moves by", moved);
         return;
     }
-    must(t, ahead || moved == 0 || t->wanted[ASK_PAUSE] > 1,
-         "a pause moves no moment that has come", "it moves by", moved);
+    must(t, ahead || moved == 0 || check_paused_again(t), "a pause moves no moment that has come",
+         "it moves by", moved);
     if (!ahead)
         return;
     covered(COVER_PAUSED_EARLY);

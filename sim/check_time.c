@@ -7,6 +7,9 @@
 /* A scan each second, time for the store, and time to carry the request out. */
 enum { INTERVAL_MS = 1000, SLACK_MS = 4000, REMINDER_MS = 10000, LEASE_MS = 3000 };
 
+/* What a task has left if its time was over when it was paused, and nobody had acted on that. */
+enum { PAUSE_GRACE_MS = 10000 };
+
 int64_t latest_now(void)
 {
     return store_now() + nodes.skew_max;
@@ -87,6 +90,16 @@ void check_silence(const struct subject *t, uint32_t step, const struct seen_att
            direction_text(a->direction), a->number, wrong);
 }
 
+/* The longest time that a task can have after its pause: what it had left. One change may hold
+ * several pauses, and that time may be over when the second one begins. */
+static int64_t left_after_pause(const struct subject *t, int64_t left)
+{
+    if (!check_paused_again(t))
+        return left;
+    covered(COVER_PAUSED_AGAIN);
+    return max_i64(left, PAUSE_GRACE_MS);
+}
+
 /* A pause stops its clocks; afterwards the task has the time that was left. */
 static void check_clocks(const struct subject *t, const struct seen *old, const struct seen *new)
 {
@@ -103,7 +116,8 @@ static void check_clocks(const struct subject *t, const struct seen *old, const 
     if (new->paused_at == 0 && !seen_is_end(new) && new->direction == old->direction
         && !old->deadline_passed && !new->deadline_passed && was > old->paused_at) {
         covered(COVER_PAUSE_OVER);
-        if (is < was || is > max_i64(was, latest_now() + (was - old->paused_at)))
+        int64_t left = left_after_pause(t, was - old->paused_at);
+        if (is < was || is > max_i64(was, latest_now() + left))
             wrong = "it has another time than it had";
     }
     if (!wrong)

@@ -92,9 +92,8 @@ static void check_absence(const struct node *n, struct subject *t, const struct 
     }
     must_be(!is_parked(n, service), t, "an agent that calls a node is not said to be away",
             reason_word(r->kind));
-    /* Where clocks jump, a node may remember for longer who called it. */
-    bool clocks_agree = nodes.skew_max == 0 && !world.set_back;
-    must_be(called || r->kind == REASON_NO_AGENT || !clocks_agree, t,
+    /* Where a clock is set back, a node may remember for longer who called it. */
+    must_be(called || r->kind == REASON_NO_AGENT || world.set_back, t,
             "an agent is elsewhere if it calls another node", reason_word(r->kind));
     must_be(!parked || r->kind == REASON_AGENT_AWAY, t,
             "no agent is said to be missing that calls another node", reason_word(r->kind));

@@ -105,6 +105,7 @@
     X(SEVERAL_ALARMS,     "rows with one alarm for several attempts")                             \
     X(PAUSED_EARLY,       "pauses of tasks that were not to begin yet")                           \
     X(PAUSE_OVER,         "pauses of tasks with a complete-by that went on")                      \
+    X(PAUSED_AGAIN,       "of them, those that may have begun again in that change")              \
     X(CORRECTED,          "inputs corrected")                                                     \
     X(SUPPLIED,           "outputs supplied by hand")                                             \
     X(RESOLVED,           "steps in doubt resolved")                                              \

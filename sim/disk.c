@@ -622,8 +622,9 @@ static void schedule_run(struct disk *d)
 
     if (d->scheduled || list_empty(&d->waiting))
         return;
-    if (chance(weather.store_stalls)) {
-        delay = spread(500, 20000);
+    if (d->stall_ms || chance(weather.store_stalls)) {
+        delay = d->stall_ms ? d->stall_ms : spread(500, 20000);
+        d->stall_ms = 0;
         trace("the store stalls for %" PRId64 " ms", delay);
         disk_troubled(d, world.now + delay);
     }
@@ -744,6 +745,11 @@ void disk_boot(struct disk *d)
     d->farewell = d->measure = false;
     d->dones = d->runs;
     d->life++;
+}
+
+void disk_stall(struct disk *d, int64_t ms)
+{
+    d->stall_ms = ms;
 }
 
 void disk_cut(struct disk *d, int64_t ms)

@@ -28,6 +28,7 @@ struct disk {
     uint64_t runs, dones;     /* jobs that ran, and jobs whose end the node has received */
     int64_t done_at;          /* of the last one that ran */
     int64_t trouble_at;       /* time of the last fault */
+    int64_t stall_ms;         /* the next transaction stalls for that long; 0: by chance */
     int64_t cut_until;        /* no connection to the store until then */
     bool farewell;            /* the outcome of the last commit remains unknown */
     bool measure;             /* a new connection: measure the store's time */
@@ -45,6 +46,7 @@ void disk_crash(struct disk *d);
 void disk_boot(struct disk *d);
 
 void disk_cut(struct disk *d, int64_t ms);
+void disk_stall(struct disk *d, int64_t ms); /* for scenes: the next transaction */
 
 /* failover.c. The primary dies; after `ms` a standby takes over, with everything that was
  * acknowledged, and a clock that is `ahead_ms` ahead of the old one, or behind. */

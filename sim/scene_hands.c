@@ -77,6 +77,22 @@ static void the_wait_was_as_long(void)
     scene_must(b->started_at - a->ended_at > 2 * MS_PER_MIN, "a wait stands still in a pause");
 }
 
+/* Another request is in flight, so those that follow come into one change. */
+static void corrects_the_second_in_a_stall(void)
+{
+    disk_stall(&nodes.list[0].disk, 7500);
+    people_want(the_task(), ASK_CORRECT, 1, ANY_NODE);
+}
+
+static void it_has_time_again(void)
+{
+    const struct seen *s = &the_task()->seen;
+
+    scene_must(met(COVER_PAUSED_AGAIN), "two pauses end in one change");
+    scene_must(!s->deadline_passed && s->complete_by > s->submitted_at + 10 * MS_PER_S,
+               "a pause that finds no time left leaves some");
+}
+
 /* ---- other requests ---- */
 
 static void corrects_the_first(void)
@@ -222,6 +238,26 @@ const struct scene scenes_of_hands[] = {
         .end = TASK_PROCESSED,
         .fates = {{STEP_COMPLETED, "FC", STANDS}},
         .expect = the_wait_was_as_long,
+    },
+    {
+        .name = "pauses_in_one_change",
+        .sentence = "the store stands still while a pause ends, the time that the task had left"
+                    " passes, and another pause begins and ends: it has some time again",
+        .flow = {.step_count = 2,
+                 .complete_by_ms = 3 * MS_PER_S,
+                 .steps = {{.complete_by_ms = MS_PER_MIN},
+                           {.before = BIT(0), .retry = {.attempts = 3}}}},
+        .parts = {{.attempt = 1, .act = {SAYS_DONE, .takes = 200}}},
+        .beats = {{.what = "its first step is at work", .until = first_begun, .then = wants_pause},
+                  {.what = "it is paused",
+                   .until = is_paused,
+                   .then = corrects_the_second_in_a_stall},
+                  {.what = "the pause ends", .after_ms = 500, .then = wants_resume},
+                  {.what = "it is paused again", .after_ms = 5000, .then = wants_pause},
+                  {.what = "that pause ends", .after_ms = 100, .then = wants_resume}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "C", STANDS}, {STEP_COMPLETED, "N?C", STANDS}},
+        .expect = it_has_time_again,
     },
     {
         .name = "corrected_input",

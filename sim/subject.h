@@ -70,8 +70,8 @@ struct subject {
     bool verbs;              /* an operator wanted something */
     bool cancel;             /* its submitter wanted it undone */
     bool cancelled;          /* a cancel was answered ERR_OK */
-    uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS],
-        refused[ASK_KINDS];                   /* operators' verbs */
+    uint32_t wanted[ASK_KINDS], audited[ASK_KINDS], verbs_told[ASK_KINDS], refused[ASK_KINDS],
+        repeated[ASK_KINDS];                  /* operators' verbs; repeated: already so */
     size_t audit_count;                       /* its entries in the audit */
     uint64_t keyed[FLOW_STEPS_MAX][KEYS_MAX]; /* hash of the request under each key; 0: none */
     uint64_t undone_as[FLOW_STEPS_MAX];       /* hash of its undo's input; 0: none */

@@ -223,11 +223,9 @@ void dispatch_close(struct work *w)
     link_remove(&w->turn);
 }
 
-void dispatch_unpark(struct work *w, int64_t now)
+void dispatch_leave(struct work *w, int64_t now)
 {
     dispatch_close(w);
-    ASSERT(w->instance->calls > 0);
-    w->instance->calls--;
     if (!w->parked)
         return;
     w->parked = false;
@@ -236,6 +234,13 @@ void dispatch_unpark(struct work *w, int64_t now)
     w->agent->parked--;
     w->instance->parked--;
     is_there(w->instance, now);
+}
+
+void dispatch_unpark(struct work *w, int64_t now)
+{
+    dispatch_leave(w, now);
+    ASSERT(w->instance->calls > 0);
+    w->instance->calls--;
 }
 
 bool dispatch_is_connected(const struct agent *a, int64_t now)

@@ -159,8 +159,10 @@ enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
 /* A call arrives: it makes the instance connected, and announces its places. */
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now);
 
-/* No more is assigned to this call. / It is answered, or its client is gone. */
+/* No more is assigned to this call. / Its client is gone, and does not count as parked any more
+ * while attempts of the call wait for their commit. / It is over. */
 void dispatch_close(struct work *w);
+void dispatch_leave(struct work *w, int64_t now);
 void dispatch_unpark(struct work *w, int64_t now);
 
 /* The places of all connected instances: how much work is worth having in memory. Called for every

@@ -453,6 +453,31 @@ static void places_are_counted_right(void **state)
     dispatch_fini(&d);
 }
 
+/* Its attempts are still to be committed; that may take as long as the store stands still. */
+static void who_hung_up_is_away_before_its_call_is_over(void **state)
+{
+    const int64_t left_at = 5000;
+    const int64_t away_at = left_at + AGENT_ABSENT_MS;
+    struct dispatch d;
+    (void)state;
+
+    dispatch_init(&d, alone, 0);
+    struct agent *a = dispatch_agent(&d, SLICE("pay"));
+    struct work *w = call_of("one", 4);
+    dispatch_park(&d, w, 1000);
+    CHECK(dispatch_is_connected(a, away_at) && a->parked == 1, "it is there while it waits");
+    dispatch_leave(w, left_at);
+    CHECK(a->parked == 0 && dispatch_is_connected(a, away_at - 1), "it may come back");
+    CHECK(!dispatch_is_connected(a, away_at), "it is away");
+    CHECK(dispatch_places(a, away_at) == 0, "it has no places");
+    dispatch_sweep(&d, left_at + 24 * 3600000);
+    CHECK(map_get(&a->instances, SLICE("one")) == w->instance, "its call needs its instance");
+    hang_up(w, away_at + 1000);
+    CHECK(a->seen_at == left_at && a->parked == 0, "nobody was there at its end");
+    CHECK(!dispatch_is_connected(a, away_at + 1000), "it is still away");
+    dispatch_fini(&d);
+}
+
 /* A call without places: it only leaves the name of its instance. */
 static void call_as(struct dispatch *d, const char *agent, const char *name, int64_t now)
 {
@@ -556,6 +581,7 @@ static void who_is_ill_is_remembered_though_it_never_called(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_hung_up_is_away_before_its_call_is_over),
         cmocka_unit_test(few_agents_leave_names_to_others),
         cmocka_unit_test(names_are_bounded_and_forgotten),
         cmocka_unit_test(who_is_ill_is_remembered_though_it_never_called),

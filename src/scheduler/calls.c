@@ -186,6 +186,7 @@ void scheduler_work_gone(struct scheduler *s, struct work *w)
 {
     w->gone = true;
     w->user = NULL;
+    dispatch_leave(w, scheduler_now(s));
     call_close(s, w);
 }
 
