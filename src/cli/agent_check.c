@@ -255,8 +255,8 @@ static const struct flag flags[] = {
      "command that prints a whole number: each effect of the action changes it by the same amount, "
      "its undo changes it back",
      "scenarios that count effects are skipped", WORD_ANY, NULL, 0, false},
-    {"only", "SCENARIO", "run this scenario; may be repeated", NULL, WORD_ANY, NULL, 0, true},
-    {"except", "SCENARIO", "skip this scenario; may be repeated", NULL, WORD_ANY, NULL, 0, true},
+    {"only", "SCENARIO", "run this scenario", NULL, WORD_ANY, NULL, 0, true},
+    {"except", "SCENARIO", "skip this scenario", NULL, WORD_ANY, NULL, 0, true},
     {"patience", "TIME", "how long to wait for an expected event", "1m", WORD_ANY, NULL, 0, false},
     {"limit", "TIME", "upper bound on the whole run", "1h", WORD_ANY, NULL, 0, false},
     {"list", NULL, "list the scenarios only", NULL, WORD_ANY, NULL, 0, false},

@@ -30,7 +30,7 @@ int agent_program_run(const struct invocation *in, const struct agent_program *p
         {.name = "check", .help = "check the file, and list its mistakes"},                        \
         {.name = "server",                                                                         \
          .value = "URL",                                                                           \
-         .help = "address of the server; several separated by commas",                             \
+         .help = "address of the server; several are separated by commas and used in turn",        \
          .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},                                  \
         {.name = "token-file",                                                                     \
          .value = "FILE",                                                                          \

@@ -57,10 +57,11 @@ static int run(struct invocation *in)
 const struct verb verb_alert_test = {
     .noun = "alert",
     .name = "test",
-    .summary = "send a test alert to all sinks, and see who took it",
+    .summary = "send a test alert to all sinks",
     .about =
-        "Sends an alert that says it is a test to every sink of the server's configuration, and "
-        "tells what became of it at each. It ends with 1 if one did not take it.",
-    .examples = {{"intact alert test", "does everybody hear us?"}},
+        "Sends a test alert to every sink of the server's configuration, and reports the outcome "
+        "of each.",
+    .examples = {{"intact alert test", "whether all sinks accept alerts"}},
+    .exits = "1 if a sink did not accept it",
     .run = run,
 };

@@ -22,7 +22,7 @@ void help_print_noun(const char *noun, FILE *to)
     for (size_t i = 0; i < verb_count; i++)
         if (verbs[i]->noun && !verbs[i]->is_hidden && strcmp(verbs[i]->noun, noun) == 0)
             print_line(verbs[i], to);
-    fprintf(to, "\nintact %s VERB --help tells more.\n", noun);
+    fprintf(to, "\nintact %s VERB --help shows its flags.\n", noun);
 }
 
 /* Groups of verbs: each begins with this verb. */
@@ -32,19 +32,26 @@ static const struct {
 } groups[] = {
     {&verb_serve, "The server"},
     {&verb_submit, "Tasks"},
-    {&verb_retry, "Tasks that need a hand"},
+    {&verb_retry, "Tasks that need an operator"},
     {&verb_workflow_put, "Workflows"},
     {&verb_top, "The installation"},
     {&verb_completion, "This program"},
 };
 
+const char *help_group(const struct verb *v)
+{
+    for (size_t g = 0; g < COUNT_OF(groups); g++)
+        if (groups[g].first == v)
+            return groups[g].title;
+    return NULL;
+}
+
 void help_print_all(FILE *to)
 {
     fputs("usage: intact VERB [ARGUMENT...] [FLAG...]\n", to);
     for (size_t i = 0; i < verb_count; i++) {
-        for (size_t g = 0; g < COUNT_OF(groups); g++)
-            if (groups[g].first == verbs[i])
-                fprintf(to, "\n%s:\n", groups[g].title);
+        if (help_group(verbs[i]))
+            fprintf(to, "\n%s:\n", help_group(verbs[i]));
         if (!verbs[i]->is_hidden)
             print_line(verbs[i], to);
     }
@@ -53,7 +60,7 @@ void help_print_all(FILE *to)
           "  intact workflow put order.yaml                what is to be done\n"
           "  intact submit order --input '{\"sku\": 5}'      do it\n"
           "  intact list                                   how is it?\n"
-          "\nintact VERB --help tells more, with examples. Clients find the server by --server or "
+          "\nintact VERB --help shows flags and examples. Clients find the server by --server or "
           "INTACT_SERVER\n[http://127.0.0.1:7420].\n",
           to);
 }

@@ -399,7 +399,7 @@ static void a_place_in_a_decoded_string_is_found_in_its_text(void **state)
 
 /* ---- the manual ---- */
 
-static const char *manual; /* the path of docs/definitions.md */
+static const char *manual; /* the path of definition_example.md */
 
 static void the_example_of_the_manual_has_no_mistakes(void **state)
 {
@@ -440,6 +440,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_example_of_the_manual_has_no_mistakes),
     };
 
-    manual = argc > 1 ? argv[1] : "docs/definitions.md";
+    manual = argc > 1 ? argv[1] : "src/definition/definition_example.md";
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

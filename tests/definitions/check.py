@@ -109,8 +109,10 @@ def check_manuals():
             complain(f"{page}: a definition has mistakes: {told}\n{text}")
         check_valid(f"{page} {file}", read(text))
     orders = [read(text) for page, _, text in right if page == "docs/definitions.md" and read(text)["workflow"] == "order"]
+    with open(f"{root}/src/definition/definition_example.md", encoding="utf-8") as f:
+        orders += [json.loads(text) for text in re.findall(r"(?ms)^```json\n(.*?)^```", f.read())]
     if len(orders) != 2 or orders[0] != orders[1]:
-        complain("docs/definitions.md: the example in YAML is not the one in JSON")
+        complain("docs/definitions.md: the example in YAML is not the one in JSON of src/definition")
     if sessions < 3 or len(right) < 3:
         complain(f"only {sessions} sessions and {len(right)} whole definitions in the manual")
 

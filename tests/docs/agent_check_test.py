@@ -25,10 +25,10 @@ def anchor(chapter):
 
 
 def table(scenarios):
-    lines = ["| scenario | for | an agent ... | or else | chapter |", "|---|---|---|---|---|"]
+    lines = ["| scenario | for | an agent ... |", "|---|---|---|"]
     for s in scenarios:
         must = s["must"].replace("|", "\\|")
-        lines.append(f"| `{s['name']}` | {s['level']} | {must} | {s['why']} | [{s['chapter']}](agents.md#{anchor(s['chapter'])}) |")
+        lines.append(f"| [`{s['name']}`](agents.md#{anchor(s['chapter'])}) | {s['level']} | {must} |")
     return "\n".join(lines) + "\n"
 
 

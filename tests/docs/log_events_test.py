@@ -42,7 +42,7 @@ def logged():
 
 def told():
     table = read(f"{root}/docs/operations.md").split("## The log", 1)[1].split("\n## ", 1)[0]
-    rows = re.findall(r"(?m)^\| (`.+?`) \| ([a-z, ]+) \| .+ \|.* \|$", table)
+    rows = re.findall(r"(?m)^\| (`.+?`) \| ([a-z, ]+) \| .+ \|$", table)
     if len(rows) < 10:
         sys.exit("operations.md: its table of events is not found")
     return {name: set(levels.split(", ")) for names, levels in rows for name in re.findall("`([^`]+)`", names)}
