@@ -1,6 +1,5 @@
 /*
- * Counts what an evaluation does, basic block by basic block, for tests of its budget: see
- * effort.h.
+ * Counts the basic blocks that an evaluation executes, for tests of its budget: see effort.h.
  */
 
 #include "definition/effort.h"
@@ -15,10 +14,10 @@
 
 static size_t blocks;
 
-/* ---- what is counted ---- */
+/* ---- counters ---- */
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): these names are what the
- * linker makes of --wrap. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the linker's --wrap
+ * prescribes these names. */
 void __wrap___sanitizer_cov_trace_pc(void);
 void *__real_memcpy(void *to, const void *from, size_t n);
 void *__real_memmove(void *to, const void *from, size_t n);
@@ -52,7 +51,7 @@ void __wrap___sanitizer_cov_trace_pc(void)
     blocks++;
 }
 
-/* Bytes are moved 32 at a time and more. */
+/* Bytes are moved at least 32 at a time. */
 static void moved(size_t n)
 {
     blocks += 2 + n / 64;
@@ -76,7 +75,7 @@ void *__wrap_memset(void *to, int c, size_t n)
     return __real_memset(to, c, n);
 }
 
-/* As far as they are the same. */
+/* Counts up to the first difference. */
 int __wrap_memcmp(const void *a, const void *b, size_t n)
 {
     const char *x = a;
@@ -97,7 +96,7 @@ void *__wrap_memchr(const void *p, int c, size_t n)
     return __real_memchr(p, c, n);
 }
 
-/* Parts of medium length are the dearest in glibc: some five nanoseconds for a byte at worst. */
+/* Patterns of medium length are the slowest in glibc: about five nanoseconds per byte at worst. */
 void *__wrap_memmem(const void *p, size_t n, const void *part, size_t part_len)
 {
     char *found = __real_memmem(p, n, part, part_len);
@@ -113,7 +112,7 @@ double __wrap_strtod(const char *p, char **end)
     return __real_strtod(p, end);
 }
 
-/* Of a double far from 1 the power of two has many digits. */
+/* If a double is far from 1, its power of two has many digits. */
 static bool is_far(const char *fmt, va_list ap)
 {
     if (strcmp(fmt, "%.*e") != 0)
@@ -151,11 +150,11 @@ void *__wrap_malloc(size_t n)
 
 void *__wrap_realloc(void *p, size_t n)
 {
-    blocks += 20 + n / 128; /* it doubles: half of it may be moved */
+    blocks += 20 + n / 128; /* the size doubles: half of it may be moved */
     return __real_realloc(p, n);
 }
 
-/* The library takes some memory first. */
+/* The library allocates memory first. */
 yajl_status __wrap_yajl_parse(yajl_handle y, const unsigned char *p, size_t n)
 {
     blocks += 400 + 4 * n;
@@ -187,7 +186,7 @@ static void add_text(struct buf *b, const char *key, const char *text, size_t co
     buf_byte(b, '"');
 }
 
-/* An array of what the values have by turns. */
+/* An array that takes its members from the two values alternately. */
 static void add_list(struct buf *b, const char *key, size_t count, const char *even,
                      const char *odd)
 {
@@ -233,7 +232,7 @@ static void add_deep(struct buf *b)
     many(b, "]", DEEP);
 }
 
-/* What is dear to pass over, or to read. */
+/* Values that are expensive to skip or to read. */
 static void add_for_reading(struct buf *b)
 {
     json_key(b, "brackets");

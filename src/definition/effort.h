@@ -2,41 +2,41 @@
 #define DEFINITION_EFFORT_H
 
 /*
- * How much an evaluation works for what it pays, for tests. Nothing here measures time, and nothing
- * relies on what the evaluator says of itself: the library `counted` of meson.build is the
- * evaluator once more, compiled so that every basic block counts itself, and the functions of
- * libraries that it calls are counted by what they go through. A basic block is some five
+ * Measures how much work an evaluation does for each step of its budget, for tests. It measures no
+ * time, and does not rely on the evaluator's own accounting: the library `counted` of meson.build
+ * is the evaluator compiled with instrumentation, so that every basic block counts itself. Calls
+ * into libraries are counted by the bytes that they process. A basic block is about five
  * instructions.
  */
 
 #include "definition/machine.h"
 
-/* What one evaluation paid for, and what it did. */
+/* The cost of one evaluation: as charged and as counted. */
 struct effort {
     size_t blocks;
-    size_t paid; /* steps, and bytes by EFFORT_BYTES */
+    size_t paid; /* steps, plus bytes divided by EFFORT_BYTES */
     enum err err;
     struct error e;
 };
 
 enum {
-    EFFORT_BYTES = 64, /* of memory pay as much as a step */
-    EFFORT_FREE = 100, /* so much is not paid for: to begin, and to say in the end what is wrong */
+    EFFORT_BYTES = 64, /* this many bytes of memory count as one step */
+    EFFORT_FREE = 100, /* this much is not charged: start-up, and the error message at the end */
 };
 
-/* Texts, arrays, objects and numbers of a size at which one that works without paying shows:
- * see effort.c. */
+/* A document with strings, arrays, objects and numbers large enough to expose operations that are
+ * not charged: see effort.c. */
 const struct json *effort_document(struct arena *a);
 
-/* The same, smaller, as a text: what is read of it is paid for, too. */
+/* The same, smaller and as text: reading it is charged as well. */
 struct slice effort_recorded(struct arena *a);
 
-/* Evaluates `text` on the document. False: it is no expression. */
+/* Evaluates `text` on the document. False: it is no valid expression. */
 bool effort_take(const char *text, const struct json *document, struct effort *ret);
-/* The same with the recorded text for `.input`, from its reading on. */
+/* The same, with `.input` read from the recorded text first. */
 bool effort_take_recorded(const char *text, struct slice recorded, struct effort *ret);
 
-/* Basic blocks for each step paid. */
+/* Basic blocks per charged step. */
 size_t effort_rate(const struct effort *f);
 
 #endif

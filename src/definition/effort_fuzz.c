@@ -1,3 +1,4 @@
+/* Searches for expressions whose steps are more expensive than MACHINE_WORK_MAX allows. */
 #include "base/fuzz.h"
 
 #include <stdio.h>
@@ -7,14 +8,13 @@
 #include "definition/node.h"
 
 /*
- * The bytes choose an expression, which is evaluated once on what is read for it, from a recorded
- * text, and again and again, on texts and arrays that are
- * large, until its budget is spent: no step may cost more than MACHINE_WORK_MAX (effort.h). An
- * input that makes a step dearer than all before is kept, as if it had met new code: so the search
- * goes towards the dearest one.
+ * The bytes select an expression. It is evaluated once on values read from a recorded text, then
+ * repeatedly on large strings and arrays until its budget is spent. No step may cost more than
+ * MACHINE_WORK_MAX (effort.h). An input with a more expensive step than all before is kept as if it
+ * had reached new code, which directs the search towards expensive expressions.
  */
 
-/* libFuzzer takes each counter here that is set for the first time for something new. */
+/* libFuzzer treats each counter here that is set for the first time as new coverage. */
 static uint8_t rates[MACHINE_WORK_MAX + 1] __attribute__((section("__libfuzzer_extra_counters")));
 
 struct writer {
@@ -60,7 +60,7 @@ static const char *const literals[] = {"1",
 static const char *const operators[] = {"+", "-",  "*",   "/",  "%", "==",
                                         "<", "//", "and", "or", ",", "|"};
 
-/* What is read of the recorded text, before it is evaluated. */
+/* Paths into the recorded text. */
 static const char *const looks[] = {".input",
                                     ".input.nothing",
                                     ".input.quotes",
@@ -125,7 +125,7 @@ static void operation(struct writer *w)
     buf_byte(w->out, ')');
 }
 
-/* Something that is no longer than its bytes; behind their end everything is a `.`. */
+/* Writes an expression no longer than its bytes. Beyond their end every term is `.`. */
 static void expression(struct writer *w)
 {
     if (w->depth > 12 || w->bytes->left == 0) {
@@ -180,7 +180,7 @@ static void must_be_paid(const struct effort *effort, const char *text)
     rates[rate] = 1;
 }
 
-/* The last byte chooses what is read; what is evaluated on it is the same. */
+/* The last byte selects the path that is read; the same expression is evaluated on it. */
 static void from_the_root(const uint8_t *bytes, size_t len, struct slice recorded)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -198,7 +198,7 @@ static void from_the_root(const uint8_t *bytes, size_t len, struct slice recorde
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    static struct arena kept; /* the document is the same each time */
+    static struct arena kept; /* the document is the same for all inputs */
     static const struct json *document;
     static struct slice recorded;
     CLEANUP(buf_fini) struct buf text = {0};

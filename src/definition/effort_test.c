@@ -5,19 +5,19 @@
 #include "definition/effort.h"
 #include "definition/function_list.h"
 
-/* An evaluation pays before it works: however an expression is written, no step costs more than
- * MACHINE_WORK_MAX basic blocks (effort.h says how they are counted). */
+/* An evaluation pays before it works: for every expression, no step costs more than
+ * MACHINE_WORK_MAX basic blocks (effort.h explains how they are counted). */
 
 static const struct json *document;
-static struct slice recorded; /* the same, to be read */
+static struct slice recorded; /* the same as text */
 static struct arena document_arena;
 
-/* Does the same again and again until its budget is spent, on `input`; each failure is caught. */
+/* Repeats `what` on `input` until the budget is spent. Each failure is caught. */
 #define AGAIN(input, what)                                                                        \
     "[" input " | select(range(1000000000) >= 0) | (" what ")?, (" what ")?, (" what ")?, (" what \
     ")?, (" what ")?, (" what ")? | empty]"
 
-/* How dear a step of it is; what is too dear is told. */
+/* The cost per step; a cost above the limit fails the test. */
 static size_t rate_of(const char *text)
 {
     struct effort f;
@@ -30,7 +30,7 @@ static size_t rate_of(const char *text)
     return rate;
 }
 
-/* Expressions that once stopped the loop for seconds. */
+/* Regression: each of these blocked the event loop for seconds. */
 static void what_once_stopped_the_loop_does_no_more(void **state)
 {
     static const char *const slow[] = {
@@ -46,7 +46,7 @@ static void what_once_stopped_the_loop_does_no_more(void **state)
         CHECK(rate_of(slow[i]) <= MACHINE_WORK_MAX, "%s", slow[i]);
 }
 
-/* For each function and operator what is dearest in it. */
+/* The most expensive use of each function and operator. */
 static const struct {
     const char *name, *text;
 } dearest[] = {
@@ -242,7 +242,7 @@ static void a_step_never_costs_more_than_it_may(void **state)
     CHECK(worst <= MACHINE_WORK_MAX, "the dearest step costs %zu blocks", worst);
 }
 
-/* What is looked at is read first. */
+/* Reading the values that an expression refers to is charged as well. */
 static void reading_costs_no_more_than_it_may(void **state)
 {
     static const char *const looks[] = {

@@ -1,3 +1,5 @@
+/* Evaluates the syntax tree of an expression (node.h) on a JSON value. machine.h explains sinks,
+ * flows and the budget. Functions are in function_*.c, arithmetic in number.c and operator.c. */
 #include "definition/machine.h"
 
 #include <math.h>
@@ -44,7 +46,7 @@ enum flow machine_fail(struct machine *m, const char *fmt, ...)
 {
     va_list ap;
 
-    if (m->is_fatal || m->is_caught) /* the first story is the true one */
+    if (m->is_fatal || m->is_caught) /* the first message is the cause */
         return FLOW_FAIL;
     va_start(ap, fmt);
     say(m, fmt, ap);
@@ -93,7 +95,7 @@ bool machine_claim(struct machine *m, size_t bytes)
     return false;
 }
 
-/* Where the innermost failure was. */
+/* Records the place of the innermost failure. */
 static enum flow failed_at(struct machine *m, const struct node *n)
 {
     if (!m->has_at) {
@@ -149,7 +151,7 @@ static const struct json *get_index(struct machine *m, const struct json *of,
     return NULL;
 }
 
-/* The value of a simple node: no sinks, no choices. */
+/* The value of a simple node, without sinks. See node.is_simple. */
 static const struct json *simple_eval(struct machine *m, const struct node *n,
                                       const struct json *in)
 {
@@ -192,7 +194,7 @@ static const struct json *simple_eval(struct machine *m, const struct node *n,
     UNREACHABLE();
 }
 
-/* Hands on a value that may be a failure of node n. */
+/* Passes a value to the sink; NULL is a failure of node n. */
 static enum flow pass(struct machine *m, const struct node *n, const struct json *value,
                       struct sink *out)
 {
@@ -201,8 +203,8 @@ static enum flow pass(struct machine *m, const struct node *n, const struct json
     return out->fn(m, out, value);
 }
 
-/* What fails between the two, with a question mark at n, is caught. catch_begin returns what
- * catch_end takes. */
+/* A failure between the two calls is caught if n has a question mark. catch_begin returns what
+ * catch_end needs. */
 static bool catch_begin(struct machine *m, const struct node *n)
 {
     bool outer = m->is_caught;
@@ -217,7 +219,7 @@ static const struct json *catch_end(struct machine *m, bool outer, const struct 
     return value;
 }
 
-/* Hands on what a path gives; with a question mark its own failure is nothing. */
+/* Passes the value of a path to the sink. With a question mark, its own failure yields no value. */
 static enum flow pass_path(struct machine *m, const struct node *n, const struct json *value,
                            struct sink *out)
 {
@@ -228,11 +230,11 @@ static enum flow pass_path(struct machine *m, const struct node *n, const struct
 
 /* ---- sinks ---- */
 
-/* What most sinks need to know. */
+/* State shared by most sinks. */
 struct then {
     struct sink sink;
     const struct node *node;
-    const struct json *in;    /* of the node */
+    const struct json *in;    /* input of the node */
     const struct json *first; /* value of the operand evaluated first */
     const struct json *second;
     struct sink *out;
@@ -307,7 +309,7 @@ static enum flow slice_to_then(struct machine *m, struct sink *self, const struc
     return node_eval(m, t->node->a, t->in, &of.sink);
 }
 
-/* The start goes on slowest, then the end, then what is cut. */
+/* `from` varies slowest, then `to`, then the value that is sliced. */
 static enum flow slice_from_then(struct machine *m, struct sink *self, const struct json *v)
 {
     const struct then *t = THEN(self);
@@ -347,7 +349,7 @@ static enum flow pipe_then(struct machine *m, struct sink *self, const struct js
     return node_eval(m, t->node->b, v, t->out);
 }
 
-/* Failures behind the sink are not this node's to catch. */
+/* A failure inside the sink must not be caught by this node. */
 struct trial {
     struct sink sink;
     struct sink *out;
@@ -434,7 +436,7 @@ static enum flow if_then(struct machine *m, struct sink *self, const struct json
     return node_eval(m, json_truth(v) ? t->node->b : t->node->c, t->in, t->out);
 }
 
-/* ---- operators: the right side is evaluated first, and goes on slowest ---- */
+/* ---- operators: the right side is evaluated first, and varies slowest ---- */
 
 static enum flow left_then(struct machine *m, struct sink *self, const struct json *v)
 {
@@ -491,7 +493,7 @@ static enum flow array_eval(struct machine *m, const struct node *n, const struc
     return out->fn(m, out, t.builder.container);
 }
 
-/* The members that were chosen so far, innermost last; the object is made once all are. */
+/* The members chosen so far, innermost last. The object is made once every member has a value. */
 struct choice {
     struct sink sink;
     const struct node *object;
@@ -546,7 +548,7 @@ static enum flow member_key_then(struct machine *m, struct sink *self, const str
 {
     struct choice c = *CONTAINER_OF(self, struct choice, sink);
 
-    c.sink.fn = member_value_then; /* looked at once there is a value, as jq does */
+    c.sink.fn = member_value_then; /* the key is checked after the value exists, as in jq */
     c.key = v;
     return node_eval(m, c.member->b, c.in, &c.sink);
 }
@@ -562,14 +564,14 @@ static enum flow member_eval(struct machine *m, const struct choice *before,
     return node_eval(m, member->a, in, &c.sink);
 }
 
-/* "a\(x)b\(y)" is ("a" + x) + "b" + y: so y goes on slowest. Parts are taken from the last one on.
- */
+/* "a\(x)b\(y)" is ("a" + x) + "b" + y: y varies slowest, so parts are evaluated from the last to
+ * the first. */
 struct part {
     struct sink sink;
     const struct node *string;
     const struct node *node;
     const struct json *in;
-    const struct part *after; /* the part behind this one */
+    const struct part *after; /* the part that follows this one */
     struct slice text;
     struct sink *out;
 };
@@ -608,7 +610,7 @@ static enum flow string_done(struct machine *m, const struct part *first, const 
     return pass(m, n, value_text(m, (struct slice){ptr, len}), out);
 }
 
-/* `node` and what stands before it are still to be taken. */
+/* Evaluates `node` and the parts before it. */
 static enum flow part_eval(struct machine *m, const struct part *after, const struct node *string,
                            const struct node *node, const struct json *in, struct sink *out)
 {
@@ -689,7 +691,7 @@ static enum flow comma_eval(struct machine *m, const struct node *n, const struc
     return FLOW_ON;
 }
 
-/* Evaluates the first operand of n into a sink that knows what to do next. */
+/* Evaluates the first operand of n; `fn` continues with each of its values. */
 static enum flow operand_eval(struct machine *m, const struct node *n, const struct node *operand,
                               const struct json *in, struct sink *out,
                               enum flow (*fn)(struct machine *m, struct sink *self,

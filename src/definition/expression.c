@@ -1,3 +1,5 @@
+/* Compiles and evaluates a single expression (expression.h): a wrapper around parser.c and
+ * evaluator.c that requires exactly one value. */
 #include "definition/expression.h"
 
 #include "definition/machine.h"
@@ -17,7 +19,7 @@ bool json_truth(const struct json *j)
     return j->type != JSON_NULL && j->type != JSON_FALSE;
 }
 
-/* Takes the one value. */
+/* A sink that accepts exactly one value. */
 struct taker {
     struct sink sink;
     const struct json *value;
@@ -37,7 +39,7 @@ static enum flow take(struct machine *m, struct sink *self, const struct json *v
     return FLOW_ON;
 }
 
-/* The same value with its text, which what an expression made has not. */
+/* The same value with its JSON text, which computed values do not have. */
 static enum err with_raw(struct machine *m, const struct json *j, const struct json **ret,
                          struct error *e)
 {

@@ -1,23 +1,24 @@
 #ifndef DEFINITION_EXPRESSION_CASES_H
 #define DEFINITION_EXPRESSION_CASES_H
 
-/* The tables of expression_test.c. */
+/* The table of expression_test.c: expressions with their results. */
 
-/* Why jq 1.6 is not asked. */
+/* Why a case is not compared with jq 1.6. */
 enum {
-    ONE = 1,  /* it is content with any number of values, we want one */
-    BIG,      /* it has doubles only: beyond 2^53, and with more than 17 digits, it rounds */
-    NOTATION, /* it writes numbers anew that are only passed on */
-    TRY,      /* its `?` catches failures behind it as well */
-    ANY,      /* its any and all look at one value more than they need, and miscount several */
-    NEWER,    /* later versions have it, and so have we */
-    CHARS,    /* its index counts bytes, later versions characters, as we do; "" is nowhere */
-    LIMIT0,   /* its limit(0; f) gives one value */
-    EMPTIES,  /* its map_values(empty) on an array leaves every second member */
-    STRICT,   /* it takes what is surely not meant: reverse of {}, flatten(0.5), 00, error(null) */
+    ONE = 1,  /* jq accepts any number of values, we require one */
+    BIG,      /* jq has only doubles: it rounds beyond 2^53 and beyond 17 digits */
+    NOTATION, /* jq reformats numbers that are passed on unchanged */
+    TRY,      /* jq's `?` also catches failures of what follows */
+    ANY,      /* jq's any and all evaluate one value too many, and miscount several */
+    NEWER,    /* supported here and in later versions of jq only */
+    CHARS,    /* jq 1.6's index counts bytes, later versions count characters, as we do; "" is not
+                 found */
+    LIMIT0,   /* jq's limit(0; f) yields one value */
+    EMPTIES,  /* jq's map_values(empty) on an array keeps every second member */
+    STRICT,   /* jq accepts probable mistakes: reverse of {}, flatten(0.5), 00, error(null) */
 };
 
-/* What an expression gives; where the result begins with "!", the rest is what the failure says. */
+/* The result of each expression. "!": it fails, and the message contains the rest. */
 /* clang-format off */
 static const struct expression_case {
     const char *text, *input, *result;
@@ -394,7 +395,7 @@ static const struct expression_case {
     {"{\"a\":{\"b\":2}}.a.b + 1", "null", "3", 0},
     {"[[1,2],[3]] | .[0] + .[1]", "null", "[1,2,3]", 0},
     {"-[1,2][0]", "null", "-1", 0},
-    /* several values inside of others */
+    /* several values inside other expressions */
     {"[(1,2)*(3,4)]", "null", "[3,6,4,8]", 0},
     {"[(1,2)-(10,20)]", "null", "[-9,-8,-19,-18]", 0},
     {"[(1,2)==(1,2)]", "null", "[true,false,false,true]", 0},
@@ -455,7 +456,7 @@ static const struct expression_case {
     {"[(.a?,1)|error(\"y\")]", "{}", "!y", TRY},
     {".a?", "{\"a\":null}", "null", 0},
     {".a?", "5", "!no value", ONE},
-    /* alternatives, failures and nothing */
+    /* alternatives, failures and empty */
     {".a // empty // 1", "{}", "1", 0},
     {"[.a // empty]", "{}", "[]", 0},
     {"(.a // \"x\") | length", "{\"a\":\"\"}", "0", 0},
@@ -556,7 +557,7 @@ static const struct expression_case {
     {"startswith(\"\xc3\xa9\")", "\"\xc3\xa9""a\"", "true", 0},
     {"contains(\"\xc3\xa9\")", "\"a\xc3\xa9""b\"", "true", 0},
     {"inside(\"abc\")", "\"b\"", "true", 0},
-    /* numbers: exact where they are whole, never rounded unseen */
+    /* numbers: exact if they are integers, never rounded silently */
     {"9007199254740992 + 1", "null", "9007199254740993", BIG},
     {"9007199254740993 - 1", "null", "9007199254740992", BIG},
     {"9007199254740993 * 3", "null", "27021597764222979", BIG},
@@ -777,7 +778,7 @@ static const struct expression_case {
     {".[1.7:2.2]", "[0,1,2,3]", "[1,2]", 0},
     {"[{(.): empty}]", "null", "[]", 0},
     {"[{(.): 2}?]", "1", "[]", 0},
-    /* what workflows ask */
+    /* typical of workflows */
     {".input.items|map(select(.qty>0)|{sku,qty})", "{\"input\":{\"items\":[{\"sku\":\"A\",\"qty\":0,\"x\":1},{\"sku\":\"B\",\"qty\":2,\"x\":1}]}}", "[{\"sku\":\"B\",\"qty\":2}]", 0},
     {"[.items[]|.price*.qty]|add > 100", "{\"items\":[{\"price\":60,\"qty\":1},{\"price\":25,\"qty\":2}]}", "true", 0},
     {".steps.reserve.output.id // \"none\"", "{\"steps\":{\"reserve\":{\"output\":null}}}", "\"none\"", 0},

@@ -3,13 +3,13 @@
 #include "json/text.h"
 
 /*
- * Any expression (the first line), evaluated on any document (the rest; if that is no JSON, on a
- * small one). An evaluation ends within its budget of memory (that of steps shows in the time), the
- * same each time, in one JSON value or in words that say why not.
+ * Evaluates any expression (the first line) on any document (the rest; a small default if that is
+ * no JSON). An evaluation stays within its memory budget (excessive steps show as time) and always
+ * has the same outcome: one JSON value, or an error message.
  */
 
-/* What an evaluation may take from its arena: the budget, the text of the result, and what chunks
- * waste at their ends. */
+/* The most that an evaluation may take from its arena: the budget, the text of the result, and
+ * unused space at the ends of chunks. */
 enum { BYTES_MAX = 3 * EXPRESSION_BYTES_MAX };
 
 static const char otherwise[] =
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     size_t column = 0;
 
     if (text_utf8_end(text) < text.len)
-        return 0; /* expressions stand in JSON */
+        return 0; /* expressions are embedded in JSON */
     if (expression_compile(text, &a, &x, &column, &e) != ERR_OK) {
         ASSERT(column >= 1);
         ASSERT(column <= text.len + 1);

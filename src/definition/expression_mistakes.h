@@ -1,12 +1,12 @@
 #ifndef DEFINITION_EXPRESSION_MISTAKES_H
 #define DEFINITION_EXPRESSION_MISTAKES_H
 
-/* A table of expression_test.c. */
+/* A table of expression_test.c: invalid expressions. */
 
 #include <stddef.h>
 
 /* clang-format off */
-/* What is no expression of ours, and at which column. */
+/* The column and the message of each mistake. */
 static const struct mistake_case {
     const char *text;
     size_t column;

@@ -1,3 +1,6 @@
+/* Expressions: results, mistakes, comparison with jq if it is installed, any bytes, exact
+ * numbers, and the tables of docs/expressions.md. The cases are in expression_cases.h and
+ * expression_mistakes.h. */
 #include "base/test.h"
 
 #include <math.h>
@@ -48,7 +51,7 @@ static void an_expression_gives_what_the_table_says(void **state)
         CHECK(err == ERR_OK, "%s: %s", c->text, e.text);
         CHECK(slice_is(j->raw, c->result) || json_hash(j) == json_hash(parsed(&a, c->result)),
               "%s gives %.*s", c->text, SLICE_ARG(j->raw));
-        (void)parsed(&a, arena_copy(&a, j->raw).ptr); /* it is JSON, too */
+        (void)parsed(&a, arena_copy(&a, j->raw).ptr); /* the result is valid JSON */
     }
 }
 
@@ -128,7 +131,7 @@ static void write_program(FILE *f)
                     cases[i].text);
 }
 
-/* All that jq says of the program, in one run; the file is gone afterwards. */
+/* Runs jq on all cases at once and removes the file. */
 static void ask_jq(struct buf *answers)
 {
     char program[] = "/tmp/expressions-XXXXXX";
@@ -185,8 +188,7 @@ static void jq_says_the_same(void **state)
 static void try_bytes(const char *ptr, size_t len)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    char *copy =
-        malloc(len ? len : 1); /* of exactly its size: the sanitizer sees what lies behind it */
+    char *copy = malloc(len ? len : 1); /* exact size: the sanitizer finds reads beyond the end */
     struct expression *x = NULL;
     const struct json *j = NULL;
     struct error e = {0};
@@ -240,7 +242,7 @@ static void no_bytes_break_it(void **state)
 
 static const char *manual; /* the path of docs/expressions.md */
 
-/* The next cell of a table row: up to a "|" that is not escaped; without blanks and `quotes`. */
+/* The next cell of a table row: up to a "|" that is not escaped, without blanks and backquotes. */
 static char *next_cell(char **row)
 {
     char *cell = *row;
@@ -302,7 +304,7 @@ static void every_example_of_the_manual_is_true(void **state)
     CHECK(examples >= 170, "%zu examples", examples);
 }
 
-/* A number as somebody writes it: with few digits or many, large or small. */
+/* A decimal as people write it: with few digits or many, large or small. */
 static void random_decimal(struct prng *p, char *to, size_t size)
 {
     double v = 0;
@@ -322,7 +324,7 @@ static void random_decimal(struct prng *p, char *to, size_t size)
     (void)snprintf(to, size, "%.*e", (int)prng_below(p, 17), v);
 }
 
-/* Digits of a number as it is written, without zeros in front and at the end. */
+/* The number of significant digits: without leading and trailing zeros. */
 static size_t digits_in(const char *text)
 {
     size_t count = 0;
@@ -337,7 +339,7 @@ static size_t digits_in(const char *text)
     return count - zeros;
 }
 
-/* Few digits are read and found without strtod and printf; they would give the same. */
+/* Numbers with few digits bypass strtod and printf and must have the same value and text. */
 static void a_double_is_read_and_written_to_its_last_digit(void **state)
 {
     struct prng p = {21};
@@ -362,7 +364,7 @@ static void a_double_is_read_and_written_to_its_last_digit(void **state)
         while (strtod(shortest, NULL) != v && ++precision < 17);
         const char *got = arena_copy(&a, j->raw).ptr;
         CHECK(strtod(got, NULL) == v, "%s became %s", text, got);
-        /* below, and beyond 2^53, jq has more digits than are needed */
+        /* jq prints more digits than needed for tiny numbers and beyond 2^53 */
         bool is_usual = fabs(v) >= 2.3e-308 && fabs(v) < 9e15;
         CHECK(!is_usual || digits_in(got) == digits_in(shortest), "%s became %s, not %s", text, got,
               shortest);

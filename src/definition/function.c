@@ -1,3 +1,4 @@
+/* The table of functions, and hints for functions of jq that are not supported. See function.h. */
 #include "definition/function_parts.h"
 
 #include <stdio.h>
@@ -37,9 +38,9 @@ const struct function *function_find(struct slice name, uint32_t arg_count, bool
     return NULL;
 }
 
-/* What jq has and we have not, and what to do instead. */
+/* Functions of jq that are outside the subset, and what to use instead. */
 static const struct {
-    const char *names; /* with a blank around each */
+    const char *names; /* each surrounded by blanks */
     const char *why;
 } outside[] = {
     {" test match capture scan splits sub gsub ",

@@ -1,8 +1,8 @@
 #ifndef DEFINITION_FUNCTION_H
 #define DEFINITION_FUNCTION_H
 
-/* The functions of expressions, for the parser, which checks names and counts, and for the
- * evaluator. function_list.h names them. */
+/* The functions of expressions: looked up by the parser, which checks names and numbers of
+ * arguments, and called by the evaluator. function_list.h lists them. */
 
 #include "definition/machine.h"
 
@@ -11,7 +11,7 @@ enum { FUNCTION_ARGS_MAX = 3 };
 struct function {
     struct slice name;
     uint32_t arg_count;
-    /* One of the three, see function_list.h. of_values: NULL after a failure. */
+    /* Exactly one is set, see function_list.h. of_values returns NULL after a failure. */
     const struct json *(*of_values)(struct machine *m, const struct json *in,
                                     const struct json *const *args);
     enum flow (*generate)(struct machine *m, const struct json *in, const struct json *const *args,
@@ -20,11 +20,10 @@ struct function {
                                 struct sink *out);
 };
 
-/* NULL if there is none of that name; *ret_known: there is, with another number of arguments. */
+/* NULL: there is no such function. *ret_known: the name exists with another number of arguments. */
 const struct function *function_find(struct slice name, uint32_t arg_count, bool *ret_known);
 
-/* Why a function of jq is none of ours, and what does instead; NULL: jq has none of that name, or
- * there is nothing to say. */
+/* A hint for a function of jq that is not supported. NULL: there is none. */
 const char *function_why_outside(struct slice name);
 
 #endif

@@ -1,10 +1,10 @@
-/* Functions of the members of a container. */
+/* Functions of arrays and objects: add, keys, flatten, reverse and others. See function_list.h. */
 
 #include "definition/function_parts.h"
 
-/* ---- of the members of one value ---- */
+/* ---- members of one value ---- */
 
-/* Texts are joined at once: one by one they would be copied again and again. */
+/* Joins all strings at once: joining one by one would copy them repeatedly, in quadratic time. */
 static const struct json *add_texts(struct machine *m, const struct json *in)
 {
     size_t len = 0;
@@ -31,7 +31,7 @@ static const struct json *add_arrays(struct machine *m, const struct json *in)
     return b.container;
 }
 
-/* One object gets them all: merged one by one they would be copied again and again. */
+/* Merges all objects into one: merging one by one would copy them repeatedly. */
 static const struct json *add_objects(struct machine *m, const struct json *in)
 {
     struct builder b = builder_begin(m, JSON_OBJECT);

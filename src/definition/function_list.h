@@ -2,11 +2,13 @@
 #define DEFINITION_FUNCTION_LIST_H
 
 /*
- * The functions of expressions: name, number of arguments, what it is in C.
+ * The functions of expressions: name, number of arguments, name in C.
  *
- * VALUE     gives one value from the input and one value of each argument.
- * GENERATE  gives any number of values from the same.
- * STREAM    evaluates its arguments itself, as often as it likes.
+ * VALUE: one value, from the input and one value of each argument.
+ *
+ * GENERATE: any number of values from the same.
+ *
+ * STREAM: evaluates its arguments itself, any number of times.
  */
 
 /* clang-format off */

@@ -1,7 +1,7 @@
 #ifndef DEFINITION_FUNCTION_PARTS_H
 #define DEFINITION_FUNCTION_PARTS_H
 
-/* What function_*.c share: the functions of the list, and how they begin. */
+/* Shared by function_*.c: declarations of all functions of the list, and their signatures. */
 
 #include "definition/function.h"
 #include "definition/function_list.h"
@@ -9,7 +9,7 @@
 #include "definition/operator.h"
 #include "definition/value.h"
 
-typedef const struct json *const *args_t; /* only to keep the lines short */
+typedef const struct json *const *args_t; /* keeps lines short */
 
 #define VALUE_FUNCTION(name) \
     const struct json *function_##name(struct machine *m, const struct json *in, args_t args)
@@ -29,10 +29,10 @@ GENERATE_FUNCTION(range);
 #undef GENERATE
 #undef STREAM
 
-/* The failure "VALUE what"; NULL. */
+/* Fails with "VALUE what"; returns NULL. */
 const struct json *function_refuse(struct machine *m, const struct json *in, const char *what);
 
-/* Fails for what has no members; takes a step for each. */
+/* Fails for a value without members; otherwise pays one step for each member. */
 bool function_check_iterable(struct machine *m, const struct json *in);
 
 #endif

@@ -1,8 +1,8 @@
-/* Functions that put members in order: sort, min, max, unique, and the same by a key. */
+/* Functions that order members: sort, min, max, unique, and the variants with a key. */
 
 #include "definition/function_parts.h"
 
-/* A member with what it is ordered by. */
+/* A member with its key. */
 struct keyed {
     struct json key;
     const struct json *member;
@@ -12,7 +12,7 @@ _Static_assert(offsetof(struct keyed, key) == 0, "a pointer to one is a pointer 
 
 static const struct json *member_of(const struct json *key)
 {
-    return ((const struct keyed *)key)->member; /* the key is its first part */
+    return ((const struct keyed *)key)->member; /* the key is the first field */
 }
 
 /* ---- by the members themselves ---- */
@@ -24,8 +24,8 @@ static bool check_array(struct machine *m, const struct json *in)
     return in->type == JSON_ARRAY;
 }
 
-/* The first or last in order of `count` > 0 values; NULL: failed. Of equal ones jq takes the last
- * greatest and the first least. */
+/* The first or last in order of `count` > 0 values; NULL: failed. Among equal ones jq takes the
+ * last maximum and the first minimum. */
 static const struct json *extreme_of(struct machine *m, const struct json **values, uint32_t count,
                                      bool is_max)
 {
@@ -107,7 +107,7 @@ static enum flow key_then(struct machine *m, struct sink *self, const struct jso
     return builder_add(&t->builder, v) ? FLOW_ON : FLOW_FAIL;
 }
 
-/* All values of the argument, in an array, are the key. */
+/* The key: an array of all values of the argument. */
 static enum flow key_of(struct machine *m, const struct node *arg, const struct json *member,
                         const struct json **ret)
 {
@@ -127,7 +127,7 @@ static enum flow key_of(struct machine *m, const struct node *arg, const struct 
 
 typedef const struct json *finish_fn(struct machine *m, const struct json **keys, uint32_t count);
 
-/* Hands on what `finish` makes of the keys in the order of their members. */
+/* Sorts the members by key and passes the result of `finish` to the sink. */
 static enum flow by_key(struct machine *m, const struct node *call, const struct json *in,
                         struct sink *out, finish_fn *finish)
 {
@@ -162,7 +162,7 @@ STREAM_FUNCTION(sort_by)
     return by_key(m, call, in, out, finish_sort);
 }
 
-/* How many from `at` on have the same key. */
+/* The number of members from `at` on with the same key. */
 static uint32_t run_length(struct machine *m, const struct json **keys, uint32_t at, uint32_t count)
 {
     uint32_t end = at + 1;

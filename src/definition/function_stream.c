@@ -1,8 +1,8 @@
-/* Functions that evaluate their arguments themselves, as often as they like. */
+/* Functions that evaluate their arguments themselves, any number of times. */
 
 #include "definition/function_parts.h"
 
-/* What the sinks of these functions need. */
+/* State of the sinks of these functions. */
 struct visit {
     struct sink sink;
     const struct json *member;
@@ -22,7 +22,7 @@ STREAM_FUNCTION(empty)
     return FLOW_ON;
 }
 
-/* Hands on the input if it is of one of the types in the set. */
+/* Passes the input on if its type is in the set. */
 static enum flow of_types(struct machine *m, const struct json *in, struct sink *out, unsigned set)
 {
     return (set & 1U << in->type) != 0 ? out->fn(m, out, in) : FLOW_ON;
@@ -111,7 +111,7 @@ STREAM_FUNCTION(with_entries)
     return object ? out->fn(m, out, object) : FLOW_FAIL;
 }
 
-/* Unwinds to the function itself, which knows that it was meant by machine.stop. */
+/* Unwinds to the function itself, which recognizes itself by machine.stop. */
 static enum flow enough(struct machine *m, struct visit *t)
 {
     m->stop = t;
@@ -126,7 +126,7 @@ static enum flow first_then(struct machine *m, struct sink *self, const struct j
     return t->wanted ? enough(m, t) : FLOW_ON;
 }
 
-/* first(f): stops at one. last(f): goes to the end. */
+/* first(f) stops at the first value. last(f) evaluates all. */
 static enum flow one_of(struct machine *m, const struct node *call, const struct json *in,
                         struct sink *out, bool is_first)
 {
@@ -150,7 +150,7 @@ STREAM_FUNCTION(last_of)
     return one_of(m, call, in, out, false);
 }
 
-/* The first value of the argument on each member takes its place; without one it is left out. */
+/* Replaces each member by the first value of the argument; a member without one is removed. */
 static bool set_first(struct machine *m, struct builder *b, const struct json *member,
                       const struct json *value)
 {
@@ -198,7 +198,7 @@ struct counter {
     struct sink *out;
 };
 
-/* The last one is handed on only when what gave it was left. */
+/* The last value is passed on only after the generating expression was unwound. */
 static enum flow limit_then(struct machine *m, struct sink *self, const struct json *v)
 {
     struct counter *t = CONTAINER_OF(self, struct counter, sink);
@@ -224,7 +224,7 @@ static enum flow limit_count_then(struct machine *m, struct sink *self, const st
     }
     if (!number_of(m, v, &n))
         return FLOW_FAIL;
-    if (n.d < 0) /* as jq has it */
+    if (n.d < 0) /* as in jq */
         return node_eval(m, what, t.in, t.out);
     if (n.d == 0)
         return FLOW_ON;
@@ -325,7 +325,7 @@ STREAM_FUNCTION(all_of)
     return find(m, call, in, out, false);
 }
 
-/* any(values; condition): the condition of each value in turn. */
+/* any(values; condition): evaluates the condition on each value. */
 struct asked {
     struct sink sink;
     const struct node *condition;

@@ -1,8 +1,8 @@
-/* Functions of texts; index and its kin look into arrays as well. */
+/* Functions of strings. indices, index and rindex also search arrays. */
 
 #include "definition/function_parts.h"
 
-/* `shift` is added to the letters from `from` on. */
+/* Adds `shift` to the 26 letters that begin at `from`. */
 static const struct json *with_case(struct machine *m, const struct json *in, char from, int shift)
 {
     if (in->type != JSON_STRING)
@@ -38,7 +38,7 @@ VALUE_FUNCTION(split)
     return NULL;
 }
 
-/* What a member of an array becomes in a joined text; NULL: failed. */
+/* The text of an array's member in join; NULL: failed. */
 static const struct json *join_piece(struct machine *m, const struct json *j)
 {
     if (j->type == JSON_NULL)
@@ -65,7 +65,7 @@ VALUE_FUNCTION(join)
             buf_slice(&b, args[0]->text);
         buf_slice(&b, piece->text);
     }
-    if (b.overflow && !machine_claim(m, (size_t)EXPRESSION_BYTES_MAX + 1)) /* it never fits */
+    if (b.overflow && !machine_claim(m, (size_t)EXPRESSION_BYTES_MAX + 1)) /* it cannot fit */
         return NULL;
     return value_text_copy(m, buf_view(&b));
 }
@@ -100,7 +100,7 @@ VALUE_FUNCTION(endswith)
     return ends(m, in, args[0], true);
 }
 
-/* What is no string, or has not this end, stays as it is. */
+/* A value that is no string, or lacks that prefix or suffix, is returned unchanged. */
 static const struct json *without_end(struct machine *m, const struct json *in,
                                       const struct json *part, bool at_end)
 {
@@ -124,10 +124,10 @@ VALUE_FUNCTION(rtrimstr)
     return without_end(m, in, args[0], true);
 }
 
-/* ---- where something stands in something else ---- */
+/* ---- searching ---- */
 
-/* Positions are characters; as in jq 1.6 a place counts once. The text is gone through once, what
- * is sought is looked at anew behind each place. */
+/* Positions are counted in characters; as in jq 1.6, matches do not overlap. The text is scanned
+ * once; `part` is scanned again after each match. */
 static const struct json *indices_of_text(struct machine *m, struct slice text, struct slice part)
 {
     struct builder b = builder_begin(m, JSON_ARRAY);
@@ -168,7 +168,7 @@ VALUE_FUNCTION(indices)
     return NULL;
 }
 
-/* jq's names: the first one, or null. */
+/* index: the first position, or null. */
 VALUE_FUNCTION(index)
 {
     const struct json *all = function_indices(m, in, args);

@@ -1,4 +1,4 @@
-/* Functions of one value. */
+/* Functions of one value: length, conversions, keys and entries, and others. */
 
 #include "definition/function_parts.h"
 
@@ -83,7 +83,7 @@ VALUE_FUNCTION(tojson)
     return value_to_json(m, in);
 }
 
-/* How many values the text may have at most. */
+/* The most values that the JSON text can hold. */
 static size_t values_max(struct slice text)
 {
     size_t count = 2;
@@ -93,7 +93,7 @@ static size_t values_max(struct slice text)
     return count;
 }
 
-/* What the parser takes before it has read anything, and to say what is wrong. */
+/* Parts of steps charged for starting the parser and for its error message. */
 enum { PARSER_STEPS = 16 };
 
 bool value_pay_tree(struct machine *m, struct slice text, size_t *ret_values)
@@ -104,7 +104,7 @@ bool value_pay_tree(struct machine *m, struct slice text, size_t *ret_values)
     return machine_pay(m, 4 * *ret_values);
 }
 
-/* A node for each value, and its strings once more. */
+/* Charges a node for each value, and a second copy of the strings. */
 static bool claim_tree(struct machine *m, struct slice text, size_t values)
 {
     return machine_claim(m, values * (sizeof(struct json) + 32) + 2 * text.len);
@@ -127,7 +127,7 @@ VALUE_FUNCTION(fromjson)
     return NULL;
 }
 
-/* A JSON number; white space around it is allowed, as in jq. */
+/* Accepts a JSON number, with white space around it as in jq. */
 VALUE_FUNCTION(tonumber)
 {
     struct json *j = NULL;
@@ -198,8 +198,8 @@ VALUE_FUNCTION(to_entries)
     return b.container;
 }
 
-/* The first of the names that the entry has, with a true value if that is asked for; &value_null:
- * there is none. NULL: failed. */
+/* The first of the names that the entry has, with a true value if `is_true`. &value_null: there is
+ * none. NULL: failed. */
 static const struct json *entry_member(struct machine *m, const struct json *entry,
                                        const struct slice *names, size_t count, bool is_true)
 {

@@ -3,8 +3,8 @@
 
 #include "definition/reader.h"
 
-/* Edges while they are gathered: they may be as many as pairs of steps, so they are kept by their
- * ends only. */
+/* The edges while they are read. There may be as many as pairs of steps, so each is stored as its
+ * two ends only. */
 struct graph {
     struct reader *reader;
     struct workflow_step *steps;
@@ -27,7 +27,7 @@ static void unknown_step(struct reader *r, const struct path *path, const struct
         mistake_in(r, path, j, "the name of a step");
 }
 
-/* One element of `after`; -1: a mistake. */
+/* Reads one element of `after`; -1: a mistake. */
 static int read_predecessor(struct graph *g, uint16_t step, const struct json *j,
                             const struct path *path)
 {
@@ -113,8 +113,8 @@ static void fill_after(struct graph *g)
             *fill[g->steps[i].before[k]]++ = i;
 }
 
-/* Among the steps that could not be ordered each has a predecessor that could not either: walking
- * from one to the next leads into a cycle. */
+/* Each step that could not be ordered has a predecessor that could not either, so walking from one
+ * to the next leads into a cycle. */
 static uint16_t blocked_by(const struct graph *g, const uint16_t *missing, uint16_t step)
 {
     const struct workflow_step *s = &g->steps[step];
@@ -131,7 +131,7 @@ static void tell_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
     struct path steps;
     uint16_t least;
 
-    for (uint16_t i = 0; i < g->count; i++) /* long enough to be within the cycle */
+    for (uint16_t i = 0; i < g->count; i++) /* enough moves to be within the cycle */
         step = blocked_by(g, missing, step);
     least = step;
     for (uint16_t i = blocked_by(g, missing, step); i != step; i = blocked_by(g, missing, i))
@@ -149,7 +149,8 @@ static void tell_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
     mistake_at(g->reader, &at, node->at, names.ptr, "steps without a cycle");
 }
 
-/* Steps whose predecessors are all ordered come next, in the order in which they were written. */
+/* Orders the steps topologically: those whose predecessors are all ordered come next, in the order
+ * in which they were written. */
 static bool order_steps(struct graph *g, uint16_t *order)
 {
     uint16_t missing[STEPS_MAX];
@@ -178,7 +179,7 @@ static bool order_steps(struct graph *g, uint16_t *order)
     return true;
 }
 
-/* Marks all that end before the step starts. */
+/* Marks all direct and indirect predecessors of the step. */
 static void mark_before(const struct graph *g, uint16_t step, bool *marks)
 {
     uint16_t stack[STEPS_MAX];
@@ -202,8 +203,7 @@ static size_t place_of(const struct reader *r, const struct look *l)
     return reader_string_offset(r, l->string, l->at);
 }
 
-/* The outcome of a step that is undone need not be known, nor that of those beside and behind it.
- */
+/* During undo, the outcome of the step itself and of steps beside and after it may be unknown. */
 static void warn_output(struct graph *g, const struct look *l, const struct path *at)
 {
     CLEANUP(buf_fini) struct buf found = {0};
@@ -213,7 +213,8 @@ static void warn_output(struct graph *g, const struct look *l, const struct path
             "// and what holds without it: where the outcome is unknown there is no output");
 }
 
-/* What a step looks at must have ended by then; otherwise it sees now this, now that. */
+/* A step may only refer to its predecessors: whether another step has ended when it starts depends
+ * on timing. */
 static void check_looks(struct graph *g)
 {
     bool marks[STEPS_MAX];

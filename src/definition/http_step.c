@@ -1,3 +1,4 @@
+/* Reads `http` of a step and turns it into the input of the HTTP agent: see http_step.h. */
 #include "definition/http_step.h"
 
 #include <strings.h>
@@ -5,7 +6,7 @@
 #include "definition/reference.h"
 #include "definition/template.h"
 
-/* What `http` is made of, as it is read. */
+/* The parts of `http` while it is read. */
 struct http_draft {
     struct template *path, *query, *headers, *body;
     struct slice method, output; /* JSON texts, or NONE */
@@ -39,8 +40,8 @@ static void read_method(struct reader *r, const struct json *j, const struct pat
     mistake_in(r, path, j, "GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
 }
 
-/* What a value brings must not change where the request goes, so it is kept apart: ["/charges/",
- * 17]. Whoever sends it escapes every other entry. */
+/* Values must not change where the request goes, so path and values stay separate: ["/charges/",
+ * 17]. The sender escapes every second entry. */
 static void read_url_path(struct reader *r, const struct json *j, const struct path *path,
                           void *target)
 {
@@ -93,7 +94,7 @@ static bool is_broken_line(struct slice text)
 
 static void check_header(struct reader *r, const struct json *m, const struct path *path)
 {
-    /* The agent's own, and those that frame a message. */
+    /* Headers that the agent sets itself, and those that frame a message. */
     static const char *const taken[] = {"Host",
                                         "Content-Length",
                                         "Transfer-Encoding",
@@ -146,7 +147,7 @@ static void read_body(struct reader *r, const struct json *j, const struct path 
     read_template(r, j, path, &d->body);
 }
 
-/* It is evaluated by the agent, on the answer alone. */
+/* `output` is evaluated by the agent, with the response as its only input. */
 static void read_answer(struct reader *r, const struct json *j, const struct path *path,
                         void *target)
 {
@@ -165,7 +166,7 @@ static void read_answer(struct reader *r, const struct json *j, const struct pat
         return;
     }
     references_collect(x, false, r->arena, &refs);
-    bool is_whole = refs.any_unchecked /* what looks at "." itself, or did once */
+    bool is_whole = refs.any_unchecked /* it uses ".", or a call taken for that before */
                     || (refs.input && refs.task && refs.steps);
     if (!is_whole && (refs.input || refs.task || refs.steps || refs.list))
         mistake_in(r, path, j, ".status, .headers and .body: it sees the answer, not the task");
@@ -203,7 +204,7 @@ static bool has_status(const struct status_list *list, const struct json *status
     return false;
 }
 
-/* A status that means two things means none. */
+/* A status in two lists is ambiguous. */
 static void check_statuses(struct reader *r, const struct path *path, const struct http_draft *d)
 {
     const struct status_list *lists[] = {&d->completed, &d->permanent, &d->retryable,

@@ -3,7 +3,7 @@
 #include "definition/definition.h"
 #include "definition/http_step.h"
 
-/* `http` of a step becomes the input that the HTTP agent reads. */
+/* `http` of a step: the input that the HTTP agent receives, and mistakes. */
 
 static struct mistakes mistakes, warnings;
 

@@ -1,3 +1,5 @@
+/* `inputs` of a definition: reads the rules (names, types, defaults), and checks the input of a
+ * task against them. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -34,7 +36,7 @@ static void read_type(struct reader *r, const struct json *j, const struct path 
     mistake_in(r, path, j, "string, integer, number, boolean, array, object or any");
 }
 
-/* Of any size, but digits only. */
+/* An integer of any size, without fraction or exponent. */
 static bool is_whole(const struct json *j)
 {
     for (size_t i = j->text.ptr[0] == '-'; i < j->text.len; i++)
@@ -123,7 +125,7 @@ void definition_write_inputs(const struct definition *d, struct buf *b)
 
 /* ---- the input of a task ---- */
 
-/* All complaints go into one story, as many as fit. */
+/* Appends a complaint to the error message; those that do not fit are dropped. */
 static PRINTF(2, 3) void complain(struct error *e, const char *fmt, ...)
 {
     va_list ap;

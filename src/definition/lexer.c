@@ -1,3 +1,4 @@
+/* Splits an expression into tokens: see lexer.h. parser.c is its only caller. */
 #include "definition/lexer.h"
 
 static bool is_digit(char c)
@@ -14,7 +15,7 @@ static char char_at(struct slice text, size_t at)
 {
     if (at < text.len)
         return text.ptr[at];
-    return '\0'; /* in a text there is none */
+    return '\0'; /* a text contains no NUL */
 }
 
 static size_t name_end(struct slice text, size_t at)
@@ -31,7 +32,7 @@ static size_t digits_end(struct slice text, size_t at)
     return at;
 }
 
-/* A number as JSON writes it; 0: it is none. */
+/* The end of a JSON number; 0: there is none. */
 static size_t number_end(struct slice text, size_t at)
 {
     size_t end = digits_end(text, at);
@@ -59,7 +60,7 @@ static struct token made(enum token_kind kind, struct slice text, size_t at, siz
     return (struct token){kind, {text.ptr + at, end - at}, at, end, NULL};
 }
 
-/* The token is one character, whatever bytes it has. */
+/* A token for one invalid character, of however many bytes. */
 static struct token bad(struct slice text, size_t at, const char *why)
 {
     size_t end = at + (at < text.len);
@@ -72,7 +73,7 @@ static struct token bad(struct slice text, size_t at, const char *why)
     return t;
 }
 
-/* What jq has and we have not, by its first characters. The longer ones come first. */
+/* Operators of jq that are outside the subset. A longer one precedes its prefixes. */
 static const struct foreign {
     const char *sign, *why;
 } foreign[] = {
@@ -99,7 +100,7 @@ static const char *const signs[] = {"//", "==", "!=", "<=", ">=", ".", "[", "]",
 
 static bool stands_at(struct slice text, size_t at, const char *sign)
 {
-    if (text.ptr[at] != sign[0]) /* most are not */
+    if (text.ptr[at] != sign[0]) /* fast path */
         return false;
     size_t len = strlen(sign);
     return text.len - at >= len && memcmp(text.ptr + at, sign, len) == 0;

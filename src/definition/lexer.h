@@ -1,7 +1,7 @@
 #ifndef DEFINITION_LEXER_H
 #define DEFINITION_LEXER_H
 
-/* The tokens of an expression. The inside of a string is read by the parser, since it may hold
+/* The tokens of an expression. The parser reads the contents of strings, which may contain
  * expressions. */
 
 #include "base/base.h"
@@ -13,7 +13,7 @@ enum token_kind {
     TOKEN_NUMBER,
     TOKEN_QUOTE, /* the opening " */
     TOKEN_SIGN,  /* one or two characters, see text */
-    TOKEN_BAD,   /* no token of ours; `why` says more */
+    TOKEN_BAD,   /* an invalid token; `why` explains */
 };
 
 struct token {
@@ -23,7 +23,7 @@ struct token {
     const char *why;
 };
 
-/* The token at or behind `at`. */
+/* The token at `at`, or after white space there. */
 struct token token_read(struct slice text, size_t at);
 
 #endif

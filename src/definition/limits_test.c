@@ -2,7 +2,7 @@
 
 #include "definition/expression.h"
 
-/* Whoever writes an expression cannot take more than its share of time, memory and stack. */
+/* No expression takes more than its share of time, memory and stack. */
 
 static const struct json *parsed(struct arena *a, const char *text)
 {
@@ -24,7 +24,8 @@ static enum err evaluate(struct arena *a, const char *text, const char *input,
     return expression_eval(x, parsed(a, input), a, ret, e);
 }
 
-/* Thirty levels of arrays (objects) that hold the one below twice: 2^30 members, if one counts. */
+/* Thirty levels of arrays (objects), each holding the level below twice: 2^30 members if
+ * expanded. */
 #define TWICE_6  "[., .] | [., .] | [., .] | [., .] | [., .] | [., .] |"
 #define TWICE_30 TWICE_6 TWICE_6 TWICE_6 TWICE_6 TWICE_6
 #define TWICE_6_OBJECT \
@@ -36,7 +37,7 @@ static enum err evaluate(struct arena *a, const char *text, const char *input,
 static void nobody_takes_more_than_the_limits(void **state)
 {
     static const struct {
-        const char *text, *story; /* NULL: it is within them, if only just */
+        const char *text, *story; /* NULL: it is barely within the limits */
     } greedy[] = {
         {"map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)|map(.,.)"
          "|"
@@ -44,7 +45,7 @@ static void nobody_takes_more_than_the_limits(void **state)
          "steps"},
         {"[.[]|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.|.,.]",
          "steps"},
-        {"[(\"a,\" * 12000 | split(\",\"))[] | 1.5 * 1.1] | length", "steps"}, /* digits are dear */
+        {"[(\"a,\" * 12000 | split(\",\"))[] | 1.5 * 1.1] | length", "steps"}, /* many digits */
         {"\"x\" * 1000000000", "bytes"},
         {"\"0123456789\" * 1000 | . * 1000 | . * 1000", "bytes"},
         {"[\"0123456789\" * 100000 | ., ., ., ., . | . + .] | length", "bytes"},
@@ -68,7 +69,7 @@ static void nobody_takes_more_than_the_limits(void **state)
         {"[range(1000)] | map(select(any(range(1000); . < 0)))", "steps"},
         {"[range(1000)] | with_entries(select(any(range(1000); . < 0)))", "steps"},
         {"[range(1000)] | sort_by(range(1000))", "more than"},
-        /* what is shared again and again, and would be endless if it were walked */
+        /* shared values that would be endless if they were expanded */
         {"[1] | " TWICE_30 " flatten", "steps"},
         {"[1] | " TWICE_30 " flatten(29)", "steps"},
         {"[] | " TWICE_30 " flatten | length", "steps"},
@@ -145,7 +146,7 @@ static void repeat(struct buf *b, const char *text, int count)
         buf_str(b, text);
 }
 
-/* Everything that nests, as deep as one likes: a mistake, never a stack that overflows. */
+/* Nesting of any kind and depth is a mistake, never a stack overflow. */
 static void no_expression_nests_too_deeply(void **state)
 {
     static const struct {
@@ -218,9 +219,9 @@ static void a_result_never_nests_deeper_than_a_task_can_hold(void **state)
     CHECK(strstr(e.text, "nested too deeply"), "%s", e.text);
 }
 
-/* ---- many of them in one value ---- */
+/* ---- many expressions in one value ---- */
 
-/* So many times the same string, in an array. */
+/* Evaluates an array with that many copies of the same string. */
 static enum err evaluate_many(struct arena *a, const char *text, int count, const char *input,
                               struct error *e)
 {
@@ -254,7 +255,7 @@ static void all_expressions_of_a_value_share_their_limits(void **state)
         {"a ${ . } b ${ . }", 1000, "longer than"},
         {"${ length }", 20, NULL},
         {"${ length }", 1000, "together take more than"},
-        {"a ${ \"\\\"\" * 1900000 }", 1, "steps"}, /* each of them has to be escaped */
+        {"a ${ \"\\\"\" * 1900000 }", 1, "steps"}, /* each has to be escaped */
         {"a ${ [.[0:9] | split(\"\") | select(range(400) >= 0)] }", 20, "steps"},
     };
     CLEANUP(buf_fini) struct buf big = {0};

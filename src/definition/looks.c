@@ -1,10 +1,11 @@
+/* Compiles the expressions of a definition and checks what they refer to: that steps exist, have
+ * ended by then, and that paths can have a value. reference.c finds the references, shape.c
+ * checks paths. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "definition/reader.h"
 #include "definition/template.h"
-
-/* The expressions of a definition, and what they look at. */
 
 struct watcher {
     struct reader *reader;
@@ -13,7 +14,7 @@ struct watcher {
     uint16_t count, cap;
 };
 
-/* A fault may say itself what it found and what belongs there; a mistake has the two apart. */
+/* Splits a message at "expected" into found and expected, which a mistake holds separately. */
 void mistake_of_expression(struct reader *r, const struct path *path, size_t offset,
                            const char *what)
 {
@@ -22,7 +23,7 @@ void mistake_of_expression(struct reader *r, const struct path *path, size_t off
     const char *expected = "an expression";
 
     for (const char *p = what; (p = strstr(p, between)); p += strlen(between)) {
-        found.len = (size_t)(p - what); /* the last one: it may stand in what was found, too */
+        found.len = (size_t)(p - what); /* the last one: `found` may contain the same words */
         expected = p + strlen(between);
     }
     if (slice_is(found, ends))
@@ -41,8 +42,7 @@ static void tell_fault(void *arg, const struct json *string, size_t at, const ch
     mistake_of_expression(w->reader, w->path, reader_string_offset(w->reader, string, at), what);
 }
 
-/* Places in the text are looked for only where something is told: that takes time in long strings.
- */
+/* The offset in the text is computed only for a message: it is slow in long strings. */
 static void unknown_step(struct watcher *w, const struct json *string, size_t at, struct slice name)
 {
     char found[100];
@@ -58,7 +58,8 @@ static void unknown_step(struct watcher *w, const struct json *string, size_t at
         mistake_at(w->reader, w->path, offset, found, "the name of a step");
 }
 
-/* What it looks at has ended, but how may not be known: the steps of a task that goes back. */
+/* The step has ended, but its outcome may be unknown: true of steps of a task that is being
+ * undone. */
 static bool sees_all_but_outcomes(const struct reader *r, uint16_t to)
 {
     enum sight sight = reading_of(r)->sight;
@@ -66,7 +67,8 @@ static bool sees_all_but_outcomes(const struct reader *r, uint16_t to)
     return sight == SEES_UNDO || (sight == SEES_ON_UNDO && !reads_on_undo(r, to));
 }
 
-/* At what is never evaluated in a task in which that has run, or not before it has. */
+/* Reports a reference to a step of on_undo from an expression that is evaluated only before that
+ * step, or in tasks that are not undone. */
 static bool looks_ahead(struct watcher *w, const struct json *string, size_t at, uint16_t to)
 {
     struct reader *r = w->reader;
@@ -133,7 +135,7 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
     struct reader *r = w->reader;
     int index = reader_step_index(r, ref->step);
 
-    if (!reading_of(r)->steps) /* they could not be read; that was told */
+    if (!reading_of(r)->steps) /* the steps have mistakes, reported before */
         return;
     if (ref->is_unchecked) {
         if (index >= 0)
@@ -161,7 +163,7 @@ static void tell_odd(void *arg, const struct json *string, size_t at, const stru
     shape_warn(w->reader, w->path, reader_string_offset(w->reader, string, at), odd);
 }
 
-/* What was looked at, as the evaluation wants to know it. Frees the watcher's list. */
+/* The references as the evaluation needs them. Frees the watcher's list. */
 static struct needs needs_of(struct watcher *w, const struct references *refs)
 {
     struct needs n = {.input = refs->input,

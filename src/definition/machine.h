@@ -2,56 +2,56 @@
 #define DEFINITION_MACHINE_H
 
 /*
- * One evaluation of an expression. A node of the tree gives any number of values, each of which is
- * handed to a sink before the next one is made; what comes behind in the expression happens inside
- * the sink. That is how jq does it too, and gives the same order of values and errors. Every node
- * is active at most once, so that the stack is bounded by the number of nodes.
+ * One evaluation of an expression. Each node of the tree yields any number of values. Each value is
+ * passed to a sink before the next one is computed, and the rest of the expression runs inside the
+ * sink. jq works the same way, which gives the same order of values and errors. Every node is
+ * active at most once, so the number of nodes bounds the stack.
  *
  * An evaluation pays in steps and in bytes of memory. It fails when it exceeds a limit, and no `?`
- * catches that. The limits alone decide: a second evaluation gives the same result or failure.
+ * catches that. Nothing else limits it, so a second evaluation has the same result or failure.
  *
- * Every operation pays before it works, so that a step costs no more than MACHINE_WORK_MAX, however
- * an expression is written. Small things cost a part of a step: machine_pay counts these.
+ * Every operation pays before it works, so that no step costs more than MACHINE_WORK_MAX, whatever
+ * the expression. Small operations cost a part of a step, see machine_pay.
  *
- * Memory pays by itself: 64 bytes that an evaluation makes may cost as much as a step. A failure
- * that a `?` catches costs nothing, since its words are not made; one that is not caught ends the
- * evaluation.
+ * Memory pays by itself: 64 bytes allocated by an evaluation may cost as much as a step. A failure
+ * that a `?` catches costs nothing, because its message is not written. A failure that is not
+ * caught ends the evaluation.
  */
 
 /* clang-format off */
 /*
- * What is paid, in parts of which PARTS_PER_STEP are a step:
+ * Costs, in parts of a step (PARTS_PER_STEP):
  *
  *     a node evaluated, a member of a container visited   8
- *     a value handed through `?`, `//` or limit           1
+ *     a value passed through `?`, `//` or limit           1
  *     two values compared                                 8; of different types 1
  *     two names compared, to sort them                    1
- *     a member looked up                                  1 for each that stands before it
+ *     a member looked up                                  1 for each member before it
  *     a part of a string made, a member of an object set  1, 2
  *     a text copied, compared, cut                        1 for 8 bytes
  *     the characters of a text counted                    1 for 32 bytes
- *     a text searched                                     1 for 2 bytes, and for 8 of what is
- *                                                         sought; if that has 1 or 2, for 8 bytes;
- *                                                         if it has more than 256, for 4
- *     a recorded value passed over                        1 for a bracket, 2 for a text; 1 for 16
+ *     a text searched                                     1 for 2 bytes, and for 8 bytes of the
+ *                                                         pattern; 1 for 8 bytes if the pattern has
+ *                                                         1 or 2, for 4 if it has more than 256
+ *     a recorded value skipped                            1 for a bracket, 2 for a text; 1 for 16
  *                                                         bytes, in a text for 128
- *     a recorded value that is looked at                  8, a member beside it 9 and more; 1 for
+ *     a recorded value needed                             8, a member beside it 9 or more; 1 for
  *                                                         8 bytes; if it has members or escapes,
  *                                                         as JSON that is read
  *     a value written as JSON                             4, its name 3; 1 for 8 bytes, 2 for an
  *                                                         escape
  *     JSON read                                           128; 1 for 2 bytes, 4 for a value
  *     two decimals compared                               8, and 1 for 2 bytes
- *     a decimal made a double                             2; with more than 15 digits 18, and 1 for
+ *     a decimal converted to a double                     2; with more than 15 digits 18, and 1 for
  *                                                         2 bytes
- *     a double made a decimal                             16; 48 for each precision tried, 96 if it
+ *     a double converted to a decimal                     16; 48 for each precision tried, 96 if it
  *                                                         is far from 1
  */
 /* clang-format on */
 
 enum {
     PARTS_PER_STEP = 8,
-    /* Basic blocks that run for each step, or for each 64 bytes of memory, at most. effort_test.c
+    /* The most basic blocks that run for each step, or for each 64 bytes of memory. effort_test.c
      * counts them. */
     MACHINE_WORK_MAX = 128,
 };
@@ -61,26 +61,26 @@ enum {
 
 enum flow {
     FLOW_ON,
-    FLOW_FAIL, /* machine.what says why */
-    FLOW_STOP, /* somebody has enough: unwind to machine.stop */
+    FLOW_FAIL, /* machine.what has the message */
+    FLOW_STOP, /* enough values: unwinds to machine.stop */
 };
 
-/* What may be spent, by one expression or by several that share it. */
+/* The remaining budget of one expression, or of several that share it. */
 struct budget {
     size_t bytes;
     uint32_t steps;
-    bool is_one; /* it is that of one expression, and of what is read for it */
+    bool is_one; /* of a single expression, and of reading the values for it */
 };
 
 struct machine {
     struct arena *arena;
     size_t bytes_left;
     size_t parts_left;    /* of steps */
-    bool is_late, is_fat; /* others have spent of the steps, or bytes, that are left */
+    bool is_late, is_fat; /* other expressions spent some of the steps, or bytes */
     bool is_one;          /* but they belong to the same expression */
     bool is_fatal;        /* a limit was exceeded */
-    bool is_caught;       /* a failure here is caught by a `?`: nobody reads why */
-    const void *stop;     /* who unwinds */
+    bool is_caught;       /* a `?` catches a failure here, so no message is needed */
+    const void *stop;     /* identifies the sink that unwinds */
     size_t at;            /* offset of the node that failed */
     bool has_at;
     char what[200];
@@ -93,22 +93,23 @@ struct sink {
 enum flow node_eval(struct machine *m, const struct node *n, const struct json *in,
                     struct sink *out) MUST_USE;
 
-/* As expression_eval, within what is left of a budget: it goes down by what was spent. */
+/* As expression_eval, within a budget, from which the cost is subtracted. */
 enum err machine_run(const struct expression *x, const struct json *root, struct arena *a,
                      struct budget *budget, const struct json **ret, struct error *e) MUST_USE;
 
-/* An evaluation within what is left of a budget; machine_end takes from it what was spent. */
+/* An evaluation within a budget; machine_end subtracts its cost. */
 struct machine machine_begin(struct arena *a, const struct budget *budget);
 void machine_end(const struct machine *m, struct budget *budget);
 
-/* Says why it failed, unless that is caught; FLOW_FAIL. */
+/* Records the message, unless the failure is caught. Returns FLOW_FAIL. */
 enum flow machine_fail(struct machine *m, const char *fmt, ...) PRINTF(2, 3);
-/* No `?` catches it. */
+/* The same; no `?` catches it. */
 enum flow machine_fail_for_good(struct machine *m, const char *fmt, ...) PRINTF(2, 3);
 
-bool machine_is_spent(struct machine *m); /* fails for good, as there are no steps left; false */
+/* Fails for good because no steps are left; returns false. */
+bool machine_is_spent(struct machine *m);
 
-/* False if there are not so many parts of steps (steps, bytes) left. */
+/* False: there are fewer parts of steps (steps, bytes) left. */
 static inline MUST_USE bool machine_pay(struct machine *m, size_t parts)
 {
     if (m->is_fatal || parts > m->parts_left)
@@ -124,14 +125,13 @@ static inline MUST_USE bool machine_spend(struct machine *m, size_t steps)
 
 bool machine_claim(struct machine *m, size_t bytes) MUST_USE;
 
-/* Parts of what it takes to go through a text. */
+/* Parts charged for one pass over a text. */
 static inline size_t text_parts(size_t len)
 {
     return len / 8;
 }
 
-/* The same to look for a part in it: each byte as glibc's memmem takes at worst, which has three
- * ways to do it. */
+/* The same for a search: the worst case of glibc's memmem, which has three algorithms. */
 static inline size_t search_parts(struct slice text, size_t part_len)
 {
     size_t bytes = part_len <= 2 ? 8 : part_len <= 256 ? 2 : 4;

@@ -1,20 +1,20 @@
 #ifndef DEFINITION_NODE_H
 #define DEFINITION_NODE_H
 
-/* The syntax tree of an expression, between parser.c and evaluator.c. */
+/* The syntax tree of an expression: built by parser.c, evaluated by evaluator.c. */
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "json/json.h"
 
-/* An expression may nest this deep and have this many nodes; both bound the stack that evaluation
- * takes. */
+/* Limits of the nesting and the number of nodes of an expression. Both bound the stack during
+ * evaluation. */
 enum { NODE_DEPTH_MAX = 100, NODE_COUNT_MAX = 1000 };
 
 enum node_kind {
     NODE_IDENTITY,    /* . */
     NODE_LITERAL,     /* value */
-    NODE_STRING,      /* "..\(..)..": parts in list, literals among them */
+    NODE_STRING,      /* "..\(..)..": list holds the parts, also the literal ones */
     NODE_FIELD,       /* a.name */
     NODE_INDEX,       /* a[b] */
     NODE_SLICE,       /* a[b:c]; b or c may be NULL */
@@ -53,21 +53,22 @@ struct function;
 struct node {
     enum node_kind kind;
     enum operator op;
-    bool is_optional; /* FIELD, INDEX, SLICE, ITERATE: with ? behind it */
-    bool is_simple; /* exactly one value, made without others: identity, literal, fields of such */
-    uint16_t depth; /* of the tree below */
+    bool is_optional; /* FIELD, INDEX, SLICE, ITERATE: followed by ? */
+    bool is_simple;   /* yields exactly one value without allocating: identity, literal, fields of
+                         these */
+    uint16_t depth;   /* of the tree below it */
     uint32_t list_count;
     size_t at;         /* offset in the text */
     struct slice name; /* FIELD */
     const struct json *value;
     struct node *a, *b, *c;
-    struct node *list; /* first one */
-    struct node *next; /* in the list of the parent */
+    struct node *list; /* its first element */
+    struct node *next; /* the next element of the parent's list */
     struct node *before;
     const struct function *function;
 };
 
-/* What can be seen of a step, as bits. */
+/* The members of a step that an expression can refer to, as bits. */
 enum step_member {
     MEMBER_INPUT = 1,
     MEMBER_OUTPUT = 2,
@@ -76,37 +77,38 @@ enum step_member {
     MEMBERS_ALL = 15,
 };
 
-/* Which parts of a recorded value are looked at: a tree of names. */
+/* The parts of a recorded value that an expression refers to: a tree of names. */
 struct wanted {
     struct slice name;
-    bool whole;    /* all of it */
-    bool is_given; /* it is passed on as it stands: its text will do */
-    uint8_t count; /* of children */
+    bool whole;    /* all of it is needed */
+    bool is_given; /* it is passed on unchanged, so its text suffices */
+    uint8_t count; /* number of children */
     struct wanted *child, *next;
 };
 
-enum { WANTED_CHILDREN_MAX = 32, WANTED_DEPTH_MAX = 8 }; /* beyond either: the whole */
+/* Beyond either limit the whole value is read. */
+enum { WANTED_CHILDREN_MAX = 32, WANTED_DEPTH_MAX = 8 };
 
-/* Adds the path below `w`, of `count` names. */
+/* Adds the path of `count` names below `w`. */
 void wanted_add(struct wanted *w, struct arena *a, const struct slice *path, size_t count,
                 bool is_given);
-/* What is below `more` may become a part of `w`. */
+/* Adds all paths of `more`, parts of which `w` may share. */
 void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more);
 
-/* A step that is looked at, and which of its members. */
+/* A step that an expression refers to, and the members needed. */
 struct needed_step {
-    uint16_t step; /* its index */
+    uint16_t step;
     uint8_t members;
     struct wanted input, output;
 };
 
-/* What of the root an expression or a template looks at; filled in by definition.c. */
+/* The values that an expression or a template refers to. Filled in by looks.c. */
 struct needs {
     bool input, task;
     bool all_steps;
     struct wanted of_input;
     uint16_t count;
-    struct needed_step *steps; /* each once */
+    struct needed_step *steps; /* each step once */
 };
 
 struct expression {
@@ -115,8 +117,8 @@ struct expression {
     struct needs needs;
 };
 
-/* Parses the expression that begins at text.ptr[0]. If `is_embedded` it ends before a "}" of its
- * own, whose offset is *ret_end; otherwise the text must end with it. */
+/* Parses the expression that begins at text.ptr[0]. If `is_embedded`, it ends before an unmatched
+ * "}", at offset *ret_end; otherwise at the end of the text. */
 enum err node_parse(struct slice text, bool is_embedded, struct arena *a, struct expression **ret,
                     size_t *ret_end, size_t *ret_column, struct error *e) MUST_USE;
 

@@ -1,3 +1,5 @@
+/* Numbers of expressions: reading and writing decimals, arithmetic, exact comparison. See
+ * number.h. Costs are paid to the machine before the work is done. */
 #include "definition/number.h"
 
 #include <float.h>
@@ -6,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Integers below this are exact as doubles, and so are these powers of ten: what is made of one by
- * dividing it by another is the double that is nearest, as strtod would find it. */
+/* Integers below this are exact as doubles, and so are these powers of ten. The quotient of two
+ * exact doubles is correctly rounded, so it is what strtod would return. */
 static const double whole_max = 1e15;
 static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                               1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
 
-/* A decimal with few digits and no exponent; false: it is none. */
+/* Reads a decimal with few digits and no exponent. False: it is of another form. */
 static bool few_digits_read(struct slice text, double *ret)
 {
     size_t at = text.len > 0 && text.ptr[0] == '-';
@@ -36,7 +38,7 @@ static bool few_digits_read(struct slice text, double *ret)
     return true;
 }
 
-/* The text is not terminated: it may lie in a larger one. */
+/* The text is not terminated by a NUL. */
 static double text_double(struct slice text)
 {
     char few[64];
@@ -70,10 +72,10 @@ static const char *shown(struct slice text, char buf[32])
     return buf;
 }
 
-/* More digits than these a double does not tell apart. */
+/* A double does not distinguish more digits. */
 enum { DIGITS_MAX = 17 };
 
-/* Significant ones: without zeros in front and at the end. */
+/* The number of significant digits: without leading and trailing zeros. */
 static size_t digits_of(struct slice text)
 {
     size_t count = 0;
@@ -96,10 +98,10 @@ static bool refuse(struct machine *m, const struct json *j, const char *why)
     return false;
 }
 
-/* Reading a decimal takes as long as so many parts of steps do otherwise. */
+/* Parts of steps charged for reading a decimal. */
 enum { FEW_DIGITS_PARTS = 2, DOUBLE_READ_PARTS = 16 };
 
-/* The double of a text that is no integer. */
+/* Reads a text that is no 64-bit integer. */
 static bool read_double(struct machine *m, struct slice text, double *ret)
 {
     if (!machine_pay(m, FEW_DIGITS_PARTS))
@@ -131,8 +133,8 @@ bool number_of(struct machine *m, const struct json *j, struct number *ret)
     return true;
 }
 
-/* Of two numbers that meet as doubles: an integer that no double is equal to would be changed
- * unseen. */
+/* For two numbers that are combined as doubles. Fails for an integer that no double equals, which
+ * would be rounded silently. */
 static bool check_double(struct machine *m, const struct json *j, const struct number *n)
 {
     bool is_exact = !n->is_int || (n->d < 0x1p63 && (int64_t)n->d == n->i);
@@ -174,9 +176,8 @@ bool builder_add_int(struct builder *b, size_t v)
     return j && builder_add(b, j);
 }
 
-/* Finding the digits of a number takes as long as so many parts of steps do otherwise: if they are
- * few; with some precision; and if the number is so large or small that its power of two has many
- * digits. */
+/* Parts of steps charged for finding the digits of a number: if they are few; for each precision
+ * tried; the same for a number so large or small that its power of two has many digits. */
 enum { FEW_PARTS = 16, DIGITS_PARTS = 48, DIGITS_PARTS_FAR = 96 };
 
 static size_t digits_parts(double v)
@@ -189,8 +190,8 @@ static bool may_have_few_digits(double v)
     return v >= 1e-5 && v < whole_max;
 }
 
-/* The digits of a number of that kind that has no more than fifteen, with zeros at the end; 0: it
- * has more. The first power of ten that will do has the fewest. */
+/* The digits of such a number if there are at most fifteen, perhaps with trailing zeros; 0: there
+ * are more. The smallest sufficient power of ten gives the fewest digits. */
 static int few_digits(double v, char digits[24], int *ret_point)
 {
     for (size_t k = 0; k < COUNT_OF(tens) && v * tens[k] < whole_max; k++) {
@@ -204,13 +205,13 @@ static int few_digits(double v, char digits[24], int *ret_point)
     return 0;
 }
 
-/* With the precision that they take, of seventeen at most. 0: failed. */
+/* With the least precision that reads back as v, at most seventeen. 0: failed. */
 static int many_digits(struct machine *m, double v, char digits[24], int *ret_point)
 {
     char text[40];
     int len = 0;
-    /* Fifteen digits are always enough for a number that has fewer (zeros at its end are cut),
-     * unless it is so small that it has fewer bits than others. */
+    /* Fifteen digits suffice for every number with at most fifteen (trailing zeros are cut), except
+     * for denormal numbers, which have fewer bits. */
     int precision = v < DBL_MIN ? 1 : may_have_few_digits(v) ? DBL_DIG + 1 : DBL_DIG;
 
     do {
@@ -226,8 +227,8 @@ static int many_digits(struct machine *m, double v, char digits[24], int *ret_po
     return len;
 }
 
-/* The shortest digits that read back as v, without zeros at the end; returns their count, and where
- * the point stands, counted from the first digit. 0: failed. */
+/* The shortest digits that read back as v, without trailing zeros. Returns their number, and in
+ * *ret_point the position of the decimal point after the first digit's. 0: failed. */
 static int shortest_digits(struct machine *m, double v, char digits[24], int *ret_point)
 {
     int len = 0;
@@ -243,7 +244,7 @@ static int shortest_digits(struct machine *m, double v, char digits[24], int *re
     return len;
 }
 
-/* Decimal where it is not too long, otherwise with an exponent; the borders are those of jq 1.6. */
+/* Decimal notation unless it is too long, else with an exponent; the limits are those of jq 1.6. */
 const struct json *number_double(struct machine *m, double v)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -273,7 +274,7 @@ const struct json *number_double(struct machine *m, double v)
             buf_byte(&b, '0');
         buf_add(&b, digits, (size_t)count);
     } else if (point > DBL_DIG && point >= count && fabs(v) < 0x1p63) {
-        buf_fmt(&b, "%.0f", fabs(v)); /* whole: its last digits are no zeros, as they would be */
+        buf_fmt(&b, "%.0f", fabs(v)); /* an integer: all of its digits */
     } else {
         for (int i = 0; i < count || i < point; i++) {
             if (i == point)
@@ -332,7 +333,7 @@ static const struct json *divide(struct machine *m, const struct json *a, const 
     return number_double(m, x->d / y->d);
 }
 
-/* The fraction is cut before, as jq does it. */
+/* The fraction is cut first, as in jq. */
 static bool whole_part(struct machine *m, const struct number *n, int64_t *ret)
 {
     if (!n->is_int && !(n->d > -9.2e18 && n->d < 9.2e18))
@@ -388,19 +389,19 @@ const struct json *number_negate(struct machine *m, const struct json *a)
     return n.i == INT64_MIN ? overflow(m) : number_int(m, -n.i);
 }
 
-/* ---- comparison: of the decimals as they are written, so that nothing is rounded ---- */
+/* ---- comparison of decimals as written, without rounding ---- */
 
-/* 0.DIGITS * 10^exponent; the digits begin and end with none of 0. */
+/* 0.DIGITS * 10^exponent. Neither the first nor the last digit is 0. */
 struct decimal {
     bool is_negative;
-    struct slice digits; /* may hold a point; empty: zero */
+    struct slice digits; /* may contain the point; empty: zero */
     int64_t exponent;
 };
 
-/* Beyond this the exponents themselves would have to be compared as texts. */
+/* Longer exponents would have to be compared as texts. */
 enum { EXPONENT_DIGITS_MAX = 15 };
 
-/* Where the exponent begins; text.len: there is none. */
+/* The offset of the exponent; text.len: there is none. */
 static size_t exponent_at(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -449,7 +450,7 @@ static bool decimal_of(struct slice text, struct decimal *ret)
     return true;
 }
 
-/* The digit at *at, which goes on to the next one; behind the end: 0. */
+/* Returns the digit at *at, 0 beyond the end, and advances. */
 static char next_digit(struct slice digits, size_t *at)
 {
     if (*at < digits.len && digits.ptr[*at] == '.')
@@ -457,7 +458,7 @@ static char next_digit(struct slice digits, size_t *at)
     return *at < digits.len ? digits.ptr[(*at)++] : '0';
 }
 
-/* Of two that are not zero, without their signs. */
+/* Compares two nonzero numbers, ignoring their signs. */
 static int size_compare(const struct decimal *x, const struct decimal *y)
 {
     size_t i = 0;

@@ -1,10 +1,12 @@
+/* Arithmetic, comparison and slices of values of any type: see operator.h. Numbers are handled
+ * by number.c. */
 #include "definition/operator.h"
 
 #include <math.h>
 
 #include "definition/number.h"
 
-/* Of eight bytes, how many begin a character. */
+/* The number of characters that begin in eight bytes. */
 static size_t characters_of_eight(const char *ptr)
 {
     const uint64_t low = UINT64_C(0x0101010101010101);
@@ -72,7 +74,7 @@ static const struct json *array_concat(struct machine *m, const struct json *a,
     return r.container;
 }
 
-/* What stands for `new` over `old` in a deep merge. */
+/* The value that replaces `old` in a deep merge. */
 static const struct json *merged(struct machine *m, const struct json *old, const struct json *new,
                                  bool deep)
 {
@@ -150,7 +152,7 @@ static const struct json *repeat(struct machine *m, struct slice text, const str
         return &value_null;
     size_t count = n.d > 1e9 ? (size_t)1e9 : n.d < 1 ? 1 : (size_t)n.d;
     if (text.len > 0 && count > EXPRESSION_BYTES_MAX / text.len)
-        count = EXPRESSION_BYTES_MAX / text.len + 1; /* to be refused by value_bytes */
+        count = EXPRESSION_BYTES_MAX / text.len + 1; /* value_bytes will refuse it */
     if (text.len == 0)
         return value_text(m, SLICE(""));
     char *ptr = value_bytes(m, count * text.len);
@@ -158,7 +160,7 @@ static const struct json *repeat(struct machine *m, struct slice text, const str
         return NULL;
     size_t len = count * text.len;
     memcpy(ptr, text.ptr, text.len);
-    for (size_t done = text.len; done < len; done *= 2) /* what there is once more */
+    for (size_t done = text.len; done < len; done *= 2) /* doubles what is there */
         memcpy(ptr + done, ptr, done < len - done ? done : len - done);
     return value_text(m, (struct slice){ptr, len});
 }
@@ -176,11 +178,12 @@ static const struct json *multiply(struct machine *m, const struct json *a, cons
     return refuse(m, "multiplied", a, b);
 }
 
-/* Where the next separator begins and where the piece behind it; false: there is none. */
+/* The end of the piece at the start of the text, and the beginning of the next one. False: no
+ * separator follows. */
 static bool separator_find(struct slice text, struct slice separator, size_t *ret_end,
                            size_t *ret_next)
 {
-    if (separator.len == 0) { /* behind every character but the last one */
+    if (separator.len == 0) { /* after every character except the last */
         *ret_end = *ret_next = text_prefix(text, 1);
         return *ret_end < text.len;
     }
@@ -268,7 +271,7 @@ const struct json *operator_apply(struct machine *m, enum operator op, const str
     UNREACHABLE();
 }
 
-/* Fractions go outwards; negative positions count from the end. */
+/* Fractions are rounded outwards. Negative positions count from the end. */
 static bool slice_position(struct machine *m, const struct json *j, size_t len, bool is_end,
                            size_t *ret)
 {
@@ -330,7 +333,7 @@ const struct json *operator_slice(struct machine *m, const struct json *of, cons
     return value_text_copy(m, (struct slice){rest.ptr, text_prefix(rest, end - start)});
 }
 
-/* Do the members from `at` on begin with `part`'s first `count`? */
+/* Whether the members from `at` on begin with the first `count` of `part`. */
 static bool is_run(struct machine *m, const struct json *at, const struct json *part,
                    uint32_t count)
 {

@@ -1,3 +1,5 @@
+/* Parses an expression into a syntax tree (node.h) by precedence climbing, and checks names and
+ * arguments of functions. Reads its tokens from lexer.c; evaluates nothing. */
 #include "definition/node.h"
 
 #include <stdarg.h>
@@ -11,14 +13,14 @@
 struct parser {
     struct slice text;
     struct arena *arena;
-    struct token token; /* the next one, not taken yet */
+    struct token token; /* the next one, not consumed yet */
     uint32_t depth, count;
     bool has_failed;
     size_t fault_at;
     struct error *error;
 };
 
-/* How tightly operators bind, as in jq's grammar. */
+/* The precedence of operators, as in jq's grammar. */
 enum binding {
     BIND_PIPE,
     BIND_COMMA,
@@ -57,8 +59,8 @@ static const struct operation {
 static struct node *parse_pipe(struct parser *p);
 static struct node *parse_binary(struct parser *p, enum binding least);
 
-/* The first fault counts. Every parse function returns a node all the same, so that nobody has to
- * look. */
+/* Records the first fault. Every parse function returns a node even then, so callers need no
+ * checks. */
 static PRINTF(3, 4) void fail(struct parser *p, size_t at, const char *fmt, ...)
 {
     va_list ap;
@@ -72,7 +74,7 @@ static PRINTF(3, 4) void fail(struct parser *p, size_t at, const char *fmt, ...)
     p->has_failed = true;
     p->fault_at = at;
     (void)error_set(p->error, ERR_INVALID, "%s", what);
-    /* Nothing more is read. */
+    /* Stops reading. */
     p->token = (struct token){TOKEN_END, SLICE(""), p->text.len, p->text.len, NULL};
 }
 
@@ -145,7 +147,7 @@ static struct node *node_new(struct parser *p, enum node_kind kind, size_t at)
     return n;
 }
 
-/* A tree gets deep by nesting as well as by long chains (1+1+1+...). */
+/* A tree is deepened by nesting and by long chains (1+1+1+...). */
 static void deepen(struct parser *p, struct node *n, const struct node *child)
 {
     if (!child || child->depth < n->depth)
@@ -183,7 +185,7 @@ static void list_add(struct parser *p, struct node *n, struct node *child)
     deepen(p, n, child);
 }
 
-/* `text` is decoded for a string, otherwise as it is written. */
+/* `text`: decoded for a string, otherwise as written. */
 static struct node *literal(struct parser *p, size_t at, enum json_type type, struct slice text)
 {
     struct node *n = node_new(p, NODE_LITERAL, at);
@@ -229,7 +231,7 @@ static bool hex4(struct slice text, size_t at, uint32_t *ret)
     return true;
 }
 
-/* NUL behind the end; in a text there is none. */
+/* NUL beyond the end; a text contains none. */
 static char char_at(const struct parser *p, size_t at)
 {
     if (at < p->text.len)
@@ -256,7 +258,7 @@ static void utf8_add(struct buf *b, uint32_t c)
     }
 }
 
-/* `at` is behind the "\u"; returns where the escape ends. */
+/* `at` is after the "\u". Returns the end of the escape. */
 static size_t unicode_escape(struct parser *p, struct buf *b, size_t at)
 {
     uint32_t c = 0;
@@ -282,7 +284,7 @@ static size_t unicode_escape(struct parser *p, struct buf *b, size_t at)
     return at + 4;
 }
 
-/* `at` is on the backslash; returns where the escape ends. */
+/* `at` is at the backslash. Returns the end of the escape. */
 static size_t escape(struct parser *p, struct buf *b, size_t at)
 {
     static const char names[] = "\"\\/bfnrt";
@@ -305,7 +307,7 @@ static void string_part(struct parser *p, struct node *string, struct buf *b, si
     buf_clear(b);
 }
 
-/* From behind the "\(" to behind the ")". */
+/* From after the "\(" to after the ")". */
 static size_t interpolation(struct parser *p, struct node *string, size_t at)
 {
     advance(p, at);
@@ -317,7 +319,7 @@ static size_t interpolation(struct parser *p, struct node *string, size_t at)
     return p->token.end;
 }
 
-/* A literal if nothing is to be put in. The next token is the opening quote. */
+/* Yields a literal if the string has no interpolation. The next token is the opening quote. */
 static struct node *parse_string(struct parser *p)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -388,7 +390,7 @@ static struct node *index_of(struct parser *p, struct node *a, struct node *key,
     return node_of(p, NODE_INDEX, at, a, key);
 }
 
-/* a, "a b" or (.x); *ret_short: it may stand without a value. */
+/* a, "a b" or (.x). *ret_short: the key may have no value. */
 static struct node *parse_key(struct parser *p, bool *ret_short)
 {
     size_t at = p->token.at;
@@ -435,7 +437,7 @@ static struct node *parse_member(struct parser *p)
         struct node *self = node_new(p, NODE_IDENTITY, at);
         struct node *again = node_new(p, key->kind, at);
         self->is_simple = true;
-        *again = *key; /* a node has one place in the tree */
+        *again = *key; /* a node can be in the tree only once */
         return node_of(p, NODE_MEMBER, at, key, index_of(p, self, again, at));
     }
     expect_sign(p, ":");
@@ -457,7 +459,7 @@ static struct node *parse_object(struct parser *p)
     return n;
 }
 
-/* From behind "if" or "elif" to behind "end". */
+/* From after "if" or "elif" to after "end". */
 static struct node *parse_if(struct parser *p, size_t at)
 {
     struct node *condition = parse_pipe(p);
@@ -552,7 +554,7 @@ static struct node *parse_word(struct parser *p)
     return parse_call(p);
 }
 
-/* Behind the dot of a path: a string, a bracket, or nothing. */
+/* After the dot of a path: a string, a bracket, or nothing. */
 static struct node *parse_dot(struct parser *p)
 {
     size_t at = p->token.at;
@@ -605,7 +607,7 @@ static struct node *parse_primary(struct parser *p)
     return node_new(p, NODE_IDENTITY, at);
 }
 
-/* [], [i], [i:j], [i:], [:j] behind a term. */
+/* [], [i], [i:j], [i:], [:j] after a term. */
 static struct node *parse_bracket(struct parser *p, struct node *a)
 {
     size_t at = p->token.at;
@@ -629,8 +631,8 @@ static struct node *parse_bracket(struct parser *p, struct node *a)
     return n;
 }
 
-/* The question mark of a path says that it may not apply; behind anything else it catches every
- * failure. */
+/* After a path, a question mark ignores values to which the path does not apply. After anything
+ * else it catches every failure. */
 static struct node *parse_question(struct parser *p, struct node *a, bool is_group)
 {
     size_t at = p->token.at;
@@ -671,7 +673,7 @@ static struct node *parse_postfix(struct parser *p)
     }
 }
 
-/* -5 is a number, not a calculation: it may be of any size. */
+/* -5 is a literal, not a negation, so it may have any size. */
 static struct node *negative_literal(struct parser *p, size_t at, struct slice digits)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -774,7 +776,7 @@ enum err node_parse(struct slice text, bool is_embedded, struct arena *a, struct
     struct parser p = {.text = text, .arena = a, .error = e};
     struct expression *x = arena_alloc(a, sizeof *x);
 
-    size_t valid = is_embedded ? text.len : text_utf8_end(text); /* what embeds it was looked at */
+    size_t valid = is_embedded ? text.len : text_utf8_end(text); /* embedded: checked before */
 
     advance(&p, 0);
     if (valid < text.len)

@@ -1,3 +1,5 @@
+/* Shared by the files that read parts of a definition: reserved words, and steps by index and
+ * name. See reader.h; config/reader.c reads fields. */
 #include "definition/reader.h"
 
 const struct reserved definition_reserved[] = {
@@ -27,7 +29,7 @@ void read_on_failure(struct reader *r, const struct json *j, const struct path *
     mistake_in(r, path, j, "undo, hold or continue");
 }
 
-/* The step after it, in the one list or the other. */
+/* The next step: of `steps`, then of `on_undo`. */
 static const struct json *next_step(const struct reader *r, uint16_t i, const struct json *step)
 {
     return i + 1 == reading_of(r)->main_count && reading_of(r)->on_undo

@@ -1,19 +1,19 @@
-/* Reads recorded values as far as an expression looks at them: a scanner that finds the ends of
- * values without making a tree, and a tree of what is left. The machine pays for each byte before
- * it is looked at, or with the token that it belongs to. */
+/* Reads the needed parts of recorded values: a scanner that finds the ends of values without
+ * building a tree, and a tree of what is needed. The machine pays for each byte before it is
+ * scanned, or with its token. */
 #include "definition/reading.h"
 
 #include "definition/value.h"
 #include "json/text.h"
 
-/* What is paid, in parts of steps (machine.h has the table). */
+/* Costs in parts of steps (table in machine.h). */
 enum {
-    BYTES_PER_PART = 16,       /* passed over outside of texts ... */
-    TEXT_BYTES_PER_PART = 128, /* ... and within them */
-    TEXT_PARTS = 2,            /* a text, and each quote in it */
+    BYTES_PER_PART = 16,       /* skipped outside of strings ... */
+    TEXT_BYTES_PER_PART = 128, /* ... and inside */
+    TEXT_PARTS = 2,            /* a string, and each quote in it */
     SPACES_PER_PART = 8,
-    MEMBER_PARTS = 8, /* a member of an object that is looked into */
-    LEAF_PARTS = 8,   /* a value that is looked at */
+    MEMBER_PARTS = 8, /* a member of an object whose members are searched */
+    LEAF_PARTS = 8,   /* a value that is needed */
 };
 
 struct scanner {
@@ -34,8 +34,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* As far as can be paid for, and a little beyond: no text is so long that it holds up the loop
- * before that is noticed. */
+/* The end of the bytes that can be paid for, and slightly more: the overrun is too short to block
+ * the event loop. */
 static const char *paid_end(const struct scanner *s, size_t bytes_per_part)
 {
     size_t most = (s->machine->parts_left + 1) * bytes_per_part;
@@ -43,8 +43,8 @@ static const char *paid_end(const struct scanner *s, size_t bytes_per_part)
     return (size_t)(s->end - s->p) < most ? s->end : s->p + most;
 }
 
-/* White space is paid for with what stands before it: there is little in what is recorded, but
- * there may be much. */
+/* White space is paid with the token before it: recorded values contain little, but may contain
+ * much. */
 static bool pass_space(struct scanner *s)
 {
     const char *from = s->p;
@@ -55,7 +55,7 @@ static bool pass_space(struct scanner *s)
     return machine_pay(s->machine, (size_t)(s->p - from) / SPACES_PER_PART);
 }
 
-/* An odd number of backslashes stands before p: what is there is escaped. */
+/* Whether an odd number of backslashes precedes p. */
 static bool is_escaped(const char *from, const char *p)
 {
     const char *first = p;
@@ -65,7 +65,7 @@ static bool is_escaped(const char *from, const char *p)
     return (p - first) % 2 != 0;
 }
 
-/* At a quote. It stops behind the one that ends the text. */
+/* At a quote. Stops after the closing quote. */
 static bool pass_text(struct scanner *s)
 {
     const char *inside = ++s->p;
@@ -84,11 +84,11 @@ static bool pass_text(struct scanner *s)
         s->p = quote + 1;
         if (!is_inside || !is_escaped(from, quote))
             return true;
-        from = s->p; /* backslashes are counted once */
+        from = s->p; /* each backslash is counted once */
     }
 }
 
-/* A table, since each byte is looked at. */
+/* A table, because it is used for each byte. */
 static bool is_structure(char c)
 {
     static const bool table[256] = {
@@ -97,7 +97,7 @@ static bool is_structure(char c)
     return table[(unsigned char)c];
 }
 
-/* To the next quote or bracket. */
+/* Skips to the next quote or bracket. */
 static bool pass_plain(struct scanner *s)
 {
     const char *from = s->p;
@@ -108,7 +108,7 @@ static bool pass_plain(struct scanner *s)
     return machine_pay(s->machine, 1 + (size_t)(s->p - from) / BYTES_PER_PART);
 }
 
-/* At a bracket. */
+/* Skips the container whose bracket is next. */
 static bool pass_container(struct scanner *s)
 {
     uint32_t depth = 0;
@@ -143,7 +143,7 @@ static bool pass_scalar(struct scanner *s)
     return machine_pay(s->machine, 1 + (size_t)(s->p - from) / BYTES_PER_PART);
 }
 
-/* Behind the value that begins here. */
+/* Skips the value that begins here. */
 static bool pass_value(struct scanner *s)
 {
     if (s->p == s->end)
@@ -186,7 +186,7 @@ static struct json *node_of(const struct scanner *s, struct slice raw)
     return j;
 }
 
-/* As the parser has it. */
+/* Parses with the general parser. */
 static struct json *parse(struct scanner *s, struct slice raw)
 {
     struct json *j = NULL;
@@ -200,13 +200,13 @@ static struct json *parse(struct scanner *s, struct slice raw)
     return NULL;
 }
 
-/* Does the text, in its quotes, stand for itself? */
+/* Whether the quoted string contains no escapes. */
 static bool is_literal(struct slice raw)
 {
     return !memchr(raw.ptr, '\\', raw.len);
 }
 
-/* All of it, as a tree. */
+/* Builds a tree of the whole value. */
 static struct json *whole(struct scanner *s, struct slice raw)
 {
     char c = raw.ptr[0];
@@ -233,7 +233,7 @@ static const struct wanted *find(const struct wanted *w, struct slice name)
 
 static struct json *value_here(struct scanner *s, const struct wanted *w);
 
-/* Passes a character that has to stand here, and the white space around it. */
+/* Skips this character, which must be next, and the white space around it. */
 static bool pass_mark(struct scanner *s, char mark)
 {
     if (!pass_space(s))
@@ -262,7 +262,7 @@ static bool name_here(struct scanner *s, struct slice *ret)
     return j != NULL;
 }
 
-/* One member; it is added to the object if it is wanted. */
+/* Reads one member and adds it to the object if it is needed. */
 static bool member_here(struct scanner *s, const struct wanted *w, struct json *object,
                         struct json ***end)
 {
@@ -284,7 +284,7 @@ static bool member_here(struct scanner *s, const struct wanted *w, struct json *
     return true;
 }
 
-/* At its bracket. It stops once all that is wanted was found. */
+/* At the bracket of an object. Stops when all needed members were found. */
 static struct json *members_here(struct scanner *s, const struct wanted *w)
 {
     struct json *object = arena_alloc(s->machine->arena, sizeof *object);
@@ -306,7 +306,7 @@ static struct json *members_here(struct scanner *s, const struct wanted *w)
     return object;
 }
 
-/* The value that begins here, and nothing of it is passed twice but what is wanted in two ways. */
+/* Reads the value that begins here. Only parts that are needed in two ways are scanned twice. */
 static struct json *value_here(struct scanner *s, const struct wanted *w)
 {
     const char *from = s->p;
@@ -338,7 +338,7 @@ static struct json *take(struct scanner *s, const struct wanted *w)
         (void)give_up(s);
         return NULL;
     }
-    if (w->whole && (*s->p == '{' || *s->p == '[')) /* nothing stands behind it */
+    if (w->whole && (*s->p == '{' || *s->p == '[')) /* nothing follows it */
         return whole(s, (struct slice){s->p, (size_t)(s->end - s->p)});
     if (*s->p == '{' && w->child && !w->is_given)
         return members_here(s, w);

@@ -1,5 +1,5 @@
-/* What is read of recorded values for an expression: the same comes out as if all were read, and
- * no more is paid for than is looked at. */
+/* Partial reading of recorded values: results are the same as if everything was read, and only what
+ * is needed is paid for. */
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ struct outcome {
     uint32_t steps;
 };
 
-/* With the whole text as a tree, or with what is wanted of it. */
+/* By a tree of the whole text, or of its needed parts. */
 static void evaluate(const char *text, struct slice input, bool by_wants, struct outcome *ret)
 {
     struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
@@ -149,7 +149,7 @@ static void no_more_is_paid_for_than_is_looked_at(void **state)
     CHECK(price_of("first(.input.first)", input) < 10, "also in a call");
 }
 
-/* The store is broken: whatever stands there, nothing is read beyond its end. */
+/* A damaged store: reads never go beyond the end of the text. */
 static void a_damaged_text_is_noticed_or_as_good_as_whole(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -164,7 +164,7 @@ static void a_damaged_text_is_noticed_or_as_good_as_whole(void **state)
         CLEANUP(arena_fini) struct arena mine = {0};
         struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
         size_t len = i < sizeof recorded ? i : sizeof recorded - 1;
-        char *text = malloc(len + 1); /* of exactly that length: a sanitizer looks */
+        char *text = malloc(len + 1); /* exact size: the sanitizer finds reads beyond the end */
         bool is_corrupt = false;
         ASSERT(text);
         memcpy(text, recorded, len);

@@ -1,3 +1,5 @@
+/* Finds the values that an expression refers to, from its syntax tree alone: see reference.h. A
+ * path that depends on data refers to everything. */
 #include "definition/reference.h"
 
 #include "definition/function.h"
@@ -6,12 +8,12 @@
 struct collector {
     struct arena *arena;
     struct references *refs;
-    unsigned guards;   /* around this place something is said for null: //, ? or if */
-    bool is_given;     /* the value of a path is passed on */
-    bool is_unchecked; /* in a call: which step is looked at was never a mistake there */
+    unsigned guards;   /* the number of enclosing //, ? and if, which handle null */
+    bool is_given;     /* the value of a path is passed on unchanged */
+    bool is_unchecked; /* in a call: an unknown step there was always accepted */
 };
 
-/* ---- what is wanted of a value ---- */
+/* ---- needed parts of a value ---- */
 
 static void want_all(struct wanted *w)
 {
@@ -54,7 +56,7 @@ void wanted_add(struct wanted *w, struct arena *a, const struct slice *path, siz
 void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
 {
     w->is_given |= more->is_given;
-    if (!w->whole && !w->child) { /* the first: nothing is made twice */
+    if (!w->whole && !w->child) { /* the first paths: moved instead of copied */
         w->whole = more->whole;
         w->child = more->child;
         w->count = more->count;
@@ -80,16 +82,17 @@ static void everything(struct references *r)
         want_all(r->of_input);
 }
 
-enum { PATH_MAX_NAMES = WANTED_DEPTH_MAX + 4 }; /* "steps", its name, the member; one too many */
+/* "steps", a name, a member, and one more to notice longer paths. */
+enum { PATH_MAX_NAMES = WANTED_DEPTH_MAX + 4 };
 
-/* Names from the root, and the nodes that they stand in. */
+/* The names of a path from the root, and their nodes. */
 struct path_names {
     struct slice names[PATH_MAX_NAMES];
     const struct node *nodes[PATH_MAX_NAMES];
-    size_t count; /* may be more than are kept */
+    size_t count; /* may exceed the capacity */
 };
 
-/* False: it does not begin at the root, or not with a name. */
+/* False: it does not start at the root, or not with a name. */
 static bool path_of(const struct node *n, struct path_names *ret)
 {
     const struct node *root = n;
@@ -139,7 +142,7 @@ static void add_step(struct collector *c, const struct path_names *p)
     c->refs->list = r;
 }
 
-/* A path from the root. False: it is something else. */
+/* Collects a path from the root. False: it is none. */
 static bool collect_path(struct collector *c, const struct node *n)
 {
     struct path_names p;
@@ -176,7 +179,7 @@ static void collect_guarded(struct collector *c, const struct node *n, bool is_g
     c->guards -= is_guarded;
 }
 
-/* All below it are evaluated on the root, too. */
+/* Collects the nodes below, which are all evaluated on the root. */
 static void collect_below(struct collector *c, const struct node *n)
 {
     bool all = n->kind == NODE_IF || n->kind == NODE_TRY || n->is_optional;
@@ -188,8 +191,8 @@ static void collect_below(struct collector *c, const struct node *n)
         collect_guarded(c, one, all);
 }
 
-/* Functions whose arguments are evaluated on what they are called on, and that do not look at it
- * themselves: how many of the arguments. */
+/* The number of leading arguments that are evaluated on the function's input, for functions that do
+ * not use their input otherwise. */
 static size_t plain_arguments(const struct function *f)
 {
     static const struct {
@@ -198,7 +201,8 @@ static size_t plain_arguments(const struct function *f)
     } all[] = {
         {"empty", 0, 0}, {"error", 1, 1},   {"first", 1, 1}, {"last", 1, 1},
         {"limit", 2, 2}, {"isempty", 1, 1}, {"range", 1, 1}, {"range", 2, 2},
-        {"range", 3, 3}, {"any", 2, 1}, /* the condition is evaluated on what that gives */
+        {"range", 3, 3}, {"any", 2, 1}, /* the condition is evaluated on the values of the first
+                                           argument */
         {"all", 2, 1},
     };
 
@@ -214,7 +218,7 @@ static void collect_call(struct collector *c, const struct node *n)
     bool outer = c->is_unchecked;
 
     if (plain == SIZE_MAX) {
-        /* It looks at its input; arguments of some are evaluated on members of it. */
+        /* It uses its input; some functions evaluate arguments on members of it. */
         everything(c->refs);
         return;
     }
@@ -224,7 +228,7 @@ static void collect_call(struct collector *c, const struct node *n)
     c->is_unchecked = outer;
 }
 
-/* `n` is evaluated on the root. */
+/* Collects from `n`, which is evaluated on the root. */
 static void collect(struct collector *c, const struct node *n)
 {
     if (!n || collect_path(c, n))
@@ -241,7 +245,7 @@ static void collect(struct collector *c, const struct node *n)
         return;
     case NODE_PIPE:
         c->refs->may_be_odd = true;
-        collect(c, n->a); /* what is behind it is evaluated on what this gives */
+        collect(c, n->a); /* the rest is evaluated on its values */
         return;
     case NODE_FIELD:
     case NODE_TRY:

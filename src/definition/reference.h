@@ -2,9 +2,9 @@
 #define DEFINITION_REFERENCE_H
 
 /*
- * What an expression looks at, found when it is compiled: so that no more than that is read when it
- * is evaluated, and that names of steps which do not exist are mistakes. Where it cannot be told
- * (`.steps[.input.x]`) the answer is "everything".
+ * The values that an expression refers to, found when it is compiled. An evaluation then reads no
+ * more than needed, and references to steps that do not exist are mistakes. If a reference depends
+ * on data (`.steps[.input.x]`), everything is needed.
  */
 
 #include "definition/node.h"
@@ -13,33 +13,34 @@ struct shape;
 
 struct reference {
     struct slice step;
-    size_t at;          /* of the name's node in the text of the expression */
-    bool needs_output;  /* its output, and nothing is said for the case that there is none */
-    bool is_unchecked;  /* it may name any step, and one that is not there */
+    size_t at;          /* offset of the name's node in the expression */
+    bool needs_output;  /* of the output, without a case for null */
+    bool is_unchecked;  /* it may name any step, even one that does not exist */
     uint8_t members;    /* enum step_member */
-    struct wanted seen; /* of its input or output: whichever of them `members` has */
+    struct wanted seen; /* the needed parts of its input or output, whichever `members` names */
     struct reference *next;
 };
 
 struct references {
-    bool input, task;   /* of the task */
-    bool steps;         /* all of them */
-    bool any_unchecked; /* some stand in a call, which was once taken for looking at everything */
-    bool may_be_odd;    /* shape.h has to look: some may name what `scope` does not have */
-    const struct shape *scope; /* NULL: nobody asks for that */
-    struct wanted *of_input;   /* NULL: nobody wants to know */
+    bool input, task;          /* of the task */
+    bool steps;                /* all steps */
+    bool any_unchecked;        /* some are in a call, which earlier versions took as a reference to
+                                  everything */
+    bool may_be_odd;           /* shape.h must check: some paths may not exist in `scope` */
+    const struct shape *scope; /* NULL: paths are not checked */
+    struct wanted *of_input;   /* NULL: not needed */
     struct reference *list;
 };
 
-/* Adds to *r what x refers to. The first ones of r->list are the newest. `is_given`: its value is
- * passed on, and nothing else is made of it. */
+/* Adds the references of x to *r; the latest is first in r->list. `is_given`: its value is passed
+ * on unchanged. */
 void references_collect(const struct expression *x, bool is_given, struct arena *a,
                         struct references *r);
 
-/* Is it a path from the root by names alone? */
+/* Whether it is a path from the root by names alone. */
 bool reference_is_path(const struct expression *x);
 
-/* Is it .steps.NAME.output and nothing else? */
+/* Whether it is exactly .steps.NAME.output. */
 bool reference_is_output(const struct expression *x);
 
 #endif

@@ -1,3 +1,5 @@
+/* Reads `retry` of a step or an undo into a retry rule, and checks that its attempts fit into a
+ * deadline. core/retry.c applies the rule. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,7 +39,7 @@ static void read_attempts(struct reader *r, const struct json *j, const struct p
 {
     struct retry_draft *d = target;
 
-    (void)read_count(r, j, path, 1, &d->rule.attempts); /* the mistake is noted */
+    (void)read_count(r, j, path, 1, &d->rule.attempts); /* a mistake is reported by the reader */
 }
 
 static void read_defers(struct reader *r, const struct json *j, const struct path *path,
@@ -82,7 +84,7 @@ static void read_defer(struct reader *r, const struct json *j, const struct path
     read_length(r, j, path, &d->rule.defer_ms);
 }
 
-/* What is right by itself may still make no sense together. */
+/* Fields that are valid separately may contradict each other. */
 static void check_together(struct reader *r, const struct json *j, const struct path *path,
                            struct retry_draft *d)
 {
@@ -119,8 +121,7 @@ void read_retry(struct reader *r, const struct json *j, const struct path *path,
     *(struct retry_rule *)target = d.rule;
 }
 
-/* The least time that all waits of the rule take together: jitter takes off up to a half of each.
- */
+/* The least sum of all waits: jitter shortens each by up to a half. */
 static int64_t least_wait(const struct retry_rule *rule)
 {
     double wait = (double)rule->wait_ms;

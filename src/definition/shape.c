@@ -1,4 +1,5 @@
-/* Which members the values have that expressions see, and which paths lead nowhere. */
+/* The members of the values that expressions refer to, as far as known, and paths that can have no
+ * value: see shape.h. */
 #include "definition/shape.h"
 
 #include "definition/function.h"
@@ -8,8 +9,8 @@
 enum shape_kind {
     SHAPE_ANY,    /* nothing is known */
     SHAPE_PLAIN,  /* a value without members */
-    SHAPE_OBJECT, /* it has these members and no others */
-    SHAPE_STEPS,  /* each member is a step, or its name is none of `names` */
+    SHAPE_OBJECT, /* it has exactly these members */
+    SHAPE_STEPS,  /* each member is a step; a name that is not in `names` is none */
 };
 
 struct shape_member {
@@ -25,7 +26,7 @@ struct shape {
     const struct map *names;
 };
 
-/* ---- what we make ourselves ---- */
+/* ---- values made by the server ---- */
 
 #define NAME(text)             \
     {                          \
@@ -64,7 +65,7 @@ static const struct shape_member task_members[] = {
     {NAME("id"), &a_string},           {NAME("workflow"), &a_string}, {NAME("version"), &a_number},
     {NAME("submitted_at"), &a_string}, {NAME("error"), &failure},
 };
-/* While it goes forward there is no error of the task, or there would be nothing to evaluate. */
+/* A task that goes forward has no error; otherwise nothing would be evaluated. */
 static const struct shape task_forward = {SHAPE_OBJECT, " of the task", task_members, 4, NULL};
 static const struct shape task = {SHAPE_OBJECT, " of the task", task_members, 5, NULL};
 
@@ -80,7 +81,7 @@ const struct shape *shape_of_answer(void)
     return &answer;
 }
 
-/* ---- what the definition says ---- */
+/* ---- values declared by the definition ---- */
 
 static const struct shape *shape_of_rule(const struct input_rule *rule)
 {
@@ -118,7 +119,7 @@ static const struct shape *shape_of_steps(const struct reading *reading, struct 
     struct shape *all = arena_alloc(a, sizeof *all);
 
     *all = (struct shape){.kind = SHAPE_STEPS, .names = &reading->names};
-    return reading->steps ? all : &any; /* they could not be read; that was told */
+    return reading->steps ? all : &any; /* the steps have mistakes, reported before */
 }
 
 const struct shape *shape_of_scope(struct reader *r)
@@ -158,7 +159,7 @@ static void add_odd(struct search *s, const struct node *n, const struct shape *
 static const struct shape *look_into(struct search *s, const struct node *n,
                                      const struct shape *base);
 
-/* The shape of what `n` gives, evaluated on a value of the shape `base`. */
+/* The shape of the value of `n`, evaluated on a value of shape `base`. */
 static inline const struct shape *look(struct search *s, const struct node *n,
                                        const struct shape *base)
 {
@@ -175,8 +176,7 @@ static const struct shape *look_field(struct search *s, const struct node *n,
     if (of->kind == SHAPE_ANY)
         return of;
     if (of->kind == SHAPE_STEPS) {
-        /* That .steps.NAME is no step is a mistake, which is told by whoever collects references.
-         */
+        /* An unknown step in .steps.NAME is reported as a mistake by looks.c. */
         if (n->a->kind == NODE_IDENTITY && !map_get(of->names, n->name))
             add_odd(s, n, of);
         return &step;
@@ -189,8 +189,8 @@ static const struct shape *look_field(struct search *s, const struct node *n,
     return &any;
 }
 
-/* Most functions evaluate their arguments on what they are given; the others, but for these, on
- * members of it. */
+/* Most functions evaluate their arguments on their input; of the others, all but these do so on its
+ * members. */
 static bool is_given_the_same(const struct function *f)
 {
     static const char *const streams[] = {"select", "isempty", "first", "last", "limit"};
@@ -222,7 +222,7 @@ static const struct shape *look_into(struct search *s, const struct node *n,
     switch (n->kind) {
     case NODE_IDENTITY:
     case NODE_LITERAL:
-        UNREACHABLE(); /* look */
+        UNREACHABLE(); /* handled by look() */
     case NODE_FIELD:
         return look_field(s, n, base);
     case NODE_PIPE:
@@ -285,7 +285,7 @@ bool shape_of_input_has(const struct shape *scope, const struct slice *path, siz
     return false;
 }
 
-/* ---- in words ---- */
+/* ---- warnings ---- */
 
 static void list_members(struct buf *b, const struct shape *of)
 {

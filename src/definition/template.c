@@ -1,3 +1,5 @@
+/* Templates: JSON values whose strings contain ${ expression }. Reads, combines and evaluates
+ * them; see expression.h and template.h. */
 #include "definition/template.h"
 
 #include <stdio.h>
@@ -9,9 +11,9 @@
 #include "json/escape.h"
 
 enum template_kind {
-    TEMPLATE_RAW,   /* nothing in it is replaced: `text` is JSON */
+    TEMPLATE_RAW,   /* without expressions: `text` is JSON */
     TEMPLATE_PLAIN, /* part of a string: `text` is decoded */
-    TEMPLATE_VALUE, /* an expression: by itself, or part of a string */
+    TEMPLATE_VALUE, /* an expression: alone, or part of a string */
     TEMPLATE_STRING,
     TEMPLATE_ARRAY,
     TEMPLATE_OBJECT,
@@ -20,12 +22,13 @@ enum template_kind {
 struct template
 {
     enum template_kind kind;
-    struct slice text; /* of an expression: its own, for messages */
+    struct slice text; /* of an expression: its source, for messages */
     struct slice key;
     struct expression *expression;
-    bool is_given; /* of an expression: what it looks at is passed on, and may be no tree */
+    bool is_given; /* of an expression: the values it refers to are passed on unchanged, and may
+                      remain texts */
     struct template *child, *next;
-    struct needs needs; /* of the outermost one */
+    struct needs needs; /* of the outermost template */
 };
 
 struct reader {
@@ -59,8 +62,8 @@ static void tell_references(struct reader *r, const struct json *string, size_t 
         w->odd(w->arg, string, at + odd->at, odd);
 }
 
-/* The expression whose "${" is at `at`; returns where its "}" ends. After a fault: the end of the
- * string. */
+/* Reads the expression whose "${" is at `at`. Returns the end of its "}", after a fault the end of
+ * the string. */
 static size_t read_expression(struct reader *r, const struct json *string, size_t at,
                               struct template **ret)
 {
@@ -75,7 +78,7 @@ static size_t read_expression(struct reader *r, const struct json *string, size_
         *ret = template_new(r, TEMPLATE_PLAIN, SLICE(""));
         return string->text.len;
     }
-    bool is_given = at == 0 && end + 3 == string->text.len; /* nothing stands beside it */
+    bool is_given = at == 0 && end + 3 == string->text.len; /* the string has no other parts */
     tell_references(r, string, at + 2, x, is_given);
     *ret = template_new(r, TEMPLATE_VALUE, arena_copy(r->arena, (struct slice){rest.ptr, end}));
     (*ret)->expression = x;
@@ -83,7 +86,7 @@ static size_t read_expression(struct reader *r, const struct json *string, size_
     return at + 2 + end + 1;
 }
 
-/* Where the next "${" or "$${" begins, at `at` or later; text.len: there is none. */
+/* The first "${" or "$${" at or after `at`; text.len: there is none. */
 static size_t find_mark(struct slice text, size_t at)
 {
     for (; at + 1 < text.len; at++) {
@@ -112,7 +115,7 @@ static void add_plain(struct reader *r, struct template *t, struct template ***e
         add_child(t, end, template_new(r, TEMPLATE_PLAIN, arena_copy(r->arena, text)));
 }
 
-/* A string without expressions, "$${" made "${". */
+/* A string without expressions; "$${" becomes "${". */
 static struct template *plain_string(struct reader *r, const struct template *string)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -152,7 +155,7 @@ static struct template *read_string(struct reader *r, const struct json *j)
     add_plain(r, t, &end, (struct slice){text.ptr + from, text.len - from});
     if (!any)
         return plain_string(r, t);
-    return t->child->next ? t : t->child; /* alone it keeps its type */
+    return t->child->next ? t : t->child; /* a single expression keeps its type */
 }
 
 static struct template *read_value(struct reader *r, const struct json *j)
@@ -167,7 +170,7 @@ static struct template *read_value(struct reader *r, const struct json *j)
     for (const struct json *m = j->child; m; m = m->next) {
         struct template *child = read_value(r, m);
         child->key = m->key.ptr ? arena_copy(r->arena, m->key) : SLICE_NONE;
-        any |= child->kind != TEMPLATE_RAW || !slice_eq(child->text, m->raw); /* "$${" was one */
+        any |= child->kind != TEMPLATE_RAW || !slice_eq(child->text, m->raw); /* it had "$${" */
         add_child(t, &end, child);
     }
     if (any)
@@ -182,7 +185,7 @@ struct template *template_read(const struct json *value, struct arena *a, struct
     return read_value(&r, value);
 }
 
-/* ---- templates made of others ---- */
+/* ---- templates built from others ---- */
 
 struct template *template_new_raw(struct arena *a, struct slice json)
 {
@@ -309,7 +312,7 @@ bool template_is_output(const struct template *t)
 }
 
 struct first_fault {
-    const char *base; /* offsets count from here */
+    const char *base; /* offsets are relative to it */
     size_t *offset;
     struct error *error;
     bool any;
@@ -350,10 +353,10 @@ enum err template_compile(const struct json *value, struct arena *a, struct temp
 
 /* ---- evaluation ---- */
 
-/* Where in the value we are. */
+/* The position in the value. */
 struct place {
-    const struct place *up; /* NULL: the whole */
-    struct slice key;       /* NONE: the index counts */
+    const struct place *up; /* NULL: the whole value */
+    struct slice key;       /* NONE: an array element, see index */
     size_t index;
 };
 
@@ -366,14 +369,14 @@ struct writer {
     struct error *error;
 };
 
-/* What is made of results is paid for as they are, within the same budget. */
+/* Building the result from values is paid from the same budget. */
 static enum err machine_done(struct writer *w, const struct machine *m)
 {
     machine_end(m, w->budget);
     return m->is_fatal ? error_set(w->error, ERR_INVALID, "%s", m->what) : ERR_OK;
 }
 
-/* How deep a value nests; m may have failed. */
+/* The nesting depth of a value; m may have failed. */
 static uint32_t nesting(struct machine *m, const struct json *j)
 {
     uint32_t deepest = 0;
@@ -413,7 +416,7 @@ static void write_place(struct buf *b, const struct place *p)
     }
 }
 
-/* Keeps the place of a failure; its code. */
+/* Records the place of a failure; returns its code. */
 static enum err failed(struct writer *w, const struct place *p)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -442,7 +445,7 @@ static enum err value_of(struct writer *w, const struct template *t, const struc
     return err;
 }
 
-/* What comes out is too long: seen at once, so that no more is made. */
+/* Fails as soon as the result is too long, so that no more of it is built. */
 static enum err check_length(struct writer *w)
 {
     if (!w->out.overflow)
@@ -590,7 +593,7 @@ enum err template_run(const struct template *t, const struct json *root, struct 
     }
     enum err err = write_template(&w, t, NULL, 0);
     if (err == ERR_OK)
-        err = check_length(&w); /* what is no expression counts as well */
+        err = check_length(&w); /* text without expressions counts as well */
     if (err == ERR_OK)
         *ret = arena_copy(a, buf_view(&w.out));
     buf_fini(&w.out);

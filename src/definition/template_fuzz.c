@@ -3,8 +3,8 @@
 #include "json/text.h"
 
 /*
- * Any JSON value (the first line) as a template, evaluated on any document (the rest; if that is no
- * JSON, on a small one). What comes out is JSON within its limits, or words that say why not.
+ * Evaluates any JSON value (the first line) as a template on any document (the rest; a small
+ * default if that is no JSON). The result is JSON within its limits, or an error message.
  */
 
 static const char otherwise[] = "{\"input\":{\"a\":[1,2.5,{\"b\":\"x \xc3\xa4 ${\"}],\"n\":null,"

@@ -1,3 +1,5 @@
+/* Values built by expressions: construction of strings, arrays and objects, comparison, sorting,
+ * and writing JSON. See value.h. Each operation pays before it works. */
 #include "definition/value.h"
 
 #include <stdio.h>
@@ -60,7 +62,7 @@ struct builder builder_begin(struct machine *m, enum json_type type)
     return (struct builder){m, container, container ? &container->child : NULL};
 }
 
-/* Appends a copy of the member; NULL: failed, now or before. */
+/* Appends a copy of the member. NULL: failed, now or before. */
 static struct json *append(struct builder *b, const struct json *member)
 {
     struct json *j = b->container ? value_new(b->machine, member->type) : NULL;
@@ -92,7 +94,7 @@ bool builder_set_new(struct builder *b, struct slice key, const struct json *mem
     return j != NULL;
 }
 
-/* What it takes to compare a key with another one: long ones may differ only at their ends. */
+/* Parts charged for comparing a key: long keys may differ only at their ends. */
 static size_t look_parts(struct slice key)
 {
     return 1 + key.len / 64;
@@ -108,7 +110,7 @@ bool builder_set(struct builder *b, struct slice key, const struct json *member)
     }
     for (struct json *j = b->container->child; j; j = j->next)
         if (slice_eq(j->key, key)) {
-            struct json *next = j->next; /* its place and name stay */
+            struct json *next = j->next; /* it keeps its place and name */
             struct slice name = j->key;
             *j = *member;
             j->next = next;
@@ -118,7 +120,7 @@ bool builder_set(struct builder *b, struct slice key, const struct json *member)
     return builder_set_new(b, key, member);
 }
 
-/* The first few are part of the step that looks. */
+/* The first few comparisons are included in the step of the lookup. */
 enum { LOOKED_AT_ONCE = 8 };
 
 const struct json *value_get(struct machine *m, const struct json *object, struct slice key)
@@ -154,7 +156,7 @@ static int key_order(struct machine *m, const struct json *a, const struct json 
     return machine_pay(m, 1) ? text_compare(m, a->key, b->key) : 0;
 }
 
-/* A merge sort: stable, and with no bad cases. */
+/* A merge sort: stable, and without bad cases. */
 static void merge_sort(struct machine *m, const struct json **v, const struct json **spare,
                        size_t n, order_fn *order)
 {
@@ -219,7 +221,7 @@ static int array_compare(struct machine *m, const struct json *a, const struct j
     return (x != NULL) - (y != NULL);
 }
 
-/* First their sorted keys as arrays, then the values key by key. */
+/* Compares the sorted keys as arrays, then the values key by key. */
 static int object_compare(struct machine *m, const struct json *a, const struct json *b)
 {
     const struct json **x = value_members(m, a, true);
@@ -247,7 +249,7 @@ int value_compare(struct machine *m, const struct json *a, const struct json *b)
 {
     if (!machine_pay(m, a->type == b->type ? PARTS_PER_STEP : 1))
         return 0;
-    if (a->type != b->type) /* the order of the enum is jq's */
+    if (a->type != b->type) /* the enum has jq's order */
         return a->type < b->type ? -1 : 1;
     switch (a->type) {
     case JSON_NULL:
@@ -266,17 +268,17 @@ int value_compare(struct machine *m, const struct json *a, const struct json *b)
     UNREACHABLE();
 }
 
-/* What it takes to write a value, and the name of a member, besides their texts; and a character
- * that has to be escaped. */
+/* Parts charged for writing a value, the name of a member and an escape, in addition to the
+ * texts. */
 enum { VALUE_PARTS = 4, KEY_PARTS = 3, ESCAPE_PARTS = 2 };
 
-/* Where values are written to, and who pays; NULL: nobody. */
+/* The output of values, and the machine that pays; NULL: free. */
 struct value_writer {
     struct machine *machine;
     struct buf *buf;
 };
 
-/* A string has to be looked through before one knows what it takes to write it. */
+/* A string must be scanned to know what writing it costs. */
 bool value_pay_text(struct machine *m, struct slice text)
 {
     return machine_pay(m, text_parts(text.len))
