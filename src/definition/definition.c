@@ -1,14 +1,14 @@
-/* Compiles a workflow definition: reads its fields (reader.h), checks them against each other,
- * and fills a struct workflow. Reports all mistakes, not only the first. inputs.c, graph.c,
- * retry.c and http_step.c read their parts; scope.c evaluates the result. */
+/* Compiles a workflow definition: reads its fields (reader/reader.h), checks them against each
+ * other, and fills a struct workflow. Reports all mistakes, not only the first. The files of
+ * reader/ read parts of it; scope.c evaluates the result. */
 #include "definition/definition.h"
 
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "definition/http_step.h"
-#include "definition/reader.h"
-#include "definition/template.h"
+#include "definition/reader/http_step.h"
+#include "definition/reader/reader.h"
+#include "definition/template/template.h"
 
 enum { COMPLETE_BY_DEFAULT_MS = 30000, HEARTBEAT_MIN_MS = 100 };
 

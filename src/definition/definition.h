@@ -14,7 +14,7 @@
 #include "config/mistakes.h"
 #include "config/source.h"
 #include "core/task.h"
-#include "definition/expression.h"
+#include "definition/expression/expression.h"
 #include "json/json.h"
 
 enum definition_format {

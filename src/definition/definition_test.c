@@ -7,7 +7,7 @@
 #include "base/prng.h"
 #include "core/workflow.h"
 #include "definition/definition_test_kit.h"
-#include "definition/template.h"
+#include "definition/template/template.h"
 #include "json/escape.h"
 
 static void the_order_example_becomes_its_graph(void **state)

@@ -1,6 +1,6 @@
 #include "definition/definition.h"
-#include "definition/reading.h"
-#include "definition/template.h"
+#include "definition/expression/recorded.h"
+#include "definition/template/template.h"
 
 /* Evaluates inputs, conditions and outputs: builds the values that the expressions refer to, and no
  * others. Reading recorded values is paid from the same budget. */
@@ -42,7 +42,7 @@ static struct json *value_of(struct builder *b, struct slice text, const struct 
 
     if (b->has_failed)
         return object_new(b);
-    struct json *j = reading_take(&b->machine, text.ptr ? text : SLICE("null"), w, &is_corrupt);
+    struct json *j = recorded_read(&b->machine, text.ptr ? text : SLICE("null"), w, &is_corrupt);
     if (j)
         return j;
     b->has_failed = true;
