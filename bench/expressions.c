@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "definition/expression.h"
+#include "definition/expression/expression.h"
 #include "measure.h"
 #include "sample.h"
 

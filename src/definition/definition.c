@@ -1,15 +1,18 @@
+/* Compiles a workflow definition: reads its fields (reader/reader.h), checks them against each
+ * other, and fills a struct workflow. Reports all mistakes, not only the first. The files of
+ * reader/ read parts of it; scope.c evaluates the result. */
 #include "definition/definition.h"
 
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "definition/http_step.h"
-#include "definition/reader.h"
-#include "definition/template.h"
+#include "definition/reader/http_step.h"
+#include "definition/reader/reader.h"
+#include "definition/template/template.h"
 
 enum { COMPLETE_BY_DEFAULT_MS = 30000, HEARTBEAT_MIN_MS = 100 };
 
-/* A step while it is read: what follows from other fields is found at the end. */
+/* A step while it is read. Values that depend on other fields are set at the end. */
 struct draft {
     struct workflow_step step;
     struct step_templates templates;
@@ -117,8 +120,8 @@ static void read_http(struct reader *r, const struct json *j, const struct path 
     read_http_step(r, j, path, &d->templates.input);
 }
 
-/* When a task is undone all of its steps have ended or never will: an undo may look at any of them.
- */
+/* When an undo runs, each step of the task has ended or will never run, so its expressions may
+ * refer to any step. */
 static void read_undo_input(struct reader *r, const struct json *j, const struct path *path,
                             void *target)
 {
@@ -141,7 +144,7 @@ static void read_undo_http(struct reader *r, const struct json *j, const struct 
     reading_of(r)->sight = SEES_BEFORE;
 }
 
-/* A request says what is to be done: it needs no action, and is the input. */
+/* A step with `http` needs no `action`, and the request becomes its input. */
 static void settle_call(struct reader *r, const struct json *j, const struct path *path,
                         const struct json *input, const struct json *http, struct slice *action)
 {
@@ -203,7 +206,7 @@ static const struct field step_fields[] = {
     {"pivot", read_pivot, 0, false},
 };
 
-/* Every step says how it is undone. */
+/* Every step must declare how it is undone. */
 static void settle_undo(struct reader *r, const struct json *j, const struct path *path,
                         struct draft *d)
 {
@@ -249,7 +252,8 @@ static void read_step(struct reader *r, const struct json *j, const struct path 
     }
 }
 
-/* An attempt that may take longer than all of it: allowed, since the lesser one counts. */
+/* An attempt may have more time than its whole task: allowed, because the earlier deadline
+ * applies. */
 static void check_deadline(struct reader *r, const struct json *j, const struct path *up,
                            int64_t ms, int64_t limit_ms, const char *limit)
 {
@@ -259,14 +263,14 @@ static void check_deadline(struct reader *r, const struct json *j, const struct 
         warn_at(r, &at, j->at, j->raw, "no longer than the %s: it ends the attempt before", limit);
 }
 
-/* A silence that is noticed only when the attempt is over anyway means nothing. */
+/* A heartbeat interval as long as the attempt has no effect: the complete-by passes first. */
 static void check_heartbeat(struct reader *r, const struct json *j, const struct path *up,
                             const struct call_spec *spec)
 {
     struct path at = {up, SLICE("heartbeat"), 0};
     CLEANUP(buf_fini) struct buf limit = {0};
 
-    if (!j || spec->heartbeat_ms == 0) /* what is no duration was told of already */
+    if (!j || spec->heartbeat_ms == 0) /* an invalid duration was reported before */
         return;
     duration_write(&limit, spec->complete_by_ms);
     if (spec->heartbeat_ms < HEARTBEAT_MIN_MS)
@@ -275,7 +279,7 @@ static void check_heartbeat(struct reader *r, const struct json *j, const struct
         mistake_in(r, &at, j, "a duration shorter than the attempt's complete_by, %s", limit.ptr);
 }
 
-/* What depends on the rest of the definition. */
+/* Checks and defaults that depend on the rest of the definition. */
 static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 {
     const struct workflow *w = &reading_of(r)->definition->workflow;
@@ -331,7 +335,7 @@ static bool check_steps(struct reader *r, const struct json *j, const struct pat
     return false;
 }
 
-/* Whether there are steps to be read, and so many as there may be. */
+/* Checks the number of steps and registers their names. False: there are none, or too many. */
 static bool learn_steps(struct reader *r, const struct json *steps, const struct json *on_undo)
 {
     struct path at_steps = {NULL, SLICE("steps"), 0};

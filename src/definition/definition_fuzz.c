@@ -5,9 +5,9 @@
 #include "json/text.h"
 
 /*
- * Any text, as a definition. What is taken is a valid workflow whose every template can be
- * evaluated, to JSON or to words that say why not; what is refused has mistakes, each with its
- * place and in valid words.
+ * Parses any text as a definition. An accepted one is a valid workflow, and every template of it
+ * evaluates to JSON or fails with a message. A refused one has mistakes, each with its place and a
+ * message in valid UTF-8.
  */
 
 static void check_words(const char *words)

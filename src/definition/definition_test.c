@@ -1,3 +1,5 @@
+/* Definitions in JSON: the compiled workflow, each mistake with its place, any bytes, and the
+ * examples of docs/definitions.md. YAML: definition_yaml_test.c; evaluation: evaluate_test.c. */
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -5,7 +7,7 @@
 #include "base/prng.h"
 #include "core/workflow.h"
 #include "definition/definition_test_kit.h"
-#include "definition/template.h"
+#include "definition/template/template.h"
 #include "json/escape.h"
 
 static void the_order_example_becomes_its_graph(void **state)
@@ -74,7 +76,7 @@ static void steps_follow_the_one_before_unless_they_say_otherwise(void **state)
     }
 }
 
-/* A definition with one step, S standing for more of its fields; T for more at the top. */
+/* Definitions whose last step has these additional fields. */
 #define TWO(more) \
     "{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n" STEP("a", "") ",\n" STEP("b", more) "]}"
 #define BARE(fields) "{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n{" fields "}]}"
@@ -86,7 +88,7 @@ static void steps_follow_the_one_before_unless_they_say_otherwise(void **state)
 static const struct mistake_case {
     const char *text;
     uint32_t line, column;
-    const char *path, *found, *expected; /* found and expected begin with these */
+    const char *path, *found, *expected; /* the message begins with these */
 } mistake_cases[] = {
     {"[]", 1, 1, "", "an array", "an object"},
     {"{\"intact\":1,\"workflow\":\"w\"}", 1, 1, "steps", "nothing", "a key \"steps\""},
@@ -316,8 +318,7 @@ static void rules_depend_on_where_they_stand(void **state)
 static void try_definition(const char *ptr, size_t len)
 {
     static struct mistakes m;
-    char *copy =
-        malloc(len ? len : 1); /* of exactly its size: the sanitizer sees what lies behind it */
+    char *copy = malloc(len ? len : 1); /* exact size: the sanitizer finds reads beyond the end */
     struct definition *d = NULL;
 
     assert_non_null(copy);
@@ -367,7 +368,7 @@ static void no_definition_breaks_the_reader(void **state)
         }
         try_definition(text, len);
     }
-    for (int i = 0; i < 3000; i++) { /* values of the wrong kind in the right places */
+    for (int i = 0; i < 3000; i++) { /* values of the wrong type in valid places */
         CLEANUP(buf_fini) struct buf b = {0};
         CLEANUP(arena_fini) struct arena a = {0};
         struct json *j = NULL;

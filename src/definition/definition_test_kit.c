@@ -1,3 +1,5 @@
+/* Builds definitions from short texts, and a task's values to evaluate them on: see
+ * definition_test_kit.h. Part of the tests. */
 #include "definition/definition_test_kit.h"
 
 #include "base/buf.h"

@@ -1,31 +1,31 @@
 #ifndef DEFINITION_DEFINITION_TEST_KIT_H
 #define DEFINITION_DEFINITION_TEST_KIT_H
 
-/* What the tests of definitions share: texts of definitions, and what they become. */
+/* Shared by the tests of definitions: texts of definitions, and the values of a task. */
 
 #include "base/test.h"
 
 #include "definition/definition.h"
 
-/* A definition with this besides, of one step; that step alone; one with this besides in its step.
- */
+/* TOP: a definition with one step and these additional fields. STEP: one step with additional
+ * fields. */
 #define TOP(more) "{\"intact\":1,\"workflow\":\"w\"" more ",\n\"steps\":[" STEP("a", "") "]}"
 #define STEP(name, more) \
     "{\"name\":\"" name "\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\"" more "}"
 #define ONE(more) "{\"intact\":1,\"workflow\":\"w\",\"steps\":[\n" STEP("a", more) "]}"
 
-extern const char order_text[]; /* every part of a definition, in small */
+extern const char order_text[]; /* a small definition that uses every part of the grammar */
 
-struct definition *defined(const char *text); /* it must be without mistakes */
+struct definition *defined(const char *text); /* fails the test if the text has mistakes */
 
 /* Steps of one letter each: "a", "b<a", "c<" (starts at once), "d<b,c". */
 struct definition *graph_of(const char *shape);
 
-/* What is known of a task: of each step what it was asked, and answered; how it stands, and the
- * code of its error. And the error of the task, as JSON. */
+/* The values of a task: input, output, state and error code of each step, and the task's error as
+ * JSON. */
 struct world {
     const char *input[4], *output[4];
-    int asked; /* how often somebody looked */
+    int asked; /* number of calls */
     enum step_state state[4];
     const char *code[4];
     const char *error;

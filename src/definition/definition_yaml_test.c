@@ -4,7 +4,8 @@
 #include "definition/same.h"
 #include "json/text.h"
 
-/* Definitions in YAML, beside the same ones in JSON. */
+/* Definitions in YAML, compared with the same ones in JSON; mistakes and warnings with their
+ * places. */
 
 static struct mistakes mistakes, warnings;
 
@@ -90,7 +91,7 @@ static struct slice no_value(void *arg, int step)
     return SLICE("{\"id\":\"r-1\"}");
 }
 
-/* What expressions and defaults make of the same input. */
+/* Evaluates all expressions and defaults on a fixed input. */
 static void evaluate(const struct definition *d, struct arena *a, struct buf *ret)
 {
     struct scope s = {.definition = d, .step_input = no_value, .step_output = no_value};
@@ -179,7 +180,7 @@ static void a_text_is_what_it_begins_like_unless_it_is_named(void **state)
 
 struct told {
     const char *yaml;
-    const char *told[4]; /* "LINE:COLUMN PATH: FOUND|EXPECTED", which begin with these */
+    const char *told[4]; /* "LINE:COLUMN PATH: FOUND|EXPECTED"; each message begins with one */
 };
 
 #define HEAD       "intact: 1\nworkflow: w\n"
@@ -435,7 +436,8 @@ static void what_is_quoted_of_a_text_is_text(void **state)
     }
 }
 
-/* It takes a moment: were each looked for in the text from its start, it would take minutes. */
+/* This takes a moment. It would take minutes if the place of each expression were counted from the
+ * start of the text. */
 static void a_long_string_with_many_expressions_is_no_burden(void **state)
 {
     static const char *const looks[] = {"${.steps.a.output}", "${.steps.z.output}", "${.stepz}"};

@@ -1,5 +1,4 @@
-/* What a definition says of a task at work: what each step is asked for, and what a task may be
- * given. */
+/* Evaluates definitions: inputs, conditions and outputs of steps, and checks of a task's input. */
 
 #include "definition/definition_test_kit.h"
 
@@ -10,7 +9,7 @@
 static void inputs_see_input_steps_and_task(void **state)
 {
     static const struct {
-        const char *template, *result; /* "!": the failure says that */
+        const char *template, *result; /* "!": the rest is in the error message */
     } in[] = {
         {"{\"sku\":\"${ .input.sku }\"}", "{\"sku\":\"A-1\"}"},
         {"\"${ .input.quantity }\"", "2.50"},
@@ -75,7 +74,7 @@ static void inputs_see_input_steps_and_task(void **state)
     }
 }
 
-/* d comes after a, which failed and was let pass, b, which was skipped, and c. */
+/* d follows a, which failed and was allowed to (continue), b, which was skipped, and c. */
 static void the_fate_of_a_step_can_be_seen(void **state)
 {
     static const struct {
@@ -265,7 +264,7 @@ static void an_input_is_checked_and_completed(void **state)
                                      "\"a\":{\"type\":\"array\",\"default\":[]},"
                                      "\"o\":{\"type\":\"object\"},\"any_of\":{\"type\":\"any\"}}");
     static const struct {
-        const char *input, *result; /* "!": the failure says that */
+        const char *input, *result; /* "!": the rest is in the error message */
     } in[] = {
         {"{\"s\":\"x\",\"i\":2,\"a\":[1]}", "{\"s\":\"x\",\"i\":2,\"a\":[1]}"},
         {" {\"s\":\"x\",  \"i\":2,\"a\":[1]}", " {\"s\":\"x\",  \"i\":2,\"a\":[1]}"},
@@ -340,13 +339,13 @@ static char *zeros(size_t count)
     return text;
 }
 
-/* Whatever an expression looks at: neither memory nor time is taken for more than it can pay. What
- * is passed on as it stands may be large, and so may what stands beside what is looked at. */
+/* Neither memory nor time exceeds the budget, whatever an expression refers to. A value that is
+ * passed on unchanged may be large, and so may members beside the one referred to. */
 static void what_an_expression_looks_at_has_a_bound(void **state)
 {
     enum { TREE_MAX = 64 << 20 };
     static const struct {
-        const char *template, *result; /* "!": the failure says that */
+        const char *template, *result; /* "!": the rest is in the error message */
         unsigned least;                /* steps */
     } in[] = {
         {"\"${ .steps | length }\"", "!reading the output of a step: ", 0},

@@ -1,4 +1,4 @@
-/* Which words of definitions are newer than the first ones: see grammar.h. */
+/* Which version of the grammar a definition needs: see grammar.h. */
 
 #include "definition/grammar.h"
 

@@ -2,11 +2,11 @@
 #define DEFINITION_GRAMMAR_H
 
 /*
- * Words that were added to definitions, in the order in which they came. The version of the grammar
- * (`intact: 1`) stays: a program refuses the words that it does not know. Nodes that share a store
- * tell in their rows which words they know (struct node_row), and a definition is not stored while
- * a living node would not understand it. A new number comes with a new version of the schema, which
- * keeps older programs from starting later.
+ * Versions of the grammar of definitions, in order: each added words. The version in a definition
+ * (`intact: 1`) does not change: a program refuses words that it does not know. Nodes that share a
+ * store publish the grammar that they know in their rows (struct node_row), and a definition is not
+ * stored while a live node would not understand it. A new number comes with a new schema version,
+ * which prevents older programs from starting later.
  */
 
 #include "core/workflow.h"
@@ -20,7 +20,7 @@ enum grammar {
 /* The oldest grammar that has all words of the definition. */
 enum grammar grammar_of(const struct workflow *w);
 
-/* The words that came with it, for people. */
+/* The words that it added, for messages. */
 const char *grammar_words(enum grammar g);
 
 #endif

@@ -1,4 +1,4 @@
-/* Steps that run when a task goes back, and for how long an operator may have it do so. */
+/* Definitions with on_undo and undo_until: mistakes, references, and evaluation. */
 
 #include "definition/definition_test_kit.h"
 
@@ -40,7 +40,7 @@ static void they_are_steps_of_their_own(void **state)
 static const struct mistake_case {
     const char *text;
     uint32_t line, column;
-    const char *path, *found, *expected; /* found and expected begin with these */
+    const char *path, *found, *expected; /* each begins with these */
 } mistake_cases[] = {
     {BACK("{}"), 2, 11, "on_undo", "an object", "an array of steps"},
     {BACK("[]"), 2, 11, "on_undo", "an array", "at least one step"},
@@ -105,7 +105,7 @@ static size_t warnings_of(const char *text, struct mistakes *warnings)
     return warnings->count;
 }
 
-/* How the others ended is not always known. */
+/* The outcome of other steps may be unknown. */
 static void they_may_look_at_all_others(void **state)
 {
     static struct mistakes w;

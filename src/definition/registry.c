@@ -1,8 +1,10 @@
+/* The registry of compiled definitions: see registry.h. A map from names to versions; only
+ * registry_find_aside may be called from other threads. */
 #include "definition/registry.h"
 
 #include <stdlib.h>
 
-/* The versions of one workflow, ascending. */
+/* All versions of one workflow, in ascending order. */
 struct versions {
     struct definition **list;
     size_t count, cap;
@@ -29,7 +31,7 @@ static struct definition *find(const struct versions *v, int64_t version)
     return NULL;
 }
 
-/* False: that version is there. */
+/* False: that version is present. */
 static bool add(struct registry *r, struct definition *d, int64_t version)
 {
     struct versions *v = map_get(&r->names, d->workflow.name);
@@ -37,7 +39,7 @@ static bool add(struct registry *r, struct definition *d, int64_t version)
     if (!v) {
         v = calloc(1, sizeof *v);
         ASSERT(v);
-        map_put(&r->names, d->workflow.name, v); /* the first version's name is the key */
+        map_put(&r->names, d->workflow.name, v); /* the key is borrowed from the first version */
     }
     if (find(v, version))
         return false;

@@ -1,7 +1,7 @@
 #ifndef DEFINITION_SAME_H
 #define DEFINITION_SAME_H
 
-/* For tests: do two definitions say the same? */
+/* Compares two definitions, for tests. */
 
 #include "definition/definition.h"
 
@@ -62,7 +62,7 @@ static inline bool same_json(const struct json *a, const struct json *b)
     return slice_eq(buf_view(&x), buf_view(&y));
 }
 
-/* Templates and rules of inputs are made of the tree alone. */
+/* Templates and input rules are derived from the tree alone, so they are not compared. */
 static inline bool same_definition(const struct definition *a, const struct definition *b)
 {
     CLEANUP(arena_fini) struct arena arena = {0};

@@ -1,14 +1,14 @@
 #include "definition/definition.h"
-#include "definition/reading.h"
-#include "definition/template.h"
+#include "definition/expression/recorded.h"
+#include "definition/template/template.h"
 
-/* Puts together what expressions see, as far as one of them looks, and evaluates it. What is read
- * for it is paid from the same budget. */
+/* Evaluates inputs, conditions and outputs: builds the values that the expressions refer to, and no
+ * others. Reading recorded values is paid from the same budget. */
 
 struct builder {
     const struct scope *scope;
     struct arena *arena;
-    struct machine machine; /* that reads */
+    struct machine machine; /* pays for reading */
     struct error *error;
     bool has_failed;
 };
@@ -25,7 +25,7 @@ static struct json *object_new(struct builder *b)
     return j;
 }
 
-/* In front of the others. */
+/* Prepends. */
 static void add(struct json *object, struct slice key, struct json *member)
 {
     member->key = key;
@@ -34,7 +34,7 @@ static void add(struct json *object, struct slice key, struct json *member)
     object->count++;
 }
 
-/* A value that we recorded ourselves: it can be read unless the store is broken. */
+/* A recorded value: it can be read unless the store is damaged. */
 static struct json *value_of(struct builder *b, struct slice text, const struct wanted *w,
                              const char *what)
 {
@@ -42,7 +42,7 @@ static struct json *value_of(struct builder *b, struct slice text, const struct 
 
     if (b->has_failed)
         return object_new(b);
-    struct json *j = reading_take(&b->machine, text.ptr ? text : SLICE("null"), w, &is_corrupt);
+    struct json *j = recorded_read(&b->machine, text.ptr ? text : SLICE("null"), w, &is_corrupt);
     if (j)
         return j;
     b->has_failed = true;
@@ -53,7 +53,7 @@ static struct json *value_of(struct builder *b, struct slice text, const struct 
     return object_new(b);
 }
 
-/* NONE: null. */
+/* NONE becomes null. */
 static struct json *text_new(struct builder *b, struct slice text)
 {
     struct json *j = arena_alloc(b->arena, sizeof *j);
@@ -135,7 +135,7 @@ static struct json *read_root(struct builder *b, const struct needs *n)
     return root;
 }
 
-/* NULL: it failed, *e says why. */
+/* NULL: failed, see *e. */
 static const struct json *root_of(const struct scope *s, const struct needs *n, struct arena *a,
                                   struct budget *budget, struct error *e)
 {
@@ -146,7 +146,7 @@ static const struct json *root_of(const struct scope *s, const struct needs *n, 
     return b.has_failed ? NULL : root;
 }
 
-/* What was spent, for whoever evaluates much. A copy of what comes out is paid for, too. */
+/* Reports the cost to the caller; copying the result is paid for as well. */
 static void tell_spent(const struct scope *s, uint32_t steps, size_t len)
 {
     if (s->spent)
@@ -159,7 +159,8 @@ static enum err evaluate(const struct scope *s, struct template *t, struct arena
     struct budget budget = {TEMPLATE_BYTES_MAX, TEMPLATE_STEPS_MAX, false};
     const struct needs *n = template_needs(t);
 
-    if (template_is_output(t)) { /* the commonest of all: it is not read to be written again */
+    if (template_is_output(t)) { /* fast path for the most frequent template: the output is not
+                                    parsed and written again */
         struct slice output = s->step_output(s->arg, n->steps[0].step);
         *ret = output.ptr ? output : SLICE("null");
         tell_spent(s, 1, ret->len);

@@ -3,17 +3,17 @@
 #include "definition/definition.h"
 #include "json/text.h"
 
-/* Stories and mistakes are stored and sent as JSON: what is cut must still be UTF-8. */
+/* Messages and mistakes are stored and sent as JSON, so truncated ones must be valid UTF-8. */
 
 static struct mistakes mistakes;
 
-/* What goes wrong is recorded with the task, which must be readable afterwards. */
+/* Failures are recorded with the task, which must remain readable. */
 static void words_are_never_cut_in_half_a_character(void **state)
 {
     static const struct {
         const char *before, *after;
     } more[] = {
-        {",\"input\":\"${ ", " | tonumber }\""}, /* each fails when it is evaluated */
+        {",\"input\":\"${ ", " | tonumber }\""}, /* each fails during evaluation */
         {",\"if\":\"", " | tonumber\""},
         {",\"if\":\"", " | error\""},
     };

@@ -6,9 +6,9 @@
 #include "json/yaml_read.h"
 
 /*
- * Any text, as YAML. What the reader takes is a tree whose values and strings have places in the
- * text and whose JSON says the same; what is taken as a definition is the same definition as JSON,
- * and when it is read again; what is refused has mistakes, each with its place and in valid words.
+ * Parses any text as YAML. An accepted text is a tree whose values and strings have places in the
+ * text and whose JSON is equivalent. An accepted definition is the same as JSON and when read
+ * again. A refused one has mistakes, each with its place and a message in valid UTF-8.
  */
 
 static void check_words(const char *words)
@@ -32,7 +32,7 @@ static void check_mistakes(const struct mistakes *m)
     }
 }
 
-/* A letter of a value stands in the text as itself, or as an escape. */
+/* Each letter of a string occurs in the text as itself or as an escape. */
 static void check_string(struct slice text, const struct json *j)
 {
     size_t last = 0;
@@ -50,7 +50,7 @@ static void check_string(struct slice text, const struct json *j)
     }
 }
 
-/* The properties of a value stand before it, but those are refused. */
+/* The properties of a YAML value precede it, but those are refused. */
 static void check_tree(struct slice text, const struct json *j, bool is_clean)
 {
     ASSERT(j->at <= text.len);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "definition/value.h"
+#include "definition/expression/value.h"
 #include "json/text.h"
 
 static struct slice trimmed(struct slice s)

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "definition/expression.h"
+#include "definition/expression/expression.h"
 #include "http_agent/form.h"
 #include "net/answer.h"
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "definition/http_step.h"
-#include "definition/reader.h"
+#include "definition/reader/http_step.h"
+#include "definition/reader/reader.h"
 #include "net/settings.h"
 
 /* State while the text is read. */

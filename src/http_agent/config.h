@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "config/secret.h"
-#include "definition/expression.h"
+#include "definition/expression/expression.h"
 #include "http_agent/form.h"
 #include "net/transfer.h"
 

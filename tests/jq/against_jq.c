@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "definition/expression.h"
+#include "definition/expression/expression.h"
 #include "generate.h"
 
 /*

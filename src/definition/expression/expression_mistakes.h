@@ -1,0 +1,96 @@
+#ifndef DEFINITION_EXPRESSION_EXPRESSION_MISTAKES_H
+#define DEFINITION_EXPRESSION_EXPRESSION_MISTAKES_H
+
+/* A table of expression_test.c: invalid expressions. */
+
+#include <stddef.h>
+
+/* clang-format off */
+/* The column and the message of each mistake. */
+static const struct mistake_case {
+    const char *text;
+    size_t column;
+    const char *what;
+} mistakes[] = {
+    {"", 1, "the expression ends, expected an expression"},
+    {"   ", 4, "the expression ends"},
+    {".a.", 4, "expected a name, a string"},
+    {".a b", 4, "found \"b\", expected an operator or the end"},
+    {".a |", 5, "expected an expression"},
+    {"| .a", 1, "expected an expression"},
+    {"1 +", 4, "expected an expression"},
+    {"1 + * 2", 5, "expected an expression"},
+    {"(1", 3, "expected \")\""},
+    {"1)", 2, "expected an operator or the end"},
+    {"[1", 3, "expected \"]\""},
+    {"{a:1", 5, "expected \",\" or \"}\""},
+    {"{a:1,}", 6, "expected a key"},
+    {"{1:2}", 2, "expected a key"},
+    {"{a 1}", 4, "expected \":\""},
+    {"{(1)}", 5, "expected \":\""},
+    {".[0", 4, "expected \"]\" or \":\""},
+    {".[:]", 4, "expected an expression"},
+    {"\"abc", 1, "this string has no end"},
+    {"\"a\\q\"", 3, "no such escape"},
+    {"\"\\u12\"", 2, "four hexadecimal digits"},
+    {"\"\\ud800\"", 2, "half of a surrogate pair"},
+    {"\"\\udc00\"", 2, "half of a surrogate pair"},
+    {"\"\\u0000\"", 2, "\\u0000"},
+    {"\"a\\(1\"", 6, "found \"\"\", expected \")\""},
+    {"\"a\\(1", 6, "expected \")\""},
+    {"\"\\(1;2)\"", 5, "expected \")\""},
+    {"foo", 1, "unknown function \"foo\""},
+    {".a | foo(1)", 6, "unknown function \"foo\""},
+    {".steps.my-step.output", 11, "a name with \"-\" in it is written .[\"a-b\"]"},
+    {"map", 1, "function \"map\" with 0 arguments"},
+    {"map(1;2)", 1, "function \"map\" with 2 arguments"},
+    {"length(1)", 1, "function \"length\" with 1 arguments"},
+    {"$x", 1, "variables are outside the subset"},
+    {"$ENV.HOME", 1, "variables are outside the subset"},
+    {". as $x | $x", 3, "operator or the end"},
+    {"..", 1, "recursive descent"},
+    {"[..]", 2, "recursive descent"},
+    {"@base64", 1, "formats are outside"},
+    {".a = 1", 4, "to compare write =="},
+    {".a |= 1", 4, "assignments"},
+    {".a += 1", 4, "assignments"},
+    {".a //= 1", 4, "assignments"},
+    {"reduce .[] as $x (0; .)", 1, "outside the subset"},
+    {"foreach .[] as $x (0; .)", 1, "outside the subset"},
+    {"def f: 1; f", 1, "outside the subset"},
+    {"try 1", 1, "outside the subset"},
+    {"import \"a\" as b; 1", 1, "outside the subset"},
+    {"input", 1, "unknown function"},
+    {"env", 1, "unknown function"},
+    {"now", 1, "unknown function"},
+    {"test(\"a\")", 1, "unknown function"},
+    {"while(. < 5; . + 1)", 1, "recursion, loops without an end"},
+    {"range(1;2;3;4)", 1, "function \"range\" with 4 arguments"},
+    {"if 1 then 2", 12, "expected elif or else"},
+    {"if 1 then 2 end", 13, "expected elif or else"},
+    {"if 1 else 2 end", 6, "expected then"},
+    {"if 1 then 2 else 3", 19, "expected end"},
+    {"then", 1, "expected an expression"},
+    {"and", 1, "expected an expression"},
+    {"1 < 2 < 3", 7, "comparisons do not chain"},
+    {"1 == 2 != 3", 8, "comparisons do not chain"},
+    {"01", 1, "not a number"},
+    {"1.", 1, "not a number"},
+    {"1e", 1, "not a number"},
+    {"1x", 1, "not a number"},
+    {".5", 2, "operator or the end"},
+    {"'a'", 1, "strings are written with"},
+    {"1 && 2", 3, "write: and"},
+    {"1 || 2", 3, "write: or"},
+    {"# x", 1, "comments"},
+    {".a?//1", 3, "write a blank"},
+    {"!1", 1, "no part of an expression"},
+    {"\x01", 1, "no part of an expression"},
+    {".\xc3\xa9", 2, "no part of an expression"},
+    {"\"\xff\"", 2, "bytes that are not UTF-8"},
+    {"1;2", 2, "operator or the end"},
+    {"}", 1, "expected an expression"},
+};
+/* clang-format on */
+
+#endif

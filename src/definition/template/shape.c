@@ -1,0 +1,337 @@
+/* The members of the values that expressions refer to, as far as known, and paths that can have no
+ * value: see shape.h. */
+#include "definition/template/shape.h"
+
+#include "definition/function/function.h"
+#include "definition/reader/reader.h"
+#include "definition/template/reference.h"
+
+enum shape_kind {
+    SHAPE_ANY,    /* nothing is known */
+    SHAPE_PLAIN,  /* a value without members */
+    SHAPE_OBJECT, /* it has exactly these members */
+    SHAPE_STEPS,  /* each member is a step; a name that is not in `names` is none */
+};
+
+struct shape_member {
+    struct slice name;
+    const struct shape *shape;
+};
+
+struct shape {
+    enum shape_kind kind;
+    const char *what; /* PLAIN: "a string"; OBJECT: " of the task" */
+    const struct shape_member *members;
+    size_t count;
+    const struct map *names;
+};
+
+/* ---- values made by the server ---- */
+
+#define NAME(text)             \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+
+static const struct shape any = {SHAPE_ANY, NULL, NULL, 0, NULL};
+static const struct shape a_string = {SHAPE_PLAIN, "a string", NULL, 0, NULL};
+static const struct shape a_number = {SHAPE_PLAIN, "a number", NULL, 0, NULL};
+static const struct shape a_boolean = {SHAPE_PLAIN, "a boolean", NULL, 0, NULL};
+static const struct shape an_array = {SHAPE_PLAIN, "an array", NULL, 0, NULL};
+
+static const struct shape_member error_members[] = {
+    {NAME("code"), &a_string},
+    {NAME("message"), &a_string},
+};
+static const struct shape error = {SHAPE_OBJECT, " of an error", error_members, 2, NULL};
+
+static const struct shape_member step_members[] = {
+    {NAME("input"), &any},
+    {NAME("output"), &any},
+    {NAME("state"), &a_string},
+    {NAME("error"), &error},
+};
+static const struct shape step = {SHAPE_OBJECT, " of a step", step_members, 4, NULL};
+
+static const struct shape_member failure_members[] = {
+    {NAME("step"), &a_string},
+    {NAME("code"), &a_string},
+    {NAME("message"), &a_string},
+};
+static const struct shape failure = {SHAPE_OBJECT, " of the task's error", failure_members, 3,
+                                     NULL};
+
+static const struct shape_member task_members[] = {
+    {NAME("id"), &a_string},           {NAME("workflow"), &a_string}, {NAME("version"), &a_number},
+    {NAME("submitted_at"), &a_string}, {NAME("error"), &failure},
+};
+/* A task that goes forward has no error; otherwise nothing would be evaluated. */
+static const struct shape task_forward = {SHAPE_OBJECT, " of the task", task_members, 4, NULL};
+static const struct shape task = {SHAPE_OBJECT, " of the task", task_members, 5, NULL};
+
+static const struct shape_member answer_members[] = {
+    {NAME("status"), &a_number},
+    {NAME("headers"), &any},
+    {NAME("body"), &any},
+};
+static const struct shape answer = {SHAPE_OBJECT, " of the answer", answer_members, 3, NULL};
+
+const struct shape *shape_of_answer(void)
+{
+    return &answer;
+}
+
+/* ---- values declared by the definition ---- */
+
+static const struct shape *shape_of_rule(const struct input_rule *rule)
+{
+    switch (rule->type) {
+    case JSON_STRING:
+        return &a_string;
+    case JSON_NUMBER:
+        return &a_number;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return &a_boolean;
+    case JSON_ARRAY:
+        return &an_array;
+    case JSON_NULL: /* any value */
+    case JSON_OBJECT:
+        return &any;
+    }
+    UNREACHABLE();
+}
+
+static const struct shape *shape_of_input(const struct definition *d, struct arena *a)
+{
+    if (!d->has_inputs)
+        return &any;
+    struct shape_member *members = arena_alloc(a, (d->input_count + 1) * sizeof *members);
+    for (size_t i = 0; i < d->input_count; i++)
+        members[i] = (struct shape_member){d->inputs[i].name, shape_of_rule(&d->inputs[i])};
+    struct shape *input = arena_alloc(a, sizeof *input);
+    *input = (struct shape){SHAPE_OBJECT, " of the task's inputs", members, d->input_count, NULL};
+    return input;
+}
+
+static const struct shape *shape_of_steps(const struct reading *reading, struct arena *a)
+{
+    struct shape *all = arena_alloc(a, sizeof *all);
+
+    *all = (struct shape){.kind = SHAPE_STEPS, .names = &reading->names};
+    return reading->steps ? all : &any; /* the steps have mistakes, reported before */
+}
+
+const struct shape *shape_of_scope(struct reader *r)
+{
+    struct reading *reading = reading_of(r);
+    const struct shape **known = &reading->scopes[reading->sight];
+
+    if (*known || !r->warnings)
+        return *known;
+    struct shape_member *members = arena_alloc(r->arena, 3 * sizeof *members);
+    members[0] =
+        (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
+    members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
+    members[2] =
+        (struct shape_member){SLICE("task"), reading->sight == SEES_BEFORE ? &task_forward : &task};
+    struct shape *root = arena_alloc(r->arena, sizeof *root);
+    *root = (struct shape){SHAPE_OBJECT, "", members, 3, NULL};
+    *known = root;
+    return root;
+}
+
+/* ---- paths ---- */
+
+struct search {
+    struct arena *arena;
+    struct odd_name *odd;
+};
+
+static void add_odd(struct search *s, const struct node *n, const struct shape *of)
+{
+    struct odd_name *o = arena_alloc(s->arena, sizeof *o);
+
+    *o = (struct odd_name){n->name, n->at, of, s->odd};
+    s->odd = o;
+}
+
+static const struct shape *look_into(struct search *s, const struct node *n,
+                                     const struct shape *base);
+
+/* The shape of the value of `n`, evaluated on a value of shape `base`. */
+static inline const struct shape *look(struct search *s, const struct node *n,
+                                       const struct shape *base)
+{
+    if (n->kind == NODE_IDENTITY || base->kind == SHAPE_ANY)
+        return base;
+    return n->kind == NODE_LITERAL ? &any : look_into(s, n, base);
+}
+
+static const struct shape *look_field(struct search *s, const struct node *n,
+                                      const struct shape *base)
+{
+    const struct shape *of = look(s, n->a, base);
+
+    if (of->kind == SHAPE_ANY)
+        return of;
+    if (of->kind == SHAPE_STEPS) {
+        /* An unknown step in .steps.NAME is reported as a mistake by reader/expressions.c. */
+        if (n->a->kind == NODE_IDENTITY && !map_get(of->names, n->name))
+            add_odd(s, n, of);
+        return &step;
+    }
+    for (size_t i = 0; i < of->count; i++)
+        if (slice_eq(of->members[i].name, n->name))
+            return of->members[i].shape;
+    if (of->kind == SHAPE_OBJECT || !n->is_optional)
+        add_odd(s, n, of);
+    return &any;
+}
+
+/* Most functions evaluate their arguments on their input; of the others, all but these do so on its
+ * members. */
+static bool is_given_the_same(const struct function *f)
+{
+    static const char *const streams[] = {"select", "isempty", "first", "last", "limit"};
+
+    if (f->of_values || f->generate)
+        return true;
+    for (size_t i = 0; i < COUNT_OF(streams); i++)
+        if (slice_is(f->name, streams[i]))
+            return true;
+    return false;
+}
+
+static void look_list(struct search *s, const struct node *list, const struct shape *base)
+{
+    for (const struct node *one = list; one; one = one->next)
+        (void)look(s, one, base);
+}
+
+static const struct shape *look_call(struct search *s, const struct node *n,
+                                     const struct shape *base)
+{
+    look_list(s, n->list, is_given_the_same(n->function) ? base : &any);
+    return slice_is(n->function->name, "select") ? base : &any;
+}
+
+static const struct shape *look_into(struct search *s, const struct node *n,
+                                     const struct shape *base)
+{
+    switch (n->kind) {
+    case NODE_IDENTITY:
+    case NODE_LITERAL:
+        UNREACHABLE(); /* handled by look() */
+    case NODE_FIELD:
+        return look_field(s, n, base);
+    case NODE_PIPE:
+        return look(s, n->b, look(s, n->a, base));
+    case NODE_TRY:
+        return look(s, n->a, base);
+    case NODE_CALL:
+        return look_call(s, n, base);
+    case NODE_STRING:
+    case NODE_INDEX:
+    case NODE_SLICE:
+    case NODE_ITERATE:
+    case NODE_COMMA:
+    case NODE_ALTERNATIVE:
+    case NODE_AND:
+    case NODE_OR:
+    case NODE_BINARY:
+    case NODE_NEGATE:
+    case NODE_ARRAY:
+    case NODE_OBJECT:
+    case NODE_MEMBER:
+    case NODE_IF:
+        if (n->a)
+            (void)look(s, n->a, base);
+        if (n->b)
+            (void)look(s, n->b, base);
+        if (n->c)
+            (void)look(s, n->c, base);
+        look_list(s, n->list, base);
+        return &any;
+    }
+    UNREACHABLE();
+}
+
+struct odd_name *shape_odd_names(const struct expression *x, const struct shape *root,
+                                 struct arena *a)
+{
+    struct search s = {a, NULL};
+
+    if (root)
+        (void)look(&s, x->root, root);
+    return s.odd;
+}
+
+struct odd_name *shape_odd_in_scope(const struct expression *x, const struct references *refs,
+                                    struct arena *a)
+{
+    return refs->scope && refs->may_be_odd ? shape_odd_names(x, refs->scope, a) : NULL;
+}
+
+bool shape_of_input_has(const struct shape *scope, const struct slice *path, size_t count)
+{
+    const struct shape *input = scope ? scope->members[0].shape : &any;
+
+    if (input->kind == SHAPE_ANY)
+        return true;
+    for (size_t i = 0; i < input->count; i++)
+        if (slice_eq(input->members[i].name, path[0]))
+            return count == 1 || input->members[i].shape->kind == SHAPE_ANY;
+    return false;
+}
+
+/* ---- warnings ---- */
+
+static void list_members(struct buf *b, const struct shape *of)
+{
+    if (of->count == 0)
+        buf_str(b, "no name");
+    for (size_t i = 0; i < of->count; i++)
+        buf_fmt(b, "%s.%.*s",
+                i == 0               ? ""
+                : i + 1 == of->count ? " or "
+                                     : ", ",
+                SLICE_ARG(of->members[i].name));
+    buf_str(b, of->what);
+}
+
+static void expect(struct buf *b, const struct odd_name *odd)
+{
+    const struct shape *of = odd->of;
+
+    if (of->kind == SHAPE_PLAIN) {
+        buf_fmt(b, "nothing behind %s", of->what);
+        return;
+    }
+    if (of->kind == SHAPE_STEPS) {
+        buf_str(b, "the name of a step");
+        return;
+    }
+    if (of == &task_forward && slice_is(odd->name, "error")) {
+        buf_str(b, ".task.error in the input of an undo or in output: no step runs after it");
+        return;
+    }
+    for (size_t i = 0; i < of->count; i++)
+        if (name_is_near(odd->name, of->members[i].name)) {
+            buf_fmt(b, "did you mean .%.*s?", SLICE_ARG(of->members[i].name));
+            return;
+        }
+    list_members(b, of);
+}
+
+void shape_warn(struct reader *r, const struct path *path, size_t offset,
+                const struct odd_name *odd)
+{
+    CLEANUP(buf_fini) struct buf found = {0};
+    CLEANUP(buf_fini) struct buf expected = {0};
+
+    buf_fmt(&found, ".%.*s, which %s", SLICE_ARG(slice_cut(odd->name, 60)),
+            odd->of->kind == SHAPE_PLAIN ? "is never there" : "is always null");
+    expect(&expected, odd);
+    warn_at(r, path, offset, buf_view(&found), "%s", expected.ptr);
+}
