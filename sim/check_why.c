@@ -1,4 +1,4 @@
-#include "scheduler/why.h"
+#include "why/why.h"
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"

@@ -13,8 +13,8 @@
 
 #include "operations/runner.h"
 #include "outbox/courier.h"
-#include "scheduler/intake.h"
-#include "scheduler/library.h"
+#include "intake/intake.h"
+#include "catalog/catalog.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
 #include "sim/flow.h"

@@ -21,7 +21,7 @@ struct registry_wait {
     void (*told)(struct registry_wait *w, enum err err, const char *story);
 };
 
-/* Whoever can read on: see scheduler/library.h. */
+/* Whoever can read on: see catalog/catalog.h. */
 struct registry_reader {
     void (*read)(struct registry_reader *r, struct registry_wait *w);
 };

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "http/http.h"
 #include "net/proof.h"
-#include "scheduler/library.h"
+#include "catalog/catalog.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
 #include "server/aside.h"

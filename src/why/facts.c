@@ -1,7 +1,7 @@
 /* The facts about a task that only the scheduler knows: queues, agents, limits, heartbeats. Changes
- * nothing. Words for them: why_text.c, why_moves.c. */
+ * nothing. Words for them: text.c, moves.c. */
 
-#include "scheduler/why.h"
+#include "why/why.h"
 
 #include "base/when.h"
 #include "config/reader.h"

@@ -1,5 +1,5 @@
-#ifndef SCHEDULER_INTAKE_H
-#define SCHEDULER_INTAKE_H
+#ifndef INTAKE_INTAKE_H
+#define INTAKE_INTAKE_H
 
 /*
  * Takes submissions from the table `submission`, where applications insert them by SQL, passes them

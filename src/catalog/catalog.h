@@ -1,5 +1,5 @@
-#ifndef SCHEDULER_LIBRARY_H
-#define SCHEDULER_LIBRARY_H
+#ifndef CATALOG_CATALOG_H
+#define CATALOG_CATALOG_H
 
 /*
  * Keeps a registry up to date with the store where other nodes store definitions, too. Definitions

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
-#include "scheduler/why.h"
+#include "why/why.h"
 
 /* What would move a task, in plain words, and the commands for it. */
 

@@ -1,6 +1,6 @@
 /* Reads definitions that other nodes stored and adds them to the registry: see library.h. */
 
-#include "scheduler/library.h"
+#include "catalog/catalog.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 #include "base/when.h"
-#include "scheduler/why.h"
+#include "why/why.h"
 #include "store/codec.h"
 
-/* What is the case, in plain words. What to do about it: why_moves.c. */
+/* What is the case, in plain words. What to do about it: moves.c. */
 
 static struct slice step_name(const struct why *y, int step)
 {

@@ -3,7 +3,7 @@
  * compares, or writes with WHY_WRITE=1 in the environment.
  */
 
-#include "scheduler/why.h"
+#include "why/why.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/when.h"
 #include "core/core_test_kit.h"
 
-#define LIST_BEGIN "<!-- from here on written by src/scheduler/why_test.c -->\n"
+#define LIST_BEGIN "<!-- from here on written by src/why/why_test.c -->\n"
 
 struct example {
     enum reason_kind kind;

@@ -1,5 +1,5 @@
-#ifndef SCHEDULER_WHY_H
-#define SCHEDULER_WHY_H
+#ifndef WHY_WHY_H
+#define WHY_WHY_H
 
 /*
  * "Why is my task stuck?": the reasons of core/reason.h in plain words, and what a scheduler knows

@@ -1,6 +1,6 @@
 /* Batches of submissions from the table `submission`; see intake.h. */
 
-#include "scheduler/intake.h"
+#include "intake/intake.h"
 
 #include <stdlib.h>
 
