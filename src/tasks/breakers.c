@@ -1,8 +1,9 @@
-#include "scheduler/internal.h"
+#include "tasks/breakers.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "tasks/inbox.h"
 
 /*
  * The breakers of agents, and the settings of agents. An ended attempt counts once its end is
@@ -62,7 +63,7 @@ static void remember(struct agent *a, const struct live *l, uint16_t step, int64
 
 /* Retries now, latest first and at most `max`, what failed in the outage or shortly before it was
  * detected. */
-static void hasten(struct scheduler *s, struct agent *a, size_t max)
+static void hasten(struct tasks *ts, struct agent *a, size_t max)
 {
     struct recent *r = &a->recent;
     int64_t from = a->outage_at - a->settings.breaker.window_ms;
@@ -75,7 +76,7 @@ static void hasten(struct scheduler *s, struct agent *a, size_t max)
                                 .attempt = f->attempt};
         if (f->at < from)
             continue;
-        inbox_post_event(s, (struct slice){f->id, f->id_len}, &e);
+        inbox_post_event(ts, (struct slice){f->id, f->id_len}, &e);
         max--;
     }
     r->next = 0;
@@ -87,7 +88,7 @@ static void hasten(struct scheduler *s, struct agent *a, size_t max)
 
 /* ---- changes of state ---- */
 
-static void tell(const struct agent *a, int64_t now)
+static void log_state(const struct agent *a, int64_t now)
 {
     const struct breaker *b = &a->breaker;
     CLEANUP(buf_fini) struct buf reason = {0};
@@ -113,47 +114,47 @@ static void tell(const struct agent *a, int64_t now)
 }
 
 /* The state differs from the previous one, whether this node or another one changed it. */
-static void changed(struct scheduler *s, struct agent *a, enum breaker_state was)
+static void changed(struct tasks *ts, struct agent *a, enum breaker_state was)
 {
     enum breaker_state is = a->breaker.state;
-    int64_t now = scheduler_now(s);
+    int64_t now = tasks_now(ts);
 
     a->transitions[is]++;
-    tell(a, now);
+    log_state(a, now);
     if (was == BREAKER_CLOSED)
         a->outage_at = now;
     if (is != BREAKER_CLOSED && !link_is_in(&a->shut))
-        list_push(&s->shut, &a->shut);
+        list_push(&ts->shut, &a->shut);
     if (is == BREAKER_CLOSED) {
         link_remove(&a->shut);
-        hasten(s, a, SIZE_MAX);
+        hasten(ts, a, SIZE_MAX);
     }
     if (is == BREAKER_HALF_OPEN) /* otherwise no step may be due for the trials */
-        hasten(s, a, a->settings.breaker.trials);
+        hasten(ts, a, a->settings.breaker.trials);
 }
 
 /* Other nodes must follow. Half-open is not saved: each node detects itself when trials begin. */
-static void to_be_saved(struct scheduler *s, struct agent *a)
+static void to_be_saved(struct tasks *ts, struct agent *a)
 {
     if (a->breaker.state != BREAKER_HALF_OPEN && !link_is_in(&a->unsaved))
-        list_push(&s->unsaved, &a->unsaved);
+        list_push(&ts->unsaved, &a->unsaved);
 }
 
-void breakers_tick(struct scheduler *s, int64_t now)
+void breakers_tick(struct tasks *ts, int64_t now)
 {
-    LIST_FOREACH (link, after, &s->shut) {
+    LIST_FOREACH (link, after, &ts->shut) {
         struct agent *a = CONTAINER_OF(link, struct agent, shut);
         enum breaker_state was = a->breaker.state;
         if (breaker_tick(&a->breaker, &a->settings.breaker, now))
-            changed(s, a, was);
+            changed(ts, a, was);
     }
 }
 
-int64_t breakers_next(const struct scheduler *s)
+int64_t breakers_next(const struct tasks *ts)
 {
     int64_t next = 0;
 
-    LIST_FOREACH (link, after, &s->shut) {
+    LIST_FOREACH (link, after, &ts->shut) {
         const struct agent *a = CONTAINER_OF(link, struct agent, shut);
         int64_t at = breaker_next(&a->breaker, &a->settings.breaker);
         if (at != 0 && (next == 0 || at < next))
@@ -164,26 +165,26 @@ int64_t breakers_next(const struct scheduler *s)
 
 /* ---- attempts ---- */
 
-struct agent *agent_of_attempts(struct scheduler *s, const struct live *l, uint16_t step,
+struct agent *agent_of_attempts(struct tasks *ts, const struct live *l, uint16_t step,
                                 enum direction d)
 {
     const struct workflow_step *ws = &l->definition->workflow.steps[step];
 
-    return dispatch_agent(&s->dispatch, d == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent);
+    return dispatch_agent(&ts->dispatch, d == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent);
 }
 
-bool breakers_spare(struct scheduler *s, const struct live *l, const struct event *e)
+bool breakers_spare(struct tasks *ts, const struct live *l, const struct event *e)
 {
     bool fails = e->kind == EVENT_TIMEOUT || e->kind == EVENT_SILENCE
                  || (e->kind == EVENT_RESULT && e->failed);
 
     if (!fails || e->step < 0 || e->step >= l->task.step_count)
         return false;
-    const struct agent *a = agent_of_attempts(s, l, (uint16_t)e->step, e->direction);
+    const struct agent *a = agent_of_attempts(ts, l, (uint16_t)e->step, e->direction);
     return a->breaker.state != BREAKER_CLOSED;
 }
 
-void breakers_trial_over(struct live *l, uint16_t step)
+void breakers_end_trial(struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
 
@@ -199,18 +200,18 @@ static bool waits_for_its_time(const struct live *l, uint16_t step, int64_t now)
     return !l->steps[step].wished && l->task.steps[step].wait_until > now;
 }
 
-static void ended(struct scheduler *s, struct agent *a, enum breaker_end end, int64_t began_at)
+static void ended(struct tasks *ts, struct agent *a, enum breaker_end end, int64_t began_at)
 {
     enum breaker_state was = a->breaker.state;
-    int64_t now = scheduler_now(s);
-    uint64_t seed = hash_stable(a->name.ptr, a->name.len) ^ hash_stable(s->me.ptr, s->me.len);
+    int64_t now = tasks_now(ts);
+    uint64_t seed = hash_stable(a->name.ptr, a->name.len) ^ hash_stable(ts->me.ptr, ts->me.len);
 
     if (breaker_ended(&a->breaker, &a->settings.breaker, end, began_at, now,
                       seed ^ (uint64_t)now)) {
-        changed(s, a, was);
-        to_be_saved(s, a);
+        changed(ts, a, was);
+        to_be_saved(ts, a);
     } else if (was == BREAKER_HALF_OPEN && end != END_BAD) {
-        hasten(s, a, 1); /* the next trial */
+        hasten(ts, a, 1); /* the next trial */
     }
 }
 
@@ -223,28 +224,28 @@ static bool is_slow(const struct agent *a, int64_t took)
 
 /* The service did its part when it accepted the attempt. How and when the attempt ends elsewhere
  * says nothing about the service and does not count. */
-void breakers_handed_over(struct scheduler *s, struct agent *a, const struct handed_over *h)
+void breakers_handed_over(struct tasks *ts, struct agent *a, const struct handed_over *h)
 {
-    ended(s, a, END_GOOD, h->began_at);
+    ended(ts, a, END_GOOD, h->began_at);
 }
 
-void breakers_count(struct scheduler *s, struct agent *a, struct live *l, uint16_t step)
+void breakers_count(struct tasks *ts, struct agent *a, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
     struct attempt_end *end = &ls->end;
-    int64_t now = scheduler_now(s);
+    int64_t now = tasks_now(ts);
 
     if (end->bad && waits_for_its_time(l, step, now))
         remember(a, l, step, now);
     bool slow = !end->bad && is_slow(a, end->ended_at - end->began_at);
-    ended(s, a, end->bad ? END_BAD : slow ? END_SLOW : END_GOOD, end->began_at);
+    ended(ts, a, end->bad ? END_BAD : slow ? END_SLOW : END_GOOD, end->began_at);
     *end = (struct attempt_end){0};
     ls->wished = false;
 }
 
 /* ---- stored settings and breaker states ---- */
 
-static void take_settings(struct scheduler *s, struct agent *a, struct slice text)
+static void take_settings(struct tasks *ts, struct agent *a, struct slice text)
 {
     struct agent_settings st = settings_default();
     struct arena fresh = {0};
@@ -259,11 +260,11 @@ static void take_settings(struct scheduler *s, struct agent *a, struct slice tex
     a->settings = st;
     arena_fini(&a->settings_arena);
     a->settings_arena = fresh;
-    dispatch_limit(&s->dispatch, a, scheduler_now(s));
+    dispatch_limit(&ts->dispatch, a, tasks_now(ts));
     enum breaker_state was = a->breaker.state;
-    if (breaker_ruled(&a->breaker, &a->settings.breaker, scheduler_now(s))) {
-        changed(s, a, was);
-        to_be_saved(s, a);
+    if (breaker_ruled(&a->breaker, &a->settings.breaker, tasks_now(ts))) {
+        changed(ts, a, was);
+        to_be_saved(ts, a);
     }
 }
 
@@ -277,7 +278,7 @@ static void set_breaker_text(struct agent *a, struct slice text)
     a->breaker_text = text;
 }
 
-static void take_breaker(struct scheduler *s, struct agent *a, struct slice text)
+static void take_breaker(struct tasks *ts, struct agent *a, struct slice text)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
     struct breaker_record rec;
@@ -291,52 +292,52 @@ static void take_breaker(struct scheduler *s, struct agent *a, struct slice text
         return;
     if (rec.state == BREAKER_OPEN && !rec.by_hand && a->settings.breaker.off)
         return;
-    if (breaker_follow(&a->breaker, &a->settings.breaker, &rec, scheduler_now(s)))
-        changed(s, a, was);
+    if (breaker_follow(&a->breaker, &a->settings.breaker, &rec, tasks_now(ts)))
+        changed(ts, a, was);
 }
 
-void scheduler_agent_said(struct scheduler *s, const struct agent_row *row)
+void breakers_stored(struct tasks *ts, const struct agent_row *row)
 {
-    struct agent *a = dispatch_agent(&s->dispatch, row->name);
+    struct agent *a = dispatch_agent(&ts->dispatch, row->name);
 
-    take_settings(s, a, row->settings);
-    take_breaker(s, a, row->breaker);
+    take_settings(ts, a, row->settings);
+    take_breaker(ts, a, row->breaker);
 }
 
-void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, bool open,
-                               struct slice reason, struct buf *ret)
+void breakers_by_hand(const struct tasks *ts, struct slice name, bool open, struct slice reason,
+                      struct buf *ret)
 {
-    const struct agent *a = map_get(&s->dispatch.agents, name);
+    const struct agent *a = map_get(&ts->dispatch.agents, name);
     struct breaker b = a ? a->breaker : (struct breaker){0};
 
     if (open)
-        breaker_open_by_hand(&b, reason, scheduler_now(s));
+        breaker_open_by_hand(&b, reason, tasks_now(ts));
     else
-        breaker_close_by_hand(&b, reason, scheduler_now(s));
+        breaker_close_by_hand(&b, reason, tasks_now(ts));
     const struct breaker_record rec = breaker_record(&b);
     breaker_record_write(ret, &rec);
 }
 
-void breakers_heard(struct scheduler *s, uint64_t generation)
+void breakers_stored_elsewhere(struct tasks *ts, uint64_t generation)
 {
-    s->agents_stale |= generation > s->agents_generation;
+    ts->agents_stale |= generation > ts->agents_generation;
 }
 
-void breakers_read(struct scheduler *s, const struct agent_row *rows, size_t count,
+void breakers_read(struct tasks *ts, const struct agent_row *rows, size_t count,
                    uint64_t generation)
 {
-    s->agents_stale = false;
-    s->agents_known = true;
-    s->agents_generation = generation;
+    ts->agents_stale = false;
+    ts->agents_known = true;
+    ts->agents_generation = generation;
     for (size_t i = 0; i < count; i++)
-        scheduler_agent_said(s, &rows[i]);
+        breakers_stored(ts, &rows[i]);
 }
 
-size_t breakers_to_save(struct scheduler *s, struct arena *a, struct agent_change *ret, size_t max)
+size_t breakers_to_save(struct tasks *ts, struct arena *a, struct agent_change *ret, size_t max)
 {
     size_t count = 0;
 
-    for (struct link *first = NULL; count < max && (first = list_first(&s->unsaved));) {
+    for (struct link *first = NULL; count < max && (first = list_first(&ts->unsaved));) {
         CLEANUP(buf_fini) struct buf text = {0};
         struct agent *agent = CONTAINER_OF(first, struct agent, unsaved);
         const struct breaker_record rec = breaker_record(&agent->breaker);
@@ -353,17 +354,17 @@ size_t breakers_to_save(struct scheduler *s, struct arena *a, struct agent_chang
 
 /* A write of unknown outcome is repeated: if the first one was durable, the second conflicts with
  * it, and the row that is then read brings nothing new. */
-void breakers_saved(struct scheduler *s, const struct agent_change *c, enum err err)
+void breakers_saved(struct tasks *ts, const struct agent_change *c, enum err err)
 {
-    struct agent *a = dispatch_agent(&s->dispatch, c->name);
+    struct agent *a = dispatch_agent(&ts->dispatch, c->name);
 
     if (err == ERR_OK) {
         set_breaker_text(a, c->text);
     } else if (err == ERR_CONFLICT) {
-        s->agents_stale = true;
-        s->agents_generation = 0; /* the row may have been read before and dropped since */
+        ts->agents_stale = true;
+        ts->agents_generation = 0; /* the row may have been read before and dropped since */
         set_breaker_text(a, SLICE_NONE);
     } else if (err_is_transient(err)) {
-        to_be_saved(s, a);
+        to_be_saved(ts, a);
     }
 }

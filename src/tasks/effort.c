@@ -1,28 +1,19 @@
-/*
- * Limits what one turn may spend on expressions, in evaluation steps. However much there is to
- * evaluate, the event loop serves everybody else in between: work that is left out is done in the
- * next turns, which are due at once. The limit counts steps, never time, so a replay leaves out the
- * same work.
- *
- * The first evaluation of a turn is always allowed, so a turn costs at most TURN_STEPS_MAX and one
- * evaluation.
- */
-#include "scheduler/internal.h"
+/* A turn's share of evaluations. Pure; see effort.h. */
+
+#include "tasks/effort.h"
 
 enum {
     TURN_STEPS_MAX = 50000,
     EVALUATION_STEPS = 10, /* the fixed cost of one evaluation */
 };
 
-void effort_begin(struct scheduler *s)
+void effort_init(struct effort *f, uint64_t max)
 {
-    s->effort.max = s->config.turn_steps ? s->config.turn_steps : TURN_STEPS_MAX;
-    s->effort.first = EFFORT_ANY;
+    *f = (struct effort){.max = max ? max : TURN_STEPS_MAX, .first = EFFORT_ANY};
 }
 
-bool effort_may(struct scheduler *s, enum effort_kind kind)
+bool effort_may(struct effort *f, enum effort_kind kind)
 {
-    struct effort *f = &s->effort;
     bool may = f->spent < f->max && (f->first == EFFORT_ANY || f->first == kind);
 
     if (may)
@@ -32,21 +23,20 @@ bool effort_may(struct scheduler *s, enum effort_kind kind)
     return may;
 }
 
-uint64_t *effort_of_one(struct scheduler *s)
+uint64_t *effort_begin(struct effort *f)
 {
-    s->stats.evaluations++;
-    s->effort.spent += EVALUATION_STEPS;
-    return &s->effort.spent;
+    f->evaluations++;
+    f->spent += EVALUATION_STEPS;
+    return &f->spent;
 }
 
-bool effort_left_out(const struct scheduler *s, enum effort_kind kind)
+bool effort_left_out(const struct effort *f, enum effort_kind kind)
 {
-    return (s->effort.left_out & 1U << kind) != 0;
+    return (f->left_out & 1U << kind) != 0;
 }
 
-void effort_turn_over(struct scheduler *s)
+void effort_end_turn(struct effort *f)
 {
-    struct effort *f = &s->effort;
     unsigned starved = f->left_out & ~f->worked;
     unsigned last = f->first == EFFORT_ANY ? 0 : f->first;
 
@@ -54,8 +44,8 @@ void effort_turn_over(struct scheduler *s)
     for (unsigned i = 1; i <= EFFORT_ANY && f->first == EFFORT_ANY; i++)
         if (starved & 1U << (last + i) % EFFORT_ANY)
             f->first = (enum effort_kind)((last + i) % EFFORT_ANY);
-    s->stats.turn_steps = f->spent;
-    s->stats.turns_left_out += f->left_out != 0;
+    f->last_turn = f->spent;
+    f->turns_left_out += f->left_out != 0;
     f->turn++;
     f->spent = 0;
     f->left_out = f->worked = 0;

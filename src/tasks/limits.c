@@ -1,4 +1,4 @@
-#include "scheduler/internal.h"
+#include "tasks/limits.h"
 
 #include <stdlib.h>
 
@@ -29,16 +29,16 @@ struct counted {
 
 enum { LOOK_MS = 10000 };
 
-void limits_open(struct scheduler *s, struct live_step *ls, struct lane *lane, struct instance *i)
+void limits_open(struct tasks *ts, struct live_step *ls, struct lane *lane, struct instance *i)
 {
     ASSERT(!ls->counted);
     ls->instance = i;
     ls->counted = lane;
     list_push(&i->sent, &ls->sent);
     if (i->open++ == 0)
-        health_moved(&i->health, scheduler_now(s));
+        health_moved(&i->health, tasks_now(ts));
     lane_open(lane);
-    s->stats.open_attempts++;
+    ts->counts.open_attempts++;
 }
 
 void limits_close(struct live_step *ls)
@@ -61,8 +61,8 @@ static void counted_free(struct counted *c)
 
 void limits_keep(struct live *l)
 {
-    LIST_FOREACH (link, after, &l->astir) {
-        const struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
+    LIST_FOREACH (link, after, &l->active) {
+        const struct live_step *ls = CONTAINER_OF(link, struct live_step, active);
         const struct attempt *a = step_open_attempt(&l->task.steps[ls->step]);
         if (!ls->counted || !a || !ls->counted->agent->limited)
             continue;
@@ -89,17 +89,17 @@ static bool is_still_open(const struct live *l, const struct counted *c)
     return a && !a->elsewhere && a->direction == c->direction && a->number == c->attempt;
 }
 
-void limits_kept(struct scheduler *s, struct live *l)
+void limits_kept(struct tasks *ts, struct live *l)
 {
     LIST_FOREACH (link, after, &l->counted) {
         struct counted *c = CONTAINER_OF(link, struct counted, link);
-        if (live_is_ours(s, l) || !l->task.locked_by.ptr || !is_still_open(l, c)) {
+        if (live_is_ours(ts, l) || !l->task.locked_by.ptr || !is_still_open(l, c)) {
             counted_free(c);
             continue;
         }
         link_remove(&c->link);
-        c->look_at = min_i64(scheduler_now(s) + LOOK_MS, c->complete_by);
-        list_push(&s->lost, &c->link);
+        c->look_at = min_i64(tasks_now(ts) + LOOK_MS, c->complete_by);
+        list_push(&ts->lost, &c->link);
     }
 }
 
@@ -114,67 +114,47 @@ void limits_forget(struct live *l)
     free_all(&l->counted);
 }
 
-void limits_forget_lost(struct scheduler *s)
+void limits_forget_lost(struct tasks *ts)
 {
-    free_all(&s->lost);
+    free_all(&ts->lost);
 }
 
 /* Reads the task's row; the attempt counts with its task until then. */
-static void look(struct scheduler *s, struct counted *c)
+static void look(struct tasks *ts, struct counted *c)
 {
-    struct live *l = live_find(s, c->id);
+    struct live *l = live_find(ts, c->id);
 
-    if (!l && s->stats.live < s->config.live_max) {
-        live_read(s, c->id);
-        l = live_find(s, c->id);
+    if (!l && ts->counts.live < ts->live_max) {
+        live_read(ts, c->id);
+        l = live_find(ts, c->id);
     }
-    c->look_at = min_i64(scheduler_now(s) + LOOK_MS, c->complete_by);
+    c->look_at = min_i64(tasks_now(ts) + LOOK_MS, c->complete_by);
     if (!l)
         return; /* there is no room for it now */
     link_remove(&c->link);
     list_push(&l->counted, &c->link);
     if (l->loaded)
-        limits_kept(s, l);
+        limits_kept(ts, l);
 }
 
-void limits_expire(struct scheduler *s, int64_t now)
+void limits_expire(struct tasks *ts, int64_t now)
 {
-    LIST_FOREACH (link, after, &s->lost) {
+    LIST_FOREACH (link, after, &ts->lost) {
         struct counted *c = CONTAINER_OF(link, struct counted, link);
         if (c->complete_by <= now)
             counted_free(c);
         else if (c->look_at <= now)
-            look(s, c);
+            look(ts, c);
     }
 }
 
-int64_t limits_next(const struct scheduler *s)
+int64_t limits_next(const struct tasks *ts)
 {
     int64_t at = 0;
 
-    for (struct link *l = s->lost.next; l != &s->lost; l = l->next) {
+    for (struct link *l = ts->lost.next; l != &ts->lost; l = l->next) {
         const struct counted *c = CONTAINER_OF(l, struct counted, link);
         at = at ? min_i64(at, c->look_at) : c->look_at;
     }
     return at;
-}
-
-void limits_look(struct scheduler *s)
-{
-    if (s->uncounted && !s->taking_over && !s->reclaiming && !s->looking && !s->job
-        && list_empty(&s->loads) && list_empty(&s->puzzled))
-        s->uncounted = false;
-}
-
-bool limits_may_start(const struct scheduler *s, const struct agent *a)
-{
-    bool full = s->stats.live >= 2 * s->config.live_max; /* nothing is taken over */
-
-    return !a->limited || ((full || !s->uncounted) && (!s->config.shared || shared_may_claim(s)));
-}
-
-void limits_share(struct scheduler *s, const struct survey *v)
-{
-    dispatch_share(&s->dispatch, (struct share){v->schedulers, v->schedulers_before},
-                   scheduler_now(s));
 }

@@ -1,62 +1,33 @@
 /* Tasks in memory: stubs, loading, reloading, dropping, and deciding events on them (live_decide).
  * landed.c brings the rows; start.c goes on from there. */
 
-#include "scheduler/internal.h"
+#include "tasks/live.h"
 
 #include <stdlib.h>
 
-struct live *live_find(struct scheduler *s, struct slice id)
-{
-    return map_get(&s->lives, id);
-}
-
-struct live *live_stub(struct scheduler *s, struct slice id)
-{
-    struct live *l = calloc(1, sizeof *l + id.len + 1);
-
-    ASSERT(l);
-    memcpy(l->id_text, id.ptr, id.len);
-    l->id = (struct slice){l->id_text, id.len};
-    list_init(&l->inbox);
-    list_init(&l->applied);
-    list_init(&l->astir);
-    list_init(&l->beats);
-    list_init(&l->counted);
-    map_put(&s->lives, l->id, l);
-    s->stats.live++;
-    return l;
-}
-
-void live_read(struct scheduler *s, struct slice id)
-{
-    list_push(&s->loads, &live_stub(s, id)->load_link);
-}
-
-bool live_is_ours(const struct scheduler *s, const struct live *l)
-{
-    return slice_eq(l->task.locked_by, s->me);
-}
+#include "tasks/breakers.h"
+#include "tasks/calls.h"
+#include "tasks/inbox.h"
+#include "tasks/limits.h"
+#include "tasks/pulses.h"
+#include "tasks/queue.h"
+#include "tasks/silence.h"
+#include "json/json.h"
 
 bool live_any_open(const struct live *l)
 {
-    LIST_FOREACH (link, after, &l->astir)
-        if (step_is_open(&l->task.steps[CONTAINER_OF(link, struct live_step, astir)->step]))
+    LIST_FOREACH (link, after, &l->active)
+        if (step_is_open(&l->task.steps[CONTAINER_OF(link, struct live_step, active)->step]))
             return true;
     return false;
 }
 
-void live_stir(struct live_step *ls)
-{
-    if (!link_is_in(&ls->astir))
-        list_push(&ls->live->astir, &ls->astir);
-}
-
 /* No instance has it from now on. */
-static void detach_instance(struct scheduler *s, struct live_step *ls)
+static void detach_instance(struct tasks *ts, struct live_step *ls)
 {
     struct work *w = ls->pending ? ls->work : NULL;
 
-    silence_end(s, ls);
+    silence_end(ts, ls);
     if (ls->stop)
         ls->instance->stops--;
     limits_close(ls);
@@ -67,20 +38,20 @@ static void detach_instance(struct scheduler *s, struct live_step *ls)
         ls->work = NULL;
     }
     ls->instance = NULL;
-    ls->pending = ls->delivered = ls->stop = ls->stop_told = false;
+    ls->pending = ls->delivered = ls->stop = ls->stop_sent = false;
     ls->seen = 0; /* calls are counted per instance, and the next attempt may go to another one */
     if (w)
-        call_settle(s, w, 1); /* the call will not carry it */
+        call_settle(ts, w, 1); /* the call will not carry it */
 }
 
-void live_detach_step(struct scheduler *s, struct live_step *ls)
+void live_detach_step(struct tasks *ts, struct live_step *ls)
 {
-    start_leave_queue(s, ls);
+    queue_leave(ts, ls);
     ls->elsewhere = false;
-    detach_instance(s, ls);
+    detach_instance(ts, ls);
 }
 
-void live_goes_elsewhere(struct scheduler *s, struct live *l, uint16_t step)
+void live_goes_elsewhere(struct tasks *ts, struct live *l, uint16_t step)
 {
     struct live_step *ls = &l->steps[step];
     const struct attempt *a = step_open_attempt(&l->task.steps[step]);
@@ -89,26 +60,26 @@ void live_goes_elsewhere(struct scheduler *s, struct live *l, uint16_t step)
     ls->handed_over = (struct handed_over){.instance = a->instance,
                                            .direction = a->direction,
                                            .began_at = a->started_at};
-    breakers_trial_over(l, step);
-    s->stats.open_attempts -= link_is_in(&ls->sent);
-    detach_instance(s, ls);
+    breakers_end_trial(l, step);
+    ts->counts.open_attempts -= link_is_in(&ls->sent);
+    detach_instance(ts, ls);
     ls->elsewhere = true;
 }
 
-void live_unload(struct scheduler *s, struct live *l)
+void live_unload(struct tasks *ts, struct live *l)
 {
     if (!l->loaded)
         return;
-    LIST_FOREACH (link, after, &l->astir) {
-        struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
-        s->stats.open_attempts -= link_is_in(&ls->sent);
-        breakers_trial_over(l, ls->step);
+    LIST_FOREACH (link, after, &l->active) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, active);
+        ts->counts.open_attempts -= link_is_in(&ls->sent);
+        breakers_end_trial(l, ls->step);
         if (ls->counted)
             health_lost(&ls->instance->health);
-        live_detach_step(s, ls);
+        live_detach_step(ts, ls);
     }
-    list_init(&l->astir);
-    heap_remove(&s->naps, &l->nap);
+    list_init(&l->active);
+    heap_remove(&ts->naps, &l->nap);
     link_remove(&l->dirty_link);
     link_remove(&l->undecided);
     arena_fini(&l->arena);
@@ -124,52 +95,42 @@ void live_unload(struct scheduler *s, struct live *l)
     l->loaded = l->fresh = l->erred = false;
 }
 
-/* Commands that were applied to an outdated state are decided again, before later ones. */
-static void rewind_commands(struct live *l)
-{
-    while (!list_empty(&l->applied)) {
-        struct link *last = l->applied.prev;
-        link_remove(last);
-        list_push_front(&l->inbox, last);
-    }
-}
-
-void live_reload(struct scheduler *s, struct live *l)
+void live_reload(struct tasks *ts, struct live *l)
 {
     ASSERT(!l->in_flight);
-    rewind_commands(l);
+    inbox_rewind(l);
     limits_keep(l);
-    live_unload(s, l);
+    live_unload(ts, l);
     l->reload = false;
     link_remove(&l->load_link);
-    list_push(&s->loads, &l->load_link);
+    list_push(&ts->loads, &l->load_link);
 }
 
-void live_drop(struct scheduler *s, struct live *l)
+void live_drop(struct tasks *ts, struct live *l)
 {
     ASSERT(list_empty(&l->inbox));
     ASSERT(list_empty(&l->applied));
     ASSERT(!l->in_flight);
-    live_unload(s, l);
+    live_unload(ts, l);
     link_remove(&l->load_link);
     link_remove(&l->inbox_link);
-    beats_forget_all(l);
+    pulses_forget_all(l);
     limits_forget(l);
-    (void)map_remove(&s->lives, l->id);
-    s->stats.live--;
+    (void)map_remove(&ts->lives, l->id);
+    ts->counts.live--;
     free(l);
 }
 
-void live_dirty(struct scheduler *s, struct live *l)
+void live_dirty(struct tasks *ts, struct live *l)
 {
     ASSERT(l->loaded);
     ASSERT(!l->in_flight);
     if (!link_is_in(&l->dirty_link))
-        list_push(&s->dirty, &l->dirty_link);
+        list_push(&ts->dirty, &l->dirty_link);
 }
 
 /* May the event change what conditions see? They see steps that have ended, and the task. */
-static bool may_be_seen(const struct event *e, enum answer answer)
+static bool conditions_may_see(const struct event *e, enum answer answer)
 {
     switch (e->kind) {
     case EVENT_START:
@@ -211,48 +172,48 @@ static void forget_conditions(struct live *l)
         l->steps[i].holds = false;
 }
 
-enum answer live_decide(struct scheduler *s, struct live *l, const struct event *e)
+enum answer live_decide(struct tasks *ts, struct live *l, const struct event *e)
 {
-    enum answer answer = decide(&l->definition->workflow, &l->task, e, scheduler_now(s), &l->fx);
+    enum answer answer = decide(&l->definition->workflow, &l->task, e, tasks_now(ts), &l->fx);
 
     if (l->fx.any_step || e->step >= 0)
         encoded_look_at(l->encoded, l->fx.any_step ? -1 : e->step);
-    if (may_be_seen(e, answer))
+    if (conditions_may_see(e, answer))
         forget_conditions(l);
     if (l->fx.changed)
-        live_dirty(s, l);
+        live_dirty(ts, l);
     return answer;
 }
 
 /* After a restart it is unknown whether an open attempt reached its instance. It counts as
  * delivered until the instance reports what it holds. */
-static void adopt_open_attempt(struct scheduler *s, struct live *l, uint16_t i)
+static void adopt_open_attempt(struct tasks *ts, struct live *l, uint16_t i)
 {
     const struct attempt *a = step_open_attempt(&l->task.steps[i]);
     struct live_step *ls = &l->steps[i];
 
     if (!a)
         return;
-    live_stir(ls);
+    live_activate(ls);
     ls->elsewhere = a->elsewhere;
     if (a->elsewhere)
         return; /* its instance is done with it */
     const struct workflow_step *ws = &l->definition->workflow.steps[i];
     const struct call_spec *spec = a->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
-    struct agent *agent = dispatch_agent(&s->dispatch, spec->agent);
-    limits_open(s, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
+    struct agent *agent = dispatch_agent(&ts->dispatch, spec->agent);
+    limits_open(ts, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
     if (a->direction != step_goes(&l->definition->workflow, &l->task, i))
         call_stop(ls);
-    silence_begin_anew(s, ls);
+    silence_begin_anew(ts, ls);
     ls->tries = agent;
     ls->trial =
-        breaker_adopt(&agent->breaker, &agent->settings.breaker, a->started_at, scheduler_now(s));
+        breaker_adopt(&agent->breaker, &agent->settings.breaker, a->started_at, tasks_now(ts));
     if (ls->instance->called)
-        call_poke(s, ls->instance);
+        call_wake(ts, ls->instance);
 }
 
-static void post_requests(struct scheduler *s, struct live *l, struct slice request)
+static void post_requests(struct tasks *ts, struct live *l, struct slice request)
 {
     struct arena a = {0};
     struct json *j = NULL;
@@ -275,43 +236,45 @@ static void post_requests(struct scheduler *s, struct live *l, struct slice requ
             if (!direction_parse(json_get_text(r, "direction"), &e.direction) || e.step < 0)
                 continue;
         }
-        inbox_post_event(s, l->id, &e);
+        inbox_post_event(ts, l->id, &e);
     }
     arena_fini(&a);
 }
 
-/* A caller that arrives during a read may miss its definition, so it takes a second read to be
- * sure. */
-enum { PUZZLED_MAX = 2 };
-
-bool live_puzzles(struct scheduler *s, struct live *l, const struct task_row *row)
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
 {
-    ASSERT(!l->loaded);
-    if (l->puzzled == PUZZLED_MAX || registry_find(s->workflows, row->workflow, row->version))
-        return false;
-    if (!link_is_in(&s->definitions.link) && list_empty(&s->puzzled)
-        && !registry_read(s->workflows, &s->definitions))
-        return false;
-    list_push(&s->puzzled, &l->load_link);
-    return true;
-}
-
-void live_definitions_read(struct registry_wait *w, enum err err, const char *story)
-{
-    struct scheduler *s = CONTAINER_OF(w, struct scheduler, definitions);
+    struct tasks *ts = CONTAINER_OF(w, struct tasks, definitions);
     (void)story; /* a failure of the store shows when the rows are read */
 
-    for (struct link *first = NULL; (first = list_first(&s->puzzled));) {
+    for (struct link *first = NULL; (first = list_first(&ts->awaiting_definition));) {
         link_remove(first);
-        CONTAINER_OF(first, struct live, load_link)->puzzled += err == ERR_OK;
-        list_push(&s->loads, first);
+        CONTAINER_OF(first, struct live, load_link)->definition_reads += err == ERR_OK;
+        list_push(&ts->loads, first);
     }
 }
 
-bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, struct error *e)
+/* A caller that arrives during a read may miss its definition, so it takes a second read to be
+ * sure. */
+enum { DEFINITION_READS_MAX = 2 };
+
+bool live_awaits_definition(struct tasks *ts, struct live *l, const struct task_row *row)
 {
     ASSERT(!l->loaded);
-    l->definition = registry_find(s->workflows, row->workflow, row->version);
+    if (l->definition_reads == DEFINITION_READS_MAX
+        || registry_find(ts->workflows, row->workflow, row->version))
+        return false;
+    ts->definitions.told = definitions_read;
+    if (!link_is_in(&ts->definitions.link) && list_empty(&ts->awaiting_definition)
+        && !registry_read(ts->workflows, &ts->definitions))
+        return false;
+    list_push(&ts->awaiting_definition, &l->load_link);
+    return true;
+}
+
+bool live_load(struct tasks *ts, struct live *l, const struct task_row *row, struct error *e)
+{
+    ASSERT(!l->loaded);
+    l->definition = registry_find(ts->workflows, row->workflow, row->version);
     if (!l->definition) {
         (void)error_set(e, ERR_CORRUPT,
                         "workflow %.*s version %" PRId64
@@ -333,7 +296,7 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
     l->row_wake_at = row->wake_at;
     l->row_seq = row->seq;
     l->has_waits = row_waits_for_several(row);
-    l->asked_for = false; /* its instances are poked below */
+    l->resend_wanted = false; /* its instances are poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         struct live_step *ls = &l->steps[i];
@@ -341,9 +304,36 @@ bool live_load(struct scheduler *s, struct live *l, const struct task_row *row, 
         list_init(&ls->assigned);
         ls->live = l;
         ls->step = i;
-        adopt_open_attempt(s, l, i);
+        adopt_open_attempt(ts, l, i);
     }
-    limits_kept(s, l);
-    post_requests(s, l, row->request);
+    limits_kept(ts, l);
+    post_requests(ts, l, row->request);
     return true;
+}
+
+/* Everything about the step is durable and reported. */
+static bool rests(const struct live_step *ls)
+{
+    return !ls->queue_of && !ls->instance && !ls->elsewhere && ls->trial == 0;
+}
+
+void live_remove_resting(struct live *l)
+{
+    LIST_FOREACH (link, after, &l->active)
+        if (rests(CONTAINER_OF(link, struct live_step, active)))
+            link_remove(link);
+}
+
+/* Frees the places of attempts that have ended. */
+void live_detach_ended(struct tasks *ts, struct live *l)
+{
+    LIST_FOREACH (link, after, &l->active) {
+        struct live_step *ls = CONTAINER_OF(link, struct live_step, active);
+        if ((ls->instance || ls->elsewhere) && !step_is_open(&l->task.steps[ls->step])) {
+            ts->counts.open_attempts -= link_is_in(&ls->sent);
+            live_detach_step(ts, ls);
+            pulses_forget(l, ls->step);
+            counts_attempt_ended(l, ls->step);
+        }
+    }
 }

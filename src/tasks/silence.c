@@ -1,6 +1,8 @@
-#include "scheduler/internal.h"
+#include "tasks/silence.h"
 
 #include <stdlib.h>
+
+#include "tasks/inbox.h"
 
 /*
  * Limits how long an attempt may be silent: the `heartbeat` of its step. The deadline is only in
@@ -33,109 +35,100 @@ static int64_t allowed_ms(const struct live_step *ls)
 
 /* The node that began the attempt may have had a clock ahead of ours: the limit counts from the
  * attempt's start at the earliest. */
-static void expect_by(struct scheduler *s, struct live_step *ls, int64_t at)
+static void expect_by(struct tasks *ts, struct live_step *ls, int64_t at)
 {
     at = max_i64(at, attempt_of(ls)->started_at + allowed_ms(ls));
-    if (s->silences.len == 0)
-        s->silences_seen_at = scheduler_now(s);
-    heap_remove(&s->silences, &ls->silence);
-    heap_push(&s->silences, &ls->silence, at);
+    if (ts->silences.len == 0)
+        ts->silences_seen_at = tasks_now(ts);
+    heap_remove(&ts->silences, &ls->silence);
+    heap_push(&ts->silences, &ls->silence, at);
     ls->silent_by = at;
     ls->last_call = false;
 }
 
-void silence_begin(struct scheduler *s, struct live_step *ls)
+void silence_begin(struct tasks *ts, struct live_step *ls)
 {
     int64_t ms = allowed_ms(ls);
 
     if (ms > 0)
-        expect_by(s, ls, scheduler_now(s) + ms);
+        expect_by(ts, ls, tasks_now(ts) + ms);
 }
 
-void silence_begin_anew(struct scheduler *s, struct live_step *ls)
+void silence_begin_anew(struct tasks *ts, struct live_step *ls)
 {
     int64_t ms = allowed_ms(ls);
 
     if (ms > 0)
-        expect_by(s, ls, scheduler_now(s) + max_i64(ms, s->config.grace_ms));
+        expect_by(ts, ls, tasks_now(ts) + max_i64(ms, ts->grace_ms));
 }
 
 /* A heartbeat never shortens the grace time. */
-void silence_broken(struct scheduler *s, struct live_step *ls)
+void silence_broken(struct tasks *ts, struct live_step *ls)
 {
     int64_t ms = allowed_ms(ls);
 
     if (ms > 0)
-        expect_by(s, ls, max_i64(scheduler_now(s) + ms, ls->silent_by));
+        expect_by(ts, ls, max_i64(tasks_now(ts) + ms, ls->silent_by));
 }
 
-void silence_end(struct scheduler *s, struct live_step *ls)
+void silence_end(struct tasks *ts, struct live_step *ls)
 {
-    heap_remove(&s->silences, &ls->silence);
+    heap_remove(&ts->silences, &ls->silence);
     ls->silent_by = 0;
     ls->last_call = false;
 }
 
-bool silence_is_over_long(const struct scheduler *s, const struct live_step *ls)
+bool silence_is_too_long(const struct tasks *ts, const struct live_step *ls)
 {
-    return ls->silent_by != 0 && ls->silent_by <= scheduler_now(s);
+    return ls->silent_by != 0 && ls->silent_by <= tasks_now(ts);
 }
 
-static void begin_all_anew(struct scheduler *s)
+static void begin_all_anew(struct tasks *ts)
 {
-    size_t count = s->silences.len;
+    size_t count = ts->silences.len;
     struct live_step **all = malloc((count + 1) * sizeof(struct live_step *));
 
     ASSERT(all);
     for (size_t i = 0; i < count; i++)
-        all[i] = CONTAINER_OF(s->silences.nodes[i], struct live_step, silence);
+        all[i] = CONTAINER_OF(ts->silences.nodes[i], struct live_step, silence);
     for (size_t i = 0; i < count; i++)
-        silence_begin_anew(s, all[i]);
+        silence_begin_anew(ts, all[i]);
     free(all);
 }
 
 /* Heartbeats may be in a socket, unread: a silent attempt gets one more round of the event loop. */
-static void is_due(struct scheduler *s, struct live_step *ls, int64_t now)
+static void is_due(struct tasks *ts, struct live_step *ls, int64_t now)
 {
     const struct attempt *a = attempt_of(ls);
 
     if (!ls->last_call) {
         ls->last_call = true;
-        heap_push(&s->silences, &ls->silence, now + 1);
+        heap_push(&ts->silences, &ls->silence, now + 1);
         return;
     }
     const struct event e = {.kind = EVENT_SILENCE,
                             .step = ls->step,
                             .direction = a->direction,
                             .attempt = a->number};
-    inbox_post_event(s, ls->live->id, &e);
+    inbox_post_event(ts, ls->live->id, &e);
 }
 
-void silence_look(struct scheduler *s, int64_t now)
+void silence_check(struct tasks *ts, int64_t now)
 {
-    if (s->silences.len == 0)
+    if (ts->silences.len == 0)
         return;
-    if (now - s->silences_seen_at > GAP_MS)
-        begin_all_anew(s);
-    s->silences_seen_at = now;
-    for (struct heap_node *n = NULL; (n = heap_min(&s->silences)) && n->key <= now;) {
-        heap_remove(&s->silences, n);
-        is_due(s, CONTAINER_OF(n, struct live_step, silence), now);
+    if (now - ts->silences_seen_at > GAP_MS)
+        begin_all_anew(ts);
+    ts->silences_seen_at = now;
+    for (struct heap_node *n = NULL; (n = heap_min(&ts->silences)) && n->key <= now;) {
+        heap_remove(&ts->silences, n);
+        is_due(ts, CONTAINER_OF(n, struct live_step, silence), now);
     }
 }
 
-int64_t silence_next(const struct scheduler *s)
+int64_t silence_next(const struct tasks *ts)
 {
-    const struct heap_node *n = heap_min(&s->silences);
+    const struct heap_node *n = heap_min(&ts->silences);
 
-    return n ? min_i64(n->key, s->silences_seen_at + LOOK_MS) : 0;
-}
-
-int64_t scheduler_silent_by(const struct scheduler *s, struct slice task, uint16_t step)
-{
-    const struct live *l = map_get(&s->lives, task);
-
-    return l && l->loaded && live_is_ours(s, l) && step < l->task.step_count
-               ? l->steps[step].silent_by
-               : 0;
+    return n ? min_i64(n->key, ts->silences_seen_at + LOOK_MS) : 0;
 }

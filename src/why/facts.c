@@ -5,12 +5,14 @@
 
 #include "base/when.h"
 #include "config/reader.h"
-#include "scheduler/internal.h"
 #include "store/row.h"
+#include "tasks/live.h"
+#include "tasks/pulses.h"
 
 /* What the callbacks below use. */
 struct witness {
     const struct scheduler *scheduler;
+    const struct tasks *tasks;
     const struct live *live;         /* NULL: the task is only in the store */
     const struct workflow *workflow; /* NULL: not known here */
     bool undo;
@@ -131,7 +133,7 @@ static struct slice name_like(const struct witness *y, struct slice name)
 {
     const struct agent *a = NULL;
 
-    for (size_t i = 0; (a = map_next(&y->scheduler->dispatch.agents, &i));)
+    for (size_t i = 0; (a = map_next(&y->tasks->dispatch.agents, &i));)
         if (dispatch_is_connected(a, y->now) && !slice_eq(a->name, name)
             && name_is_near(name, a->name))
             return a->name;
@@ -141,7 +143,7 @@ static struct slice name_like(const struct witness *y, struct slice name)
 static void see_agent(void *arg, int step, struct slice name, struct agent_view *ret)
 {
     const struct witness *y = arg;
-    struct agent *a = map_get(&y->scheduler->dispatch.agents, name);
+    struct agent *a = map_get(&y->tasks->dispatch.agents, name);
 
     *ret = (struct agent_view){0};
     if (a) {
@@ -176,33 +178,40 @@ static void see_attempt(void *arg, int step, const struct attempt *at, struct at
         ret->seen_at = max_i64(ls->instance->seen_at, ls->instance->heartbeat_at);
 }
 
-static enum owner owner_of(const struct scheduler *s, struct slice locked_by)
+static enum owner owner_of(struct slice me, struct slice locked_by)
 {
     if (!locked_by.ptr)
         return OWNER_NONE;
-    if (slice_eq(locked_by, s->me))
+    if (slice_eq(locked_by, me))
         return OWNER_US;
-    if (!slice_eq(owner_node(locked_by), owner_node(s->me)))
+    if (!slice_eq(owner_node(locked_by), owner_node(me)))
         return OWNER_OTHER;
-    return owner_boot(locked_by) < s->config.boot ? OWNER_BEFORE_US : OWNER_OTHER;
+    return owner_boot(locked_by) < owner_boot(me) ? OWNER_BEFORE_US : OWNER_OTHER;
 }
 
 void scheduler_facts(const struct scheduler *s, const struct task *t, const struct task_row *row,
                      struct arena *a, struct facts *ret)
 {
-    const struct live *l = map_get(&s->lives, t->id);
+    const struct tasks *ts = scheduler_tasks(s);
+    const struct live *l = live_find(ts, t->id);
+    const struct definition *d = registry_find(ts->workflows, row->workflow, row->version);
     struct witness *y = arena_alloc(a, sizeof *y);
 
-    const struct definition *d = registry_find(s->workflows, row->workflow, row->version);
-    *y = (struct witness){
-        s, l, d ? &d->workflow : NULL, t->direction == DIRECTION_UNDO, t->id, scheduler_now(s), a};
+    *y = (struct witness){.scheduler = s,
+                          .tasks = ts,
+                          .live = l,
+                          .workflow = d ? &d->workflow : NULL,
+                          .undo = t->direction == DIRECTION_UNDO,
+                          .task = t->id,
+                          .now = tasks_now(ts),
+                          .arena = a};
     *ret = (struct facts){
         .now = y->now,
-        .owner = owner_of(s, row->locked_by),
+        .owner = owner_of(ts->me, row->locked_by),
         .owner_name = row->locked_by,
         .live = l != NULL,
-        .draining = s->draining,
-        .full = s->stats.live >= s->config.live_max,
+        .draining = scheduler_is_draining(s),
+        .full = ts->counts.live >= ts->live_max,
         .agent = see_agent,
         .attempt = see_attempt,
         .arg = y,

@@ -1,6 +1,6 @@
 #include "base/when.h"
-#include "why/why.h"
 #include "store/codec.h"
+#include "why/why.h"
 
 /* What is the case, in plain words. What to do about it: moves.c. */
 

@@ -1,44 +1,10 @@
-/* Commands for one task: decided in order when the task is in memory, answered when durable. */
+/* Takes the commands of a task from its inbox, decides them, and answers them once that is durable.
+ */
 
 #include "scheduler/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-void inbox_post(struct scheduler *s, struct slice id, struct command *c)
-{
-    struct live *l = live_find(s, id);
-
-    if (!l) {
-        l = live_stub(s, id);
-        bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
-        /* A submission is first tried as an insertion, without a read. */
-        if (!submission || c->ask->only_if_exists || overruns_too_often(s, id))
-            list_push(&s->loads, &l->load_link);
-    }
-    c->overtook = l->in_flight;
-    list_push(&l->inbox, &c->link);
-    if (!link_is_in(&l->inbox_link))
-        list_push(&s->inboxes, &l->inbox_link);
-}
-
-void inbox_post_event(struct scheduler *s, struct slice id, const struct event *e)
-{
-    struct command *c = calloc(1, sizeof *c);
-
-    ASSERT(c);
-    c->kind = COMMAND_EVENT;
-    c->event = *e;
-    c->owned = true;
-    inbox_post(s, id, c);
-}
-
-static void command_free(struct command *c)
-{
-    ASSERT(!link_is_in(&c->link));
-    if (c->owned)
-        free(c);
-}
 
 /* Will the task keep anything of this result? A repeated result must not cost memory each time. */
 static bool will_be_kept(const struct live *l, const struct event *e)
@@ -54,7 +20,7 @@ static struct slice resume_of(const struct live *l, const struct event *e)
 {
     bool there = e->step >= 0 && e->step < l->task.step_count;
 
-    return there ? beats_resume(l, (uint16_t)e->step, e->direction, e->attempt) : SLICE_NONE;
+    return there ? pulses_resume(l, (uint16_t)e->step, e->direction, e->attempt) : SLICE_NONE;
 }
 
 /* What the task keeps of a result is copied from the call's memory to the task's. */
@@ -99,7 +65,7 @@ static struct event unasked_event(struct live *l, const struct command *c)
 /* Did a heartbeat arrive, or was the task read again, after the silence was detected? */
 static bool is_overtaken(const struct scheduler *s, const struct live *l, const struct event *e)
 {
-    return e->kind == EVENT_SILENCE && !silence_is_over_long(s, &l->steps[e->step]);
+    return e->kind == EVENT_SILENCE && !silence_is_too_long(&s->tasks, &l->steps[e->step]);
 }
 
 /* Any holder of the token may end the attempt. The token was made for the agent of its step. */
@@ -131,8 +97,8 @@ static void take_ownership(struct scheduler *s, struct live *l)
     if (st == TASK_PENDING && l->task.paused_at != 0)
         return; /* a paused task has nothing to continue with */
     if (st == TASK_PENDING || st == TASK_PROCESSING || st == TASK_COMPENSATING)
-        if (!live_is_ours(s, l))
-            (void)live_decide(s, l, &claim); /* cannot be refused in these states */
+        if (!live_is_ours(&s->tasks, l))
+            (void)live_decide(&s->tasks, l, &claim); /* cannot be refused in these states */
 }
 
 /* A late result may also turn a task that waits in the store. */
@@ -140,45 +106,6 @@ static bool is_in_work_unowned(const struct live *l)
 {
     return (l->task.state == TASK_PROCESSING || l->task.state == TASK_COMPENSATING)
            && !l->task.locked_by.ptr;
-}
-
-static void count_end(struct live *l, uint16_t step)
-{
-    const struct step *st = &l->task.steps[step];
-
-    if (st->attempt_count == 0)
-        return;
-    const struct attempt *last = &st->attempts[st->attempt_count - 1];
-    struct live_step *ls = &l->steps[step];
-    l->ended[last->direction][last->outcome]++;
-    bool failed = last->outcome == OUTCOME_FAILED || last->outcome == OUTCOME_TIMED_OUT;
-    if (last->outcome == OUTCOME_COMPLETED)
-        ls->completed[last->direction]++;
-    else if (failed)
-        ls->failed[last->direction]++;
-    if (last->elsewhere)
-        return; /* its end says nothing about its agent's service */
-    ls->end = (struct attempt_end){
-        .any = failed || last->outcome == OUTCOME_COMPLETED,
-        .bad = last->outcome == OUTCOME_TIMED_OUT || (failed && ls->retryable),
-        .direction = last->direction,
-        .began_at = last->started_at,
-        .ended_at = last->ended_at,
-    };
-}
-
-/* Frees the places of attempts that have ended. */
-static void clear_ended(struct scheduler *s, struct live *l)
-{
-    LIST_FOREACH (link, after, &l->astir) {
-        struct live_step *ls = CONTAINER_OF(link, struct live_step, astir);
-        if ((ls->instance || ls->elsewhere) && !step_is_open(&l->task.steps[ls->step])) {
-            s->stats.open_attempts -= link_is_in(&ls->sent);
-            live_detach_step(s, ls);
-            beats_forget(l, ls->step);
-            count_end(l, ls->step);
-        }
-    }
 }
 
 /* Is the answer to a cancel determined by the state alone? */
@@ -243,29 +170,29 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         return;
     }
     struct event e;
-    (void)overruns_hold(s, l);
+    (void)overrun_hold(s, l);
     c->answer = ANSWER_UNKNOWN;
     if (!event_of(s, l, c, &e))
         return;
-    e.spared = breakers_spare(s, l, &e);
-    if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(s, l)) {
+    e.spared = breakers_spare(&s->tasks, l, &e);
+    if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(&s->tasks, l)) {
         c->answer = ANSWER_REFUSED; /* its owner has it in memory, so it does not wait for long */
         return;
     }
-    c->answer = live_decide(s, l, &e);
+    c->answer = live_decide(&s->tasks, l, &e);
     if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)
         l->bulk_at = scheduler_now(s);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
-        live_goes_elsewhere(s, l, (uint16_t)e.step);
+        live_goes_elsewhere(&s->tasks, l, (uint16_t)e.step);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
         l->steps[e.step].retryable = e.retryable;
         l->steps[e.step].wished = e.retry_after_ms > 0;
     }
     if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
         take_ownership(s, l);
-    clear_ended(s, l);
+    live_detach_ended(&s->tasks, l);
 }
 
 /* An answer without a change is not fenced: where other nodes may have changed the row, it is valid
@@ -276,56 +203,15 @@ static bool is_certain(const struct scheduler *s, const struct live *l, const st
     bool silence = is_event && c->event.kind == EVENT_SILENCE; /* no row knows more */
     /* A step that no longer waits need not be hastened, and a read would cost it its turn. If
      * another node owns the task by now, that node hastens it. */
-    bool hasten = is_event && c->event.kind == EVENT_HASTEN && live_is_ours(s, l);
+    bool hasten = is_event && c->event.kind == EVENT_HASTEN && live_is_ours(&s->tasks, l);
 
     return !s->config.shared || !l->loaded || silence || hasten
            || (s->just_read == l && !c->overtook);
 }
 
-void inbox_process(struct scheduler *s, struct live *l)
-{
-    link_remove(&l->inbox_link);
-    for (;;) {
-        struct link *first = list_first(&l->inbox);
-        if (!first)
-            break;
-        struct command *c = CONTAINER_OF(first, struct command, link);
-        bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
-        if (!l->loaded && !submission)
-            return; /* a read is under way */
-        if (l->in_flight || link_is_in(&l->load_link))
-            return;
-        if (!l->loaded && submission && !c->looked && overruns_too_often(s, l->id)) {
-            c->looked = true; /* a new task is refused; a repeated submission gets its answer */
-            list_push(&s->loads, &l->load_link);
-            return;
-        }
-        link_remove(first);
-        apply(s, l, c);
-        if (l->loaded && (link_is_in(&l->dirty_link))) {
-            list_push(&l->applied, &c->link); /* answered when that is durable */
-        } else if (!is_certain(s, l, c)) {
-            list_push_front(&l->inbox, &c->link);
-            live_reload(s, l);
-            return;
-        } else {
-            command_done(s, l, c);
-        }
-    }
-    if (!l->loaded) {
-        if (!link_is_in(&l->load_link))
-            live_drop(s, l);
-        return;
-    }
-    if (live_is_ours(s, l))
-        start_go_on(s, l);
-    else if (link_is_in(&l->dirty_link))
-        start_unqueue(s, l); /* the task ended: its steps leave the queues */
-    else
-        live_drop(s, l);
-}
+/* ---- answers ---- */
 
-static void tell_result(struct scheduler *s, struct command *c)
+static void set_status(struct scheduler *s, struct command *c)
 {
     switch (c->answer) {
     case ANSWER_ACCEPTED:
@@ -336,7 +222,7 @@ static void tell_result(struct scheduler *s, struct command *c)
         break;
     case ANSWER_LATE:
         c->result->status = RESULT_LATE;
-        s->stats.attempts[c->event.direction][OUTCOME_LATE]++;
+        s->tasks.counts.attempts[c->event.direction][OUTCOME_LATE]++;
         break;
     case ANSWER_UNKNOWN:
     case ANSWER_REFUSED:
@@ -347,14 +233,14 @@ static void tell_result(struct scheduler *s, struct command *c)
 
 static void result_done(struct scheduler *s, struct command *c)
 {
-    tell_result(s, c);
-    call_settle(s, c->work, 1);
+    set_status(s, c);
+    call_settle(&s->tasks, c->work, 1);
 }
 
 static void ending_done(struct scheduler *s, struct command *c)
 {
     c->result = c->ask->result;
-    tell_result(s, c);
+    set_status(s, c);
     c->ask->outcome = ERR_OK;
 }
 
@@ -371,7 +257,7 @@ static void ask_done(struct scheduler *s, struct live *l, struct command *c)
     list_push(&s->answers, &c->link);
 }
 
-void command_done(struct scheduler *s, struct live *l, struct command *c)
+static void command_done(struct scheduler *s, struct live *l, struct command *c)
 {
     switch (c->kind) {
     case COMMAND_RESULT:
@@ -383,20 +269,20 @@ void command_done(struct scheduler *s, struct live *l, struct command *c)
     case COMMAND_EVENT:
         break;
     }
-    command_free(c);
+    command_discard(c);
 }
 
-void inbox_answer(struct scheduler *s)
+void commands_answer(struct scheduler *s)
 {
     for (struct link *first = NULL; (first = list_first(&s->answers));) {
         struct command *c = CONTAINER_OF(first, struct command, link);
         link_remove(first);
         s->outside.ask_answer(s->outside.arg, c->ask);
-        command_free(c);
+        command_discard(c);
     }
 }
 
-void inbox_applied_done(struct scheduler *s, struct live *l)
+void commands_durable(struct scheduler *s, struct live *l)
 {
     for (struct link *first = NULL; (first = list_first(&l->applied));) {
         link_remove(first);
@@ -404,8 +290,8 @@ void inbox_applied_done(struct scheduler *s, struct live *l)
     }
 }
 
-void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
-                const char *story)
+void commands_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
+                   const char *story)
 {
     MAYBE(l->loaded);
     for (;;) {
@@ -421,12 +307,58 @@ void inbox_fail(struct scheduler *s, struct live *l, struct link *commands, enum
                 c->result->status = RESULT_UNKNOWN;
             else
                 c->work->failed = true;
-            call_settle(s, c->work, 1);
+            call_settle(&s->tasks, c->work, 1);
         } else if (c->kind == COMMAND_ASK) {
             c->ask->outcome = err;
             (void)snprintf(c->ask->story, sizeof c->ask->story, "%s", story);
             s->outside.ask_answer(s->outside.arg, c->ask);
         }
-        command_free(c);
+        command_discard(c);
     }
+}
+
+/* ---- the inbox of a task ---- */
+
+void commands_process(struct scheduler *s, struct live *l)
+{
+    link_remove(&l->inbox_link);
+    for (;;) {
+        struct link *first = list_first(&l->inbox);
+        if (!first)
+            break;
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
+        if (!l->loaded && !submission)
+            return; /* a read is under way */
+        if (l->in_flight || link_is_in(&l->load_link))
+            return;
+        if (!l->loaded && submission && !c->row_read
+            && overruns_too_often(&s->tasks.overruns, l->id)) {
+            c->row_read = true; /* a new task is refused; a repeated submission gets its answer */
+            list_push(&s->tasks.loads, &l->load_link);
+            return;
+        }
+        link_remove(first);
+        apply(s, l, c);
+        if (l->loaded && (link_is_in(&l->dirty_link))) {
+            list_push(&l->applied, &c->link); /* answered when that is durable */
+        } else if (!is_certain(s, l, c)) {
+            list_push_front(&l->inbox, &c->link);
+            live_reload(&s->tasks, l);
+            return;
+        } else {
+            command_done(s, l, c);
+        }
+    }
+    if (!l->loaded) {
+        if (!link_is_in(&l->load_link))
+            live_drop(&s->tasks, l);
+        return;
+    }
+    if (live_is_ours(&s->tasks, l))
+        start_continue(s, l);
+    else if (link_is_in(&l->dirty_link))
+        queue_leave_all(&s->tasks, l); /* the task ended: its steps leave the queues */
+    else
+        live_drop(&s->tasks, l);
 }
