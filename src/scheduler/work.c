@@ -1,6 +1,7 @@
 /* Work calls: their results as commands, and the response. Sends nothing that is not durable. What
  * is assigned to a call is in tasks/calls.c. */
 
+#include "core/key.h"
 #include "dispatch/trace.h"
 #include "scheduler/internal.h"
 
@@ -186,22 +187,21 @@ static struct slice traceparent_of(struct arena *a, const struct task *t, uint16
     return trace_of_request(a, t->trace, t->id, hash_stable(&span, sizeof span) ^ step);
 }
 
-/* The key names the step's current generation: requests of other generations had other keys. */
-static struct slice key_of(struct scheduler *s, struct arena *a, const struct live_step *ls,
+static struct slice key_of(const struct scheduler *s, struct arena *a, const struct live_step *ls,
                            enum direction d)
 {
-    struct buf *b = scheduler_scratch(s);
-    uint32_t generation = ls->live->task.steps[ls->step].generation;
+    const struct idempotency_key k = {
+        .prefix = s->config.key_prefix,
+        .task = ls->live->id,
+        .step = ls->live->definition->workflow.steps[ls->step].name,
+        .generation = ls->live->task.steps[ls->step].generation,
+        .direction = d,
+    };
+    size_t len = idempotency_key_len(&k);
+    char *text = arena_alloc(a, len + 1);
 
-    buf_slice(b, s->config.key_prefix);
-    buf_slice(b, ls->live->id);
-    buf_byte(b, '/');
-    buf_slice(b, ls->live->definition->workflow.steps[ls->step].name);
-    if (generation > 0)
-        buf_fmt(b, "~%" PRIu64, (uint64_t)generation + 1);
-    if (d == DIRECTION_UNDO)
-        buf_str(b, "/undo");
-    return arena_copy(a, buf_view(b));
+    idempotency_key_write(&k, text);
+    return (struct slice){text, len};
 }
 
 /* The token is kept, so that a result with it soon after needs no second MAC computation. */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "store/request.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
 #include "tasks/inbox.h"
@@ -12,7 +13,6 @@
 #include "tasks/pulses.h"
 #include "tasks/queue.h"
 #include "tasks/silence.h"
-#include "json/json.h"
 
 bool live_any_open(const struct live *l)
 {
@@ -213,32 +213,40 @@ static void adopt_open_attempt(struct tasks *ts, struct live *l, uint16_t i)
         call_wake(ts, ls->instance);
 }
 
-static void post_requests(struct tasks *ts, struct live *l, struct slice request)
+/* False: it names a step that the workflow does not have. */
+static bool event_of_request(const struct workflow *w, const struct request_item *i,
+                             struct event *ret)
 {
-    struct arena a = {0};
-    struct json *j = NULL;
+    *ret = (struct event){.kind = EVENT_DEADLINE, .step = -1};
+    switch (i->kind) {
+    case REQUEST_DEADLINE:
+        return true;
+    case REQUEST_EXTEND:
+        ret->kind = EVENT_EXTEND;
+        ret->until = i->until;
+        return true;
+    case REQUEST_ATTEMPT:
+        ret->kind = EVENT_TIMEOUT;
+        ret->step = workflow_step_index(w, i->step);
+        ret->direction = i->direction;
+        ret->attempt = i->attempt;
+        return ret->step >= 0;
+    }
+    UNREACHABLE();
+}
 
-    if (!request.ptr || json_parse(&a, request, &j, NULL) != ERR_OK || j->type != JSON_ARRAY) {
-        arena_fini(&a);
+static void post_requests(struct tasks *ts, struct live *l, struct slice text)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct request r;
+    struct event e;
+
+    if (!text.ptr)
         return;
-    }
-    for (const struct json *r = j->child; r; r = r->next) {
-        struct event e = {.kind = EVENT_DEADLINE, .step = -1};
-        struct slice step = json_get_text(r, "step");
-        if (slice_is(json_get_text(r, "do"), "extend")) {
-            e.kind = EVENT_EXTEND;
-            e.until = json_get_int(r, "until", 0);
-        }
-        if (step.ptr) {
-            e.kind = EVENT_TIMEOUT;
-            e.step = workflow_step_index(&l->definition->workflow, step);
-            e.attempt = (uint32_t)json_get_int(r, "attempt", 0);
-            if (!direction_parse(json_get_text(r, "direction"), &e.direction) || e.step < 0)
-                continue;
-        }
-        inbox_post_event(ts, l->id, &e);
-    }
-    arena_fini(&a);
+    request_read(text, &a, &r);
+    for (size_t i = 0; i < r.count; i++)
+        if (event_of_request(&l->definition->workflow, &r.list[i], &e))
+            inbox_post_event(ts, l->id, &e);
 }
 
 static void definitions_read(struct registry_wait *w, enum err err, const char *story)
