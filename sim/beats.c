@@ -55,7 +55,7 @@ static void arrives(void *arg, uint64_t ignored)
     if (sometimes(500))
         beat.message = SLICE("half way");
     check_before_beat(n);
-    scheduler_beats(n->scheduler, &call);
+    scheduler_heartbeats(n->scheduler, &call);
     check_beat(n, &call, &beat);
     arena_fini(&a);
 }

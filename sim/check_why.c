@@ -1,9 +1,9 @@
-#include "scheduler/why.h"
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
 #include "store/codec.h"
+#include "why/why.h"
 
 /*
  * Reasons for waiting come true: a "not before T" is checked at the next change of the row, and an

@@ -106,7 +106,7 @@ static void beat_arrives(void *arg, uint64_t ignored)
                               .count = 1,
                               .arena = &a};
     check_before_beat(n);
-    scheduler_beats(n->scheduler, &call);
+    scheduler_heartbeats(n->scheduler, &call);
     check_beat(n, &call, &beat);
     if (beat.status == BEAT_ACCEPTED)
         note_beat(n, b->gig, b->resume);

@@ -11,10 +11,10 @@
  * while its old process still runs.
  */
 
+#include "catalog/catalog.h"
+#include "intake/intake.h"
 #include "operations/runner.h"
 #include "outbox/courier.h"
-#include "scheduler/intake.h"
-#include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "sim/disk.h"
 #include "sim/flow.h"

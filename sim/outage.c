@@ -139,7 +139,7 @@ void outage_by_hand(uint32_t service, bool open)
     struct agent_row row = {.name = name, .breaker = c.text};
     const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, name);
     row.settings = a ? a->settings_text : SLICE_NONE;
-    scheduler_agent_said(n->scheduler, &row);
+    scheduler_agent_stored(n->scheduler, &row);
     node_turn_soon(n);
 }
 
@@ -177,7 +177,7 @@ static void hears(void *arg, uint64_t boot)
         struct agent_row row = {.name = name_of(service), .settings = set[service]};
         const struct agent *a = map_get(&scheduler_dispatch(n->scheduler)->agents, row.name);
         row.breaker = a ? arena_copy(&world.arena, a->breaker_text) : SLICE_NONE;
-        scheduler_agent_said(n->scheduler, &row);
+        scheduler_agent_stored(n->scheduler, &row);
     }
     node_turn_soon(n);
 }

@@ -6,7 +6,7 @@
  * makes tasks of them. In one run of three.
  */
 
-#include "scheduler/intake.h"
+#include "intake/intake.h"
 #include "sim/node.h"
 #include "sim/subject.h"
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "catalog/catalog.h"
 #include "instructions/workload.h"
 #include "outbox/courier.h"
-#include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 
 enum { PLACES = 256, AT_ONCE_MAX = 256, CALLS_MAX = 64, TURNS_MAX = 1000000 };

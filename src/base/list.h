@@ -55,6 +55,16 @@ static inline struct link *list_first(struct link *head) /* NULL if empty */
     return list_empty(head) ? NULL : head->next; /* NOLINT: removed elements are not freed */
 }
 
+/* The number of elements, or `max` if there are more. */
+static inline size_t list_count(const struct link *head, size_t max)
+{
+    size_t n = 0;
+
+    for (const struct link *l = head->next; l != head && n < max; l = l->next)
+        n++;
+    return n;
+}
+
 /* Removes and returns the first one; NULL if there is none. */
 static inline struct link *list_pop(struct link *head)
 {

@@ -1,5 +1,5 @@
 /* Why a task is where it is: finds the reasons that reason.h lists. Pure: reads a task and facts,
- * writes a list. The texts are made in scheduler/why.c. */
+ * writes a list. The texts are made in why/. */
 #include "core/reason.h"
 
 #include "core/ready.h"

@@ -3,7 +3,7 @@
 
 /*
  * Why a task is where it is: for every state, what it waits for, since when, until when, and what
- * comes next. Pure: facts in, reasons out. The texts are made by scheduler/why.h.
+ * comes next. Pure: facts in, reasons out. The texts are made by why/why.h.
  *
  * The table lists all kinds, the most important first; reasons are returned in its order.
  * docs/why.md has a line and an example of each. A test compares the two.

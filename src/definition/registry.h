@@ -21,7 +21,7 @@ struct registry_wait {
     void (*told)(struct registry_wait *w, enum err err, const char *story);
 };
 
-/* Reads newly stored definitions: see scheduler/library.h. */
+/* Reads newly stored definitions: see catalog/catalog.h. */
 struct registry_reader {
     void (*read)(struct registry_reader *r, struct registry_wait *w);
 };

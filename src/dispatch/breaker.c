@@ -1,4 +1,4 @@
-/* The breaker's state machine, and its record as JSON. Pure; scheduler/breakers.c drives it. */
+/* The breaker's state machine, and its record as JSON. Pure; tasks/breakers.c drives it. */
 
 #include "dispatch/breaker.h"
 

@@ -103,7 +103,7 @@ static struct scope scope_of(struct scheduler *s, struct live *l)
         .step_state = scope_step_state,
         .step_error = scope_step_error,
         .arg = l,
-        .spent = effort_of_one(s),
+        .spent = effort_begin(&s->tasks.effort),
     };
 }
 
@@ -179,7 +179,7 @@ static bool output_of(struct scheduler *s, struct live *l, struct arena *a, stru
 {
     struct error e = {0};
 
-    if (overruns_too_often(s, l->id)) {
+    if (overruns_too_often(&s->tasks.overruns, l->id)) {
         *ret_why = (struct fault_note){
             SLICE("overrun"),
             SLICE("evaluating its expressions took too much processor time, twice")};

@@ -1,5 +1,5 @@
-/* The scheduler's construction, turns and public functions. The order of a turn's parts matters
- * (scheduler_turn). Design: scheduler.h; shared state: internal.h. */
+/* Construction, and the public functions that are none of a turn. The turn: turn.c. Design:
+ * scheduler.h; shared state: internal.h. */
 
 #include "scheduler/scheduler.h"
 
@@ -9,34 +9,22 @@
 #include "scheduler/internal.h"
 
 enum {
-    SWEEP_MS = 500,
+    LIVE_MAX = 50000,
+    BATCH_MAX = 2048,
+    BATCH_BYTES = 16 << 20,
     LEASE_MS = 3000,
-    GRACE_MS = 10000,
-    SCRATCH_KEPT = 65536,
-    SPARE_MAX = 256, /* tasks in memory beyond the limit: one page of the supervisor */
 };
 
-int64_t scheduler_now(const struct scheduler *s)
+static struct scheduler_config config_with_defaults(const struct scheduler_config *c)
 {
-    return s->held_now ? s->held_now : s->clock.now(s->clock.arg);
-}
+    struct scheduler_config all = *c;
 
-void scheduler_hold_now(struct scheduler *s)
-{
-    s->held_now = s->clock.now(s->clock.arg);
-}
-
-void scheduler_let_now_go(struct scheduler *s)
-{
-    s->held_now = 0;
-}
-
-struct buf *scheduler_scratch(struct scheduler *s)
-{
-    if (s->scratch.cap > SCRATCH_KEPT)
-        buf_fini(&s->scratch);
-    buf_clear(&s->scratch);
-    return &s->scratch;
+    all.live_max = c->live_max ? c->live_max : LIVE_MAX;
+    all.batch_max = c->batch_max ? c->batch_max : BATCH_MAX;
+    all.batch_bytes = c->batch_bytes ? c->batch_bytes : BATCH_BYTES;
+    all.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
+    all.overruns = NULL; /* taken */
+    return all;
 }
 
 struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_queue *store,
@@ -46,37 +34,21 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     struct scheduler *s = calloc(1, sizeof *s);
 
     ASSERT(s);
-    s->config = *c;
-    s->config.live_max = c->live_max ? c->live_max : 50000;
-    s->config.batch_max = c->batch_max ? c->batch_max : 2048;
-    s->config.batch_bytes = c->batch_bytes ? c->batch_bytes : 16 << 20;
-    s->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
-    s->config.grace_ms = c->grace_ms ? c->grace_ms : GRACE_MS;
+    s->config = config_with_defaults(c);
     s->store = store;
-    s->workflows = workflows;
     s->key = key;
-    s->clock = *clock;
     s->outside = *outside;
     (void)snprintf(s->me_text, sizeof s->me_text, "%.*s/%" PRIu64, SLICE_ARG(c->node), c->boot);
     s->me = slice_of(s->me_text);
-    list_init(&s->dirty);
-    list_init(&s->loads);
-    list_init(&s->inboxes);
-    list_init(&s->answerable);
-    list_init(&s->puzzled);
-    list_init(&s->undecided);
-    effort_begin(s);
-    list_init(&s->lost);
-    /* where limits are shared, the number of nodes is not known yet */
-    dispatch_init(&s->dispatch, (struct share){.nodes = !c->shared}, scheduler_now(s));
+    const struct tasks_config tasks = {.me = s->me,
+                                       .alone = !c->shared,
+                                       .live_max = s->config.live_max,
+                                       .grace_ms = c->grace_ms,
+                                       .turn_steps = c->turn_steps};
+    tasks_init(&s->tasks, &tasks, workflows, clock);
     list_init(&s->answers);
-    list_init(&s->untold);
-    list_init(&s->shut);
-    list_init(&s->unsaved);
-    s->agents_stale = true;
-    s->definitions.told = live_definitions_read;
-    overruns_read(s, c->overruns, c->overrun_count);
-    s->config.overruns = NULL;
+    list_init(&s->unreported);
+    overruns_set(&s->tasks.overruns, c->overruns, c->overrun_count);
     s->taking_over = s->uncounted = true;
     s->time_next_at = s->among_next_at = 1; /* unknown: claim at once */
     return s;
@@ -86,25 +58,25 @@ static void drop_all_lives(struct scheduler *s)
 {
     for (;;) {
         size_t i = 0;
-        struct live *l = map_next(&s->lives, &i);
+        struct live *l = map_next(&s->tasks.lives, &i);
         if (!l)
             return;
-        inbox_fail(s, l, &l->applied, ERR_BUSY, "the server ends");
-        inbox_fail(s, l, &l->inbox, ERR_BUSY, "the server ends");
+        commands_fail(s, l, &l->applied, ERR_BUSY, "the server ends");
+        commands_fail(s, l, &l->inbox, ERR_BUSY, "the server ends");
         l->in_flight = false;
-        live_drop(s, l);
+        live_drop(&s->tasks, l);
     }
 }
 
 static void drop_all_calls(struct scheduler *s)
 {
-    for (struct heap_node *n = NULL; (n = heap_min(&s->waits));) {
+    for (struct heap_node *n = NULL; (n = heap_min(&s->tasks.waits));) {
         struct work *w = CONTAINER_OF(n, struct work, timer);
-        heap_remove(&s->waits, n);
+        heap_remove(&s->tasks.waits, n);
         w->gone = true;
-        call_close(s, w);
+        call_close(&s->tasks, w);
     }
-    call_answer_ready(s);
+    work_answer_ready(s);
 }
 
 void scheduler_free(struct scheduler *s)
@@ -112,18 +84,13 @@ void scheduler_free(struct scheduler *s)
     if (!s)
         return;
     ASSERT(!scheduler_is_busy(s));
-    inbox_answer(s);
+    commands_answer(s);
     drop_all_lives(s);
     drop_all_calls(s);
-    flush_forget(s);
-    link_remove(&s->definitions.link);
-    heap_fini(&s->waits);
-    limits_forget_lost(s);
-    heap_fini(&s->naps);
-    heap_fini(&s->silences);
-    map_fini(&s->lives);
-    overruns_free(s);
-    dispatch_fini(&s->dispatch);
+    messages_drop(s);
+    link_remove(&s->tasks.definitions.link);
+    limits_forget_lost(&s->tasks);
+    tasks_fini(&s->tasks);
     buf_fini(&s->scratch);
     free(s);
 }
@@ -136,155 +103,53 @@ void scheduler_ask(struct scheduler *s, struct ask *a)
     c->kind = COMMAND_ASK;
     c->ask = a;
     c->owned = true;
-    inbox_post(s, a->id, c);
-}
-
-/* Nothing is claimed while memory is full, which may last. Overdue tasks do not wait for that: they
- * are read by id, as for an operator's ask. */
-static bool reads_what_is_overdue(const struct scheduler *s)
-{
-    return s->stats.live >= s->config.live_max && s->stats.live < 2 * s->config.live_max + SPARE_MAX
-           && !s->draining && shared_may_claim(s);
-}
-
-void scheduler_requested(struct scheduler *s, struct slice id, bool released)
-{
-    struct live *l = live_find(s, id);
-
-    if (l && l->in_flight)
-        l->reload = true;
-    else if (l && l->loaded)
-        live_reload(s, l);
-    else if (!l && (released ? reads_what_is_overdue(s) : !s->config.shared))
-        live_read(s, id); /* ours, but elsewhere: then it is overdue */
-    if (released)
-        s->time_next_at = scheduler_now(s);
+    inbox_post(&s->tasks, a->id, c);
 }
 
 bool scheduler_has(const struct scheduler *s, struct slice id)
 {
-    const struct live *l = map_get(&s->lives, id);
+    const struct live *l = map_get(&s->tasks.lives, id);
 
-    return l && l->loaded && live_is_ours(s, l);
+    return l && l->loaded && live_is_ours(&s->tasks, l);
 }
 
-static void wake_naps(struct scheduler *s, int64_t now)
+const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
+                                    enum direction direction, uint32_t attempt)
 {
-    for (struct heap_node *n = NULL; (n = heap_min(&s->naps)) && n->key <= now;) {
-        struct live *l = CONTAINER_OF(n, struct live, nap);
-        int64_t stale = shared_stale_at(s, l);
-        if (stale != 0 && stale <= now)
-            live_reload(s, l);
-        else
-            start_refresh(s, l);
-    }
+    const struct live *l = live_find(&s->tasks, task);
+
+    return l ? pulses_find(l, step, direction, attempt) : NULL;
 }
 
-static void process_inboxes(struct scheduler *s)
+void scheduler_pulses(const struct scheduler *s, struct slice task, struct arena *a,
+                      struct pulses *ret)
 {
-    LIST_FOREACH (link, after, &s->inboxes) {
-        inbox_process(s, CONTAINER_OF(link, struct live, inbox_link));
-    }
+    const struct live *l = live_find(&s->tasks, task);
+
+    *ret = (struct pulses){0};
+    if (l)
+        pulses_copy_all(l, a, ret);
 }
 
-/* The latest arrivals are near the end, as far as a heap is ordered. */
-static void sweep_lane(struct scheduler *s, const struct lane *lane, int64_t now)
+int64_t scheduler_silent_by(const struct scheduler *s, struct slice task, uint16_t step)
 {
-    size_t most = lane_is_served(lane, now) ? lane_excess(lane, now) : lane->queue.len;
+    const struct live *l = live_find(&s->tasks, task);
 
-    for (size_t k = lane->queue.len; k > 0 && most > 0; k--) {
-        struct live *l = CONTAINER_OF(lane->queue.nodes[k - 1], struct live_step, want)->live;
-        if (!start_should_release(s, l))
-            continue;
-        live_dirty(s, l);
-        most--;
-    }
+    return l && l->loaded && live_is_ours(&s->tasks, l) && step < l->task.step_count
+               ? l->steps[step].silent_by
+               : 0;
 }
 
-/* Tasks that wait in vain go back to the store, where another node can claim them. */
-static void sweep(struct scheduler *s, int64_t now)
+void scheduler_bound_names(struct scheduler *s, size_t instances, size_t agents)
 {
-    if (now < s->sweep_at)
-        return;
-    s->sweep_at = now + SWEEP_MS;
-    LIST_FOREACH (link, after, &s->dispatch.busy) {
-        struct agent *a = CONTAINER_OF(link, struct agent, busy);
-        struct lane *lane = NULL;
-        if (!a->limited && dispatch_may_start(a, now))
-            continue;
-        for (size_t i = 0; (lane = map_next(&a->lanes, &i));)
-            sweep_lane(s, lane, now);
-    }
-    dispatch_sweep(&s->dispatch, now);
+    s->tasks.dispatch.instances_max = instances;
+    s->tasks.dispatch.agents_max = agents;
 }
 
-static int64_t next_turn(const struct scheduler *s)
+enum dispatch_room scheduler_room(const struct scheduler *s, struct slice agent,
+                                  struct slice instance)
 {
-    const struct heap_node *wait = heap_min(&s->waits);
-    const struct heap_node *nap = heap_min(&s->naps);
-    int64_t at = earlier(wait ? wait->key : 0, nap ? nap->key : 0);
-
-    at = earlier(at, silence_next(s));
-    at = earlier(at, earlier(dispatch_wakes_at(&s->dispatch), limits_next(s)));
-    at = earlier(at, breakers_next(s));
-    if (s->stats.waiting > 0)
-        at = earlier(at, s->sweep_at);
-    if (!list_empty(&s->answers) || !list_empty(&s->undecided) || s->starts_left)
-        return scheduler_now(s);
-    if (s->job)
-        return at;                      /* its completion is a turn */
-    if (s->retry_at > scheduler_now(s)) /* no store access before */
-        return earlier(at, s->retry_at);
-    at = earlier(at, shared_next(s));
-    if (!s->draining && s->stats.live < s->config.live_max && shared_may_claim(s))
-        at = earlier(at, earlier(s->time_next_at, s->among_next_at));
-    bool more = !list_empty(&s->dirty) || !list_empty(&s->loads) || !list_empty(&s->inboxes)
-                || !list_empty(&s->unsaved) || s->agents_stale || s->overruns_stale || s->looking
-                || s->troubled;
-    return more ? scheduler_now(s) : at;
-}
-
-int64_t scheduler_turn(struct scheduler *s)
-{
-    scheduler_hold_now(s);
-    int64_t now = scheduler_now(s);
-
-    breakers_tick(s, now);
-    wake_naps(s, now);
-    silence_look(s, now);
-    start_decide_more(s);
-    process_inboxes(s);
-    sweep(s, now);
-    limits_expire(s, now);
-    limits_look(s);
-    dispatch_wake(&s->dispatch, now);
-    start_match(s);
-    call_expire(s, now); /* after start_match: a call that does not wait takes what there is */
-    (void)flush(s);
-    inbox_answer(s);
-    call_answer_ready(s);
-    flush_tell(s);
-    process_inboxes(s); /* attempts that were not sent are decided now, and committed next */
-    scheduler_let_now_go(s);
-    s->starts_left = effort_left_out(s, EFFORT_INPUTS);
-    effort_turn_over(s);
-    if (s->outside.turn_over)
-        s->outside.turn_over(s->outside.arg);
-    return next_turn(s);
-}
-
-void scheduler_drain(struct scheduler *s)
-{
-    struct live *l = NULL;
-    struct agent *a = NULL;
-
-    s->draining = true;
-    for (size_t i = 0; (l = map_next(&s->lives, &i));)
-        if (l->loaded && !l->in_flight && start_should_release(s, l))
-            live_dirty(s, l);
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
-        for (struct link *first = NULL; (first = list_first(&a->calls));)
-            call_close(s, CONTAINER_OF(first, struct work, turn));
+    return dispatch_room(&s->tasks.dispatch, agent, instance);
 }
 
 bool scheduler_is_busy(const struct scheduler *s)
@@ -299,10 +164,10 @@ void scheduler_leave(struct scheduler *s)
 
 bool scheduler_is_drained(const struct scheduler *s)
 {
-    return s->draining && !s->job && list_empty(&s->dirty) && list_empty(&s->inboxes)
-           && list_empty(&s->loads) && list_empty(&s->puzzled) && list_empty(&s->undecided)
-           && list_empty(&s->answerable) && list_empty(&s->answers) && list_empty(&s->untold)
-           && !s->looking;
+    return s->draining && !s->job && list_empty(&s->tasks.dirty) && list_empty(&s->tasks.inboxes)
+           && list_empty(&s->tasks.loads) && list_empty(&s->tasks.awaiting_definition)
+           && list_empty(&s->tasks.undecided) && list_empty(&s->tasks.answerable)
+           && list_empty(&s->answers) && list_empty(&s->unreported) && !s->checking_owned;
 }
 
 static size_t parked_calls(const struct scheduler *s)
@@ -310,20 +175,68 @@ static size_t parked_calls(const struct scheduler *s)
     const struct agent *a = NULL;
     size_t parked = 0;
 
-    for (size_t i = 0; (a = map_next(&s->dispatch.agents, &i));)
+    for (size_t i = 0; (a = map_next(&s->tasks.dispatch.agents, &i));)
         parked += a->parked;
     return parked;
 }
 
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret)
 {
-    *ret = s->stats;
-    ret->parked = parked_calls(s);
-    ret->lease_until = s->lease_until;
-    ret->leased = !s->config.shared || s->lease_until > scheduler_now(s);
+    const struct task_counts *c = &s->tasks.counts;
+    const struct effort *f = &s->tasks.effort;
+
+    *ret = (struct scheduler_stats){
+        .live = c->live,
+        .open_attempts = c->open_attempts,
+        .waiting = c->waiting,
+        .parked = parked_calls(s),
+        .bulk_waiting = c->bulk_waiting,
+        .others_at = c->others_at,
+        .changes = c->changes,
+        .batches = c->batches,
+        .conflicts = c->conflicts,
+        .claims = c->claims,
+        .submitted = c->submitted,
+        .ended = c->ended,
+        .unreadable = c->unreadable,
+        .evaluations = f->evaluations,
+        .turn_steps = f->last_turn,
+        .turns_left_out = f->turns_left_out,
+        .leased = !s->config.shared || s->lease_until > scheduler_now(s),
+        .lease_until = s->lease_until,
+        .replaced = s->replaced,
+    };
+    memcpy(ret->beats, c->beats, sizeof ret->beats);
+    memcpy(ret->attempts, c->attempts, sizeof ret->attempts);
+}
+
+const struct tasks *scheduler_tasks(const struct scheduler *s)
+{
+    return &s->tasks;
+}
+
+bool scheduler_is_draining(const struct scheduler *s)
+{
+    return s->draining;
+}
+
+size_t scheduler_bulk_room(struct scheduler *s, size_t most)
+{
+    return queue_bulk_room(&s->tasks, most);
+}
+
+void scheduler_agent_stored(struct scheduler *s, const struct agent_row *row)
+{
+    breakers_stored(&s->tasks, row);
+}
+
+void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, bool open,
+                               struct slice reason, struct buf *ret)
+{
+    breakers_by_hand(&s->tasks, name, open, reason, ret);
 }
 
 const struct dispatch *scheduler_dispatch(const struct scheduler *s)
 {
-    return &s->dispatch;
+    return &s->tasks.dispatch;
 }

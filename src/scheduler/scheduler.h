@@ -26,140 +26,12 @@
 #include "dispatch/dispatch.h"
 #include "dispatch/token.h"
 #include "store/job.h"
-
-/* A task that sleeps longer than this is released to the store. */
-#define NAP_MS INT64_C(2000)
-
-/* One level of priority is worth this much waiting, so that nothing starves. */
-#define AGING_MS INT64_C(60000)
+#include "tasks/ask.h"
+#include "tasks/clock.h"
+#include "tasks/counts.h"
+#include "tasks/heartbeat.h"
 
 struct scheduler;
-
-/* The store's time, in ms UTC; it never goes backwards. */
-struct clock {
-    int64_t (*now)(void *arg);
-    void *arg;
-};
-
-enum ask_kind {
-    ASK_SUBMIT,
-    ASK_RETRY,
-    ASK_SKIP,
-    ASK_UNDO,
-    ASK_CANCEL, /* the submitter's undo: refused for a processed task or one in error; a no-op if
-                   the task is compensated */
-    ASK_PAUSE,  /* nothing of it starts, and its clocks stop */
-    ASK_RESUME,
-    ASK_CORRECT, /* another input for `step` or for the task */
-    ASK_SUPPLY,  /* `step` counts as completed, with `output` */
-    ASK_RESOLVE, /* no attempt of `step` so far took effect */
-    ASK_CLOSE,   /* a task in error stays there for good */
-    ASK_REOPEN,
-    ASK_END, /* the result of an attempt, from any holder of its token */
-};
-
-const char *ask_kind_text(enum ask_kind kind); /* "retry": as in the audit and the log */
-
-enum { ASK_NAME_TOLD = 80 }; /* bytes of a client's name that a story quotes */
-
-/* A client's command on one task. Its maker owns it again once it is answered. */
-struct ask {
-    enum ask_kind kind;
-    void *user;
-    struct slice id; /* like all slices here, lives until the answer */
-    /* ASK_SUBMIT */
-    const struct definition *definition;
-    bool only_if_exists; /* not valid for a new task: ERR_INVALID unless the task exists */
-    struct slice input, reply_to, tags; /* input: also ASK_CORRECT */
-    struct slice trace;                 /* a W3C traceparent, or NONE: not part of the content */
-    int priority;
-    int64_t not_before;
-    bool paused;            /* from its submission on, until it is resumed */
-    struct content content; /* sha256: required for a submission */
-    /* The requester: an ASK_SUBMIT makes it the task's owner. NONE: no owner. Also ASK_CANCEL. */
-    struct slice owner;
-    bool own_only; /* leaves tasks of other owners alone: ERR_CONFLICT (ASK_SUBMIT), ERR_NOT_FOUND
-                      (ASK_CANCEL) */
-    int64_t submission; /* seq of the row that it comes from; deleted by the task's insertion */
-    /* operators' verbs: */
-    struct slice step; /* NONE: the whole task */
-    bool from;         /* ASK_RETRY: restarts `step` and everything after it */
-    uint32_t attempt; /* ASK_RESOLVE: the latest attempt of `step` that was checked; 0: not given */
-    int64_t looked_at; /* ASK_RESOLVE: no attempt that began later was checked; 0: not given */
-    struct slice output, reason;
-    struct slice actor;   /* who asks, for the audit. NONE: not audited */
-    struct slice address; /* the client's address, for the audit */
-    bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as
-                  if it were submitted now, with one level of priority less */
-    bool if_open;            /* operators: leaves a task alone that has ended meanwhile */
-    int64_t not_after;       /* operators: the store's time after which it is not decided any more
-                                (ERR_BUSY). 0: no limit */
-    bool expired;            /* out: not_after had passed */
-    bool not_own;            /* out: the task has another owner; see own_only */
-    struct slice not_own_of; /* ... and this workflow; only valid in ask_answer */
-    bool overran;            /* out: ASK_SUBMIT: its conditions took far too long, twice */
-    struct work_result *result; /* ASK_END: has the token; with ERR_OK, its status says more */
-    /* The outcome. ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no
-     * such task; ERR_INVALID: no such step; or the store's error. */
-    enum err outcome;
-    bool existed; /* ASK_SUBMIT: the same task existed; operators: the state was already reached,
-                     nothing was done */
-    bool deleted; /* ASK_SUBMIT: it existed, ended and was deleted; its id is still reserved */
-    enum task_state state; /* ... how it ended ... */
-    int64_t ended_at;      /* ... and when */
-    enum obstacle refusal; /* with ERR_CONFLICT, operators: the obstacle */
-    int64_t version;       /* ASK_SUBMIT: of its workflow */
-    char story[200];
-};
-
-/* The outcome of a heartbeat, in the words of the protocol. */
-#define BEAT_STATUSES(X)                                  \
-    X(ACCEPTED, "accepted") /* for the current attempt */ \
-    X(LATE, "late")         /* the attempt has ended */   \
-    X(UNKNOWN, "unknown")   /* not ours, of another instance, or this node cannot tell now */
-
-enum beat_status {
-#define X(name, text) BEAT_##name,
-    BEAT_STATUSES(X)
-#undef X
-        BEAT_STATUS_COUNT
-};
-const char *beat_status_text(enum beat_status st);
-
-enum {
-    HEARTBEATS_MAX = 1024,
-    BEAT_PROGRESS_MAX = 2048,
-    BEAT_MESSAGE_MAX = 256,
-    RESUME_MAX = 2048 /* bytes of JSON */
-};
-
-/* A heartbeat of an open attempt. It only extends how long the step's `heartbeat` lets the attempt
- * be silent: see beats.c, silence.c. */
-struct heartbeat {
-    struct slice token;
-    struct slice progress;   /* JSON, or NONE */
-    struct slice message;    /* text, or NONE */
-    struct slice resume;     /* JSON for the next attempt; NONE: keeps the previous details */
-    enum beat_status status; /* out */
-    struct token of;         /* out, if accepted; points into `token` */
-};
-
-/* The heartbeats of one instance. All memory, including the answer, belongs to the caller. */
-struct heartbeats {
-    struct slice agent_name, instance_name;
-    struct heartbeat *list;
-    size_t count;
-    struct arena *arena; /* for the answer: */
-    struct slice *stop;  /* tokens of attempts to stop */
-    size_t stop_count;
-};
-
-/* The latest heartbeat of an attempt. */
-struct pulse {
-    int64_t at;
-    struct slice progress, message; /* or NONE */
-    struct slice resume;            /* of this heartbeat or an earlier one, or NONE */
-};
 
 /* Callbacks to the outside, which report only what is durable. */
 struct outside {
@@ -237,25 +109,13 @@ void scheduler_work_gone(struct scheduler *s, struct work *w); /* its client is 
 void scheduler_ask(struct scheduler *s, struct ask *a);
 
 /* Answers at once, without the store. */
-void scheduler_beats(struct scheduler *s, struct heartbeats *call);
+void scheduler_heartbeats(struct scheduler *s, struct heartbeats *call);
 
 /* The latest heartbeat of an open attempt; NULL: none since this node has the task. Valid until the
  * next turn. */
 const struct pulse *scheduler_pulse(const struct scheduler *s, struct slice task, uint16_t step,
                                     enum direction direction, uint32_t attempt);
 
-/* What is known of all open attempts of a task: as it was when it was asked for, and for any
- * thread.
- */
-struct pulses {
-    struct pulse_of {
-        uint16_t step;
-        enum direction direction;
-        uint32_t attempt;
-        struct pulse pulse;
-    } * list;
-    size_t count;
-};
 void scheduler_pulses(const struct scheduler *s, struct slice task, struct arena *a,
                       struct pulses *ret);
 
@@ -272,7 +132,7 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released);
 
 /* Durable settings and breaker of an agent: applied at once. What other nodes store is read
  * automatically, and all of it before the first attempt starts. */
-void scheduler_agent_said(struct scheduler *s, const struct agent_row *row);
+void scheduler_agent_stored(struct scheduler *s, const struct agent_row *row);
 /* The agent_row.breaker to store if a person opens or closes the breaker now; `reason` may be
  * NONE. */
 void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, bool open,
@@ -281,13 +141,12 @@ void scheduler_breaker_by_hand(const struct scheduler *s, struct slice name, boo
 /* Stops claims and starts, answers parked calls once, and releases tasks that do not run. Results
  * are still accepted. Calls without results stay parked, so that idle agents do not spin. */
 void scheduler_drain(struct scheduler *s);
-bool scheduler_is_drained(const struct scheduler *s); /* nothing is left to commit or to release */
+bool scheduler_is_draining(const struct scheduler *s); /* scheduler_drain was called */
+bool scheduler_is_drained(const struct scheduler *s);  /* nothing is left to commit or to release */
 /* Drained or not, gives up the node's lease, so that other nodes may take over its tasks at once.
  * From then on it only completes the job that is at the store. */
 void scheduler_leave(struct scheduler *s);
 bool scheduler_is_busy(const struct scheduler *s); /* a job is at the store */
-
-enum { ATTEMPT_ENDS = OUTCOME_LATE + 1 };
 
 struct scheduler_stats {
     size_t live, open_attempts, waiting, parked;
@@ -306,6 +165,9 @@ struct scheduler_stats {
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);
+/* The tasks in memory, to look at. Valid until the next turn. */
+struct tasks;
+const struct tasks *scheduler_tasks(const struct scheduler *s);
 /* The number of bulk asks there is room for, if at most `most` of their tasks may wait for a place.
  * 0 while, at some agent, as many of them wait as it has places: so nothing waits for more than one
  * round of them. */

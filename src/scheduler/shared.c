@@ -52,7 +52,7 @@ static void replaced_by(struct scheduler *s, struct slice holder)
 {
     log_line(LOG_ERROR, "event=node_replaced node=%.*s by=%.*s", SLICE_ARG(s->me),
              SLICE_ARG(holder));
-    s->replaced = s->stats.replaced = true;
+    s->replaced = true;
     s->lease_until = 0;
     scheduler_drain(s);
 }
@@ -119,7 +119,7 @@ static void gather_agents(struct scheduler *s, struct arena *a, struct survey *v
     int64_t now = scheduler_now(s);
     struct agent *agent = NULL;
 
-    for (size_t i = 0; (agent = map_next(&s->dispatch.agents, &i));) {
+    for (size_t i = 0; (agent = map_next(&s->tasks.dispatch.agents, &i));) {
         if ((agent->backlog.alone && agent->backlog.among) || !dispatch_is_connected(agent, now))
             continue;
         if (v->agent_count < AGENTS_MAX)
@@ -166,7 +166,7 @@ static void tasks_wait(struct agent *a, bool alone, bool among)
     }
 }
 
-static void look_after(struct scheduler *s, const struct survey *v)
+static void take_survey(struct scheduler *s, const struct survey *v)
 {
     s->polling |= v->requested;
     s->reclaiming |= v->orphans;
@@ -174,7 +174,7 @@ static void look_after(struct scheduler *s, const struct survey *v)
     s->time_next_at = earlier(s->time_next_at, v->due_at);
     s->among_next_at = earlier(s->among_next_at, v->among_due_at);
     for (size_t i = 0; i < v->agent_count; i++) {
-        struct agent *a = map_get(&s->dispatch.agents, v->agents[i]);
+        struct agent *a = map_get(&s->tasks.dispatch.agents, v->agents[i]);
         if (a)
             tasks_wait(a, v->waiting[i], v->among[i]);
     }
@@ -183,25 +183,15 @@ static void look_after(struct scheduler *s, const struct survey *v)
 void shared_surveyed(struct scheduler *s, const struct survey *v)
 {
     shared_leased(s, v->now, &v->own);
-    limits_share(s, v);
-    breakers_heard(s, v->own.generations.agents);
+    dispatch_share(&s->tasks.dispatch, (struct share){v->schedulers, v->schedulers_before},
+                   scheduler_now(s));
+    breakers_stored_elsewhere(&s->tasks, v->own.generations.agents);
     if (!s->config.idle)
-        look_after(s, v);
+        take_survey(s, v);
     if (s->outside.surveyed)
         s->outside.surveyed(s->outside.arg, v);
     if (s->outside.generations)
         s->outside.generations(s->outside.arg, &v->own.generations);
-}
-
-void shared_polled(struct scheduler *s, const struct row_page *page)
-{
-    s->polling = page->more;
-    s->poll_after_seq = page->more ? page->rows[page->count - 1].seq : 0;
-    for (size_t i = 0; i < page->count; i++) {
-        scheduler_requested(s, page->rows[i].id, false);
-        if (!live_find(s, page->rows[i].id))
-            live_read(s, page->rows[i].id);
-    }
 }
 
 int64_t shared_next(const struct scheduler *s)

@@ -1,4 +1,4 @@
-/* Submissions: makes a new task, or compares with the existing one (see inbox.c, flush.c). */
+/* Submissions: makes a new task, or compares with the existing one (see commands.c, change.c). */
 
 #include "scheduler/internal.h"
 
@@ -56,15 +56,48 @@ static void submit_again(struct live *l, struct command *c)
 
     c->answer = ANSWER_REFUSED;
     a->existed = true;
-    a->not_own = is_of_another(l->gone.owner, a);
+    a->not_own = is_of_another(l->deleted.owner, a);
     if (a->not_own)
         return;
     a->deleted = true;
-    a->version = l->gone.version;
-    a->state = l->gone.state;
-    a->ended_at = l->gone.ended_at;
-    if (content_is_same(&l->gone.content, &a->content))
+    a->version = l->deleted.version;
+    a->state = l->deleted.state;
+    a->ended_at = l->deleted.ended_at;
+    if (content_is_same(&l->deleted.content, &a->content))
         c->answer = ANSWER_REPEATED;
+}
+
+static bool has_room(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    int64_t now = scheduler_now(s);
+    size_t count = queue_ready(&s->tasks, l, &ready);
+
+    if (s->draining || s->tasks.counts.live >= s->config.live_max || !shared_may_claim(s))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
+        struct backlog backlog = lane->limited ? lane->backlog : lane->agent->backlog;
+        if (ready[i].at <= now && !backlog_any(backlog) && lane_room(lane, now) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* The task is stored, and the submission answered, once all conditions are decided that need no
+ * agent. */
+void submit_continue(struct scheduler *s, struct live *l)
+{
+    conditions_decide(s, l);
+    if (link_is_in(&l->undecided))
+        return;
+    /* A task that already turned back still has steps of on_undo, and only a claimed task can be
+     * found in that state. If their agents are not connected, the batch releases it. */
+    if (l->task.state == TASK_COMPENSATING || has_room(s, l)) {
+        const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
+        enum answer answer = live_decide(&s->tasks, l, &claim);
+        ASSERT(answer == ANSWER_ACCEPTED);
+    }
 }
 
 /* The first submission of an id makes the task; later ones get the same task, or a conflict. */
@@ -82,7 +115,7 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
                                                                                   : ANSWER_REFUSED;
         return;
     }
-    if (l->gone.until > scheduler_now(s)) {
+    if (l->deleted.until > scheduler_now(s)) {
         submit_again(l, c);
         return;
     }
@@ -91,38 +124,22 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
         c->answer = ANSWER_UNKNOWN;
         return;
     }
-    if (overruns_too_often(s, l->id)) {
+    if (overruns_too_often(&s->tasks.overruns, l->id)) {
         a->overran = true;
         c->answer = ANSWER_REFUSED;
         return;
     }
     begin(s, l, a);
-    live_dirty(s, l);
+    live_dirty(&s->tasks, l);
     c->answer = ANSWER_ACCEPTED;
-    submit_go_on(s, l);
-}
-
-/* The task is stored, and the submission answered, once all conditions are decided that need no
- * agent. */
-void submit_go_on(struct scheduler *s, struct live *l)
-{
-    start_conditions(s, l);
-    if (link_is_in(&l->undecided))
-        return;
-    /* A task that already turned back still has steps of on_undo, and only a claimed task can be
-     * found in that state. If their agents are not connected, the batch releases it. */
-    if (l->task.state == TASK_COMPENSATING || start_has_room(s, l)) {
-        const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
-        enum answer answer = live_decide(s, l, &claim);
-        ASSERT(answer == ANSWER_ACCEPTED);
-    }
+    submit_continue(s, l);
 }
 
 void submit_done(struct scheduler *s, const struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
-    s->stats.submitted += c->answer == ANSWER_ACCEPTED;
+    s->tasks.counts.submitted += c->answer == ANSWER_ACCEPTED;
     if (c->answer == ANSWER_REFUSED) {
         a->outcome = ERR_CONFLICT;
         (void)snprintf(

@@ -85,7 +85,7 @@ static void learn(struct server *sv, const struct agent_change *c)
 
     row.settings = c->part == AGENT_SETTINGS ? c->text : a ? a->settings_text : SLICE_NONE;
     row.breaker = c->part == AGENT_BREAKER ? c->text : a ? a->breaker_text : SLICE_NONE;
-    scheduler_agent_said(sv->scheduler, &row);
+    scheduler_agent_stored(sv->scheduler, &row);
 }
 
 static void put_done(struct store_job *j)

@@ -144,7 +144,7 @@ void heartbeats_post(struct server *sv, struct http_request *r)
 
     if (!j || !read_call(r, j, &br))
         return;
-    scheduler_beats(sv->scheduler, &br.call);
+    scheduler_heartbeats(sv->scheduler, &br.call);
     for (size_t i = 0; i < br.call.count; i++)
         if (br.call.list[i].status == BEAT_ACCEPTED)
             events_beat(sv->events, &br.call.list[i]);

@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "scheduler/intake.h"
+#include "intake/intake.h"
 #include "server/inbox.h"
 #include "json/json.h"
 #include "json/text.h"
 
 /*
  * What applications put into the database by SQL becomes tasks as what they send by HTTP does: each
- * row is written as the text of a submission, and that is read. See scheduler/intake.h.
+ * row is written as the text of a submission, and that is read. See intake/intake.h.
  * A large row is read beside the loop, as a large body is, and so is what a batch has beyond
  * HERE_MAX. Then one that was put in later may be asked first.
  */

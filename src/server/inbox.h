@@ -3,7 +3,7 @@
 
 /* Submissions that applications put into the database by SQL. */
 
-#include "scheduler/intake.h"
+#include "intake/intake.h"
 #include "server/internal.h"
 
 struct inbox *inbox_new(struct server *sv);

@@ -11,9 +11,9 @@
 
 #include "alerts/alerts.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "http/http.h"
 #include "net/proof.h"
-#include "scheduler/library.h"
 #include "scheduler/scheduler.h"
 #include "server/access.h"
 #include "server/aside.h"

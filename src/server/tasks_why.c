@@ -1,4 +1,4 @@
-#include "scheduler/why.h"
+#include "why/why.h"
 
 #include "server/internal.h"
 #include "server/why_told.h"

@@ -6,7 +6,7 @@
  * that are open and concern it. A part of the answer to "why": a task does not wait for them.
  */
 
-#include "scheduler/why.h"
+#include "why/why.h"
 #include "server/internal.h"
 
 struct why_told {

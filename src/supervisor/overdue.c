@@ -1,9 +1,9 @@
-/* Judges one overdue task and writes the request for it. Pure; see overdue.h. */
+/* Judges one overdue task: what to request of its owner, and when to check next. Pure; see
+ * overdue.h. The codec of a request: store/request.h. */
 
 #include "supervisor/overdue.h"
 
 #include "core/retry.h"
-#include "json/json.h"
 
 /* What the rules will decide when the scheduler carries the request out; only for readers of the
  * row. */
@@ -29,29 +29,16 @@ static const char *what_to_do(const struct workflow_step *ws, const struct step 
     UNREACHABLE();
 }
 
-static void request_step(struct buf *b, const struct workflow_step *ws, const struct step *s,
-                         int64_t now)
+static struct request_item request_of_attempt(const struct workflow_step *ws, const struct step *s,
+                                              int64_t now)
 {
-    json_open(b, '{');
-    json_key(b, "step");
-    json_string(b, ws->name);
-    json_key(b, "direction");
-    json_string(b, slice_of(direction_text(s->direction)));
-    json_key(b, "attempt");
-    json_number(b, s->attempt);
-    json_key(b, "do");
-    json_string(b, slice_of(what_to_do(ws, s, now)));
-    json_close(b, '}');
-}
-
-static void request_extension(struct buf *b, int64_t until)
-{
-    json_open(b, '{');
-    json_key(b, "do");
-    json_string(b, SLICE("extend"));
-    json_key(b, "until");
-    json_number(b, until);
-    json_close(b, '}');
+    return (struct request_item){
+        .kind = REQUEST_ATTEMPT,
+        .step = ws->name,
+        .direction = s->direction,
+        .attempt = s->attempt,
+        .outlook = slice_of(what_to_do(ws, s, now)),
+    };
 }
 
 static int64_t earlier(int64_t a, int64_t b) /* 0: never */
@@ -60,18 +47,19 @@ static int64_t earlier(int64_t a, int64_t b) /* 0: never */
 }
 
 void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
-                   const struct lost_time *lost, struct buf *text, struct verdict *ret)
+                   const struct lost_time *lost, struct arena *a, struct verdict *ret)
 {
+    struct request r = {arena_alloc(a, (t->step_count + 2U) * sizeof *r.list), 0};
     size_t overdue = 0;
     size_t running = 0;
     int64_t next = 0;
 
-    json_open(text, '[');
+    ASSERT(w->step_count == t->step_count);
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         int64_t at = step_overdue_at(s, lost);
         if (at != 0 && at <= now) {
-            request_step(text, &w->steps[i], s, now);
+            r.list[r.count++] = request_of_attempt(&w->steps[i], s, now);
             overdue++;
         } else if (at != 0) {
             running++;
@@ -79,22 +67,19 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
         }
     }
     int64_t at = task_overdue_at(w, t, lost);
-    int64_t said = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    bool extend = said <= now && said < at && at > now; /* otherwise nothing more could start */
+    int64_t set = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
+    bool extend = set <= now && set < at && at > now; /* otherwise nothing more could start */
     if (extend)
-        request_extension(text, at);
+        r.list[r.count++] = (struct request_item){.kind = REQUEST_EXTEND, .until = at};
     if (at != 0 && at <= now) {
-        json_open(text, '{');
-        json_key(text, "do");
-        json_string(text, SLICE("deadline"));
-        json_close(text, '}');
+        r.list[r.count++] = (struct request_item){.kind = REQUEST_DEADLINE};
         overdue++;
     } else {
         next = earlier(next, at);
     }
-    json_close(text, ']');
+    ASSERT(r.count == overdue + extend);
     *ret = (struct verdict){
-        .request = overdue > 0 || extend,
+        .request = r,
         .release = overdue > 0 && running == 0,
         .wake_at = overdue > 0 ? earlier(next, now + REMINDER_MS) : next,
     };

@@ -1,5 +1,5 @@
 /* The supervisor's scans: lease, lost time, pages of overdue tasks, requests. Only the *_run
- * functions run on the store's thread. What is requested: overdue.c; lost time: gaps.c. */
+ * functions run on the store's thread. What is requested: overdue.c; lost time: lost_times.c. */
 
 #include "supervisor/supervisor.h"
 
@@ -7,20 +7,18 @@
 
 #include "base/log.h"
 #include "store/codec.h"
-#include "supervisor/gaps.h"
+#include "supervisor/lost_times.h"
 #include "supervisor/overdue.h"
 
 enum {
     PAGE_MAX = 256,
     UNREADABLE_MS = 3600000, /* until an unreadable row is logged again */
-    LOST_MAX = 5,            /* gaps that move tasks' own deadlines in one slow time ... */
-    SLOW_FACTOR = 4,         /* ... except for those of so many times the usual gap */
-    LATE_INTERVALS = 3,      /* a longer gap is late */
+    SLOW_INTERVALS = 3,      /* an answer that takes longer is outdated */
 };
 
 #define LEASE_NAME SLICE(SUPERVISOR_LEASE)
 
-enum phase { PHASE_IDLE, PHASE_READ, PHASE_LEARN, PHASE_WRITE, PHASE_LEAVE };
+enum phase { PHASE_IDLE, PHASE_READ, PHASE_DEFINITIONS, PHASE_WRITE, PHASE_LEAVE };
 
 struct supervisor {
     struct supervisor_config config;
@@ -33,7 +31,7 @@ struct supervisor {
     struct lease lease;
     struct fence fence;
     struct row_page page;
-    struct registry_wait definitions; /* of the page; in PHASE_LEARN they are being read */
+    struct registry_wait definitions; /* of the page; in PHASE_DEFINITIONS they are being read */
     struct batch batch;
     enum err err;
     struct error error;
@@ -44,16 +42,7 @@ struct supervisor {
     bool leased;   /* the store returned the lease, whatever the rest did */
     bool outdated; /* the previous scan was abandoned because its read took too long */
     int64_t seen_wake_at, seen_seq; /* the position of the current scan */
-    int64_t last_at, last_steady;   /* the last successful scan; at first, our start */
-    struct lost_time lost;
-    struct gaps gaps;
-    bool slow;                     /* the last gap was a usual one */
-    int64_t lost_ms, lost_told_ms; /* of an outage that is not over; 0: none */
-    int64_t lost_after;            /* the scan after which the outage began */
-    int64_t late_steady;           /* the last scan that came late ... */
-    int64_t late_after;            /* ... and the one before the first late scan */
-    unsigned lost_count;           /* in a slow time: how many gaps moved tasks' deadlines ... */
-    int64_t slow_ms;               /* ... and about the median of all its gaps */
+    struct lost_times times;
     struct supervisor_stats stats;
     struct log_burst unreadable; /* limits the log lines for unreadable rows */
     uint64_t lead_epoch;         /* of the lease, whoever holds it */
@@ -61,33 +50,6 @@ struct supervisor {
     int64_t lead_until;    /* on the steady clock: the store's may be behind ours */
     bool stopped;
 };
-
-/* The last gap ended at `until` at the earliest. */
-static void lost_until(struct supervisor *sv, int64_t until)
-{
-    gaps_longer(&sv->gaps, until);
-    sv->lost.until = max_i64(sv->lost.until, until);
-    if (!sv->slow)
-        sv->lost.until_of_tasks = sv->lost.until;
-}
-
-static void lose_time(struct supervisor *sv, int64_t from, int64_t until)
-{
-    gaps_add(&sv->gaps, from, until, sv->lost.grace_ms);
-    sv->lost.from = gaps_from(&sv->gaps);
-    sv->lost.until = until;
-    /* A deadline to be moved stays where it is until the task's owner has moved it. So a gap within
-     * the grace time of another one continues it. */
-    if (!sv->slow && from >= sv->lost.until_of_tasks + sv->lost.grace_ms)
-        sv->lost.from_of_tasks = from;
-    lost_until(sv, until);
-}
-
-static void slow_time_over(struct supervisor *sv)
-{
-    sv->lost_count = 0;
-    sv->slow_ms = LATE_INTERVALS * sv->config.interval_ms;
-}
 
 struct supervisor *supervisor_new(const struct supervisor_config *c, struct store_queue *store,
                                   struct registry *workflows,
@@ -103,12 +65,8 @@ struct supervisor *supervisor_new(const struct supervisor_config *c, struct stor
     sv->store = store;
     sv->workflows = workflows;
     sv->outside = *outside;
-    /* Gaps count from the start, not from the first scan. */
-    sv->last_at = outside->now(outside->arg);
-    sv->last_steady = outside->steady(outside->arg);
-    sv->lost.grace_ms = sv->config.grace_ms;
-    lose_time(sv, 1, sv->last_at);
-    slow_time_over(sv);
+    lost_times_init(&sv->times, sv->config.interval_ms, sv->config.grace_ms,
+                    outside->now(outside->arg), outside->steady(outside->arg));
     return sv;
 }
 
@@ -142,63 +100,7 @@ bool supervisor_leads(const struct supervisor *sv, struct fence *ret, int64_t *r
 
 struct lost_time supervisor_lost_time(const struct supervisor *sv)
 {
-    return sv->lost;
-}
-
-/* ---- lost time ---- */
-
-/* A store that is always slow is not one outage after the other: otherwise each scan would move
- * again what the previous one moved, and no task's own deadline would ever pass. One scan in time
- * does not end such a slow time, because late scans are not all equally late. A scan that is far
- * later than the others is still an outage. */
-static bool is_just_slow(struct supervisor *sv, int64_t gap)
-{
-    const int64_t usual = sv->slow_ms;
-
-    if (sv->last_at != sv->late_after)
-        sv->slow_ms = gap > usual ? usual * 5 / 4 : usual * 4 / 5;
-    sv->late_after = sv->last_at;
-    if (sv->last_at == sv->lost_after)
-        return false; /* no scan has succeeded since it was detected */
-    if (gap <= SLOW_FACTOR * usual) {
-        if (sv->lost_count == LOST_MAX)
-            return true;
-        sv->lost_count++;
-    }
-    sv->lost_after = sv->last_at;
-    return false;
-}
-
-/* Detects scans that are too far apart: in between, no result could arrive. Or the store's time is
- * ahead of the steady clock: nobody had the skipped time. */
-static void notice_lost_time(struct supervisor *sv)
-{
-    int64_t passed = sv->scan_steady - sv->last_steady;
-    int64_t told = sv->scan_at - sv->last_at;
-    int64_t gap = max_i64(passed, told);
-
-    if (passed <= LATE_INTERVALS * sv->config.interval_ms
-        && told - passed <= sv->config.interval_ms) {
-        if (sv->scan_steady - sv->late_steady >= sv->lost.grace_ms)
-            slow_time_over(sv);
-        return;
-    }
-    sv->late_steady = sv->scan_steady;
-    sv->slow = is_just_slow(sv, gap);
-    lose_time(sv, sv->last_at, sv->scan_at);
-    sv->lost_ms = gap;
-    if (sv->lost_told_ms || sv->slow)
-        return; /* the same outage (the previous scan failed), or nothing new */
-    sv->lost_told_ms = gap;
-    log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, gap, sv->lost.grace_ms);
-}
-
-/* A scan succeeded. If the outage lasted longer than logged, logs its length. */
-static void lost_time_over(struct supervisor *sv)
-{
-    if (sv->lost_told_ms > 0 && sv->lost_ms > sv->lost_told_ms)
-        log_line(LOG_WARN, "event=time_lost_over ms=%" PRId64, sv->lost_ms);
-    sv->lost_ms = sv->lost_told_ms = 0;
+    return sv->times.lost;
 }
 
 /* ---- leaving ---- */
@@ -272,10 +174,10 @@ static void scan_over(struct supervisor *sv, bool ok)
     sv->phase = PHASE_IDLE;
     sv->next_at = max_i64(sv->scan_at + sv->config.interval_ms, wait_for_survey(sv));
     if (ok) {
-        sv->last_at = sv->scan_at;
-        sv->last_steady = sv->scan_steady;
+        int64_t lasted = lost_times_scan_succeeds(&sv->times, sv->scan_at, sv->scan_steady);
+        if (lasted > 0)
+            log_line(LOG_WARN, "event=time_lost_over ms=%" PRId64, lasted);
         sv->stats.scans++;
-        lost_time_over(sv);
     } else {
         sv->outside.failed(sv->outside.arg, &sv->error);
     }
@@ -318,11 +220,13 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
         ret->row.wake_at = sv->scan_at + UNREADABLE_MS;
         return true;
     }
-    overdue_judge(&d->workflow, &t, sv->scan_at, &sv->lost, &text, &v);
-    if (!v.request && v.wake_at == row->wake_at)
+    overdue_judge(&d->workflow, &t, sv->scan_at, &sv->times.lost, &sv->arena, &v);
+    bool requests = v.request.count > 0;
+    if (!requests && v.wake_at == row->wake_at)
         return false;
+    request_write(&text, &v.request);
     *ret = request_of(row);
-    ret->row.request = v.request ? arena_copy(&sv->arena, buf_view(&text)) : row->request;
+    ret->row.request = requests ? arena_copy(&sv->arena, buf_view(&text)) : row->request;
     ret->row.wake_at = v.wake_at;
     /* A task without owner stays where it waits, unless there is something to do now. */
     ret->release = v.release;
@@ -332,7 +236,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
         ret->row.rank = sv->scan_at;
     }
     sv->stats.overdue++;
-    sv->stats.requests += v.request;
+    sv->stats.requests += requests;
     return true;
 }
 
@@ -378,7 +282,7 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
 {
     struct supervisor *sv = CONTAINER_OF(w, struct supervisor, definitions);
 
-    ASSERT(sv->phase == PHASE_LEARN);
+    ASSERT(sv->phase == PHASE_DEFINITIONS);
     if (err == ERR_OK) {
         judge_page(sv);
         return;
@@ -394,7 +298,7 @@ static bool is_outdated(struct supervisor *sv)
 {
     int64_t took = sv->outside.steady(sv->outside.arg) - sv->read_steady;
 
-    sv->outdated = !sv->outdated && took > LATE_INTERVALS * sv->config.interval_ms;
+    sv->outdated = !sv->outdated && took > SLOW_INTERVALS * sv->config.interval_ms;
     return sv->outdated;
 }
 
@@ -427,8 +331,7 @@ static void read_done(struct store_job *j)
     }
     if (sv->outside.generations)
         sv->outside.generations(sv->outside.arg, &sv->lease.generations);
-    if (sv->lost_ms > 0) /* the outage lasted until the answer, not until the request */
-        lost_until(sv, sv->outside.now(sv->outside.arg));
+    lost_times_answered(&sv->times, sv->outside.now(sv->outside.arg));
     if (is_outdated(sv)) {
         give_up_scan(sv);
         return;
@@ -439,7 +342,7 @@ static void read_done(struct store_job *j)
     }
     sv->definitions.told = definitions_read;
     if (!knows_definitions(sv) && registry_read(sv->workflows, &sv->definitions))
-        sv->phase = PHASE_LEARN;
+        sv->phase = PHASE_DEFINITIONS;
     else
         judge_page(sv);
 }
@@ -496,7 +399,10 @@ static void scan_begins(struct supervisor *sv, int64_t now)
     sv->scan_at = now;
     sv->scan_steady = sv->outside.steady(sv->outside.arg);
     sv->seen_wake_at = sv->seen_seq = 0;
-    notice_lost_time(sv);
+    int64_t lost_ms = lost_times_scan_begins(&sv->times, now, sv->scan_steady);
+    if (lost_ms > 0)
+        log_line(LOG_WARN, "event=time_lost ms=%" PRId64 " grace_ms=%" PRId64, lost_ms,
+                 sv->config.grace_ms);
 }
 
 bool supervisor_wants_lead(struct supervisor *sv)

@@ -394,6 +394,6 @@ int main(int argc, char **argv)
     };
 
     manual = argc > 1 ? argv[1] : "docs/expressions.md";
-    more = argc > 2 ? argv[2] : "src/definition/expression_examples.md";
+    more = argc > 2 ? argv[2] : "src/definition/expression/expression_examples.md";
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

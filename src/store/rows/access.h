@@ -23,7 +23,7 @@ struct token_row {
 struct agent_row {
     struct slice name;
     struct slice settings; /* dispatch/settings.h */
-    struct slice breaker;  /* how it stands: scheduler/breakers.c */
+    struct slice breaker;  /* how it stands: tasks/breakers.c */
 };
 
 enum agent_part { AGENT_SETTINGS, AGENT_BREAKER };

@@ -1,0 +1,24 @@
+#ifndef CORE_KEY_H
+#define CORE_KEY_H
+
+/*
+ * The idempotency key of a request to an agent: TASK/STEP, or TASK/STEP/undo for its undo. It is
+ * the same for all attempts of a step in one direction, so that an agent recognizes a request that
+ * it executed before. A step whose input was corrected has another key from then on (TASK/STEP~2),
+ * because its requests differ.
+ */
+
+#include "core/task.h"
+
+struct idempotency_key {
+    struct slice prefix; /* of the installation; may be NONE */
+    struct slice task, step;
+    uint32_t generation; /* of the step: 0 until its input is corrected */
+    enum direction direction;
+};
+
+/* The length of its text, and the text, which is written to as many bytes. */
+size_t idempotency_key_len(const struct idempotency_key *k);
+void idempotency_key_write(const struct idempotency_key *k, char *to);
+
+#endif

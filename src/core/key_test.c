@@ -1,0 +1,56 @@
+/* Idempotency keys as the documents show them, and which requests share one. */
+#include "base/test.h"
+
+#include "core/key.h"
+
+static void check_key(struct idempotency_key k, const char *expected)
+{
+    char text[80];
+    size_t len = idempotency_key_len(&k);
+
+    CHECK(len < sizeof text, "%s: %zu bytes", expected, len);
+    memset(text, '#', sizeof text);
+    idempotency_key_write(&k, text);
+    CHECK(slice_is((struct slice){text, len}, expected), "%.*s instead of %s", (int)len, text,
+          expected);
+    CHECK(text[len] == '#', "%s: one byte too many", expected);
+}
+
+static void a_key_names_task_step_and_direction(void **state)
+{
+    struct idempotency_key k = {.task = SLICE("t-1"), .step = SLICE("pay")};
+    (void)state;
+
+    check_key(k, "t-1/pay");
+    k.direction = DIRECTION_UNDO;
+    check_key(k, "t-1/pay/undo");
+    k.prefix = SLICE("shop:");
+    check_key(k, "shop:t-1/pay/undo");
+}
+
+static void a_generation_has_a_key_of_its_own(void **state)
+{
+    struct idempotency_key k = {.task = SLICE("t"), .step = SLICE("s")};
+    (void)state;
+
+    k.generation = 1;
+    check_key(k, "t/s~2");
+    k.generation = 8;
+    check_key(k, "t/s~9");
+    k.generation = 9;
+    check_key(k, "t/s~10");
+    k.direction = DIRECTION_UNDO;
+    check_key(k, "t/s~10/undo");
+    k.generation = UINT32_MAX;
+    check_key(k, "t/s~4294967296/undo");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_names_task_step_and_direction),
+        cmocka_unit_test(a_generation_has_a_key_of_its_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

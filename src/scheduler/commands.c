@@ -1,0 +1,364 @@
+/* Takes the commands of a task from its inbox, decides them, and answers them once that is durable.
+ */
+
+#include "scheduler/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Will the task keep anything of this result? A repeated result must not cost memory each time. */
+static bool will_be_kept(const struct live *l, const struct event *e)
+{
+    if (e->step < 0 || e->step >= l->task.step_count)
+        return false;
+    const struct attempt *a = step_find_attempt(&l->task.steps[e->step], e->direction, e->attempt);
+    return a && (a->outcome == OUTCOME_OPEN || a->outcome == OUTCOME_TIMED_OUT);
+}
+
+/* The resume details from the heartbeats of the event's attempt. */
+static struct slice resume_of(const struct live *l, const struct event *e)
+{
+    bool there = e->step >= 0 && e->step < l->task.step_count;
+
+    return there ? pulses_resume(l, (uint16_t)e->step, e->direction, e->attempt) : SLICE_NONE;
+}
+
+/* What the task keeps of a result is copied from the call's memory to the task's. */
+static struct event result_event(struct live *l, const struct command *c)
+{
+    struct event e = c->event;
+
+    if (e.kind == EVENT_ELSEWHERE) {
+        e.resume = arena_copy(&l->arena, resume_of(l, &e));
+        return e;
+    }
+    if (!will_be_kept(l, &e)) {
+        e.failed = true;
+        e.error.code = SLICE("repeated");
+        return e;
+    }
+    e.output.json = arena_copy(&l->arena, c->result->output);
+    e.failed = c->result->failed;
+    e.error.code = arena_copy(&l->arena, c->result->error.code);
+    e.error.message = arena_copy(&l->arena, c->result->error.message);
+    e.retryable = c->result->retryable;
+    e.effect = c->result->effect;
+    e.retry_after_ms = c->result->retry_after_ms;
+    e.tries = c->result->tries;
+    if (e.failed)
+        e.resume =
+            arena_copy(&l->arena, c->result->resume.ptr ? c->result->resume : resume_of(l, &e));
+    return e;
+}
+
+/* The event of an internal command. An attempt that is given up leaves the resume details of its
+ * heartbeats. */
+static struct event unasked_event(struct live *l, const struct command *c)
+{
+    struct event e = c->event;
+
+    if (e.kind == EVENT_TIMEOUT || e.kind == EVENT_SILENCE)
+        e.resume = arena_copy(&l->arena, resume_of(l, &e));
+    return e;
+}
+
+/* Did a heartbeat arrive, or was the task read again, after the silence was detected? */
+static bool is_overtaken(const struct scheduler *s, const struct live *l, const struct event *e)
+{
+    return e->kind == EVENT_SILENCE && !silence_is_too_long(&s->tasks, &l->steps[e->step]);
+}
+
+/* Any holder of the token may end the attempt. The token was made for the agent of its step. */
+static bool ending_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
+{
+    struct token t;
+
+    if (!token_parse(c->ask->result->token, &t) || t.step >= l->task.step_count)
+        return false;
+    const struct workflow_step *ws = &l->definition->workflow.steps[t.step];
+    if (!token_check(s->key, c->ask->result->token,
+                     t.direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, &t))
+        return false;
+    c->result = c->ask->result;
+    c->event = (struct event){.kind = EVENT_RESULT,
+                              .step = t.step,
+                              .direction = t.direction,
+                              .attempt = t.attempt};
+    *ret = result_event(l, c);
+    return true;
+}
+
+/* A decided event makes this node the owner: any node accepts any result. */
+static void take_ownership(struct scheduler *s, struct live *l)
+{
+    const struct event claim = {.kind = EVENT_CLAIM, .step = -1, .instance = s->me};
+    enum task_state st = l->task.state;
+
+    if (st == TASK_PENDING && l->task.paused_at != 0)
+        return; /* a paused task has nothing to continue with */
+    if (st == TASK_PENDING || st == TASK_PROCESSING || st == TASK_COMPENSATING)
+        if (!live_is_ours(&s->tasks, l))
+            (void)live_decide(&s->tasks, l, &claim); /* cannot be refused in these states */
+}
+
+/* A late result may also turn a task that waits in the store. */
+static bool is_in_work_unowned(const struct live *l)
+{
+    return (l->task.state == TASK_PROCESSING || l->task.state == TASK_COMPENSATING)
+           && !l->task.locked_by.ptr;
+}
+
+/* Is the answer to a cancel determined by the state alone? */
+static bool cancel_is_settled(const struct live *l, enum answer *ret)
+{
+    *ret = l->task.state == TASK_COMPENSATED ? ANSWER_REPEATED : ANSWER_REFUSED;
+    return task_state_is_end(l->task.state) || l->task.state == TASK_ERROR;
+}
+
+/* False: there is nothing to decide. */
+static bool event_of(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
+{
+    switch (c->kind) {
+    case COMMAND_RESULT:
+        *ret = result_event(l, c);
+        return true;
+    case COMMAND_ASK:
+        return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);
+    case COMMAND_EVENT:
+        *ret = unasked_event(l, c);
+        return !is_overtaken(s, l, ret);
+    }
+    UNREACHABLE();
+}
+
+/* Has the ask's time passed? Its requester may no longer be the one in charge. */
+static bool is_expired(const struct scheduler *s, const struct command *c)
+{
+    return c->kind == COMMAND_ASK && c->ask->not_after && scheduler_now(s) > c->ask->not_after;
+}
+
+/* A token that is limited to its own tasks may not act on a task without an owner either. */
+static bool is_not_own(const struct live *l, const struct command *c)
+{
+    return c->kind == COMMAND_ASK && c->ask->own_only
+           && !(l->task.owner.ptr && slice_eq(l->task.owner, c->ask->owner));
+}
+
+static void apply(struct scheduler *s, struct live *l, struct command *c)
+{
+    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
+        submit_apply(s, l, c);
+        return;
+    }
+    if (is_expired(s, c)) {
+        c->ask->expired = true;
+        c->answer = ANSWER_REFUSED;
+        return;
+    }
+    if (is_not_own(l, c)) {
+        c->ask->not_own = true;
+        c->answer = ANSWER_REFUSED;
+        return;
+    }
+    if (c->kind == COMMAND_ASK && c->ask->kind == ASK_CANCEL && cancel_is_settled(l, &c->answer)) {
+        operator_explain_cancel(s, l, c);
+        return;
+    }
+    if (c->kind == COMMAND_ASK && c->ask->if_open && task_state_is_end(l->task.state)) {
+        c->ask->refusal = OBSTACLE_STATE;
+        c->answer = ANSWER_REFUSED;
+        return;
+    }
+    struct event e;
+    (void)overrun_hold(s, l);
+    c->answer = ANSWER_UNKNOWN;
+    if (!event_of(s, l, c, &e))
+        return;
+    e.spared = breakers_spare(&s->tasks, l, &e);
+    if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(&s->tasks, l)) {
+        c->answer = ANSWER_REFUSED; /* its owner has it in memory, so it does not wait for long */
+        return;
+    }
+    c->answer = live_decide(&s->tasks, l, &e);
+    if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
+        operator_explain(s, l, c, &e);
+    if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)
+        l->bulk_at = scheduler_now(s);
+    if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
+        live_goes_elsewhere(&s->tasks, l, (uint16_t)e.step);
+    if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
+        l->steps[e.step].retryable = e.retryable;
+        l->steps[e.step].wished = e.retry_after_ms > 0;
+    }
+    if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
+        take_ownership(s, l);
+    live_detach_ended(&s->tasks, l);
+}
+
+/* An answer without a change is not fenced: where other nodes may have changed the row, it is valid
+ * only if the row was read after the command arrived. */
+static bool is_certain(const struct scheduler *s, const struct live *l, const struct command *c)
+{
+    bool is_event = c->kind == COMMAND_EVENT;
+    bool silence = is_event && c->event.kind == EVENT_SILENCE; /* no row knows more */
+    /* A step that no longer waits need not be hastened, and a read would cost it its turn. If
+     * another node owns the task by now, that node hastens it. */
+    bool hasten = is_event && c->event.kind == EVENT_HASTEN && live_is_ours(&s->tasks, l);
+
+    return !s->config.shared || !l->loaded || silence || hasten
+           || (s->just_read == l && !c->overtook);
+}
+
+/* ---- answers ---- */
+
+static void set_status(struct scheduler *s, struct command *c)
+{
+    switch (c->answer) {
+    case ANSWER_ACCEPTED:
+        c->result->status = RESULT_ACCEPTED;
+        break;
+    case ANSWER_REPEATED:
+        c->result->status = RESULT_REPEATED;
+        break;
+    case ANSWER_LATE:
+        c->result->status = RESULT_LATE;
+        s->tasks.counts.attempts[c->event.direction][OUTCOME_LATE]++;
+        break;
+    case ANSWER_UNKNOWN:
+    case ANSWER_REFUSED:
+        c->result->status = RESULT_UNKNOWN;
+        break;
+    }
+}
+
+static void result_done(struct scheduler *s, struct command *c)
+{
+    set_status(s, c);
+    call_settle(&s->tasks, c->work, 1);
+}
+
+static void ending_done(struct scheduler *s, struct command *c)
+{
+    c->result = c->ask->result;
+    set_status(s, c);
+    c->ask->outcome = ERR_OK;
+}
+
+/* Answers are sent later: sending may be a system call, and the store is idle until it gets the
+ * next batch. */
+static void ask_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    if (c->ask->kind == ASK_SUBMIT)
+        submit_done(s, l, c);
+    else if (c->ask->kind == ASK_END)
+        ending_done(s, c);
+    else
+        operator_done(l, c);
+    list_push(&s->answers, &c->link);
+}
+
+static void command_done(struct scheduler *s, struct live *l, struct command *c)
+{
+    switch (c->kind) {
+    case COMMAND_RESULT:
+        result_done(s, c);
+        break;
+    case COMMAND_ASK:
+        ask_done(s, l, c);
+        return;
+    case COMMAND_EVENT:
+        break;
+    }
+    command_discard(c);
+}
+
+void commands_answer(struct scheduler *s)
+{
+    for (struct link *first = NULL; (first = list_first(&s->answers));) {
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        link_remove(first);
+        s->outside.ask_answer(s->outside.arg, c->ask);
+        command_discard(c);
+    }
+}
+
+void commands_durable(struct scheduler *s, struct live *l)
+{
+    for (struct link *first = NULL; (first = list_first(&l->applied));) {
+        link_remove(first);
+        command_done(s, l, CONTAINER_OF(first, struct command, link));
+    }
+}
+
+void commands_fail(struct scheduler *s, struct live *l, struct link *commands, enum err err,
+                   const char *story)
+{
+    MAYBE(l->loaded);
+    for (;;) {
+        struct link *first = list_first(commands);
+        if (!first)
+            return;
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        link_remove(first);
+        if (c->kind == COMMAND_RESULT) {
+            /* The task does not exist (it was deleted, because the token is valid), or cannot be
+             * read. */
+            if (err == ERR_NOT_FOUND || err == ERR_CORRUPT)
+                c->result->status = RESULT_UNKNOWN;
+            else
+                c->work->failed = true;
+            call_settle(&s->tasks, c->work, 1);
+        } else if (c->kind == COMMAND_ASK) {
+            c->ask->outcome = err;
+            (void)snprintf(c->ask->story, sizeof c->ask->story, "%s", story);
+            s->outside.ask_answer(s->outside.arg, c->ask);
+        }
+        command_discard(c);
+    }
+}
+
+/* ---- the inbox of a task ---- */
+
+void commands_process(struct scheduler *s, struct live *l)
+{
+    link_remove(&l->inbox_link);
+    for (;;) {
+        struct link *first = list_first(&l->inbox);
+        if (!first)
+            break;
+        struct command *c = CONTAINER_OF(first, struct command, link);
+        bool submission = c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT;
+        if (!l->loaded && !submission)
+            return; /* a read is under way */
+        if (l->in_flight || link_is_in(&l->load_link))
+            return;
+        if (!l->loaded && submission && !c->row_read
+            && overruns_too_often(&s->tasks.overruns, l->id)) {
+            c->row_read = true; /* a new task is refused; a repeated submission gets its answer */
+            list_push(&s->tasks.loads, &l->load_link);
+            return;
+        }
+        link_remove(first);
+        apply(s, l, c);
+        if (l->loaded && (link_is_in(&l->dirty_link))) {
+            list_push(&l->applied, &c->link); /* answered when that is durable */
+        } else if (!is_certain(s, l, c)) {
+            list_push_front(&l->inbox, &c->link);
+            live_reload(&s->tasks, l);
+            return;
+        } else {
+            command_done(s, l, c);
+        }
+    }
+    if (!l->loaded) {
+        if (!link_is_in(&l->load_link))
+            live_drop(&s->tasks, l);
+        return;
+    }
+    if (live_is_ours(&s->tasks, l))
+        start_continue(s, l);
+    else if (link_is_in(&l->dirty_link))
+        queue_leave_all(&s->tasks, l); /* the task ended: its steps leave the queues */
+    else
+        live_drop(&s->tasks, l);
+}

@@ -1,0 +1,186 @@
+/* What goes back to the store, so that any node can claim it: which tasks, and what they then wait
+ * for. change.c stores it. */
+
+#include "scheduler/internal.h"
+
+enum { SWEEP_MS = 500 };
+
+/* With no attempt open: will none of the ready steps start here soon? */
+static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
+                          size_t count)
+{
+    int64_t now = scheduler_now(s);
+
+    if (l->task.paused_at != 0)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
+        if (s->draining)
+            continue;
+        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
+                              : lane_is_served(lane, now) && !lane_is_too_long(lane, now))
+            return false;
+    }
+    return count > 0 || s->draining;
+}
+
+static bool may_be_released(const struct scheduler *s, const struct live *l)
+{
+    return live_is_ours(&s->tasks, l) && !live_any_open(l) && !task_state_is_end(l->task.state)
+           && !link_is_in(&l->undecided);
+}
+
+bool release_is_due_for(struct scheduler *s, const struct live *l, const struct ready *ready,
+                        size_t count)
+{
+    return may_be_released(s, l) && is_for_others(s, l, ready, count);
+}
+
+bool release_is_due(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+
+    if (!may_be_released(s, l))
+        return false;
+    size_t count = queue_ready(&s->tasks, l, &ready);
+    return is_for_others(s, l, ready, count);
+}
+
+/* The latest arrivals are near the end, as far as a heap is ordered. */
+static void sweep_lane(struct scheduler *s, const struct lane *lane, int64_t now)
+{
+    size_t most = lane_is_served(lane, now) ? lane_excess(lane, now) : lane->queue.len;
+
+    for (size_t k = lane->queue.len; k > 0 && most > 0; k--) {
+        struct live *l = CONTAINER_OF(lane->queue.nodes[k - 1], struct live_step, want)->live;
+        if (!release_is_due(s, l))
+            continue;
+        live_dirty(&s->tasks, l);
+        most--;
+    }
+}
+
+/* Tasks that wait in vain go back to the store, where another node can claim them. */
+void release_sweep(struct scheduler *s, int64_t now)
+{
+    if (now < s->sweep_at)
+        return;
+    s->sweep_at = now + SWEEP_MS;
+    LIST_FOREACH (link, after, &s->tasks.dispatch.busy) {
+        struct agent *a = CONTAINER_OF(link, struct agent, busy);
+        struct lane *lane = NULL;
+        if (!a->limited && dispatch_may_start(a, now))
+            continue;
+        for (size_t i = 0; (lane = map_next(&a->lanes, &i));)
+            sweep_lane(s, lane, now);
+    }
+    dispatch_sweep(&s->tasks.dispatch, now);
+}
+
+void scheduler_drain(struct scheduler *s)
+{
+    struct live *l = NULL;
+    struct agent *a = NULL;
+
+    s->draining = true;
+    for (size_t i = 0; (l = map_next(&s->tasks.lives, &i));)
+        if (l->loaded && !l->in_flight && release_is_due(s, l))
+            live_dirty(&s->tasks, l);
+    for (size_t i = 0; (a = map_next(&s->tasks.dispatch.agents, &i));)
+        for (struct link *first = NULL; (first = list_first(&a->calls));)
+            call_close(&s->tasks, CONTAINER_OF(first, struct work, turn));
+}
+
+/* ---- what a task without owner waits for ---- */
+
+/* An agent once for each of its lines, and "time". */
+struct waits {
+    struct task_wait list[STEPS_MAX + 1];
+    struct lane *lanes[STEPS_MAX + 1]; /* NULL: "time" */
+    size_t count;
+};
+
+static bool is_same_line(const struct lane *a, const struct lane *b)
+{
+    return a && b && a->agent == b->agent && (a == b || (!a->limited && !b->limited));
+}
+
+static void add_wait(struct waits *w, struct lane *lane, struct slice agent, int64_t rank)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->lanes[i] == lane || is_same_line(w->lanes[i], lane)) {
+            w->list[i].rank = min_i64(w->list[i].rank, rank);
+            return;
+        }
+    w->lanes[w->count] = lane;
+    w->list[w->count++] = (struct task_wait){agent, rank};
+}
+
+static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
+{
+    struct ready *ready = NULL;
+    size_t count = queue_ready(&s->tasks, l, &ready);
+    int64_t now = scheduler_now(s);
+
+    ret->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
+        if (ready[i].at > now)
+            add_wait(ret, NULL, SLICE("time"), ready[i].at);
+        else
+            add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
+    }
+    if (ret->count == 0) /* its deadline has passed: the supervisor's request is due */
+        add_wait(ret, NULL, SLICE("time"), now);
+}
+
+/* The store will hold the task: the next claims must know. */
+static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, bool among)
+{
+    struct backlog *b = NULL;
+
+    if (!lane) {
+        int64_t *next_at = among ? &s->among_next_at : &s->time_next_at;
+        *next_at = earlier(*next_at, rank);
+        return;
+    }
+    lane->agent->stored = true;
+    b = lane->limited ? &lane->backlog : &lane->agent->backlog;
+    *(among ? &b->among : &b->alone) = true;
+}
+
+/* Each name once, as long as there is room. */
+static struct slice names_of(struct scheduler *s, const struct waits *w, struct arena *a)
+{
+    struct buf *b = scheduler_scratch(s);
+
+    for (size_t i = 0; i < w->count; i++) {
+        const struct task_row so_far = {.waiting_for = buf_view(b)};
+        struct slice name = w->list[i].agent;
+        if ((i > 0 && row_waits_for(&so_far, name)) || b->len + 1 + name.len > WAITING_FOR_MAX)
+            continue;
+        buf_byte(b, ',');
+        buf_slice(b, name);
+    }
+    return arena_copy(a, buf_view(b));
+}
+
+void release_wait_fields(struct scheduler *s, struct live *l, struct arena *a, struct task_row *row)
+{
+    static struct waits w; /* single-threaded; too large for the stack */
+
+    find_waits(s, l, &w);
+    for (size_t i = 0; i < w.count; i++)
+        note_backlog(s, w.lanes[i], w.list[i].rank, w.count > 1);
+    if (w.count == 1) {
+        row->waiting_for = arena_copy(a, w.list[0].agent); /* the agent may be forgotten */
+        row->rank = w.list[0].rank;
+        return;
+    }
+    struct task_wait *waits = arena_alloc(a, w.count * sizeof *waits);
+    for (size_t i = 0; i < w.count; i++)
+        waits[i] = (struct task_wait){arena_copy(a, w.list[i].agent), w.list[i].rank};
+    row->waiting_for = names_of(s, &w, a);
+    row->waits = waits;
+    row->wait_count = w.count;
+}

@@ -1,0 +1,80 @@
+/* The codec of a supervisor's request. Pure; see request.h. */
+
+#include "store/request.h"
+
+#include "json/json.h"
+
+static void attempt_write(struct buf *b, const struct request_item *i)
+{
+    ASSERT(i->step.ptr);
+    ASSERT(i->attempt > 0);
+    json_key(b, "step");
+    json_string(b, i->step);
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(i->direction)));
+    json_key(b, "attempt");
+    json_number(b, i->attempt);
+    json_key(b, "do");
+    json_string(b, i->outlook);
+}
+
+static void item_write(struct buf *b, const struct request_item *i)
+{
+    json_open(b, '{');
+    switch (i->kind) {
+    case REQUEST_ATTEMPT:
+        attempt_write(b, i);
+        break;
+    case REQUEST_DEADLINE:
+        json_key(b, "do");
+        json_string(b, SLICE("deadline"));
+        break;
+    case REQUEST_EXTEND:
+        ASSERT(i->until > 0);
+        json_key(b, "do");
+        json_string(b, SLICE("extend"));
+        json_key(b, "until");
+        json_number(b, i->until);
+        break;
+    }
+    json_close(b, '}');
+}
+
+void request_write(struct buf *b, const struct request *r)
+{
+    json_open(b, '[');
+    for (size_t i = 0; i < r->count; i++)
+        item_write(b, &r->list[i]);
+    json_close(b, ']');
+}
+
+static bool item_read(const struct json *j, struct request_item *ret)
+{
+    struct slice todo = json_get_text(j, "do");
+
+    *ret = (struct request_item){.kind = REQUEST_DEADLINE, .step = json_get_text(j, "step")};
+    if (ret->step.ptr) {
+        ret->kind = REQUEST_ATTEMPT;
+        ret->attempt = (uint32_t)json_get_int(j, "attempt", 0);
+        ret->outlook = todo;
+        return direction_parse(json_get_text(j, "direction"), &ret->direction);
+    }
+    if (slice_is(todo, "extend")) {
+        ret->kind = REQUEST_EXTEND;
+        ret->until = json_get_int(j, "until", 0);
+    }
+    return true;
+}
+
+void request_read(struct slice text, struct arena *a, struct request *ret)
+{
+    struct json *j = NULL;
+
+    *ret = (struct request){0};
+    if (!text.ptr || json_parse(a, text, &j, NULL) != ERR_OK || j->type != JSON_ARRAY)
+        return;
+    ret->list = arena_alloc(a, (j->count + 1) * sizeof *ret->list);
+    for (const struct json *item = j->child; item; item = item->next)
+        ret->count += item_read(item, &ret->list[ret->count]);
+    ASSERT(ret->count <= j->count);
+}

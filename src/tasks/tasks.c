@@ -1,0 +1,93 @@
+/* The table of tasks in memory, its construction, and the time of a turn. See tasks.h; live.c has
+ * what happens to one task. */
+
+#include "tasks/tasks.h"
+
+#include <stdlib.h>
+
+enum { LIVE_MAX = 50000, GRACE_MS = 10000 };
+
+void tasks_init(struct tasks *ts, const struct tasks_config *c, struct registry *workflows,
+                const struct clock *clock)
+{
+    *ts = (struct tasks){
+        .me = c->me,
+        .workflows = workflows,
+        .clock = *clock,
+        .live_max = c->live_max ? c->live_max : LIVE_MAX,
+        .grace_ms = c->grace_ms ? c->grace_ms : GRACE_MS,
+        .agents_stale = true,
+    };
+    list_init(&ts->dirty);
+    list_init(&ts->loads);
+    list_init(&ts->inboxes);
+    list_init(&ts->undecided);
+    list_init(&ts->awaiting_definition);
+    list_init(&ts->answerable);
+    list_init(&ts->shut);
+    list_init(&ts->unsaved);
+    list_init(&ts->lost);
+    effort_init(&ts->effort, c->turn_steps);
+    /* where limits are shared, the number of nodes is not known yet */
+    dispatch_init(&ts->dispatch, (struct share){.nodes = c->alone}, tasks_now(ts));
+}
+
+void tasks_fini(struct tasks *ts)
+{
+    ASSERT(ts->lives.len == 0);
+    ASSERT(list_empty(&ts->answerable));
+    ASSERT(list_empty(&ts->lost));
+    heap_fini(&ts->waits);
+    heap_fini(&ts->naps);
+    heap_fini(&ts->silences);
+    map_fini(&ts->lives);
+    overruns_free(&ts->overruns);
+    dispatch_fini(&ts->dispatch);
+}
+
+int64_t tasks_now(const struct tasks *ts)
+{
+    return ts->frozen_now ? ts->frozen_now : ts->clock.now(ts->clock.arg);
+}
+
+void tasks_freeze_now(struct tasks *ts)
+{
+    ts->frozen_now = ts->clock.now(ts->clock.arg);
+}
+
+void tasks_release_now(struct tasks *ts)
+{
+    ts->frozen_now = 0;
+}
+
+struct live *live_find(const struct tasks *ts, struct slice id)
+{
+    return map_get(&ts->lives, id);
+}
+
+struct live *live_stub(struct tasks *ts, struct slice id)
+{
+    struct live *l = calloc(1, sizeof *l + id.len + 1);
+
+    ASSERT(l);
+    memcpy(l->id_text, id.ptr, id.len);
+    l->id = (struct slice){l->id_text, id.len};
+    list_init(&l->inbox);
+    list_init(&l->applied);
+    list_init(&l->active);
+    list_init(&l->pulses);
+    list_init(&l->counted);
+    map_put(&ts->lives, l->id, l);
+    ts->counts.live++;
+    return l;
+}
+
+void live_read(struct tasks *ts, struct slice id)
+{
+    list_push(&ts->loads, &live_stub(ts, id)->load_link);
+}
+
+bool live_is_ours(const struct tasks *ts, const struct live *l)
+{
+    return slice_eq(l->task.locked_by, ts->me);
+}

@@ -1,0 +1,218 @@
+#ifndef TASKS_TASKS_H
+#define TASKS_TASKS_H
+
+/*
+ * The tasks in this node's memory, as bookkeeping: what is loaded, which commands, queues, places
+ * and times belong to it. Nothing here takes a decision, touches the store or calls the scheduler;
+ * scheduler/ does so, turn by turn. The states of a live task:
+ *
+ *   loading    its row is being read; commands gather in its inbox
+ *   loaded     commands are decided at once, and make it dirty
+ *   dirty      it has a change for the next batch
+ *   in flight  its change is at the store. Nothing of it may be decided, because the state
+ *              to decide on is unknown; commands gather in its inbox
+ *
+ * A step is in one place: in its lane's queue (it waits for a place), or in its instance's `sent`
+ * (its attempt is open), or nowhere.
+ *
+ * Each file has a header of its own: live.h, inbox.h, queue.h, calls.h, limits.h, pulses.h,
+ * silence.h, breakers.h, counts.h, overruns.h, effort.h.
+ */
+
+#include "core/decide.h"
+#include "definition/registry.h"
+#include "dispatch/dispatch.h"
+#include "outbox/telling.h"
+#include "store/codec.h"
+#include "tasks/ask.h"
+#include "tasks/clock.h"
+#include "tasks/counts.h"
+#include "tasks/effort.h"
+#include "tasks/heartbeat.h"
+#include "tasks/overruns.h"
+
+/* A task that sleeps longer than this is released to the store. */
+#define NAP_MS INT64_C(2000)
+
+/* One level of priority is worth this much waiting, so that nothing starves. */
+#define AGING_MS INT64_C(60000)
+
+enum { DELETED_OWNER_MAX = 128 }; /* bytes of a token's name that are kept of a deleted task */
+
+enum command_kind { COMMAND_RESULT, COMMAND_ASK, COMMAND_EVENT };
+
+/* Something to be done to one task. */
+struct command {
+    struct link link;
+    enum command_kind kind;
+    struct event event;
+    struct work *work; /* RESULT */
+    struct work_result *result;
+    struct ask *ask;     /* ASK */
+    enum answer answer;  /* of the last evaluation */
+    struct slice detail; /* ASK: for the audit; in the task's arena */
+    bool owned;          /* on the heap; freed when it is done */
+    bool overtook; /* it arrived while its task was being read, so that read may miss changes that
+                      other nodes made before it arrived */
+    bool row_read; /* a submission: its row was read and does not exist */
+};
+
+/* The end of an attempt, not durable yet. */
+struct attempt_end {
+    bool any, bad;
+    enum direction direction;
+    int64_t began_at, ended_at;
+};
+
+/* An attempt that its instance handed over elsewhere; it stays open. Not durable yet. */
+struct handed_over {
+    struct slice instance; /* NONE: there is no such attempt */
+    enum direction direction;
+    int64_t began_at;
+};
+
+/* The part of a step that is kept in memory only. */
+struct live_step {
+    struct link active;    /* in its task's list */
+    struct heap_node want; /* in its lane's queue */
+    struct lane *queue_of;
+    bool bulk;        /* it is counted as bulk in that queue */
+    struct link sent; /* in its instance's list while its attempt is open */
+    struct instance *instance;
+    struct lane *counted; /* the lane whose limit counts the open attempt */
+    struct link assigned; /* in the list of the call that will carry it */
+    struct work *work;
+    struct live *live;
+    uint64_t seen; /* the last call in which the instance reported to hold it */
+    uint16_t step;
+    bool pending;   /* its start is not durable yet; its call waits for that */
+    bool delivered; /* a response with it was sent, or (after a restart) may have been sent */
+    bool stop;      /* its agent must be told to stop */
+    bool stop_sent; /* a response said so */
+    bool retryable, wished; /* of the last error; wished: its agent named a retry time */
+    struct agent *tries;    /* the agent of the trial: the step may have changed direction since */
+    uint32_t trial;         /* the breaker epoch if the attempt is a trial; 0: it is not */
+    struct attempt_end end; /* since the last commit */
+    struct handed_over handed_over;  /* since the last commit */
+    uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
+    bool elsewhere;                  /* its attempt is open, but no instance has it */
+    bool holds;                      /* its `if` evaluated to true on the current state */
+    struct slice token;              /* of an attempt, as sent to its instance: ... */
+    enum direction token_direction;
+    uint32_t token_attempt;   /* ... this attempt; no token: none was sent */
+    bool last_call;           /* it is silent for too long, but a heartbeat may be on its way ... */
+    struct heap_node silence; /* ... when to check it: in `silences` */
+    int64_t silent_by;        /* silent for too long from then on; 0: no limit (silence.c) */
+};
+
+struct live {
+    struct slice id;    /* `id_text` */
+    struct arena arena; /* of the loaded state */
+    const struct definition *definition;
+    struct task task;
+    struct live_step *steps;
+    /* The steps that wait for a place, have an attempt, or had one since the last commit: so a
+     * change of a long task does not walk through all its steps. */
+    struct link active;
+    struct encoded *encoded; /* the stored form of its steps; NULL if there are few */
+    struct effects fx;       /* of the decisions since the last commit */
+    struct link inbox, applied;
+    struct link pulses; /* the latest heartbeat of each open attempt (beats.c) */
+    uint64_t reported;  /* the last revision that was reported, or need not be */
+    struct reply reply; /* where messages go, and what was already sent */
+    struct told messages;
+    struct link dirty_link, load_link, inbox_link;
+    struct link undecided; /* conditions remain for the next turn */
+    struct link counted;   /* open attempts that count while its row is being read (limits.c) */
+    struct heap_node nap;  /* the next time at which a step wants a place */
+    int64_t row_wake_at;   /* as in the row */
+    int64_t row_seq;       /* its number; 0: unknown */
+    uint16_t ended[2][ATTEMPT_ENDS]; /* attempts since the last commit */
+    bool has_waits;                  /* the row waits for several agents */
+    int64_t bulk_at; /* when it was last part of a bulk operation; 0: never since it was loaded */
+    int64_t bulk_stored; /* the durable value: a failed bulk operation does not cost the task its
+                            rank */
+    bool loaded, fresh, in_flight, reload;
+    bool erred;         /* the durable state is error */
+    int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
+    bool resend_wanted; /* while it was in flight, an instance called that had lost an attempt of it
+                         */
+    bool outcome_unknown;      /* the outcome of its last commit is unknown */
+    bool found;                /* it was claimed meanwhile: its row must be reported */
+    unsigned definition_reads; /* the number of reads of definitions that did not find its own */
+    /* of a stub: the deleted task that had this id; until 0: none */
+    struct {
+        struct content content;
+        char sha256[CONTENT_SHA256_LEN]; /* its text, if it has one */
+        char owner_text[DELETED_OWNER_MAX];
+        struct slice owner; /* NONE: nobody's; one that is too long is cut */
+        int64_t version, ended_at, until;
+        enum task_state state;
+    } deleted;
+    char id_text[];
+};
+
+struct tasks {
+    struct slice me; /* "node/boot": the owner of this node's tasks */
+    struct registry *workflows;
+    struct clock clock;
+    int64_t frozen_now; /* the time for the current turn; 0: ask the clock */
+    size_t live_max;    /* tasks in memory beyond which none is read for its limits */
+    int64_t grace_ms;   /* after a time without contact, no attempt ends for silence before */
+    struct map lives;
+    struct link dirty, loads, inboxes; /* of struct live */
+    struct link undecided;             /* of struct live: conditions remain to be decided */
+    struct link awaiting_definition;   /* of struct live, by load_link: their definitions ... */
+    struct registry_wait definitions;  /* ... are being read */
+    struct heap naps;                  /* of struct live */
+    struct dispatch dispatch;          /* agents, instances, lanes */
+    struct link shut, unsaved;         /* of struct agent (breakers.c) */
+    bool agents_stale, agents_known;   /* agents must be read; were read once */
+    uint64_t agents_generation;        /* the generation that was read */
+    struct heap waits;                 /* of struct work: end of the wait */
+    struct link answerable;            /* of struct work, by `turn`: closed and settled */
+    struct heap silences;              /* of struct live_step: attempts with a limit on silence */
+    int64_t silences_seen_at;          /* when `silences` was last checked */
+    struct link lost;     /* open attempts of tasks that other nodes took over, until their
+                             complete-by at the latest (limits.c) */
+    struct effort effort; /* of this turn */
+    struct overruns overruns;
+    struct task_counts counts;
+};
+
+struct tasks_config {
+    struct slice me; /* must outlive the tasks, like all that is named here */
+    bool alone;      /* no other node shares limits */
+    size_t live_max;
+    int64_t grace_ms;
+    uint64_t turn_steps; /* 0: the default */
+};
+
+void tasks_init(struct tasks *ts, const struct tasks_config *c, struct registry *workflows,
+                const struct clock *clock);
+void tasks_fini(struct tasks *ts); /* no task is left, and no call */
+
+int64_t tasks_now(const struct tasks *ts);
+/* Freezes the time until it is released: a turn asks for it some hundred times. */
+void tasks_freeze_now(struct tasks *ts);
+void tasks_release_now(struct tasks *ts);
+
+struct live *live_find(const struct tasks *ts, struct slice id);
+struct live *live_stub(struct tasks *ts, struct slice id); /* new, loading */
+void live_read(struct tasks *ts, struct slice id);         /* the same, and starts a read */
+bool live_is_ours(const struct tasks *ts, const struct live *l);
+
+/* Adds the step to the active ones of its task. */
+static inline void live_activate(struct live_step *ls)
+{
+    if (!link_is_in(&ls->active))
+        list_push(&ls->live->active, &ls->active);
+}
+
+/* The earlier of two times; 0: never. */
+static inline int64_t earlier(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+#endif
