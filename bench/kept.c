@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "postgres/many.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
 
 enum { TIMES = 101, SHRINK_MOST = 2000000 };
 

@@ -3,7 +3,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 /*
  * Reasons for waiting come true: a "not before T" is checked at the next change of the row, and an

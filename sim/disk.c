@@ -12,7 +12,7 @@
 #include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 struct store *inner;
 

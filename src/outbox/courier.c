@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 
 struct settle_job {
     struct store_job job;

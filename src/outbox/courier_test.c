@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/test.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 /*
  * The delivery of messages from the memory store, in simulated time. Targets are named after their

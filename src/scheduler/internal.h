@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "outbox/telling.h"
 #include "scheduler/scheduler.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 /* What is overdue for this long should have been handled by the task's owner. */
 #define STALE_MS INT64_C(5000)

@@ -1,6 +1,6 @@
 #include "base/when.h"
 #include "scheduler/why.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 /* What is the case, in plain words. What to do about it: why_moves.c. */
 

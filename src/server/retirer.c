@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "server/internal.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 enum {
     FLOOR_PAGE = 100,       /* rows, of a listing */

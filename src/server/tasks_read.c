@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "json/json.h"
 
 /* GET /v1/tasks/{id}, with ?wait= */

@@ -2,7 +2,7 @@
 
 #include "server/internal.h"
 #include "server/why_told.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "store/row.h"
 #include "json/json.h"
 

@@ -1,7 +1,7 @@
 #include "store/row.h"
 
 #include "base/buf.h"
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 #include "json/json.h"
 
 static size_t row_size(const struct task_row *row)

@@ -3,8 +3,8 @@
 
 /*
  * The state store: durable home of tasks and workflows. This is the whole interface, and all that
- * a body (sqlite.c, memory.c) implements. It is synchronous; in the server it is called on the
- * store thread alone, but for `reading`, in the simulation by the one thread that there is.
+ * a body (sqlite/, postgres/, memory/) implements. It is synchronous; in the server it is called on
+ * the store thread alone, but for `reading`, in the simulation by the one thread that there is.
  *
  * Fencing: every change of a task names the revision on which it was decided, and raises it by
  * one. A change whose revision is not that of the row does nothing and ends ERR_CONFLICT. Leases

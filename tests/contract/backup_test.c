@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 
 enum { BIG = 300 * 1024 };
 

@@ -13,7 +13,7 @@
 #include "schema_0005.h"
 #include "schema_0006.h"
 #include "schema_0007.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)

@@ -17,8 +17,8 @@
 #include "base/buf.h"
 #include "base/prng.h"
 #include "base/when.h"
-#include "store/codec.h"
-#include "store/sqlite_body.h"
+#include "store/codec/codec.h"
+#include "store/sqlite/body.h"
 
 enum { NOBODY = 65534 };
 

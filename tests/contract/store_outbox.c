@@ -5,7 +5,7 @@
 #include "store_world.h"
 
 #include "base/buf.h"
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 
 enum { LIMIT = 100 };
 

@@ -16,7 +16,7 @@
 
 #include "cluster.h"
 #include "proxy.h"
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 #define PASSWORD "s3cret-Pw"
 

@@ -10,7 +10,7 @@
 
 #include "cluster.h"
 #include "many.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
 #include "json/json.h"
 
 enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000, SEVERAL = 5000 };

@@ -15,8 +15,8 @@
 
 #include "base/prng.h"
 #include "cluster.h"
-#include "store/postgres.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
+#include "store/postgres/postgres.h"
 #include "store/schema_postgres_0001.h"
 
 enum { NODES = 10, ROUNDS = 5, KILLS = 40 };

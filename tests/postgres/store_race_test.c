@@ -18,8 +18,8 @@
 #include "base/prng.h"
 #include "bouncer.h"
 #include "cluster.h"
-#include "store/postgres.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
+#include "store/postgres/postgres.h"
 
 enum { WORKERS = 4, TASKS = 60, ROUNDS = 400, BATCH = 12 };
 

@@ -42,7 +42,7 @@ struct task_row {
     int64_t paused_at, closed_at;     /* see struct task */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     /* To insert with it; read by get and claims: all of them. Where it says so only the groups of
-     * steps are read (codec.h), which the document cannot be understood without. */
+     * steps are read (codec/codec.h), which the document cannot be understood without. */
     const struct payload *payloads;
     size_t payload_count;
     bool groups_only;
