@@ -245,7 +245,7 @@ static struct reservation reserved_x(struct store *s, struct arena *a)
 {
     struct reservation kept = {0};
 
-    CHECK(s->ops->reserved(s, SLICE("x"), a, &kept, &e) == ERR_OK, "%s", e.text);
+    CHECK(s->ops->retention->reserved(s, SLICE("x"), a, &kept, &e) == ERR_OK, "%s", e.text);
     return kept;
 }
 

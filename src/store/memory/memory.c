@@ -668,6 +668,51 @@ static int64_t memory_used_until(struct store *base)
     return 0;
 }
 
+static const struct store_outbox_ops outbox_ops = {
+    .read = memory_outbox_read,
+    .settle = memory_outbox_settle,
+    .targets = memory_outbox_targets,
+    .list = memory_outbox_list,
+    .apply = memory_outbox_do,
+    .census = memory_outbox_census,
+};
+
+static const struct store_submission_ops submissions_ops = {
+    .describe = memory_workflow_describe,
+    .take = memory_submissions_take,
+    .settle = memory_submissions_settle,
+    .put = memory_submissions_put,
+    .list = memory_submissions_list,
+    .apply = memory_submissions_verb,
+};
+
+static const struct store_alert_ops alerts_ops = {
+    .stopped = memory_stopped,
+    .put = memory_alert_put,
+    .list = memory_alert_list,
+    .acknowledge = memory_alert_acknowledge,
+};
+
+static const struct store_operation_ops operations_ops = {
+    .put = memory_operation_put,
+    .list = memory_operation_list,
+};
+
+static const struct store_retention_ops retention_ops = {
+    .look = memory_retire_look,
+    .retire = memory_retire,
+    .reserved = memory_reserved,
+    .sweep = memory_reserved_sweep,
+};
+
+static const struct store_node_ops nodes_ops = {
+    .workflow_since = memory_workflow_since,
+    .generations = memory_generations,
+    .survey = memory_survey,
+    .put = memory_node_put,
+    .list = memory_node_list,
+};
+
 static const struct store_ops ops = {
     .close = memory_close,
     .commit = memory_commit,
@@ -676,21 +721,9 @@ static const struct store_ops ops = {
     .glance = memory_glance,
     .overdue = memory_overdue,
     .list = memory_list,
-    .retire_look = memory_retire_look,
-    .retire = memory_retire,
-    .reserved = memory_reserved,
-    .reserved_sweep = memory_reserved_sweep,
     .workflow_put = memory_workflow_put,
     .workflow_get = memory_workflow_get,
     .workflow_list = memory_workflow_list,
-    .workflow_since = memory_workflow_since,
-    .workflow_describe = memory_workflow_describe,
-    .submissions_take = memory_submissions_take,
-    .submissions_settle = memory_submissions_settle,
-    .submissions_put = memory_submissions_put,
-    .submissions_list = memory_submissions_list,
-    .submissions_verb = memory_submissions_verb,
-    .generations = memory_generations,
     .token_put = memory_token_put,
     .token_change = memory_token_change,
     .token_delete = memory_token_delete,
@@ -700,27 +733,18 @@ static const struct store_ops ops = {
     .agent_since = memory_agent_since,
     .overrun_count = memory_overrun_count,
     .overrun_list = memory_overrun_list,
-    .outbox_read = memory_outbox_read,
-    .outbox_settle = memory_outbox_settle,
-    .outbox_targets = memory_outbox_targets,
-    .outbox_list = memory_outbox_list,
-    .outbox_do = memory_outbox_do,
-    .outbox_census = memory_outbox_census,
-    .stopped = memory_stopped,
-    .alert_put = memory_alert_put,
-    .alert_list = memory_alert_list,
-    .alert_acknowledge = memory_alert_acknowledge,
-    .operation_put = memory_operation_put,
-    .operation_list = memory_operation_list,
     .requested = memory_requested,
     .lease = memory_lease,
-    .survey = memory_survey,
-    .node_put = memory_node_put,
-    .node_list = memory_node_list,
     .secret = memory_secret,
     .installation = memory_installation,
     .boot = memory_boot,
     .used_until = memory_used_until,
+    .outbox = &outbox_ops,
+    .submissions = &submissions_ops,
+    .alerts = &alerts_ops,
+    .operations = &operations_ops,
+    .retention = &retention_ops,
+    .nodes = &nodes_ops,
 };
 
 struct store *memory_store_new(void)

@@ -55,6 +55,56 @@ static int64_t pg_used_until(struct store *base)
     return 0;
 }
 
+static const struct store_outbox_ops outbox_ops = {
+    .read = pg_outbox_read,
+    .settle = pg_outbox_settle,
+    .targets = pg_outbox_targets,
+    .list = pg_outbox_list,
+    .apply = pg_outbox_do,
+    .census = pg_outbox_census,
+};
+
+static const struct store_submission_ops submissions_ops = {
+    .describe = pg_workflow_describe,
+    .take = pg_submissions_take,
+    .settle = pg_submissions_settle,
+    .put = pg_submissions_put,
+    .list = pg_submissions_list,
+    .apply = pg_submissions_verb,
+};
+
+static const struct store_alert_ops alerts_ops = {
+    .stopped = pg_stopped,
+    .put = pg_alert_put,
+    .list = pg_alert_list,
+    .acknowledge = pg_alert_acknowledge,
+};
+
+static const struct store_operation_ops operations_ops = {
+    .put = pg_operation_put,
+    .list = pg_operation_list,
+};
+
+static const struct store_retention_ops retention_ops = {
+    .look = pg_retire_look,
+    .retire = pg_retire,
+    .reserved = pg_reserved,
+    .sweep = pg_reserved_sweep,
+};
+
+static const struct store_count_ops counts_ops = {
+    .census = pg_census,
+    .owners = pg_owners,
+};
+
+static const struct store_node_ops nodes_ops = {
+    .workflow_since = pg_workflow_since,
+    .generations = pg_generations,
+    .survey = pg_survey,
+    .put = pg_node_put,
+    .list = pg_node_list,
+};
+
 static const struct store_ops ops = {
     .close = pg_close,
     .reading = pg_reading_new,
@@ -65,24 +115,10 @@ static const struct store_ops ops = {
     .glance = pg_glance,
     .overdue = pg_overdue,
     .list = pg_list,
-    .census = pg_census,
-    .owners = pg_owners,
-    .retire_look = pg_retire_look,
-    .retire = pg_retire,
-    .reserved = pg_reserved,
-    .reserved_sweep = pg_reserved_sweep,
     .workflow_put = pg_workflow_put,
     .workflow_get = pg_workflow_get,
     .workflow_list = pg_workflow_list,
-    .workflow_since = pg_workflow_since,
-    .workflow_describe = pg_workflow_describe,
-    .submissions_take = pg_submissions_take,
-    .submissions_settle = pg_submissions_settle,
-    .submissions_put = pg_submissions_put,
-    .submissions_list = pg_submissions_list,
-    .submissions_verb = pg_submissions_verb,
     .watch = pg_watch,
-    .generations = pg_generations,
     .token_put = pg_token_put,
     .token_change = pg_token_change,
     .token_delete = pg_token_delete,
@@ -92,28 +128,20 @@ static const struct store_ops ops = {
     .agent_since = pg_agent_since,
     .overrun_count = pg_overrun_count,
     .overrun_list = pg_overrun_list,
-    .outbox_read = pg_outbox_read,
-    .outbox_settle = pg_outbox_settle,
-    .outbox_targets = pg_outbox_targets,
-    .outbox_list = pg_outbox_list,
-    .outbox_do = pg_outbox_do,
-    .outbox_census = pg_outbox_census,
-    .stopped = pg_stopped,
-    .alert_put = pg_alert_put,
-    .alert_list = pg_alert_list,
-    .alert_acknowledge = pg_alert_acknowledge,
-    .operation_put = pg_operation_put,
-    .operation_list = pg_operation_list,
     .requested = pg_requested,
     .lease = pg_lease,
-    .survey = pg_survey,
-    .node_put = pg_node_put,
-    .node_list = pg_node_list,
     .secret = pg_secret,
     .installation = pg_installation,
     .boot = pg_boot,
     .used_until = pg_used_until,
     .now = pg_now,
+    .outbox = &outbox_ops,
+    .submissions = &submissions_ops,
+    .alerts = &alerts_ops,
+    .operations = &operations_ops,
+    .retention = &retention_ops,
+    .counts = &counts_ops,
+    .nodes = &nodes_ops,
 };
 
 static bool is_schema(const char *name)

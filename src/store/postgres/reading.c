@@ -48,21 +48,49 @@ static void reading_close(struct store *base)
     free(s);
 }
 
+static const struct store_outbox_ops outbox_ops = {
+    .targets = pg_outbox_targets,
+    .list = pg_outbox_list,
+};
+
+static const struct store_submission_ops submissions_ops = {
+    .list = pg_submissions_list,
+};
+
+static const struct store_alert_ops alerts_ops = {
+    .list = pg_alert_list,
+};
+
+static const struct store_operation_ops operations_ops = {
+    .list = pg_operation_list,
+};
+
+static const struct store_retention_ops retention_ops = {
+    .reserved = pg_reserved,
+};
+
+static const struct store_count_ops counts_ops = {
+    .census = pg_census,
+    .owners = pg_owners,
+};
+
+static const struct store_node_ops nodes_ops = {
+    .list = pg_node_list,
+};
+
 static const struct store_ops ops = {
     .close = reading_close,
     .is_usable = reading_is_usable,
     .get = pg_get,
-    .reserved = pg_reserved,
     .list = pg_list,
-    .census = pg_census,
-    .owners = pg_owners,
     .audit_list = pg_audit_list,
-    .submissions_list = pg_submissions_list,
-    .outbox_targets = pg_outbox_targets,
-    .outbox_list = pg_outbox_list,
-    .alert_list = pg_alert_list,
-    .operation_list = pg_operation_list,
-    .node_list = pg_node_list,
+    .outbox = &outbox_ops,
+    .submissions = &submissions_ops,
+    .alerts = &alerts_ops,
+    .operations = &operations_ops,
+    .retention = &retention_ops,
+    .counts = &counts_ops,
+    .nodes = &nodes_ops,
 };
 
 /* What is known of the database is the other one's, and lives longer. */

@@ -296,20 +296,44 @@ static void reading_close(struct store *base)
     free(r);
 }
 
+static const struct store_outbox_ops outbox_ops = {
+    .targets = reading_outbox_targets,
+    .list = reading_outbox_list,
+};
+
+static const struct store_submission_ops submissions_ops = {
+    .list = reading_submissions_list,
+};
+
+static const struct store_alert_ops alerts_ops = {
+    .list = reading_alert_list,
+};
+
+static const struct store_operation_ops operations_ops = {
+    .list = reading_operation_list,
+};
+
+static const struct store_retention_ops retention_ops = {
+    .reserved = reading_reserved,
+};
+
+static const struct store_count_ops counts_ops = {
+    .census = reading_census,
+    .owners = reading_owners,
+};
+
 static const struct store_ops ops = {
     .close = reading_close,
     .is_usable = reading_is_usable,
     .get = reading_get,
-    .reserved = reading_reserved,
     .list = reading_list,
-    .census = reading_census,
-    .owners = reading_owners,
     .audit_list = reading_audit_list,
-    .submissions_list = reading_submissions_list,
-    .outbox_targets = reading_outbox_targets,
-    .outbox_list = reading_outbox_list,
-    .alert_list = reading_alert_list,
-    .operation_list = reading_operation_list,
+    .outbox = &outbox_ops,
+    .submissions = &submissions_ops,
+    .alerts = &alerts_ops,
+    .operations = &operations_ops,
+    .retention = &retention_ops,
+    .counts = &counts_ops,
 };
 
 static char *copied(const char *text)

@@ -312,6 +312,54 @@ static void sqlite_close(struct store *base)
     sqlite_store_free(sqlite_store_of(base));
 }
 
+static const struct store_outbox_ops outbox_ops = {
+    .read = sqlite_outbox_read,
+    .settle = sqlite_outbox_settle,
+    .targets = sqlite_outbox_targets,
+    .list = sqlite_outbox_list,
+    .apply = sqlite_outbox_do,
+    .census = sqlite_outbox_census,
+};
+
+static const struct store_submission_ops submissions_ops = {
+    .describe = sqlite_workflow_describe,
+    .take = sqlite_submissions_take,
+    .settle = sqlite_submissions_settle,
+    .put = sqlite_submissions_put,
+    .list = sqlite_submissions_list,
+    .apply = sqlite_submissions_verb,
+};
+
+static const struct store_alert_ops alerts_ops = {
+    .stopped = sqlite_stopped,
+    .put = sqlite_alert_put,
+    .list = sqlite_alert_list,
+    .acknowledge = sqlite_alert_acknowledge,
+};
+
+static const struct store_operation_ops operations_ops = {
+    .put = sqlite_operation_put,
+    .list = sqlite_operation_list,
+};
+
+static const struct store_retention_ops retention_ops = {
+    .look = sqlite_retire_look,
+    .retire = sqlite_retire,
+    .reserved = sqlite_reserved,
+    .sweep = sqlite_reserved_sweep,
+};
+
+static const struct store_count_ops counts_ops = {
+    .census = sqlite_census,
+    .owners = sqlite_owners,
+};
+
+static const struct store_backup_ops backup_ops = {
+    .begin = sqlite_backup_begin,
+    .step = sqlite_backup_step,
+    .end = sqlite_backup_end,
+};
+
 static const struct store_ops ops = {
     .close = sqlite_close,
     .reading = sqlite_reading_new,
@@ -321,22 +369,10 @@ static const struct store_ops ops = {
     .glance = sqlite_glance,
     .overdue = sqlite_overdue,
     .list = sqlite_list,
-    .census = sqlite_census,
-    .owners = sqlite_owners,
-    .retire_look = sqlite_retire_look,
-    .retire = sqlite_retire,
-    .reserved = sqlite_reserved,
-    .reserved_sweep = sqlite_reserved_sweep,
     .shrink = sqlite_shrink,
     .workflow_put = sqlite_workflow_put,
     .workflow_get = sqlite_workflow_get,
     .workflow_list = sqlite_workflow_list,
-    .workflow_describe = sqlite_workflow_describe,
-    .submissions_take = sqlite_submissions_take,
-    .submissions_settle = sqlite_submissions_settle,
-    .submissions_put = sqlite_submissions_put,
-    .submissions_list = sqlite_submissions_list,
-    .submissions_verb = sqlite_submissions_verb,
     .watch = sqlite_watch,
     .token_put = sqlite_token_put,
     .token_change = sqlite_token_change,
@@ -347,18 +383,6 @@ static const struct store_ops ops = {
     .agent_since = sqlite_agent_since,
     .overrun_count = sqlite_overrun_count,
     .overrun_list = sqlite_overrun_list,
-    .outbox_read = sqlite_outbox_read,
-    .outbox_settle = sqlite_outbox_settle,
-    .outbox_targets = sqlite_outbox_targets,
-    .outbox_list = sqlite_outbox_list,
-    .outbox_do = sqlite_outbox_do,
-    .outbox_census = sqlite_outbox_census,
-    .stopped = sqlite_stopped,
-    .alert_put = sqlite_alert_put,
-    .alert_list = sqlite_alert_list,
-    .alert_acknowledge = sqlite_alert_acknowledge,
-    .operation_put = sqlite_operation_put,
-    .operation_list = sqlite_operation_list,
     .requested = sqlite_requested,
     .lease = sqlite_lease,
     .secret = sqlite_secret,
@@ -366,9 +390,13 @@ static const struct store_ops ops = {
     .boot = sqlite_boot,
     .used_until = sqlite_used_until,
     .syncs = sqlite_syncs,
-    .backup_begin = sqlite_backup_begin,
-    .backup_step = sqlite_backup_step,
-    .backup_end = sqlite_backup_end,
+    .outbox = &outbox_ops,
+    .submissions = &submissions_ops,
+    .alerts = &alerts_ops,
+    .operations = &operations_ops,
+    .retention = &retention_ops,
+    .counts = &counts_ops,
+    .backup = &backup_ops,
 };
 
 struct sqlite_store *sqlite_store_new(const char *dir)
