@@ -62,11 +62,8 @@ static void task_update(struct mem_task *t, const struct change *c)
     struct task_row row = c->row;
 
     row.seq = t->row.seq;
-    row.workflow = t->row.workflow;
-    row.version = t->row.version;
-    row.submitted_at = t->row.submitted_at;
-    row.reply_to = t->row.reply_to;
-    row.tags = t->row.tags;
+#define KEEP(name, type, how) row.name = t->row.name;
+    TASK_FIXED_COLUMNS(KEEP, )
     if (!c->wake_moved)
         row.wake_at = t->row.wake_at;
     task_set(t, &row);

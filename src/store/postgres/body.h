@@ -52,33 +52,9 @@ enum {
     PG_PROVEN_MAX = 64,
 };
 
-/* The columns of a task in every result that has rows of it. */
+/* What a result with rows of tasks may have behind the columns of enum task_column. */
 enum pg_column {
-    PG_SEQ,
-    PG_ID,
-    PG_WORKFLOW,
-    PG_VERSION,
-    PG_SUBMITTED_AT,
-    PG_REPLY_TO,
-    PG_TAGS,
-    PG_REVISION,
-    PG_STATE,
-    PG_DIRECTION,
-    PG_PRIORITY,
-    PG_LOCKED_BY,
-    PG_COMPLETE_BY,
-    PG_WAKE_AT,
-    PG_NOT_BEFORE,
-    PG_WAITING_FOR,
-    PG_RANK,
-    PG_REQUEST,
-    PG_FAILURE_COUNT,
-    PG_STARTED_AT,
-    PG_ENDED_AT,
-    PG_DOC,
-    PG_PAUSED_AT,
-    PG_CLOSED_AT,
-    PG_PAYLOAD_NUMBERS, /* where payloads are read: two arrays */
+    PG_PAYLOAD_NUMBERS = TASK_COLUMN_COUNT, /* where payloads are read: two arrays */
     PG_PAYLOAD_JSONS,
     PG_CLAIM_FOUND, /* of a claim: rows that it could have taken, one beyond its limit at most */
 };
@@ -254,11 +230,14 @@ static inline struct postgres_store *postgres_store_of(struct store *s)
     return CONTAINER_OF(s, struct postgres_store, base);
 }
 
-/* sql.c: with "~" for the schema */
+/* sql.c: with "~" for the schema, and names for parameters */
 const char *pg_sql_text(enum pg_sql which);
+
+/* query.c. Puts in the prefix for "~", and numbers for the names of parameters: $1 for the one that
+ * is named first, and so on. */
 void pg_sql_expand(struct buf *b, const char *text, const char *prefix);
 
-/* query.c. A statement and its parameters, whose bytes lie in the arena. */
+/* A statement and its parameters, whose bytes lie in the arena. */
 struct query {
     const char *sql;
     struct arena *arena;

@@ -103,12 +103,19 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->m_at, ARRAY_NUMBERS);
 }
 
-/* The columns that both kinds of statement have, in the order of their parameters. */
+/* Tasks as arrays, one for each column: statements unnest them. */
 struct columns {
-    struct array ord, kind, id, workflow, version, submitted_at, reply_to, tags, revision, state,
-        direction, priority, locked_by, complete_by, wake_at, not_before, waiting_for, rank,
-        request, failure_count, started_at, ended_at, doc, paused_at, closed_at;
+    struct array ord, kind, id;
+#define MEMBER(name, type, how) struct array name;
+    TASK_COLUMNS(MEMBER, )
 };
+
+#define ADD(name, type, how)    ADD_##type(&k->name, row->name);
+#define ADD_text(array, v)      array_text(array, v)
+#define ADD_number(array, v)    array_number(array, (int64_t)(v))
+#define ADD_time(array, v)      array_time(array, v)
+#define ADD_state(array, v)     array_text(array, slice_of(task_state_text(v)))
+#define ADD_direction(array, v) array_text(array, slice_of(direction_text(v)))
 
 static void columns_add(struct columns *k, const struct change *c, int64_t ord)
 {
@@ -116,44 +123,29 @@ static void columns_add(struct columns *k, const struct change *c, int64_t ord)
 
     array_number(&k->ord, ord);
     array_text(&k->id, row->id);
-    array_number(&k->revision, (int64_t)row->revision);
-    array_text(&k->state, slice_of(task_state_text(row->state)));
-    array_text(&k->direction, slice_of(direction_text(row->direction)));
-    array_number(&k->priority, row->priority);
-    array_text(&k->locked_by, row->locked_by);
-    array_time(&k->complete_by, row->complete_by);
-    array_time(&k->wake_at, row->wake_at);
-    array_time(&k->not_before, row->not_before);
-    array_text(&k->waiting_for, row->waiting_for);
-    array_number(&k->rank, row->rank);
-    array_text(&k->request, row->request);
-    array_number(&k->failure_count, row->failure_count);
-    array_time(&k->started_at, row->started_at);
-    array_time(&k->ended_at, row->ended_at);
-    array_text(&k->doc, row->doc);
-    array_time(&k->paused_at, row->paused_at);
-    array_time(&k->closed_at, row->closed_at);
+    TASK_CHANGING_COLUMNS(ADD, )
 }
+
+static void fixed_columns_add(struct columns *k, const struct task_row *row)
+{
+    TASK_FIXED_COLUMNS(ADD, )
+}
+
+#define BIND(name, type, how) param_array(q, &k->name, KIND_##type);
+#define KIND_text             ARRAY_TEXTS
+#define KIND_number           ARRAY_NUMBERS
+#define KIND_time             ARRAY_NUMBERS
+#define KIND_state            ARRAY_TEXTS
+#define KIND_direction        ARRAY_TEXTS
 
 static void columns_bind(struct columns *k, struct query *q)
 {
-    param_array(q, &k->revision, ARRAY_NUMBERS);
-    param_array(q, &k->state, ARRAY_TEXTS);
-    param_array(q, &k->direction, ARRAY_TEXTS);
-    param_array(q, &k->priority, ARRAY_NUMBERS);
-    param_array(q, &k->locked_by, ARRAY_TEXTS);
-    param_array(q, &k->complete_by, ARRAY_NUMBERS);
-    param_array(q, &k->wake_at, ARRAY_NUMBERS);
-    param_array(q, &k->not_before, ARRAY_NUMBERS);
-    param_array(q, &k->waiting_for, ARRAY_TEXTS);
-    param_array(q, &k->rank, ARRAY_NUMBERS);
-    param_array(q, &k->request, ARRAY_TEXTS);
-    param_array(q, &k->failure_count, ARRAY_NUMBERS);
-    param_array(q, &k->started_at, ARRAY_NUMBERS);
-    param_array(q, &k->ended_at, ARRAY_NUMBERS);
-    param_array(q, &k->doc, ARRAY_TEXTS);
-    param_array(q, &k->paused_at, ARRAY_NUMBERS);
-    param_array(q, &k->closed_at, ARRAY_NUMBERS);
+    TASK_CHANGING_COLUMNS(BIND, )
+}
+
+static void fixed_columns_bind(struct columns *k, struct query *q)
+{
+    TASK_FIXED_COLUMNS(BIND, )
 }
 
 static const char *kind_text(const struct change *c)
@@ -262,11 +254,7 @@ static void plan_inserts(struct plan *p)
             array_text(&ids, c->row.id);
         }
         columns_add(&k, c, (int64_t)i);
-        array_text(&k.workflow, c->row.workflow);
-        array_number(&k.version, c->row.version);
-        array_time(&k.submitted_at, c->row.submitted_at);
-        array_text(&k.reply_to, c->row.reply_to);
-        array_text(&k.tags, c->row.tags);
+        fixed_columns_add(&k, &c->row);
         extras_add(&x, c, (int64_t)i);
         waits_add(&x, c, (int64_t)i);
     }
@@ -280,24 +268,20 @@ static void plan_inserts(struct plan *p)
                                     : waits   ? PG_INSERT_WAITS
                                     : extra   ? PG_INSERT_EXTRA
                                               : PG_INSERT);
-    param_array(q, &k.ord, ARRAY_NUMBERS);
-    param_array(q, &k.id, ARRAY_TEXTS);
-    param_array(q, &k.workflow, ARRAY_TEXTS);
-    param_array(q, &k.version, ARRAY_NUMBERS);
-    param_array(q, &k.submitted_at, ARRAY_NUMBERS);
-    param_array(q, &k.reply_to, ARRAY_TEXTS);
-    param_array(q, &k.tags, ARRAY_TEXTS);
-    columns_bind(&k, q);
-    if (extra)
-        extras_bind(&x, q);
-    plan_insert_check(p);
     if (submitted) {
         param_array(q, &ords, ARRAY_NUMBERS);
         param_array(q, &submissions, ARRAY_NUMBERS);
         param_array(q, &ids, ARRAY_TEXTS);
     }
+    param_array(q, &k.ord, ARRAY_NUMBERS);
+    param_array(q, &k.id, ARRAY_TEXTS);
+    fixed_columns_bind(&k, q);
+    columns_bind(&k, q);
+    if (extra)
+        extras_bind(&x, q);
     if (submitted || waits)
         waits_bind(&x, q);
+    plan_insert_check(p);
 }
 
 static void plan_overruns(struct plan *p)
@@ -418,12 +402,17 @@ static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
 static bool is_storable(const struct change *c)
 {
     const struct task_row *row = &c->row;
-    const struct slice texts[] = {row->id,      row->workflow, row->locked_by, row->waiting_for,
-                                  row->request, row->reply_to, row->tags,      row->doc};
+    bool texts = text_is_storable(row->id);
 
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        if (!text_is_storable(texts[i]))
-            return false;
+#define STORABLE(name, type, how) STORABLE_##type(row->name)
+#define STORABLE_text(v)          texts = texts && text_is_storable(v);
+#define STORABLE_number(v)
+#define STORABLE_time(v)
+#define STORABLE_state(v)
+#define STORABLE_direction(v)
+    TASK_COLUMNS(STORABLE, )
+    if (!texts)
+        return false;
     for (size_t i = 0; i < row->payload_count; i++)
         if (!text_is_storable(row->payloads[i].json))
             return false;

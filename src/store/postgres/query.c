@@ -26,6 +26,45 @@ static void put_i64(char *to, int64_t v)
         to[i] = (char)((uint64_t)v >> (56 - 8 * i));
 }
 
+/* ---- texts ---- */
+
+/* The names of a statement's parameters, in the order in which it names them first. */
+struct names {
+    struct slice list[PG_PARAMS_MAX];
+    size_t count;
+};
+
+static size_t name_number(struct names *n, struct slice name)
+{
+    size_t i = 0;
+
+    while (i < n->count && !slice_eq(n->list[i], name))
+        i++;
+    ASSERT(i < PG_PARAMS_MAX);
+    if (i == n->count)
+        n->list[n->count++] = name;
+    return i + 1;
+}
+
+void pg_sql_expand(struct buf *b, const char *text, const char *prefix)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    struct names names = {.count = 0};
+
+    for (; *text; text++) {
+        size_t len = *text == '$' ? strspn(text + 1, letters) : 0;
+        if (len > 0)
+            buf_fmt(b, "$%zu", name_number(&names, (struct slice){text + 1, len}));
+        else if (*text == '~' && text[1] != ' ' && text[1] != '\'') /* an operator is none */
+            buf_str(b, prefix);
+        else
+            buf_byte(b, *text);
+        text += len;
+    }
+}
+
+/* ---- parameters ---- */
+
 void query_of(struct query *q, const struct postgres_store *s, enum pg_sql which, struct arena *a)
 {
     q->sql = s->sql[which];

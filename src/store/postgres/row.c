@@ -1,14 +1,8 @@
+/*
+ * Rows of tasks read from a result of PostgreSQL, with their payloads. The columns are those of
+ * rows/task.h, in whose order every statement of sql.c names them; commit.c writes them.
+ */
 #include "store/postgres/body.h"
-
-static struct slice text_of(const PGresult *r, int row, enum pg_column c, struct arena *a)
-{
-    return arena_copy(a, result_text(r, row, (int)c));
-}
-
-static int64_t number_of(const PGresult *r, int row, enum pg_column c)
-{
-    return result_number(r, row, (int)c);
-}
 
 /* ---- arrays in binary form ---- */
 
@@ -86,33 +80,20 @@ static void payloads_read(const PGresult *r, int row, struct arena *a, struct ta
 
 void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret)
 {
-    struct task_row t = {
-        .seq = number_of(r, row, PG_SEQ),
-        .id = text_of(r, row, PG_ID, a),
-        .workflow = text_of(r, row, PG_WORKFLOW, a),
-        .version = number_of(r, row, PG_VERSION),
-        .submitted_at = number_of(r, row, PG_SUBMITTED_AT),
-        .reply_to = text_of(r, row, PG_REPLY_TO, a),
-        .tags = text_of(r, row, PG_TAGS, a),
-        .revision = (uint64_t)number_of(r, row, PG_REVISION),
-        .priority = (int)number_of(r, row, PG_PRIORITY),
-        .locked_by = text_of(r, row, PG_LOCKED_BY, a),
-        .complete_by = number_of(r, row, PG_COMPLETE_BY),
-        .wake_at = number_of(r, row, PG_WAKE_AT),
-        .not_before = number_of(r, row, PG_NOT_BEFORE),
-        .waiting_for = text_of(r, row, PG_WAITING_FOR, a),
-        .rank = number_of(r, row, PG_RANK),
-        .request = text_of(r, row, PG_REQUEST, a),
-        .failure_count = (uint32_t)number_of(r, row, PG_FAILURE_COUNT),
-        .started_at = number_of(r, row, PG_STARTED_AT),
-        .ended_at = number_of(r, row, PG_ENDED_AT),
-        .doc = text_of(r, row, PG_DOC, a),
-        .paused_at = number_of(r, row, PG_PAUSED_AT),
-        .closed_at = number_of(r, row, PG_CLOSED_AT),
-    };
+    struct task_row t = {0};
+    bool sound = true;
 
-    if (!task_state_parse(result_text(r, row, PG_STATE), &t.state)
-        || !direction_parse(result_text(r, row, PG_DIRECTION), &t.direction) || t.revision == 0) {
+#define READ(name, type, how)  READ_##type(t.name, task_column_##name)
+#define READ_text(field, at)   (field) = arena_copy(a, result_text(r, row, at));
+#define READ_number(field, at) (field) = (__typeof__(field))result_number(r, row, at);
+#define READ_time(field, at)   READ_number(field, at)
+#define READ_state(field, at)  sound = sound && task_state_parse(result_text(r, row, at), &(field));
+#define READ_direction(field, at) \
+    sound = sound && direction_parse(result_text(r, row, at), &(field));
+    READ(seq, number, )
+    READ(id, text, )
+    TASK_COLUMNS(READ, )
+    if (!sound || t.revision == 0) {
         t.state = TASK_ERROR; /* one bad row must not hold up the others: without a document */
         t.doc = SLICE_NONE;   /* whoever decodes it will find it corrupt, and set it aside */
     }

@@ -2,67 +2,83 @@
 
 #include "store/row.h"
 
-/* In the order of enum pg_column. */
-#define COLUMNS(t)                                                                               \
-    t ".seq, " t ".id, " t ".workflow, " t ".version, " t ".submitted_at, " t ".reply_to, " t    \
-      ".tags, " t ".revision, " t ".state, " t ".direction, " t ".priority, " t ".locked_by, " t \
-      ".complete_by, " t ".wake_at, " t ".not_before, " t ".waiting_for, " t ".rank, " t         \
-      ".request, " t ".failure_count, " t ".started_at, " t ".ended_at, " t ".doc, " t           \
-      ".paused_at, " t ".closed_at"
+/*
+ * A parameter has a name, "$name": the first one that a statement names is $1, and so on
+ * (pg_sql_expand). Code binds them in that order. Short statements have numbers.
+ */
+
+/* What is made of the columns of a task, see TASK_COLUMNS. */
+#define NAME(name, type, how)  #name
+#define OF_T(name, type, how)  "t." #name
+#define OF_U(name, type, how)  "u." #name
+#define OF_N(name, type, how)  "n." #name
+#define ARRAY(name, type, how) "$" #name "::" ARRAY_##type
+#define ARRAY_text             "text[]"
+#define ARRAY_number           "int8[]"
+#define ARRAY_time             "int8[]"
+#define ARRAY_state            "text[]"
+#define ARRAY_direction        "text[]"
+
+/* In the order of enum task_column. */
+#define COLUMNS_T "t.seq, t.id, " TASK_COLUMNS(OF_T, ", ")
+#define COLUMNS_U "u.seq, u.id, " TASK_COLUMNS(OF_U, ", ")
+#define COLUMNS_N "n.seq, n.id, " TASK_COLUMNS(OF_N, ", ")
 #define PAYLOADS(t)                                                                          \
     ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
     ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
 
 /* What goes with a change that was done, where there is any such: `d` has its ord and its task's
- * seq. The parameters begin with that number. */
-#define PAYLOADS_INSERT(a, b, c)                                                      \
+ * seq. */
+#define PAYLOADS_INSERT                                                               \
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
-    "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[]) "                 \
+    "FROM unnest($p_ord::int8[], $p_number::int8[], $p_json::text[]) "                \
     "AS p(ord, number, json) JOIN d USING (ord)), "
-#define AUDITS_INSERT(a, b, c, d, e, f, g, h, i)                                           \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail, address) "     \
-    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail, a.address "         \
-    "FROM unnest($" #a "::int8[], $" #b "::int8[], $" #c "::text[], $" #d "::text[], $" #e \
-    "::text[], $" #f "::text[], $" #g "::text[], $" #h "::text[], $" #i                    \
-    "::text[]) WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, detail, "    \
-    "address, nth) JOIN d USING (ord) ORDER BY a.nth) "
-#define MESSAGES_INSERT(a, b, c, d, e, tasks)                                                    \
-    ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks           \
-    ".id, m.name, m.target, m.body, m.at FROM unnest($" #a "::int8[], $" #b "::text[], $" #c     \
-    "::text[], $" #d "::text[], $" #e "::int8[]) WITH ORDINALITY AS m(ord, name, target, body, " \
+#define AUDITS_INSERT                                                                              \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail, address) "             \
+    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail, a.address "                 \
+    "FROM unnest($a_ord::int8[], $a_at::int8[], $a_actor::text[], $a_verb::text[], "               \
+    "$a_task::text[], $a_step::text[], $a_reason::text[], $a_detail::text[], $a_address::text[]) " \
+    "WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, detail, address, nth) "        \
+    "JOIN d USING (ord) ORDER BY a.nth) "
+#define MESSAGES_INSERT(tasks)                                                          \
+    ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks  \
+    ".id, m.name, m.target, m.body, m.at FROM unnest($m_ord::int8[], $m_name::text[], " \
+    "$m_target::text[], $m_body::text[], $m_at::int8[]) WITH ORDINALITY "               \
+    "AS m(ord, name, target, body, "                                                    \
     "at, nth) JOIN d USING (ord) JOIN " tasks " USING (ord) ORDER BY m.nth) "
 
+#define EXTRAS_INSERT(tasks) ", " PAYLOADS_INSERT AUDITS_INSERT MESSAGES_INSERT(tasks)
+
 /* Of tasks that wait for several: what they wait for, and what they waited for before. */
-#define WAITS_INSERT(a, b, c)                                                                      \
-    ", v AS (INSERT INTO ~wait (agent, rank, task) SELECT v.agent, v.rank, d.seq FROM unnest($" #a \
-    "::int8[], $" #b "::text[], $" #c "::int8[]) AS v(ord, agent, rank) JOIN d USING (ord)) "
-#define WAITS_DELETE(a)                                                             \
+#define WAITS_INSERT                                                                           \
+    ", v AS (INSERT INTO ~wait (agent, rank, task) SELECT v.agent, v.rank, d.seq FROM unnest(" \
+    "$w_ord::int8[], $w_agent::text[], $w_rank::int8[]) AS v(ord, agent, rank) "               \
+    "JOIN d USING (ord)) "
+#define WAITS_DELETE                                                                \
     ", y AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT d.seq FROM d " \
-    "WHERE d.ord = ANY ($" #a "::int8[])))) "
+    "WHERE d.ord = ANY ($w_dropped::int8[])))) "
 
 /* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
  */
-#define KEEP(column) \
-    column " = CASE WHEN u.kind IN ('q', 'r') THEN t." column " ELSE u." column " END, "
+#define KEEP(name) #name " = CASE WHEN u.kind IN ('q', 'r') THEN t." #name " ELSE u." #name " END, "
+/* Those that a request changes, too, stand in UPDATE_OF. */
+#define KEPT(name, type, how) KEPT_##how(name)
+#define KEPT_PLAIN(name)      KEEP(name)
+#define KEPT_INDEXED(name)    KEEP(name)
+#define KEPT_REVISION(name)
+#define KEPT_RELEASED(name)
+#define KEPT_REQUESTED(name)
+#define KEPT_WAKE(name)
 
 /* clang-format off */
 /* Numbers are given in the order of the batch, rows inserted in that of the ids. */
 #define INSERT INSERT_OF("", "")
 #define INSERT_OF(before, where) \
     "WITH " before "n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
-    "$1::int8[], $2::text[], $3::text[], $4::int8[], $5::int8[], $6::text[], $7::text[], " \
-    "$8::int8[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::int8[], " \
-    "$14::int8[], $15::int8[], $16::text[], $17::int8[], $18::text[], $19::int8[], " \
-    "$20::int8[], $21::int8[], $22::text[], $23::int8[], $24::int8[]) " \
-    "AS n(ord, id, workflow, version, submitted_at, reply_to, tags, revision, state, " \
-    "direction, priority, locked_by, complete_by, wake_at, " \
-    "not_before, waiting_for, rank, request, failure_count, started_at, ended_at, doc, " \
-    "paused_at, closed_at)" where "), " \
-    "i AS (INSERT INTO ~task (seq, id, workflow, version, submitted_at, reply_to, tags, " \
-    "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, " \
-    "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, " \
-    "closed_at) " \
-    "SELECT " COLUMNS("n") " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
+    "$ord::int8[], $id::text[], " TASK_COLUMNS(ARRAY, ", ") ") " \
+    "AS n(ord, id, " TASK_COLUMNS(NAME, ", ") ")" where "), " \
+    "i AS (INSERT INTO ~task (seq, id, " TASK_COLUMNS(NAME, ", ") ") " \
+    "SELECT " COLUMNS_N " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
     "WHERE r.id = n.id), 0) <= coalesce(n.submitted_at, 0) " \
     "ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
     "RETURNING seq), " \
@@ -72,11 +88,11 @@
     "ON CONFLICT DO NOTHING) "
 
 /* Those that come out of table submission are inserted only if their row waits there, and it goes
- * if they were. $42 to $44: the ord of each, its row, its id. */
+ * if they were. */
 #define INSERT_SUBMITTED \
-    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($42::int8[], $43::int8[], $44::text[]) " \
-    "AS w(ord, seq, id)), " \
-    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($43::int8[]) " \
+    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($s_ord::int8[], $s_seq::int8[], " \
+    "$s_id::text[]) AS w(ord, seq, id)), " \
+    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($s_seq::int8[]) " \
     "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
     "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
     "WHERE k.seq = w.seq)), ", \
@@ -86,23 +102,16 @@
  * the order of their ids, so that two batches seldom wait for each other crosswise, though the
  * database may take them in another; see UPDATE_LOCKED. */
 #define UPDATE_OF(lock, from, where) \
-    "WITH u AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::text[], " \
-    "$3::text[], $4::int8[], $5::text[], $6::text[], $7::int8[], $8::text[], $9::int8[], " \
-    "$10::int8[], $11::int8[], $12::text[], $13::int8[], $14::text[], $15::int8[], " \
-    "$16::int8[], $17::int8[], $18::text[], $19::int8[], $20::int8[]) " \
-    "AS u(ord, kind, id, revision, state, direction, priority, locked_by, complete_by, " \
-    "wake_at, not_before, waiting_for, rank, request, " \
-    "failure_count, started_at, ended_at, doc, paused_at, closed_at) ORDER BY u.id), " lock \
-    "d AS (UPDATE ~task AS t SET revision = u.revision, request = u.request, " \
+    "WITH u AS MATERIALIZED (SELECT * FROM unnest($ord::int8[], $kind::text[], $id::text[], " \
+    TASK_CHANGING_COLUMNS(ARRAY, ", ") ") AS u(ord, kind, id, " \
+    TASK_CHANGING_COLUMNS(NAME, ", ") ") ORDER BY u.id), " lock \
+    "d AS (UPDATE ~task AS t SET " TASK_CHANGING_COLUMNS(KEPT, ) "request = u.request, " \
     "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
     "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
     "ELSE u.locked_by END, " \
     "waiting_for = CASE u.kind WHEN 'q' THEN t.waiting_for ELSE u.waiting_for END, " \
     "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, " \
-    "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, " \
-    KEEP("direction") KEEP("priority") KEEP("complete_by") KEEP("not_before") \
-    KEEP("failure_count") KEEP("started_at") KEEP("ended_at") KEEP("paused_at") KEEP("closed_at") \
-    "doc = CASE WHEN u.kind IN ('q', 'r') THEN t.doc ELSE u.doc END " \
+    "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, revision = u.revision " \
     "FROM " from " WHERE " where " AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
 #define UPDATE UPDATE_OF("", "u", "t.id = u.id")
 #define UPDATE_LOCKED                                                                           \
@@ -119,11 +128,11 @@
 
 /* Takes what `c` found, up to the limit; how much that was stands in the last column. */
 #define TAKE(state, started, limit) TAKE_AND(state, started, limit, "")
-#define TAKE_AND(state, started, limit, more)                                                    \
-    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = "    \
-    "$1, state = " state ", started_at = " started " FROM c WHERE t.seq = c.seq "                \
-    "AND c.place <= " limit " RETURNING " COLUMNS("t") ", c.place) " more "SELECT " COLUMNS("u") \
-        PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
+#define TAKE_AND(state, started, limit, more)                                                 \
+    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = " \
+    "$1, state = " state ", started_at = " started " FROM c WHERE t.seq = c.seq "             \
+    "AND c.place <= " limit " RETURNING " COLUMNS_T ", c.place) " more                        \
+    "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
 /* The database's clock. Leases go by it alone. */
 #define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
@@ -296,36 +305,22 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
         [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_EXTRA] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
-            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35, 36)
-            MESSAGES_INSERT(37, 38, 39, 40, 41, "n") "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_WAITS] = INSERT ", " PAYLOADS_INSERT(25, 26, 27)
-            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35, 36)
-            MESSAGES_INSERT(37, 38, 39, 40, 41, "n") WAITS_INSERT(42, 43, 44)
+        [PG_INSERT_EXTRA] = INSERT EXTRAS_INSERT("n") "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_WAITS] = INSERT EXTRAS_INSERT("n") WAITS_INSERT
             "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED ", " PAYLOADS_INSERT(25, 26, 27)
-            AUDITS_INSERT(28, 29, 30, 31, 32, 33, 34, 35, 36)
-            MESSAGES_INSERT(37, 38, 39, 40, 41, "n") ", x AS (DELETE FROM ~submission AS s "
-            "USING w JOIN d USING (ord) WHERE s.seq = w.seq) " WAITS_INSERT(45, 46, 47)
-            "SELECT d.ord, d.seq FROM d "
+        [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED EXTRAS_INSERT("n")
+            ", x AS (DELETE FROM ~submission AS s USING w JOIN d USING (ord) WHERE s.seq = w.seq) "
+            WAITS_INSERT "SELECT d.ord, d.seq FROM d "
             "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
             "WHERE t.id = gone.id)",
         [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
-            MESSAGES_INSERT(33, 34, 35, 36, 37, "u") "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_EXTRA] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
-            MESSAGES_INSERT(33, 34, 35, 36, 37, "u") "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_LOCKED_WAITS] = UPDATE_LOCKED ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
-            MESSAGES_INSERT(33, 34, 35, 36, 37, "u")
-            WAITS_INSERT(38, 39, 40) WAITS_DELETE(41) "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_WAITS] = UPDATE ", " PAYLOADS_INSERT(21, 22, 23)
-            AUDITS_INSERT(24, 25, 26, 27, 28, 29, 30, 31, 32)
-            MESSAGES_INSERT(33, 34, 35, 36, 37, "u")
-            WAITS_INSERT(38, 39, 40) WAITS_DELETE(41) "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED EXTRAS_INSERT("u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_EXTRA] = UPDATE EXTRAS_INSERT("u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_WAITS] = UPDATE_LOCKED EXTRAS_INSERT("u")
+            WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_WAITS] = UPDATE EXTRAS_INSERT("u")
+            WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
             CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -375,16 +370,16 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
          * somebody have deleted the row, it comes back: what writes nothing proves nothing. */
         [PG_PROVE] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, $2) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot RETURNING " CLOCK,
-        [PG_GET] = "SELECT " COLUMNS("t") PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
+        [PG_GET] = "SELECT " COLUMNS_T PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
         [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
             "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
         /* one by one by their key, whatever the planner believes of them */
         [PG_PAYLOADS] = "SELECT (SELECT p.json FROM ~payload AS p WHERE p.task = w.task "
             "AND p.number = w.number) FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY "
             "AS w(task, number, nth) ORDER BY w.nth",
-        [PG_OVERDUE] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.wake_at <= $1 "
+        [PG_OVERDUE] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
-        [PG_REQUESTED] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.request IS NOT NULL "
+        [PG_REQUESTED] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.request IS NOT NULL "
             "AND (t.locked_by, t.seq) > ($1, $2) AND t.locked_by <= $1 "
             "ORDER BY t.locked_by, t.seq LIMIT $3",
         [PG_SCAN] = SCAN("FROM ~task AS t WHERE t.seq < $1", "t.seq DESC"),
@@ -401,7 +396,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "t.seq DESC"),
         [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
             "ORDER BY seq DESC LIMIT 1",
-        [PG_ROWS] = "SELECT " COLUMNS("t") " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+        [PG_ROWS] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
             "ORDER BY t.seq DESC",
         [PG_CENSUS] = "SELECT " COUNT_STATE("pending") ", " COUNT_STATE("processing") ", "
             COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error")
@@ -766,13 +761,4 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
     /* clang-format on */
     _Static_assert(COUNT_OF(texts) == PG_COUNT, "every statement has a text");
     return texts[which];
-}
-
-void pg_sql_expand(struct buf *b, const char *text, const char *prefix)
-{
-    for (; *text; text++)
-        if (*text == '~' && text[1] != ' ' && text[1] != '\'') /* an operator is none */
-            buf_str(b, prefix);
-        else
-            buf_byte(b, *text);
 }

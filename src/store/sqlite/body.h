@@ -67,37 +67,6 @@ enum {
     MARK_EVERY_MS = 1000              /* the server's time goes into the lock file */
 };
 
-/* The columns of a task as parameters of a statement, and (after seq) of a result. Those that
- * change stand last, so that an UPDATE may name few of the others and still take all. */
-enum column {
-    COL_SEQ,
-    COL_ID,
-    COL_WORKFLOW,
-    COL_VERSION,
-    COL_SUBMITTED_AT,
-    COL_REPLY_TO,
-    COL_TAGS,
-    COL_REVISION,
-    COL_STATE,
-    COL_DIRECTION,
-    COL_PRIORITY,
-    COL_LOCKED_BY,
-    COL_COMPLETE_BY,
-    COL_WAKE_AT,
-    COL_NOT_BEFORE,
-    COL_WAITING_FOR,
-    COL_RANK,
-    COL_REQUEST,
-    COL_FAILURE_COUNT,
-    COL_STARTED_AT,
-    COL_ENDED_AT,
-    COL_DOC,
-    COL_PAUSED_AT,
-    COL_CLOSED_AT,
-    COL_FOUND_BY,                 /* of an UPDATE: its seq, or NULL */
-    COL_WAIT_RANK = COL_FOUND_BY, /* of a result of SQL_CLAIM_AMONG */
-};
-
 enum sql {
     SQL_BEGIN,
     SQL_BEGIN_READING,
@@ -110,7 +79,8 @@ enum sql {
     SQL_UPDATE_WAKE,
     SQL_UPDATE_MOVE,
     SQL_UPDATE_MOVE_WAKE,
-    SQL_REQUEST,
+    SQL_TASK_WRITES_END,
+    SQL_REQUEST = SQL_TASK_WRITES_END,
     SQL_RELEASE,
     SQL_PAYLOAD_INSERT,
     SQL_TAG_INSERT,
@@ -217,12 +187,17 @@ enum sql {
     SQL_COUNT,
 };
 
+/* Those that write a whole row of a task: row.c binds them. */
+enum { SQL_TASK_WRITES = SQL_TASK_WRITES_END - SQL_INSERT };
+
 const char *sql_text(enum sql which);
 
 /* A connection. Statements are prepared when they are first used. */
 struct db {
     sqlite3 *handle;
     sqlite3_stmt *stmts[SQL_COUNT];
+    /* Which parameter a column of a task is in a statement that writes one; 0: none. */
+    unsigned char task_params[SQL_TASK_WRITES][TASK_COLUMN_COUNT];
 };
 
 /* Which file a name stands for. */
@@ -361,7 +336,10 @@ void db_rollback(struct db *d);
 int db_commit(struct db *d, bool *ret_unknown) MUST_USE;
 
 /* row.c */
-void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole);
+/* Of a statement that writes a task, once it is prepared: which parameters it has. */
+void row_params(struct db *d, enum sql which);
+/* Binds the columns that the statement has, which db_query has given out. */
+void row_bind(struct db *d, enum sql which, const struct task_row *row);
 int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret) MUST_USE;
 int row_read_payloads(struct db *d, struct arena *a, struct task_row *row) MUST_USE;
 int row_read_groups(struct db *d, struct arena *a, struct task_row *row) MUST_USE;

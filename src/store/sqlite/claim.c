@@ -18,8 +18,8 @@ static int claim_read(struct claim *c, sqlite3_stmt *q, struct arena *a, struct 
 
     while ((rc = query_step(q)) == SQLITE_ROW) {
         seen++;
-        int64_t rank = sqlite3_column_int64(q, c->among ? COL_WAIT_RANK : COL_RANK);
-        if (c->among && is_in(list, sqlite3_column_int64(q, COL_SEQ)))
+        int64_t rank = sqlite3_column_int64(q, c->among ? TASK_COLUMN_COUNT : task_column_rank);
+        if (c->among && is_in(list, sqlite3_column_int64(q, task_column_seq)))
             continue; /* it has two waits in the range */
         bool due = c->kind != CLAIM_TIME || rank <= c->now;
         if (list->count == c->limit || !due) {

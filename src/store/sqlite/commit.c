@@ -100,7 +100,7 @@ static int task_insert(struct db *d, struct change *c, bool *ret_done)
     int rc = db_query(d, SQL_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    row_bind(q, &c->row, true);
+    row_bind(d, SQL_INSERT, &c->row);
     rc = run_fenced(d, q, ret_done);
     if (*ret_done)
         c->row.seq = sqlite3_last_insert_rowid(d->handle);
@@ -118,7 +118,7 @@ static int update_by(struct db *d, enum sql which, const struct task_row *row, b
     int rc = db_query(d, which, &q);
     if (rc != SQLITE_OK)
         return rc;
-    row_bind(q, row, false);
+    row_bind(d, which, row);
     return run_fenced(d, q, ret_done);
 }
 

@@ -61,15 +61,19 @@ int db_number(struct db *d, const char *sql, int64_t *ret)
 int db_query(struct db *d, enum sql which, sqlite3_stmt **ret)
 {
     sqlite3_stmt **q = &d->stmts[which];
+    bool is_new = !*q;
     int rc = SQLITE_OK;
 
-    if (!*q)
+    if (is_new)
         rc = fault() ? SQLITE_IOERR
                      : sqlite3_prepare_v3(d->handle, sql_text(which), -1, SQLITE_PREPARE_PERSISTENT,
                                           q, NULL);
-    if (rc == SQLITE_OK)
-        *ret = *q;
-    return rc;
+    if (rc != SQLITE_OK)
+        return rc;
+    if (is_new && which >= SQL_INSERT && which < SQL_TASK_WRITES_END)
+        row_params(d, which);
+    *ret = *q;
+    return SQLITE_OK;
 }
 
 int query_step(sqlite3_stmt *q)

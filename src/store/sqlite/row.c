@@ -1,37 +1,49 @@
+/*
+ * Rows of tasks in SQLite: bound to a statement, and read from a result, with their payloads. The
+ * columns are those of rows/task.h, the statements those of sql.c.
+ */
 #include "store/sqlite/body.h"
 
 #include "store/codec/codec.h"
 
-/* `whole`: with the columns that never change after insertion, which no UPDATE names. */
-void row_bind(sqlite3_stmt *q, const struct task_row *row, bool whole)
+void row_params(struct db *d, enum sql which)
 {
-    bind_text(q, COL_ID, row->id);
-    if (whole) {
-        bind_text(q, COL_WORKFLOW, row->workflow);
-        bind_number(q, COL_VERSION, row->version);
-        bind_time(q, COL_SUBMITTED_AT, row->submitted_at);
-        bind_text(q, COL_REPLY_TO, row->reply_to);
-        bind_text(q, COL_TAGS, row->tags);
-    }
-    bind_number(q, COL_REVISION, (int64_t)row->revision);
-    bind_text(q, COL_STATE, slice_of(task_state_text(row->state)));
-    bind_text(q, COL_DIRECTION, slice_of(direction_text(row->direction)));
-    bind_number(q, COL_PRIORITY, row->priority);
-    bind_text(q, COL_LOCKED_BY, row->locked_by);
-    bind_time(q, COL_COMPLETE_BY, row->complete_by);
-    bind_time(q, COL_WAKE_AT, row->wake_at);
-    bind_time(q, COL_NOT_BEFORE, row->not_before);
-    bind_text(q, COL_WAITING_FOR, row->waiting_for);
-    bind_number(q, COL_RANK, row->rank);
-    bind_text(q, COL_REQUEST, row->request);
-    bind_number(q, COL_FAILURE_COUNT, row->failure_count);
-    bind_time(q, COL_STARTED_AT, row->started_at);
-    bind_time(q, COL_ENDED_AT, row->ended_at);
-    bind_text(q, COL_DOC, row->doc);
-    bind_time(q, COL_PAUSED_AT, row->paused_at);
-    bind_time(q, COL_CLOSED_AT, row->closed_at);
-    if (!whole)
-        bind_time(q, COL_FOUND_BY, row->seq);
+    unsigned char *at = d->task_params[which - SQL_INSERT];
+    sqlite3_stmt *q = d->stmts[which];
+
+#define FIND(name, type, how) \
+    at[task_column_##name] = (unsigned char)sqlite3_bind_parameter_index(q, ":" #name);
+    FIND(seq, time, )
+    FIND(id, text, )
+    TASK_COLUMNS(FIND, )
+}
+
+static void bind_state(sqlite3_stmt *q, int i, enum task_state state)
+{
+    bind_text(q, i, slice_of(task_state_text(state)));
+}
+
+static void bind_direction(sqlite3_stmt *q, int i, enum direction direction)
+{
+    bind_text(q, i, slice_of(direction_text(direction)));
+}
+
+void row_bind(struct db *d, enum sql which, const struct task_row *row)
+{
+    const unsigned char *at = d->task_params[which - SQL_INSERT];
+    sqlite3_stmt *q = d->stmts[which];
+
+#define BIND(name, type, how)   \
+    if (at[task_column_##name]) \
+        bind_##type(q, at[task_column_##name], BOUND_##type(row->name));
+#define BOUND_text(v)      (v)
+#define BOUND_number(v)    (int64_t)(v)
+#define BOUND_time(v)      (v)
+#define BOUND_state(v)     (v)
+#define BOUND_direction(v) (v)
+    BIND(seq, time, )
+    BIND(id, text, )
+    TASK_COLUMNS(BIND, )
 }
 
 static struct slice text_of(sqlite3_stmt *q, struct arena *a, int col)
@@ -41,33 +53,19 @@ static struct slice text_of(sqlite3_stmt *q, struct arena *a, int col)
 
 int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret)
 {
-    struct task_row row = {
-        .seq = sqlite3_column_int64(q, COL_SEQ),
-        .id = text_of(q, a, COL_ID),
-        .workflow = text_of(q, a, COL_WORKFLOW),
-        .version = sqlite3_column_int64(q, COL_VERSION),
-        .submitted_at = sqlite3_column_int64(q, COL_SUBMITTED_AT),
-        .reply_to = text_of(q, a, COL_REPLY_TO),
-        .tags = text_of(q, a, COL_TAGS),
-        .revision = (uint64_t)sqlite3_column_int64(q, COL_REVISION),
-        .priority = sqlite3_column_int(q, COL_PRIORITY),
-        .locked_by = text_of(q, a, COL_LOCKED_BY),
-        .complete_by = sqlite3_column_int64(q, COL_COMPLETE_BY),
-        .wake_at = sqlite3_column_int64(q, COL_WAKE_AT),
-        .not_before = sqlite3_column_int64(q, COL_NOT_BEFORE),
-        .waiting_for = text_of(q, a, COL_WAITING_FOR),
-        .rank = sqlite3_column_int64(q, COL_RANK),
-        .request = text_of(q, a, COL_REQUEST),
-        .failure_count = (uint32_t)sqlite3_column_int64(q, COL_FAILURE_COUNT),
-        .started_at = sqlite3_column_int64(q, COL_STARTED_AT),
-        .ended_at = sqlite3_column_int64(q, COL_ENDED_AT),
-        .doc = text_of(q, a, COL_DOC),
-        .paused_at = sqlite3_column_int64(q, COL_PAUSED_AT),
-        .closed_at = sqlite3_column_int64(q, COL_CLOSED_AT),
-    };
+    struct task_row row = {0};
+    bool sound = true;
 
-    if (!task_state_parse(query_text(q, COL_STATE), &row.state)
-        || !direction_parse(query_text(q, COL_DIRECTION), &row.direction) || row.revision == 0) {
+#define READ(name, type, how)     READ_##type(row.name, task_column_##name)
+#define READ_text(field, at)      (field) = text_of(q, a, at);
+#define READ_number(field, at)    (field) = (__typeof__(field))sqlite3_column_int64(q, at);
+#define READ_time(field, at)      READ_number(field, at)
+#define READ_state(field, at)     sound = sound && task_state_parse(query_text(q, at), &(field));
+#define READ_direction(field, at) sound = sound && direction_parse(query_text(q, at), &(field));
+    READ(seq, number, )
+    READ(id, text, )
+    TASK_COLUMNS(READ, )
+    if (!sound || row.revision == 0) {
         row.state = TASK_ERROR; /* one bad row must not hold up the others: without a document */
         row.doc = SLICE_NONE;   /* whoever decodes it will find it corrupt, and set it aside */
     }

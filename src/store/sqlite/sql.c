@@ -1,30 +1,47 @@
 #include "store/sqlite/body.h"
 
-/* In the order of enum column, from COL_SEQ on. */
-#define COLUMNS                                                                              \
-    "seq, id, workflow, version, submitted_at, reply_to, tags, revision, state, direction, " \
-    "priority, locked_by, complete_by, wake_at, not_before, waiting_for, task.rank, "        \
-    "request, failure_count, started_at, ended_at, doc, paused_at, closed_at"
+/* What is made of the columns of a task, see TASK_COLUMNS. */
+#define NAME(name, type, how)      #name
+#define QUALIFIED(name, type, how) "task." #name
+#define PARAM(name, type, how)     ":" #name
+
+/* In the order of enum task_column. */
+#define COLUMNS "task.seq, task.id, " TASK_COLUMNS(QUALIFIED, ", ")
 
 /* A column that an index covers is named in a SET only if it moves: SQLite opens that index, and
  * mostly deletes and inserts its entry, whatever the value is. Where state, owner and all that
  * tells of a claim or an end stay as they are, which is what most changes do, the WHERE says so
- * instead, and the indexes are left alone. A row is found by its number, where it is known (?24),
+ * instead, and the indexes are left alone. A row is found by its number, where it is known (:seq),
  * without the index of the ids. */
-#define UPDATE                                                                            \
-    "UPDATE task SET revision = ?7, direction = ?9, priority = ?10, complete_by = ?12, "  \
-    "not_before = ?14, request = ?17, failure_count = ?18, started_at = ?19, doc = ?21, " \
-    "paused_at = ?22"
-#define MOVE                                                                         \
-    ", state = ?8, locked_by = ?11, waiting_for = ?15, rank = ?16, ended_at = ?20, " \
-    "closed_at = ?23"
-#define WAKE ", wake_at = ?13"
-#define FENCE                                                         \
-    " WHERE seq = ifnull(?24, (SELECT seq FROM task WHERE id = ?1)) " \
-    "AND id = ?1 AND revision = ?7 - 1"
-#define STAY                                                                      \
-    " AND state = ?8 AND locked_by IS ?11 AND waiting_for IS ?15 AND rank = ?16 " \
-    "AND ended_at IS ?20 AND closed_at IS ?23"
+/* clang-format off */
+#define SET(name) ", " #name " = :" #name
+#define IS(name)  " AND " #name " IS :" #name
+
+#define UPDATE "UPDATE task SET revision = :revision" TASK_CHANGING_COLUMNS(SET_PLAIN, )
+#define SET_PLAIN(name, type, how) SET_PLAIN_##how(name)
+#define SET_PLAIN_REVISION(name)
+#define SET_PLAIN_PLAIN(name)      SET(name)
+#define SET_PLAIN_REQUESTED(name)  SET(name)
+#define SET_PLAIN_INDEXED(name)
+#define SET_PLAIN_RELEASED(name)
+#define SET_PLAIN_WAKE(name)
+
+#define MOVE TASK_CHANGING_COLUMNS(SET_INDEXED, )
+#define STAY TASK_CHANGING_COLUMNS(IS_INDEXED, )
+#define SET_INDEXED(name, type, how) INDEXED_##how(SET, name)
+#define IS_INDEXED(name, type, how)  INDEXED_##how(IS, name)
+#define INDEXED_REVISION(F, name)
+#define INDEXED_PLAIN(F, name)
+#define INDEXED_REQUESTED(F, name)
+#define INDEXED_INDEXED(F, name)     F(name)
+#define INDEXED_RELEASED(F, name)    F(name)
+#define INDEXED_WAKE(F, name)
+/* clang-format on */
+
+#define WAKE ", wake_at = :wake_at"
+#define FENCE                                                           \
+    " WHERE seq = ifnull(:seq, (SELECT seq FROM task WHERE id = :id)) " \
+    "AND id = :id AND revision = :revision - 1"
 
 /* ?4: the document is wanted, too; what is not read costs nothing. */
 #define SCAN                                                                     \
@@ -86,12 +103,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         /* An id that is reserved becomes NULL, and that is ignored as one that is there. Not by a
          * SELECT: then SQLite would keep what each page was before, lest some of many rows fail. */
         [SQL_INSERT] =
-            "INSERT OR IGNORE INTO task (id, workflow, version, submitted_at, reply_to, tags, "
-            "revision, state, direction, priority, locked_by, complete_by, wake_at, not_before, "
-            "waiting_for, rank, request, failure_count, started_at, ended_at, doc, paused_at, "
-            "closed_at) VALUES (iif(ifnull((SELECT until FROM reserved WHERE id = ?1), 0) "
-            "<= ifnull(?4, 0), ?1, NULL), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-            "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+            "INSERT OR IGNORE INTO task (id, " TASK_COLUMNS(NAME, ", ") ") VALUES ("
+            "iif(ifnull((SELECT until FROM reserved WHERE id = :id), 0) "
+            "<= ifnull(:submitted_at, 0), :id, NULL), " TASK_COLUMNS(PARAM, ", ") ")",
         [SQL_UPDATE] = UPDATE FENCE STAY,
         [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
         [SQL_UPDATE_MOVE] = UPDATE MOVE FENCE,
