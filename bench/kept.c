@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "postgres/many.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
 
 enum { TIMES = 101, SHRINK_MOST = 2000000 };
 
@@ -139,7 +139,7 @@ static void census(struct arena *a, int i)
     struct census c;
 
     (void)i;
-    must(store->ops->census(store, 1000, 1000, a, &c, &error));
+    must(store->ops->counts->census(store, 1000, 1000, a, &c, &error));
 }
 
 static int64_t retired_to;
@@ -157,12 +157,12 @@ static void retire(struct arena *a, int i)
     (void)i;
     if (l.scan_max > 500)
         l.scan_max = 500;
-    must(store->ops->retire_look(store, &l, a, &error));
+    must(store->ops->retention->look(store, &l, a, &error));
     struct retire r = {.tasks = l.found,
                        .task_count = l.found_count,
                        .reserve_until = INT64_C(1) << 50,
                        .gone = arena_alloc(a, l.found_count + 1)};
-    must(store->ops->retire(store, &r, &error));
+    must(store->ops->retention->retire(store, &r, &error));
     retired_to = l.after_seq;
     for (size_t k = 0; k < r.dealt_with; k++)
         retired += r.gone[k];

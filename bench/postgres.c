@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "measure.h"
-#include "store/postgres.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
+#include "store/postgres/postgres.h"
 
 enum { ROWS = 20000, TURNS = 9, TURN_US = 700000, DOC = 900 };
 

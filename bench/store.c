@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "measure.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 enum { BATCH = 1000, ROUNDS = 200, CLAIMED = 10 };
 

@@ -285,7 +285,7 @@ void check_bell(void)
         return;
     enum err err = inner->ops->list(inner, &all, &a, &tasks, &e);
     if (err == ERR_OK)
-        err = inner->ops->alert_list(inner, &live, &a, &alerts, &e);
+        err = inner->ops->alerts->list(inner, &live, &a, &alerts, &e);
     ASSERT(err == ERR_OK);
     for (size_t i = 0; i < tasks.count; i++)
         if (tasks.rows[i].closed_at == 0)

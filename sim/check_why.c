@@ -2,7 +2,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "why/why.h"
 
 /*

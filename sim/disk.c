@@ -12,7 +12,7 @@
 #include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 struct store *inner;
 
@@ -260,7 +260,8 @@ static enum err get_many(struct store *s, struct reading *r, size_t count, struc
 static enum err reserved(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
                          struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->reserved(inner, id, a, ret, e);
+    return read_fails(disk_of(s), e) ? ERR_IO
+                                     : inner->ops->retention->reserved(inner, id, a, ret, e);
 }
 
 static enum err overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
@@ -363,7 +364,7 @@ static enum err survey(struct store *s, struct survey *v, struct arena *a, struc
     if (err != ERR_OK)
         return err;
     v->now = store_now();
-    err = inner->ops->survey(inner, v, a, e);
+    err = inner->ops->nodes->survey(inner, v, a, e);
     v->now = asked_at;
     check_survey_told(disk_of(s)->node, v);
     return err;
@@ -375,7 +376,8 @@ static enum err workflow_since(struct store *s, uint64_t after, struct arena *a,
 {
     if (read_fails(disk_of(s), e))
         return ERR_IO;
-    enum err err = inner->ops->workflow_since(inner, after, a, ret, ret_count, ret_generation, e);
+    enum err err =
+        inner->ops->nodes->workflow_since(inner, after, a, ret, ret_count, ret_generation, e);
     if (err == ERR_OK && *ret_count > 0)
         covered(COVER_LEARNED);
     return err;
@@ -433,7 +435,7 @@ static enum err operation_put(struct store *s, const struct operation_row *row,
     bool unknown = chance(weather.store_unknown);
     if (unknown && chance(500))
         return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
-    enum err err = inner->ops->operation_put(inner, row, audit, e);
+    enum err err = inner->ops->operations->put(inner, row, audit, e);
     trace("%s writes operation %.*s: %s: %.*s %.*s", d->node->me, SLICE_ARG(row->id), err_text(err),
           SLICE_ARG(row->state), SLICE_ARG(row->doc));
     if (err == ERR_OK)
@@ -448,7 +450,7 @@ static enum err operation_put(struct store *s, const struct operation_row *row,
 static enum err operation_list(struct store *s, const struct operation_query *q, struct arena *a,
                                struct operation_page *ret, struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->operation_list(inner, q, a, ret, e);
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->operations->list(inner, q, a, ret, e);
 }
 
 static enum err audit_list(struct store *s, const struct audit_query *q, struct arena *a,
@@ -460,7 +462,7 @@ static enum err audit_list(struct store *s, const struct audit_query *q, struct 
 static enum err outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
                             struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->outbox_read(inner, r, a, e);
+    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->outbox->read(inner, r, a, e);
 }
 
 static enum err outbox_targets(struct store *s, const struct target_query *q, struct arena *a,
@@ -468,7 +470,7 @@ static enum err outbox_targets(struct store *s, const struct target_query *q, st
 {
     if (read_fails(disk_of(s), e))
         return ERR_IO;
-    return inner->ops->outbox_targets(inner, q, a, ret, ret_count, e);
+    return inner->ops->outbox->targets(inner, q, a, ret, ret_count, e);
 }
 
 static enum err outbox_settle(struct store *s, const struct settlement *list, size_t count,
@@ -483,7 +485,7 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
     bool unknown = chance(weather.store_unknown);
     if (unknown && chance(500))
         return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
-    enum err err = inner->ops->outbox_settle(inner, list, count, inner->shared ? fence : NULL, e);
+    enum err err = inner->ops->outbox->settle(inner, list, count, inner->shared ? fence : NULL, e);
     if (err == ERR_OK && unknown)
         return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
     return err;
@@ -497,7 +499,7 @@ static enum err submissions_take(struct store *s, struct submission_take *t, str
     if (read_fails(disk_of(s), e))
         return ERR_IO;
     judged.now = store_now();
-    enum err err = inner->ops->submissions_take(inner, &judged, a, e);
+    enum err err = inner->ops->submissions->take(inner, &judged, a, e);
     judged.now = t->now;
     *t = judged;
     if (t->count > 0)
@@ -517,7 +519,7 @@ static enum err submissions_settle(struct store *s, const struct submission_verd
     bool unknown = chance(weather.store_unknown);
     if (unknown && chance(500))
         return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
-    enum err err = inner->ops->submissions_settle(inner, list, count, e);
+    enum err err = inner->ops->submissions->settle(inner, list, count, e);
     trace("%s settles %zu submissions: %s", d->node->me, count, err_text(err));
     sql_changed();
     if (err == ERR_OK && unknown)
@@ -530,7 +532,7 @@ static enum err stopped(struct store *s, int64_t after_ended_at, int64_t after_s
 {
     if (read_fails(disk_of(s), e))
         return ERR_IO;
-    return inner->ops->stopped(inner, after_ended_at, after_seq, limit, a, ret, e);
+    return inner->ops->alerts->stopped(inner, after_ended_at, after_seq, limit, a, ret, e);
 }
 
 static enum err alert_list(struct store *s, const struct alert_query *q, struct arena *a,
@@ -538,7 +540,7 @@ static enum err alert_list(struct store *s, const struct alert_query *q, struct 
 {
     if (read_fails(disk_of(s), e))
         return ERR_IO;
-    return inner->ops->alert_list(inner, q, a, ret, e);
+    return inner->ops->alerts->list(inner, q, a, ret, e);
 }
 
 static enum err alert_put(struct store *s, const struct alert_row *row, struct error *e)
@@ -557,38 +559,64 @@ static enum err alert_put(struct store *s, const struct alert_row *row, struct e
     struct alert_row fenced = *row;
     if (!inner->shared)
         fenced.fence = NULL; /* no other node can be the leader */
-    enum err err = inner->ops->alert_put(inner, &fenced, e);
+    enum err err = inner->ops->alerts->put(inner, &fenced, e);
     trace("%s writes alert %.*s: %s", d->node->me, SLICE_ARG(row->id), err_text(err));
     if (err == ERR_OK && unknown)
         return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
     return err;
 }
 
-static const struct store_ops ops = {.commit = commit,
-                                     .stopped = stopped,
-                                     .alert_list = alert_list,
-                                     .alert_put = alert_put,
-                                     .probe = probe,
-                                     .get = get,
-                                     .get_many = get_many,
-                                     .reserved = reserved,
-                                     .overdue = overdue,
-                                     .list = list,
-                                     .requested = requested,
-                                     .lease = lease,
-                                     .survey = survey,
-                                     .agent_put = agent_put,
-                                     .agent_since = agent_since,
-                                     .overrun_list = overrun_list,
-                                     .audit_list = audit_list,
-                                     .operation_put = operation_put,
-                                     .operation_list = operation_list,
-                                     .outbox_read = outbox_read,
-                                     .outbox_targets = outbox_targets,
-                                     .outbox_settle = outbox_settle,
-                                     .submissions_take = submissions_take,
-                                     .submissions_settle = submissions_settle,
-                                     .workflow_since = workflow_since};
+static const struct store_outbox_ops outbox_ops = {
+    .read = outbox_read,
+    .targets = outbox_targets,
+    .settle = outbox_settle,
+};
+
+static const struct store_submission_ops submissions_ops = {
+    .take = submissions_take,
+    .settle = submissions_settle,
+};
+
+static const struct store_alert_ops alerts_ops = {
+    .stopped = stopped,
+    .list = alert_list,
+    .put = alert_put,
+};
+
+static const struct store_operation_ops operations_ops = {
+    .put = operation_put,
+    .list = operation_list,
+};
+
+static const struct store_retention_ops retention_ops = {
+    .reserved = reserved,
+};
+
+static const struct store_node_ops nodes_ops = {
+    .survey = survey,
+    .workflow_since = workflow_since,
+};
+
+static const struct store_ops ops = {
+    .commit = commit,
+    .probe = probe,
+    .get = get,
+    .get_many = get_many,
+    .overdue = overdue,
+    .list = list,
+    .requested = requested,
+    .lease = lease,
+    .agent_put = agent_put,
+    .agent_since = agent_since,
+    .overrun_list = overrun_list,
+    .audit_list = audit_list,
+    .outbox = &outbox_ops,
+    .submissions = &submissions_ops,
+    .alerts = &alerts_ops,
+    .operations = &operations_ops,
+    .retention = &retention_ops,
+    .nodes = &nodes_ops,
+};
 
 /* ---- the queue ---- */
 

@@ -9,7 +9,7 @@
 #include "sim/node.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "json/json.h"
 
 /* ---- drawing ---- */

@@ -305,7 +305,7 @@ static void says_what_it_does(const struct scheduler_config *c, unsigned roles)
 
     if (!c->shared)
         return;
-    enum err err = inner->ops->node_put(inner, &row, &e);
+    enum err err = inner->ops->nodes->put(inner, &row, &e);
     ASSERT(err == ERR_OK);
 }
 

@@ -141,7 +141,7 @@ static void begin(struct wanted *w, int64_t rate)
                                       .reason = SLICE("all of them"),
                                       .started_at = store_now(),
                                       .doc = buf_view(&doc)};
-    enum err err = inner->ops->operation_put(inner, &row, NULL, &e);
+    enum err err = inner->ops->operations->put(inner, &row, NULL, &e);
     ASSERT(err == ERR_OK);
     trace("operation %s begins: %.*s %.*s", w->id, SLICE_ARG(row.verb), SLICE_ARG(row.doc));
     w->revision = 1;
@@ -186,7 +186,7 @@ static void set_state(struct wanted *w, const char *state)
     struct operation_page page;
     struct error e = {0};
 
-    enum err err = inner->ops->operation_list(inner, &q, &a, &page, &e);
+    enum err err = inner->ops->operations->list(inner, &q, &a, &page, &e);
     ASSERT(err == ERR_OK);
     struct operation_row row = page.rows[0];
     if (slice_is(row.state, "done") || slice_is(row.state, state))
@@ -195,7 +195,7 @@ static void set_state(struct wanted *w, const char *state)
     row.state = slice_of(state);
     row.open = strcmp(state, "running") == 0;
     row.revision++;
-    err = inner->ops->operation_put(inner, &row, NULL, &e);
+    err = inner->ops->operations->put(inner, &row, NULL, &e);
     ASSERT(err == ERR_OK);
     check_operation(&row);
     looks(NULL, 0);

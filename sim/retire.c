@@ -74,7 +74,7 @@ static void deletes(void *arg, uint64_t n)
     struct error e = {0};
     (void)n;
 
-    if (store_is_away() || inner->ops->retire(inner, &r, &e) != ERR_OK)
+    if (store_is_away() || inner->ops->retention->retire(inner, &r, &e) != ERR_OK)
         return;
     for (size_t i = 0; i < r.dealt_with; i++) {
         struct subject *t = subject_find(f->look.found[i].id);
@@ -100,7 +100,7 @@ static void looks(void *arg, uint64_t n)
                                    .rule_count = 1,
                                    .scan_max = 1 + prng_below(&own, PART),
                                    .after_seq = after_seq};
-    if (store_is_away() || inner->ops->retire_look(inner, &f->look, &world.arena, &e) != ERR_OK)
+    if (store_is_away() || inner->ops->retention->look(inner, &f->look, &world.arena, &e) != ERR_OK)
         return;
     after_seq = f->look.more ? f->look.after_seq : 0;
     if (f->look.found_count > 0)

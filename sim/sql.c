@@ -92,7 +92,7 @@ static struct submission_page rows(bool refused, struct arena *a)
     struct submission_page page;
     struct error e = {0};
 
-    enum err err = inner->ops->submissions_list(inner, &q, a, &page, &e);
+    enum err err = inner->ops->submissions->list(inner, &q, a, &page, &e);
     ASSERT(err == ERR_OK);
     return page;
 }
@@ -181,7 +181,7 @@ static void put(struct subject *t, uint64_t content, struct slice workflow)
 
     ASSERT(sql.count < PUTS_MAX);
     sql.list[sql.count++] = (struct put){.task = t, .content = content};
-    enum err err = inner->ops->submissions_put(inner, &row, 1, &e);
+    enum err err = inner->ops->submissions->put(inner, &row, 1, &e);
     ASSERT(err == ERR_OK);
     trace("an application puts in %.*s", SLICE_ARG(row.id));
     sql_changed();
@@ -243,7 +243,7 @@ void sql_verb(bool drop)
             sql.list[i].dropped |= drop;
             sql.list[i].retried |= !drop;
         }
-    enum err err = inner->ops->submissions_verb(inner, &v, &e);
+    enum err err = inner->ops->submissions->apply(inner, &v, &e);
     ASSERT(err == ERR_OK);
     trace("%s of %" PRIu64 " submissions", drop ? "a drop" : "a retry", v.count);
     if (v.count > 0)

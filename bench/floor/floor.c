@@ -18,8 +18,8 @@
 
 #include "../measure.h"
 #include "floor/life.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
 
 enum { CLAIM_MAX = 512, LIVES = 4, ID_SIZE = 24 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/decide.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 #define SUBMITTED_AT INT64_C(1700000000000)
 #define AGING_MS     INT64_C(60000)

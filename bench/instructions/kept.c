@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "instructions/workload.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 enum { BATCH = 1000, TIMES = 100, CLAIMED = 10, WAITING = 2 * TIMES * CLAIMED, WARM = 3 };
 

@@ -21,7 +21,7 @@
 #include "sample.h"
 #include "server/retention.h"
 #include "server/server.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 enum { WARM = 20, ANSWER_MAX = 1 << 20, LINES = 100 };
 

@@ -4,8 +4,8 @@
 #include "instructions/flow.h"
 #include "instructions/workload.h"
 #include "sample.h"
-#include "store/memory.h"
-#include "store/sqlite.h"
+#include "store/memory/memory.h"
+#include "store/sqlite/sqlite.h"
 
 enum { WARM = 10 };
 

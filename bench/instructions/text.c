@@ -3,8 +3,8 @@
 #include "instructions/flow.h"
 #include "instructions/workload.h"
 #include "sample.h"
-#include "store/codec.h"
-#include "store/memory.h"
+#include "store/codec/codec.h"
+#include "store/memory/memory.h"
 
 /* ---- definitions ---- */
 

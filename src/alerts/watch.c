@@ -161,7 +161,7 @@ static void read_rows(struct watch *w, struct store *s)
     const struct alert_query q = {.live = true, .limit = ROWS_MAX};
 
     w->rows = (struct alert_page){0};
-    w->err = s->ops->alert_list(s, &q, &w->arena, &w->rows, &w->error);
+    w->err = s->ops->alerts->list(s, &q, &w->arena, &w->rows, &w->error);
 }
 
 static void load_run(struct store_job *j, struct store *s)
@@ -225,7 +225,7 @@ static void put_run(struct store_job *j, struct store *s)
 
     w->err = ERR_OK;
     for (size_t i = 0; i < w->writing_count && w->err == ERR_OK; i++) {
-        w->err = s->ops->alert_put(s, &w->writings[i].row, &w->error);
+        w->err = s->ops->alerts->put(s, &w->writings[i].row, &w->error);
         w->writings[i].written = w->err == ERR_OK;
     }
 }
@@ -295,8 +295,8 @@ static void look_run(struct store_job *j, struct store *s)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
 
-    w->err = s->ops->stopped(s, w->pos_ended_at, w->pos_seq, w->config.page, &w->arena,
-                             &w->stopped_page, &w->error);
+    w->err = s->ops->alerts->stopped(s, w->pos_ended_at, w->pos_seq, w->config.page, &w->arena,
+                                     &w->stopped_page, &w->error);
     if (w->err == ERR_OK && w->rows_too)
         read_rows(w, s);
 }

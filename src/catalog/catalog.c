@@ -53,8 +53,8 @@ enum err library_load(struct registry *r, struct store *s, uint64_t *ret_generat
     enum err err = ERR_OK;
 
     *ret_generation = 0;
-    if (s->ops->workflow_since)
-        err = s->ops->workflow_since(s, 0, &a, &rows, &count, ret_generation, e);
+    if (s->ops->nodes)
+        err = s->ops->nodes->workflow_since(s, 0, &a, &rows, &count, ret_generation, e);
     else
         err = s->ops->workflow_list(s, &a, &rows, &count, e);
     for (size_t i = 0; i < count && err == ERR_OK; i++) {
@@ -83,8 +83,8 @@ static void read_run(struct store_job *j, struct store *s)
     struct library *l = CONTAINER_OF(j, struct library, job);
     size_t count = 0;
 
-    l->err =
-        s->ops->workflow_since(s, l->after, &l->arena, &l->rows, &count, &l->generation, &l->error);
+    l->err = s->ops->nodes->workflow_since(s, l->after, &l->arena, &l->rows, &count, &l->generation,
+                                           &l->error);
     l->row_count = l->err == ERR_OK ? count : 0;
     if (l->row_count == 0)
         return;

@@ -14,7 +14,7 @@
 #include "cli/client.h"
 #include "cli/term.h"
 #include "cli/verbs.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 enum { MIB = 1 << 20 };
 

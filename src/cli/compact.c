@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/verbs.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 static int status_of(enum err err)
 {

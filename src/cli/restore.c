@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "cli/verbs.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 /* If a file was copied from a folder by hand, its newest part may be in a file beside it. */
 static int refuse_beside(const struct invocation *in, const char *name)

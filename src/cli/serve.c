@@ -27,8 +27,8 @@
 #include "server/helper.h"
 #include "server/limit.h"
 #include "server/server.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
 #include "webhook/secrets.h"
 
 enum { HOSTS_MAX = 16, NODE_NAME_MAX = 63 };

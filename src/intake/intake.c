@@ -85,7 +85,7 @@ static void settle_run(struct store_job *j, struct store *s)
 {
     struct intake *in = CONTAINER_OF(j, struct intake, job);
 
-    in->err = s->ops->submissions_settle(s, in->verdicts, in->verdict_count, &in->error);
+    in->err = s->ops->submissions->settle(s, in->verdicts, in->verdict_count, &in->error);
 }
 
 static void settle_done(struct store_job *j)
@@ -222,7 +222,7 @@ static void take_run(struct store_job *j, struct store *s)
 {
     struct intake *in = CONTAINER_OF(j, struct intake, job);
 
-    in->err = s->ops->submissions_take(s, &in->take, &in->arena, &in->error);
+    in->err = s->ops->submissions->take(s, &in->take, &in->arena, &in->error);
 }
 
 static void take_done(struct store_job *j)

@@ -92,7 +92,7 @@ static enum err put(struct store *st, struct slot *s)
     struct operation_row row;
 
     operation_encode(&s->next, &doc, &row);
-    return st->ops->operation_put(st, &row, NULL, &s->error);
+    return st->ops->operations->put(st, &row, NULL, &s->error);
 }
 
 /* A person may have stopped or resumed the operation meanwhile, and can change nothing else. If
@@ -103,7 +103,7 @@ static enum err merge(struct store *st, struct slot *s)
     struct operation_page page = {0};
     struct operation there;
 
-    enum err err = st->ops->operation_list(st, &q, &s->fresh, &page, &s->error);
+    enum err err = st->ops->operations->list(st, &q, &s->fresh, &page, &s->error);
     if (err != ERR_OK)
         return err;
     s->reload = page.count == 0

@@ -416,7 +416,7 @@ static void look_run(struct store_job *j, struct store *st)
     r->page = (struct operation_page){0};
     r->look_err = ERR_OK;
     if (!r->left)
-        r->look_err = st->ops->operation_list(st, &q, &r->looked, &r->page, &r->look_error);
+        r->look_err = st->ops->operations->list(st, &q, &r->looked, &r->page, &r->look_error);
     if (r->look_err != ERR_OK || (r->page.count == 0 && !r->left))
         return;
     r->look_err = st->ops->lease(st, &want, &r->looked, &r->lease, &r->look_error);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 
 struct settle_job {
     struct store_job job;
@@ -333,7 +333,7 @@ static void settle_run(struct store_job *sj, struct store *store)
 {
     struct settle_job *j = CONTAINER_OF(sj, struct settle_job, job);
 
-    j->err = store->ops->outbox_settle(store, j->list, j->count, &j->fence, &j->error);
+    j->err = store->ops->outbox->settle(store, j->list, j->count, &j->fence, &j->error);
 }
 
 /* After a failure they are settled again, in the original order. */
@@ -437,10 +437,10 @@ static void read_run(struct store_job *sj, struct store *store)
     struct target_query q = {.after = j->after, .limit = TARGETS_PAGE, .most = 1};
 
     if (j->kind == READ_TARGETS)
-        j->err = store->ops->outbox_targets(store, &q, &j->arena, &j->targets, &j->target_count,
-                                            &j->error);
+        j->err = store->ops->outbox->targets(store, &q, &j->arena, &j->targets, &j->target_count,
+                                             &j->error);
     else
-        j->err = store->ops->outbox_read(store, &j->read, &j->arena, &j->error);
+        j->err = store->ops->outbox->read(store, &j->read, &j->arena, &j->error);
 }
 
 static void land_targets(struct courier *o, const struct read_job *j)

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/test.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 /*
  * The delivery of messages from the memory store, in simulated time. Targets are named after their
@@ -259,7 +259,7 @@ static struct outbox_census census(void)
     struct outbox_census c;
     struct error e;
 
-    CHECK(k.store->ops->outbox_census(k.store, 100000, &c, &e) == ERR_OK, "%s", e.text);
+    CHECK(k.store->ops->outbox->census(k.store, 100000, &c, &e) == ERR_OK, "%s", e.text);
     return c;
 }
 
@@ -429,7 +429,7 @@ static uint32_t most_tries(const char *target)
     struct error e;
     uint32_t most = 0;
 
-    CHECK(k.store->ops->outbox_list(k.store, &q, &k.arena, &page, &e) == ERR_OK, "%s", e.text);
+    CHECK(k.store->ops->outbox->list(k.store, &q, &k.arena, &page, &e) == ERR_OK, "%s", e.text);
     for (size_t i = 0; i < page.count; i++)
         most = page.messages[i].tries > most ? page.messages[i].tries : most;
     return most;
@@ -645,10 +645,12 @@ static enum err settle_fails(struct store *s, const struct settlement *list, siz
 static void what_was_delivered_is_deleted_as_soon_as_the_store_can(void **state)
 {
     const struct store_ops *ops = k.store->ops;
+    struct store_outbox_ops outbox = *ops->outbox;
     struct store_ops failing = *ops;
     (void)state;
 
-    failing.outbox_settle = settle_fails;
+    outbox.settle = settle_fails;
+    failing.outbox = &outbox;
     for (int shared = 0; shared < 2; shared++) {
         courier_free(k.courier);
         start_courier_of(0, shared);

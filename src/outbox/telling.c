@@ -4,7 +4,7 @@
 #include "base/pen.h"
 #include "base/when.h"
 #include "core/stand.h"
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 #include "json/text.h"
 
 enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 1, TEXT_USUAL = 1000 };

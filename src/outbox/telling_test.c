@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "base/test.h"
 #include "core/history_check.h"
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 
 /*
  * The messages of tasks, over thousands of histories of any workflows: some changes are stored one

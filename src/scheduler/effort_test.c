@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "scheduler/scheduler.h"
-#include "store/memory.h"
+#include "store/memory/memory.h"
 
 enum {
     ASKS_MAX = 40,

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "scheduler/scheduler.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
 #include "tasks/inbox.h"

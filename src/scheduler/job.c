@@ -13,7 +13,7 @@ static void find_deleted(struct store *store, struct job *j, struct reading *r)
     r->gone.until = 0;
     if (r->err != ERR_NOT_FOUND)
         return;
-    enum err err = store->ops->reserved(store, r->id, &j->arena, &r->gone, &e);
+    enum err err = store->ops->retention->reserved(store, r->id, &j->arena, &r->gone, &e);
     if (err == ERR_OK || err == ERR_NOT_FOUND)
         return;
     r->err = err;
@@ -78,7 +78,7 @@ void job_run(struct store_job *sj, struct store *store)
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
 
     if (j->surveys)
-        j->survey_err = store->ops->survey(store, &j->survey, &j->arena, &j->error);
+        j->survey_err = store->ops->nodes->survey(store, &j->survey, &j->arena, &j->error);
     if (j->seizes)
         j->lease_err = store->ops->lease(store, &j->lease_try, &j->arena, &j->lease, &j->error);
     if (j->batch.change_count + j->batch.claim_count > 0)

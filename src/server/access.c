@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "server/quota.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "json/json.h"
 
 #define PREFIX "intact_"

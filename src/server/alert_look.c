@@ -70,7 +70,7 @@ static enum err look_at_messages(struct alerting *al, struct store *store, bool 
     struct error e = {0};
     struct target_query q = {.dead = dead, .limit = TARGETS, .most = MESSAGES};
 
-    enum err err = store->ops->outbox_targets(store, &q, &al->census_arena, &list, &count, &e);
+    enum err err = store->ops->outbox->targets(store, &q, &al->census_arena, &list, &count, &e);
     for (size_t i = 0; err == ERR_OK && i < count; i++) {
         const struct outbox_target *t = &list[i];
         if (!dead && t->oldest_at > late)
@@ -96,7 +96,7 @@ static enum err tell_why(struct alerting *al, struct store *store, struct slice 
     struct submission_page page = {0};
     struct error e = {0};
 
-    enum err err = store->ops->submissions_list(store, &q, &al->census_arena, &page, &e);
+    enum err err = store->ops->submissions->list(store, &q, &al->census_arena, &page, &e);
     if (err != ERR_OK || page.count == 0)
         return err;
     w->at = page.rows[0].refused_at;
@@ -113,7 +113,7 @@ static enum err look_at_submissions(struct alerting *al, struct store *store)
     struct error e = {0};
     size_t sources = 0;
 
-    enum err err = store->ops->submissions_list(store, &q, &al->census_arena, &page, &e);
+    enum err err = store->ops->submissions->list(store, &q, &al->census_arena, &page, &e);
     for (size_t i = 0; err == ERR_OK && i < page.count; i++) {
         struct slice source = page.rows[i].source;
         size_t before = al->fresh_count;
@@ -159,7 +159,7 @@ static enum err look_at_operations(struct alerting *al, struct store *store)
     struct operation_page page = {0};
     struct error e = {0};
 
-    enum err err = store->ops->operation_list(store, &q, &al->census_arena, &page, &e);
+    enum err err = store->ops->operations->list(store, &q, &al->census_arena, &page, &e);
     for (size_t i = 0; err == ERR_OK && i < page.count; i++)
         take_operation(al, &page.rows[i]);
     return err;
@@ -202,14 +202,14 @@ static enum err look_at_agents(struct alerting *al, struct store *store)
     struct error e = {0};
     enum err err = ERR_OK;
 
-    if (!store->ops->census)
+    if (!store->ops->counts)
         return ERR_OK;
     for (size_t i = 0; store->shared && err == ERR_OK && i < al->waiting_count; i++)
         if (al->waitings[i].place_count > 0)
             err = look_for_work(al, store, &al->waitings[i]);
     if (err == ERR_OK)
-        err = store->ops->census(store, al->census_now, AGENT_TASKS, &al->census_arena, &al->census,
-                                 &e);
+        err = store->ops->counts->census(store, al->census_now, AGENT_TASKS, &al->census_arena,
+                                         &al->census, &e);
     return err;
 }
 

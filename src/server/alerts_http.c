@@ -26,7 +26,7 @@ static void alerts_run(struct store_job *j, struct store *store)
 {
     struct alerts_reader *ar = CONTAINER_OF(j, struct alerts_reader, job);
 
-    ar->err = store->ops->alert_list(store, &ar->query, &ar->arena, &ar->page, &ar->error);
+    ar->err = store->ops->alerts->list(store, &ar->query, &ar->arena, &ar->page, &ar->error);
 }
 
 static void put_sink(struct buf *b, const struct alert_sink *c, const struct sink_state *st)
@@ -185,7 +185,7 @@ static void saying_run(struct store_job *j, struct store *store)
 {
     struct saying *y = CONTAINER_OF(j, struct saying, job);
 
-    y->err = store->ops->alert_acknowledge(store, y->id, &y->audit, &y->error);
+    y->err = store->ops->alerts->acknowledge(store, y->id, &y->audit, &y->error);
 }
 
 static void answer_saying(struct http_request *r, const struct saying *y)

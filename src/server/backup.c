@@ -158,12 +158,12 @@ static void backup_run(struct store_job *j, struct store *store)
     struct backup *b = CONTAINER_OF(j, struct backup, job);
 
     if (b->phase == BACKUP_BEGINNING) {
-        b->err = store->ops->backup_begin(store, &b->audit, &b->error);
+        b->err = store->ops->backup->begin(store, &b->audit, &b->error);
     } else if (b->phase == BACKUP_COPYING) {
         b->step.budget_us = STEP_US;
-        b->err = store->ops->backup_step(store, &b->step, &b->error);
+        b->err = store->ops->backup->step(store, &b->step, &b->error);
     } else {
-        store->ops->backup_end(store);
+        store->ops->backup->end(store);
     }
 }
 
@@ -267,7 +267,7 @@ static bool may_begin(struct server *sv, struct http_request *r)
                      "another backup is running; try again when it has ended");
         return false;
     }
-    if (!sv->config.store->ops->backup_begin) {
+    if (!sv->config.store->ops->backup) {
         http_problem(r, 409, "no-file-to-back-up",
                      "the state store is a PostgreSQL database: back it up with pg_dump, or with a "
                      "base backup and its WAL");

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "json/json.h"
 
 /*

@@ -139,7 +139,7 @@ static void sweep_run(struct store_job *j, struct store *store)
     size_t swept = 0;
 
     k->sweep_err =
-        store->ops->reserved_sweep(store, k->sweep_now, SWEEP_ROWS, &swept, &k->sweep_error);
+        store->ops->retention->sweep(store, k->sweep_now, SWEEP_ROWS, &swept, &k->sweep_error);
     k->sweep_more = swept == SWEEP_ROWS;
     if (k->sweep_err != ERR_OK || k->sweep_more || !store->ops->shrink)
         return;

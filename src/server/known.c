@@ -96,7 +96,7 @@ void known_describe(struct server *sv)
                                                  arena_copy(&a, buf_view(&inputs))};
     }
     if (found > 0)
-        err = st->ops->workflow_describe(st, list, found, &e);
+        err = st->ops->submissions->describe(st, list, found, &e);
     if (err != ERR_OK)
         log_line(LOG_WARN, "event=workflows_not_described reason=\"%s\"", e.text);
     arena_fini(&a);

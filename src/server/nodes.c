@@ -180,7 +180,7 @@ static void put_run(struct store_job *j, struct store *store)
     struct putter *p = CONTAINER_OF(j, struct putter, job);
     struct error e = {0};
 
-    p->err = store->ops->node_put(store, &p->row, &e);
+    p->err = store->ops->nodes->put(store, &p->row, &e);
 }
 
 /* Whatever is wrong, the scheduler meets it too, and tells of it. */
@@ -349,7 +349,8 @@ static void read_run(struct store_job *j, struct store *store)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
-    rd->err = store->ops->node_list(store, rd->now, &rd->arena, &rd->rows, &rd->count, &rd->error);
+    rd->err =
+        store->ops->nodes->list(store, rd->now, &rd->arena, &rd->rows, &rd->count, &rd->error);
 }
 
 static void read_done(struct store_job *j)

@@ -35,7 +35,7 @@ static void read_run(struct store_job *j, struct store *store)
     struct error e = {0};
     uint64_t began_ns = uv_hrtime();
 
-    count->err = store->ops->owners(store, &count->part, &count->arena, &e);
+    count->err = store->ops->counts->owners(store, &count->part, &count->arena, &e);
     count->took_ns = uv_hrtime() - began_ns;
 }
 
@@ -141,7 +141,7 @@ struct open_tasks *open_tasks_new(struct server *sv)
     int rc = uv_timer_init(&sv->loop, &count->timer);
     ASSERT(rc == 0);
     count->timer.data = count;
-    if (sv->config.store->ops->owners && !access_is_open(sv->access))
+    if (sv->config.store->ops->counts && !access_is_open(sv->access))
         arm(count, 0);
     return count;
 }

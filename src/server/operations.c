@@ -92,7 +92,7 @@ static void render_operation(struct buf *b, const struct operation *op)
 
 static enum err fetch(struct store *st, struct operation_call *c, struct operation *ret)
 {
-    enum err err = st->ops->operation_list(st, &c->query, &c->arena, &c->page, &c->error);
+    enum err err = st->ops->operations->list(st, &c->query, &c->arena, &c->page, &c->error);
 
     if (err != ERR_OK)
         return err;
@@ -106,7 +106,7 @@ static enum err put(struct store *st, struct operation_call *c)
     struct operation_row row;
 
     operation_encode(&c->op, &doc, &row);
-    return st->ops->operation_put(st, &row, &c->audit, &c->error);
+    return st->ops->operations->put(st, &row, &c->audit, &c->error);
 }
 
 static enum err change(struct store *st, struct operation_call *c)
@@ -129,7 +129,7 @@ static void call_run(struct store_job *j, struct store *st)
     struct operation_call *c = CONTAINER_OF(j, struct operation_call, job);
 
     if (c->listing) {
-        c->err = st->ops->operation_list(st, &c->query, &c->arena, &c->page, &c->error);
+        c->err = st->ops->operations->list(st, &c->query, &c->arena, &c->page, &c->error);
     } else if (c->changes) {
         c->err = ERR_CONFLICT; /* who works on it writes as well */
         for (int i = 0; i < CHANGES_MAX && c->err == ERR_CONFLICT; i++)

@@ -8,7 +8,7 @@
 
 #include "core/reason.h"
 #include "operations/runner.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "json/json.h"
 
 enum {

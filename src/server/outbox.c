@@ -234,7 +234,7 @@ static void census_run(struct store_job *j, struct store *store)
     struct telling_out *t = CONTAINER_OF(j, struct telling_out, census_job);
     struct error e;
 
-    t->census_err = store->ops->outbox_census(store, CENSUS_MOST, &t->fresh, &e);
+    t->census_err = store->ops->outbox->census(store, CENSUS_MOST, &t->fresh, &e);
 }
 
 static void census_done(struct store_job *j)

@@ -78,7 +78,7 @@ static void list_run(struct store_job *j, struct store *store)
     struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, inquiry.job);
     struct inquiry *it = &o->inquiry;
 
-    it->err = store->ops->outbox_list(store, &o->query, &it->arena, &o->page, &it->error);
+    it->err = store->ops->outbox->list(store, &o->query, &it->arena, &o->page, &it->error);
 }
 
 static bool read_state(struct http_request *r, struct outbox_query *q)
@@ -129,12 +129,12 @@ static void targets_run(struct store_job *j, struct store *store)
     struct inquiry *it = &o->inquiry;
     struct target_query q = {.limit = TARGETS_MAX, .most = TARGET_COUNT_MAX};
 
-    it->err = store->ops->outbox_targets(store, &q, &it->arena, &o->waiting, &o->waiting_count,
-                                         &it->error);
+    it->err = store->ops->outbox->targets(store, &q, &it->arena, &o->waiting, &o->waiting_count,
+                                          &it->error);
     q.dead = true;
     if (it->err == ERR_OK)
-        it->err =
-            store->ops->outbox_targets(store, &q, &it->arena, &o->dead, &o->dead_count, &it->error);
+        it->err = store->ops->outbox->targets(store, &q, &it->arena, &o->dead, &o->dead_count,
+                                              &it->error);
 }
 
 /* What waits for a target and what is dead of it, of which one may be NULL. */
@@ -236,7 +236,7 @@ static void part_run(struct store_job *j, struct store *store)
 {
     struct outbox_call *c = CONTAINER_OF(j, struct outbox_call, job);
 
-    c->err = store->ops->outbox_do(store, &c->verb, &c->error);
+    c->err = store->ops->outbox->apply(store, &c->verb, &c->error);
 }
 
 static void part_done(struct store_job *j)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/test.h"
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 enum { PATIENCE_MS = 180000 };
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "server/internal.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 
 enum {
     FLOOR_PAGE = 100,       /* rows, of a listing */
@@ -124,7 +124,7 @@ static void delete_run(struct store_job *j, struct store *store)
 {
     struct retirer *r = CONTAINER_OF(j, struct retirer, job);
 
-    r->err = store->ops->retire(store, &r->delete, &r->error);
+    r->err = store->ops->retention->retire(store, &r->delete, &r->error);
 }
 
 static void delete_done(struct store_job *j)
@@ -332,7 +332,7 @@ static void look_run(struct store_job *j, struct store *store)
 {
     struct retirer *r = CONTAINER_OF(j, struct retirer, job);
 
-    r->err = store->ops->retire_look(store, &r->look, &r->arena, &r->error);
+    r->err = store->ops->retention->look(store, &r->look, &r->arena, &r->error);
 }
 
 static void look_done(struct store_job *j)

@@ -199,10 +199,10 @@ static void stats_run(struct store_job *j, struct store *store)
 {
     struct stats_reader *sr = CONTAINER_OF(j, struct stats_reader, job);
 
-    sr->counted = store->ops->census != NULL;
+    sr->counted = store->ops->counts != NULL;
     if (sr->counted)
-        sr->err =
-            store->ops->census(store, sr->now, COUNT_MAX, &sr->arena, &sr->census, &sr->error);
+        sr->err = store->ops->counts->census(store, sr->now, COUNT_MAX, &sr->arena, &sr->census,
+                                             &sr->error);
 }
 
 static void stats_done(struct store_job *j)

@@ -41,7 +41,7 @@ static void read_run(struct store_job *j, struct store *s)
     struct strangers *st = CONTAINER_OF(j, struct strangers, job);
 
     st->now = st->known;
-    st->err = s->ops->generations(s, &st->now, &st->error);
+    st->err = s->ops->nodes->generations(s, &st->now, &st->error);
     if (st->err == ERR_OK && st->now.tokens != st->known.tokens)
         token_list_read(s, &st->arena, &st->tokens);
 }

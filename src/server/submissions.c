@@ -25,7 +25,7 @@ static void list_run(struct store_job *j, struct store *store)
     struct submissions_reader *l = CONTAINER_OF(j, struct submissions_reader, inquiry.job);
     struct inquiry *it = &l->inquiry;
 
-    it->err = store->ops->submissions_list(store, &l->query, &it->arena, &l->page, &it->error);
+    it->err = store->ops->submissions->list(store, &l->query, &it->arena, &l->page, &it->error);
 }
 
 /* It may be anything, and long. */
@@ -132,7 +132,7 @@ static void verb_run(struct store_job *j, struct store *store)
 {
     struct verb_call *c = CONTAINER_OF(j, struct verb_call, job);
 
-    c->err = store->ops->submissions_verb(store, &c->verb, &c->error);
+    c->err = store->ops->submissions->apply(store, &c->verb, &c->error);
 }
 
 static void verb_end(struct verb_call *c)

@@ -28,7 +28,7 @@ static void put_run(struct store_job *j, struct store *store)
 {
     struct put_call *c = CONTAINER_OF(j, struct put_call, job);
 
-    c->err = store->ops->submissions_put(store, &c->row, 1, &c->error);
+    c->err = store->ops->submissions->put(store, &c->row, 1, &c->error);
 }
 
 static void put_done(struct store_job *j)

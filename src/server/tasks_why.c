@@ -2,7 +2,7 @@
 
 #include "server/internal.h"
 #include "server/why_told.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "store/row.h"
 #include "json/json.h"
 
@@ -269,9 +269,9 @@ static void read_run(struct store_job *j, struct store *store)
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->gone, &k->error);
     if (k->err == ERR_OK)
         k->err = why_told_read(store, &k->row, &k->arena, &k->told, &k->error);
-    if (k->err == ERR_OK && store->ops->node_list)
+    if (k->err == ERR_OK && store->ops->nodes)
         k->err =
-            store->ops->node_list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);
+            store->ops->nodes->list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);
     j->bytes = k->arena.total;
 }
 

@@ -15,7 +15,7 @@ static enum err read_messages(struct store *store, struct slice task, bool dead,
                                    .task = task,
                                    .limit = MESSAGES_SHOWN};
 
-    return store->ops->outbox_list(store, &q, a, ret, e);
+    return store->ops->outbox->list(store, &q, a, ret, e);
 }
 
 enum err why_told_read(struct store *store, const struct task_row *row, struct arena *a,
@@ -30,7 +30,7 @@ enum err why_told_read(struct store *store, const struct task_row *row, struct a
     if (err == ERR_OK && row->reply_to.ptr)
         err = read_messages(store, row->id, true, a, &ret->dead, e);
     if (err == ERR_OK)
-        err = store->ops->alert_list(store, &q, a, &ret->alerts, e);
+        err = store->ops->alerts->list(store, &q, a, &ret->alerts, e);
     return err;
 }
 

@@ -86,7 +86,7 @@ static enum err find_older(struct putter *p, struct store *store)
 
     if (!store->shared || needed == GRAMMAR_FIRST)
         return ERR_OK;
-    enum err err = store->ops->node_list(store, p->now, &a, &rows, &count, &p->error);
+    enum err err = store->ops->nodes->list(store, p->now, &a, &rows, &count, &p->error);
     for (size_t i = 0; err == ERR_OK && i < count; i++)
         if (rows[i].alive && rows[i].grammar < (int64_t)needed)
             (void)snprintf(p->older, sizeof p->older, "%.*s", SLICE_ARG(rows[i].name));
@@ -102,7 +102,7 @@ static void describe(const struct putter *p, struct store *store)
 
     definition_write_inputs(p->definition, &inputs);
     const struct workflow_inputs w = {p->definition->workflow.name, p->version, buf_view(&inputs)};
-    if (store->ops->workflow_describe(store, &w, 1, &e) != ERR_OK)
+    if (store->ops->submissions->describe(store, &w, 1, &e) != ERR_OK)
         log_line(LOG_WARN, "event=workflow_not_described workflow=%.*s reason=\"%s\"",
                  SLICE_ARG(w.name), e.text);
 }

@@ -1,13 +1,20 @@
 #include "store/row.h"
 
 #include "base/buf.h"
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 #include "json/json.h"
 
 static size_t row_size(const struct task_row *row)
 {
-    size_t size = row->id.len + row->workflow.len + row->locked_by.len + row->waiting_for.len
-                  + row->request.len + row->reply_to.len + row->tags.len + row->doc.len;
+    size_t size = row->id.len;
+
+#define SIZE(name, type, how) SIZE_##type(row->name)
+#define SIZE_text(field)      size += (field).len;
+#define SIZE_number(field)
+#define SIZE_time(field)
+#define SIZE_state(field)
+#define SIZE_direction(field)
+    TASK_COLUMNS(SIZE, )
 
     for (size_t i = 0; i < row->payload_count; i++)
         size += row->payloads[i].json.len;
@@ -107,13 +114,13 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
     struct task_row copy = *row;
 
     copy.id = arena_copy(a, row->id);
-    copy.workflow = arena_copy(a, row->workflow);
-    copy.locked_by = arena_copy(a, row->locked_by);
-    copy.waiting_for = arena_copy(a, row->waiting_for);
-    copy.request = arena_copy(a, row->request);
-    copy.reply_to = arena_copy(a, row->reply_to);
-    copy.tags = arena_copy(a, row->tags);
-    copy.doc = arena_copy(a, row->doc);
+#define COPY(name, type, how) COPY_##type(name)
+#define COPY_text(name)       copy.name = arena_copy(a, row->name);
+#define COPY_number(name)
+#define COPY_time(name)
+#define COPY_state(name)
+#define COPY_direction(name)
+    TASK_COLUMNS(COPY, )
     copy.payloads = NULL;
     copy.payload_count = 0;
     copy.waits = NULL;

@@ -3,8 +3,8 @@
 
 /*
  * The state store: durable home of tasks and workflows. This is the whole interface, and all that
- * a body (sqlite.c, memory.c) implements. It is synchronous; in the server it is called on the
- * store thread alone, but for `reading`, in the simulation by the one thread that there is.
+ * a body (sqlite/, postgres/, memory/) implements. It is synchronous; in the server it is called on
+ * the store thread alone, but for `reading`, in the simulation by the one thread that there is.
  *
  * Fencing: every change of a task names the revision on which it was decided, and raises it by
  * one. A change whose revision is not that of the row does nothing and ends ERR_CONFLICT. Leases
@@ -83,81 +83,165 @@ struct batch {
     const struct fence *fence; /* may be NULL */
 };
 
+/*
+ * The capabilities. Each is a table of its own, to which struct store_ops points.
+ */
+
+/* Messages to submitters. The cost of a read depends on the number of messages that are asked for,
+ * not on the number that are stored. */
+struct store_outbox_ops {
+    enum err (*read)(struct store *s, struct outbox_read *r, struct arena *a, struct error *e);
+    /* One transaction, which ends with ERR_CONFLICT if the fence (may be NULL) says so. A repeated
+     * call does no harm. The list is in the order of seq. */
+    enum err (*settle)(struct store *s, const struct settlement *list, size_t count,
+                       const struct fence *fence, struct error *e);
+    enum err (*targets)(struct store *s, const struct target_query *q, struct arena *a,
+                        struct outbox_target **ret, size_t *ret_count, struct error *e);
+    enum err (*list)(struct store *s, const struct outbox_query *q, struct arena *a,
+                     struct message_page *ret, struct error *e);
+    enum err (*apply)(struct store *s, struct outbox_verb *v, struct error *e);
+    enum err (*census)(struct store *s, size_t most, struct outbox_census *ret, struct error *e);
+};
+
+/* Submissions by SQL, and what the database knows of workflows to check them. */
+struct store_submission_ops {
+    /* Waiting submissions, oldest first; see struct submission_take. */
+    enum err (*take)(struct store *s, struct submission_take *t, struct arena *a, struct error *e);
+    /* One transaction. A submission that no longer waits is left alone. */
+    enum err (*settle)(struct store *s, const struct submission_verdict *list, size_t count,
+                       struct error *e);
+    /* Inserts rows in one transaction; their seq is ignored. A row whose key exists is skipped.
+     * ERR_INVALID: one of them cannot be stored. */
+    enum err (*put)(struct store *s, const struct submission_row *rows, size_t count,
+                    struct error *e);
+    enum err (*list)(struct store *s, const struct submission_query *q, struct arena *a,
+                     struct submission_page *ret, struct error *e);
+    /* Retries or drops refused submissions. ERR_NOT_FOUND: there is no such refused submission. */
+    enum err (*apply)(struct store *s, struct submission_verb *v, struct error *e);
+    /* Stores the inputs of these definitions, unless they are stored already. */
+    enum err (*describe)(struct store *s, const struct workflow_inputs *list, size_t count,
+                         struct error *e);
+};
+
+/* Alerts, and the stopped tasks for which they are opened. */
+struct store_alert_ops {
+    /* Tasks in error that were not closed, in the order of (ended_at, seq), after that place. */
+    enum err (*stopped)(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
+                        struct arena *a, struct stopped_page *ret, struct error *e);
+    /* Inserts or replaces an alert by its id; an acknowledgement stays, unless the row lifts it.
+     * ERR_CONFLICT: another alert of its group is live. */
+    enum err (*put)(struct store *s, const struct alert_row *row, struct error *e);
+    enum err (*list)(struct store *s, const struct alert_query *q, struct arena *a,
+                     struct alert_page *ret, struct error *e);
+    /* By audit->actor, for audit->reason, at audit->at; the audit is written if the alert was not
+     * acknowledged before. ERR_NOT_FOUND; ERR_CONFLICT: it is resolved. */
+    enum err (*acknowledge)(struct store *s, struct slice id, const struct audit *audit,
+                            struct error *e);
+};
+
+/* Operations: verbs applied to many tasks. */
+struct store_operation_ops {
+    /* Inserts an operation (revision 1; ERR_CONFLICT if the id exists), or replaces all of it but
+     * seq if the stored revision is one less (ERR_CONFLICT otherwise). `audit` may be NULL. */
+    enum err (*put)(struct store *s, const struct operation_row *row, const struct audit *audit,
+                    struct error *e);
+    enum err (*list)(struct store *s, const struct operation_query *q, struct arena *a,
+                     struct operation_page *ret, struct error *e);
+};
+
+/* Deletion of ended tasks. Their ids stay reserved for a while. */
+struct store_retention_ops {
+    /* Finds tasks that may be deleted. */
+    enum err (*look)(struct store *s, struct retire_look *r, struct arena *a, struct error *e);
+    /* Deletes ended tasks with their payloads and tags and reserves their ids, in one transaction.
+     * A task that was locked or changed since it was found is left alone, without waiting for it.
+     * After a failure nothing was deleted (ERR_UNKNOWN: nothing or all). */
+    enum err (*retire)(struct store *s, struct retire *r, struct error *e);
+    /* The reservation of an id for which `get` found nothing; it may have expired. ERR_NOT_FOUND:
+     * there was no such task, or its reservation was deleted. */
+    enum err (*reserved)(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
+                         struct error *e);
+    /* Deletes at most `limit` reservations that have expired at `now`; *ret_count: how many. */
+    enum err (*sweep)(struct store *s, int64_t now, size_t limit, size_t *ret_count,
+                      struct error *e);
+};
+
+/* Counts of tasks. A body that would have to read all tasks for that has none. */
+struct store_count_ops {
+    enum err (*census)(struct store *s, int64_t now, size_t most, struct arena *a,
+                       struct census *ret, struct error *e);
+    /* The next part of a count by owner. */
+    enum err (*owners)(struct store *s, struct owners_part *p, struct arena *a, struct error *e);
+};
+
+/* What nodes that share a store know of each other. */
+struct store_node_ops {
+    /* Never seizes a lease: if an older boot of this node holds it, that keeps it. */
+    enum err (*survey)(struct store *s, struct survey *v, struct arena *a, struct error *e);
+
+    /* As they are now. */
+    enum err (*generations)(struct store *s, struct generations *ret, struct error *e);
+
+    /* Workflows stored after that generation (0: all), those of one name in the order of their
+     * versions, and the generation up to which the list is complete. */
+    enum err (*workflow_since)(struct store *s, uint64_t after, struct arena *a,
+                               struct workflow_row **ret, size_t *ret_count,
+                               uint64_t *ret_generation, struct error *e);
+
+    /* Writes what a node reports of itself: name to draining. Does nothing if the row belongs to a
+     * later boot. */
+    enum err (*put)(struct store *s, const struct node_row *row, struct error *e);
+
+    /* All nodes but forgotten ones (NODE_FORGOTTEN_MS), by name, as of `now`. */
+    enum err (*list)(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
+                     size_t *ret_count, struct error *e);
+};
+
+/*
+ * A copy of the whole store. It is made in steps between other calls, and is the store as of the
+ * last step. `begin` writes the audit entry (may be NULL), durably. At most one copy is made at a
+ * time. After a failure of `begin` or `step` nothing of it is left; ERR_FULL is returned while the
+ * store itself still has room. The last step returns a file without a name, open for reading, which
+ * the caller closes.
+ */
+struct store_backup_ops {
+    enum err (*begin)(struct store *s, const struct audit *audit, struct error *e);
+    enum err (*step)(struct store *s, struct backup_step *b, struct error *e);
+    void (*end)(struct store *s); /* gives up the copy; harmless if there is none */
+};
+
+/* What every body has, and pointers to what it may lack: NULL stands for all of a capability. */
 struct store_ops {
     void (*close)(struct store *s);
 
-    /* A second way to the store, for one other thread, which only reads: it sees all that was
-     * committed before a call began, and neither waits for the store's own thread nor keeps that
-     * waiting. Of what is in this table it has close, is_usable, get, reserved, list, census,
-     * owners, audit_list, submissions_list, outbox_targets, outbox_list, alert_list, operation_list
-     * and node_list (the last one where the store has it). It is closed before the store, and made
-     * when nobody else is at work on that. NULL: there is none. */
-    struct store *(*reading)(struct store *s);
-    /* Of such a one. False: only the store itself can do something about it now, so it is the one
-     * to be asked. */
-    bool (*is_usable)(struct store *s);
-
-    /* ERR_OK if the transaction was committed (look at each outcome); otherwise the outcome of
-     * all of its changes, and *e tells the story. Claims then have no rows. */
+    /* ERR_OK if the transaction was committed (check each outcome); otherwise the outcome of all of
+     * its changes, and *e says why. Claims then have no rows. */
     enum err (*commit)(struct store *s, struct batch *b, struct arena *a, struct error *e);
 
-    /* Writes next to nothing, durably: does the store take changes (again)? */
+    /* Writes a little, durably, to find out whether the store takes changes (again). */
     enum err (*probe)(struct store *s, struct error *e);
 
     /* ERR_NOT_FOUND if there is none. Payloads are read with it. */
     enum err (*get)(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e);
 
-    /* The same for several in one round trip. If it fails, nothing was read. NULL where there are
-     * no round trips to be saved. */
-    enum err (*get_many)(struct store *s, struct reading *r, size_t count, struct arena *a,
-                         struct error *e);
-
-    /* At `count` tasks at once, for ret[count]: what others do to tasks that are not ours is found
-     * out by looking. */
+    /* Revision and state of `count` tasks, for ret[count]: how a node learns what others do to
+     * tasks that it does not own. */
     enum err (*glance)(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                        struct glance *ret, struct error *e);
 
-    /* Rows with wake_at <= now, earliest first, from (after_wake_at, after_seq) on, exclusive, with
-     * their groups of steps. */
+    /* Rows with wake_at <= now, earliest first, after (after_wake_at, after_seq), with their groups
+     * of steps. */
     enum err (*overdue)(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e);
 
-    /* Pages of a listing; docs are read, payloads are not (groups of steps: if it asks for them).
-     */
+    /* One page of a listing. Documents are read, payloads are not (groups of steps: on request). */
     enum err (*list)(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e);
 
-    /* Counts. NULL in a body that cannot do so without reading all that is stored. */
-    enum err (*census)(struct store *s, int64_t now, size_t most, struct arena *a,
-                       struct census *ret, struct error *e);
-    /* The next part of a count by owner. NULL where there is no census. */
-    enum err (*owners)(struct store *s, struct owners_part *p, struct arena *a, struct error *e);
-
-    /* Looks for what may be deleted. */
-    enum err (*retire_look)(struct store *s, struct retire_look *r, struct arena *a,
-                            struct error *e);
-    /* Deletes tasks that are over with their payloads and tags, and reserves their ids, in a
-     * transaction of its own. One that somebody has locked or changed since it was found is left
-     * alone, and nobody waits for it. After a failure nothing of this part was deleted
-     * (ERR_UNKNOWN: or all of it). */
-    enum err (*retire)(struct store *s, struct retire *r, struct error *e);
-
-    /* Of an id for which `get` found nothing. ERR_NOT_FOUND: there never was such a task, or that
-     * is forgotten. It may be over by the time that it tells. */
-    enum err (*reserved)(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
-                         struct error *e);
-    /* Forgets at most `limit` of those that are over at `now`; *ret_count: so many. */
-    enum err (*reserved_sweep)(struct store *s, int64_t now, size_t limit, size_t *ret_count,
-                               struct error *e);
-
-    /* Gives room back that deleted tasks left, in small parts: some stays for what is stored next.
-     * NULL: the body does so by itself, or keeps nothing on a disk. */
-    enum err (*shrink)(struct store *s, struct shrink *k, struct error *e);
-
-    /* Stores a definition under the next version of its name. If the newest version has the very
-     * same text, nothing is stored: *ret_new is false and *ret_version its number. `audit` (may be
-     * NULL) is written if something was stored; its reason is made here: "order, version 3". */
+    /* Stores a definition under the next version of its name. If the newest version has the same
+     * text, nothing is stored: *ret_new is false and *ret_version its number. `audit` (may be NULL)
+     * is written if a version was stored; its reason is set here: "order, version 3". */
     enum err (*workflow_put)(struct store *s, struct slice name, struct slice text, int64_t now,
                              const struct audit *audit, int64_t *ret_version, bool *ret_new,
                              struct error *e);
@@ -166,50 +250,18 @@ struct store_ops {
     enum err (*workflow_list)(struct store *s, struct arena *a, struct workflow_row **ret,
                               size_t *ret_count,
                               struct error *e); /* all versions, by name, version */
-    /* Those that were stored after that generation (0: all), of one name in the order of their
-     * versions, and the generation up to which that is all. NULL where the store is not shared:
-     * nobody else stores any. */
-    enum err (*workflow_since)(struct store *s, uint64_t after, struct arena *a,
-                               struct workflow_row **ret, size_t *ret_count,
-                               uint64_t *ret_generation, struct error *e);
-
-    /* Makes known what inputs these definitions have, where that is not known yet. */
-    enum err (*workflow_describe)(struct store *s, const struct workflow_inputs *list, size_t count,
-                                  struct error *e);
-
-    /* Submissions that wait, oldest first; see struct submission_take. */
-    enum err (*submissions_take)(struct store *s, struct submission_take *t, struct arena *a,
-                                 struct error *e);
-    /* All of them in one transaction; one that is not there, or waits no longer, is left alone. */
-    enum err (*submissions_settle)(struct store *s, const struct submission_verdict *list,
-                                   size_t count, struct error *e);
-    /* Adds rows, in one transaction; their seq is ignored. One whose key is there is left as it is.
-     * ERR_INVALID: one of them cannot be stored. */
-    enum err (*submissions_put)(struct store *s, const struct submission_row *rows, size_t count,
-                                struct error *e);
-    enum err (*submissions_list)(struct store *s, const struct submission_query *q, struct arena *a,
-                                 struct submission_page *ret, struct error *e);
-    /* ERR_NOT_FOUND if that one is not there, or was not refused. */
-    enum err (*submissions_verb)(struct store *s, struct submission_verb *v, struct error *e);
-
-    /* A descriptor that becomes readable when somebody else may have put in a submission; it is
-     * read empty by whoever waits for it, and stays the store's. It is only a hint, which may be
-     * missed: who waits looks by himself as well, seldom. -1: there is none. NULL: nobody else can.
-     */
-    int (*watch)(struct store *s);
-
-    /* As they are now. NULL where the store is not shared. */
-    enum err (*generations)(struct store *s, struct generations *ret, struct error *e);
 
     /* Stores a token. ERR_CONFLICT if the name is taken (unless `replace`), or the hash. */
     enum err (*token_put)(struct store *s, const struct token_row *t, bool replace,
                           const struct audit *audit, struct error *e);
-    /* Stores a token in the place of the one of its name, if that has this hash. ERR_NOT_FOUND:
-     * there is none with both. */
+
+    /* Replaces the token of that name if it has the hash `was`. ERR_NOT_FOUND: there is none with
+     * both. */
     enum err (*token_change)(struct store *s, const struct token_row *t,
                              const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
                              struct error *e);
-    /* Deletes one. ERR_NOT_FOUND; ERR_CONFLICT if no other admin's token would be good at `now`. */
+
+    /* ERR_NOT_FOUND; ERR_CONFLICT if no other admin's token would be valid at `now`. */
     enum err (*token_delete)(struct store *s, struct slice name, int64_t now,
                              const struct audit *audit, struct error *e);
     enum err (*token_list)(struct store *s, struct arena *a, struct token_row **ret,
@@ -217,115 +269,96 @@ struct store_ops {
     enum err (*audit_list)(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
 
-    /* Writes one part of what is said of an agent; `audit` may be NULL. */
+    /* Writes one part of an agent's row; `audit` may be NULL. */
     enum err (*agent_put)(struct store *s, const struct agent_change *c, const struct audit *audit,
                           struct error *e);
-    /* Those of which something was changed after that generation (0: all), by name, and the
-     * generation up to which that is all. Where the store is not shared: all, always. */
+
+    /* Agents that were changed after that generation (0: all), by name, and the generation up to
+     * which the list is complete. Where the store is not shared: always all. */
     enum err (*agent_since)(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
-    /* Counts an evaluation that takes too long, durably, whether or not its task is there yet;
-     * OVERRUN_KEPT_MS says what else goes then. */
+    /* Counts an evaluation that takes too long, durably, whether or not its task exists yet, and
+     * deletes expired counts (OVERRUN_KEPT_MS). */
     enum err (*overrun_count)(struct store *s, const struct overrun_count *c, struct error *e);
-    /* Of all tasks, the latest first, at most OVERRUNS_MAX: mostly none. */
+
+    /* Of all tasks, the latest first, at most OVERRUNS_MAX. There are seldom any. */
     enum err (*overrun_list)(struct store *s, struct arena *a, struct overrun **ret,
                              size_t *ret_count, struct error *e);
 
-    /* Messages. Reading is by the number of what is asked for, however much is stored. */
-    enum err (*outbox_read)(struct store *s, struct outbox_read *r, struct arena *a,
-                            struct error *e);
-    /* All of it in one transaction, which ends ERR_CONFLICT if the fence (may be NULL) says so.
-     * What was done before is done again without harm. The list is in the order of seq. */
-    enum err (*outbox_settle)(struct store *s, const struct settlement *list, size_t count,
-                              const struct fence *fence, struct error *e);
-    enum err (*outbox_targets)(struct store *s, const struct target_query *q, struct arena *a,
-                               struct outbox_target **ret, size_t *ret_count, struct error *e);
-    enum err (*outbox_list)(struct store *s, const struct outbox_query *q, struct arena *a,
-                            struct message_page *ret, struct error *e);
-    enum err (*outbox_do)(struct store *s, struct outbox_verb *v, struct error *e);
-    enum err (*outbox_census)(struct store *s, size_t most, struct outbox_census *ret,
-                              struct error *e);
-
-    /* Tasks in error that were not closed, in the order of (ended_at, seq), from there on,
-     * exclusive. */
-    enum err (*stopped)(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
-                        struct arena *a, struct stopped_page *ret, struct error *e);
-
-    /* Inserts or replaces an alert by its id; an acknowledgement stays, unless it is lifted.
-     * ERR_CONFLICT: another one of its group is live. */
-    enum err (*alert_put)(struct store *s, const struct alert_row *row, struct error *e);
-    enum err (*alert_list)(struct store *s, const struct alert_query *q, struct arena *a,
-                           struct alert_page *ret, struct error *e);
-    /* By audit->actor, for audit->reason, at audit->at; the audit is written if that is news.
-     * ERR_NOT_FOUND; ERR_CONFLICT: it is resolved. */
-    enum err (*alert_acknowledge)(struct store *s, struct slice id, const struct audit *audit,
-                                  struct error *e);
-
-    /* Stores an operation: a new one (revision 1; ERR_CONFLICT if the id exists), or all of one
-     * that has the revision before (ERR_CONFLICT otherwise); seq stays. `audit` may be NULL. */
-    enum err (*operation_put)(struct store *s, const struct operation_row *row,
-                              const struct audit *audit, struct error *e);
-    enum err (*operation_list)(struct store *s, const struct operation_query *q, struct arena *a,
-                               struct operation_page *ret, struct error *e);
-
-    /* Rows of that owner with a request, oldest task first, from after_seq on, exclusive. Asked by
-     * nodes that share a store: somebody else's supervisor may have written it. Where it is not
-     * shared there are none. */
+    /* Rows of that owner with a request, oldest task first, after after_seq. Another node's
+     * supervisor may have written it; where the store is not shared there are none. */
     enum err (*requested)(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
                           struct arena *a, struct row_page *ret, struct error *e);
 
-    /* Takes or renews a lease if it is free, run out, or the holder's own. *ret is the lease as it
-     * stands afterwards, whoever holds it. Where a lock excludes other servers it is
-     * always the caller's, and nothing is written. */
+    /* Takes or renews a lease if it is free, expired, or the holder's own. *ret is the lease
+     * afterwards, whoever holds it. Where a lock excludes other servers it is always the caller's,
+     * and nothing is written. */
     enum err (*lease)(struct store *s, const struct lease_try *want, struct arena *a,
                       struct lease *ret, struct error *e);
 
-    /* No lease is seized: one that an older boot of this node holds stays its. NULL where the store
-     * is not shared. */
-    enum err (*survey)(struct store *s, struct survey *v, struct arena *a, struct error *e);
-
-    /* Writes what a node says of itself: name to draining. Nothing is done if it is a later boot's
-     * by now. NULL, as is node_list, where the store is not shared. */
-    enum err (*node_put)(struct store *s, const struct node_row *row, struct error *e);
-    /* All nodes but those forgotten (NODE_FORGOTTEN_MS), by name, as things are at `now`. */
-    enum err (*node_list)(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
-                          size_t *ret_count, struct error *e);
-
-    /* Some 32 secret random bytes, made at creation, the same for all nodes: the key of tokens. */
+    /* 32 secret random bytes, made with the store, the same for all nodes: the key of tokens. */
     const unsigned char *(*secret)(struct store *s);
 
-    /* The UUID of this installation, made with the store and the same for all of its nodes. A
-     * backup and what is restored from it have the same one. */
+    /* The UUID of the installation, made with the store. Its nodes, backups and restored copies
+     * have the same one. */
     const char *(*installation)(struct store *s);
 
     /* The number of this start of this node: one more than at the last one. */
     uint64_t (*boot)(struct store *s);
 
-    /* A moment, ms UTC, up to which a server was at work on it before this start; 0: none is known.
-     * A lower bound, and close to the truth. */
+    /* Until when, ms UTC, a server used the store before this start; 0: unknown. A lower bound that
+     * is close to the truth. */
     int64_t (*used_until)(struct store *s);
 
-    /* What time it is by the store's own clock, ms UTC, as this process knows it: that never goes
-     * backwards, may be off by as long as a round trip takes, and is measured anew with every
-     * lease. From any thread, at any time, without a call to the outside. NULL: it has no clock,
-     * and the node's counts. */
+    /* ---- capabilities ---- */
+
+    const struct store_outbox_ops *outbox;
+    const struct store_submission_ops *submissions;
+    const struct store_alert_ops *alerts;
+    const struct store_operation_ops *operations;
+    const struct store_retention_ops *retention;
+    const struct store_count_ops *counts;  /* not of memory */
+    const struct store_node_ops *nodes;    /* where the store is shared */
+    const struct store_backup_ops *backup; /* of SQLite */
+
+    /* ---- each of these alone may be NULL ---- */
+
+    /* `get` of several tasks in one round trip. If it fails, nothing was read. NULL: there are no
+     * round trips to save. */
+    enum err (*get_many)(struct store *s, struct reading *r, size_t count, struct arena *a,
+                         struct error *e);
+
+    /* Returns the space of deleted tasks in small parts; some is kept for what is stored next.
+     * NULL: the database does so, or nothing is on a disk. */
+    enum err (*shrink)(struct store *s, struct shrink *k, struct error *e);
+
+    /* A descriptor that becomes readable when an application may have added a submission. The
+     * caller reads it empty; the store closes it. It is only a hint, which may be missed: the
+     * caller polls as well, seldom. -1: there is none. NULL: no application can reach the store. */
+    int (*watch)(struct store *s);
+
+    /* The time by the store's own clock, ms UTC, as this process knows it: it never goes backwards,
+     * may be off by one round trip, and is measured with every lease. From any thread, at any time,
+     * without I/O. NULL: the node's clock counts. */
     int64_t (*now)(struct store *s);
 
-    /* How often it had the disk make sure of what was written, in this process. From any thread.
-     * NULL: somebody else does that. */
+    /* How often this process had the disk sync what was written. From any thread. NULL: the
+     * database syncs. */
     uint64_t (*syncs)(struct store *s);
 
-    /* A copy of all of it, for a body that keeps it in a file; NULL: this one does not. It is made
-     * in steps between other calls, and is the store as it stands at the last step. Begin writes
-     * the audit entry (may be NULL), durably. At most one is made at a time; after a failure of
-     * begin or a step none is, nothing of it is left, and ERR_FULL is told while the store itself
-     * still has room. At its end the caller gets a file without a name, open for reading, to
-     * close. */
-    enum err (*backup_begin)(struct store *s, const struct audit *audit, struct error *e);
-    enum err (*backup_step)(struct store *s, struct backup_step *b, struct error *e);
-    void (*backup_end)(struct store *s); /* gives it up; harmless if there is none */
+    /* A second handle on the store, for one other thread, which only reads. It sees all that was
+     * committed before a call began, and neither waits for the store's own thread nor blocks it. It
+     * has close, is_usable, get, list and audit_list, of the capabilities retention->reserved,
+     * submissions->list, outbox->targets and ->list, alerts->list, operations->list, nodes->list,
+     * and counts; where the store lacks a capability, so does it. It is made and closed while
+     * nothing else uses the store, and closed first. NULL: there is none. */
+    struct store *(*reading)(struct store *s);
+
+    /* Of such a handle. False: only the store itself can recover it, so the caller has to use
+     * that. */
+    bool (*is_usable)(struct store *s);
 };
 
 /* Every body begins with this. */

@@ -1,6 +1,6 @@
 #include "base/fuzz.h"
 #include "definition/definition.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "supervisor/overdue.h"
 
 /*

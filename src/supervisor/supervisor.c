@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "supervisor/lost_times.h"
 #include "supervisor/overdue.h"
 

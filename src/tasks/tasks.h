@@ -23,7 +23,7 @@
 #include "definition/registry.h"
 #include "dispatch/dispatch.h"
 #include "outbox/telling.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "tasks/ask.h"
 #include "tasks/clock.h"
 #include "tasks/counts.h"

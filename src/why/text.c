@@ -1,5 +1,5 @@
 #include "base/when.h"
-#include "store/codec.h"
+#include "store/codec/codec.h"
 #include "why/why.h"
 
 /* What is the case, in plain words. What to do about it: moves.c. */

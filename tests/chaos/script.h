@@ -11,7 +11,7 @@
  * long as nothing has been acknowledged since.
  */
 
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 
 enum { SCRIPT_TASKS = 64, SCRIPT_DOUBTS = 8 };
 

@@ -42,9 +42,9 @@ static enum err backup_beside_changes(struct world *w, int *accepted, int *ret_f
     struct backup_step b = {.fd = -1};
     char id[16];
 
-    enum err err = w->s->ops->backup_begin(w->s, NULL, &w->e);
+    enum err err = w->s->ops->backup->begin(w->s, NULL, &w->e);
     for (int i = 0; err == ERR_OK && b.fd < 0; i++) {
-        err = w->s->ops->backup_step(w->s, &b, &w->e);
+        err = w->s->ops->backup->step(w->s, &b, &w->e);
         if (i % 4 != 0)
             continue;
         (void)snprintf(id, sizeof id, "s%d", *accepted);

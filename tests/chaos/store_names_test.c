@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/when.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 #include "vfs.h"
 
 static const char *path_of(struct world *w, const char *name)

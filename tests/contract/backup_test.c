@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 
 enum { BIG = 300 * 1024 };
 
@@ -50,7 +50,7 @@ static void rewrite(struct world *w, const char *id, size_t size)
 static void step_once(struct world *w, struct backup_step *b)
 {
     b->budget_us = 0;
-    CHECK(w->s->ops->backup_step(w->s, b, &w->e) == ERR_OK, "%s", w->e.text);
+    CHECK(w->s->ops->backup->step(w->s, b, &w->e) == ERR_OK, "%s", w->e.text);
 }
 
 static void save_as(struct world *w, int fd, const char *name)
@@ -71,7 +71,7 @@ static void backup_as(struct world *w, const char *name)
 {
     struct backup_step b = {.fd = -1};
 
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     while (b.fd < 0)
         step_once(w, &b);
     save_as(w, b.fd, name);
@@ -114,7 +114,7 @@ static void a_backup_is_the_store_as_it_is_at_its_end(void **state)
 
     insert_many(w, "before", 100);
     rewrite(w, "before5", 20 * BIG);
-    must(w->s->ops->backup_begin(w->s, &by_ann, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, &by_ann, &w->e), w->e.text);
     CHECK(stat(path_of(w, "backup.part"), &st) == 0 && (st.st_mode & 0777) == 0600, "its mode");
     for (; b.fd < 0; steps++) {
         (void)snprintf(id, sizeof id, "while%d", steps);
@@ -143,7 +143,7 @@ static void the_wal_does_not_grow_with_a_backup(void **state)
     insert_many(w, "t", 2);
     rewrite(w, "t0", 32 * BIG);
     rewrite(w, "t1", BIG);
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     while (b.fd < 0) {
         rewrite(w, "t1", BIG);
         written += BIG;
@@ -166,7 +166,7 @@ static void a_transaction_that_is_undone_does_not_harm_it(void **state)
     insert_many(w, "t", 2);
     rewrite(w, "t0", 10 * BIG);
     must(w->s->ops->token_put(w->s, &t, false, NULL, &w->e), "a token");
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     for (int i = 0; i < 10; i++)
         step_once(w, &b);
     CHECK(w->s->ops->token_delete(w->s, SLICE("admin"), 5, &by_ann, &w->e) == ERR_CONFLICT,
@@ -184,12 +184,12 @@ static void a_store_that_is_opened_again_ends_it(void **state)
 
     insert_many(w, "t", 1);
     rewrite(w, "t0", 10 * BIG);
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     step_once(w, &b);
     CHECK(b.fd < 0, "it is not ready");
     sqlite_store_of(w->s)->broken = true;
     insert_many(w, "u", 1);
-    CHECK(w->s->ops->backup_step(w->s, &b, &w->e) == ERR_IO, "given up");
+    CHECK(w->s->ops->backup->step(w->s, &b, &w->e) == ERR_IO, "given up");
     CHECK(strstr(w->e.text, "given up"), "%s", w->e.text);
     CHECK(!is_there(w, "backup.part"), "nothing is left");
     backup_as(w, "copy.db");
@@ -208,7 +208,7 @@ static void an_application_that_writes_all_the_time_does_not_keep_it_from_ending
     sqlite3 *app = shell_open(path_of(w, "intact.db"));
     (void)sqlite3_busy_timeout(app, 0);
     CHECK(sqlite3_exec(app, "CREATE TABLE app (x)", NULL, NULL, NULL) == SQLITE_OK, "a table");
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     for (int steps = 0; b.fd < 0; steps++) {
         int rc = sqlite3_exec(app, "INSERT INTO app VALUES (1)", NULL, NULL, NULL);
         CHECK(rc == SQLITE_OK || rc == SQLITE_BUSY, "%s", sqlite3_errmsg(app));
@@ -232,15 +232,15 @@ static void one_that_is_given_up_leaves_nothing(void **state)
 
     insert_many(w, "t", 1);
     rewrite(w, "t0", 10 * BIG);
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     step_once(w, &b);
     CHECK(is_there(w, "backup.part"), "it is being made");
-    w->s->ops->backup_end(w->s);
+    w->s->ops->backup->end(w->s);
     CHECK(!is_there(w, "backup.part"), "nothing is left");
-    must(w->s->ops->backup_begin(w->s, NULL, &w->e), w->e.text);
+    must(w->s->ops->backup->begin(w->s, NULL, &w->e), w->e.text);
     world_restart(w);
     CHECK(!is_there(w, "backup.part"), "closing ends it, too");
-    w->s->ops->backup_end(w->s);
+    w->s->ops->backup->end(w->s);
 }
 
 static void what_a_kill_left_is_removed_at_the_start(void **state)

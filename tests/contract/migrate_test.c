@@ -13,7 +13,7 @@
 #include "schema_0005.h"
 #include "schema_0006.h"
 #include "schema_0007.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -157,13 +157,13 @@ static void messages_of_version_7_are_still_there(void **state)
                "8|old/1/received|u|waiting|{\"id\":\"old/1/received\",\"n\":1.0}|"
                "1970-01-01T00:00:00.005Z\n"
                "9|old/2/started|v|waiting|{}|1970-01-01T00:00:00.006Z\n");
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read");
     CHECK(r.count == 2 && r.messages[0].seq == 8 && slice_is(r.messages[0].target, "u")
               && slice_is(r.messages[0].body, "{\"id\":\"old/1/received\",\"n\":1.0}")
               && r.messages[1].created_at == 6,
           "as they were");
     const struct settlement done = {.seq = 8, .kind = SETTLE_DELETE};
-    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "delivered");
+    must(w->s->ops->outbox->settle(w->s, &done, 1, NULL, &w->e), "delivered");
     shell_says(path, "SELECT seq FROM outbox", "9\n");
 }
 
@@ -240,7 +240,7 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
                "VALUES ('x', '00000000000000ab', 'o', 1, 'processed', 5, 9000)");
     start_store(w);
     is_up_to_date(path);
-    must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
+    must(w->s->ops->retention->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
     CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr && kept.until == 9000
               && !kept.owner.ptr,
           "as it was");

@@ -3,7 +3,7 @@
 #include "shell.h"
 
 #include "base/buf.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 
 /* How often it may come to that operation of SQLite's. */
 static void operations_are(struct db *d, enum sql which, const char *operation, int most)

@@ -17,8 +17,8 @@
 #include "base/buf.h"
 #include "base/prng.h"
 #include "base/when.h"
-#include "store/codec.h"
-#include "store/sqlite_body.h"
+#include "store/codec/codec.h"
+#include "store/sqlite/body.h"
 
 enum { NOBODY = 65534 };
 
@@ -445,16 +445,16 @@ static void only_what_was_delivered_waits_for_no_sync(void **state)
                                        .messages = m,
                                        .message_count = 2}),
          "insert");
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read");
     struct settlement done = {.seq = r.messages[0].seq, .kind = SETTLE_DELETE};
     unsigned before = syncs;
-    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "delivered");
+    must(w->s->ops->outbox->settle(w->s, &done, 1, NULL, &w->e), "delivered");
     CHECK(syncs == before, "nobody needs to wait for it");
     must(insert_row(w, a_row("b")), "insert");
     CHECK(syncs > before, "the next commit was not synced");
     done = (struct settlement){.seq = r.messages[1].seq, .kind = SETTLE_ASIDE};
     before = syncs;
-    must(w->s->ops->outbox_settle(w->s, &done, 1, NULL, &w->e), "set aside");
+    must(w->s->ops->outbox->settle(w->s, &done, 1, NULL, &w->e), "set aside");
     CHECK(syncs > before, "what was set aside was not synced");
     shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox", "0\n");
     shell_says(path_of(w, "intact.db"), "SELECT count(*) FROM outbox_settled", "0\n");
@@ -708,10 +708,10 @@ static void who_is_about_to_commit_is_waited_for(void **state)
                        NULL, NULL, NULL)
               == SQLITE_OK,
           "%s", sqlite3_errmsg(app));
-    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), w->e.text);
     CHECK(t.count == 0 && t.unsettled, "it may be there at once");
     CHECK(sqlite3_exec(app, "COMMIT", NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(app));
-    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), w->e.text);
     CHECK(t.count == 1 && !t.unsettled, "it is there");
     CHECK(sqlite3_close(app) == SQLITE_OK, "close");
 }

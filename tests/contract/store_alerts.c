@@ -24,7 +24,7 @@ static struct stopped_page stopped_are(struct world *w, int64_t ended_at, int64_
     CLEANUP(buf_fini) struct buf b = {0};
     struct stopped_page page;
 
-    must(w->s->ops->stopped(w->s, ended_at, seq, limit, &w->a, &page, &w->e), w->e.text);
+    must(w->s->ops->alerts->stopped(w->s, ended_at, seq, limit, &w->a, &page, &w->e), w->e.text);
     for (size_t i = 0; i < page.count; i++) {
         const struct stopped *t = &page.rows[i];
         buf_fmt(&b, "%.*s %.*s %.*s %.*s %.*s\n", SLICE_ARG(t->id),
@@ -114,7 +114,7 @@ static struct alert_row an_alert(const char *id, const char *key)
 
 static enum err put(struct world *w, struct alert_row row)
 {
-    return w->s->ops->alert_put(w->s, &row, &w->e);
+    return w->s->ops->alerts->put(w->s, &row, &w->e);
 }
 
 static struct alert_page alerts_are(struct world *w, struct alert_query q, const char *want)
@@ -123,7 +123,7 @@ static struct alert_page alerts_are(struct world *w, struct alert_query q, const
     struct alert_page page;
 
     q.limit = q.limit ? q.limit : 9;
-    must(w->s->ops->alert_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    must(w->s->ops->alerts->list(w->s, &q, &w->a, &page, &w->e), w->e.text);
     for (size_t i = 0; i < page.count; i++) {
         const struct alert_row *r = &page.rows[i];
         buf_fmt(&b, "%.*s %.*s %.*s %d %d %d %.*s %.*s %d\n", SLICE_ARG(r->id), SLICE_ARG(r->key),
@@ -196,7 +196,7 @@ static enum err acknowledge(struct world *w, const char *id, const char *by, int
                                 .verb = SLICE("alert.acknowledge"),
                                 .reason = SLICE("called them")};
 
-    return w->s->ops->alert_acknowledge(w->s, slice_of(id), &audit, &w->e);
+    return w->s->ops->alerts->acknowledge(w->s, slice_of(id), &audit, &w->e);
 }
 
 static void acknowledging_is_on_record_and_stays(void **state)

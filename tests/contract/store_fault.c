@@ -31,7 +31,7 @@ static void tell_submissions(struct world *w, struct buf *b)
     for (int i = 0; i < 2; i++) {
         const struct submission_query q = {.refused = i, .limit = 9};
         struct submission_page p;
-        must(w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e), w->e.text);
+        must(w->s->ops->submissions->list(w->s, &q, &w->a, &p, &w->e), w->e.text);
         for (size_t k = 0; k < p.count; k++)
             buf_fmt(b, "submission %.*s %d %.*s\n", SLICE_ARG(p.rows[k].id), i,
                     SLICE_ARG(p.rows[k].reason));
@@ -45,8 +45,8 @@ static void furnish_submissions(struct world *w)
     const struct submission_query q = {.limit = 9};
     struct submission_page p;
 
-    must(w->s->ops->submissions_put(w->s, rows, COUNT_OF(rows), &w->e), "submissions");
-    must(w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e), "submissions");
+    must(w->s->ops->submissions->put(w->s, rows, COUNT_OF(rows), &w->e), "submissions");
+    must(w->s->ops->submissions->list(w->s, &q, &w->a, &p, &w->e), "submissions");
     waiting_seq = p.rows[0].seq;
 }
 
@@ -84,7 +84,7 @@ static void furnish(struct world *w)
     must(w->s->ops->overrun_count(w->s, &oc, &w->e), "overrun");
     const struct alert_row al = {
         .id = SLICE("a-0"), .key = SLICE("k0"), .doc = SLICE("{}"), .opened_at = 5, .live = true};
-    must(w->s->ops->alert_put(w->s, &al, &w->e), "alert");
+    must(w->s->ops->alerts->put(w->s, &al, &w->e), "alert");
     furnish_submissions(w);
 }
 
@@ -113,7 +113,7 @@ static void tell_access(struct world *w, struct buf *b)
     must(w->s->ops->overrun_list(w->s, &w->a, &overruns, &count, &w->e), w->e.text);
     for (size_t i = 0; i < count; i++)
         buf_fmt(b, "%.*s %d\n", SLICE_ARG(overruns[i].task), (int)overruns[i].times);
-    must(w->s->ops->alert_list(w->s, &aq, &w->a, &alerts, &w->e), w->e.text);
+    must(w->s->ops->alerts->list(w->s, &aq, &w->a, &alerts, &w->e), w->e.text);
     for (size_t i = 0; i < alerts.count; i++)
         buf_fmt(b, "%.*s %.*s %d %d\n", SLICE_ARG(alerts.rows[i].id), SLICE_ARG(alerts.rows[i].doc),
                 (int)alerts.rows[i].resolved_at, (int)alerts.rows[i].acknowledged_at);
@@ -189,7 +189,7 @@ static enum err op_commit_submission(struct world *w)
 static enum err op_submissions_take(struct world *w)
 {
     struct submission_take t = {.now = 1, .limit = 9, .bytes_max = 1000};
-    enum err err = w->s->ops->submissions_take(w->s, &t, &w->a, &w->e);
+    enum err err = w->s->ops->submissions->take(w->s, &t, &w->a, &w->e);
 
     CHECK(err != ERR_OK || (t.count == 1 && t.refused == 1), "the one that waits");
     return err;
@@ -200,21 +200,21 @@ static enum err op_submissions_settle(struct world *w)
     const struct submission_verdict v[] = {
         {.seq = waiting_seq, .refused_at = 5, .reason = SLICE("no")}, {.seq = 77}};
 
-    return w->s->ops->submissions_settle(w->s, v, COUNT_OF(v), &w->e);
+    return w->s->ops->submissions->settle(w->s, v, COUNT_OF(v), &w->e);
 }
 
 static enum err op_submissions_put(struct world *w)
 {
     const struct submission_row rows[] = {a_submission("s-3", 5), a_submission("s-4", 0)};
 
-    return w->s->ops->submissions_put(w->s, rows, COUNT_OF(rows), &w->e);
+    return w->s->ops->submissions->put(w->s, rows, COUNT_OF(rows), &w->e);
 }
 
 static enum err op_submissions_list(struct world *w)
 {
     const struct submission_query q = {.refused = true, .limit = 9};
     struct submission_page p = {0};
-    enum err err = w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e);
+    enum err err = w->s->ops->submissions->list(w->s, &q, &w->a, &p, &w->e);
 
     CHECK(err != ERR_OK || p.count == 1, "the one that was refused");
     return err;
@@ -224,14 +224,14 @@ static enum err op_submissions_verb(struct world *w)
 {
     struct submission_verb v = {.audit = &an_audit};
 
-    return w->s->ops->submissions_verb(w->s, &v, &w->e);
+    return w->s->ops->submissions->apply(w->s, &v, &w->e);
 }
 
 static enum err op_workflow_describe(struct world *w)
 {
     const struct workflow_inputs is = {SLICE("order"), 1, SLICE("null")};
 
-    return w->s->ops->workflow_describe(w->s, &is, 1, &w->e);
+    return w->s->ops->submissions->describe(w->s, &is, 1, &w->e);
 }
 
 static enum err op_claim_boot(struct world *w)
@@ -290,7 +290,7 @@ static enum err op_retire(struct world *w)
     }
     w->e = (struct error){0};
     fault_plan = plan;
-    enum err err = w->s->ops->retire(w->s, &r, &w->e);
+    enum err err = w->s->ops->retention->retire(w->s, &r, &w->e);
     CHECK(r.dealt_with == (err == ERR_OK ? 1 : 77), "out-parameters are left alone");
     return err;
 }
@@ -299,7 +299,7 @@ static enum err op_retire_look(struct world *w)
 {
     struct retire_look l = {
         .rules = &let_go, .rule_count = 1, .scan_max = 9, .found_count = 77, .after_seq = 0};
-    enum err err = w->s->ops->retire_look(w->s, &l, &w->a, &w->e);
+    enum err err = w->s->ops->retention->look(w->s, &l, &w->a, &w->e);
 
     CHECK(l.found_count != 77 || err != ERR_OK, "out-parameters are left alone");
     return err;
@@ -308,7 +308,7 @@ static enum err op_retire_look(struct world *w)
 static enum err op_reserved(struct world *w)
 {
     struct reservation r = {.until = 77};
-    enum err err = w->s->ops->reserved(w->s, SLICE("nobody"), &w->a, &r, &w->e);
+    enum err err = w->s->ops->retention->reserved(w->s, SLICE("nobody"), &w->a, &r, &w->e);
 
     CHECK(r.until == 77, "out-parameters are left alone");
     return err == ERR_NOT_FOUND ? ERR_OK : err;
@@ -317,7 +317,7 @@ static enum err op_reserved(struct world *w)
 static enum err op_reserved_sweep(struct world *w)
 {
     size_t count = 77;
-    enum err err = w->s->ops->reserved_sweep(w->s, 5000, 9, &count, &w->e);
+    enum err err = w->s->ops->retention->sweep(w->s, 5000, 9, &count, &w->e);
 
     CHECK(err == ERR_OK || count == 77, "out-parameters are left alone");
     return err;
@@ -336,14 +336,14 @@ static enum err op_census(struct world *w)
 {
     struct census c = {0};
 
-    return w->s->ops->census(w->s, 9, 9, &w->a, &c, &w->e);
+    return w->s->ops->counts->census(w->s, 9, 9, &w->a, &c, &w->e);
 }
 
 static enum err op_owners(struct world *w)
 {
     struct owners_part p = {.state = TASK_PENDING, .most = 9};
 
-    return w->s->ops->owners(w->s, &p, &w->a, &w->e);
+    return w->s->ops->counts->owners(w->s, &p, &w->a, &w->e);
 }
 
 static enum err op_workflow_put(struct world *w)
@@ -399,9 +399,10 @@ static enum err op_workflow_since(struct world *w)
     uint64_t generation = 0;
     size_t count = 0;
 
-    if (!w->s->ops->workflow_since)
+    if (!w->s->ops->nodes)
         return op_workflow_list(w);
-    enum err err = w->s->ops->workflow_since(w->s, 0, &w->a, &rows, &count, &generation, &w->e);
+    enum err err =
+        w->s->ops->nodes->workflow_since(w->s, 0, &w->a, &rows, &count, &generation, &w->e);
     CHECK(err != ERR_OK || (count > 0 && generation > 0), "there is one");
     return err;
 }
@@ -506,7 +507,7 @@ static enum err op_alert_put(struct world *w)
     const struct alert_row row = {
         .id = SLICE("a-1"), .key = SLICE("k"), .doc = SLICE("{}"), .opened_at = 7, .live = true};
 
-    return w->s->ops->alert_put(w->s, &row, &w->e);
+    return w->s->ops->alerts->put(w->s, &row, &w->e);
 }
 
 static enum err op_alert_over(struct world *w)
@@ -518,19 +519,19 @@ static enum err op_alert_over(struct world *w)
                                   .resolved_at = 8,
                                   .lift = true};
 
-    return w->s->ops->alert_put(w->s, &row, &w->e);
+    return w->s->ops->alerts->put(w->s, &row, &w->e);
 }
 
 static enum err op_alert_acknowledge(struct world *w)
 {
-    return w->s->ops->alert_acknowledge(w->s, SLICE("a-0"), &an_audit, &w->e);
+    return w->s->ops->alerts->acknowledge(w->s, SLICE("a-0"), &an_audit, &w->e);
 }
 
 static enum err op_alert_list(struct world *w)
 {
     const struct alert_query q = {.live = true, .limit = 9};
     struct alert_page page = {0};
-    enum err err = w->s->ops->alert_list(w->s, &q, &w->a, &page, &w->e);
+    enum err err = w->s->ops->alerts->list(w->s, &q, &w->a, &page, &w->e);
 
     CHECK(err != ERR_OK || page.count == 1, "alerts");
     return err;
@@ -539,7 +540,7 @@ static enum err op_alert_list(struct world *w)
 static enum err op_stopped(struct world *w)
 {
     struct stopped_page page = {0};
-    enum err err = w->s->ops->stopped(w->s, 0, 0, 9, &w->a, &page, &w->e);
+    enum err err = w->s->ops->alerts->stopped(w->s, 0, 0, 9, &w->a, &page, &w->e);
 
     CHECK(err != ERR_OK || page.count == 0, "none stopped");
     return err;
@@ -560,9 +561,9 @@ static enum err op_generations(struct world *w)
 {
     struct generations g = {0};
 
-    if (!w->s->ops->generations)
+    if (!w->s->ops->nodes)
         return op_token_list(w);
-    enum err err = w->s->ops->generations(w->s, &g, &w->e);
+    enum err err = w->s->ops->nodes->generations(w->s, &g, &w->e);
     CHECK(err == ERR_OK ? g.tokens > 0 : g.tokens == 0, "out-parameters are left alone");
     return err;
 }
@@ -584,7 +585,7 @@ static enum err backup_all(struct world *w)
     enum err err = ERR_OK;
 
     while (err == ERR_OK && b.fd < 0)
-        err = w->s->ops->backup_step(w->s, &b, &w->e);
+        err = w->s->ops->backup->step(w->s, &b, &w->e);
     if (err == ERR_OK)
         (void)close(b.fd);
     return err;
@@ -593,7 +594,7 @@ static enum err backup_all(struct world *w)
 static enum err op_backup(struct world *w)
 {
     char part[sizeof w->dir + 16];
-    enum err err = w->s->ops->backup_begin(w->s, NULL, &w->e);
+    enum err err = w->s->ops->backup->begin(w->s, NULL, &w->e);
 
     if (err == ERR_OK)
         err = backup_all(w);
@@ -604,10 +605,10 @@ static enum err op_backup(struct world *w)
 
 static enum err op_backup_begin(struct world *w)
 {
-    enum err err = w->s->ops->backup_begin(w->s, &an_audit, &w->e);
+    enum err err = w->s->ops->backup->begin(w->s, &an_audit, &w->e);
 
     if (err == ERR_OK)
-        w->s->ops->backup_end(w->s);
+        w->s->ops->backup->end(w->s);
     return err;
 }
 

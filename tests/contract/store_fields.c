@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "store/codec_test_kit.h"
+#include "store/codec/test_kit.h"
 
 enum { TASKS = 60, TRIES = 300, LIVES = 12, CHANGES = 15 };
 

@@ -141,7 +141,7 @@ static void a_stopped_task_tells_of_its_step(void **state)
                     "\"steps\":[2,{\"name\":\"b\",\"state\":\"failed\",\"error\":{\"code\":"
                     "\"declined\",\"message\":\"no\"}},2]}");
     must(insert_row(w, row), "insert");
-    must(w->s->ops->stopped(w->s, 0, 0, 9, &w->a, &page, &w->e), "stopped");
+    must(w->s->ops->alerts->stopped(w->s, 0, 0, 9, &w->a, &page, &w->e), "stopped");
     CHECK(page.count == 1 && slice_is(page.rows[0].step, "b"), "its step");
 }
 

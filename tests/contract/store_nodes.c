@@ -209,8 +209,8 @@ static struct generations generations_of(struct world *w)
     struct generations told = try_lease(w, "l", "n1/1", 1000).generations;
     struct generations read = told;
 
-    if (w->s->ops->generations)
-        must(w->s->ops->generations(w->s, &read, &w->e), "generations");
+    if (w->s->ops->nodes)
+        must(w->s->ops->nodes->generations(w->s, &read, &w->e), "generations");
     CHECK(told.workflows == read.workflows, "workflows");
     CHECK(told.tokens == read.tokens, "tokens");
     CHECK(told.agents == read.agents, "agents");
@@ -235,7 +235,8 @@ static uint64_t workflows_since(struct world *w, uint64_t after, const char *wan
     uint64_t generation = 0;
     size_t count = 0;
 
-    must(w->s->ops->workflow_since(w->s, after, &w->a, &rows, &count, &generation, &w->e), "since");
+    must(w->s->ops->nodes->workflow_since(w->s, after, &w->a, &rows, &count, &generation, &w->e),
+         "since");
     for (size_t i = 0; i < count; i++)
         buf_fmt(&b, "%.*s %" PRId64 " %.*s\n", SLICE_ARG(rows[i].name), rows[i].version,
                 SLICE_ARG(rows[i].text));
@@ -251,8 +252,7 @@ static void what_others_stored_is_noticed_with_the_lease(void **state)
     if (!w->s->shared) {
         struct generations g = generations_of(w);
         CHECK(g.workflows == 0 && g.tokens == 0 && g.agents == 0, "nobody else stores anything");
-        CHECK(!w->s->ops->workflow_since, "nor is there anything to be read");
-        CHECK(!w->s->ops->generations, "nor counted");
+        CHECK(!w->s->ops->nodes, "nor is there anything to be read or counted");
         return;
     }
     CHECK(workflows_since(w, 0, "") == 0, "nothing was stored yet");
@@ -452,7 +452,7 @@ static size_t nodes_at(struct world *w, int64_t now, struct node_row **ret)
 {
     size_t count = 0;
 
-    must(w->s->ops->node_list(w->s, now, &w->a, ret, &count, &w->e), "list");
+    must(w->s->ops->nodes->list(w->s, now, &w->a, ret, &count, &w->e), "list");
     return count;
 }
 
@@ -463,10 +463,10 @@ static void nodes_are_listed_with_what_their_leases_tell(void **state)
     struct node_row *rows = NULL;
     struct node_row row = node_of(w, 1, t);
 
-    CHECK(!w->s->shared == !w->s->ops->node_list, "where a lock excludes others, none is listed");
+    CHECK(!w->s->shared == !w->s->ops->nodes, "where a lock excludes others, none is listed");
     if (!w->s->shared)
         return;
-    must(w->s->ops->node_put(w->s, &row, &w->e), "put");
+    must(w->s->ops->nodes->put(w->s, &row, &w->e), "put");
     CHECK(nodes_at(w, t, &rows) == 1, "it says that it is there");
     CHECK(slice_is(rows[0].name, "n1") && rows[0].boot == 1, "who it is");
     CHECK(slice_is(rows[0].url, "http://one:1") && slice_is(rows[0].version, "1.2.3"), "its texts");
@@ -476,7 +476,7 @@ static void nodes_are_listed_with_what_their_leases_tell(void **state)
     CHECK(!rows[0].lease_until && !rows[0].alive && !rows[0].leads && !rows[0].draining,
           "no lease");
     row.started_at = 0;
-    must(w->s->ops->node_put(w->s, &row, &w->e), "put with its leases");
+    must(w->s->ops->nodes->put(w->s, &row, &w->e), "put with its leases");
     int64_t led = try_lease(w, "supervisor", "n1/1", 20000).until;
     int64_t until = try_lease(w, "node/n1", "n1/1", 50000).until;
     CHECK(nodes_at(w, led - 1, &rows) == 1 && rows[0].alive && rows[0].leads, "both leases");
@@ -485,7 +485,7 @@ static void nodes_are_listed_with_what_their_leases_tell(void **state)
     CHECK(nodes_at(w, until, &rows) == 1 && !rows[0].alive, "it lived");
     row.draining = true;
     row.url = row.agents = SLICE_NONE;
-    must(w->s->ops->node_put(w->s, &row, &w->e), "put again");
+    must(w->s->ops->nodes->put(w->s, &row, &w->e), "put again");
     CHECK(nodes_at(w, until, &rows) == 1 && rows[0].draining && !rows[0].url.ptr, "as said last");
     CHECK(!rows[0].agents.ptr, "it says nothing of its agents");
     CHECK(nodes_at(w, until - 1 + NODE_FORGOTTEN_MS, &rows) == 1, "still remembered");
@@ -501,10 +501,10 @@ static void an_older_boot_says_nothing_of_a_node(void **state)
     if (!w->s->shared)
         return;
     world_restart(w);
-    must(w->s->ops->node_put(w->s, &row, &w->e), "put");
+    must(w->s->ops->nodes->put(w->s, &row, &w->e), "put");
     row = node_of(w, 1, 900);
     row.draining = true;
-    must(w->s->ops->node_put(w->s, &row, &w->e), "put by the older boot");
+    must(w->s->ops->nodes->put(w->s, &row, &w->e), "put by the older boot");
     CHECK(nodes_at(w, 1000, &rows) == 1, "one node");
     CHECK(rows[0].boot == 2 && !rows[0].draining && rows[0].started_at == 1000, "the newer one");
 }
@@ -521,7 +521,7 @@ static struct survey survey_of(struct world *w, const struct slice *agents, size
                        .agents = agents,
                        .agent_count = count};
 
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), "survey");
     return v;
 }
 
@@ -529,7 +529,7 @@ static void a_survey_of_nothing_is_leases_alone(void **state)
 {
     struct world *w = *state;
 
-    CHECK(!w->s->shared == !w->s->ops->survey, "where a lock excludes others, there is none");
+    CHECK(!w->s->shared == !w->s->ops->nodes, "where a lock excludes others, there is none");
     if (!w->s->shared)
         return;
     struct survey v = survey_of(w, NULL, 0);

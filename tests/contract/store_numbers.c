@@ -35,9 +35,9 @@ static void retire_all(struct world *w)
     struct retire_look l = {.rules = &rule, .rule_count = 1, .scan_max = 100};
     bool gone[100];
 
-    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w->e.text);
+    must(w->s->ops->retention->look(w->s, &l, &w->a, &w->e), w->e.text);
     struct retire r = {.tasks = l.found, .task_count = l.found_count, .gone = gone};
-    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    must(w->s->ops->retention->retire(w->s, &r, &w->e), w->e.text);
     CHECK(l.found_count > 0, "nothing was deleted");
 }
 
@@ -49,8 +49,8 @@ static int64_t next_submission(struct world *w, const char *id)
                                        .submitted_at = 1000};
     struct submission_take t = {.limit = 100, .now = w->now};
 
-    must(w->s->ops->submissions_put(w->s, &row, 1, &w->e), w->e.text);
-    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    must(w->s->ops->submissions->put(w->s, &row, 1, &w->e), w->e.text);
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), w->e.text);
     CHECK(t.count > 0, "none waits");
     return t.rows[t.count - 1].seq;
 }
@@ -59,10 +59,10 @@ static void settle_submissions(struct world *w)
 {
     struct submission_take t = {.limit = 100, .now = w->now};
 
-    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), w->e.text);
     for (size_t i = 0; i < t.count; i++) {
         const struct submission_verdict gone = {.seq = t.rows[i].seq};
-        must(w->s->ops->submissions_settle(w->s, &gone, 1, &w->e), w->e.text);
+        must(w->s->ops->submissions->settle(w->s, &gone, 1, &w->e), w->e.text);
     }
 }
 
@@ -79,8 +79,8 @@ static int64_t next_operation(struct world *w, const char *id)
     const struct operation_query newest = {.limit = 1};
     struct operation_page page = {0};
 
-    must(w->s->ops->operation_put(w->s, &row, NULL, &w->e), w->e.text);
-    must(w->s->ops->operation_list(w->s, &newest, &w->a, &page, &w->e), w->e.text);
+    must(w->s->ops->operations->put(w->s, &row, NULL, &w->e), w->e.text);
+    must(w->s->ops->operations->list(w->s, &newest, &w->a, &page, &w->e), w->e.text);
     CHECK(page.count == 1 && slice_is(page.rows[0].id, id), "%s is the newest", id);
     return page.rows[0].seq;
 }
@@ -95,8 +95,8 @@ static int64_t next_alert(struct world *w, const char *id)
     const struct alert_query newest = {.limit = 1};
     struct alert_page page = {0};
 
-    must(w->s->ops->alert_put(w->s, &row, &w->e), w->e.text);
-    must(w->s->ops->alert_list(w->s, &newest, &w->a, &page, &w->e), w->e.text);
+    must(w->s->ops->alerts->put(w->s, &row, &w->e), w->e.text);
+    must(w->s->ops->alerts->list(w->s, &newest, &w->a, &page, &w->e), w->e.text);
     CHECK(page.count == 1 && slice_is(page.rows[0].id, id), "%s is the newest", id);
     return page.rows[0].seq;
 }
@@ -172,7 +172,7 @@ static int64_t tell(struct world *w, const char *id, const char *target, size_t 
                                 .body = SLICE("{}"),
                                 .created_at = 1000};
     must(put_change(w, c), id);
-    must(w->s->ops->outbox_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    must(w->s->ops->outbox->list(w->s, &q, &w->a, &page, &w->e), w->e.text);
     CHECK(page.count == count, "%s: %zu messages", id, page.count);
     return page.messages[0].seq;
 }
@@ -181,7 +181,7 @@ static void settle(struct world *w, int64_t seq, enum settle_kind kind)
 {
     const struct settlement s = {.seq = seq, .kind = kind, .tries = 1, .story = SLICE("away")};
 
-    must(w->s->ops->outbox_settle(w->s, &s, 1, NULL, &w->e), w->e.text);
+    must(w->s->ops->outbox->settle(w->s, &s, 1, NULL, &w->e), w->e.text);
 }
 
 /* How many messages there are, each with a number of its own. */
@@ -193,7 +193,7 @@ static size_t all_messages(struct world *w)
     for (int dead = 0; dead < 2; dead++) {
         struct outbox_query q = {.dead = dead, .limit = 50};
         struct message_page page = {0};
-        must(w->s->ops->outbox_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+        must(w->s->ops->outbox->list(w->s, &q, &w->a, &page, &w->e), w->e.text);
         for (size_t i = 0; i < page.count; i++)
             seqs[count++] = page.messages[i].seq;
     }

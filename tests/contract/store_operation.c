@@ -197,14 +197,14 @@ static struct operation_row an_operation(const char *id)
 
 static enum err put(struct world *w, const struct operation_row *row)
 {
-    return w->s->ops->operation_put(w->s, row, NULL, &w->e);
+    return w->s->ops->operations->put(w->s, row, NULL, &w->e);
 }
 
 static struct operation_page list(struct world *w, struct operation_query q)
 {
     struct operation_page page = {0};
 
-    must(w->s->ops->operation_list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    must(w->s->ops->operations->list(w->s, &q, &w->a, &page, &w->e), w->e.text);
     return page;
 }
 
@@ -216,8 +216,8 @@ static void an_operation_is_kept_and_fenced_by_its_revision(void **state)
     const struct audit_query all = {.limit = 9};
     struct audit_page audits;
 
-    must(w->s->ops->operation_put(w->s, &row, &a, &w->e), "the first");
-    CHECK(w->s->ops->operation_put(w->s, &row, &a, &w->e) == ERR_CONFLICT, "it exists");
+    must(w->s->ops->operations->put(w->s, &row, &a, &w->e), "the first");
+    CHECK(w->s->ops->operations->put(w->s, &row, &a, &w->e) == ERR_CONFLICT, "it exists");
     row.revision = 3;
     CHECK(put(w, &row) == ERR_CONFLICT, "of another revision");
     row.revision = 2;

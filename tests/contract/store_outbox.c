@@ -5,7 +5,7 @@
 #include "store_world.h"
 
 #include "base/buf.h"
-#include "store/envelope.h"
+#include "store/codec/envelope.h"
 
 enum { LIMIT = 100 };
 
@@ -37,7 +37,7 @@ static struct outbox_read read_of(struct world *w, const char *target, int64_t a
                             .limit = LIMIT,
                             .bytes_max = SIZE_MAX};
 
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read messages");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read messages");
     return r;
 }
 
@@ -73,7 +73,7 @@ static int64_t seq_of(struct world *w, const char *target, const char *task, con
 
 static void settle(struct world *w, struct settlement s)
 {
-    must(w->s->ops->outbox_settle(w->s, &s, 1, NULL, &w->e), "settle");
+    must(w->s->ops->outbox->settle(w->s, &s, 1, NULL, &w->e), "settle");
 }
 
 static void set_aside(struct world *w, const char *task, const char *name, enum settle_kind kind)
@@ -132,9 +132,9 @@ static void messages_of_a_batch_are_those_of_what_was_made(void **state)
     struct message other = a_message("1/received", "v");
 
     tell(w, "x", "0/before", "u");
-    must(w->s->ops->outbox_settle(w->s,
-                                  &(struct settlement){.seq = seq_of(w, NULL, "x", "0/before")}, 1,
-                                  NULL, &w->e),
+    must(w->s->ops->outbox->settle(w->s,
+                                   &(struct settlement){.seq = seq_of(w, NULL, "x", "0/before")}, 1,
+                                   NULL, &w->e),
          "settle");
     struct change list[] = {
         {.kind = CHANGE_INSERT, .row = a_row("a"), .messages = two, .message_count = 2},
@@ -166,7 +166,7 @@ static void what_is_known_is_not_read_again(void **state)
         tell(w, id, "1/received", "u");
     }
     struct outbox_read r = {.limit = 2, .bytes_max = SIZE_MAX};
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read");
     CHECK(r.count == 2 && r.more, "a page");
     int64_t known[2] = {r.messages[0].seq, r.messages[1].seq};
     r = (struct outbox_read){.after_seq = known[1],
@@ -174,10 +174,10 @@ static void what_is_known_is_not_read_again(void **state)
                              .known_count = 2,
                              .limit = LIMIT,
                              .bytes_max = SIZE_MAX};
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read on");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read on");
     CHECK(r.count == 3 && !r.more && slice_is(r.messages[0].task, "t2"), "the others");
     r = (struct outbox_read){.limit = LIMIT, .bytes_max = 12};
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read a few bytes");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read a few bytes");
     CHECK(r.count == 2 && r.more, "a page of so many bytes has %zu", r.count);
 }
 
@@ -198,7 +198,7 @@ static void deleted_in_ranges_and_one_by_one(void **state)
     list[3].seq = r.messages[4].seq;
     list[2].kind = SETTLE_ASIDE;
     for (int i = 0; i < 2; i++)
-        must(w->s->ops->outbox_settle(w->s, list, 4, NULL, &w->e), "settle, and again");
+        must(w->s->ops->outbox->settle(w->s, list, 4, NULL, &w->e), "settle, and again");
     messages_are(w, NULL, "t3/1/received;t5/1/received;");
     messages_are(w, "u", "t2/1/received 0@0;");
 }
@@ -238,7 +238,7 @@ static void every_one_of_many_is_settled_for_itself(void **state)
 
     tell_many(w);
     struct outbox_read all = {.limit = MANY + 1, .bytes_max = SIZE_MAX};
-    must(w->s->ops->outbox_read(w->s, &all, &w->a, &w->e), "read");
+    must(w->s->ops->outbox->read(w->s, &all, &w->a, &w->e), "read");
     CHECK(all.count == MANY && !all.more, "all are there: %zu", all.count);
     for (int i = 0; i < MANY; i++) {
         CLEANUP(buf_fini) struct buf body = {0};
@@ -259,12 +259,12 @@ static void every_one_of_many_is_settled_for_itself(void **state)
                 list[count++] =
                     (struct settlement){.seq = all.messages[i].seq,
                                         .kind = i % 10 == 5 ? SETTLE_ASIDE : SETTLE_DELETE};
-        must(w->s->ops->outbox_settle(w->s, list, count, NULL, &w->e), "settle");
+        must(w->s->ops->outbox->settle(w->s, list, count, NULL, &w->e), "settle");
         for (size_t i = 0; i < count; i++)
             for (size_t k = 0; k < MANY; k++)
                 gone[k] |= all.messages[k].seq == list[i].seq;
         struct outbox_read r = {.limit = MANY, .bytes_max = SIZE_MAX};
-        must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read again");
+        must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read again");
         left = 0;
         for (size_t k = 0; k < MANY; k++) {
             if (gone[k])
@@ -277,7 +277,7 @@ static void every_one_of_many_is_settled_for_itself(void **state)
         CHECK(r.count == left, "%zu are too many, %zu were not settled", r.count, left);
     }
     struct outbox_census c;
-    must(w->s->ops->outbox_census(w->s, 1000, &c, &w->e), "census");
+    must(w->s->ops->outbox->census(w->s, 1000, &c, &w->e), "census");
     CHECK(c.waiting == MANY / 10, "those set aside are left: %" PRIu64, c.waiting);
     CHECK(read_of(w, "u", 0).count == MANY / 10, "each once");
     tell(w, "again", "1/received", "u");
@@ -310,7 +310,7 @@ static void what_is_set_aside_is_found_by_its_target(void **state)
                                   .kind = SETTLE_DELETE});
     messages_are(w, "u", "");
     struct outbox_census c;
-    must(w->s->ops->outbox_census(w->s, 10, &c, &w->e), "census");
+    must(w->s->ops->outbox->census(w->s, 10, &c, &w->e), "census");
     CHECK(c.waiting == 1 && c.dead == 1 && c.oldest_at == 1000, "counts");
 }
 
@@ -321,7 +321,7 @@ static void targets_are(struct world *w, bool dead, const char *want)
     size_t count = 0;
     struct target_query q = {.dead = dead, .limit = LIMIT, .most = 2};
 
-    must(w->s->ops->outbox_targets(w->s, &q, &w->a, &list, &count, &w->e), "targets");
+    must(w->s->ops->outbox->targets(w->s, &q, &w->a, &list, &count, &w->e), "targets");
     for (size_t i = 0; i < count; i++)
         buf_fmt(&b, "%.*s %" PRIu64 " %" PRId64 " %.*s;", SLICE_ARG(list[i].target), list[i].count,
                 list[i].oldest_at, SLICE_ARG(list[i].story));
@@ -331,7 +331,7 @@ static void targets_are(struct world *w, bool dead, const char *want)
         return;
     q.after = list[0].target;
     q.limit = 1;
-    must(w->s->ops->outbox_targets(w->s, &q, &w->a, &list, &count, &w->e), "the next target");
+    must(w->s->ops->outbox->targets(w->s, &q, &w->a, &list, &count, &w->e), "the next target");
     CHECK(count == 1, "the one after the first");
 }
 
@@ -359,7 +359,7 @@ static void list_is(struct world *w, struct outbox_query q, const char *want)
     struct message_page p;
 
     q.limit = q.limit ? q.limit : LIMIT;
-    must(w->s->ops->outbox_list(w->s, &q, &w->a, &p, &w->e), "list");
+    must(w->s->ops->outbox->list(w->s, &q, &w->a, &p, &w->e), "list");
     for (size_t i = 0; i < p.count; i++)
         buf_fmt(&b, "%.*s/%.*s;", SLICE_ARG(p.messages[i].task), SLICE_ARG(p.messages[i].name));
     buf_fmt(&b, "%s", p.more ? "..." : "");
@@ -403,7 +403,7 @@ static uint64_t do_all(struct world *w, struct outbox_verb v)
     v.limit = v.limit ? v.limit : LIMIT;
     v.audit = &audit;
     do {
-        must(w->s->ops->outbox_do(w->s, &v, &w->e), "do");
+        must(w->s->ops->outbox->apply(w->s, &v, &w->e), "do");
         count += v.count;
     } while (v.more);
     return count;
@@ -449,15 +449,15 @@ static void only_who_leads_settles(void **state)
     must(w->s->ops->lease(w->s, &want, &w->a, &lease, &w->e), "lease");
     struct fence fence = {SLICE(SUPERVISOR_LEASE), lease.epoch + 1};
     const struct settlement s = {.seq = seq_of(w, NULL, "x", "1/a"), .kind = SETTLE_DELETE};
-    CHECK(w->s->ops->outbox_settle(w->s, &s, 1, &fence, &w->e) == ERR_CONFLICT, "not any more");
+    CHECK(w->s->ops->outbox->settle(w->s, &s, 1, &fence, &w->e) == ERR_CONFLICT, "not any more");
     messages_are(w, NULL, "x/1/a;");
     struct outbox_read r = {.limit = LIMIT, .bytes_max = SIZE_MAX, .fence = &fence};
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read");
     CHECK(w->sqlite || r.count == 0, "nor is it shown any");
     fence.epoch = lease.epoch;
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), "read");
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), "read");
     CHECK(r.count == 1, "who leads is shown all");
-    must(w->s->ops->outbox_settle(w->s, &s, 1, &fence, &w->e), "it leads");
+    must(w->s->ops->outbox->settle(w->s, &s, 1, &fence, &w->e), "it leads");
     messages_are(w, NULL, "");
 }
 

@@ -114,12 +114,12 @@ static void a_survey_tells_of_it(void **state)
                        .now = 1000,
                        .length_ms = 3000};
 
-    if (!w->s->ops->survey)
+    if (!w->s->ops->nodes)
         return;
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), "survey");
     CHECK(!v.overruns, "there is none");
     count(w, "one", 1, 10);
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), "survey");
     CHECK(v.overruns, "there is one");
 }
 

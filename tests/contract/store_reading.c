@@ -63,29 +63,31 @@ static void all_that_reads_is_there(void **state)
     size_t count = 0;
 
     must(insert_row(w, a_row("one")), "one");
-    CHECK(r->ops->reserved(r, SLICE("two"), &w->a, &gone, &w->e) == ERR_NOT_FOUND, "reserved");
-    CHECK(r->ops->census(r, 1000, 10, &w->a, &counts, &w->e) == ERR_OK
+    CHECK(r->ops->retention->reserved(r, SLICE("two"), &w->a, &gone, &w->e) == ERR_NOT_FOUND,
+          "reserved");
+    CHECK(r->ops->counts->census(r, 1000, 10, &w->a, &counts, &w->e) == ERR_OK
               && counts.tasks[TASK_PENDING] == 1,
           "census: %s", w->e.text);
     CHECK(r->ops->audit_list(r, &(struct audit_query){.limit = 5}, &w->a, &audits, &w->e) == ERR_OK,
           "audit: %s", w->e.text);
-    CHECK(r->ops->submissions_list(r, &(struct submission_query){.limit = 5}, &w->a, &submissions,
-                                   &w->e)
+    CHECK(r->ops->submissions->list(r, &(struct submission_query){.limit = 5}, &w->a, &submissions,
+                                    &w->e)
               == ERR_OK,
           "submissions: %s", w->e.text);
-    CHECK(r->ops->outbox_list(r, &(struct outbox_query){.limit = 5, .waiting = true}, &w->a,
-                              &messages, &w->e)
+    CHECK(r->ops->outbox->list(r, &(struct outbox_query){.limit = 5, .waiting = true}, &w->a,
+                               &messages, &w->e)
               == ERR_OK,
           "messages: %s", w->e.text);
-    CHECK(r->ops->outbox_targets(r, &q, &w->a, &targets, &count, &w->e) == ERR_OK, "targets: %s",
+    CHECK(r->ops->outbox->targets(r, &q, &w->a, &targets, &count, &w->e) == ERR_OK, "targets: %s",
           w->e.text);
-    CHECK(r->ops->alert_list(r, &(struct alert_query){.limit = 5}, &w->a, &alerts, &w->e) == ERR_OK,
+    CHECK(r->ops->alerts->list(r, &(struct alert_query){.limit = 5}, &w->a, &alerts, &w->e)
+              == ERR_OK,
           "alerts: %s", w->e.text);
-    CHECK(r->ops->operation_list(r, &(struct operation_query){.limit = 5}, &w->a, &operations,
-                                 &w->e)
+    CHECK(r->ops->operations->list(r, &(struct operation_query){.limit = 5}, &w->a, &operations,
+                                   &w->e)
               == ERR_OK,
           "operations: %s", w->e.text);
-    CHECK(!r->ops->node_list == !w->s->ops->node_list, "nodes");
+    CHECK(!r->ops->nodes == !w->s->ops->nodes, "nodes");
     r->ops->close(r);
 }
 
@@ -109,7 +111,7 @@ static void count_owned(struct world *w, struct store *s, size_t most, size_t *r
 
     *ret_a = *ret_b = 0;
     while (!p.over) {
-        CHECK(s->ops->owners(s, &p, &w->a, &w->e) == ERR_OK, "owners: %s", w->e.text);
+        CHECK(s->ops->counts->owners(s, &p, &w->a, &w->e) == ERR_OK, "owners: %s", w->e.text);
         CHECK(p.count <= most, "%zu of %zu", p.count, most);
         for (size_t i = 0; i < p.count; i++) {
             *ret_a += slice_is(p.owners[i], "a");

@@ -58,7 +58,7 @@ static void look(struct world *w, struct part *p, struct retire_look *look)
                                  .workflow = p->workflow,
                                  .scan_max = p->scan_max,
                                  .after_seq = p->after_seq};
-    must(w->s->ops->retire_look(w->s, look, &w->a, &w->e), w->e.text);
+    must(w->s->ops->retention->look(w->s, look, &w->a, &w->e), w->e.text);
 }
 
 static void retire(struct world *w, struct part *p)
@@ -77,7 +77,7 @@ static void retire(struct world *w, struct part *p)
                        .reserve_until = p->reserve_until,
                        .audit = p->audit,
                        .gone = arena_alloc(&w->a, l.found_count)};
-    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    must(w->s->ops->retention->retire(w->s, &r, &w->e), w->e.text);
     CHECK(r.dealt_with >= 1 && r.dealt_with <= l.found_count, "%zu", r.dealt_with);
     p->count = 0;
     for (size_t i = 0; i < r.dealt_with; i++)
@@ -324,12 +324,12 @@ static void settle(struct world *w, const char *task, bool aside, enum settle_ki
                             .limit = 100,
                             .bytes_max = SIZE_MAX};
 
-    must(w->s->ops->outbox_read(w->s, &r, &w->a, &w->e), w->e.text);
+    must(w->s->ops->outbox->read(w->s, &r, &w->a, &w->e), w->e.text);
     for (size_t i = 0; i < r.count; i++) {
         const struct settlement s = {
             .seq = r.messages[i].seq, .aside = aside, .kind = kind, .tries = 1, .retry_at = 9000};
         if (slice_is(r.messages[i].task, task))
-            must(w->s->ops->outbox_settle(w->s, &s, 1, NULL, &w->e), w->e.text);
+            must(w->s->ops->outbox->settle(w->s, &s, 1, NULL, &w->e), w->e.text);
     }
 }
 
@@ -392,7 +392,7 @@ static void the_first_rule_that_is_for_it_counts(void **state)
     insert_of(w, "other-old", "other", 4000);
     insert_of(w, "other-new", "other", 5000);
     insert_of(w, "newest", "other", 0);
-    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w->e.text);
+    must(w->s->ops->retention->look(w->s, &l, &w->a, &w->e), w->e.text);
     CHECK(l.found_count == 2, "%zu found", l.found_count);
     CHECK(slice_is(l.found[0].id, "order-old") && l.found[0].rule == 0, "order-old");
     CHECK(slice_is(l.found[1].id, "other-old") && l.found[1].rule == 2, "other-old");
@@ -479,10 +479,10 @@ static void what_was_changed_since_it_was_found_stays(void **state)
     row.payload_count = 0;
     must(update_row(w, row), "a change");
     struct retire r = {.tasks = l.found, .task_count = 2, .gone = gone, .reserve_until = 9000};
-    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    must(w->s->ops->retention->retire(w->s, &r, &w->e), w->e.text);
     CHECK(r.dealt_with == 2 && !gone[0] && gone[1], "which");
     CHECK(fetch(w, "x").payload_count == 2 && !exists(w, "y"), "x is whole");
-    must(w->s->ops->retire(w->s, &r, &w->e), w->e.text);
+    must(w->s->ops->retention->retire(w->s, &r, &w->e), w->e.text);
     CHECK(!gone[0] && !gone[1], "once more does nothing");
 }
 
@@ -513,26 +513,27 @@ static void an_id_stays_reserved(void **state)
               "\"47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU\",\"owner\":\"shop\",\"steps\":[]}");
     must(insert_row(w, row), "x");
     insert_ended(w, "newest", TASK_PENDING, 0);
-    CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND,
+    CHECK(w->s->ops->retention->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND,
           "it is there");
     p.reserve_until = 9000;
     retire(w, &p);
     CHECK(p.count == 1, "%d", (int)p.count);
     world_restart(w);
     CHECK(insert_at(w, "x", 8999) == ERR_CONFLICT && !exists(w, "x"), "it is reserved");
-    must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
+    must(w->s->ops->retention->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
     CHECK(kept.content.hash == 0xab && kept.until == 9000, "%d", (int)kept.content.hash);
     CHECK(slice_is(kept.content.sha256, "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"), "%.*s",
           SLICE_ARG(kept.content.sha256));
     CHECK(slice_is(kept.owner, "shop"), "%.*s", SLICE_ARG(kept.owner));
     CHECK(kept.state == TASK_COMPENSATED && kept.ended_at == 2000, "how it ended");
     CHECK(slice_eq(kept.workflow, row.workflow) && kept.version == row.version, "what it was");
-    must(w->s->ops->reserved_sweep(w->s, 8999, 9, &swept, &w->e), w->e.text);
+    must(w->s->ops->retention->sweep(w->s, 8999, 9, &swept, &w->e), w->e.text);
     CHECK(swept == 0, "not yet");
     must(insert_at(w, "x", 9000), "it is free, swept or not");
-    must(w->s->ops->reserved_sweep(w->s, 9000, 9, &swept, &w->e), w->e.text);
+    must(w->s->ops->retention->sweep(w->s, 9000, 9, &swept, &w->e), w->e.text);
     CHECK(swept == 1, "%zu", swept);
-    CHECK(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND, "forgotten");
+    CHECK(w->s->ops->retention->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e) == ERR_NOT_FOUND,
+          "forgotten");
 }
 
 /* As a version before wrote it, or wrote it again. */
@@ -551,7 +552,7 @@ static void of_some_reserved_ids_the_hash_alone_is_known(void **state)
     insert_ended(w, "newest", TASK_PENDING, 0);
     p.reserve_until = 9000;
     retire(w, &p);
-    must(w->s->ops->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
+    must(w->s->ops->retention->reserved(w->s, SLICE("x"), &w->a, &kept, &w->e), w->e.text);
     CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr, "the hash alone");
     CHECK(!kept.owner.ptr, "nobody's");
 }
@@ -567,11 +568,11 @@ static void reserved_ids_are_forgotten_in_parts(void **state)
     insert_ended(w, "newest", TASK_PENDING, 0);
     p.reserve_until = 9000;
     retire(w, &p);
-    must(w->s->ops->reserved_sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
+    must(w->s->ops->retention->sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
     CHECK(swept == 3, "%zu", swept);
-    must(w->s->ops->reserved_sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
+    must(w->s->ops->retention->sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
     CHECK(swept == 2, "%zu", swept);
-    must(w->s->ops->reserved_sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
+    must(w->s->ops->retention->sweep(w->s, 10000, 3, &swept, &w->e), w->e.text);
     CHECK(swept == 0, "%zu", swept);
 }
 
@@ -648,7 +649,7 @@ static struct census census_at(struct world *w, int64_t now, size_t most)
 {
     struct census c;
 
-    must(w->s->ops->census(w->s, now, most, &w->a, &c, &w->e), "census");
+    must(w->s->ops->counts->census(w->s, now, most, &w->a, &c, &w->e), "census");
     return c;
 }
 

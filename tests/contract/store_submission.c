@@ -17,7 +17,7 @@ static struct submission_row a_submission(const char *id)
 
 static void put(struct world *w, struct submission_row row)
 {
-    must(w->s->ops->submissions_put(w->s, &row, 1, &w->e), w->e.text);
+    must(w->s->ops->submissions->put(w->s, &row, 1, &w->e), w->e.text);
 }
 
 static struct submission_take take(struct world *w, struct submission_take t)
@@ -25,7 +25,7 @@ static struct submission_take take(struct world *w, struct submission_take t)
     t.now = w->now;
     if (!t.limit)
         t.limit = 100;
-    must(w->s->ops->submissions_take(w->s, &t, &w->a, &w->e), w->e.text);
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), w->e.text);
     return t;
 }
 
@@ -45,7 +45,7 @@ static void refused_are(struct world *w, const char *want)
     const struct submission_query q = {.refused = true, .limit = 100};
     struct submission_page p;
 
-    must(w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e), w->e.text);
+    must(w->s->ops->submissions->list(w->s, &q, &w->a, &p, &w->e), w->e.text);
     for (size_t i = 0; i < p.count; i++)
         buf_fmt(&b, "%s%.*s: %.*s", i ? "; " : "", SLICE_ARG(p.rows[i].id),
                 SLICE_ARG(p.rows[i].reason));
@@ -155,7 +155,7 @@ static void a_batch_has_so_many_bytes(void **state)
                                            {.seq = t.rows[0].seq + 1},
                                            {.seq = t.rows[0].seq + 2},
                                            {.seq = t.rows[0].seq + 4}};
-    must(w->s->ops->submissions_settle(w->s, v, COUNT_OF(v), &w->e), w->e.text);
+    must(w->s->ops->submissions->settle(w->s, v, COUNT_OF(v), &w->e), w->e.text);
     t = take(w, (struct submission_take){.bytes_max = 100});
     CHECK(t.count == 1 && !t.more, "the last one: %zu", t.count);
 }
@@ -249,12 +249,12 @@ static void it_is_refused_or_settled(void **state)
         {.seq = seq_of(w, "known")},
         {.seq = 9999, .refused_at = 5000, .reason = SLICE("nobody")},
     };
-    must(w->s->ops->submissions_settle(w->s, v, COUNT_OF(v), &w->e), w->e.text);
+    must(w->s->ops->submissions->settle(w->s, v, COUNT_OF(v), &w->e), w->e.text);
     waiting_are(w, "other");
     refused_are(w, "bad: input is \"x\"");
     /* what was refused is settled no more, and becomes nothing */
     const struct submission_verdict again = {.seq = v[0].seq};
-    must(w->s->ops->submissions_settle(w->s, &again, 1, &w->e), w->e.text);
+    must(w->s->ops->submissions->settle(w->s, &again, 1, &w->e), w->e.text);
     refused_are(w, "bad: input is \"x\"");
     CHECK(become(w, "bad", v[0].seq) == ERR_BUSY, "it was refused");
 }
@@ -277,7 +277,7 @@ static struct submission_verb run_verb(struct world *w, struct submission_verb v
                                 .reason = SLICE("why")};
 
     v.audit = &audit;
-    must(w->s->ops->submissions_verb(w->s, &v, &w->e), w->e.text);
+    must(w->s->ops->submissions->apply(w->s, &v, &w->e), w->e.text);
     return v;
 }
 
@@ -300,21 +300,21 @@ static void refused_ones_are_tried_again_or_dropped(void **state)
     refuse(w, "b", "amqp:q");
     refuse(w, "c", "sql");
     put(w, a_submission("waits"));
-    must(w->s->ops->submissions_list(w->s, &q, &w->a, &p, &w->e), w->e.text);
+    must(w->s->ops->submissions->list(w->s, &q, &w->a, &p, &w->e), w->e.text);
     CHECK(p.count == 2 && p.more && slice_is(p.rows[0].id, "c"), "newest first");
     CHECK(slice_is(p.rows[0].reason, "bad") && p.rows[0].refused_at == 5000, "with the reason");
     struct submission_query of = {.refused = true, .limit = 9, .source = SLICE("amqp:q")};
-    must(w->s->ops->submissions_list(w->s, &of, &w->a, &p, &w->e), w->e.text);
+    must(w->s->ops->submissions->list(w->s, &of, &w->a, &p, &w->e), w->e.text);
     CHECK(p.count == 1 && slice_is(p.rows[0].id, "b") && !p.more, "of one source");
     int64_t b_seq = p.rows[0].seq;
     of.brief = true;
-    must(w->s->ops->submissions_list(w->s, &of, &w->a, &p, &w->e), w->e.text);
+    must(w->s->ops->submissions->list(w->s, &of, &w->a, &p, &w->e), w->e.text);
     CHECK(p.count == 1 && p.rows[0].seq == b_seq && slice_is(p.rows[0].source, "amqp:q"), "brief");
 
     CHECK(run_verb(w, (struct submission_verb){.seq = b_seq}).count == 1 && audits(w) == 1, "one");
     waiting_are(w, "b waits");
     struct submission_verb none = {.seq = b_seq, .drop = true};
-    CHECK(w->s->ops->submissions_verb(w->s, &none, &w->e) == ERR_NOT_FOUND, "it waits");
+    CHECK(w->s->ops->submissions->apply(w->s, &none, &w->e) == ERR_NOT_FOUND, "it waits");
     CHECK(run_verb(w, (struct submission_verb){.drop = true, .up_to_seq = b_seq}).count == 1, "a");
     refused_are(w, "c: bad");
     struct submission_verb rest = run_verb(w, (struct submission_verb){.source = SLICE("sql")});
@@ -356,7 +356,7 @@ static void numbers_are_not_used_twice(void **state)
     put(w, a_submission("a"));
     int64_t first = seq_of(w, "a");
     const struct submission_verdict v = {.seq = first};
-    must(w->s->ops->submissions_settle(w->s, &v, 1, &w->e), w->e.text);
+    must(w->s->ops->submissions->settle(w->s, &v, 1, &w->e), w->e.text);
     world_restart(w);
     put(w, a_submission("b"));
     CHECK(seq_of(w, "b") > first, "another number");
@@ -375,7 +375,7 @@ static void definitions_are_described_once(void **state)
         must(w->s->ops->workflow_put(w->s, SLICE("order"), i ? SLICE("B") : SLICE("A"), 1, NULL,
                                      &version, &is_new, &w->e),
              w->e.text);
-    must(w->s->ops->workflow_describe(w->s, &is, 1, &w->e), w->e.text);
+    must(w->s->ops->submissions->describe(w->s, &is, 1, &w->e), w->e.text);
     must(w->s->ops->workflow_list(w->s, &w->a, &rows, &count, &w->e), w->e.text);
     CHECK(count == 2 && rows[0].described && !rows[1].described, "the one that was");
 }
@@ -388,13 +388,13 @@ static void a_survey_tells_of_them(void **state)
                        .now = 1000,
                        .length_ms = 3000};
 
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), w->e.text);
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), w->e.text);
     CHECK(!v.submissions, "there is none");
     refuse(w, "refused", "sql");
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), w->e.text);
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), w->e.text);
     CHECK(!v.submissions, "none waits");
     put(w, a_submission("a"));
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), w->e.text);
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), w->e.text);
     CHECK(v.submissions, "one waits");
 }
 

@@ -231,7 +231,7 @@ static struct survey survey_of(struct world *w)
                        .agents = agents,
                        .agent_count = COUNT_OF(agents)};
 
-    must(w->s->ops->survey(w->s, &v, &w->a, &w->e), "survey");
+    must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), "survey");
     return v;
 }
 
@@ -261,8 +261,8 @@ static void counts_and_listings_know_each_of_several(void **state)
     insert_waiting(w, "x", 10, 900);
     insert_ranked(w, "for-b", "b", 7);
     insert_ranked(w, "for-c", "c", 7);
-    if (w->s->ops->census) {
-        must(w->s->ops->census(w->s, 0, 100, &w->a, &c, &w->e), "census");
+    if (w->s->ops->counts) {
+        must(w->s->ops->counts->census(w->s, 0, 100, &w->a, &c, &w->e), "census");
         CHECK(c.agent_count == 3 && c.sleeping == 1, "%zu agents", c.agent_count);
         CHECK(slice_is(c.agents[0].agent, "a") && c.agents[0].tasks == 1, "a");
         CHECK(slice_is(c.agents[1].agent, "b") && c.agents[1].tasks == 2, "b");

@@ -11,7 +11,7 @@
 
 #include "postgres/bouncer.h"
 #include "postgres/cluster.h"
-#include "store/sqlite_body.h"
+#include "store/sqlite/body.h"
 
 static void sqlite_start(struct world *w)
 {

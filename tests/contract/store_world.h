@@ -13,9 +13,9 @@
 #include "base/test.h"
 
 #include "base/fault.h"
-#include "store/memory.h"
-#include "store/postgres.h"
-#include "store/sqlite.h"
+#include "store/memory/memory.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/sqlite.h"
 
 struct world {
     struct store *s;

@@ -8,7 +8,7 @@
 
 #include "bouncer.h"
 #include "cluster.h"
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 static struct arena arena;
 static struct error e;

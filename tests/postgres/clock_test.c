@@ -11,7 +11,7 @@
 #include <libpq-fe.h>
 
 #include "cluster.h"
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 enum { HOUR_MS = 3600000, SLACK_MS = 600000 }; /* slack: however slow the machine is */
 

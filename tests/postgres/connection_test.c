@@ -16,7 +16,7 @@
 
 #include "cluster.h"
 #include "proxy.h"
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 #define PASSWORD "s3cret-Pw"
 
@@ -400,7 +400,7 @@ static void a_lock_of_somebody_else_is_not_waited_for_for_ever(void **state)
     PQclear(PQexec(conn, "BEGIN; LOCK TABLE intact_conn.task IN ACCESS EXCLUSIVE MODE"));
     err = s->ops->list(s, &q, &arena, &page, &e);
     CHECK(err == ERR_BUSY, "%s: %s", err_text(err), e.text);
-    err = s->ops->census(s, 1000, 10, &arena, &census, &e);
+    err = s->ops->counts->census(s, 1000, 10, &arena, &census, &e);
     CHECK(err == ERR_BUSY, "%s: %s", err_text(err), e.text);
     PQclear(PQexec(conn, "ROLLBACK"));
     CHECK(s->ops->list(s, &q, &arena, &page, &e) == ERR_OK && page.count == 1, "%s", e.text);

@@ -98,7 +98,7 @@ def start_pooler(ini):
 
 def check_says(says):
     """Is every message that the table shows one that is written, or that a test has seen?"""
-    source = "".join(open(p, encoding="utf-8").read() for p in glob.glob(f"{ROOT}/src/store/postgres*.[ch]") + glob.glob(f"{ROOT}/tests/postgres/*.c"))
+    source = "".join(open(p, encoding="utf-8").read() for p in glob.glob(f"{ROOT}/src/store/postgres/*.[ch]") + glob.glob(f"{ROOT}/tests/postgres/*.c"))
     source = re.sub(r'"\s*\n\s*"', "", source)
     for text in says:
         assert text in source, f"nobody says: {text}"

@@ -14,7 +14,7 @@
 
 #include <libpq-fe.h>
 
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
 
 struct gate {
     struct store *first, *second;

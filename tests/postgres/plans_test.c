@@ -10,7 +10,7 @@
 
 #include "cluster.h"
 #include "many.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
 #include "json/json.h"
 
 enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000, SEVERAL = 5000 };
@@ -127,7 +127,7 @@ static void look_at_reading(struct world *w)
     must(ops->requested(w->s, SLICE("n9/1"), 0, 5, &w->a, &page, &w->e), w);
     CHECK(page.count == 5 && page.more, "%zu requested", page.count);
     looked(w, "requested", 6);
-    must(ops->census(w->s, 1000, 100, &w->a, &c, &w->e), w);
+    must(ops->counts->census(w->s, 1000, 100, &w->a, &c, &w->e), w);
     CHECK(c.tasks[TASK_PENDING] == 100 && c.tasks[TASK_COMPENSATED] == 20, "census");
     CHECK(c.overdue == 20 && c.agent_count == 3 && c.sleeping == 30, "census");
     looked(w, "census", 100);
@@ -162,18 +162,19 @@ static void look_at_polling(struct world *w)
     CHECK(glances[0].revision == 9 && glances[IDS - 1].state == TASK_PROCESSED, "glances");
     looked(w, "glance at 300", IDS);
     for (int i = 0; i < 2; i++) { /* takes leases, then renews them */
-        must(ops->survey(w->s, &v, &w->a, &w->e), w);
+        must(ops->nodes->survey(w->s, &v, &w->a, &w->e), w);
         CHECK(v.orphans && v.waiting[0] && !v.waiting[1] && v.wake_at == 900 && !v.requested,
               "survey");
         CHECK(!v.among[0] && !v.among[1] && v.among[2], "survey of those that wait for several");
         looked(w, "survey", 20);
     }
-    must(ops->generations(w->s, &known, &w->e), w);
+    must(ops->nodes->generations(w->s, &known, &w->e), w);
     looked(w, "generations", 2);
-    must(ops->workflow_since(w->s, known.workflows, &w->a, &workflows, &count, &generation, &w->e),
+    must(ops->nodes->workflow_since(w->s, known.workflows, &w->a, &workflows, &count, &generation,
+                                    &w->e),
          w);
     looked(w, "new workflows", 2);
-    must(ops->node_list(w->s, ops->now(w->s), &w->a, &nodes, &count, &w->e), w);
+    must(ops->nodes->list(w->s, ops->now(w->s), &w->a, &nodes, &count, &w->e), w);
     looked(w, "nodes", 10);
 }
 
@@ -336,26 +337,26 @@ static void look_at_retiring(struct world *w)
     struct reservation kept;
     size_t swept = 0;
 
-    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w);
+    must(w->s->ops->retention->look(w->s, &l, &w->a, &w->e), w);
     CHECK(l.found_count > 0, "something is there");
     looked(w, "look for what is to be deleted", 50);
     struct retire r = {.tasks = l.found,
                        .task_count = l.found_count,
                        .gone = gone,
                        .reserve_until = INT64_C(1) << 50};
-    must(w->s->ops->retire(w->s, &r, &w->e), w);
+    must(w->s->ops->retention->retire(w->s, &r, &w->e), w);
     CHECK(gone[0], "something was deleted");
     looked(w, "deleting", 200);
-    must(w->s->ops->reserved(w->s, l.found[0].id, &w->a, &kept, &w->e), w);
+    must(w->s->ops->retention->reserved(w->s, l.found[0].id, &w->a, &kept, &w->e), w);
     looked(w, "a reserved id", 2);
-    must(w->s->ops->reserved_sweep(w->s, 1, 100, &swept, &w->e), w);
+    must(w->s->ops->retention->sweep(w->s, 1, 100, &swept, &w->e), w);
     CHECK(swept == 0, "%zu are free", swept);
     looked(w, "forgetting reserved ids, of which none is due", 2);
-    must(w->s->ops->reserved_sweep(w->s, RESERVED_DUE, 100, &swept, &w->e), w);
+    must(w->s->ops->retention->sweep(w->s, RESERVED_DUE, 100, &swept, &w->e), w);
     CHECK(swept == 100, "%zu are free", swept);
     looked(w, "forgetting reserved ids", 200);
     l.workflow = l.found[0].workflow;
-    must(w->s->ops->retire_look(w->s, &l, &w->a, &w->e), w);
+    must(w->s->ops->retention->look(w->s, &l, &w->a, &w->e), w);
     looked(w, "look through one workflow", 60);
 }
 

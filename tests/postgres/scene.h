@@ -3,7 +3,7 @@
 
 /* A store over a pair of servers, used as by a node: transient failures are retried. */
 
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
 
 struct scene {
     struct store *s;

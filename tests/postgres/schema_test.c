@@ -15,8 +15,8 @@
 
 #include "base/prng.h"
 #include "cluster.h"
-#include "store/postgres.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
+#include "store/postgres/postgres.h"
 #include "store/schema_postgres_0001.h"
 
 enum { NODES = 10, ROUNDS = 5, KILLS = 40 };
@@ -245,7 +245,7 @@ static struct reservation reserved_x(struct store *s, struct arena *a)
 {
     struct reservation kept = {0};
 
-    CHECK(s->ops->reserved(s, SLICE("x"), a, &kept, &e) == ERR_OK, "%s", e.text);
+    CHECK(s->ops->retention->reserved(s, SLICE("x"), a, &kept, &e) == ERR_OK, "%s", e.text);
     return kept;
 }
 

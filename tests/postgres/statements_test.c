@@ -9,7 +9,7 @@
 
 #include "cluster.h"
 #include "e2e/kit.h"
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 /* Settling: a database whose fsync is off is told of as an alert, which is written, and that it was
  * told. What is looked at each ten or fifteen seconds counts as often as it comes: so it is

@@ -266,7 +266,7 @@ static enum err settle(struct store *s, void *arg, struct arena *a, struct error
     const struct settling *t = arg;
     (void)a;
 
-    return s->ops->outbox_settle(s, t->list, 1, t->fence, e);
+    return s->ops->outbox->settle(s, t->list, 1, t->fence, e);
 }
 
 static const struct fence led = {{"supervisor", 10}, 1};
@@ -281,7 +281,7 @@ static enum err put_alert(struct store *s, void *arg, struct arena *a, struct er
 {
     (void)arg;
     (void)a;
-    return s->ops->alert_put(s, &an_alert, e);
+    return s->ops->alerts->put(s, &an_alert, e);
 }
 
 /* A task to change and a message to settle; "n1/1" has led, and its lease has run out. */
@@ -435,7 +435,7 @@ static enum err change_operation(struct store *s, void *arg, struct arena *a, st
     (void)arg;
     (void)a;
 
-    return s->ops->operation_put(s, &row, &done_by_ann, e);
+    return s->ops->operations->put(s, &row, &done_by_ann, e);
 }
 
 static enum err change_agent(struct store *s, void *arg, struct arena *a, struct error *e)
@@ -449,7 +449,7 @@ static enum err acknowledge(struct store *s, void *arg, struct arena *a, struct 
 {
     (void)arg;
     (void)a;
-    return s->ops->alert_acknowledge(s, an_alert.id, &done_by_ann, e);
+    return s->ops->alerts->acknowledge(s, an_alert.id, &done_by_ann, e);
 }
 
 static enum err drop_dead(struct store *s, void *arg, struct arena *a, struct error *e)
@@ -458,7 +458,7 @@ static enum err drop_dead(struct store *s, void *arg, struct arena *a, struct er
     (void)arg;
     (void)a;
 
-    enum err err = s->ops->outbox_do(s, &v, e);
+    enum err err = s->ops->outbox->apply(s, &v, e);
     return err == ERR_OK && v.count == 0 ? ERR_CONFLICT : err;
 }
 
@@ -492,9 +492,9 @@ static void what_was_changed_since_it_was_seen_stays(void **state)
     agent.fenced = false;
     agent.text = SLICE("1");
     alert.fence = NULL;
-    CHECK(g->second->ops->operation_put(g->second, &operation, NULL, &g->e) == ERR_OK
+    CHECK(g->second->ops->operations->put(g->second, &operation, NULL, &g->e) == ERR_OK
               && g->second->ops->agent_put(g->second, &agent, NULL, &g->e) == ERR_OK
-              && g->second->ops->alert_put(g->second, &alert, &g->e) == ERR_OK
+              && g->second->ops->alerts->put(g->second, &alert, &g->e) == ERR_OK
               && settle(g->second, &s, &g->a, &g->e) == ERR_OK,
           "%s", g->e.text);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
@@ -527,7 +527,7 @@ static enum err retire(struct store *s, void *arg, struct arena *a, struct error
     d->retire.tasks = &d->task;
     d->retire.task_count = 1;
     d->retire.gone = &d->gone;
-    return s->ops->retire(s, &d->retire, e);
+    return s->ops->retention->retire(s, &d->retire, e);
 }
 
 static struct task_row insert_ended(struct gate *g, const char *id)

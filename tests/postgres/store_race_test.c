@@ -18,8 +18,8 @@
 #include "base/prng.h"
 #include "bouncer.h"
 #include "cluster.h"
-#include "store/postgres.h"
-#include "store/postgres_body.h"
+#include "store/postgres/body.h"
+#include "store/postgres/postgres.h"
 
 enum { WORKERS = 4, TASKS = 60, ROUNDS = 400, BATCH = 12 };
 
@@ -255,10 +255,10 @@ static void delete_ended(struct worker *w, struct sums *sums)
     bool gone[TASKS + 1];
 
     while (l.more) {
-        enum err err = w->s->ops->retire_look(w->s, &l, &w->a, &w->e);
+        enum err err = w->s->ops->retention->look(w->s, &l, &w->a, &w->e);
         CHECK(err == ERR_OK, "%s", w->e.text);
         struct retire r = {.tasks = l.found, .task_count = l.found_count, .gone = gone};
-        err = w->s->ops->retire(w->s, &r, &w->e);
+        err = w->s->ops->retention->retire(w->s, &r, &w->e);
         CHECK(err == ERR_OK, "%s", w->e.text);
         for (size_t i = 0; i < l.found_count; i++)
             add(&sums->deleted, gone[i]);

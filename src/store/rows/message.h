@@ -15,7 +15,7 @@ struct message {
     struct slice name; /* which one of the task's: "12/processed" */
     struct slice target; /* as in reply_to */
     struct slice body;   /* the CloudEvent, JSON. NONE: it is made of its data when it is wanted
-                            (store/envelope.h). All that are read from a store have it */
+                            (store/codec/envelope.h). All that are read from a store have it */
     struct slice data, source;
     struct slice trace; /* W3C traceparent, or NONE: then there is none */
     uint64_t sequence;

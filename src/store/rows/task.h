@@ -42,12 +42,71 @@ struct task_row {
     int64_t paused_at, closed_at;     /* see struct task */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     /* To insert with it; read by get and claims: all of them. Where it says so only the groups of
-     * steps are read (codec.h), which the document cannot be understood without. */
+     * steps are read (codec/codec.h), which the document cannot be understood without. */
     const struct payload *payloads;
     size_t payload_count;
     bool groups_only;
     const struct task_wait *waits; /* to insert with it; never read */
     size_t wait_count;
+};
+
+/*
+ * The columns of the table `task`, from which both SQL bodies make column lists, parameters,
+ * arrays, binding and reading. seq and id come first and are named by hand. A new column is a line
+ * at the end of this table, a field above, and a migration of each schema.
+ *
+ * X(name, type, how). The name is that of the column and of the field. The type is one of
+ *   text       a slice; NONE is NULL
+ *   number     an integer, of whatever size the field has
+ *   time       ms UTC; 0 is NULL
+ *   state, direction    an enum, stored as a text
+ * and how it changes:
+ *   FIXED      never
+ *   REVISION   with every change
+ *   PLAIN      by an update
+ *   INDEXED    by an update, and an index covers it: an UPDATE names it only if it moves
+ *   RELEASED   as INDEXED, and by a request that releases the task
+ *   REQUESTED  by an update and by a request
+ *   WAKE       by an update or a request that moves it
+ *
+ * S stands between two columns: ", " in a list of SQL, nothing between statements of C.
+ */
+/* clang-format off */
+#define TASK_FIXED_COLUMNS(X, S)             \
+    X(workflow,      text,      FIXED)     S \
+    X(version,       number,    FIXED)     S \
+    X(submitted_at,  time,      FIXED)     S \
+    X(reply_to,      text,      FIXED)     S \
+    X(tags,          text,      FIXED)
+#define TASK_CHANGING_COLUMNS(X, S)          \
+    X(revision,      number,    REVISION)  S \
+    X(state,         state,     RELEASED)  S \
+    X(direction,     direction, PLAIN)     S \
+    X(priority,      number,    PLAIN)     S \
+    X(locked_by,     text,      RELEASED)  S \
+    X(complete_by,   time,      PLAIN)     S \
+    X(wake_at,       time,      WAKE)      S \
+    X(not_before,    time,      PLAIN)     S \
+    X(waiting_for,   text,      RELEASED)  S \
+    X(rank,          number,    RELEASED)  S \
+    X(request,       text,      REQUESTED) S \
+    X(failure_count, number,    PLAIN)     S \
+    X(started_at,    time,      PLAIN)     S \
+    X(ended_at,      time,      INDEXED)   S \
+    X(doc,           text,      PLAIN)     S \
+    X(paused_at,     time,      PLAIN)     S \
+    X(closed_at,     time,      INDEXED)
+/* clang-format on */
+#define TASK_COLUMNS(X, S) TASK_FIXED_COLUMNS(X, S) S TASK_CHANGING_COLUMNS(X, S)
+
+/* Where each column stands in a result. */
+enum task_column {
+    task_column_seq,
+    task_column_id,
+#define X(name, type, how) task_column_##name,
+    TASK_COLUMNS(X, )
+#undef X
+        TASK_COLUMN_COUNT
 };
 
 /* The names in `waiting_for` are cut off behind this many bytes: an index has to hold them. */

@@ -1,0 +1,418 @@
+#include "store/codec/codec.h"
+
+#include <stdio.h>
+
+#include "store/codec/kept.h"
+#include "json/json.h"
+
+struct encoder {
+    struct buf *b;
+    struct task *task;
+    struct arena *arena;
+    struct payload *payloads; /* given numbers just now */
+    size_t count, cap;
+    struct encoded *kept; /* or NULL */
+};
+
+static uint32_t payload_add(struct encoder *en, struct slice json)
+{
+    if (en->count == en->cap) {
+        size_t cap = en->cap ? en->cap * 2 : 4;
+        struct payload *more = arena_alloc(en->arena, cap * sizeof *more);
+        if (en->count)
+            memcpy(more, en->payloads, en->count * sizeof *more);
+        en->payloads = more;
+        en->cap = cap;
+    }
+    uint32_t number = ++en->task->payload_count;
+    en->payloads[en->count++] = (struct payload){number, arena_copy(en->arena, json)};
+    return number;
+}
+
+static void number_if_long(struct encoder *en, struct value *v)
+{
+    if (!v->payload && v->json.len > PAYLOAD_INLINE_MAX)
+        v->payload = payload_add(en, v->json);
+}
+
+static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
+{
+    number_if_long(en, v);
+    if (v->payload) {
+        json_key(en->b, payload_key);
+        json_number(en->b, v->payload);
+    } else if (v->json.ptr) {
+        json_key(en->b, key);
+        json_raw(en->b, v->json);
+    }
+}
+
+/* A step that has the task's own input, which is the one that it has if its definition says
+ * nothing, does not repeat it. Texts are not changed in their place: if both lie in one, they are
+ * the same. By its number if it has one. */
+static void put_input(struct encoder *en, struct step *s)
+{
+    const struct value *whole = &en->task->input;
+    bool same = !s->input.payload && slice_same(s->input.json, whole->json);
+
+    if (same && !whole->payload) {
+        json_key(en->b, "input_payload");
+        json_number(en->b, PAYLOAD_INPUT);
+        return;
+    }
+    if (same)
+        s->input.payload = whole->payload;
+    put_value(en, "input", "input_payload", &s->input);
+}
+
+static void put_number(struct buf *b, const char *key, int64_t v)
+{
+    if (v == 0)
+        return;
+    json_key(b, key);
+    json_number(b, v);
+}
+
+static void put_true(struct buf *b, const char *key, bool v)
+{
+    if (!v)
+        return;
+    json_key(b, key);
+    json_bool(b, true);
+}
+
+static void put_text(struct buf *b, const char *key, struct slice s)
+{
+    if (!s.ptr)
+        return;
+    json_key(b, key);
+    json_string(b, s);
+}
+
+static void put_raw(struct buf *b, const char *key, struct slice json)
+{
+    if (!json.ptr)
+        return;
+    json_key(b, key);
+    json_raw(b, json);
+}
+
+/* A word of ours: nothing in it needs an escape. */
+static void put_word(struct buf *b, const char *key, const char *word)
+{
+    json_key(b, key);
+    buf_byte(b, '"');
+    buf_str(b, word);
+    buf_byte(b, '"');
+}
+
+static void put_note(struct buf *b, const struct fault_note *n)
+{
+    if (!n->code.ptr && !n->message.ptr)
+        return;
+    json_key(b, "error");
+    json_open(b, '{');
+    put_text(b, "code", n->code);
+    put_text(b, "message", n->message);
+    json_close(b, '}');
+}
+
+/* What needs no escaping. */
+static void put_quoted(struct buf *b, struct slice s)
+{
+    char *at = buf_room(b, s.len + 2);
+
+    if (!at)
+        return;
+    at[0] = '"';
+    memcpy(at + 1, s.ptr, s.len);
+    at[s.len + 1] = '"';
+    at[s.len + 2] = 0;
+    b->len += s.len + 2;
+}
+
+/* By the name of its step: a position says nothing to people. */
+static void put_cause(struct buf *b, const struct workflow *w, const struct cause *c)
+{
+    if (!c->error.code.ptr)
+        return;
+    json_key(b, "cause");
+    json_open(b, '{');
+    if (c->step >= 0)
+        put_text(b, "step", w->steps[c->step].name);
+    put_text(b, "code", c->error.code);
+    put_text(b, "message", c->error.message);
+    json_close(b, '}');
+}
+
+/* As people count: the first key is 1, and goes without saying. */
+static void put_generation(struct buf *b, uint32_t generation)
+{
+    if (generation > 0)
+        put_number(b, "key_generation", (int64_t)generation + 1);
+}
+
+static void put_attempt(struct encoder *en, struct attempt *at)
+{
+    struct buf *b = en->b;
+
+    json_open(b, '{');
+    put_number(b, "attempt", at->number);
+    if (at->direction != DIRECTION_FORWARD)
+        put_word(b, "direction", direction_text(at->direction));
+    put_word(b, "outcome", outcome_text(at->outcome));
+    if (at->effect != EFFECT_NONE)
+        put_word(b, "effect", effect_text(at->effect));
+    put_text(b, "instance", at->instance);
+    put_number(b, "started_at", at->started_at);
+    put_number(b, "ended_at", at->ended_at);
+    put_number(b, "complete_by", at->complete_by);
+    put_number(b, "resent", at->resent);
+    put_number(b, "tries", at->tries);
+    put_true(b, "elsewhere", at->elsewhere);
+    put_true(b, "spared", at->spared);
+    put_generation(b, at->generation);
+    put_value(en, "output", "output_payload", &at->output);
+    put_note(b, &at->error);
+    json_close(b, '}');
+}
+
+static void put_dropped(struct buf *b, const struct step *s)
+{
+    if (s->dropped_count == 0 && s->dropped_effect == EFFECT_NONE && s->dropped_until == 0
+        && s->dropped_attempt == 0)
+        return;
+    json_key(b, "dropped");
+    json_open(b, '{');
+    put_number(b, "count", s->dropped_count);
+    if (s->dropped_effect != EFFECT_NONE)
+        put_word(b, "effect", effect_text(s->dropped_effect));
+    put_number(b, "until", s->dropped_until);
+    put_number(b, "attempt", s->dropped_attempt);
+    json_close(b, '}');
+}
+
+static void put_attempts(struct encoder *en, struct step *s)
+{
+    if (s->attempt_count == 0)
+        return;
+    json_key(en->b, "attempts");
+    json_open(en->b, '[');
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        put_attempt(en, &s->attempts[i]);
+    json_close(en->b, ']');
+}
+
+static void write_step(struct encoder *en, struct slice name, struct step *s)
+{
+    struct buf *b = en->b;
+
+    json_open(b, '{');
+    put_text(b, "name", name);
+    put_word(b, "state", step_state_text(s->state));
+    if (s->direction != DIRECTION_FORWARD)
+        put_word(b, "direction", direction_text(s->direction));
+    put_number(b, "attempt", s->attempt);
+    put_number(b, "failure_count", s->failure_count);
+    put_number(b, "spared_count", s->spared_count);
+    put_number(b, "spared_at", s->spared_at);
+    put_number(b, "wait_until", s->wait_until);
+    put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
+    put_input(en, s);
+    put_value(en, "output", "output_payload", &s->output);
+    put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
+    put_note(b, &s->error);
+    put_raw(b, "resume", s->resume);
+    put_generation(b, s->generation);
+    put_true(b, "supplied", s->supplied);
+    put_number(b, "resolved", s->resolved);
+    put_dropped(b, s);
+    put_attempts(en, s);
+    json_close(b, '}');
+}
+
+/* Gives a step that rests its text, unless it has that, or its group, already. It is written behind
+ * the document that is to come. */
+static void keep_text(struct encoder *en, const struct workflow *w, uint16_t i)
+{
+    struct step *s = &en->task->steps[i];
+    size_t from = en->b->len;
+
+    en->kept->texts[i].changed = false;
+    if (kept_is_as(en->kept, i, s))
+        return;
+    kept_forget(en->kept, i);
+    if (!kept_is_worth(s))
+        return;
+    write_step(en, w->steps[i].name, s);
+    struct slice text = {en->b->ptr + from, en->b->len - from};
+    if (text.ptr[0] == ',')
+        text = (struct slice){text.ptr + 1, text.len - 1};
+    kept_set(en->kept, i, s, text);
+    en->b->len = from;
+}
+
+/* What an ended task has in its document stays there: it is not written again. */
+static bool is_over(const struct task *t)
+{
+    return task_state_is_end(t->state) || t->state == TASK_ERROR;
+}
+
+/* To look at all steps each time is what a long task would cost. So that nobody forgets to say what
+ * he changed, all are looked at in one of so many revisions. */
+enum { LOOK_AT_ALL = 16 };
+
+static bool looks_at_all(const struct encoder *en)
+{
+    return en->task->revision % LOOK_AT_ALL == 0 || is_over(en->task);
+}
+
+static void keep_texts(struct encoder *en, const struct workflow *w)
+{
+    struct encoded *kept = en->kept;
+    bool look = looks_at_all(en);
+
+    kept_set_input(kept, &en->task->input);
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (kept->texts[i].changed)
+            keep_text(en, w, i);
+        else
+            ASSERT(!look || (!kept->texts[i].text.ptr && !kept->texts[i].group)
+                   || kept_is_as(kept, i, &en->task->steps[i]));
+}
+
+/* Closes the group that was begun there: to the payload table. Its steps are those up to `end` that
+ * have the number which it will have. */
+static void close_group(struct encoder *en, size_t from)
+{
+    if (en->b->len == from)
+        return;
+    json_close(en->b, '}');
+    (void)payload_add(en, (struct slice){en->b->ptr + from, en->b->len - from});
+    en->b->len = from;
+}
+
+/* All that rests, and does not yet, leaves the document together. */
+static void put_groups(struct encoder *en)
+{
+    size_t from = en->b->len;
+
+    for (uint16_t i = 0; i < en->task->step_count; i++) {
+        struct kept_text *k = &en->kept->texts[i];
+        char key[8];
+        if (!k->text.ptr || k->group)
+            continue;
+        if (en->b->len == from)
+            buf_byte(en->b, '{'); /* not json_open: what stands before it is another document */
+        (void)snprintf(key, sizeof key, "%u", i); /* always fits */
+        json_key(en->b, key);
+        json_raw(en->b, k->text);
+        k->group = en->task->payload_count + 1;
+        if (en->b->len - from >= GROUP_MAX)
+            close_group(en, from);
+    }
+    close_group(en, from);
+}
+
+static void put_step(struct encoder *en, struct slice name, struct step *s, uint16_t i)
+{
+    const struct kept_text *k = en->kept ? &en->kept->texts[i] : NULL;
+
+    if (k && k->group)
+        json_number(en->b, k->group);
+    else if (k && k->text.ptr)
+        json_raw(en->b, k->text);
+    else
+        write_step(en, name, s);
+}
+
+/* It is written at each change: no format is read, and nothing looks for what has to be escaped. */
+static void put_content(struct buf *b, const struct content *c)
+{
+    char text[16];
+
+    if (c->hash != 0) {
+        for (int i = 0; i < 16; i++)
+            text[i] = "0123456789abcdef"[c->hash >> (60 - 4 * i) & 15];
+        json_key(b, "content");
+        put_quoted(b, (struct slice){text, sizeof text});
+    }
+    if (c->sha256.ptr) {
+        json_key(b, "sha256");
+        put_quoted(b, c->sha256);
+    }
+}
+
+static void put_doc(struct encoder *en, const struct workflow *w)
+{
+    struct task *t = en->task;
+    struct buf *b = en->b;
+
+    buf_byte(b, '{'); /* not json_open: whatever stands before it is none of its array */
+    put_true(b, "grouped", en->kept && kept_has_group(en->kept)); /* first: see doc_is_grouped */
+    put_value(en, "input", "input_payload", &t->input);
+    put_value(en, "output", "output_payload", &t->output);
+    put_note(b, &t->error);
+    put_cause(b, w, &t->cause);
+    if (t->stop != STOP_NONE)
+        put_word(b, "stop", stop_text(t->stop));
+    put_content(b, &t->content);
+    put_true(b, "deadline_passed", t->deadline_passed);
+    put_number(b, "undo_complete_by", t->undo_complete_by);
+    put_text(b, "closed_reason", t->closed_reason);
+    put_text(b, "traceparent", t->trace);
+    put_text(b, "owner", t->owner);
+    json_key(b, "steps");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->step_count; i++)
+        put_step(en, w->steps[i].name, &t->steps[i], i);
+    json_close(b, ']');
+    put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
+    json_close(b, '}');
+}
+
+void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
+                 struct task_row *ret)
+{
+    task_encode_again(w, t, NULL, a, doc, ret);
+}
+
+void task_encode_again(const struct workflow *w, struct task *t, struct encoded *kept,
+                       struct arena *a, struct buf *doc, struct task_row *ret)
+{
+    struct encoder en = {.b = doc, .task = t, .arena = a, .kept = kept};
+    size_t at = doc->len;
+
+    ASSERT(!looks_at_all(&en) || task_valid(w, t)); /* decide() has looked at what it changed */
+    number_if_long(&en, &t->input);                 /* before its steps, which may have the same */
+    if (kept)
+        keep_texts(&en, w);
+    if (kept && (kept->regroup || !is_over(t)) && kept_size(kept) >= GROUP_MIN)
+        put_groups(&en);
+    if (kept)
+        kept->regroup = false;
+    put_doc(&en, w);
+    *ret = (struct task_row){
+        .id = t->id,
+        .workflow = w->name,
+        .version = w->version,
+        .revision = t->revision,
+        .state = t->state,
+        .direction = t->direction,
+        .priority = t->priority,
+        .locked_by = t->locked_by,
+        .complete_by = t->complete_by,
+        .not_before = t->not_before,
+        .failure_count = t->failure_count,
+        .submitted_at = t->submitted_at,
+        .started_at = t->started_at,
+        .ended_at = t->ended_at,
+        .paused_at = t->paused_at,
+        .closed_at = t->closed_at,
+        .reply_to = t->reply_to,
+        .tags = t->tags,
+        .doc = {doc->ptr + at, doc->len - at},
+        .payloads = en.payloads,
+        .payload_count = en.count,
+    };
+}

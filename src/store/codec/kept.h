@@ -1,0 +1,60 @@
+#ifndef STORE_CODEC_KEPT_H
+#define STORE_CODEC_KEPT_H
+
+/*
+ * What the codec keeps of the steps of a task that is written again and again: see struct encoded
+ * in codec.h. A step rests when nothing of it is going on: it has ended well, or was not touched
+ * yet. Of one that rests its text is kept, or the group that it lies in.
+ */
+
+#include "store/codec/codec.h"
+
+enum {
+    /* So many bytes of steps that rest leave the document. Fewer are not worth a row; with more of
+     * them most rows need a second page of SQLite. */
+    GROUP_MIN = 1536,
+    GROUP_MAX = 8192, /* one that is as long gets no more steps */
+};
+
+/* What is written in the place of a step. They lie close together: each change reads all of them.
+ */
+struct kept_text {
+    struct slice text; /* what it was written as; NONE: it is not known */
+    uint32_t group;    /* number of the payload that has it; 0: it lies in the document */
+    bool changed;      /* perhaps, since it was last looked at */
+};
+
+/* A step as it was when it was written, or read. */
+struct kept_step {
+    struct step step;
+    struct attempt *attempts; /* as they were; those of `step` may have changed since */
+    uint16_t attempt_cap;
+};
+
+struct encoded {
+    struct arena *arena;
+    struct slice input; /* of the task: what a text means that does not say its step's; or NONE */
+    bool regroup;       /* what lay in groups has to be written into others */
+    uint16_t count;
+    struct kept_text *texts;
+    struct kept_step steps[];
+};
+
+/* May it be written once, and copied from then on? It may well change later. */
+bool kept_is_worth(const struct step *s);
+
+/* Is what is kept of it true? Nothing is kept: false. */
+bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s);
+
+void kept_forget(struct encoded *kept, uint16_t i);
+void kept_set(struct encoded *kept, uint16_t i, const struct step *s, struct slice text);
+void kept_set_group(struct encoded *kept, uint16_t i, const struct step *s, uint32_t group);
+
+/* The task has that one now. If it was corrected, all that stood for the one before is forgotten.
+ */
+void kept_set_input(struct encoded *kept, const struct value *input);
+
+bool kept_has_group(const struct encoded *kept); /* any of them lies in one */
+size_t kept_size(const struct encoded *kept);    /* bytes of those that do not */
+
+#endif

@@ -1,0 +1,63 @@
+#include "store/memory/body.h"
+
+enum err memory_workflow_describe(struct store *base, const struct workflow_inputs *list,
+                                  size_t count, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    for (size_t i = 0; i < count; i++)
+        mem_workflow_describe(&memory_store_of(base)->workflows, &list[i]);
+    return ERR_OK;
+}
+
+enum err memory_submissions_take(struct store *base, struct submission_take *t, struct arena *a,
+                                 struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    mem_submissions_take(&memory_store_of(base)->submissions, t, a);
+    return ERR_OK;
+}
+
+enum err memory_submissions_settle(struct store *base, const struct submission_verdict *list,
+                                   size_t count, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    for (size_t i = 0; i < count; i++)
+        mem_submission_settle(&memory_store_of(base)->submissions, &list[i]);
+    return mem_committed(e);
+}
+
+enum err memory_submissions_put(struct store *base, const struct submission_row *rows, size_t count,
+                                struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    for (size_t i = 0; i < count; i++)
+        mem_submission_add(&memory_store_of(base)->submissions, &rows[i]);
+    return mem_committed(e);
+}
+
+enum err memory_submissions_list(struct store *base, const struct submission_query *q,
+                                 struct arena *a, struct submission_page *ret, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    mem_submissions_list(&memory_store_of(base)->submissions, q, a, ret);
+    return ERR_OK;
+}
+
+enum err memory_submissions_verb(struct store *base, struct submission_verb *v, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    mem_submissions_verb(&s->submissions, v);
+    if (v->seq && v->count == 0)
+        return error_set(e, ERR_NOT_FOUND, "there is no refused submission %" PRId64, v->seq);
+    if (v->count > 0)
+        mem_audit_add(&s->access, v->audit);
+    return mem_committed(e);
+}

@@ -1,0 +1,179 @@
+#include "store/postgres/body.h"
+
+#include "store/row.h"
+
+void pg_bind_audit(struct query *q, const struct audit *a)
+{
+    static const struct audit none = {0};
+
+    a = a ? a : &none;
+    param_number(q, a->at);
+    param_text(q, a->actor); /* NULL: nothing is written */
+    param_text(q, a->verb);
+    param_text(q, a->task);
+    param_text(q, a->step);
+    param_text(q, a->reason);
+    param_text(q, a->address);
+}
+
+static void delete_query(struct query *q, struct postgres_store *s, struct slice name, int64_t now,
+                         bool anyway, const struct audit *audit, struct arena *a)
+{
+    query_of(q, s, PG_TOKEN_DELETE, a);
+    param_text(q, name);
+    pg_bind_audit(q, audit);
+    param_flag(q, anyway);
+    param_number(q, now);
+}
+
+static void bind_token(struct query *q, const struct token_row *t, const struct audit *audit)
+{
+    bool rotated = t->previous_until != 0;
+
+    param_text(q, t->name);
+    param_bytes(q, t->hash, sizeof t->hash);
+    param_text(q, t->roles);
+    param_flag(q, t->admin);
+    param_number(q, t->created_at);
+    param_time(q, t->expires_at);
+    param_bytes(q, rotated ? t->previous_hash : NULL, rotated ? sizeof t->previous_hash : 0);
+    param_time(q, t->previous_until);
+    param_text(q, t->limits);
+    pg_bind_audit(q, audit);
+}
+
+enum err pg_token_put(struct store *base, const struct token_row *t, bool replace,
+                      const struct audit *audit, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[3];
+    PGresult *r[3] = {0};
+    size_t count = 0;
+
+    query_of(&q[count++], s, PG_TOKEN_LOCK, &a);
+    if (replace)
+        delete_query(&q[count++], s, t->name, 0, true, NULL, &a);
+    query_of(&q[count], s, PG_TOKEN_PUT, &a);
+    bind_token(&q[count++], t, audit);
+    struct pg_end o = pg_transact(s, q, count, r, e, "store a token");
+    results_clear(r, count);
+    if (o.err == ERR_CONFLICT)
+        return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
+    return pg_end_err(&o, e);
+}
+
+enum err pg_token_change(struct store *base, const struct token_row *t,
+                         const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                         struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[2];
+    PGresult *r[2] = {0};
+
+    query_of(&q[0], s, PG_TOKEN_LOCK, &a);
+    query_of(&q[1], s, PG_TOKEN_CHANGE, &a);
+    bind_token(&q[1], t, audit);
+    param_bytes(&q[1], was, TOKEN_HASH_SIZE);
+    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "change a token");
+    enum err err = pg_end_err(&o, e);
+    if (err == ERR_OK && result_number(r[1], 0, 0) == 0)
+        err = error_set(e, ERR_NOT_FOUND, "there is no such token \"%.*s\"", SLICE_ARG(t->name));
+    results_clear(r, COUNT_OF(r));
+    return err;
+}
+
+enum err pg_token_delete(struct store *base, struct slice name, int64_t now,
+                         const struct audit *audit, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q[3];
+    PGresult *r[3] = {0};
+
+    query_of(&q[0], s, PG_TOKEN_LOCK, &a);
+    query_of(&q[1], s, PG_TOKEN_LAST_ADMIN, &a);
+    param_text(&q[1], name);
+    param_number(&q[1], now);
+    delete_query(&q[2], s, name, now, false, audit, &a);
+    struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "delete a token");
+    enum err err = pg_end_err(&o, e);
+    if (err == ERR_OK && PQntuples(r[1]) > 0)
+        err = error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
+    else if (err == ERR_OK && result_number(r[2], 0, 0) == 0)
+        err = error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
+    results_clear(r, COUNT_OF(r));
+    return err;
+}
+
+/* Whatever was tampered with lets nobody in: its hash is nobody's. */
+static void token_read(const PGresult *r, int row, struct arena *a, struct token_row *ret)
+{
+    struct slice hash = result_text(r, row, 1);
+
+    *ret = (struct token_row){
+        .name = arena_copy(a, result_text(r, row, 0)),
+        .roles = arena_copy(a, result_text(r, row, 2)),
+        .admin = result_flag(r, row, 3),
+        .created_at = result_number(r, row, 4),
+        .expires_at = result_number(r, row, 5),
+        .limits = arena_copy(a, result_text(r, row, 8)),
+    };
+    if (hash.len == TOKEN_HASH_SIZE)
+        memcpy(ret->hash, hash.ptr, TOKEN_HASH_SIZE);
+    struct slice previous = result_text(r, row, 6);
+    if (previous.len == TOKEN_HASH_SIZE) {
+        memcpy(ret->previous_hash, previous.ptr, TOKEN_HASH_SIZE);
+        ret->previous_until = result_number(r, row, 7);
+    }
+}
+
+enum err pg_token_list(struct store *base, struct arena *a, struct token_row **ret,
+                       size_t *ret_count, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_TOKEN_LIST, &own);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "list tokens");
+    if (!r)
+        return e->code;
+    *ret_count = (size_t)PQntuples(r);
+    *ret = arena_alloc(a, (*ret_count + 1) * sizeof **ret);
+    for (size_t i = 0; i < *ret_count; i++)
+        token_read(r, (int)i, a, &(*ret)[i]);
+    return ERR_OK;
+}
+
+enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct arena *a,
+                       struct audit_page *ret, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, aq->task.ptr ? PG_AUDIT_TASK : PG_AUDIT_LIST, &own);
+    param_number(&q, aq->before_seq ? aq->before_seq : INT64_MAX);
+    param_number(&q, (int64_t)aq->limit + 1);
+    if (aq->task.ptr)
+        param_text(&q, aq->task);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read the audit");
+    if (!r)
+        return e->code;
+    size_t found = (size_t)PQntuples(r);
+    *ret = (struct audit_page){.count = found < aq->limit ? found : aq->limit,
+                               .more = found > aq->limit};
+    ret->entries = arena_alloc(a, (ret->count + 1) * sizeof *ret->entries);
+    ret->seqs = arena_alloc(a, (ret->count + 1) * sizeof *ret->seqs);
+    for (int i = 0; i < (int)ret->count; i++) {
+        const struct audit one = {result_number(r, i, 1), result_text(r, i, 2),
+                                  result_text(r, i, 3),   result_text(r, i, 4),
+                                  result_text(r, i, 5),   result_text(r, i, 6),
+                                  result_text(r, i, 7),   result_text(r, i, 8)};
+        ret->seqs[i] = result_number(r, i, 0);
+        ret->entries[i] = audit_copy(a, &one);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,66 @@
+#include "store/postgres/body.h"
+
+/*
+ * What was given up because no answer came may still be at work on the server: a commit that waits
+ * for a standby waits until it is back, whether or not somebody listens. Another connection would
+ * come to stand behind it, and one more each few seconds would use up all that the server gives
+ * out. So such connections are kept until they are through or broken, and of one host there are
+ * only so many.
+ */
+
+enum { ASIDE_OF_A_HOST_MAX = 3, ASIDE_OF_READING_MAX = 1 };
+
+/* Has it answered all that it was asked, or will it never? */
+static bool is_through(PGconn *c)
+{
+    unsigned nothing = 0;
+
+    (void)PQflush(c);
+    if (!PQconsumeInput(c) || PQstatus(c) != CONNECTION_OK)
+        return true;
+    while (!PQisBusy(c) && nothing < 2) {
+        PGresult *r = PQgetResult(c);
+        bool is_end = r && PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+        nothing = r ? 0 : nothing + 1;
+        PQclear(r);
+        if (is_end)
+            return true;
+    }
+    return nothing == 2;
+}
+
+void pg_aside_tidy(struct postgres_store *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->aside_count; i++)
+        if (is_through(s->aside[i].conn))
+            PQfinish(s->aside[i].conn);
+        else
+            s->aside[kept++] = s->aside[i];
+    s->aside_count = kept;
+}
+
+bool pg_aside_has_room(struct postgres_store *s)
+{
+    size_t count = 0;
+
+    pg_aside_tidy(s);
+    for (size_t i = 0; i < s->aside_count; i++)
+        count += s->aside[i].host == s->host_at;
+    return count < (s->of ? ASIDE_OF_READING_MAX : ASIDE_OF_A_HOST_MAX);
+}
+
+void pg_aside_put(struct postgres_store *s, PGconn *c)
+{
+    if (s->aside_count == COUNT_OF(s->aside))
+        PQfinish(c);
+    else
+        s->aside[s->aside_count++] = (struct pg_aside){c, s->host_at};
+}
+
+void pg_aside_free(struct postgres_store *s)
+{
+    for (size_t i = 0; i < s->aside_count; i++)
+        PQfinish(s->aside[i].conn);
+}

@@ -1,0 +1,451 @@
+#include "store/postgres/body.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+/*
+ * One connection, used by one thread. Waiting has an end: a database that says nothing for so long
+ * is given up with its connection, since nothing else would tell a stalled network from a slow
+ * answer. The database is told to give up earlier than that, so that mostly it is certain what
+ * became of it.
+ */
+
+enum { SILENCE_MS = 2000 }; /* of a pooler, before it is asked once more */
+
+/* What libpq says is for people and ends with newlines, often several. */
+struct slice pg_message_line(const char *text)
+{
+    return (struct slice){text, strcspn(text, "\n")};
+}
+
+static enum err lost(struct postgres_store *s, struct error *e, const char *what)
+{
+    struct slice why = pg_message_line(s->conn ? PQerrorMessage(s->conn) : "");
+
+    error_set(e, ERR_IO, "cannot %s: the connection to the database was lost%s%.*s", what,
+              why.len ? ": " : "", SLICE_ARG(why));
+    connection_drop(s);
+    return ERR_IO;
+}
+
+/* All was sent, and no answer came: what was asked for may yet be done. */
+static void put_aside(struct postgres_store *s)
+{
+    pg_aside_put(s, s->conn);
+    s->conn = NULL;
+    pg_turn(s);
+}
+
+static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
+{
+    put_aside(s);
+    return error_set(e, ERR_IO,
+                     "cannot %s: the database did not answer within %" PRId64 " ms; if it waits "
+                     "for a synchronous standby, see what became of that%s",
+                     what, s->wait_ms, pg_pooler_hint(s));
+}
+
+bool pg_wait_socket(PGconn *c, short events, int64_t until)
+{
+    struct pollfd p = {.fd = PQsocket(c), .events = events};
+    int ready = 0;
+
+    do {
+        int64_t left = until - pg_steady_ms();
+        if (p.fd < 0 || left <= 0)
+            return false;
+        ready = poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left);
+    } while (ready < 0 && errno == EINTR); /* a signal says nothing about the database */
+    return ready > 0;
+}
+
+/* ---- what an error means ---- */
+
+static enum err state_err(const char *state)
+{
+    static const struct {
+        const char *prefix;
+        enum err err;
+    } table[] = {
+        {"53100", ERR_FULL}, {"53200", ERR_BUSY},     {"40", ERR_BUSY},       {"55P03", ERR_BUSY},
+        {"57014", ERR_BUSY}, {"23505", ERR_CONFLICT}, {"22", ERR_INVALID},    {"23", ERR_INVALID},
+        {"54", ERR_TOO_BIG}, {"XX001", ERR_CORRUPT},  {"XX002", ERR_CORRUPT},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        if (strncmp(state, table[i].prefix, strlen(table[i].prefix)) == 0)
+            return table[i].err;
+    return ERR_IO;
+}
+
+bool pg_end_concerns_change(const struct pg_end *o)
+{
+    return strncmp(o->sqlstate, "22", 2) == 0 || strncmp(o->sqlstate, "23", 2) == 0
+           || strncmp(o->sqlstate, "54", 2) == 0;
+}
+
+enum err pg_end_err(const struct pg_end *o, struct error *e)
+{
+    if (o->err != ERR_OK && o->unknown)
+        e->code = ERR_UNKNOWN;
+    return o->err != ERR_OK && o->unknown ? ERR_UNKNOWN : o->err;
+}
+
+static void refused(struct pg_end *o, size_t at, const PGresult *r, struct error *e,
+                    const char *what)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    struct slice line = pg_message_line(text ? text : PQresultErrorMessage(r));
+
+    (void)snprintf(o->sqlstate, sizeof o->sqlstate, "%s", state ? state : "");
+    o->failed_at = at;
+    o->err = error_set(e, state_err(o->sqlstate), "cannot %s: the database says: %.*s (%s)", what,
+                       SLICE_ARG(line), state ? state : "no code");
+}
+
+/* A server that goes down, was promoted away or refuses writes: another connection may do better.
+ */
+static bool is_last_word(const struct pg_end *o)
+{
+    return strncmp(o->sqlstate, "57P", 3) == 0 || strncmp(o->sqlstate, "08", 2) == 0
+           || strcmp(o->sqlstate, "25006") == 0;
+}
+
+/* ---- a round trip ---- */
+
+void results_clear(PGresult **results, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PQclear(results[i]);
+        results[i] = NULL;
+    }
+}
+
+void result_end(PGresult **r)
+{
+    PQclear(*r);
+}
+
+static bool send(PGconn *c, const struct query *queries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct query *q = &queries[i];
+        if (!PQsendQueryParams(c, q->sql, q->count, q->types, q->values, q->lengths, q->formats, 1))
+            return false;
+    }
+    return PQpipelineSync(c);
+}
+
+/* Until the next result is there: reads while it writes, for the server does the same. */
+bool pg_await(PGconn *c, int64_t until)
+{
+    for (;;) {
+        int unsent = PQflush(c);
+        if (unsent < 0 || fault())
+            return false;
+        if (!unsent && !PQisBusy(c))
+            return true;
+        if (!pg_wait_socket(c, (short)(unsent ? POLLIN | POLLOUT : POLLIN), until)
+            || !PQconsumeInput(c))
+            return false;
+        if (unsent && !PQisBusy(c))
+            return true;
+    }
+}
+
+static bool is_good(const PGresult *r)
+{
+    ExecStatusType status = PQresultStatus(r);
+
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+/* The result of one statement and the NULL behind it. False: the connection was lost. */
+static bool take_result(struct postgres_store *s, int64_t until, PGresult **ret)
+{
+    if (!pg_await(s->conn, until))
+        return false;
+    *ret = PQgetResult(s->conn);
+    if (!*ret)
+        return false;
+    return pg_await(s->conn, until) && !PQgetResult(s->conn);
+}
+
+static bool take_sync(struct postgres_store *s, int64_t until)
+{
+    if (!pg_await(s->conn, until))
+        return false;
+    PGresult *r = PQgetResult(s->conn);
+    bool ok = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+    PQclear(r);
+    return ok;
+}
+
+static bool take_results(struct postgres_store *s, size_t count, PGresult **results,
+                         struct pg_end *o, struct error *e, const char *what)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!take_result(s, s->until, &results[i]))
+            return false;
+        if (o->err == ERR_OK && !is_good(results[i]))
+            refused(o, i, results[i], e, what);
+    }
+    return take_sync(s, s->until);
+}
+
+/* For a while it has said nothing, and it does not lead to the primary any more. */
+static bool is_silent_pooler(const struct postgres_store *s)
+{
+    if (!s->is_pooled)
+        return false;
+    int64_t until = pg_steady_ms() + SILENCE_MS;
+    return until < s->until && !pg_await(s->conn, until) && PQstatus(s->conn) == CONNECTION_OK
+           && pg_steady_ms() >= until && !pg_primary_is_reached(s);
+}
+
+struct pg_end pg_round_trip(struct postgres_store *s, const struct query *queries, size_t count,
+                            PGresult **results, struct error *e, const char *what)
+{
+    struct pg_end o = {.failed_at = count};
+
+    for (size_t i = 0; i < count; i++)
+        results[i] = NULL;
+    bool sent = !fault() && send(s->conn, queries, count);
+    if (sent && is_silent_pooler(s)) {
+        put_aside(s);
+        s->pooler_is_silent = true;
+        o.err = error_set(e, ERR_IO, "cannot %s: " PG_NO_ROOM, what);
+        return o;
+    }
+    if (!sent || !take_results(s, count, results, &o, e, what)) {
+        if (o.err != ERR_OK) /* the server said why before it hung up */
+            connection_drop(s);
+        else if (sent && PQstatus(s->conn) == CONNECTION_OK && pg_steady_ms() >= s->until)
+            o.err = unanswered(s, e, what);
+        else
+            o.err = lost(s, e, what);
+    }
+    if (is_last_word(&o))
+        connection_drop(s);
+    return o;
+}
+
+static void roll_back(struct postgres_store *s)
+{
+    struct error ignored;
+    struct query q = {.sql = s->sql[PG_ROLLBACK]};
+    PGresult *r = NULL;
+
+    if (s->conn && PQtransactionStatus(s->conn) != PQTRANS_IDLE) {
+        (void)pg_round_trip(s, &q, 1, &r, &ignored, "roll back"); /* else it was dropped */
+        PQclear(r);
+    }
+}
+
+/* One more statement tells who answered. */
+static struct pg_end pooled_round_trip(struct postgres_store *s, const struct query *queries,
+                                       size_t count, PGresult **results, PGresult **ret_who,
+                                       struct error *e, const char *what)
+{
+    struct query *all = calloc(count + 1, sizeof *all);
+    PGresult **got = calloc(count + 1, sizeof(PGresult *));
+
+    ASSERT(all && got);
+    memcpy(all, queries, count * sizeof *all);
+    all[count] = *pg_primary_query();
+    struct pg_end o = pg_round_trip(s, all, count + 1, got, e, what);
+    o.failed_at = o.failed_at < count ? o.failed_at : count;
+    memcpy(results, got, count * sizeof(PGresult *));
+    *ret_who = got[count];
+    free(all);
+    free(got);
+    return o;
+}
+
+struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
+                     PGresult **results, struct error *e, const char *what)
+{
+    CLEANUP(result_end) PGresult *who = NULL;
+    struct pg_end o = {.err = connection_ready(s, e), .failed_at = count};
+
+    for (size_t i = 0; i < count; i++)
+        results[i] = NULL;
+    if (o.err != ERR_OK)
+        return o;
+    s->warned = false;
+    o = s->is_pooled ? pooled_round_trip(s, queries, count, results, &who, e, what)
+                     : pg_round_trip(s, queries, count, results, e, what);
+    s->unproven |= s->warned;
+    if (o.err == ERR_OK && s->warned) /* a lease, say, that only the primary knows of */
+        o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned", what);
+    if (o.err == ERR_OK && who && !pg_primary_answered(s, who, e, what))
+        o.err = ERR_IO;
+    if (o.err != ERR_OK)
+        roll_back(s);
+    return o;
+}
+
+PGresult *pg_read(struct postgres_store *s, const struct query *q, struct error *e,
+                  const char *what)
+{
+    PGresult *r = NULL;
+    if (s->of)
+        return pg_read_long(s, q, e, what);
+    struct pg_end o = pg_run(s, q, 1, &r, e, what);
+
+    if (o.err == ERR_OK)
+        return r;
+    PQclear(r);
+    return NULL;
+}
+
+PGresult *pg_read_long(struct postgres_store *s, const struct query *q, struct error *e,
+                       const char *what)
+{
+    const struct query all[] = {{.sql = s->read_settings}, *q};
+    PGresult *r[COUNT_OF(all)] = {0};
+    struct pg_end o = pg_run(s, all, COUNT_OF(all), r, e, what);
+
+    PQclear(r[0]);
+    if (o.err == ERR_OK)
+        return r[1];
+    PQclear(r[1]);
+    return NULL;
+}
+
+/* Nobody knows what became of it if all was sent and the answer to COMMIT did not come, or was the
+ * server's farewell whatever its reason (one that fails to write its log has perhaps written it),
+ * or says that the server itself does not know, or came with a warning about the standby. */
+static bool commit_is_unknown(const struct postgres_store *s, const struct pg_end *o, size_t commit)
+{
+    if (o->err == ERR_OK)
+        return s->warned;
+    return o->failed_at >= commit
+           && (!s->conn || o->sqlstate[0] == 0 || strcmp(o->sqlstate, "40003") == 0);
+}
+
+/* Settings come before what is to be done. */
+static struct pg_end transact(struct postgres_store *s, size_t settings,
+                              const struct query *queries, size_t count, PGresult **results,
+                              struct error *e, const char *what)
+{
+    size_t first = 1 + settings;
+    size_t commit = first + count;
+    struct query *all = calloc(commit + 1, sizeof *all);
+    PGresult **got = calloc(commit + 1, sizeof(PGresult *));
+
+    ASSERT(all && got);
+    all[0].sql = s->sql[PG_BEGIN];
+    for (size_t i = 0; i < settings; i++)
+        all[1 + i].sql = s->write_settings[i];
+    memcpy(all + first, queries, count * sizeof *all);
+    all[commit].sql = s->sql[PG_COMMIT];
+    s->warned = false;
+    struct pg_end o = pg_round_trip(s, all, commit + 1, got, e, what);
+    o.unknown = commit_is_unknown(s, &o, commit);
+    s->unproven |= s->warned;
+    if (o.err == ERR_OK && o.unknown)
+        o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned at the commit", what);
+    if (o.err != ERR_OK)
+        roll_back(s);
+    /* As the caller counts: none in particular where it is none of theirs. */
+    o.failed_at = o.failed_at < first || o.failed_at > commit ? count : o.failed_at - first;
+    memcpy(results, got + first, count * sizeof(PGresult *));
+    results_clear(got, first);
+    PQclear(got[commit]);
+    free(all);
+    free(got);
+    return o;
+}
+
+static struct pg_end ready(struct postgres_store *s, PGresult **results, size_t count,
+                           struct error *e)
+{
+    for (size_t i = 0; i < count; i++)
+        results[i] = NULL;
+    return (struct pg_end){.err = connection_ready(s, e), .failed_at = count};
+}
+
+struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
+                          PGresult **results, struct error *e, const char *what)
+{
+    struct pg_end o = ready(s, results, count, e);
+
+    return o.err == ERR_OK ? transact(s, s->settings_count, queries, count, results, e, what) : o;
+}
+
+struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *queries, size_t count,
+                                PGresult **results, struct error *e, const char *what)
+{
+    struct pg_end o = ready(s, results, count, e);
+
+    return o.err == ERR_OK ? transact(s, 0, queries, count, results, e, what) : o;
+}
+
+/* ---- scripts ---- */
+
+PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
+{
+    int64_t until = pg_steady_ms() + wait_ms;
+    PGresult *last = NULL;
+
+    if (fault() || !PQsendQuery(s->conn, sql))
+        return NULL;
+    while (pg_await(s->conn, until)) {
+        PGresult *r = PQgetResult(s->conn);
+        if (!r)
+            return last;
+        PQclear(last);
+        last = r;
+    }
+    /* The server, or a pooler, may have said why it hung up. */
+    if ((!last || is_good(last)) && PQstatus(s->conn) == CONNECTION_BAD) {
+        PQclear(last);
+        last = PQgetResult(s->conn);
+    }
+    connection_drop(s);
+    if (last && !is_good(last))
+        return last;
+    PQclear(last);
+    return NULL;
+}
+
+bool pg_scripts_begin(struct postgres_store *s)
+{
+    return PQexitPipelineMode(s->conn);
+}
+
+bool pg_scripts_end(struct postgres_store *s)
+{
+    return s->conn && PQenterPipelineMode(s->conn);
+}
+
+/* ---- settings ---- */
+
+/* For one transaction each. Locks are given up first, then statements, then we give up. */
+void pg_settings_make(struct postgres_store *s)
+{
+    (void)snprintf(s->write_settings[0], sizeof s->write_settings[0],
+                   "SET LOCAL lock_timeout = %" PRId64, s->wait_ms / 2 + 1);
+    (void)snprintf(s->write_settings[1], sizeof s->write_settings[1],
+                   "SET LOCAL statement_timeout = %" PRId64, s->wait_ms * 4 / 5 + 1);
+    s->settings_count = 2;
+    (void)snprintf(s->read_settings, sizeof s->read_settings,
+                   "SELECT set_config('statement_timeout', '%" PRId64 "', true)",
+                   s->wait_ms / 2 + 1);
+}
+
+/* A role's setting may change under a connection; what it was at first is what we go on asking for,
+ * or more than that. */
+void pg_settings_durable(struct postgres_store *s, struct slice level)
+{
+    bool weak = slice_is(level, "off") || slice_is(level, "local");
+
+    (void)snprintf(s->write_settings[2], sizeof s->write_settings[2],
+                   "SET LOCAL synchronous_commit = %.*s", SLICE_ARG(weak ? SLICE("on") : level));
+    s->settings_count = 3;
+}

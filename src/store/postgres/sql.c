@@ -1,0 +1,764 @@
+#include "store/postgres/body.h"
+
+#include "store/row.h"
+
+/*
+ * A parameter has a name, "$name": the first one that a statement names is $1, and so on
+ * (pg_sql_expand). Code binds them in that order. Short statements have numbers.
+ */
+
+/* What is made of the columns of a task, see TASK_COLUMNS. */
+#define NAME(name, type, how)  #name
+#define OF_T(name, type, how)  "t." #name
+#define OF_U(name, type, how)  "u." #name
+#define OF_N(name, type, how)  "n." #name
+#define ARRAY(name, type, how) "$" #name "::" ARRAY_##type
+#define ARRAY_text             "text[]"
+#define ARRAY_number           "int8[]"
+#define ARRAY_time             "int8[]"
+#define ARRAY_state            "text[]"
+#define ARRAY_direction        "text[]"
+
+/* In the order of enum task_column. */
+#define COLUMNS_T "t.seq, t.id, " TASK_COLUMNS(OF_T, ", ")
+#define COLUMNS_U "u.seq, u.id, " TASK_COLUMNS(OF_U, ", ")
+#define COLUMNS_N "n.seq, n.id, " TASK_COLUMNS(OF_N, ", ")
+#define PAYLOADS(t)                                                                          \
+    ", ARRAY(SELECT p.number FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)" \
+    ", ARRAY(SELECT p.json FROM ~payload AS p WHERE p.task = " t ".seq ORDER BY p.number)"
+
+/* What goes with a change that was done, where there is any such: `d` has its ord and its task's
+ * seq. */
+#define PAYLOADS_INSERT                                                               \
+    "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
+    "FROM unnest($p_ord::int8[], $p_number::int8[], $p_json::text[]) "                \
+    "AS p(ord, number, json) JOIN d USING (ord)), "
+#define AUDITS_INSERT                                                                              \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail, address) "             \
+    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail, a.address "                 \
+    "FROM unnest($a_ord::int8[], $a_at::int8[], $a_actor::text[], $a_verb::text[], "               \
+    "$a_task::text[], $a_step::text[], $a_reason::text[], $a_detail::text[], $a_address::text[]) " \
+    "WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, detail, address, nth) "        \
+    "JOIN d USING (ord) ORDER BY a.nth) "
+#define MESSAGES_INSERT(tasks)                                                          \
+    ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks  \
+    ".id, m.name, m.target, m.body, m.at FROM unnest($m_ord::int8[], $m_name::text[], " \
+    "$m_target::text[], $m_body::text[], $m_at::int8[]) WITH ORDINALITY "               \
+    "AS m(ord, name, target, body, "                                                    \
+    "at, nth) JOIN d USING (ord) JOIN " tasks " USING (ord) ORDER BY m.nth) "
+
+#define EXTRAS_INSERT(tasks) ", " PAYLOADS_INSERT AUDITS_INSERT MESSAGES_INSERT(tasks)
+
+/* Of tasks that wait for several: what they wait for, and what they waited for before. */
+#define WAITS_INSERT                                                                           \
+    ", v AS (INSERT INTO ~wait (agent, rank, task) SELECT v.agent, v.rank, d.seq FROM unnest(" \
+    "$w_ord::int8[], $w_agent::text[], $w_rank::int8[]) AS v(ord, agent, rank) "               \
+    "JOIN d USING (ord)) "
+#define WAITS_DELETE                                                                \
+    ", y AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT d.seq FROM d " \
+    "WHERE d.ord = ANY ($w_dropped::int8[])))) "
+
+/* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
+ */
+#define KEEP(name) #name " = CASE WHEN u.kind IN ('q', 'r') THEN t." #name " ELSE u." #name " END, "
+/* Those that a request changes, too, stand in UPDATE_OF. */
+#define KEPT(name, type, how) KEPT_##how(name)
+#define KEPT_PLAIN(name)      KEEP(name)
+#define KEPT_INDEXED(name)    KEEP(name)
+#define KEPT_REVISION(name)
+#define KEPT_RELEASED(name)
+#define KEPT_REQUESTED(name)
+#define KEPT_WAKE(name)
+
+/* clang-format off */
+/* Numbers are given in the order of the batch, rows inserted in that of the ids. */
+#define INSERT INSERT_OF("", "")
+#define INSERT_OF(before, where) \
+    "WITH " before "n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
+    "$ord::int8[], $id::text[], " TASK_COLUMNS(ARRAY, ", ") ") " \
+    "AS n(ord, id, " TASK_COLUMNS(NAME, ", ") ")" where "), " \
+    "i AS (INSERT INTO ~task (seq, id, " TASK_COLUMNS(NAME, ", ") ") " \
+    "SELECT " COLUMNS_N " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
+    "WHERE r.id = n.id), 0) <= coalesce(n.submitted_at, 0) " \
+    "ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
+    "RETURNING seq), " \
+    "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
+    "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
+    "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
+    "ON CONFLICT DO NOTHING) "
+
+/* Those that come out of table submission are inserted only if their row waits there, and it goes
+ * if they were. */
+#define INSERT_SUBMITTED \
+    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($s_ord::int8[], $s_seq::int8[], " \
+    "$s_id::text[]) AS w(ord, seq, id)), " \
+    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($s_seq::int8[]) " \
+    "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
+    "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
+    "WHERE k.seq = w.seq)), ", \
+    " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.ord = n.ord)")
+
+/* Every change of rows that are there, each at the revision on which it was decided. They come in
+ * the order of their ids, so that two batches seldom wait for each other crosswise, though the
+ * database may take them in another; see UPDATE_LOCKED. */
+#define UPDATE_OF(lock, from, where) \
+    "WITH u AS MATERIALIZED (SELECT * FROM unnest($ord::int8[], $kind::text[], $id::text[], " \
+    TASK_CHANGING_COLUMNS(ARRAY, ", ") ") AS u(ord, kind, id, " \
+    TASK_CHANGING_COLUMNS(NAME, ", ") ") ORDER BY u.id), " lock \
+    "d AS (UPDATE ~task AS t SET " TASK_CHANGING_COLUMNS(KEPT, ) "request = u.request, " \
+    "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
+    "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
+    "ELSE u.locked_by END, " \
+    "waiting_for = CASE u.kind WHEN 'q' THEN t.waiting_for ELSE u.waiting_for END, " \
+    "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, " \
+    "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, revision = u.revision " \
+    "FROM " from " WHERE " where " AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
+#define UPDATE UPDATE_OF("", "u", "t.id = u.id")
+#define UPDATE_LOCKED                                                                           \
+    UPDATE_OF("l AS MATERIALIZED (SELECT t.seq, u.ord FROM u JOIN ~task AS t ON t.id = u.id "    \
+              "WHERE t.revision = u.revision - 1 ORDER BY t.id FOR UPDATE OF t), ",              \
+              "l JOIN u USING (ord)", "t.seq = l.seq")
+/* clang-format on */
+
+/* Of rows that are locked (c): was it not changed between the moment that the statement sees and
+ * the lock? A row that is locked is as it is by then, its payloads come as of that moment: what was
+ * added to them meanwhile would be missing. Whoever claims next finds it. A subquery, since a join
+ * may be done by reading all tasks. */
+#define UNCHANGED "WHERE c.revision = (SELECT o.revision FROM ~task AS o WHERE o.seq = c.seq)"
+
+/* Takes what `c` found, up to the limit; how much that was stands in the last column. */
+#define TAKE(state, started, limit) TAKE_AND(state, started, limit, "")
+#define TAKE_AND(state, started, limit, more)                                                 \
+    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = " \
+    "$1, state = " state ", started_at = " started " FROM c WHERE t.seq = c.seq "             \
+    "AND c.place <= " limit " RETURNING " COLUMNS_T ", c.place) " more                        \
+    "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
+
+/* The database's clock. Leases go by it alone. */
+#define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+/* One reading of the clock for the whole statement: excluded.until less the length. */
+#define MAY_TAKE(seize)                                                                        \
+    "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
+    "excluded.until - $3 + 60000)"
+/* What is done to one that somebody has. */
+#define TAKE_LEASE(seize)                                            \
+    "ON CONFLICT (name) DO UPDATE SET "                              \
+    "holder = CASE WHEN " MAY_TAKE(                                  \
+        seize) " THEN excluded.holder ELSE l.holder END, "           \
+               "epoch = l.epoch + (" MAY_TAKE(                       \
+                   seize) " AND l.holder <> excluded.holder)::int, " \
+                          "until = CASE WHEN " MAY_TAKE(             \
+                              seize) " THEN excluded.until ELSE l.until END "
+
+/* The owners of tasks (o) that have no lease (gone): owners come from the index, one step for each.
+ * Behind WITH RECURSIVE. */
+#define GONE(me)                                                                                \
+    "o(owner) AS ((SELECT locked_by FROM ~task WHERE locked_by IS NOT NULL ORDER BY locked_by " \
+    "LIMIT 1) UNION ALL SELECT (SELECT t.locked_by FROM ~task AS t WHERE t.locked_by > "        \
+    "o.owner ORDER BY t.locked_by LIMIT 1) FROM o WHERE o.owner IS NOT NULL), "                 \
+    "gone AS MATERIALIZED (SELECT o.owner FROM o WHERE o.owner IS NOT NULL AND o.owner <> " me  \
+    " AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "                     \
+    "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND " RUNS("l.until") ")), "
+
+/* How many other nodes live that schedule, or have not said yet what they do; by their names. */
+#define SCHEDULERS(me, order)                                                                      \
+    "(SELECT count(*) FROM ~lease AS l JOIN ~node AS n ON l.name = 'node/' || n.name WHERE " RUNS( \
+        "l.until") " AND (n.said_by IS NULL OR n.schedules) AND n.name " order                     \
+                   " regexp_replace(" me ", '/[^/]*$', ''))"
+
+#define CLAIMABLE \
+    "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for = "
+
+/* The same of one that waits for several. */
+#define AMONG "t.state = 'pending' AND t.locked_by IS NULL AND left(t.waiting_for, 1) = ',' "
+
+/* Where an index leads to the rows, no other way is left to the planner: a bound for each column,
+ * and its order. With "column = value ORDER BY seq" it may walk over all tasks by seq and drop
+ * those that are of another kind, which is cheap by its statistics and endless where they mislead.
+ */
+
+/* Does the task `c` stand at one of the steps that are asked for? */
+#define STANDS                                                                                  \
+    "EXISTS (SELECT 1 FROM json_array_elements(c.doc::json -> 'steps') AS s(value) "            \
+    "JOIN unnest($15::text[], $16::int8[], $17::text[]) AS p(workflow, version, step) "         \
+    "ON s.value ->> 'name' = p.step WHERE (p.workflow IS NULL OR (p.workflow = c.workflow "     \
+    "AND p.version = c.version)) AND (s.value ->> 'state' IN ('running', 'undoing', 'failed') " \
+    "OR (s.value ->> 'state' = 'waiting' "                                                      \
+    "AND coalesce((s.value ->> 'failure_count')::int8, 0) > 0)))"
+
+/* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
+ * the numbers of those that fit, newest first. */
+#define SCAN(from, order)                                                                      \
+    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, "   \
+    "t.paused_at, t.closed_at, "                                                               \
+    "t.ended_at, t.waiting_for, CASE WHEN $13::text IS NOT NULL OR $14::text IS NOT NULL OR "  \
+    "cardinality($17::text[]) > 0 THEN t.doc END AS doc " from " ORDER BY " order              \
+    " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                                             \
+    "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
+    "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
+    "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
+    "AND ($6::int8 IS NULL OR c.submitted_at < $6) "                                           \
+    "AND ($10::int8 = 0 OR c.version = $10) "                                                  \
+    "AND ($11::int8 IS NULL OR c.ended_at >= $11) "                                            \
+    "AND ($12::int8 IS NULL OR c.ended_at < $12) "                                             \
+    "AND ($13::text IS NULL OR c.doc::json -> 'error' ->> 'code' = $13) "                      \
+    "AND ((cardinality($17::text[]) = 0 AND $14::text IS NULL) OR c.waiting_for = $14 "        \
+    "OR position(',' || $14 || ',' IN c.waiting_for || ',') > 0 "                              \
+    "OR " STANDS ") "                                                                          \
+    "AND ($19::int8 = 0 OR (c.paused_at IS NOT NULL) = ($19 = 1)) "                            \
+    "AND ($20::int8 = 0 OR (c.closed_at IS NOT NULL) = ($20 = 1)) "                            \
+    "AND (cardinality($21::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest($21::text[]) AS p(n) "  \
+    "WHERE CASE WHEN right(p.n, 1) = '*' THEN starts_with(c.workflow, left(p.n, -1)) "         \
+    "ELSE c.workflow = p.n END)) "                                                             \
+    "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
+    "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
+    "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
+    "SELECT min(c.seq), count(*), min(c.submitted_at), ARRAY(SELECT f.seq FROM f) FROM c"
+
+/* How many entries a range has, up to a limit. */
+#define COUNT_TO(limit, from) "(SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT " limit ") AS n)"
+#define COUNT_STATE(s)                                                      \
+    COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
+                   "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
+
+/* What is looked at to be deleted. Messages in words that leave the planner their index of tasks
+ * and no other, whatever it believes of how many there are. */
+#define RETIRE_LOOK                                                                \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "            \
+    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at, "                       \
+    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "  \
+    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "   \
+    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                           \
+    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
+    "FROM ~task AS t "
+
+#define OPERATION                                                                            \
+    "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
+    "FROM ~operation WHERE "
+#define OPERATION_PAGE " ORDER BY seq DESC LIMIT $2"
+#define OPERATION_AUDIT                                                             \
+    "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "      \
+    "SELECT $11, $12, $13, $14, $15, $16, $17 FROM o WHERE $12::text IS NOT NULL) " \
+    "SELECT count(*) FROM o"
+
+/* See struct generations. */
+#define GENERATIONS        \
+    GENERATION("workflow") \
+    ", " GENERATION("token") ", " GENERATION("agent") ", " GENERATION("outbox")
+#define GENERATION(of) "(SELECT g.number FROM ~generation AS g WHERE g.name = '" of "')"
+#define GENERATION_RAISE(of)                                            \
+    "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
+    "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
+
+/* By the statement's own snapshot; a name of NULL: nobody asks. */
+#define LEADS(name, epoch)                                                              \
+    "(" name "::text IS NULL OR EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = " name \
+    " AND l.epoch = " epoch ")) "
+
+/* Messages; those set aside are in a table of their own. */
+#define FRESH_COLUMNS                                                                          \
+    "o.seq, o.task, o.name, o.target, o.body, o.created_at, NULL::text, 0::int8, NULL::int8, " \
+    "o.created_at, NULL::text"
+#define ASIDE_COLUMNS                                                                  \
+    "SELECT o.seq, o.task, o.name, o.target, o.body, o.created_at, o.state, o.tries, " \
+    "o.retry_at, o.since, o.story FROM ~outbox_aside AS o "
+
+#define ALERT                                                                              \
+    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
+    "acknowledged_why, live FROM ~alert WHERE "
+
+/* submission.c reads them in this order. */
+#define SUBMISSION                                                                                \
+    "SELECT seq, submitted_at, refused_at, source, id, workflow, version, priority, not_before, " \
+    "reply_to, tags, input, reason FROM ~submission "
+#define SUBMISSION_BYTES                                                             \
+    "coalesce(octet_length(id), 0) + coalesce(octet_length(workflow), 0) "           \
+    "+ coalesce(octet_length(version), 0) + coalesce(octet_length(priority), 0) "    \
+    "+ coalesce(octet_length(not_before), 0) + coalesce(octet_length(reply_to), 0) " \
+    "+ coalesce(octet_length(tags), 0) + coalesce(octet_length(input), 0)::int8"
+#define SUBMISSION_PAGE \
+    " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
+#define SUBMISSIONS_MEANT                                                                 \
+    "WITH m AS MATERIALIZED (SELECT seq FROM ~submission WHERE refused_at IS NOT NULL "   \
+    "AND ($1::int8 = 0 OR seq = $1) AND ($2::text IS NULL OR source = $2) AND seq <= $3 " \
+    "ORDER BY seq LIMIT $4 FOR UPDATE), "
+#define SUBMISSIONS_DONE                                                                        \
+    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "                  \
+    "SELECT $5, $6, $7, $8, $9, $10, $11 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM " \
+    "d)) SELECT count(*) FROM d"
+
+/* Is it the last admin's? No other one's would be good at that time. */
+#define LAST_ADMIN(now)                                                                    \
+    "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
+    "WHERE name <> $1 AND admin AND (expires_at IS NULL OR expires_at > " now "))"
+
+const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size): a table */
+{
+    /* clang-format off */
+    static const char *const texts[] = {
+        /* whatever the role's default: what follows a lock has to see what was done before it */
+        [PG_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED",
+        [PG_COMMIT] = "COMMIT",
+        [PG_ROLLBACK] = "ROLLBACK",
+        /* Fails where the lease has another epoch: then all that follows is not done. */
+        [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
+            "FOR SHARE) SELECT 1 / count(*) FROM l",
+        [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_EXTRA] = INSERT EXTRAS_INSERT("n") "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_WAITS] = INSERT EXTRAS_INSERT("n") WAITS_INSERT
+            "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED EXTRAS_INSERT("n")
+            ", x AS (DELETE FROM ~submission AS s USING w JOIN d USING (ord) WHERE s.seq = w.seq) "
+            WAITS_INSERT "SELECT d.ord, d.seq FROM d "
+            "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
+            "WHERE t.id = gone.id)",
+        [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED EXTRAS_INSERT("u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_EXTRA] = UPDATE EXTRAS_INSERT("u") "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_LOCKED_WAITS] = UPDATE_LOCKED EXTRAS_INSERT("u")
+            WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_WAITS] = UPDATE EXTRAS_INSERT("u")
+            WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
+        [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
+            "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
+            CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
+            "FOR UPDATE SKIP LOCKED) AS c " UNCHANGED "), "
+            TAKE("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
+                 "coalesce(t.started_at, $2)", "$5"),
+        [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 "
+            "AND t.rank >= $2 AND t.rank <= $3 ORDER BY t.rank, t.seq LIMIT 1",
+        /* A subquery that locks is run for each wait, in their order, until there are enough. */
+        [PG_CLAIM_AMONG] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
+            "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, w.rank, t.revision FROM "
+            "(SELECT w.rank, w.task FROM ~wait AS w WHERE w.agent >= $3 AND w.agent <= $3 "
+            "AND w.rank >= $6 AND w.rank <= $4 ORDER BY w.agent, w.rank, w.task OFFSET 0) AS w "
+            "CROSS JOIN LATERAL (SELECT t.seq, t.revision FROM ~task AS t "
+            "WHERE t.seq = w.task AND " AMONG
+            "FOR UPDATE SKIP LOCKED) AS t LIMIT $5) AS c " UNCHANGED "), "
+            TAKE_AND("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
+                     "coalesce(t.started_at, $2)", "$5",
+                     ", x AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT u.seq "
+                     "FROM u))) "),
+        [PG_CLAIM_AMONG_NEXT] = "SELECT w.rank FROM ~wait AS w WHERE w.agent >= $1 "
+            "AND w.agent <= $1 AND w.rank >= $2 AND w.rank <= $3 AND (SELECT true FROM ~task AS t "
+            "WHERE t.seq = w.task AND " AMONG ") ORDER BY w.agent, w.rank, w.task LIMIT 1",
+        /* What a program of a version before left behind that knew of no waits. Not all of it at
+         * once, since a node cannot start before it is done. */
+        [PG_WAITS_CLEAN] = "DELETE FROM ~wait AS w USING (SELECT o.agent, o.rank, o.task "
+            "FROM (SELECT o.agent, o.rank, o.task FROM ~wait AS o ORDER BY o.task LIMIT 10000) "
+            "AS o WHERE (SELECT true FROM ~task AS t WHERE t.seq = o.task AND " AMONG ") "
+            "IS NULL) AS s "
+            "WHERE w.agent = s.agent AND w.rank = s.rank AND w.task = s.task",
+        [PG_CLAIM_BOOT] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
+            "(ORDER BY c.locked_by, c.seq) AS place FROM (SELECT t.seq, t.locked_by, t.revision "
+            "FROM ~task AS t WHERE t.locked_by > $2 AND t.locked_by < $3 AND t.locked_by <> $1 "
+            "AND CASE WHEN substr(t.locked_by, $4::int) ~ '^[0-9]{1,18}$' "
+            "THEN substr(t.locked_by, $4::int)::int8 < $5 ELSE true END "
+            "ORDER BY t.locked_by, t.seq LIMIT $6 + 1 FOR UPDATE SKIP LOCKED) AS c " UNCHANGED "), "
+            TAKE("t.state", "t.started_at", "$6"),
+        [PG_CLAIM_NODE] = "WITH RECURSIVE " GONE("$1")
+            "c AS MATERIALIZED (SELECT c.seq, row_number() OVER (ORDER BY c.locked_by, c.seq) "
+            "AS place FROM (SELECT t.seq, t.locked_by, t.revision FROM ~task AS t JOIN gone "
+            "ON t.locked_by = gone.owner ORDER BY t.locked_by, t.seq LIMIT $2 + 1 "
+            "FOR UPDATE OF t SKIP LOCKED) AS c " UNCHANGED "), "
+            TAKE("t.state", "t.started_at", "$2"),
+        [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        /* Changes nothing, but is written: durable as all that was committed before it. Should
+         * somebody have deleted the row, it comes back: what writes nothing proves nothing. */
+        [PG_PROVE] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, $2) "
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot RETURNING " CLOCK,
+        [PG_GET] = "SELECT " COLUMNS_T PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
+        [PG_GLANCE] = "SELECT i.nth, t.revision, t.state FROM unnest($1::text[]) WITH ORDINALITY "
+            "AS i(id, nth) JOIN ~task AS t ON t.id = i.id",
+        /* one by one by their key, whatever the planner believes of them */
+        [PG_PAYLOADS] = "SELECT (SELECT p.json FROM ~payload AS p WHERE p.task = w.task "
+            "AND p.number = w.number) FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY "
+            "AS w(task, number, nth) ORDER BY w.nth",
+        [PG_OVERDUE] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.wake_at <= $1 "
+            "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
+        [PG_REQUESTED] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.request IS NOT NULL "
+            "AND (t.locked_by, t.seq) > ($1, $2) AND t.locked_by <= $1 "
+            "ORDER BY t.locked_by, t.seq LIMIT $3",
+        [PG_SCAN] = SCAN("FROM ~task AS t WHERE t.seq < $1", "t.seq DESC"),
+        [PG_SCAN_STATE] = SCAN("FROM ~task AS t WHERE t.state <> 'processed' "
+            "AND (t.state, t.seq) < (($3::text[])[1], $1) AND t.state >= ($3::text[])[1]",
+            "t.state DESC, t.seq DESC"),
+        [PG_SCAN_WORKFLOW] = SCAN("FROM ~task AS t WHERE (t.workflow, t.seq) < ($4, $1) "
+            "AND t.workflow >= $4", "t.workflow DESC, t.seq DESC"),
+        [PG_SCAN_TAG] = SCAN("FROM ~tag AS h JOIN ~task AS t ON t.seq = h.task "
+            "WHERE (h.key, h.value, h.task) < (($7::text[])[1], ($8::text[])[1], $1) "
+            "AND (h.key, h.value) >= (($7::text[])[1], ($8::text[])[1])",
+            "h.key DESC, h.value DESC, h.task DESC"),
+        [PG_SCAN_ID] = SCAN("FROM ~task AS t WHERE t.id = ANY ($18::text[]) AND t.seq < $1",
+            "t.seq DESC"),
+        [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
+            "ORDER BY seq DESC LIMIT 1",
+        [PG_ROWS] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+            "ORDER BY t.seq DESC",
+        [PG_CENSUS] = "SELECT " COUNT_STATE("pending") ", " COUNT_STATE("processing") ", "
+            COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error")
+            ", " COUNT_TO("$1", "~task AS t WHERE t.wake_at <= $2 ORDER BY t.wake_at, t.seq") ", "
+            "(SELECT min(t.wake_at) FROM ~task AS t WHERE t.wake_at <= $2)",
+        /* The agents that there are come from the index, one step for each; they share $1. */
+        [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
+            "(SELECT t.waiting_for, t.submitted_at, 1 FROM " CLAIMABLE "t.waiting_for "
+            "AND t.waiting_for > '" CENSUS_BEFORE "' "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
+            "SELECT n.waiting_for, n.submitted_at, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT t.waiting_for, t.submitted_at FROM ~task AS t WHERE t.state = 'pending' "
+            "AND t.locked_by IS NULL AND t.waiting_for > g.agent "
+            "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) AS n WHERE g.place < $2), "
+            "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
+            "AS most FROM g) "
+            "SELECT g.agent, g.at, " COUNT_TO("(SELECT most FROM s)",
+            "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL AND t.waiting_for >= "
+            "g.agent AND t.waiting_for <= g.agent ORDER BY t.waiting_for, t.rank, t.seq")
+            ", (SELECT most FROM s) FROM g ORDER BY g.agent",
+        [PG_CENSUS_AMONG] = "WITH RECURSIVE g(agent, task, place) AS ("
+            "(SELECT w.agent, w.task, 1 FROM ~wait AS w ORDER BY w.agent, w.rank, w.task LIMIT 1) "
+            "UNION ALL SELECT n.agent, n.task, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT w.agent, w.task FROM ~wait AS w WHERE w.agent > g.agent "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1) AS n WHERE g.place < $2), "
+            "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
+            "AS most FROM g) SELECT g.agent, "
+            "(SELECT t.submitted_at FROM ~task AS t WHERE t.seq = g.task), "
+            COUNT_TO("(SELECT most FROM s)", "~wait AS w WHERE w.agent >= g.agent "
+            "AND w.agent <= g.agent ORDER BY w.agent, w.rank, w.task")
+            " FROM g ORDER BY g.agent",
+        [PG_OWNERS] = "SELECT t.seq, t.doc::json ->> 'owner' FROM ~task AS t "
+            "WHERE t.state = $1 AND t.state <> 'processed' AND t.seq > $2 "
+            "ORDER BY t.state, t.seq LIMIT $3",
+        /* Two statements of one batch see different moments: a task that was deleted between them
+         * is neither there nor, for the first, reserved. Then nothing of the batch is done. */
+        [PG_INSERT_CHECK] = "SELECT 1 / (1 - least(1, count(*))) "
+            "FROM unnest($1::text[], $2::int8[]) AS n(id, at) "
+            "WHERE (SELECT r.until FROM ~reserved AS r WHERE r.id = n.id) > n.at "
+            "AND (SELECT t.submitted_at FROM ~task AS t WHERE t.id = n.id) = n.at",
+        [PG_RETIRE_LOOK] = RETIRE_LOOK "WHERE t.seq > $1 ORDER BY t.seq LIMIT $2",
+        [PG_RETIRE_LOOK_WORKFLOW] = RETIRE_LOOK "WHERE (t.workflow, t.seq) > ($3, $1) "
+            "AND t.workflow <= $3 ORDER BY t.workflow, t.seq LIMIT $2",
+        /* Whoever has locked a row may still change it: it is left alone. So is one that was
+         * changed since it was looked at. */
+        [PG_RETIRE] = "WITH w AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::int8[]) "
+            "AS w(seq, revision)), "
+            "l AS MATERIALIZED (SELECT t.seq, t.tags, t.id, t.workflow, t.version, t.state, "
+            "t.ended_at, t.doc FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+            "AND t.locked_by IS NULL"
+            /* in CASE, so that the planner hashes it, and does not join */
+            " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END "
+            "FOR UPDATE OF t SKIP LOCKED), "
+            "x AS MATERIALIZED (SELECT j.key, coalesce(j.value, 'null') AS value, l.seq "
+            "FROM l CROSS JOIN LATERAL json_each_text(l.tags::json) AS j "
+            "WHERE l.tags IS NOT NULL), "
+            /* of arrays the planner expects few elements, and looks each up */
+            "g AS (DELETE FROM ~tag AS g USING unnest(ARRAY(SELECT key FROM x ORDER BY seq, key), "
+            "ARRAY(SELECT value FROM x ORDER BY seq, key), "
+            "ARRAY(SELECT seq FROM x ORDER BY seq, key)) AS y(key, value, task) "
+            "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
+            "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
+            "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
+            "until, sha256, owner) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, "
+            "l.state, l.ended_at, $3, (d.doc ->> 'content') || (d.doc ->> 'sha256'), "
+            "(d.doc ->> 'content') || (d.doc ->> 'owner') "
+            "FROM l CROSS JOIN LATERAL (SELECT l.doc::json AS doc) AS d "
+            "WHERE $3::int8 IS NOT NULL ORDER BY l.id "
+            "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
+            "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
+            "ended_at = excluded.ended_at, until = excluded.until, "
+            "sha256 = excluded.sha256, owner = excluded.owner), "
+            "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
+            "RETURNING t.seq), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $4, $5, $6, $7, $8, $9, $10 WHERE $5::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
+        [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, "
+            "CASE WHEN left(sha256, 16) = content THEN substr(sha256, 17) END, "
+            "CASE WHEN left(owner, 16) = content THEN substr(owner, 17) END "
+            "FROM ~reserved WHERE id = $1",
+        [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved "
+            "WHERE id = ANY (ARRAY(SELECT id FROM ~reserved WHERE until <= $1 "
+            "ORDER BY until LIMIT $2)) RETURNING 1",
+        /* One at a time: both wait for the row of the generation, whose numbers so are seen in
+         * their order. */
+        [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),
+        [PG_WORKFLOW_PUT] = "WITH o AS (SELECT w.version, w.text FROM ~workflow AS w "
+            "WHERE w.name = $1 ORDER BY w.version DESC LIMIT 1), "
+            "n AS (INSERT INTO ~workflow (name, version, text, created_at, generation) "
+            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3, "
+            GENERATION("workflow") " "
+            "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $2) RETURNING version), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version, $9 FROM n "
+            "WHERE $5::text IS NOT NULL) "
+            "SELECT coalesce((SELECT version FROM n), (SELECT version FROM o)), "
+            "EXISTS (SELECT 1 FROM n)",
+        [PG_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM ~workflow "
+            "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
+        [PG_WORKFLOW_DESCRIBE] = "UPDATE ~workflow AS w SET inputs = n.inputs FROM "
+            "unnest($1::text[], $2::int8[], $3::text[]) AS n(name, version, inputs) "
+            "WHERE w.name = n.name AND w.version = n.version AND w.inputs IS NULL",
+        /* of what does not fit into so many bytes, the first; who reads it leaves it away */
+        [PG_SUBMISSION_TAKE] = "WITH t AS MATERIALIZED (SELECT seq, " SUBMISSION_BYTES " AS bytes "
+            "FROM ~submission WHERE refused_at IS NULL AND ($2::int8 <= 1 "
+            "OR seq % $2 = $3 OR submitted_at <= " CLOCK " - $4) ORDER BY seq LIMIT $1), "
+            "n AS (SELECT seq, bytes, sum(bytes) OVER (ORDER BY seq) AS sum, "
+            "row_number() OVER (ORDER BY seq) AS number FROM t) "
+            "SELECT * FROM (" SUBMISSION "WHERE seq IN (SELECT seq FROM n "
+            "WHERE $5::int8 = 0 OR number <= 2 OR sum - bytes <= $5) ORDER BY seq) AS s",
+        [PG_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM ~submission "
+            "WHERE refused_at IS NOT NULL LIMIT $1) AS r",
+        [PG_SUBMISSION_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "
+            "FROM unnest($1::int8[], $2::int8[], $3::text[]) AS v(seq, refused_at, reason) "
+            "JOIN ~submission AS s USING (seq) WHERE s.refused_at IS NULL ORDER BY s.seq "
+            "FOR UPDATE OF s), d AS (DELETE FROM ~submission AS s USING v WHERE s.seq = v.seq "
+            "AND v.refused_at IS NULL) UPDATE ~submission AS s SET refused_at = v.refused_at, "
+            "reason = v.reason FROM v WHERE s.seq = v.seq AND v.refused_at IS NOT NULL",
+        [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
+            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
+            "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
+            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], "
+            "$12::text[], $13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
+        [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
+            SUBMISSION_PAGE,
+        [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
+        [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "
+            "SET refused_at = NULL, reason = NULL FROM m WHERE s.seq = m.seq RETURNING s.seq), "
+            SUBMISSIONS_DONE,
+        [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
+            "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
+        [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+            "FROM ~workflow "
+            "ORDER BY name, version",
+        [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
+            "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
+            "WHERE g.name = 'workflow' ORDER BY w.generation",
+        [PG_GENERATIONS] = "SELECT " GENERATIONS,
+        [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
+        [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
+            "expires_at, previous_hash, previous_until, limits) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING name) "
+            "INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $10, $11, $12, $13, $14, $15, $16 FROM t WHERE $11::text IS NOT NULL",
+        [PG_TOKEN_CHANGE] = "WITH t AS (UPDATE ~token SET hash = $2, roles = $3, admin = $4, "
+            "created_at = $5, expires_at = $6, previous_hash = $7, previous_until = $8, "
+            "limits = $9 "
+            "WHERE name = $1 AND hash = $17 RETURNING name), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $10, $11, $12, $13, $14, $15, $16 FROM t WHERE $11::text IS NOT NULL) "
+            "SELECT count(*) FROM t",
+        [PG_TOKEN_DELETE] = "WITH t AS (DELETE FROM ~token WHERE name = $1 AND ($9 OR NOT EXISTS ("
+            LAST_ADMIN("$10") ")) RETURNING name), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $2, $3, $4, $5, $6, $7, $8 FROM t WHERE $3::text IS NOT NULL) "
+            "SELECT count(*) FROM t",
+        [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$2"),
+        [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at, "
+            "previous_hash, previous_until, limits FROM ~token ORDER BY name",
+        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason, detail, "
+            "address FROM ~audit "
+            "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
+        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail, "
+            "address FROM ~audit "
+            "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
+        [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (id, revision, open, state, verb, "
+            "actor, reason, started_at, ended_at, doc) SELECT $1::text, $2::int8, $3::bool, "
+            "$4::text, $5::text, $6::text, $7::text, $8::int8, $9::int8, $10::text "
+            "ON CONFLICT (id) DO NOTHING RETURNING 1), " OPERATION_AUDIT,
+        [PG_OPERATION_UPDATE] = "WITH o AS (UPDATE ~operation SET revision = $2, open = $3, "
+            "state = $4, verb = $5, actor = $6, reason = $7, started_at = $8, ended_at = $9, "
+            "doc = $10 WHERE id = $1 AND revision = $2 - 1 RETURNING 1), " OPERATION_AUDIT,
+        [PG_OPERATION_LIST] = OPERATION "seq < $1" OPERATION_PAGE,
+        [PG_OPERATION_OPEN] = OPERATION "seq < $1 AND open" OPERATION_PAGE,
+        [PG_OPERATION_GET] = OPERATION "seq < $1 AND id = $3 AND (open OR NOT $4)" OPERATION_PAGE,
+        [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
+        [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
+            "VALUES ($1, CASE WHEN $2 THEN NULL ELSE $3::text END, CASE WHEN $2 THEN $3::text END, "
+            GENERATION("agent") ") ON CONFLICT (name) DO UPDATE SET "
+            "settings = CASE WHEN $2 THEN a.settings ELSE $3::text END, "
+            "breaker = CASE WHEN $2 THEN $3::text ELSE a.breaker END, "
+            "generation = EXCLUDED.generation "
+            "WHERE NOT $4 OR CASE WHEN $2 THEN a.breaker ELSE a.settings END "
+            "IS NOT DISTINCT FROM $5::text RETURNING 1), "
+            "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $6, $7, $8, $9, $10, $11, $12 FROM t WHERE $7::text IS NOT NULL) "
+            "SELECT count(*) FROM t",
+        [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
+            "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
+        [PG_OVERRUN_RAISE] = "INSERT INTO ~overrun AS o (task, times, at) VALUES ($1, 1, $2) "
+            "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = EXCLUDED.at",
+        [PG_OVERRUN_LOWER] = "UPDATE ~overrun SET times = times - 1 WHERE task = $1",
+        [PG_OVERRUN_SWEEP] = "DELETE FROM ~overrun AS o WHERE o.at < $1 AND NOT EXISTS "
+            "(SELECT 1 FROM ~task AS t WHERE t.id = o.task "
+            "AND t.state NOT IN ('processed', 'compensated'))",
+        [PG_OVERRUN_CLEAN] = "DELETE FROM ~overrun WHERE times <= 0",
+        /* of those changes that were done */
+        [PG_OVERRUN_DELETE] = "DELETE FROM ~overrun AS o "
+            "USING unnest($1::text[], $2::int8[]) AS c(id, revision) "
+            "JOIN ~task AS t ON t.id = c.id AND t.revision = c.revision WHERE o.task = c.id",
+        [PG_OVERRUN_LIST] = "SELECT o.task, o.times, o.at FROM ~overrun AS o "
+            "ORDER BY o.at DESC, o.task LIMIT $1",
+        /* Numbers do not become visible in their order: what is older than the newest that was read
+         * is what the reader has, or news. */
+        [PG_OUTBOX_READ] = "(SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq > $1 "
+            "AND " LEADS("$4", "$5") "ORDER BY o.seq LIMIT $2) UNION ALL "
+            "(SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq <= $1 "
+            "AND " LEADS("$4", "$5") "AND o.seq NOT IN (SELECT unnest($3::int8[])) "
+            "ORDER BY o.seq LIMIT $2) ORDER BY 1 LIMIT $2",
+        [PG_OUTBOX_READ_TARGET] = ASIDE_COLUMNS "WHERE (o.state, o.target, o.seq) > "
+            "('waiting', $3, $1) AND (o.state, o.target) <= ('waiting', $3) AND " LEADS("$4", "$5")
+            "ORDER BY o.state, o.target, o.seq LIMIT $2",
+        [PG_OUTBOX_DELETE] = "DELETE FROM ~outbox WHERE seq = ANY ($1::int8[])",
+        [PG_OUTBOX_DELETE_ASIDE] = "DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[])",
+        [PG_OUTBOX_SET_ASIDE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
+            "$2::text[], $3::int8[], $4::int8[], $5::text[]) AS s(seq, state, tries, retry_at, "
+            "story)), m AS (DELETE FROM ~outbox AS o WHERE o.seq = ANY ($1::int8[]) "
+            "RETURNING o.seq, o.task, o.name, o.target, o.body, o.created_at) "
+            "INSERT INTO ~outbox_aside (seq, task, name, target, body, created_at, state, tries, "
+            "retry_at, since, story) SELECT m.seq, m.task, m.name, m.target, m.body, m.created_at, "
+            "s.state, s.tries, s.retry_at, m.created_at, s.story FROM m JOIN s USING (seq) "
+            "ON CONFLICT (seq) DO NOTHING",
+        [PG_OUTBOX_UPDATE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
+            "$2::text[], $3::int8[], $4::int8[], $5::text[]) AS s(seq, state, tries, retry_at, "
+            "story)) UPDATE ~outbox_aside AS o SET state = s.state, tries = s.tries, "
+            "retry_at = s.retry_at, story = coalesce(s.story, o.story) FROM s "
+            "WHERE o.seq = ANY ($1::int8[]) AND o.seq = s.seq",
+        [PG_OUTBOX_TARGETS] = "WITH RECURSIVE g(target, at, story, place) AS ("
+            "(SELECT o.target, o.created_at, o.story, 1 FROM ~outbox_aside AS o "
+            "WHERE (o.state, o.target) > ($1, $2) AND o.state <= $1 "
+            "ORDER BY o.state, o.target, o.seq LIMIT 1) UNION ALL "
+            "SELECT n.target, n.created_at, n.story, g.place + 1 FROM g CROSS JOIN LATERAL ("
+            "SELECT o.target, o.created_at, o.story FROM ~outbox_aside AS o "
+            "WHERE (o.state, o.target) > ($1, g.target) AND o.state <= $1 "
+            "ORDER BY o.state, o.target, o.seq LIMIT 1) AS n WHERE g.place < $3) "
+            "SELECT g.target, g.at, g.story, " COUNT_TO("$4", "~outbox_aside AS o "
+            "WHERE (o.state, o.target) >= ($1, g.target) AND (o.state, o.target) <= ($1, g.target) "
+            "ORDER BY o.state, o.target, o.seq") " FROM g ORDER BY g.target",
+        [PG_OUTBOX_LIST_FRESH] = "SELECT " FRESH_COLUMNS " FROM ~outbox AS o WHERE o.seq > $1 "
+            "AND ($3::text IS NULL OR o.target = $3) AND ($4::text IS NULL OR o.task = $4) "
+            "ORDER BY o.seq LIMIT $2",
+        [PG_OUTBOX_LIST] = ASIDE_COLUMNS "WHERE (o.state, o.seq) > ($3, $1) AND o.state <= $3 "
+            "ORDER BY o.state, o.seq LIMIT $2",
+        [PG_OUTBOX_LIST_TARGET] = ASIDE_COLUMNS "WHERE (o.state, o.target, o.seq) > ($3, $4, $1) "
+            "AND (o.state, o.target) <= ($3, $4) ORDER BY o.state, o.target, o.seq LIMIT $2",
+        [PG_OUTBOX_LIST_TASK] = ASIDE_COLUMNS "WHERE (o.task, o.seq) > ($4, $1) AND o.task <= $4 "
+            "AND o.state = $3 ORDER BY o.task, o.seq LIMIT $2",
+        [PG_OUTBOX_LOCK] = GENERATION_RAISE("outbox"),
+        [PG_OUTBOX_REVIVE] = "WITH t AS (UPDATE ~outbox_aside SET since = "
+            "CASE state WHEN 'dead' THEN $2 ELSE since END, state = 'waiting', retry_at = NULL "
+            "WHERE seq = ANY ($1::int8[]) RETURNING 1), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $3, $4, $5, $6, $7, $8, $9 WHERE $4::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM t)) SELECT count(*) FROM t",
+        [PG_OUTBOX_DROP] = "WITH t AS (DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[]) "
+            "AND state = 'dead' AND $2::int8 IS NOT NULL RETURNING 1), "
+            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $3, $4, $5, $6, $7, $8, $9 WHERE $4::text IS NOT NULL AND EXISTS "
+            "(SELECT 1 FROM t)) SELECT count(*) FROM t",
+        [PG_OUTBOX_CENSUS] = "SELECT " COUNT_TO("$1", "~outbox AS o ORDER BY o.seq") ", "
+            COUNT_TO("$1", "~outbox_aside AS o WHERE o.state >= 'waiting' "
+            "AND o.state <= 'waiting' ORDER BY o.state, o.seq") ", "
+            COUNT_TO("$1", "~outbox_aside AS o WHERE o.state >= 'dead' AND o.state <= 'dead' "
+            "ORDER BY o.state, o.seq") ", "
+            "(SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1), "
+            "(SELECT o.created_at FROM ~outbox_aside AS o WHERE o.state >= 'waiting' "
+            "AND o.state <= 'waiting' ORDER BY o.state, o.seq LIMIT 1)",
+        [PG_STOPPED] = "SELECT t.seq, t.ended_at, t.id, t.workflow, t.direction = 'undo', "
+            "d.doc -> 'error' ->> 'code', d.doc -> 'error' ->> 'message', "
+            "(SELECT s.value ->> 'name' FROM json_array_elements(d.doc -> 'steps') "
+            "WITH ORDINALITY AS s(value, nth) "
+            "WHERE coalesce(s.value ->> 'direction', 'forward') = t.direction "
+            "AND s.value -> 'error' ->> 'code' = d.doc -> 'error' ->> 'code' "
+            "ORDER BY s.value ->> 'state' <> 'failed', s.nth LIMIT 1) "
+            "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' AND t.closed_at IS NULL "
+            "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
+            "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",
+        [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (id, key, doc, opened_at, resolved_at, live) "
+            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET "
+            "doc = excluded.doc, resolved_at = excluded.resolved_at, live = excluded.live, "
+            "acknowledged_at = CASE WHEN $7 THEN NULL ELSE a.acknowledged_at END, "
+            "acknowledged_by = CASE WHEN $7 THEN NULL ELSE a.acknowledged_by END, "
+            "acknowledged_why = CASE WHEN $7 THEN NULL ELSE a.acknowledged_why END",
+        [PG_ALERT_TRIM] = "DELETE FROM ~alert WHERE NOT live "
+            "AND seq <= (SELECT max(seq) FROM ~alert) - $1",
+        [PG_ALERT_LIST] = ALERT "seq < $1 ORDER BY seq DESC LIMIT $2",
+        [PG_ALERT_LIVE] = ALERT "live AND seq < $1 ORDER BY seq DESC LIMIT $2",
+        /* Found; resolved; acknowledged by this. */
+        [PG_ALERT_ACKNOWLEDGE] = "WITH o AS MATERIALIZED (SELECT seq, resolved_at, "
+            "acknowledged_at FROM ~alert WHERE id = $1 FOR UPDATE), "
+            "n AS (UPDATE ~alert AS a SET acknowledged_at = $2, acknowledged_by = $3, "
+            "acknowledged_why = $7 FROM o WHERE a.seq = o.seq AND o.resolved_at IS NULL "
+            "AND o.acknowledged_at IS NULL RETURNING 1), "
+            "w AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
+            "SELECT $2, $3, $4, $5, $6, $7, $8 FROM n) "
+            "SELECT (SELECT count(*) FROM o), "
+            "(SELECT count(*) FROM o WHERE o.resolved_at IS NOT NULL)",
+        /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
+         * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
+        [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
+            "WHERE l.name = $1 AND NOT $4 AND l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT $1, $2, 1, " CLOCK " + $3 WHERE NOT EXISTS (SELECT 1 FROM r) "
+            TAKE_LEASE("$4")
+            "RETURNING l.holder, l.epoch, l.until) "
+            "SELECT holder, epoch, until, " CLOCK ", "
+            GENERATIONS " FROM t "
+            "UNION ALL SELECT holder, epoch, until, " CLOCK ", "
+            GENERATIONS " FROM r",
+        [PG_SURVEY] = "WITH RECURSIVE q AS (SELECT q.name FROM unnest($1::text[]) AS q(name)), "
+            "r AS MATERIALIZED (SELECT l.name, l.holder, l.epoch, l.until FROM ~lease AS l "
+            "JOIN q ON q.name = l.name WHERE l.holder <> $2 AND " RUNS("l.until") "), "
+            "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "
+            "SELECT q.name, $2, 1, " CLOCK " + $3 FROM q "
+            "WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.name = q.name) ORDER BY q.name "
+            TAKE_LEASE("false")
+            "RETURNING l.name, l.holder, l.epoch, l.until), "
+            GONE("$2")
+            "x AS (SELECT * FROM t UNION ALL SELECT * FROM r) "
+            "SELECT x.holder, x.epoch, x.until, " CLOCK ", "
+            GENERATIONS ", "
+            "EXISTS (SELECT 1 FROM ~task AS t WHERE t.request IS NOT NULL AND t.locked_by = $2), "
+            "EXISTS (SELECT 1 FROM gone), "
+            "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "
+            "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
+            "ORDER BY t.wake_at, t.seq LIMIT 1), "
+            "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
+            /* OFFSET: for each agent a look into the index, and no join with all that waits */
+            "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
+            SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
+            "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o), "
+            "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL), "
+            "ARRAY(SELECT a.nth FROM unnest($4::text[]) WITH ORDINALITY AS a(agent, nth) "
+            "WHERE EXISTS (SELECT 1 FROM ~wait AS w "
+            "WHERE w.agent >= a.agent AND w.agent <= a.agent "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1)), "
+            "(SELECT w.rank FROM ~wait AS w WHERE w.agent >= 'time' AND w.agent <= 'time' "
+            "ORDER BY w.agent, w.rank, w.task LIMIT 1), "
+            "EXISTS (SELECT 1 FROM ~overrun) "
+            "FROM x ORDER BY x.name",
+        [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
+            "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
+        [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, "
+            "version = $6, started_at = $7, draining = $8, agents = $9, "
+            "grammar = $10 WHERE name = $1 AND coalesce(said_by, 0) <= $2",
+        [PG_NODE_LIST] = "SELECT n.name, n.said_by, n.url, n.schedules, n.supervises, n.version, "
+            "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
+            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1), "
+            "n.agents, coalesce(n.grammar, 0) "
+            "FROM ~node AS n LEFT JOIN ~lease AS l ON l.name = '" NODE_LEASE "' || n.name "
+            "WHERE n.said_by IS NOT NULL AND coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
+        [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "
+            "ON CONFLICT (name) DO NOTHING",
+        [PG_SECRET_GET] = "SELECT value FROM ~meta WHERE name = 'secret'",
+        [PG_INSTALLATION_MAKE] = "INSERT INTO ~meta (name, value) "
+            "VALUES ('installation', $1) ON CONFLICT (name) DO NOTHING",
+        [PG_INSTALLATION_GET] = "SELECT value FROM ~meta WHERE name = 'installation'",
+    };
+    /* clang-format on */
+    _Static_assert(COUNT_OF(texts) == PG_COUNT, "every statement has a text");
+    return texts[which];
+}

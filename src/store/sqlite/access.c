@@ -1,0 +1,323 @@
+#include "store/sqlite/body.h"
+
+#include "store/row.h"
+
+int audit_insert(struct db *d, const struct audit *audit)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    if (!audit)
+        return SQLITE_OK;
+    int rc = db_query(d, SQL_AUDIT_INSERT, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, audit->at);
+    bind_text(q, 2, audit->actor);
+    bind_text(q, 3, audit->verb);
+    bind_text(q, 4, audit->task);
+    bind_text(q, 5, audit->step);
+    bind_text(q, 6, audit->reason);
+    bind_text(q, 7, audit->detail);
+    bind_text(q, 8, audit->address);
+    return query_run(q);
+}
+
+/* ---- tokens ---- */
+
+static void bind_hash(sqlite3_stmt *q, int at, const unsigned char hash[TOKEN_HASH_SIZE])
+{
+    int rc = sqlite3_bind_blob(q, at, hash, TOKEN_HASH_SIZE, SQLITE_STATIC);
+
+    ASSERT(rc == SQLITE_OK); /* as in bind_text */
+}
+
+static void bind_token(sqlite3_stmt *q, const struct token_row *t)
+{
+    bind_text(q, 1, t->name);
+    bind_hash(q, 2, t->hash);
+    bind_text(q, 3, t->roles);
+    bind_number(q, 4, t->admin);
+    bind_number(q, 5, t->created_at);
+    bind_time(q, 6, t->expires_at);
+    if (t->previous_until != 0)
+        bind_hash(q, 7, t->previous_hash);
+    bind_time(q, 8, t->previous_until);
+    bind_text(q, 9, t->limits);
+}
+
+static int token_insert(struct db *d, const struct token_row *t)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_TOKEN_INSERT, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_token(q, t);
+    return query_run(q);
+}
+
+static int token_update(struct db *d, const struct token_row *t,
+                        const unsigned char was[TOKEN_HASH_SIZE], bool *ret_found)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_TOKEN_CHANGE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_token(q, t);
+    bind_hash(q, 10, was);
+    rc = query_run(q);
+    *ret_found = rc == SQLITE_OK && sqlite3_changes(d->handle) == 1;
+    return rc;
+}
+
+static int token_remove(struct db *d, struct slice name, bool *ret_found)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_TOKEN_DELETE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, name);
+    rc = query_run(q);
+    *ret_found = rc == SQLITE_OK && sqlite3_changes(d->handle) == 1;
+    return rc;
+}
+
+static int token_is_last_admin(struct db *d, struct slice name, int64_t now, bool *ret)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_TOKEN_LAST_ADMIN, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, name);
+    bind_number(q, 2, now);
+    rc = query_step(q);
+    *ret = rc == SQLITE_ROW;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int put(struct db *d, const struct token_row *t, bool replace, const struct audit *audit,
+               bool *ret_unknown)
+{
+    bool found = false;
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK && replace)
+        rc = token_remove(d, t->name, &found);
+    MAYBE(found);
+    if (rc == SQLITE_OK)
+        rc = token_insert(d, t);
+    if (rc == SQLITE_OK)
+        rc = audit_insert(d, audit);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err transaction_end(struct sqlite_store *s, int rc, bool unknown, struct error *e,
+                         const char *what)
+{
+    if (rc == SQLITE_OK)
+        return store_committed(s, e);
+    db_rollback(&s->writer);
+    enum err err = store_failed(s, rc, e, what);
+    if (unknown)
+        e->code = err = ERR_UNKNOWN;
+    return err;
+}
+
+enum err sqlite_token_put(struct store *base, const struct token_row *t, bool replace,
+                          const struct audit *audit, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = put(&s->writer, t, replace, audit, &unknown);
+    if (rc == SQLITE_CONSTRAINT_PRIMARYKEY || rc == SQLITE_CONSTRAINT_UNIQUE) {
+        db_rollback(&s->writer);
+        return error_set(e, ERR_CONFLICT, "there is a token \"%.*s\"", SLICE_ARG(t->name));
+    }
+    return transaction_end(s, rc, unknown, e, "store a token");
+}
+
+static int change(struct db *d, const struct token_row *t, const unsigned char was[TOKEN_HASH_SIZE],
+                  const struct audit *audit, bool *ret_found, bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK)
+        rc = token_update(d, t, was, ret_found);
+    if (rc != SQLITE_OK || !*ret_found)
+        return rc;
+    rc = audit_insert(d, audit);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_token_change(struct store *base, const struct token_row *t,
+                             const unsigned char was[TOKEN_HASH_SIZE], const struct audit *audit,
+                             struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+    bool found = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = change(&s->writer, t, was, audit, &found, &unknown);
+    if (rc == SQLITE_OK && !found) {
+        db_rollback(&s->writer);
+        return error_set(e, ERR_NOT_FOUND, "there is no such token \"%.*s\"", SLICE_ARG(t->name));
+    }
+    return transaction_end(s, rc, unknown, e, "change a token");
+}
+
+struct removal {
+    struct slice name;
+    int64_t now;
+    const struct audit *audit;
+    bool found, last;
+};
+
+static int take_away(struct db *d, struct removal *r, bool *ret_unknown)
+{
+    int rc = db_exec(d, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK)
+        rc = token_is_last_admin(d, r->name, r->now, &r->last);
+    if (rc != SQLITE_OK || r->last)
+        return rc;
+    rc = token_remove(d, r->name, &r->found);
+    if (rc != SQLITE_OK || !r->found)
+        return rc;
+    rc = audit_insert(d, r->audit);
+    return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
+}
+
+enum err sqlite_token_delete(struct store *base, struct slice name, int64_t now,
+                             const struct audit *audit, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    struct removal r = {.name = name, .now = now, .audit = audit};
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = take_away(&s->writer, &r, &unknown);
+    if (rc == SQLITE_OK && (r.last || !r.found))
+        db_rollback(&s->writer);
+    if (rc == SQLITE_OK && r.last)
+        return error_set(e, ERR_CONFLICT, "\"%.*s\" is the last admin's token", SLICE_ARG(name));
+    if (rc == SQLITE_OK && !r.found)
+        return error_set(e, ERR_NOT_FOUND, "there is no token \"%.*s\"", SLICE_ARG(name));
+    return transaction_end(s, rc, unknown, e, "delete a token");
+}
+
+/* Whatever was tampered with lets nobody in: its hash is nobody's. */
+static void token_read(sqlite3_stmt *q, struct arena *a, struct token_row *ret)
+{
+    *ret = (struct token_row){
+        .name = arena_copy(a, query_text(q, 0)),
+        .roles = arena_copy(a, query_text(q, 2)),
+        .admin = sqlite3_column_int64(q, 3) == 1,
+        .created_at = sqlite3_column_int64(q, 4),
+        .expires_at = sqlite3_column_int64(q, 5), /* 0 where it is NULL */
+        .limits = arena_copy(a, query_text(q, 8)),
+    };
+    if (sqlite3_column_bytes(q, 1) == TOKEN_HASH_SIZE)
+        memcpy(ret->hash, sqlite3_column_blob(q, 1), TOKEN_HASH_SIZE);
+    if (sqlite3_column_bytes(q, 6) == TOKEN_HASH_SIZE) {
+        memcpy(ret->previous_hash, sqlite3_column_blob(q, 6), TOKEN_HASH_SIZE);
+        ret->previous_until = sqlite3_column_int64(q, 7);
+    }
+}
+
+static int tokens_read(struct db *d, struct arena *a, struct token_row **ret, size_t *ret_count)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    size_t count = 0;
+    size_t cap = 0;
+
+    int rc = db_query(d, SQL_TOKEN_LIST, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    while ((rc = query_step(q)) == SQLITE_ROW) {
+        if (count == cap) {
+            cap = cap ? cap * 2 : 16;
+            struct token_row *more = arena_alloc(a, cap * sizeof *more);
+            if (count)
+                memcpy(more, *ret, count * sizeof *more);
+            *ret = more;
+        }
+        token_read(q, a, &(*ret)[count++]);
+    }
+    *ret_count = count;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+enum err sqlite_token_list(struct store *base, struct arena *a, struct token_row **ret,
+                           size_t *ret_count, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    struct token_row *rows = NULL;
+    size_t count = 0;
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = tokens_read(&s->reader, a, &rows, &count);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "list tokens");
+    *ret = rows;
+    *ret_count = count;
+    return ERR_OK;
+}
+
+/* ---- the audit ---- */
+
+static int audit_read(struct db *d, const struct audit_query *aq, struct arena *a,
+                      struct audit_page *p)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int rc = db_query(d, aq->task.ptr ? SQL_AUDIT_TASK : SQL_AUDIT_LIST, &q);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, aq->before_seq ? aq->before_seq : INT64_MAX);
+    bind_number(q, 2, (int64_t)aq->limit + 1);
+    if (aq->task.ptr)
+        bind_text(q, 3, aq->task);
+    while ((rc = query_step(q)) == SQLITE_ROW) {
+        p->more = p->count == aq->limit;
+        if (p->more)
+            return SQLITE_OK;
+        const struct audit one = {sqlite3_column_int64(q, 1), query_text(q, 2), query_text(q, 3),
+                                  query_text(q, 4),           query_text(q, 5), query_text(q, 6),
+                                  query_text(q, 7),           query_text(q, 8)};
+        p->seqs[p->count] = sqlite3_column_int64(q, 0);
+        p->entries[p->count++] = audit_copy(a, &one);
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+enum err sqlite_audit_list(struct store *base, const struct audit_query *q, struct arena *a,
+                           struct audit_page *ret, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    struct audit_page page = {0};
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    page.entries = arena_alloc(a, q->limit * sizeof *page.entries);
+    page.seqs = arena_alloc(a, q->limit * sizeof *page.seqs);
+    int rc = audit_read(&s->reader, q, a, &page);
+    if (rc != SQLITE_OK)
+        return store_failed(s, rc, e, "read the audit");
+    *ret = page;
+    return ERR_OK;
+}

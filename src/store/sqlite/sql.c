@@ -1,0 +1,328 @@
+#include "store/sqlite/body.h"
+
+/* What is made of the columns of a task, see TASK_COLUMNS. */
+#define NAME(name, type, how)      #name
+#define QUALIFIED(name, type, how) "task." #name
+#define PARAM(name, type, how)     ":" #name
+
+/* In the order of enum task_column. */
+#define COLUMNS "task.seq, task.id, " TASK_COLUMNS(QUALIFIED, ", ")
+
+/* A column that an index covers is named in a SET only if it moves: SQLite opens that index, and
+ * mostly deletes and inserts its entry, whatever the value is. Where state, owner and all that
+ * tells of a claim or an end stay as they are, which is what most changes do, the WHERE says so
+ * instead, and the indexes are left alone. A row is found by its number, where it is known (:seq),
+ * without the index of the ids. */
+/* clang-format off */
+#define SET(name) ", " #name " = :" #name
+#define IS(name)  " AND " #name " IS :" #name
+
+#define UPDATE "UPDATE task SET revision = :revision" TASK_CHANGING_COLUMNS(SET_PLAIN, )
+#define SET_PLAIN(name, type, how) SET_PLAIN_##how(name)
+#define SET_PLAIN_REVISION(name)
+#define SET_PLAIN_PLAIN(name)      SET(name)
+#define SET_PLAIN_REQUESTED(name)  SET(name)
+#define SET_PLAIN_INDEXED(name)
+#define SET_PLAIN_RELEASED(name)
+#define SET_PLAIN_WAKE(name)
+
+#define MOVE TASK_CHANGING_COLUMNS(SET_INDEXED, )
+#define STAY TASK_CHANGING_COLUMNS(IS_INDEXED, )
+#define SET_INDEXED(name, type, how) INDEXED_##how(SET, name)
+#define IS_INDEXED(name, type, how)  INDEXED_##how(IS, name)
+#define INDEXED_REVISION(F, name)
+#define INDEXED_PLAIN(F, name)
+#define INDEXED_REQUESTED(F, name)
+#define INDEXED_INDEXED(F, name)     F(name)
+#define INDEXED_RELEASED(F, name)    F(name)
+#define INDEXED_WAKE(F, name)
+/* clang-format on */
+
+#define WAKE ", wake_at = :wake_at"
+#define FENCE                                                           \
+    " WHERE seq = ifnull(:seq, (SELECT seq FROM task WHERE id = :id)) " \
+    "AND id = :id AND revision = :revision - 1"
+
+/* ?4: the document is wanted, too; what is not read costs nothing. */
+#define SCAN                                                                     \
+    "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, " \
+    "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at "
+#define AUDIT                                                                      \
+    "SELECT seq, at, actor, verb, task, step, reason, detail, address FROM audit " \
+    "WHERE seq < ?1"
+#define OPERATION                                                                            \
+    "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
+    "FROM operation WHERE "
+#define PAGE " ORDER BY seq DESC LIMIT ?2"
+
+/* Without its document, which may lie on pages of its own. */
+#define RETIRE_LOOK                                                                              \
+    "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
+    "closed_at, CASE WHEN ended_at IS NULL THEN 0 ELSE EXISTS (SELECT 1 FROM outbox_aside AS o " \
+    "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                     \
+    "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1) FROM task "
+
+/* The tags of a task, one by one. */
+#define TAGS                                                                       \
+    "SELECT j.key, CASE j.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' " \
+    "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "               \
+    "FROM task AS t, json_each(t.tags) AS j WHERE "
+
+#define MESSAGE "seq, task, name, target, body, created_at"
+#define ASIDE   "SELECT " MESSAGE ", state, tries, retry_at, since, story FROM outbox_aside WHERE "
+#define OLDEST  " ORDER BY seq LIMIT ?2"
+
+#define ALERT                                                                              \
+    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
+    "acknowledged_why, live FROM alert WHERE "
+
+/* Values as texts, whatever they are: submission.c reads them in this order. */
+#define SUBMISSION                                                                             \
+    "SELECT seq, submitted_at, refused_at, source, CAST(id AS TEXT), CAST(workflow AS TEXT), " \
+    "CAST(version AS TEXT), CAST(priority AS TEXT), CAST(not_before AS TEXT), "                \
+    "CAST(reply_to AS TEXT), CAST(tags AS TEXT), CAST(input AS TEXT), reason FROM submission "
+#define SUBMISSION_PAGE " AND seq < ?1 AND (?3 IS NULL OR source = ?3) ORDER BY seq DESC LIMIT ?2"
+#define SUBMISSIONS_MEANT                                                                       \
+    "seq IN (SELECT seq FROM submission WHERE refused_at IS NOT NULL AND (?1 = 0 OR seq = ?1) " \
+    "AND (?2 IS NULL OR source = ?2) AND seq <= ?3 ORDER BY seq LIMIT ?4)"
+
+#define STATE(s)                                                  \
+    "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
+    "' AND state <> 'processed' LIMIT ?1))"
+
+const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a table */
+{
+    /* clang-format off */
+    static const char *const texts[] = {
+        [SQL_BEGIN] = "BEGIN IMMEDIATE",
+        [SQL_BEGIN_READING] = "BEGIN",
+        [SQL_COMMIT] = "COMMIT",
+        [SQL_MARK] = "SAVEPOINT change",
+        [SQL_MARK_END] = "RELEASE change",
+        [SQL_MARK_UNDO] = "ROLLBACK TO change",
+        /* An id that is reserved becomes NULL, and that is ignored as one that is there. Not by a
+         * SELECT: then SQLite would keep what each page was before, lest some of many rows fail. */
+        [SQL_INSERT] =
+            "INSERT OR IGNORE INTO task (id, " TASK_COLUMNS(NAME, ", ") ") VALUES ("
+            "iif(ifnull((SELECT until FROM reserved WHERE id = :id), 0) "
+            "<= ifnull(:submitted_at, 0), :id, NULL), " TASK_COLUMNS(PARAM, ", ") ")",
+        [SQL_UPDATE] = UPDATE FENCE STAY,
+        [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
+        [SQL_UPDATE_MOVE] = UPDATE MOVE FENCE,
+        [SQL_UPDATE_MOVE_WAKE] = UPDATE MOVE WAKE FENCE,
+        [SQL_REQUEST] = "UPDATE task SET revision = ?2, request = ?3, wake_at = ?4 "
+            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_RELEASE] = "UPDATE task SET revision = ?2, request = ?3, wake_at = ?4, "
+            "state = 'pending', locked_by = NULL, waiting_for = ?5, rank = ?6 "
+            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_PAYLOAD_INSERT] = "INSERT INTO payload (key, json) "
+            "SELECT seq * 1048576 + ?2, ?3 FROM task WHERE id = ?1",
+        [SQL_TAG_INSERT] = "INSERT OR IGNORE INTO tag (key, value, task) "
+            TAGS "t.id = ?1",
+        [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for = ?1 AND rank >= ?3 AND rank < ?4 "
+            "ORDER BY rank, seq LIMIT ?2",
+        /* In the order of the waits: CROSS JOIN keeps the planner from another one. */
+        [SQL_CLAIM_AMONG] = "SELECT " COLUMNS ", w.rank FROM wait AS w "
+            "CROSS JOIN task ON seq = w.task WHERE w.agent = ?1 AND w.rank >= ?3 AND w.rank < ?4 "
+            "AND state = 'pending' AND locked_by IS NULL ORDER BY w.rank, w.task LIMIT ?2",
+        [SQL_WAITS_INSERT] = "INSERT OR IGNORE INTO wait (agent, rank, task) "
+            "SELECT ?2, ?3, seq FROM task WHERE id = ?1",
+        [SQL_WAITS_DELETE] = "DELETE FROM wait WHERE task = (SELECT seq FROM task WHERE id = ?1)",
+        [SQL_CLAIM_OWNED] = "SELECT " COLUMNS " FROM task WHERE locked_by > ?1 "
+            "AND locked_by < ?2 AND CAST(substr(locked_by, ?3) AS INTEGER) < ?4 "
+            "ORDER BY locked_by, seq LIMIT ?5",
+        [SQL_TAKE] = "UPDATE task SET revision = ?2, state = ?3, locked_by = ?4, started_at = ?5, "
+            "waiting_for = NULL WHERE seq = ?1",
+        [SQL_GET] = "SELECT " COLUMNS " FROM task WHERE id = ?1",
+        [SQL_GLANCE] = "SELECT revision, state FROM task WHERE id = ?1",
+        [SQL_PAYLOADS] = "SELECT key & 1048575, json FROM payload "
+            "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576 ORDER BY key",
+        [SQL_PAYLOAD] = "SELECT json FROM payload WHERE key = ?1 * 1048576 + ?2",
+        [SQL_OVERDUE] = "SELECT " COLUMNS " FROM task WHERE wake_at = ?2 AND wake_at <= ?1 "
+            "AND seq > ?3 UNION ALL SELECT " COLUMNS " FROM task WHERE wake_at > ?2 "
+            "AND wake_at <= ?1 ORDER BY wake_at, seq LIMIT ?4",
+        [SQL_SCAN] = SCAN "FROM task AS t WHERE t.seq < ?1 ORDER BY t.seq DESC",
+        [SQL_SCAN_STATE] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.state = ?2 "
+            "AND t.state <> 'processed' ORDER BY t.seq DESC",
+        [SQL_SCAN_WORKFLOW] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.workflow = ?2 "
+            "ORDER BY t.seq DESC",
+        [SQL_SCAN_TAG] = SCAN "FROM tag AS g CROSS JOIN task AS t ON t.seq = g.task "
+            "WHERE g.key = ?2 AND g.value = ?3 AND g.task < ?1 ORDER BY g.task DESC",
+        [SQL_SCAN_ID] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.id = ?2",
+        [SQL_HAS_TAG] = "SELECT 1 FROM tag WHERE key = ?1 AND value = ?2 AND task = ?3",
+        [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
+            "ORDER BY seq DESC LIMIT 1",
+        [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
+        [SQL_RETIRE_SCAN] = RETIRE_LOOK "WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_SCAN_WORKFLOW] = RETIRE_LOOK "WHERE workflow = ?3 AND seq > ?1 "
+            "ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_STILL] = "SELECT tags IS NULL FROM task WHERE seq = ?1 AND revision = ?2 "
+            "AND locked_by IS NULL",
+        /* a document that is none has no content */
+        [SQL_RESERVE] = "INSERT OR REPLACE INTO reserved (id, content, workflow, version, state, "
+            "ended_at, until, sha256, owner) SELECT id, CASE WHEN json_valid(doc) THEN "
+            "doc ->> '$.content' END, workflow, version, state, ended_at, ?2, "
+            "CASE WHEN json_valid(doc) THEN doc ->> '$.sha256' END, "
+            "CASE WHEN json_valid(doc) THEN doc ->> '$.owner' END FROM task WHERE seq = ?1",
+        [SQL_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, sha256, "
+            "owner FROM reserved WHERE id = ?1",
+        [SQL_RESERVED_SWEEP] = "DELETE FROM reserved WHERE id IN (SELECT id FROM reserved "
+            "WHERE until <= ?1 ORDER BY until LIMIT ?2)",
+        [SQL_NEWEST] = "SELECT max(seq) FROM task",
+        [SQL_TAGS_DELETE] = "DELETE FROM tag WHERE (key, value, task) IN (" TAGS "t.seq = ?1)",
+        [SQL_PAYLOADS_DELETE] = "DELETE FROM payload "
+            "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576",
+        [SQL_TASK_DELETE] = "DELETE FROM task WHERE seq = ?1",
+        [SQL_CENSUS] = "SELECT " STATE("pending") ", " STATE("processing") ", "
+            STATE("compensating") ", " STATE("compensated") ", " STATE("error") ", "
+            "(SELECT count(*) FROM (SELECT 1 FROM task WHERE wake_at <= ?2 LIMIT ?1)), "
+            "(SELECT min(wake_at) FROM task WHERE wake_at <= ?2)",
+        [SQL_CENSUS_AGENT] = "SELECT waiting_for, submitted_at FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for > ?1 ORDER BY waiting_for, rank LIMIT 1",
+        [SQL_CENSUS_WAITING] = "SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for = ?1 LIMIT ?2)",
+        [SQL_CENSUS_AGENT_AMONG] = "SELECT w.agent, (SELECT submitted_at FROM task "
+            "WHERE seq = w.task) FROM wait AS w WHERE w.agent > ?1 "
+            "ORDER BY w.agent, w.rank LIMIT 1",
+        [SQL_CENSUS_AMONG] = "SELECT count(*) FROM (SELECT 1 FROM wait WHERE agent = ?1 LIMIT ?2)",
+        [SQL_OWNERS] = "SELECT seq, CASE WHEN json_valid(doc) THEN doc ->> '$.owner' END "
+            "FROM task WHERE state = ?1 AND state <> 'processed' AND seq > ?2 "
+            "ORDER BY seq LIMIT ?3",
+        [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
+            "ORDER BY version DESC LIMIT 1",
+        [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
+            "VALUES (?1, ?2, ?3, ?4)",
+        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+            "FROM workflow WHERE name = ?1 AND (?2 = 0 OR version = ?2) "
+            "ORDER BY version DESC LIMIT 1",
+        [SQL_WORKFLOW_DESCRIBE] = "UPDATE workflow SET inputs = ?3 "
+            "WHERE name = ?1 AND version = ?2 AND inputs IS NULL",
+        [SQL_SUBMISSION_TAKE] = SUBMISSION "WHERE refused_at IS NULL ORDER BY seq LIMIT ?1",
+        [SQL_SUBMISSION_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM submission "
+            "WHERE refused_at IS NOT NULL LIMIT ?1)",
+        [SQL_SUBMISSION_DELETE] = "DELETE FROM submission WHERE seq = ?1 AND refused_at IS NULL",
+        [SQL_SUBMISSION_REFUSE] = "UPDATE submission SET refused_at = ?2, reason = ?3 "
+            "WHERE seq = ?1 AND refused_at IS NULL",
+        [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (submitted_at, refused_at, source, id, "
+            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+            "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
+        [SQL_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
+        /* what may be long is not read, nor what lies behind it */
+        [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
+            "NULL, NULL, NULL, NULL, NULL FROM submission WHERE refused_at IS NOT NULL"
+            SUBMISSION_PAGE,
+        [SQL_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
+        [SQL_SUBMISSION_RETRY] = "UPDATE submission SET refused_at = NULL, reason = NULL WHERE "
+            SUBMISSIONS_MEANT,
+        [SQL_SUBMISSION_DROP] = "DELETE FROM submission WHERE " SUBMISSIONS_MEANT,
+        [SQL_DATA_VERSION] = "PRAGMA data_version",
+        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+            "FROM workflow ORDER BY name, version",
+        [SQL_TOKEN_INSERT] = "INSERT INTO token (name, hash, roles, admin, created_at, expires_at, "
+            "previous_hash, previous_until, limits) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        [SQL_TOKEN_CHANGE] = "UPDATE token SET hash = ?2, roles = ?3, admin = ?4, created_at = ?5, "
+            "expires_at = ?6, previous_hash = ?7, previous_until = ?8, limits = ?9 "
+            "WHERE name = ?1 AND hash = ?10",
+        [SQL_TOKEN_DELETE] = "DELETE FROM token WHERE name = ?1",
+        [SQL_TOKEN_LAST_ADMIN] = "SELECT 1 FROM token WHERE name = ?1 AND admin = 1 "
+            "AND NOT EXISTS (SELECT 1 FROM token WHERE name <> ?1 AND admin = 1 "
+            "AND (expires_at IS NULL OR expires_at > ?2))",
+        [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at, "
+            "previous_hash, previous_until, limits FROM token ORDER BY name",
+        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason, detail, "
+            "address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        [SQL_AUDIT_LIST] = AUDIT PAGE,
+        [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
+        [SQL_AGENT_PUT] = "INSERT INTO agent AS a (name, settings, breaker) "
+            "VALUES (?1, iif(?2, NULL, ?3), iif(?2, ?3, NULL)) ON CONFLICT (name) DO UPDATE SET "
+            "settings = iif(?2, a.settings, ?3), breaker = iif(?2, ?3, a.breaker) "
+            "WHERE NOT ?4 OR iif(?2, a.breaker, a.settings) IS ?5",
+        [SQL_OUTBOX_INSERT] = "INSERT INTO outbox "
+            "(seq, count, target, source, created_at, messages) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        [SQL_OUTBOX_LAST] = "SELECT max("
+            "coalesce((SELECT seq + count - 1 FROM outbox ORDER BY seq DESC LIMIT 1), 0), "
+            "coalesce((SELECT max(seq) FROM outbox_settled), 0), "
+            "coalesce((SELECT max(seq) FROM outbox_aside), 0))",
+        [SQL_OUTBOX_READ] = "SELECT seq, count, target, source, messages FROM outbox WHERE seq >= "
+            "coalesce((SELECT max(seq) FROM outbox WHERE seq <= ?1), 0) "
+            "AND (?2 IS NULL OR target = ?2) ORDER BY seq",
+        [SQL_OUTBOX_READ_TARGET] = ASIDE "seq > ?1 AND state = 'waiting' AND target = ?3" OLDEST,
+        [SQL_OUTBOX_DELETE] = "DELETE FROM outbox WHERE seq >= ?1 AND seq <= ?2 "
+            "AND seq + count - 1 <= ?2",
+        [SQL_OUTBOX_HOLDS] = "SELECT seq, count FROM outbox WHERE seq <= ?1 "
+            "ORDER BY seq DESC LIMIT 1",
+        [SQL_OUTBOX_SETTLE] = "INSERT OR IGNORE INTO outbox_settled (seq) VALUES (?1)",
+        [SQL_OUTBOX_SETTLED] = "SELECT seq FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2 "
+            "ORDER BY seq",
+        [SQL_OUTBOX_SETTLED_COUNT] = "SELECT count(*) FROM outbox_settled "
+            "WHERE seq >= ?1 AND seq <= ?2",
+        [SQL_OUTBOX_SETTLED_DELETE] = "DELETE FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2",
+        [SQL_OUTBOX_DELETE_ASIDE] = "DELETE FROM outbox_aside WHERE seq >= ?1 AND seq <= ?2",
+        [SQL_OUTBOX_SET_ASIDE] = "INSERT OR IGNORE INTO outbox_aside (" MESSAGE ", state, tries, "
+            "retry_at, since, story) VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?2, ?3, ?4, ?10, ?5)",
+        [SQL_OUTBOX_UPDATE] = "UPDATE outbox_aside SET state = ?2, tries = ?3, retry_at = ?4, "
+            "story = coalesce(?5, story) WHERE seq = ?1",
+        [SQL_OUTBOX_UPDATE_SAME] = "UPDATE outbox_aside SET tries = ?3, retry_at = ?4, "
+            "story = coalesce(?5, story) WHERE seq = ?1 AND state = ?2",
+        [SQL_OUTBOX_TARGET] = "SELECT target, created_at, story FROM outbox_aside "
+            "WHERE state = ?1 AND target > ?2 ORDER BY target, seq LIMIT 1",
+        [SQL_OUTBOX_TARGET_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM outbox_aside "
+            "WHERE state = ?1 AND target = ?2 LIMIT ?3)",
+        [SQL_OUTBOX_LIST] = ASIDE "seq > ?1 AND state = ?3" OLDEST,
+        [SQL_OUTBOX_LIST_TARGET] = ASIDE "seq > ?1 AND state = ?3 AND target = ?4" OLDEST,
+        [SQL_OUTBOX_LIST_TASK] = ASIDE "seq > ?1 AND state = ?3 AND task = ?5" OLDEST,
+        [SQL_OUTBOX_REVIVE] = "UPDATE outbox_aside SET since = iif(state = 'dead', ?2, since), "
+            "state = 'waiting', retry_at = NULL WHERE seq = ?1",
+        [SQL_OUTBOX_CENSUS] = "SELECT (SELECT max(count(*), coalesce(sum(count), 0) - "
+            "(SELECT count(*) FROM outbox_settled)) FROM (SELECT count FROM outbox LIMIT ?1)), "
+            "(SELECT count(*) FROM (SELECT 1 FROM outbox_aside WHERE state = 'waiting' LIMIT ?1)), "
+            "(SELECT count(*) FROM (SELECT 1 FROM outbox_aside WHERE state = 'dead' LIMIT ?1)), "
+            "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1), "
+            "(SELECT created_at FROM outbox_aside WHERE state = 'waiting' ORDER BY seq LIMIT 1)",
+        [SQL_OPERATION_PUT] = "INSERT INTO operation (id, revision, open, state, verb, actor, "
+            "reason, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
+            "ON CONFLICT (id) DO NOTHING",
+        [SQL_OPERATION_UPDATE] = "UPDATE operation SET revision = ?2, open = ?3, state = ?4, "
+            "verb = ?5, actor = ?6, reason = ?7, started_at = ?8, ended_at = ?9, doc = ?10 "
+            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
+        [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
+        [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3" PAGE,
+        [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
+        [SQL_OVERRUN_RAISE] = "INSERT INTO overrun AS o (task, times, at) VALUES (?1, 1, ?2) "
+            "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = excluded.at",
+        [SQL_OVERRUN_LOWER] = "UPDATE overrun SET times = times - 1 WHERE task = ?1",
+        [SQL_OVERRUN_SWEEP] = "DELETE FROM overrun WHERE at < ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM task AS t WHERE t.id = overrun.task "
+            "AND t.state NOT IN ('processed', 'compensated'))",
+        [SQL_OVERRUN_CLEAN] = "DELETE FROM overrun WHERE times <= 0",
+        [SQL_OVERRUN_DELETE] = "DELETE FROM overrun WHERE task = ?1",
+        [SQL_OVERRUN_LIST] = "SELECT task, times, at FROM overrun ORDER BY at DESC, task LIMIT ?1",
+        [SQL_STOPPED] = "SELECT t.seq, t.ended_at, t.id, t.workflow, t.direction = 'undo', "
+            "t.doc ->> '$.error.code', t.doc ->> '$.error.message', "
+            "(SELECT s.value ->> '$.name' FROM json_each(t.doc, '$.steps') AS s "
+            "WHERE coalesce(s.value ->> '$.direction', 'forward') = t.direction "
+            "AND s.value ->> '$.error.code' = t.doc ->> '$.error.code' "
+            "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
+            "FROM task AS t WHERE t.state = 'error' AND t.closed_at IS NULL AND t.ended_at >= ?1 "
+            "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
+        [SQL_ALERT_PUT] = "INSERT INTO alert AS a (id, key, doc, opened_at, resolved_at, live) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET doc = ?3, "
+            "resolved_at = ?5, live = ?6, "
+            "acknowledged_at = iif(?7, NULL, a.acknowledged_at), "
+            "acknowledged_by = iif(?7, NULL, a.acknowledged_by), "
+            "acknowledged_why = iif(?7, NULL, a.acknowledged_why)",
+        [SQL_ALERT_TRIM] = "DELETE FROM alert WHERE NOT live "
+            "AND seq <= (SELECT max(seq) FROM alert) - ?1",
+        [SQL_ALERT_LIST] = ALERT "seq < ?1 ORDER BY seq DESC LIMIT ?2",
+        [SQL_ALERT_LIVE] = ALERT "live AND seq < ?1 ORDER BY seq DESC LIMIT ?2",
+        [SQL_ALERT_GET] = ALERT "id = ?1",
+        [SQL_ALERT_ACKNOWLEDGE] = "UPDATE alert SET acknowledged_at = ?2, acknowledged_by = ?3, "
+            "acknowledged_why = ?4 WHERE id = ?1",
+    };
+    /* clang-format on */
+    _Static_assert(COUNT_OF(texts) == SQL_COUNT, "every statement has a text");
+    return texts[which];
+}
