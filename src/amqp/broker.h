@@ -16,7 +16,7 @@
 
 #include <poll.h>
 
-#include "amqp/config.h"
+#include "amqp/amqp_config.h"
 #include "base/list.h"
 
 struct broker;

@@ -5,7 +5,7 @@
  * steps meanwhile. */
 
 #include "base/map.h"
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "definition/definition.h"
 #include "definition/node.h"
 

@@ -4,7 +4,7 @@
 #include "scheduler/why.h"
 
 #include "base/when.h"
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "scheduler/internal.h"
 #include "store/row.h"
 
