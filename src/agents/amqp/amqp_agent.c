@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agents/amqp/bridge.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "confine/hidden.h"
 #include "libintact/client.h"
@@ -78,7 +79,7 @@ int64_t bridge_again_at(struct bridge *b, uint32_t tries)
     for (uint32_t i = 0; i < tries && wait < AGAIN_MOST_MS; i++)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);
-    return amqp_now_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
+    return clock_boot_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
 }
 
 bool bridge_is_refused(const struct intact_reply *r)
@@ -109,7 +110,7 @@ static size_t held(const struct bridge *b)
 
 void bridge_answered(struct bridge *b, const struct intact_reply *r)
 {
-    int64_t now = amqp_now_ms();
+    int64_t now = clock_boot_ms();
 
     if (!is_about_token(r)) {
         if (b->shut_out > 0 && intact_reply_http_status(r) != 0) {
@@ -196,7 +197,7 @@ static bool open_all(struct bridge *b)
     list_init(&b->offers);
     list_init(&b->strays);
     list_init(&b->early);
-    b->prng.state = (uint64_t)amqp_now_ms() ^ ((uint64_t)getpid() << 32);
+    b->prng.state = (uint64_t)clock_boot_ms() ^ ((uint64_t)getpid() << 32);
     if (!open_brokers(b))
         return false;
     if (!open_client(b) || !requests_open(b)) {
@@ -233,7 +234,7 @@ static void stop(struct bridge *b)
     if (b->is_stopping)
         return;
     b->is_stopping = true;
-    b->stop_by = amqp_now_ms() + STOP_MS;
+    b->stop_by = clock_boot_ms() + STOP_MS;
     offers_stop(b);
     LIST_FOREACH (at, after, &b->agents) {
         intact_agent_stop_one(CONTAINER_OF(at, struct requests, link)->agent);
@@ -265,12 +266,12 @@ static bool is_over(struct bridge *b)
 
     for (size_t i = 0; i < b->broker_count; i++)
         is_quiet = is_quiet && broker_is_quiet(b->brokers[i]);
-    return b->is_stopping && (is_quiet || amqp_now_ms() >= b->stop_by);
+    return b->is_stopping && (is_quiet || clock_boot_ms() >= b->stop_by);
 }
 
 static void turn(struct bridge *b)
 {
-    int64_t now = amqp_now_ms();
+    int64_t now = clock_boot_ms();
 
     for (size_t i = 0; i < b->broker_count; i++)
         broker_turn(b->brokers[i]);
@@ -286,7 +287,7 @@ static void turn(struct bridge *b)
 
 static int64_t wake_at(struct bridge *b)
 {
-    int64_t now = amqp_now_ms();
+    int64_t now = clock_boot_ms();
     int64_t at = b->is_stopping ? b->stop_by : now + 60000;
     int client_ms = intact_client_timeout_ms(b->client);
 
@@ -313,7 +314,7 @@ static void wait_for_events(struct bridge *b, struct pollfd *list)
         if (!q->is_over)
             list[count++] = (struct pollfd){.fd = intact_agent_fd(q->agent), .events = POLLIN};
     }
-    int64_t ms = min_i64(max_i64(wake_at(b) - amqp_now_ms(), 0), 60000);
+    int64_t ms = min_i64(max_i64(wake_at(b) - clock_boot_ms(), 0), 60000);
     (void)poll(list, count, (int)ms); /* the descriptor shows a signal */
 }
 
@@ -331,7 +332,7 @@ static void run(struct bridge *b)
         turn(b);
         wait_for_events(b, list);
         has_server = listen_to_server(b);
-        if (signals.stops || caller_is_outdated(&b->caller, amqp_now_ms()))
+        if (signals.stops || caller_is_outdated(&b->caller, clock_boot_ms()))
             stop(b); /* outdated: the server starts another process */
     }
     free(list);

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "agents/amqp/bridge.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "libintact/agent.h"
 
@@ -26,14 +26,6 @@ static void job_free(struct job *j)
 }
 
 /* ---- the message ---- */
-
-static int64_t wall_ms(void)
-{
-    struct timespec t = {0};
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void write_text(struct buf *b, const char *key, const char *text)
 {
@@ -67,7 +59,7 @@ static void write_request(struct buf *b, const struct intact_request *r, int64_t
     write_json(b, "forward", intact_request_forward(r));
     write_json(b, "resume", intact_request_resume(r));
     json_key(b, "complete_by");
-    json_time(b, wall_ms() + left_ms);
+    json_time(b, clock_wall_ms() + left_ms);
     json_key(b, "time_left_ms");
     json_number(b, left_ms);
     if (intact_request_heartbeat_ms(r) > 0) {
@@ -89,9 +81,9 @@ static void on_sent(void *arg, enum sent end, const char *why)
         return;
     }
     if (end == SENT_LOST)
-        j->send_at = amqp_now_ms(); /* perhaps a duplicate: the agent recognizes it by its key */
+        j->send_at = clock_boot_ms(); /* perhaps a duplicate: the agent recognizes it by its key */
     else if (end == SENT_NOT_NOW || end == SENT_NO_WAY)
-        j->send_at = amqp_now_ms() + NOT_NOW_MS;
+        j->send_at = clock_boot_ms() + NOT_NOW_MS;
     else if (end == SENT_REJECTED && !j->reply)
         intact_answer_error(j->request, "amqp_rejected", why,
                             INTACT_RETRYABLE | INTACT_EFFECT_NONE);
@@ -122,7 +114,7 @@ void job_send(struct job *j)
                                    .content_type = SLICE("application/json"),
                                    .body = buf_view(&body),
                                    .properties = &task,
-                                   .expires_at = wall_ms() + left,
+                                   .expires_at = clock_wall_ms() + left,
                                    .ttl_ms = max_i64(left, 1)};
     char *bytes = amqp_message_encode(&m, &size);
     j->is_sending = true;
@@ -295,7 +287,7 @@ void requests_turn(struct bridge *b, int64_t now)
 int64_t requests_wake_at(struct bridge *b)
 {
     int64_t at = INT64_MAX;
-    int64_t now = amqp_now_ms();
+    int64_t now = clock_boot_ms();
 
     LIST_FOREACH (k, after, &b->agents) {
         const struct requests *q = CONTAINER_OF(k, struct requests, link);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agents/check/stage.h"
+#include "base/clock.h"
 #include "base/when.h"
 
 enum {
@@ -43,7 +44,7 @@ static bool read_body(struct call *c)
     if (json_parse_within(&s->arena, text, JSON_DEPTH_OUTSIDE, &body, &fault) != ERR_OK) {
         stage_breach(s, "form", "a body that is JSON", "%s, in %.*s", fault.what,
                      SLICE_ARG(slice_cut(text, SHOWN_MAX)));
-        c->ended_at = stage_now();
+        c->ended_at = clock_boot_ms();
         http_problem(c->http, 400, "bad-json", "%s", fault.what);
         return false;
     }
@@ -51,7 +52,7 @@ static bool read_body(struct call *c)
     if (body->type == JSON_OBJECT)
         return true;
     breach(c, "a body that is an object", "%s", json_type_text(body->type));
-    c->ended_at = stage_now();
+    c->ended_at = clock_boot_ms();
     http_problem(c->http, 422, "bad-work", "the body is %s", json_type_text(body->type));
     return false;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agents/check/stage.h"
+#include "base/clock.h"
 
 static bool is_named(const char *const *names, const char *name)
 {
@@ -47,7 +48,7 @@ static void judge_rule(struct stage *s, const struct check_scenario *sc)
 /* A rule is judged on the earlier scenarios, or if there were none, on a run of its own. */
 static void play(struct stage *s, const struct check_scenario *sc)
 {
-    int64_t began_at = stage_now();
+    int64_t began_at = clock_boot_ms();
     const char *why = why_not(s->settings, sc);
 
     if (why || (sc->is_rule && s->call_serial > 0)) {
@@ -62,7 +63,7 @@ static void play(struct stage *s, const struct check_scenario *sc)
     }
     if (sc->is_rule)
         judge_rule(s, sc);
-    s->verdict.took_ms = stage_now() - began_at;
+    s->verdict.took_ms = clock_boot_ms() - began_at;
 }
 
 static void add(struct check_sum *sum, enum check_end end)
@@ -86,7 +87,7 @@ static const char *why_over(const struct stage *s)
 {
     if (s->is_interrupted)
         return "broken off by a signal";
-    if (stage_now() > s->ends_at)
+    if (clock_boot_ms() > s->ends_at)
         return "the time limit of all of it is over (--limit)";
     if (s->call_serial == 0 && s->verdict.end == CHECK_WRONG)
         return "the agent has not made a single call";

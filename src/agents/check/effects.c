@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agents/check/stage.h"
+#include "base/clock.h"
 
 enum { AGAIN_MS = 200 };
 
@@ -68,12 +69,12 @@ static bool run_command(struct stage *s, int64_t *ret)
 /* Retries, because a killed process may leave a database locked for a while. */
 static bool ask_command(struct stage *s, int64_t *ret)
 {
-    int64_t until = stage_now() + s->settings->patience_ms;
+    int64_t until = clock_boot_ms() + s->settings->patience_ms;
     char how[80];
 
     while (!run_command(s, ret) && !s->is_decided) {
         child_tell_end(&s->counter, how, sizeof how);
-        if (stage_now() > until)
+        if (clock_boot_ms() > until)
             stage_wrong(s, "a whole number from the command of --effects", "%s, after \"%.*s\"",
                         how, (int)s->counter.tail_len, s->counter.tail);
         else

@@ -1,9 +1,9 @@
 /* A simulated node of the server: routes, and the answers to calls. */
 
 #include <stdio.h>
-#include <time.h>
 
 #include "agents/check/stage.h"
+#include "base/clock.h"
 #include "base/test_port.h"
 #include "base/when.h"
 
@@ -15,10 +15,8 @@ enum { DECADE_MS_FACTOR = 3653 };
 
 static int64_t wall_now(const struct stage *s)
 {
-    struct timespec t;
+    int64_t now = clock_wall_ms();
 
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    int64_t now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     return s->is_old_clock ? now - DECADE_MS_FACTOR * MS_PER_D : now;
 }
 
@@ -171,7 +169,7 @@ static bool is_to_stop(const struct call *c)
 
 static void ended(struct call *c)
 {
-    c->ended_at = stage_now();
+    c->ended_at = clock_boot_ms();
 }
 
 static void say(struct call *c, const struct buf *b)
@@ -201,7 +199,7 @@ static void answer_work(struct call *c)
     json_key(&b, "now");
     json_time(&b, wall_now(s));
     json_key(&b, "waited_ms");
-    json_number(&b, s->delay_ms && !s->tells_delay ? 0 : stage_now() - c->came_at);
+    json_number(&b, s->delay_ms && !s->tells_delay ? 0 : clock_boot_ms() - c->came_at);
     if (s->is_ornate)
         write_nonsense(&b);
     write_requests(&b, c);
@@ -382,7 +380,7 @@ static bool is_in_trouble(const struct stage *s)
 static bool is_due(const struct call *c, bool wake)
 {
     int64_t wait = min_i64(c->wait_ms, c->stage->park_ms);
-    int64_t since = stage_now() - c->came_at;
+    int64_t since = clock_boot_ms() - c->came_at;
     const struct json *results = json_get(c->body, "results");
 
     if (c->stage->delay_ms && has_work(c))
@@ -434,7 +432,7 @@ static struct call *begin_call(struct node *n, struct http_request *r, enum call
                        .number = ++s->call_serial,
                        .is_named = http_header(r, INSTALLATION_HEADER).ptr != NULL,
                        .is_at_other = strcmp(s->installation, INSTALLATION_OTHER) == 0,
-                       .came_at = stage_now()};
+                       .came_at = clock_boot_ms()};
     r->user = c;
     list_push(&s->calls, &c->link);
     return c;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "agents/check/plays.h"
+#include "base/clock.h"
 
 enum { AWAY_MS = 2500, FETCHES_MAX = 3, REFUSED_CALLS = 2 };
 
@@ -39,7 +40,7 @@ static void play_kill(struct stage *s, bool when_done)
     bool is_reached = when_done ? stage_until(s, has_results, a, "a result") : stage_given(s, a);
     if (!is_reached || !stage_again(s))
         return;
-    int64_t killed_at = stage_now();
+    int64_t killed_at = clock_boot_ms();
     s->fault_count = 0;
     if (!stage_until(s, has_fetched_since, &killed_at, "a call for work after a start"))
         return;
@@ -64,7 +65,7 @@ void play_sigterm(struct stage *s)
     if (!stage_until(s, has_results, a, "a result"))
         return;
     child_signal(&s->child, SIGTERM);
-    int64_t told_at = stage_now();
+    int64_t told_at = clock_boot_ms();
     if (!stage_ended(s, "an end after SIGTERM"))
         return;
     if (!a->is_settled)

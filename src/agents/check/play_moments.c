@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "agents/check/plays.h"
+#include "base/clock.h"
 
 enum {
     BATCH_MAX = 4,
@@ -263,7 +264,7 @@ static bool is_home(struct stage *s, const void *arg)
     const struct wait *w = arg;
 
     (void)s;
-    return w->undo->results > 0 || stage_now() >= w->until;
+    return w->undo->results > 0 || clock_boot_ms() >= w->until;
 }
 
 void play_undo_at_work(struct stage *s)
@@ -278,7 +279,7 @@ void play_undo_at_work(struct stage *s)
         return;
     struct asked *undoing = stage_ask(s, &(struct ask){.undo = forward, .action = "count"});
     stage_wake(s);
-    struct wait w = {undoing, stage_now() + AT_WORK_MS};
+    struct wait w = {undoing, clock_boot_ms() + AT_WORK_MS};
     if (!stage_until(s, is_home, &w, "an agent that goes on"))
         return;
     stage_dismiss(s, forward);

@@ -1,6 +1,7 @@
 /* Scenarios with several nodes. */
 
 #include "agents/check/plays.h"
+#include "base/clock.h"
 
 enum { LOOKED_MS = 3000, LOOKED_CALLS = 10 };
 
@@ -20,7 +21,7 @@ static bool has_looked(struct stage *s, const void *arg)
     const int64_t *since = arg;
 
     return count_fetches(s, &s->nodes[1]) > 0
-           || (!s->knows_nodes && stage_now() > *since + LOOKED_MS
+           || (!s->knows_nodes && clock_boot_ms() > *since + LOOKED_MS
                && count_fetches(s, &s->nodes[0]) >= LOOKED_CALLS);
 }
 
@@ -28,7 +29,7 @@ static bool has_looked(struct stage *s, const void *arg)
 static bool begin_two(struct stage *s)
 {
     struct error e = {0};
-    int64_t since = stage_now();
+    int64_t since = clock_boot_ms();
 
     if (node_open(&s->nodes[1], &e) != ERR_OK) {
         stage_skip(s, "no port for a second node: %s", e.text);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 
 enum {
@@ -19,14 +19,6 @@ enum {
     CALLS_MAX = 50000,
     WORDS_MAX = 300, /* of the end of an agent's output that is shown */
 };
-
-int64_t stage_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* cannot fail on Linux */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- verdicts ---- */
 
@@ -140,7 +132,7 @@ static void decide_late(struct stage *s, const char *expected)
 
 static void look_around(struct stage *s, int64_t end, const char *expected)
 {
-    int64_t now = stage_now();
+    int64_t now = clock_boot_ms();
 
     child_look(&s->child);
     if (s->is_interrupted)
@@ -158,7 +150,7 @@ static void look_around(struct stage *s, int64_t end, const char *expected)
 
 bool stage_until(struct stage *s, stage_condition *is, const void *arg, const char *expected)
 {
-    int64_t end = stage_now() + s->settings->patience_ms;
+    int64_t end = clock_boot_ms() + s->settings->patience_ms;
 
     while (!s->is_decided) {
         if (is(s, arg))
@@ -363,12 +355,12 @@ static bool has_passed(struct stage *s, const void *arg)
     const int64_t *until = arg;
 
     (void)s;
-    return stage_now() >= *until;
+    return clock_boot_ms() >= *until;
 }
 
 bool stage_passes(struct stage *s, int64_t ms)
 {
-    int64_t until = stage_now() + ms;
+    int64_t until = clock_boot_ms() + ms;
 
     return stage_until(s, has_passed, &until, "an agent that goes on");
 }
@@ -520,7 +512,7 @@ enum err stage_init(struct stage *s, const struct check_settings *settings, stru
     child_adopt();
     s->child.out = -1;
     s->child.verbose = settings->verbose;
-    s->ends_at = stage_now() + settings->limit_ms;
+    s->ends_at = clock_boot_ms() + settings->limit_ms;
     for (unsigned i = 0; i < NODES_MAX; i++) {
         s->nodes[i].stage = s;
         (void)snprintf(s->nodes[i].name, sizeof s->nodes[i].name, "check-%u", i + 1);
@@ -583,7 +575,7 @@ static void leave_it(struct stage *s)
         struct call *c = CONTAINER_OF(l, struct call, link);
         if (!c->http || c->ended_at)
             continue;
-        c->ended_at = stage_now();
+        c->ended_at = clock_boot_ms();
         http_problem(c->http, 503, "busy", "the next scenario begins");
     }
 }

@@ -171,8 +171,6 @@ struct stage {
     unsigned breach_count;
 };
 
-int64_t stage_now(void); /* CLOCK_BOOTTIME in ms */
-
 /* ---- before and after scenarios ---- */
 
 enum err stage_init(struct stage *s, const struct check_settings *settings,

@@ -7,22 +7,14 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agents/exec/bounds.h"
 #include "agents/exec/surroundings.h"
+#include "base/clock.h"
 #include "json/json.h"
 
 enum { TURN_MAX = 65536 /* bytes read from a pipe at a time: others want their turn */ };
-
-int64_t command_now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* Linux has it since 2.6.39 */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* A keeper that was just started has a copy for a moment, through which epoll would still tell of
  * it: so it is taken out first. */
@@ -83,7 +75,7 @@ static void set_times(struct command *c)
 {
     int64_t left = intact_request_time_left_ms(c->request);
 
-    c->started_at = command_now_ms();
+    c->started_at = clock_boot_ms();
     c->grace_ms = min_i64(c->what->grace_ms, left / 4);
     c->kill_at = c->started_at + left;
     c->term_at = c->kill_at - c->grace_ms;
@@ -311,7 +303,7 @@ void command_terminate(struct command *c, enum command_end why)
     if (c->end == COMMAND_BY_ITSELF)
         c->end = why;
     c->term_at = INT64_MAX;
-    c->kill_at = min_i64(c->kill_at, command_now_ms() + c->grace_ms);
+    c->kill_at = min_i64(c->kill_at, clock_boot_ms() + c->grace_ms);
     order(c, KEEPER_TERM);
 }
 

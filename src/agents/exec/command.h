@@ -54,8 +54,6 @@ struct command {
     bool is_over;                /* the keeper is gone */
 };
 
-int64_t command_now_ms(void); /* CLOCK_BOOTTIME */
-
 /* Starts it for a request, which is kept. `files` as keeper_order has it. NULL: `why` says what
  * does not work, for people; nothing was run. */
 struct command *command_start(const struct exec_agent_config *agent,

@@ -10,6 +10,7 @@
 
 #include "agents/exec/command.h"
 #include "agents/exec/outcome.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 enum { EVENTS_MAX = 64, LOOK_MS = 1000 };
@@ -102,7 +103,7 @@ static void end_command(struct host *h, struct command *c)
 
 static void tend(struct host *h)
 {
-    int64_t now = command_now_ms();
+    int64_t now = clock_boot_ms();
 
     LIST_FOREACH (l, after, &h->commands) {
         struct command *c = CONTAINER_OF(l, struct command, link);
@@ -222,7 +223,7 @@ static void close_host(struct host *h)
 
 static int timeout_ms(struct host *h)
 {
-    int64_t now = command_now_ms();
+    int64_t now = clock_boot_ms();
     int64_t wake = now + LOOK_MS;
 
     for (size_t i = 0; i < h->agent_count; i++)
@@ -249,7 +250,7 @@ static void serve_pipes(struct host *h, int timeout)
 
 static void hear_signals(struct host *h)
 {
-    int64_t now = command_now_ms();
+    int64_t now = clock_boot_ms();
 
     if (signals > 0 && h->stop_by == 0)
         h->stop_by = now + max_i64(h->config->stop_wait_ms, 1);

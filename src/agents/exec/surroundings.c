@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 #include "json/json.h"
 #include "json/text.h"
@@ -174,16 +174,13 @@ static void raw_member(struct buf *b, const char *name, const char *json)
 /* Until when the command has time: SIGTERM comes then. */
 static int64_t wall_clock_at(int64_t left_ms)
 {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 + left_ms;
+    return clock_wall_ms() + left_ms;
 }
 
 static void write_input(struct command *c)
 {
     const struct intact_request *r = c->request;
-    int64_t left = max_i64(c->term_at - command_now_ms(), 0);
+    int64_t left = max_i64(c->term_at - clock_boot_ms(), 0);
     struct buf *b = &c->input;
 
     json_open(b, '{');

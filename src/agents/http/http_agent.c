@@ -15,6 +15,7 @@
 
 #include "agents/http/inside.h"
 #include "agents/http/service.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "confine/caller.h"
 #include "confine/hidden.h"
@@ -226,7 +227,7 @@ static void notice_signals(struct http_agent *h)
     (void)!read(signals.fd, &ignored, sizeof ignored); /* it may be empty */
     if (signals.hangups)
         caller_look(&h->caller); /* checks for replaced files before they are read again */
-    if (!signals.stops && caller_is_outdated(&h->caller, wire_now_ms())) {
+    if (!signals.stops && caller_is_outdated(&h->caller, clock_boot_ms())) {
         signals.stops = 1; /* the server starts another child, which may read the new files */
         signals.hangups = 0;
         intact_agent_stop();
@@ -260,7 +261,7 @@ static bool listen_to_server(const struct http_agent *h)
 /* False: all services have ended. */
 static bool turn(struct http_agent *h)
 {
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
     bool goes_on = false;
 
     for (size_t i = 0; i < h->count; i++) {
@@ -281,7 +282,7 @@ static void wait_for_events(struct http_agent *h)
 
     for (size_t i = 0; i < h->count; i++)
         at = min_i64(at, h->wake_at[i]);
-    int64_t ms = min_i64(max_i64(at - wire_now_ms(), 0), 60000);
+    int64_t ms = min_i64(max_i64(at - clock_boot_ms(), 0), 60000);
     int n = epoll_wait(h->fd, events, EVENTS_MAX, (int)ms);
     for (int i = 0; i < n; i++) {
         const struct source *s = events[i].data.ptr;

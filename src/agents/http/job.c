@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <time.h>
 
 #include "agents/http/http_answer.h"
+#include "base/clock.h"
 #include "base/when.h"
 #include "libintact/wire.h"
 
@@ -20,14 +20,6 @@ enum {
     QUOTE_MAX = 200,
     MESSAGE_MAX = 900,
 };
-
-static int64_t wall_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- the end ---- */
 
@@ -137,7 +129,7 @@ static struct curl_slist *add_own(struct curl_slist *list, const struct job *j)
     bool is_undo = intact_request_direction(r) == INTACT_UNDO;
 
     (void)snprintf(attempt, sizeof attempt, "%u", intact_request_attempt(r));
-    time_write(&at, wall_ms() + intact_request_time_left_ms(r));
+    time_write(&at, clock_wall_ms() + intact_request_time_left_ms(r));
     list = add_safe(list, "Idempotency-Key", intact_request_idempotency_key(r));
     if (intact_request_traceparent(r))
         list = add_safe(list, "traceparent", intact_request_traceparent(r));
@@ -259,7 +251,7 @@ static void call(struct job *j)
 static void wait_for(struct job *j, int64_t ms)
 {
     j->phase = JOB_WAITS;
-    heap_push(&j->service->waits, &j->wait, wire_now_ms() + ms);
+    heap_push(&j->service->waits, &j->wait, clock_boot_ms() + ms);
 }
 
 /* Exponential, minus a random part of up to half, so that requests that failed together are not
@@ -463,7 +455,7 @@ static void tell_status(struct job *j, const struct http_answer *a)
 static void judge(struct job *j, const struct http_answer *a)
 {
     enum answer_kind kind = answer_kind(a, j->form.lists, j->service->config->lists);
-    int64_t after = answer_retry_after(answer_header(a, "retry-after"), wall_ms());
+    int64_t after = answer_retry_after(answer_header(a, "retry-after"), clock_wall_ms());
 
     j->after_ms = max_i64(after, 0);
     if (kind == ANSWER_COMPLETED && a->status == 202 && j->poll_url)

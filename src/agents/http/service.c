@@ -3,10 +3,10 @@
 #include "agents/http/service.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agents/http/job.h"
+#include "base/clock.h"
 #include "libintact/wire.h"
 #include "net/watchdog.h"
 
@@ -25,11 +25,8 @@ static bool set_connections(CURLM *multi, const struct service_config *c)
 bool service_open(struct service *s, const struct service_config *config,
                   struct secrets *const *secrets, struct intact_agent *agent)
 {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* any seed will do */
     *s = (struct service){.config = config, .secrets = secrets, .agent = agent};
-    s->prng.state = (uint64_t)t.tv_nsec ^ ((uint64_t)getpid() << 32);
+    s->prng.state = clock_seed() ^ ((uint64_t)getpid() << 32);
     list_init(&s->idle);
     list_init(&s->jobs);
     if (!reactor_open(&s->reactor) || !set_connections(s->reactor.multi, config))
@@ -152,8 +149,8 @@ void service_turn(struct service *s)
     watchdog_begin(&s->config->net);
     reactor_turn(&s->reactor);
     do {
-        go_on(s, wire_now_ms());
-        look(s, wire_now_ms());
+        go_on(s, clock_boot_ms());
+        look(s, clock_boot_ms());
         reactor_due(&s->reactor);
     } while (take_answers(s));
     s->is_over = !intact_agent_drive(s->agent);
@@ -166,7 +163,7 @@ void service_turn(struct service *s)
 
 int64_t service_wake_at(struct service *s)
 {
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
     const struct heap_node *n = heap_min(&s->waits);
 
     if (s->is_over)

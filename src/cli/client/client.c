@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/client/advice.h"
 #include "cli/client/remembered.h"
 #include "cli/client/stream.h"
@@ -225,20 +226,12 @@ int client_task_status(const struct json *task)
     return slice_is(json_get_text(task, "state"), "processed") ? CLI_OK : CLI_NOT_WELL;
 }
 
-int64_t client_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* this clock always exists */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* The header has whole seconds, so smaller differences mean nothing. */
 int64_t client_clock_offset(const struct intact_client *c)
 {
     const char *date = intact_client_header(c, "Date");
     time_t seconds = date ? curl_getdate(date, NULL) : -1;
-    int64_t offset = seconds > 0 ? (int64_t)seconds * 1000 + 500 - client_now() : 0;
+    int64_t offset = seconds > 0 ? (int64_t)seconds * 1000 + 500 - clock_wall_ms() : 0;
 
     return offset > 1500 || offset < -1500 ? offset : 0;
 }

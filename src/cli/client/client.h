@@ -27,9 +27,8 @@ const struct json *client_answer(const struct intact_client *c, struct arena *a)
 const struct json *client_ask(struct intact_client *c, const char *method, const char *path,
                               const struct buf *body, struct arena *a, int *ret_end);
 
-/* ms UTC by this machine's clock. / How far the server's clock is ahead, by its latest answer; 0 if
- * the difference is too small to tell. */
-int64_t client_now(void);
+/* How far the server's clock is ahead of clock_wall_ms(), by its latest answer; 0 if the difference
+ * is too small to tell. */
 int64_t client_clock_offset(const struct intact_client *c);
 
 /* Percent-encodes for a URL. */

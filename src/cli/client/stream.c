@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "cli/terminal/term.h"
 #include "libintact/installation.h"
 #include "libintact/wire.h"
@@ -150,7 +151,7 @@ static void again_later(struct live *l)
     int64_t least = l->parser.retry_ms >= 0 ? l->parser.retry_ms : AGAIN_MS;
 
     l->again_ms = l->again_ms == 0 ? least : min_i64(l->again_ms * 2 + 100, AGAIN_MAX_MS);
-    l->again_at = term_now_ms() + l->again_ms;
+    l->again_at = clock_steady_ms() + l->again_ms;
     l->state = LIVE_CONNECTING;
     ask_next(l);
 }
@@ -356,7 +357,7 @@ static void perform(struct live *l)
 void live_wait(struct live *l, const int *fds, int fd_count, int64_t wait_ms)
 {
     struct curl_waitfd extra[FDS_MAX] = {{0}};
-    int64_t now = term_now_ms();
+    int64_t now = clock_steady_ms();
 
     ASSERT(fd_count <= FDS_MAX);
     l->news = false;

@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 #include "cli/client/client.h"
 #include "cli/client/record.h"
@@ -16,7 +16,7 @@ void table_begin(struct table *t, const struct invocation *in, const char *const
     enum term_color color = TERM_AUTO;
 
     (void)given_color(in, &color); /* checked when it was read */
-    *t = (struct table){.now = (int64_t)time(NULL) * MS_PER_S};
+    *t = (struct table){.now = clock_wall_ms()};
     term_begin(&t->term, STDOUT_FILENO, color);
     for (; heads[t->columns]; t->columns++)
         table_add_look(t, LOOK_TITLE, slice_of(heads[t->columns]));

@@ -49,14 +49,6 @@ void term_begin(struct term *t, int fd, enum term_color when)
     term_measure(t);
 }
 
-int64_t term_now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* this clock always exists */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- colours ---- */
 
 static const char *const sequences[] = {

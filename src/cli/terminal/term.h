@@ -142,6 +142,4 @@ void term_progress_end(struct term_progress *p);
 void term_progress_write(const struct term_progress *p, struct buf *b, int64_t done,
                          int64_t took_ms);
 
-int64_t term_now_ms(void); /* CLOCK_MONOTONIC */
-
 #endif

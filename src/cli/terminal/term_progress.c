@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/terminal/term.h"
 
 enum {
@@ -69,7 +70,7 @@ void term_progress_begin(struct term_progress *p, const char *what, enum progres
 {
     *p = (struct term_progress){.what = what, .unit = unit, .total = total};
     term_begin(&p->term, STDERR_FILENO, when);
-    p->began_ms = p->told_ms = term_now_ms();
+    p->began_ms = p->told_ms = clock_steady_ms();
 }
 
 static void show(struct term_progress *p, const struct buf *text)
@@ -92,7 +93,7 @@ static void show(struct term_progress *p, const struct buf *text)
 void term_progress_at(struct term_progress *p, int64_t done)
 {
     CLEANUP(buf_fini) struct buf text = {0};
-    int64_t now = term_now_ms();
+    int64_t now = clock_steady_ms();
 
     if (now - p->told_ms < (p->term.live ? DRAW_EVERY_MS : TELL_EVERY_MS))
         return;

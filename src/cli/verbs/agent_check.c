@@ -2,10 +2,10 @@
  * the terminal, as JSON, or as JUnit XML. */
 
 #include "agents/check/check.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/when.h"
 #include "cli/terminal/print.h"
@@ -141,14 +141,6 @@ static bool read_settings(const struct invocation *in, struct check_settings *se
 
 /* ---- results ---- */
 
-static int64_t steady_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int write_junit(const struct report *r, const struct check_sum *sum, int64_t took_ms)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -223,7 +215,7 @@ static int run(struct invocation *in)
     struct error e = {0};
     struct check_sum sum;
     struct check_settings set = {.patience_ms = MS_PER_MIN, .limit_ms = MS_PER_H};
-    int64_t began = steady_ms();
+    int64_t began = clock_steady_ms();
 
     if (!read_settings(in, &set, only, except))
         return CLI_USAGE;
@@ -236,7 +228,7 @@ static int run(struct invocation *in)
         (void)fflush(stdout);
     }
     enum err err = check_run(&set, told, &r, &sum, &e);
-    int end = err == ERR_OK ? finish(&r, &sum, steady_ms() - began)
+    int end = err == ERR_OK ? finish(&r, &sum, clock_steady_ms() - began)
                             : verb_failed(in, CLI_USAGE, "%s", e.text);
     buf_fini(&r.json);
     buf_fini(&r.junit);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/terminal/term.h"
 #include "json/json.h"
 
@@ -256,7 +257,7 @@ static void pause_for(const struct line_rules *rules, int64_t ms)
 static bool may_try_again(struct sending *s, enum intact_status status, unsigned tries)
 {
     const char *after = intact_client_header(s->c, "Retry-After");
-    int64_t now = term_now_ms();
+    int64_t now = clock_steady_ms();
     int64_t ms = tries < 7 ? (int64_t)PAUSE_MIN_MS << tries : PAUSE_MAX_MS;
 
     if (status == INTACT_UNREACHABLE && !s->was_answered)
@@ -274,7 +275,7 @@ static bool may_try_again(struct sending *s, enum intact_status status, unsigned
 static enum intact_status call(struct sending *s, size_t from, size_t to)
 {
     const struct batch *b = s->b;
-    int64_t left = s->ends_at - term_now_ms();
+    int64_t left = s->ends_at - clock_steady_ms();
     char path[60] = "/v1/tasks";
 
     if (s->rules->wait_ms > 0 && left > 0)
@@ -287,7 +288,7 @@ static enum intact_status call(struct sending *s, size_t from, size_t to)
 
 static bool is_over(const struct sending *s)
 {
-    return term_now_ms() >= s->ends_at || s->rules->in_haste();
+    return clock_steady_ms() >= s->ends_at || s->rules->in_haste();
 }
 
 static bool has_busy_line(const struct batch *b, size_t from, size_t to)
@@ -354,7 +355,7 @@ void batch_send(struct batch *b, struct intact_client *c, const struct line_rule
     struct sending s = {.b = b, .c = c, .rules = rules};
 
     s.was_answered = b->seq > 0; /* otherwise an unreachable server ends the first batch at once */
-    s.ends_at = term_now_ms() + (rules->wait_ms > 0 ? rules->wait_ms : 0);
+    s.ends_at = clock_steady_ms() + (rules->wait_ms > 0 ? rules->wait_ms : 0);
     prepare(b, rules);
     (void)send_range(&s, 0, b->count); /* the result is in `end` */
 }

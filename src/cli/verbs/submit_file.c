@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/client/client.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/term.h"
@@ -26,6 +27,7 @@
  */
 
 enum {
+    WAKE_MS = 100, /* how often the progress is drawn at least */
     SENDERS = 4,
     SENDERS_THAT_WAIT = 16, /* for tasks to end: they are mostly idle */
     SENDERS_MAX = SENDERS_THAT_WAIT,
@@ -297,11 +299,7 @@ static void show_progress(struct bulk *k)
 static void wait_until(struct bulk *k, bool (*is_it)(const struct bulk *k))
 {
     while (!is_it(k) && !k->stopped) {
-        struct timespec t = {0};
-        (void)clock_gettime(CLOCK_REALTIME, &t);
-        t.tv_nsec += 100L * 1000 * 1000;
-        t.tv_sec += t.tv_nsec / 1000000000;
-        t.tv_nsec %= 1000000000;
+        const struct timespec t = clock_in_ms(CLOCK_REALTIME, WAKE_MS);
         show_progress(k);
         (void)pthread_cond_timedwait(&k->changed, &k->lock, &t);
     }

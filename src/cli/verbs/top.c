@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/client/client.h"
 #include "cli/client/stream.h"
 #include "cli/terminal/print.h"
@@ -107,7 +108,7 @@ static void ask(struct watching *w)
 {
     CLEANUP(buf_fini) struct buf path = {0};
 
-    w->asked_ms = term_now_ms();
+    w->asked_ms = clock_steady_ms();
     (void)live_get(w->live, "/v1/stats", take_stats, w); /* or in the next round */
     if (w->json)
         return;
@@ -118,7 +119,7 @@ static void ask(struct watching *w)
 /* A round begins once the previous one was answered. */
 static int64_t until_asking(const struct watching *w)
 {
-    int64_t left = w->asked_ms + w->every_ms - term_now_ms();
+    int64_t left = w->asked_ms + w->every_ms - clock_steady_ms();
 
     return live_is_asking(w->live) ? max_i64(left, DRAW_MIN_MS) : max_i64(left, 0);
 }
@@ -128,7 +129,7 @@ static int64_t until_asking(const struct watching *w)
 static void draw(struct watching *w, bool keys, struct buf *b)
 {
     const struct top_view v = {&w->term, live_server(w->live), buf_view(&w->trouble).ptr,
-                               client_now(), keys};
+                               clock_wall_ms(), keys};
 
     if (w->top.samples[w->top.current].stats)
         top_draw(&w->top, &v, b);
@@ -140,7 +141,7 @@ static void draw_view(struct watching *w)
 
     draw(w, true, &b);
     view_draw(buf_view(&b), false);
-    w->drawn_ms = term_now_ms();
+    w->drawn_ms = clock_steady_ms();
     w->dirty = false;
 }
 
@@ -167,7 +168,7 @@ static void run_view(struct watching *w)
 
     view_open(&w->term, true);
     while (take_keys(w, &by_signal)) {
-        int64_t left = w->drawn_ms + DRAW_MIN_MS - term_now_ms();
+        int64_t left = w->drawn_ms + DRAW_MIN_MS - clock_steady_ms();
         if (w->dirty && left <= 0)
             draw_view(w);
         if (until_asking(w) == 0)
@@ -257,7 +258,7 @@ static int run(struct invocation *in)
         return status;
     }
     w.live = client_begin_live(in, w.client);
-    w.asked_ms = term_now_ms() - w.every_ms;
+    w.asked_ms = clock_steady_ms() - w.every_ms;
     if (w.term.live && !w.once && !w.json)
         run_view(&w);
     else

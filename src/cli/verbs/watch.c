@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/client/client.h"
 #include "cli/client/stream.h"
 #include "cli/terminal/print.h"
@@ -37,7 +38,7 @@ struct watching {
 
 static int64_t server_now(const struct watching *w)
 {
-    return client_now() + w->offset_ms;
+    return clock_wall_ms() + w->offset_ms;
 }
 
 /* ---- events ---- */
@@ -132,13 +133,13 @@ static void draw(struct watching *w, bool last)
         return;
     watch_draw(&w->task, &v, &b);
     view_draw(buf_view(&b), last);
-    w->drawn_ms = term_now_ms();
+    w->drawn_ms = clock_steady_ms();
     w->dirty = false;
 }
 
 static int64_t until_drawing(const struct watching *w)
 {
-    return w->drawn_ms + (w->dirty ? DRAW_MIN_MS : DRAW_MAX_MS) - term_now_ms();
+    return w->drawn_ms + (w->dirty ? DRAW_MIN_MS : DRAW_MAX_MS) - clock_steady_ms();
 }
 
 /* False: leave. */
@@ -167,7 +168,7 @@ static void follow_in_view(struct watching *w)
 
     view_open(&w->term, false);
     while (take_keys(w, &by_signal) && !is_over(w)) {
-        ask_why(w, term_now_ms());
+        ask_why(w, clock_steady_ms());
         if (until_drawing(w) <= 0)
             draw(w, false);
         live_wait(w->live, fds, view_fds(fds), max_i64(until_drawing(w), 0));

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 #include "cli/client/client.h"
 #include "cli/terminal/term.h"
@@ -233,7 +234,7 @@ static void put_alerts(struct telling *t, const struct json *alerts)
 static void print_why(const struct invocation *in, const struct intact_client *c,
                       const struct json *why)
 {
-    struct telling t = {.now = client_now() + client_clock_offset(c)};
+    struct telling t = {.now = clock_wall_ms() + client_clock_offset(c)};
     enum term_color color = TERM_AUTO;
 
     (void)given_color(in, &color); /* checked when it was read */
