@@ -1,5 +1,5 @@
 /* Tests of the AMQP configuration, addresses and messages, without a broker. */
-#include "amqp/config.h"
+#include "amqp/amqp_config.h"
 #include "amqp/message.h"
 #include "base/test.h"
 

@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "amqp/way.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/prng.h"
 
@@ -58,14 +58,6 @@ struct broker {
     char why[300]; /* the reason why the connection broke */
 };
 
-int64_t amqp_now_ms(void)
-{
-    struct timespec t = {0};
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* cannot fail on Linux */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 struct broker *broker_new(const struct broker_config *c, const char *container)
 {
     struct broker *b = calloc(1, sizeof *b);
@@ -73,7 +65,7 @@ struct broker *broker_new(const struct broker_config *c, const char *container)
     ASSERT(b);
     *b = (struct broker){.config = c, .fd = -1, .container = strdup(container)};
     ASSERT(b->container);
-    b->prng.state = (uint64_t)amqp_now_ms() ^ ((uint64_t)getpid() << 32);
+    b->prng.state = (uint64_t)clock_boot_ms() ^ ((uint64_t)getpid() << 32);
     list_init(&b->ways);
     return b;
 }
@@ -147,7 +139,7 @@ static void lose(struct broker *b, const char *what, const char *detail)
         log_line(LOG_WARN, "event=amqp_lost broker=%.*s failures=%" PRIu32 " reason=%s",
                  SLICE_ARG(b->config->name), b->failures, words.ptr);
     b->failures++;
-    b->retry_at = amqp_now_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
+    b->retry_at = clock_boot_ms() + wait / 2 + prng_below(&b->prng, (uint32_t)(wait / 2) + 1);
     sendings_end(&lost, SENT_LOST, b->why);
 }
 
@@ -191,7 +183,7 @@ static void resolve(struct broker *b)
     list[0] = &r->query;
     b->phase = RESOLVES;
     b->why[0] = 0;
-    b->phase_by = amqp_now_ms() + CONNECT_WITHIN_MS;
+    b->phase_by = clock_boot_ms() + CONNECT_WITHIN_MS;
     if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) != 0) {
         free(r);
         lose(b, "the name of the broker cannot be looked up", NULL);
@@ -335,7 +327,7 @@ static void look_at_socket(struct broker *b)
 
 static void attach_ways(struct broker *b)
 {
-    int64_t now = amqp_now_ms();
+    int64_t now = clock_boot_ms();
 
     LIST_FOREACH (at, after, &b->ways) {
         struct way *l = CONTAINER_OF(at, struct way, link);
@@ -393,7 +385,7 @@ void broker_send(struct broker *b, struct slice queue, char *bytes, size_t size,
     ASSERT(s);
     *s = (struct sending){.bytes = bytes, .size = size, .done = done, .arg = arg};
     list_push(&l->waiting, &s->link);
-    l->used_at = amqp_now_ms();
+    l->used_at = clock_boot_ms();
     b->tick_at = 1; /* it gets a turn at once */
 }
 
@@ -553,19 +545,19 @@ static void converse(struct broker *b)
             attach_ways(b);
     } while ((int)read_some(b) + (int)write_some(b) > 0 && --rounds > 0);
     take_events(b);
-    b->tick_at = pn_transport_tick(b->driver.transport, amqp_now_ms());
+    b->tick_at = pn_transport_tick(b->driver.transport, clock_boot_ms());
     (void)write_some(b);
     if (rounds == 0)
         b->tick_at = 1;
     if (pn_connection_driver_finished(&b->driver))
         lose(b, "the connection broke", NULL);
-    else if (!b->is_open && amqp_now_ms() >= b->phase_by)
+    else if (!b->is_open && clock_boot_ms() >= b->phase_by)
         lose(b, "the broker did not answer in time", NULL);
 }
 
 void broker_turn(struct broker *b)
 {
-    int64_t now = amqp_now_ms();
+    int64_t now = clock_boot_ms();
 
     if (b->phase == WAITS && now >= b->retry_at)
         resolve(b);
@@ -614,7 +606,7 @@ int64_t broker_wake_at(struct broker *b)
     if (b->phase == WAITS)
         return b->retry_at;
     if (b->phase == RESOLVES)
-        return amqp_now_ms() + RESOLVE_LOOK_MS;
+        return clock_boot_ms() + RESOLVE_LOOK_MS;
     if (b->phase == CONNECTS)
         return at;
     if (b->is_open)

@@ -16,7 +16,7 @@
 
 #include <poll.h>
 
-#include "amqp/config.h"
+#include "amqp/amqp_config.h"
 #include "base/list.h"
 
 struct broker;
@@ -84,7 +84,5 @@ const struct broker_config *receiver_broker(const struct receiver *r);
 
 /* `why` is for people, and may be NULL. Frees it. */
 void arrival_settle(struct arrival *a, enum settling how, const char *why);
-
-int64_t amqp_now_ms(void); /* CLOCK_BOOTTIME */
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 enum {
@@ -141,7 +142,7 @@ void way_failed(struct way *l, pn_condition_t *why, uint64_t chance)
         wait *= 2;
     wait = min_i64(wait, AGAIN_MOST_MS);
     l->failures++;
-    l->retry_at = amqp_now_ms() + wait / 2 + (int64_t)(chance % (uint64_t)(wait / 2 + 1));
+    l->retry_at = clock_boot_ms() + wait / 2 + (int64_t)(chance % (uint64_t)(wait / 2 + 1));
     way_detach(l);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/every.h"
 #include "base/heap.h"
@@ -18,6 +19,26 @@
 #include "base/prng.h"
 #include "base/siphash.h"
 #include "base/when.h"
+
+static void clocks_go_on(void **state)
+{
+    int64_t steady = clock_steady_ms();
+    int64_t steady_us = clock_steady_us();
+    int64_t boot = clock_boot_ms();
+
+    (void)state;
+    for (int64_t ms = 0; ms < 5000; ms += 333) {
+        struct timespec t = clock_in_ms(CLOCK_MONOTONIC, ms);
+        int64_t at = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+        assert_true(t.tv_nsec >= 0 && t.tv_nsec < 1000000000);
+        assert_true(at >= steady + ms && at <= clock_steady_ms() + ms);
+    }
+    assert_true(clock_steady_us() >= steady_us && steady_us / 1000 >= steady);
+    assert_true(clock_boot_ms() >= boot && boot >= steady);
+    assert_true(clock_wall_ms() > INT64_C(1577836800000)); /* 2020 */
+    assert_true(clock_read_ms(CLOCK_PROCESS_CPUTIME_ID) >= 0);
+    assert_int_equal(clock_read_ms((clockid_t)12345), 0); /* there is no such clock */
+}
 
 static void durations_are_told(void **state)
 {
@@ -460,6 +481,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_are_read_and_written),
+        cmocka_unit_test(clocks_go_on),
         cmocka_unit_test(durations_are_told),
         cmocka_unit_test(times_are_read_and_written),
         cmocka_unit_test(a_buf_stops_at_its_maximum),

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 
 enum { PATIENCE_MS = 100 };
@@ -98,15 +98,13 @@ void log_word(struct buf *b, struct slice s)
 void log_line(enum log_level level, const char *fmt, ...)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
-    struct timespec ts;
     char text[1500];
     va_list ap;
 
     if (level < threshold || level >= LOG_OFF)
         return;
     CLEANUP(buf_fini) struct buf b = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail for this clock */
-    time_write(&b, (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
+    time_write(&b, clock_wall_ms());
     size_t time_len = b.len;
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap); /* longer lines are cut */

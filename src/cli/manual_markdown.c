@@ -4,8 +4,8 @@
 
 #include "cli/help.h"
 #include "cli/manual.h"
-#include "cli/operate.h"
-#include "cli/operation_start.h"
+#include "cli/verbs/operate.h"
+#include "cli/verbs/operation_start.h"
 
 enum { SHARED_MIN = 3 /* verbs */, COLUMNS = 120 };
 

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/when.h"
 #include "cli/help.h"
-#include "cli/say.h"
-#include "config/reader.h"
+#include "cli/terminal/print.h"
+#include "config/config_reader.h"
 
 enum { FIRST_CODE = 256 }; /* of getopt_long for flags without a letter: beyond any letter */
 
@@ -119,6 +119,23 @@ bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_
         return true;
     verb_misused(in, "--%s is \"%s\", expected a duration such as 200ms, 30s or 15m", flag, text);
     return false;
+}
+
+bool given_color(const struct invocation *in, enum term_color *ret)
+{
+    const char *when = given(in, "color");
+
+    if (!when || strcmp(when, "auto") == 0) {
+        *ret = TERM_AUTO;
+    } else if (strcmp(when, "always") == 0) {
+        *ret = TERM_ALWAYS;
+    } else if (strcmp(when, "never") == 0) {
+        *ret = TERM_NEVER;
+    } else {
+        verb_misused(in, "--color is \"%s\", expected auto, always or never", when);
+        return false;
+    }
+    return true;
 }
 
 bool given_moment(const struct invocation *in, const char *flag)

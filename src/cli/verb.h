@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/terminal/term.h"
 
 /* What a word on the command line means, for completion. */
 enum word_kind {
@@ -115,6 +116,8 @@ const char *given_next(const struct invocation *in, const char *flag, size_t *at
 bool given_duration(const struct invocation *in, const char *flag, int64_t *ret_ms);
 /* Sets the log level from the flag "log". */
 void given_log_level(const struct invocation *in);
+/* Reads --color; default TERM_AUTO. False: invalid, which was reported. */
+bool given_color(const struct invocation *in, enum term_color *ret);
 /* Is the flag's value, if given, an RFC 3339 time? Reports if not. */
 bool given_moment(const struct invocation *in, const char *flag);
 /* A whole number from min to max; like given_duration. */

@@ -5,7 +5,7 @@
  * A configuration contains no secrets, only their places: {file: PATH} or {env: NAME}.
  */
 
-#include "config/reader.h"
+#include "config/config_reader.h"
 
 enum { SECRET_MAX = 64 << 10 /* bytes of a file */ };
 

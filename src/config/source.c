@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "json/escape.h"
 #include "json/text.h"
 #include "json/yaml_read.h"

@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "libintact/meet.h"
 #include "libintact/places.h"
 #include "libintact/pulse.h"
@@ -90,7 +90,7 @@ static void feed_inline(struct intact_request *r)
     struct peer *p = r->peer;
 
     if (request_run(r))
-        peer_done(p, r, wire_now_ms());
+        peer_done(p, r, clock_boot_ms());
 }
 
 void agent_feed(struct intact_agent *a)
@@ -123,7 +123,7 @@ void agent_take(struct intact_agent *a, struct link *requests)
 
 static void collect(struct intact_agent *a)
 {
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
     struct link done;
 
     list_init(&done);
@@ -298,7 +298,7 @@ static void release_sigpipe(struct intact_agent *a)
 
 static void turn(struct intact_agent *a)
 {
-    a->seen_at = wire_now_ms();
+    a->seen_at = clock_boot_ms();
     hold_sigpipe(a);
     reactor_turn(&a->reactor);
     do {
@@ -306,14 +306,14 @@ static void turn(struct intact_agent *a)
         notice_stop(a);
         tell_stops(a);
         collect(a);
-        pulse_tick(a, wire_now_ms());
-        meet_tick(a, wire_now_ms());
-        nodes_tick(a, wire_now_ms());
+        pulse_tick(a, clock_boot_ms());
+        meet_tick(a, clock_boot_ms());
+        nodes_tick(a, clock_boot_ms());
         if (a->peer_count > 1)
             share_results(a);
-        places_share(a, wire_now_ms());
+        places_share(a, clock_boot_ms());
         for (size_t i = 0; i < a->peer_count; i++)
-            peer_tick(a->peers[i], wire_now_ms());
+            peer_tick(a->peers[i], clock_boot_ms());
         reactor_due(&a->reactor);
     } while (take_answers(a));
 }
@@ -322,10 +322,7 @@ static void turn(struct intact_agent *a)
 
 static const char *open_parts(struct intact_agent *a) /* NULL, or what failed */
 {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* any seed will do */
-    a->prng.state = (uint64_t)t.tv_nsec ^ ((uint64_t)getpid() << 32);
+    a->prng.state = clock_seed() ^ ((uint64_t)getpid() << 32);
     if (!reactor_open(&a->reactor) || a->outbox->fd < 0
         || !reactor_watch(&a->reactor, a->outbox->fd)
         || !reactor_watch(&a->reactor, a->stop_seat.fd))
@@ -339,7 +336,7 @@ static const char *open_parts(struct intact_agent *a) /* NULL, or what failed */
         a->headers = wire_add_header(a->headers, a->installation.line);
     if (!a->headers || !nodes_open(a))
         return "libcurl or the servers' addresses";
-    meet_begin(a, wire_now_ms());
+    meet_begin(a, clock_boot_ms());
     if (!pool_open(&a->pool, a->options.inline_handlers ? 0 : a->options.concurrency))
         return "no more threads";
     return NULL;
@@ -452,7 +449,7 @@ int intact_agent_fd(struct intact_agent *a)
 
 int intact_agent_timeout_ms(struct intact_agent *a)
 {
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
     int64_t wake = now + LOOK_MS;
 
     if (a->phase != AGENT_RUNS)
@@ -482,7 +479,7 @@ bool intact_agent_drive(struct intact_agent *a)
     turn(a);
     if (a->is_mixed)
         end_mixed(a);
-    else if (is_over(a, wire_now_ms()))
+    else if (is_over(a, clock_boot_ms()))
         end_agent(a);
     release_sigpipe(a);
     a->driven = false;

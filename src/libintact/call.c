@@ -1,6 +1,7 @@
 /* One HTTP call of an agent to a server: body, results, timeouts. See call.h. */
 #include "libintact/call.h"
 
+#include "base/clock.h"
 #include "base/when.h"
 #include "libintact/agent.h"
 #include "libintact/door.h"
@@ -115,7 +116,7 @@ static bool leave(struct call *c, struct intact_agent *a, int64_t within_ms, boo
         ok = door_use(c->easy, a->options.door);
     ok = ok && curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)within_ms) == CURLE_OK;
     c->why[0] = 0;
-    c->sent_at = wire_now_ms(); /* deadlines count from here, before the first byte can leave */
+    c->sent_at = clock_boot_ms(); /* deadlines count from here, before the first byte can leave */
     c->busy = ok && curl_multi_add_handle(a->reactor.multi, c->easy) == CURLM_OK;
     if (!c->busy) {
         delivery_unuse(c->answer);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "libintact/door.h"
 #include "net/proof.h"
 #include "json/json.h"
@@ -429,11 +430,11 @@ static void pause_ms(int64_t ms)
 
 enum intact_status intact_client_wait(struct intact_client *c, const char *id, int64_t timeout_ms)
 {
-    const int64_t end = wire_now_ms() + max_i64(timeout_ms, 0);
+    const int64_t end = clock_boot_ms() + max_i64(timeout_ms, 0);
     const int64_t piece = c->server_count > 1 ? SHORT_PIECE_MS : WAIT_PIECE_MS;
 
     for (;;) {
-        int64_t called = wire_now_ms();
+        int64_t called = clock_boot_ms();
         int64_t left = max_i64(end - called, 0);
         enum intact_status status = intact_client_get(c, id, min_i64(left, piece));
 
@@ -441,7 +442,7 @@ enum intact_status intact_client_wait(struct intact_client *c, const char *id, i
             return status;
         if (status == INTACT_OK)
             status = ended(c);
-        int64_t now = wire_now_ms();
+        int64_t now = clock_boot_ms();
         if (status == INTACT_OK || now >= end) {
             if (status == INTACT_TIMEOUT)
                 buf_str(&c->last.error, "the task has not ended yet");

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "libintact/client.h"
 #include "json/json.h"
 
@@ -96,14 +96,12 @@ bool client_moves_on(struct intact_client *c, size_t index, const struct intact_
 static void write_id(struct buf *b)
 {
     unsigned char u[16];
-    struct timespec t;
+    uint64_t ms = (uint64_t)clock_wall_ms();
 
     for (size_t got = 0; got < sizeof(u);) {
         ssize_t n = getrandom(u + got, sizeof(u) - got, 0);
         got += n > 0 ? (size_t)n : 0; /* continues after an interruption */
     }
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    uint64_t ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
     for (int i = 0; i < 6; i++)
         u[i] = (unsigned char)(ms >> (40 - 8 * i));
     u[6] = (unsigned char)((u[6] & 0x0f) | 0x70);

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "libintact/client.h"
 
 enum { CONNECTIONS_MAX = 1000 };
@@ -192,7 +193,7 @@ int intact_client_timeout_ms(const struct intact_client *c)
         return 0;
     if (c->reactor.fd < 0 || c->reactor.timer_at == INT64_MAX)
         return -1;
-    return (int)min_i64(max_i64(c->reactor.timer_at - wire_now_ms(), 0), INT32_MAX);
+    return (int)min_i64(max_i64(c->reactor.timer_at - clock_boot_ms(), 0), INT32_MAX);
 }
 
 /* See `fresh`. */

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "libintact/wire.h"
 
 enum { ASK_MS = 3000 };
@@ -71,8 +72,8 @@ int door_ask(int door)
 
     if (!was_asked)
         was_asked = send(door, "c", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-    for (int64_t until = wire_now_ms() + ASK_MS; was_asked && !came;) {
-        int64_t left = until - wire_now_ms();
+    for (int64_t until = clock_boot_ms() + ASK_MS; was_asked && !came;) {
+        int64_t left = until - clock_boot_ms();
         if (left <= 0 || (poll(&p, 1, (int)left) < 0 && errno != EINTR))
             break;
         if (p.revents & POLLIN)

@@ -8,18 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/test_port.h"
 
 bool fake_wait(struct fake *f)
 {
-    struct timespec t;
-
     if (f->closing)
         return false;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += 50000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
+    const struct timespec t = clock_in_ms(CLOCK_REALTIME, 50);
     pthread_cond_timedwait(&f->changed, &f->lock, &t);
     return !f->closing;
 }

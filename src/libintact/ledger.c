@@ -7,8 +7,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "libintact/request.h"
 #include "libintact/sqlite_commit.h"
 #include "libintact/wire.h"
@@ -109,14 +109,6 @@ static bool find(struct intact_ledger *l, const char *key, struct finding *f)
     return rc == SQLITE_ROW || rc == SQLITE_DONE;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool record(struct intact_ledger *l, const struct intact_request *r,
                    enum intact_direction direction, const char *outcome, const char *output)
 {
@@ -133,7 +125,7 @@ static bool record(struct intact_ledger *l, const struct intact_request *r,
     ok &= sqlite3_bind_text(st, 5, undo ? "undo" : "forward", -1, SQLITE_STATIC) == SQLITE_OK;
     ok &= sqlite3_bind_text(st, 6, outcome, -1, SQLITE_STATIC) == SQLITE_OK;
     ok &= sqlite3_bind_text(st, 7, output, -1, SQLITE_STATIC) == SQLITE_OK;
-    ok &= sqlite3_bind_int64(st, 8, now_ms()) == SQLITE_OK;
+    ok &= sqlite3_bind_int64(st, 8, clock_wall_ms()) == SQLITE_OK;
     return run(l, ST_RECORD) && ok;
 }
 

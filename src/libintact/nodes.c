@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "libintact/agent.h"
 #include "libintact/pulse.h"
 
@@ -407,7 +408,7 @@ void nodes_answered(struct peer *p, const struct json *answer)
     struct intact_agent *a = p->agent;
     struct nodes fresh = {0};
     char self[NODE_NAME_SIZE] = "";
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
 
     p->answered = true;
     if (!a->options.discovery) { /* it was asked only for its installation */
@@ -449,7 +450,7 @@ void nodes_left(struct peer *p)
 void nodes_lost(struct peer *p, bool unreachable)
 {
     struct intact_agent *a = p->agent;
-    int64_t soon = max_i64(wire_now_ms(), a->nodes.refreshed_at + peer_timing.lost_ms);
+    int64_t soon = max_i64(clock_boot_ms(), a->nodes.refreshed_at + peer_timing.lost_ms);
 
     if (!a->options.discovery)
         return;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "libintact/agent.h"
 #include "libintact/meet.h"
 #include "libintact/nodes.h"
@@ -323,7 +324,7 @@ static void fail_call(struct peer *p, struct call *c, long status, const char *w
         drop_if_hopeless(p, c);
     }
     call_return_results(c, &p->ready);
-    p->retry_at = wire_now_ms() + failure_delay(p, c, status);
+    p->retry_at = clock_boot_ms() + failure_delay(p, c, status);
     nodes_lost(p, status == 0);
 }
 
@@ -362,7 +363,7 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
     struct intact_agent *a = p->agent;
     const struct json *requests = json_get(answer, "requests");
     int64_t waited = json_get_int(answer, "waited_ms", 0);
-    int64_t elapsed = wire_now_ms() - c->sent_at;
+    int64_t elapsed = clock_boot_ms() - c->sent_at;
     struct link fresh;
     size_t count = 0;
 
@@ -390,7 +391,7 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
     }
     p->working += count;
     if (count > 0) {
-        p->linger_until = wire_now_ms() + peer_timing.linger_ms;
+        p->linger_until = clock_boot_ms() + peer_timing.linger_ms;
         agent_take(a, &fresh);
     }
     return count;
@@ -399,7 +400,7 @@ static size_t read_requests(struct peer *p, struct call *c, const struct json *a
 /* A server that answers at once without work would otherwise be called in a tight loop. */
 static void slow_down_if_idle(struct peer *p, const struct call *c, bool useful)
 {
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
 
     if (useful || c->max == 0 || now - c->sent_at >= p->agent->options.wait_ms / 2) {
         p->idle_answers = 0;
@@ -432,9 +433,9 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
     read_stops(p, stop);
     size_t fresh = read_requests(p, c, answer);
     if (fresh > 0)
-        p->useful_at = wire_now_ms();
+        p->useful_at = clock_boot_ms();
     if (c->max > 0)
-        p->offered_at = wire_now_ms();
+        p->offered_at = clock_boot_ms();
     slow_down_if_idle(p, c, handed_in || fresh > 0 || c->called_home || (stop && stop->child));
 }
 
@@ -558,7 +559,7 @@ void peer_put_off(struct peer *p)
 
     p->failures++;
     p->ask_wanted = true;
-    p->retry_at = wire_now_ms() + backoff(p->agent, t->refused_ms, t->refresh_ms, p->failures);
+    p->retry_at = clock_boot_ms() + backoff(p->agent, t->refused_ms, t->refresh_ms, p->failures);
 }
 
 bool peer_is_over(const struct peer *p)

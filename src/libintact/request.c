@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "libintact/outbox.h"
 #include "libintact/wire.h"
 
@@ -180,7 +181,7 @@ bool request_is_over(const struct intact_request *r)
 
 int64_t intact_request_time_left_ms(const struct intact_request *r)
 {
-    int64_t now = wire_now_ms();
+    int64_t now = clock_boot_ms();
 
     return is_out_of_touch(r, now) ? 0 : max_i64(r->deadline - now, 0);
 }

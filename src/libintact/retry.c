@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/prng.h"
 #include "libintact/outbox.h"
 #include "libintact/wire.h"
@@ -38,17 +39,15 @@ unsigned intact_request_try(struct intact_request *r)
 
     if (tries < TRIES_MAX)
         atomic_store(&r->tries, ++tries);
-    r->tried_at = wire_now_ms();
+    r->tried_at = clock_boot_ms();
     return tries;
 }
 
 /* Must differ between requests and between processes. */
 static uint64_t chance_of(const struct intact_request *r, unsigned tries)
 {
-    struct timespec t;
+    struct prng p = {clock_seed() ^ ((uint64_t)(uintptr_t)r << 8) ^ tries};
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
-    struct prng p = {(uint64_t)t.tv_nsec ^ ((uint64_t)(uintptr_t)r << 8) ^ tries};
     return prng_next(&p);
 }
 
@@ -57,7 +56,7 @@ int64_t intact_request_retry_ms(struct intact_request *r, int64_t after_ms)
     const struct retry_rule *rule = &r->rule;
     unsigned told = atomic_load(&r->tries);
     unsigned tries = told > 0 ? told : 1;
-    int64_t took = r->tried_at > 0 ? wire_now_ms() - r->tried_at : 0;
+    int64_t took = r->tried_at > 0 ? clock_boot_ms() - r->tried_at : 0;
     int64_t left = intact_request_time_left_ms(r) - took;
 
     if (intact_request_should_stop(r))
@@ -85,24 +84,19 @@ void intact_request_set_retry(struct intact_request *r, unsigned tries_max, int6
 /* Waits for a stop, or that long. The outbox is locked. */
 static void doze(struct outbox *o, int64_t ms)
 {
-    struct timespec t;
+    const struct timespec t = clock_in_ms(CLOCK_MONOTONIC, ms);
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
     (void)pthread_cond_timedwait(&o->told, &o->lock, &t); /* the caller checks why it ended */
 }
 
 bool intact_request_sleep(struct intact_request *r, int64_t ms)
 {
     struct outbox *o = r->outbox;
-    int64_t until = wire_now_ms() + max_i64(min_i64(ms, INT64_MAX / 2), 0);
+    int64_t until = clock_boot_ms() + max_i64(min_i64(ms, INT64_MAX / 2), 0);
 
     pthread_mutex_lock(&o->lock);
     while (!intact_request_should_stop(r)) {
-        int64_t now = wire_now_ms();
+        int64_t now = clock_boot_ms();
         if (now >= until)
             break;
         doze(o, min_i64(LOOK_MS, max_i64(min_i64(until, request_stop_at(r)) - now, 1)));

@@ -3,8 +3,9 @@
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { EVENTS_MAX = 64 };
 
@@ -19,14 +20,6 @@ static void init_once(void)
 bool wire_init(void)
 {
     return pthread_once(&once, init_once) == 0 && usable;
-}
-
-int64_t wire_now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &t); /* Linux has it since 2.6.39 */
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* If the descriptor is registered already, or no longer, libcurl closed and reopened it. */
@@ -54,7 +47,7 @@ static int on_timer(CURLM *multi, long ms, void *arg)
     struct reactor *r = arg;
     (void)multi;
 
-    r->timer_at = ms < 0 ? INT64_MAX : wire_now_ms() + ms;
+    r->timer_at = ms < 0 ? INT64_MAX : clock_boot_ms() + ms;
     return 0;
 }
 
@@ -120,7 +113,7 @@ void reactor_due(struct reactor *r)
     int running;
 
     /* libcurl sets the timer again if there is more; errors show in the transfer. */
-    for (int turns = 0; turns < 8 && r->timer_at <= wire_now_ms(); turns++) {
+    for (int turns = 0; turns < 8 && r->timer_at <= clock_boot_ms(); turns++) {
         r->timer_at = INT64_MAX;
         (void)curl_multi_socket_action(r->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }

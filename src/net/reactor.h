@@ -13,8 +13,6 @@
 /* Initialises libcurl, once per process. False: it is unusable. */
 bool wire_init(void) MUST_USE;
 
-int64_t wire_now_ms(void); /* CLOCK_BOOTTIME: advances while the machine is suspended */
-
 struct reactor {
     int fd; /* epoll; -1: closed */
     CURLM *multi;

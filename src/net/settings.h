@@ -3,7 +3,7 @@
 
 /* Network settings, in the manner of config/reader.h. */
 
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "net/address.h"
 
 /* Adds to a struct networks. */

@@ -1,7 +1,7 @@
 #include "server/internal.h"
 
 #include "base/log.h"
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "json/json.h"
 
 /*

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "alerts/settings.h"
+#include "alerts/alert_settings.h"
 
 /* {"alerts": [...]} as webhooks (in a CloudEvent) and commands get it, or Alertmanager's array.
  * *id names it: the same for the same notices. */

@@ -9,7 +9,7 @@
 
 #include <uv.h>
 
-#include "alerts/settings.h"
+#include "alerts/alert_settings.h"
 #include "outbox/channel.h"
 
 struct alert_sinks;

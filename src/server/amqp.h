@@ -7,7 +7,7 @@
  * ended is to be sent again.
  */
 
-#include "amqp/config.h"
+#include "amqp/amqp_config.h"
 #include "outbox/channel.h"
 #include "server/helper.h"
 

@@ -9,7 +9,7 @@
  * It comes in by a door of its own, a socket pair that nobody else has an end of: it asks there
  * for connections, and is sent ends of further pairs (libintact/door.h), without TLS and without a
  * token. Another pair, the channel, tells it when the server drains and when it has ended
- * (http_agent/inside.h).
+ * (agents/http/inside.h).
  */
 
 #include <uv.h>

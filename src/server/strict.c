@@ -1,6 +1,6 @@
 #include "server/strict.h"
 
-#include "config/reader.h"
+#include "config/config_reader.h"
 
 /* ---- names ---- */
 

@@ -5,8 +5,8 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/when.h"
 
 enum {
@@ -159,7 +159,7 @@ bool post_start(struct post *p, struct transfer *t, CURLM *multi)
 {
     CLEANUP(buf_fini) struct buf signature = {0};
     CLEANUP(buf_fini) struct buf id = {0};
-    int64_t at = (int64_t)time(NULL);
+    int64_t at = clock_wall_ms() / 1000;
 
     ASSERT(p->left_count > 0);
     limit_size(p);
@@ -240,11 +240,8 @@ static bool is_of_content(long status)
 
 static void take_answer(struct post *p, const struct http_answer *a, struct buf *story)
 {
-    struct timespec now;
+    int64_t after = answer_retry_after(answer_header(a, "retry-after"), clock_wall_ms());
 
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
-    int64_t after = answer_retry_after(answer_header(a, "retry-after"),
-                                       (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     after = min_i64(max_i64(after, 0), AFTER_MAX_MS);
     tell_answer(a, story);
     if (a->status >= 200 && a->status < 300) {

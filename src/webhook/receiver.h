@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "net/reactor.h"
 #include "outbox/channel.h"
-#include "webhook/secrets.h"
+#include "webhook/webhook_secrets.h"
 
 /* Some deliveries to one URL, until all of them have ended. */
 struct post {

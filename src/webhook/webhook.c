@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "net/watchdog.h"
 #include "webhook/receiver.h"
 
@@ -116,7 +117,7 @@ static void wait_for_events(struct webhook *w)
 
     for (size_t i = 0; i < w->receiver_count; i++)
         at = w->receivers[i].is_ready ? 0 : min_i64(at, w->receivers[i].reactor.timer_at);
-    int64_t ms = min_i64(max_i64(at - wire_now_ms(), 0), 60000);
+    int64_t ms = min_i64(max_i64(at - clock_boot_ms(), 0), 60000);
     int n = epoll_wait(w->epoll, events, EVENTS_MAX, (int)ms);
     for (int i = 0; i < n; i++) {
         struct receiver *r = events[i].data.ptr;
@@ -141,7 +142,7 @@ static void *run(void *arg)
     ASSERT(has_watchdog); /* it needs one kernel timer, which is available */
     while (look(w)) {
         for (size_t i = 0; i < w->receiver_count; i++)
-            if (w->receivers[i].is_ready || w->receivers[i].reactor.timer_at <= wire_now_ms())
+            if (w->receivers[i].is_ready || w->receivers[i].reactor.timer_at <= clock_boot_ms())
                 receiver_turn(&w->receivers[i]);
         give_back(w);
         wait_for_events(w);

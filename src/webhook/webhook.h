@@ -17,7 +17,7 @@
 #include <uv.h>
 
 #include "outbox/channel.h"
-#include "webhook/config.h"
+#include "webhook/webhook_config.h"
 
 /* `config` must outlive it. NULL: *e says why; the secrets are loaded here. */
 struct channel *webhook_open(uv_loop_t *loop, const struct webhook_config *config, struct error *e);

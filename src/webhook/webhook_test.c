@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "webhook/config.h"
-#include "webhook/secrets.h"
+#include "webhook/webhook_config.h"
+#include "webhook/webhook_secrets.h"
 
 /* ---- URLs ---- */
 

@@ -4,7 +4,7 @@
 #include "why/why.h"
 
 #include "base/when.h"
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "store/row.h"
 #include "tasks/live.h"
 #include "tasks/pulses.h"

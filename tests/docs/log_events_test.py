@@ -9,7 +9,7 @@ import re
 import sys
 
 root = sys.argv[1]
-LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "scheduler", "supervisor", "http", "server", "http_agent", "confine", "net", "amqp", "amqp_agent", "cli")
+LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "scheduler", "supervisor", "http", "server", "agents", "confine", "net", "amqp", "cli")
 
 
 def read(path):
@@ -21,7 +21,7 @@ def logged():
     """By name: the levels at which it is written."""
     events = {}
     for layer in LAYERS:
-        for path in glob.glob(f"{root}/src/{layer}/*.c"):
+        for path in glob.glob(f"{root}/src/{layer}/**/*.c", recursive=True):
             if path.endswith(("_test.c", "_fuzz.c")):
                 continue
             text = read(path)

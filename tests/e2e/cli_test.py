@@ -507,7 +507,7 @@ class Described(WithServer):
         self.assertIn("/dev/null/x", done.stderr)
 
     def test_every_flag_is_read_somewhere(self):
-        source = "".join(read(f) for f in glob.glob(ROOT + "/src/cli/*.c"))
+        source = "".join(read(f) for f in glob.glob(ROOT + "/src/cli/**/*.c", recursive=True))
         for name in set(re.findall(r'\.name = "([a-z-]+)",\s*\.(?:letter|value|help)', source)):
             self.assertRegex(source, rf'(?<!\.name = )"{name}"', name)
 

@@ -5,7 +5,7 @@
  * while they are read. */
 
 #include "base/map.h"
-#include "config/reader.h"
+#include "config/config_reader.h"
 #include "definition/definition.h"
 #include "definition/expression/node.h"
 

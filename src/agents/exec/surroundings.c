@@ -1,0 +1,390 @@
+#include "agents/exec/surroundings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/when.h"
+#include "json/json.h"
+#include "json/text.h"
+
+enum {
+    SECRET_MAX = 65536,
+    SECRET_MIN = 4, /* shorter ones occur everywhere, and are not looked for */
+    OWN_MAX = 16,   /* variables that every command gets */
+    LINES_MAX = 64, /* of a secret, which are looked for one by one */
+};
+
+#define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct making {
+    struct command *c;
+    char **env;
+    size_t count;
+    char *why;
+    size_t why_size;
+};
+
+static size_t name_len(const char *variable)
+{
+    return strcspn(variable, "=");
+}
+
+/* A later one of a name takes the place of an earlier one. */
+static void put(struct making *m, char *variable)
+{
+    size_t len = name_len(variable);
+    size_t i = 0;
+
+    while (i < m->count && (name_len(m->env[i]) != len || memcmp(m->env[i], variable, len) != 0))
+        i++;
+    m->env[i] = variable;
+    m->count += i == m->count;
+}
+
+static void put_pair(struct making *m, struct slice name, struct slice value)
+{
+    char *v = arena_bytes(&m->c->arena, name.len + value.len + 2);
+
+    memcpy(v, name.ptr, name.len);
+    v[name.len] = '=';
+    if (value.len > 0)
+        memcpy(v + name.len + 1, value.ptr, value.len);
+    v[name.len + 1 + value.len] = 0;
+    put(m, v);
+}
+
+/* ---- secrets ---- */
+
+/* The longest comes first: a shorter one may be the beginning of it, and would leave its rest. */
+static void insert(struct command *c, struct slice line)
+{
+    size_t at = c->secret_count++;
+
+    for (; at > 0 && c->secrets[at - 1].len < line.len; at--)
+        c->secrets[at] = c->secrets[at - 1];
+    c->secrets[at] = line;
+}
+
+/* Each line by itself: messages are made of lines. */
+static void remember(struct command *c, struct slice secret)
+{
+    while (secret.len > 0 && c->secret_count < LINES_MAX) {
+        const char *end = memchr(secret.ptr, '\n', secret.len);
+        size_t len = end ? (size_t)(end - secret.ptr) : secret.len;
+        if (len >= SECRET_MIN)
+            insert(c, (struct slice){secret.ptr, len});
+        len += end != NULL;
+        secret = (struct slice){secret.ptr + len, secret.len - len};
+    }
+}
+
+static bool read_secret(struct making *m, struct slice path, struct slice *ret)
+{
+    char *bytes = arena_bytes(&m->c->arena, SECRET_MAX + 1);
+    int fd = open(path.ptr, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    size_t len = 0;
+
+    for (ssize_t n = 1; fd >= 0 && n > 0 && len <= SECRET_MAX; len += n > 0 ? (size_t)n : 0)
+        n = read(fd, bytes + len, SECRET_MAX + 1 - len);
+    int err = errno;
+    if (fd >= 0)
+        close(fd);
+    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
+        len--;
+    if (fd >= 0 && len > 0 && len <= SECRET_MAX && !memchr(bytes, 0, len)) {
+        *ret = (struct slice){bytes, len};
+        remember(m->c, *ret);
+        return true;
+    }
+    (void)snprintf(m->why, m->why_size, "the secret in %s: %s", path.ptr,
+                   fd < 0 ? strerror(err) : "the file is empty, too long, or no text");
+    return false;
+}
+
+static bool add_configured(struct making *m)
+{
+    const struct exec_command *what = m->c->what;
+
+    for (size_t i = 0; i < what->variable_count; i++) {
+        const struct exec_variable *v = &what->variables[i];
+        struct slice value = v->text;
+        if (v->source == EXEC_INHERITED)
+            value = slice_of(getenv(v->text.ptr));
+        if (v->source == EXEC_INHERITED && v->is_secret && value.ptr)
+            remember(m->c, value);
+        if (v->source == EXEC_FILE && !read_secret(m, v->text, &value))
+            return false;
+        if (value.ptr)
+            put_pair(m, v->name, value);
+    }
+    return true;
+}
+
+/* ---- what is asked ---- */
+
+static void put_text(struct making *m, const char *name, const char *value)
+{
+    if (value)
+        put_pair(m, slice_of(name), slice_of(value));
+}
+
+static const char *direction_of(const struct intact_request *r)
+{
+    return intact_request_direction(r) == INTACT_UNDO ? "undo" : "forward";
+}
+
+static void add_own(struct making *m)
+{
+    const struct intact_request *r = m->c->request;
+    char attempt[20];
+
+    (void)snprintf(attempt, sizeof attempt, "%u", intact_request_attempt(r));
+    put_text(m, "INTACT_TASK", intact_request_task(r));
+    put_text(m, "INTACT_STEP", intact_request_step(r));
+    put_text(m, "INTACT_ACTION", intact_request_action(r));
+    put_text(m, "INTACT_DIRECTION", direction_of(r));
+    put_text(m, "INTACT_ATTEMPT", attempt);
+    put_text(m, "INTACT_IDEMPOTENCY_KEY", intact_request_idempotency_key(r));
+    put_text(m, "INTACT_FORWARD_KEY", intact_request_forward_key(r));
+    put_text(m, "INTACT_PROGRESS_FD", "3");
+    put_text(m, "TRACEPARENT", intact_request_traceparent(r));
+}
+
+static void member(struct buf *b, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    json_key(b, name);
+    json_string(b, slice_of(text));
+}
+
+static void raw_member(struct buf *b, const char *name, const char *json)
+{
+    if (!json)
+        return;
+    json_key(b, name);
+    json_raw(b, slice_of(json));
+}
+
+/* Until when the command has time: SIGTERM comes then. */
+static int64_t wall_clock_at(int64_t left_ms)
+{
+    return clock_wall_ms() + left_ms;
+}
+
+static void write_input(struct command *c)
+{
+    const struct intact_request *r = c->request;
+    int64_t left = max_i64(c->term_at - clock_boot_ms(), 0);
+    struct buf *b = &c->input;
+
+    json_open(b, '{');
+    member(b, "task", intact_request_task(r));
+    member(b, "step", intact_request_step(r));
+    member(b, "action", intact_request_action(r));
+    member(b, "direction", direction_of(r));
+    json_key(b, "attempt");
+    json_number(b, intact_request_attempt(r));
+    member(b, "idempotency_key", intact_request_idempotency_key(r));
+    raw_member(b, "input", intact_request_input(r));
+    raw_member(b, "forward", intact_request_forward(r));
+    json_key(b, "complete_by");
+    json_time(b, wall_clock_at(left));
+    json_key(b, "time_left_ms");
+    json_number(b, left);
+    raw_member(b, "resume", intact_request_resume(r));
+    member(b, "traceparent", intact_request_traceparent(r));
+    json_close(b, '}');
+    buf_byte(b, '\n');
+}
+
+/* ---- the program ---- */
+
+static const char *value_of(const struct making *m, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < m->count; i++)
+        if (name_len(m->env[i]) == len && memcmp(m->env[i], name, len) == 0)
+            return m->env[i] + len + 1;
+    return NULL;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* In the PATH of the command's own environment. */
+static const char *find_program(struct making *m, const char *name)
+{
+    const char *path = value_of(m, "PATH");
+
+    if (name[0] == '/')
+        return name;
+    while (path && *path) {
+        CLEANUP(buf_fini) struct buf b = {0};
+        size_t len = strcspn(path, ":");
+        buf_fmt(&b, "%.*s/%s", (int)len, path, name);
+        if (path[0] == '/' && is_program(b.ptr))
+            return arena_copy(&m->c->arena, buf_view(&b)).ptr;
+        path += len + (path[len] == ':');
+    }
+    (void)snprintf(m->why, m->why_size, "there is no program %s in its PATH", name);
+    return NULL;
+}
+
+bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* NOLINT: by m */
+                       size_t why_size)
+{
+    size_t most = c->what->variable_count + OWN_MAX;
+    struct making m = {.c = c, .why = why, .why_size = why_size};
+    const struct exec_user *u = &c->what->user;
+
+    m.env = arena_alloc(&c->arena, (most + 1) * sizeof *m.env);
+    c->secrets = arena_alloc(&c->arena, LINES_MAX * sizeof *c->secrets);
+    put_text(&m, "PATH", USUAL_PATH);
+    put_text(&m, "HOME", u->home);
+    put_text(&m, "USER", u->name);
+    put_text(&m, "LOGNAME", u->name);
+    if (!add_configured(&m))
+        return false;
+    add_own(&m);
+    o->envp = m.env;
+    o->program = find_program(&m, c->what->argv[0]);
+    write_input(c);
+    return o->program;
+}
+
+/* ---- what may be told ---- */
+
+/* What stands for it does not say how long it is. */
+static void cover(struct buf *b, struct slice secret)
+{
+    struct slice rest = buf_view(b);
+    struct buf covered = {0};
+
+    while (rest.len > 0) {
+        const char *found = memmem(rest.ptr, rest.len, secret.ptr, secret.len);
+        if (!found)
+            break;
+        size_t at = (size_t)(found - rest.ptr);
+        buf_slice(&covered, (struct slice){rest.ptr, at});
+        buf_str(&covered, "***");
+        rest = (struct slice){found + secret.len, rest.len - at - secret.len};
+    }
+    if (covered.len == 0)
+        return;
+    buf_slice(&covered, rest);
+    buf_fini(b);
+    *b = covered;
+}
+
+/* Of a text whose beginning was dropped: the rest of a secret that began there. */
+static void cover_begun(struct buf *b, struct slice secret)
+{
+    for (size_t skip = 1; skip + SECRET_MIN <= secret.len; skip++) {
+        size_t left = secret.len - skip;
+        if (left > b->len || memcmp(b->ptr, secret.ptr + skip, left) != 0)
+            continue;
+        memset(b->ptr, '*', 3);
+        memmove(b->ptr + 3, b->ptr + left, b->len - left);
+        b->len = b->len - left + 3;
+        return;
+    }
+}
+
+/* Those of ASCII, and the others, which terminals obey as well. */
+static void blank_controls(char *at, size_t len)
+{
+    unsigned char before = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned char now = (unsigned char)at[i];
+        if (now < ' ' || now == 0x7f)
+            at[i] = ' ';
+        else if (before == 0xc2 && now >= 0x80 && now < 0xa0)
+            at[i - 1] = at[i] = ' ';
+        before = now;
+    }
+}
+
+void surroundings_hide(const struct command *c, struct slice text, struct buf *ret)
+{
+    buf_slice(ret, text);
+    for (size_t i = 0; i < c->secret_count; i++)
+        cover(ret, c->secrets[i]);
+}
+
+void surroundings_clean(const struct command *c, struct slice text, struct buf *ret)
+{
+    struct buf copy = {0};
+
+    surroundings_hide(c, text, &copy);
+    blank_controls(copy.ptr, copy.len);
+    for (struct slice rest = buf_view(&copy); rest.len > 0;) {
+        size_t good = text_utf8_end(rest);
+        buf_slice(ret, (struct slice){rest.ptr, good});
+        if (good == rest.len)
+            break;
+        buf_byte(ret, '?');
+        rest = (struct slice){rest.ptr + good + 1, rest.len - good - 1};
+    }
+    buf_fini(&copy);
+}
+
+void surroundings_clean_tail(const struct command *c, struct buf *ret)
+{
+    CLEANUP(buf_fini) struct buf copy = {0};
+
+    buf_slice(&copy, buf_view(&c->tail));
+    for (size_t i = 0; c->tail_is_cut && i < c->secret_count; i++)
+        cover_begun(&copy, c->secrets[i]);
+    surroundings_clean(c, buf_view(&copy), ret);
+}
+
+/* A string of sound JSON, with its quotes; how it is escaped does not matter. */
+static void write_clean(const struct command *c, struct slice literal, struct buf *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct json *j = NULL;
+
+    if (json_parse(&a, literal, &j, NULL) != ERR_OK)
+        return;
+    surroundings_hide(c, j->text, &text);
+    if (slice_eq(buf_view(&text), j->text))
+        buf_slice(ret, literal);
+    else
+        json_string(ret, buf_view(&text));
+}
+
+static size_t literal_len(struct slice json)
+{
+    size_t len = 1;
+
+    while (len < json.len && json.ptr[len] != '"')
+        len += json.ptr[len] == '\\' ? 2 : 1;
+    return len < json.len ? len + 1 : json.len;
+}
+
+void surroundings_clean_json(const struct command *c, struct slice json, struct buf *ret)
+{
+    while (json.len > 0) {
+        size_t len = 1;
+        if (json.ptr[0] == '"') {
+            len = literal_len(json);
+            write_clean(c, (struct slice){json.ptr, len}, ret);
+        } else {
+            buf_byte(ret, json.ptr[0]);
+        }
+        json = (struct slice){json.ptr + len, json.len - len};
+    }
+}

@@ -1,0 +1,52 @@
+/* Lists that the server returns page by page: --limit, --all, --json. */
+
+#include "cli/client/pages.h"
+
+enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 500 };
+
+static void add_parameter(struct buf *path, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    buf_fmt(path, "&%s=", name);
+    client_escape(path, slice_of(value));
+}
+
+/* `cursor`: in: of this page, empty for the first; out: of the next one, empty if there is none. */
+static int show_page(const struct invocation *in, struct intact_client *c, const struct pages *p,
+                     int64_t limit, struct buf *cursor)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    int end = CLI_OK;
+
+    buf_fmt(&path, "%s?limit=%" PRId64, p->path, limit);
+    for (const char *const *flag = p->flags; *flag; flag++)
+        add_parameter(&path, *flag, given(in, *flag));
+    add_parameter(&path, "cursor", cursor->len ? cursor->ptr : NULL);
+    const struct json *page = client_ask(c, "GET", path.ptr, NULL, &a, &end);
+    buf_clear(cursor);
+    if (!page)
+        return end;
+    buf_slice(cursor, json_get_text(page, "next"));
+    if (given(in, "json"))
+        client_print_body(c);
+    else
+        p->print(in, page, cursor->len == 0);
+    return CLI_OK;
+}
+
+int pages_show(const struct invocation *in, const struct pages *p)
+{
+    CLEANUP(buf_fini) struct buf cursor = {0};
+    int64_t limit = LIMIT_DEFAULT;
+
+    if (!given_number(in, "limit", 1, LIMIT_MAX, &limit))
+        return CLI_USAGE;
+    struct intact_client *c = client_begin(in);
+    int end = show_page(in, c, p, limit, &cursor);
+    while (end == CLI_OK && given(in, "all") && cursor.len > 0)
+        end = show_page(in, c, p, limit, &cursor);
+    intact_client_free(c);
+    return end;
+}

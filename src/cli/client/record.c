@@ -1,0 +1,33 @@
+/* A task's state and attempts in words; see record.h. */
+
+/* The same text in all verbs. */
+#include "cli/client/record.h"
+
+void record_state(struct buf *b, const struct json *task)
+{
+    struct slice state = json_get_text(task, "state");
+
+    buf_slice(b, state);
+    if (slice_is(state, "pending") && slice_is(json_get_text(task, "direction"), "undo"))
+        buf_str(b, " (undo)");
+    if (json_get_text(task, "paused_at").ptr)
+        buf_str(b, ", paused");
+    if (json_get_text(task, "closed_at").ptr)
+        buf_str(b, ", closed");
+}
+
+/* Attempts are numbered from 1 per direction, and the record may omit some of many. */
+void record_attempts(struct buf *b, const struct json *step)
+{
+    const struct json *attempts = json_get(step, "attempts");
+    int64_t count[2] = {0};
+
+    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
+        int64_t *n = &count[slice_is(json_get_text(a, "direction"), "undo")];
+        *n = max_i64(*n + 1, json_get_int(a, "attempt", 0));
+    }
+    if (count[0] + count[1] > 0)
+        buf_i64(b, count[0]);
+    if (count[1] > 0)
+        buf_fmt(b, "+%" PRId64, count[1]);
+}

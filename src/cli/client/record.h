@@ -1,0 +1,16 @@
+#ifndef CLI_CLIENT_RECORD_H
+#define CLI_CLIENT_RECORD_H
+
+/* Parts of a task's record that several verbs show. */
+
+#include "base/buf.h"
+#include "json/json.h"
+
+/* For a task's record or summary: "pending (undo), paused". The direction is shown if the state
+ * does not imply it. */
+void record_state(struct buf *b, const struct json *task);
+
+/* For a step: "2", or "1+3" with three attempts to undo it. Empty without attempts. */
+void record_attempts(struct buf *b, const struct json *step);
+
+#endif

@@ -1,0 +1,24 @@
+/* `intact agent get`: an agent's settings and breaker; shown by agent_show.c. */
+
+#include "cli/verbs.h"
+#include "cli/verbs/agent_show.h"
+
+static int run(struct invocation *in)
+{
+    CLEANUP(buf_fini) struct buf path = {0};
+
+    return agent_path(in, "", &path) ? agent_ask(in, "GET", path.ptr, NULL) : CLI_USAGE;
+}
+
+const struct verb verb_agent_get = {
+    .noun = "agent",
+    .name = "get",
+    .summary = "show settings and breaker of an agent",
+    .about = "Shows limits and breaker of an agent: the settings and the state of the breaker. "
+             "Settings that were never set have their default.",
+    .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
+    .examples = {{"intact agent get payment", "whether its breaker is open, and why"},
+                 {"intact agent get payment --json | jq .settings > payment.json",
+                  "save the settings for editing"}},
+    .run = run,
+};

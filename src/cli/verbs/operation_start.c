@@ -1,0 +1,301 @@
+/* `intact operation start`, and verbs with --all: asks for confirmation, starts, follows. */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client/client.h"
+#include "cli/verbs.h"
+#include "cli/verbs/operate.h"
+#include "cli/verbs/operation_show.h"
+#include "cli/verbs/operation_start.h"
+
+enum { ASK_FROM = 100 /* tasks: confirmation on a terminal for more */ };
+
+static void put_text(struct buf *b, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    json_key(b, key);
+    json_string(b, slice_of(value));
+}
+
+/* "a,b" as ["a", "b"] */
+static void put_words(struct buf *b, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    json_key(b, key);
+    json_open(b, '[');
+    for (const char *at = value; at;) {
+        const char *comma = strchr(at, ',');
+        json_string(b, (struct slice){at, comma ? (size_t)(comma - at) : strlen(at)});
+        at = comma ? comma + 1 : NULL;
+    }
+    json_close(b, ']');
+}
+
+static bool put_tags(const struct invocation *in, struct buf *b)
+{
+    const char *tag = NULL;
+    bool any = false;
+
+    for (size_t at = 0; (tag = given_next(in, "tag", &at)); any = true) {
+        const char *equals = strchr(tag, '=');
+        if (!equals) {
+            verb_misused(in, "--tag is \"%s\", expected KEY=VALUE", tag);
+            return false;
+        }
+        if (!any) {
+            json_key(b, "tag");
+            json_open(b, '{');
+        }
+        json_key_slice(b, (struct slice){tag, (size_t)(equals - tag)});
+        json_string(b, slice_of(equals + 1));
+    }
+    if (any)
+        json_close(b, '}');
+    return true;
+}
+
+static void put_choice(const struct invocation *in, struct buf *b, const char *flag)
+{
+    const char *value = given(in, flag);
+
+    if (!value)
+        return;
+    json_key(b, flag);
+    json_bool(b, strcmp(value, "yes") == 0);
+}
+
+static bool put_filter(const struct invocation *in, struct buf *b)
+{
+    int64_t version = 0;
+
+    if (!given_number(in, "version", 1, INT64_MAX, &version) || !given_moment(in, "after")
+        || !given_moment(in, "before") || !given_moment(in, "ended-after")
+        || !given_moment(in, "ended-before"))
+        return false;
+    json_key(b, "filter");
+    json_open(b, '{');
+    size_t empty = b->len;
+    put_words(b, "state", given(in, "state"));
+    put_text(b, "workflow", given(in, "workflow"));
+    if (version) {
+        json_key(b, "version");
+        json_number(b, version);
+    }
+    put_text(b, "step", given(in, "at-step"));
+    put_text(b, "agent", given(in, "agent"));
+    put_text(b, "error", given(in, "error"));
+    put_text(b, "submitted_after", given(in, "after"));
+    put_text(b, "submitted_before", given(in, "before"));
+    put_text(b, "ended_after", given(in, "ended-after"));
+    put_text(b, "ended_before", given(in, "ended-before"));
+    put_words(b, "ids", given(in, "ids"));
+    put_choice(in, b, "closed");
+    put_choice(in, b, "paused");
+    if (!put_tags(in, b))
+        return false;
+    /* A verb that also takes one task needs --all for many; a filter beside it says which. */
+    if (given(in, "all") && (in->word_count > 0 || b->len == empty)) {
+        json_key(b, "all");
+        json_bool(b, true);
+    }
+    json_close(b, '}');
+    return true;
+}
+
+static const char *given_if_any(const struct invocation *in, const char *flag)
+{
+    return verb_has_flag(in->verb, flag) ? given(in, flag) : NULL;
+}
+
+static bool put_arguments(const struct invocation *in, struct buf *b)
+{
+    static const char *const values[] = {"input", "output"};
+
+    json_key(b, "arguments");
+    json_open(b, '{');
+    put_text(b, "step", given_if_any(in, "step"));
+    put_text(b, "from", given_if_any(in, "from"));
+    put_text(b, "effect", given_if_any(in, "effect"));
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        const char *value = given_if_any(in, values[i]);
+        if (value && !operate_value(in, values[i], value, b))
+            return false;
+    }
+    json_close(b, '}');
+    return true;
+}
+
+static bool is_rate(const struct invocation *in, const char *text)
+{
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+
+    if (text && (digits == 0 || strcmp(text + digits, "/s") != 0)) {
+        verb_misused(in, "--rate is \"%s\", expected so many a second, as 200/s", text);
+        return false;
+    }
+    return true;
+}
+
+static bool render(const struct invocation *in, const char *verb, bool dry, struct buf *b)
+{
+    const char *reason = given(in, "reason");
+    int64_t limit = 0;
+
+    if (!reason || !*reason) {
+        verb_misused(in, "--reason TEXT is required");
+        return false;
+    }
+    if (!given_number(in, "limit", 1, INT64_MAX, &limit) || !is_rate(in, given(in, "rate")))
+        return false;
+    json_open(b, '{');
+    put_text(b, "verb", verb);
+    put_text(b, "reason", reason);
+    if (!put_filter(in, b) || !put_arguments(in, b))
+        return false;
+    if (limit) {
+        json_key(b, "limit");
+        json_number(b, limit);
+    }
+    put_text(b, "rate", given(in, "rate"));
+    if (dry) {
+        json_key(b, "dry_run");
+        json_bool(b, true);
+    }
+    json_close(b, '}');
+    return true;
+}
+
+/* ---- dry run and confirmation ---- */
+
+static const struct json *try_dry(const struct invocation *in, const char *verb,
+                                  struct intact_client *c, struct arena *a, int *ret_end)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+
+    if (!render(in, verb, true, &body)) {
+        *ret_end = CLI_USAGE;
+        return NULL;
+    }
+    return client_ask(c, "POST", "/v1/operations", &body, a, ret_end);
+}
+
+/* An incomplete dry run knows only some of the tasks. */
+static bool is_meant(const char *verb, const struct json *dry)
+{
+    int64_t matched = json_get_int(dry, "matched", 0);
+    bool complete = json_get_bool(dry, "complete", true);
+    char line[16] = {0};
+
+    if (complete && matched <= ASK_FROM)
+        return true;
+    fprintf(stderr, "%s %s%" PRId64 " tasks? [y/N] ", verb, complete ? "" : "at least ", matched);
+    return fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
+static int start(const struct invocation *in, const char *verb, struct intact_client *c,
+                 int64_t expected)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    CLEANUP(buf_fini) struct buf id = {0};
+    int end = CLI_OK;
+
+    if (!render(in, verb, false, &body))
+        return CLI_USAGE;
+    const struct json *answer = client_ask(c, "POST", "/v1/operations", &body, &a, &end);
+    if (!answer)
+        return end;
+    buf_slice(&id, json_get_text(answer, "id"));
+    if (given(in, "no-wait")) {
+        if (given(in, "json"))
+            client_print_body(c);
+        else
+            operation_show(answer);
+        return CLI_OK;
+    }
+    return operation_follow(in, c, buf_view(&id), expected);
+}
+
+/* The number of tasks, for a bar; 0: unknown. */
+static int64_t expected_of(const struct json *dry)
+{
+    return dry && json_get_bool(dry, "complete", false) ? json_get_int(dry, "matched", 0) : 0;
+}
+
+int operation_start(const struct invocation *in, const char *verb)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    bool asks = !given(in, "yes") && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    struct intact_client *c = client_begin(in);
+    int end = CLI_OK;
+    const struct json *dry = asks || given(in, "dry-run") ? try_dry(in, verb, c, &a, &end) : NULL;
+
+    if (end == CLI_OK && given(in, "dry-run")) {
+        if (given(in, "json"))
+            client_print_body(c);
+        else
+            operation_show_dry(dry);
+    } else if (end == CLI_OK && dry && !is_meant(verb, dry)) {
+        fputs("nothing was done\n", stderr);
+        end = CLI_NOT_WELL;
+    } else if (end == CLI_OK) {
+        end = start(in, verb, c, expected_of(dry));
+    }
+    intact_client_free(c);
+    return end;
+}
+
+static int run(struct invocation *in)
+{
+    if (given(in, "effect") && !operate_effect_ok(in))
+        return CLI_USAGE;
+    return operation_start(in, in->words[0]);
+}
+
+static const struct flag flags[] = {
+    FILTER_FLAGS,
+    {.name = "all", .help = "all tasks, without another filter"},
+    {.name = "step", .value = "STEP", .help = "step for the verb"},
+    {.name = "from", .value = "STEP", .help = "retry: restart this step and all later ones"},
+    {.name = "input", .value = "JSON", .help = "correct: new input; @FILE reads a file"},
+    {.name = "output",
+     .value = "JSON",
+     .help = "supply, skip: output of the step; @FILE reads a file"},
+    {.name = "effect",
+     .value = "EFFECT",
+     .help = "resolve: none (the step took no effect)",
+     .kind = WORD_HINTS,
+     .choices = "none"},
+    REASON_FLAG,
+    OPERATION_FLAGS,
+    {0},
+};
+
+const struct verb verb_operation_start = {
+    .noun = "operation",
+    .name = "start",
+    .summary = "apply a verb to many tasks",
+    .about = "Applies a verb to all tasks that match all filter flags, newest first, at lower "
+             "priority than other work. The server continues by itself after restarts and "
+             "failovers; this command only shows the progress. On a terminal it asks before it "
+             "starts with more than 100 tasks.",
+    .arguments = {{.name = "VERB",
+                   .kind = WORD_CHOICE,
+                   .choices = "retry undo skip cancel pause resume supply resolve correct close "
+                              "reopen"}},
+    .flags = flags,
+    .examples = {{"intact operation start retry --state error --error declined --dry-run "
+                  "--reason 'the bank is back'",
+                  "count them only"},
+                 {"intact operation start retry --agent bank --rate 200/s --reason 'it is back'",
+                  "tasks at the agent bank, 200 a second"},
+                 {"intact operation start close --state error --before 2026-01-01T00:00:00Z "
+                  "--reason 'written off'",
+                  "close old tasks in error"}},
+    .exits = "1 if some tasks were refused or failed, or it was stopped",
+    .run = run,
+};

@@ -1,0 +1,18 @@
+/* `intact pause`: nothing of a task starts; see operate.c. */
+
+#include "cli/verbs.h"
+#include "cli/verbs/operate.h"
+#include "cli/verbs/operation_start.h"
+
+static const struct flag flags[] = {REASON_FLAG, MANY_FLAGS, {0}};
+
+const struct verb verb_pause = {
+    .name = "pause",
+    .summary = "pause a task",
+    .about = "Pauses a task: no step starts until it is resumed. Its clocks stop: complete-by, "
+             "start time, waits before retries. Running attempts may end.",
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
+    .flags = flags,
+    .examples = {{"intact pause o-17 --reason 'the warehouse counts its stock'", "pause it"}},
+    .run = operate,
+};

@@ -1,0 +1,38 @@
+/* `intact resolve`: a step in doubt did not take effect; see operate.c. */
+
+#include "cli/verbs.h"
+#include "cli/verbs/operate.h"
+#include "cli/verbs/operation_start.h"
+
+static const struct flag flags[] = {
+    {.name = "step", .value = "STEP", .help = "name of the step; required"},
+    {.name = "effect",
+     .value = "EFFECT",
+     .help = "none (it took no effect); required",
+     .kind = WORD_HINTS,
+     .choices = "none"},
+    {.name = "attempt",
+     .value = "N",
+     .help = "latest attempt that was checked: refused if another one started since"},
+    REASON_FLAG,
+    MANY_FLAGS,
+    {0},
+};
+
+const struct verb verb_resolve = {
+    .name = "resolve",
+    .summary = "state that a step in doubt took no effect",
+    .about = "States that no attempt of the step so far took effect, as checked by a person. The "
+             "step is no longer in doubt: it can be corrected or retried, and is not compensated "
+             "if the task is undone. Refused while an attempt may still take effect, until a "
+             "second after its complete-by. With --attempt it is also refused if another attempt "
+             "has started since; with many tasks, if one started after the operation. Attempts "
+             "keep their recorded outcomes. For a step that took effect, use supply.",
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
+    .flags = flags,
+    .examples =
+        {{"intact resolve o-17 --step ship --effect none --attempt 2 --reason 'no parcel has "
+          "left'",
+          "after asking the carrier"}},
+    .run = operate,
+};

@@ -1,0 +1,31 @@
+/* `intact supply`: a step's output by hand; see operate.c. */
+
+#include "cli/verbs.h"
+#include "cli/verbs/operate.h"
+#include "cli/verbs/operation_start.h"
+
+static const struct flag flags[] = {
+    {.name = "step", .value = "STEP", .help = "name of the step; required"},
+    {.name = "output",
+     .value = "JSON",
+     .help = "output of the step; @FILE reads a file, - standard input; required"},
+    REASON_FLAG,
+    WAIT_FLAG,
+    MANY_FLAGS,
+    {0},
+};
+
+const struct verb verb_supply = {
+    .name = "supply",
+    .summary = "supply the output of a step",
+    .about = "Treats a step as completed with the given output: a person found that it took "
+             "effect, or made it so. If the task is undone later, the step is compensated. For a "
+             "step without effect, use skip.",
+    .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
+    .flags = flags,
+    .examples = {{"intact supply o-17 --step charge --output '{\"id\": \"ch-17\"}' --reason 'found "
+                  "it at the bank'",
+                  "the outcome is known"}},
+    .exits = WAIT_EXITS,
+    .run = operate,
+};

@@ -1,0 +1,229 @@
+/* A task's record for people: its head, its steps, their errors. */
+
+#include "cli/verbs/task_show.h"
+
+#include <stdio.h>
+
+#include "base/when.h"
+#include "cli/client/record.h"
+#include "cli/client/table.h"
+
+enum { NAME_COLUMNS = 12, LINES_MAX = 20 };
+
+struct view {
+    const struct invocation *in;
+    struct table table; /* of the steps; its terminal and clock are used for everything */
+    struct buf b;
+    struct slice task; /* its id */
+};
+
+/* One value does not fill a terminal; other outputs get it whole. */
+static struct line begin_line(struct view *v)
+{
+    struct line l = line_begin(&v->table.term, &v->b);
+
+    l.width = v->table.term.live ? LINES_MAX * v->table.term.width : INT32_MAX / 2;
+    return l;
+}
+
+static void end_line(struct view *v, struct line *l, size_t size)
+{
+    CLEANUP(buf_fini) struct buf more = {0};
+    bool cut = l->cut;
+
+    line_end(l);
+    if (!cut)
+        return;
+    line_to(l, NAME_COLUMNS);
+    people_bytes(&more, (int64_t)size);
+    buf_fmt(&more, " in all, see intact get %.*s --json", SLICE_ARG(v->task));
+    line_text(l, LOOK_FAINT, buf_view(&more));
+    line_end(l);
+}
+
+static void put_line(struct view *v, const char *name, enum term_look look, struct slice value)
+{
+    struct line l = begin_line(v);
+
+    if (value.len == 0)
+        return;
+    line_text(&l, LOOK_PLAIN, slice_of(name));
+    line_to(&l, NAME_COLUMNS);
+    line_text(&l, look, value);
+    end_line(v, &l, value.len);
+}
+
+static void put_value(struct view *v, const char *name, const struct json *task, const char *key)
+{
+    struct slice raw = json_get_raw(task, key);
+
+    if (!slice_is(raw, "null"))
+        put_line(v, name, LOOK_PLAIN, raw);
+}
+
+static void put_time(struct view *v, const char *name, const struct json *task, const char *key)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice text = json_get_text(task, key);
+    int64_t at = 0;
+
+    if (text.len > 0 && time_parse(text, &at))
+        people_time(&b, at, v->table.now);
+    put_line(v, name, LOOK_PLAIN, b.len > 0 ? buf_view(&b) : text);
+}
+
+static void put_error(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *e = json_get(task, "error");
+
+    if (!e || e->type != JSON_OBJECT)
+        return;
+    buf_fmt(&text, "%.*s: %.*s", SLICE_ARG(json_get_text(e, "code")),
+            SLICE_ARG(json_get_text(e, "message")));
+    put_line(v, "error", LOOK_BAD, buf_view(&text));
+}
+
+/* Only if it differs from the error, for example of a failed undo. */
+static void put_cause(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *error = json_get(task, "error");
+    const struct json *cause = json_get(task, "cause");
+    struct slice step = json_get_text(cause, "step");
+
+    if (!cause || cause->type != JSON_OBJECT
+        || (slice_eq(json_get_text(cause, "code"), json_get_text(error, "code"))
+            && slice_eq(json_get_text(cause, "message"), json_get_text(error, "message"))))
+        return;
+    if (step.ptr)
+        buf_fmt(&text, "step %.*s: ", SLICE_ARG(step));
+    buf_fmt(&text, "%.*s: %.*s", SLICE_ARG(json_get_text(cause, "code")),
+            SLICE_ARG(json_get_text(cause, "message")));
+    put_line(v, "cause", LOOK_BAD, buf_view(&text));
+}
+
+static void put_head(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf workflow = {0};
+    CLEANUP(buf_fini) struct buf state = {0};
+
+    buf_fmt(&workflow, "%.*s, version %.*s", SLICE_ARG(json_get_text(task, "workflow")),
+            SLICE_ARG(json_get_raw(task, "version")));
+    put_line(v, "task", LOOK_PLAIN, json_get_text(task, "id"));
+    put_line(v, "workflow", LOOK_PLAIN, buf_view(&workflow));
+    record_state(&state, task);
+    put_line(v, "state", term_state_look(json_get_text(task, "state")), buf_view(&state));
+    put_line(v, "waiting for", LOOK_PLAIN, json_get_text(task, "waiting_for"));
+    put_time(v, "submitted", task, "submitted_at");
+    put_time(v, "not before", task, "not_before");
+    put_time(v, "complete by", task, "complete_by");
+    put_time(v, "ended", task, "ended_at");
+    put_time(v, "paused", task, "paused_at");
+    put_time(v, "closed", task, "closed_at");
+    put_line(v, "closed why", LOOK_PLAIN, json_get_text(task, "closed_reason"));
+    put_value(v, "input", task, "input");
+    put_value(v, "output", task, "output");
+    put_error(v, task);
+    put_cause(v, task);
+}
+
+/* The tries of its attempts: "attempt 1: 3, undo 1: 2". */
+static void put_tries(struct buf *b, const struct json *attempts)
+{
+    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
+        bool back = slice_is(json_get_text(a, "direction"), "undo");
+        if (json_get_int(a, "tries", 0) > 1)
+            buf_fmt(b, "%s%s %.*s: %" PRId64, b->len ? ", " : "", back ? "undo" : "attempt",
+                    SLICE_ARG(json_get_raw(a, "attempt")), json_get_int(a, "tries", 0));
+    }
+}
+
+static bool is_elsewhere(const struct json *attempts)
+{
+    for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next)
+        if (json_get_bool(a, "elsewhere", false) && slice_is(json_get_text(a, "outcome"), "open"))
+            return true;
+    return false;
+}
+
+/* Details without a column of their own, because few steps have them. */
+static void put_more(struct view *v, const struct json *step)
+{
+    CLEANUP(buf_fini) struct buf more = {0};
+    CLEANUP(buf_fini) struct buf tries = {0};
+    const struct json *attempts = json_get(step, "attempts");
+    struct slice resume = json_get_raw(step, "resume");
+
+    put_tries(&tries, attempts);
+    if (is_elsewhere(attempts))
+        buf_str(&more, "; its result comes from elsewhere");
+    if (json_get_bool(step, "supplied", false))
+        buf_str(&more, "; its output was supplied by hand");
+    if (json_get(step, "resolved"))
+        buf_fmt(&more, "; an operator said that its attempts up to %.*s took no effect",
+                SLICE_ARG(json_get_raw(step, "resolved")));
+    if (json_get(step, "key_generation"))
+        buf_fmt(&more, "; its idempotency key ends in ~%.*s",
+                SLICE_ARG(json_get_raw(step, "key_generation")));
+    if (tries.len > 0)
+        buf_fmt(&more, "; tries within %.*s", SLICE_ARG(buf_view(&tries)));
+    if (resume.ptr)
+        buf_fmt(&more, "; left for the next attempt: %.*s", SLICE_ARG(resume));
+    if (more.len == 0)
+        return;
+    struct line l = begin_line(v);
+    line_text(&l, LOOK_STRONG, json_get_text(step, "name"));
+    line_text(&l, LOOK_PLAIN, SLICE(": "));
+    line_text(&l, LOOK_PLAIN, (struct slice){more.ptr + 2, more.len - 2});
+    end_line(v, &l, more.len);
+}
+
+/* A step of on_undo that may never run is shown as such. */
+static struct slice shown_state(const struct json *step, bool back)
+{
+    struct slice state = json_get_text(step, "state");
+    bool idle = json_get_bool(step, "on_undo", false) && !back && slice_is(state, "waiting");
+
+    return idle ? SLICE("on undo") : state;
+}
+
+static void add_step(struct table *t, const struct json *step, bool back)
+{
+    CLEANUP(buf_fini) struct buf attempts = {0};
+    const struct json *error = json_get(step, "error");
+
+    record_attempts(&attempts, step);
+    table_add(t, json_get_text(step, "name"));
+    table_add_state(t, shown_state(step, back));
+    table_add(t, json_get_text(step, "agent"));
+    table_add(t, json_get_text(step, "action"));
+    table_add(t, attempts.len > 0 ? buf_view(&attempts) : SLICE("0"));
+    table_add(t, json_get_raw(step, "failure_count"));
+    table_add(t, json_get_bool(step, "in_doubt", false) ? SLICE("yes") : SLICE_NONE);
+    table_add(t, json_get_text(error, "code"));
+}
+
+void task_show(const struct invocation *in, const struct json *task)
+{
+    static const char *const heads[] = {"STEP",     "STATE",    "AGENT", "ACTION", "ATTEMPTS",
+                                        "FAILURES", "IN DOUBT", "ERROR", NULL};
+    struct view v = {.in = in, .task = json_get_text(task, "id")};
+    const struct json *steps = json_get(task, "steps");
+    bool back = slice_is(json_get_text(task, "direction"), "undo");
+
+    table_begin(&v.table, in, heads);
+    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
+        add_step(&v.table, step, back);
+    put_head(&v, task);
+    buf_byte(&v.b, '\n');
+    (void)fwrite(v.b.ptr, 1, v.b.len, stdout);
+    table_print(&v.table);
+    buf_clear(&v.b);
+    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
+        put_more(&v, step);
+    if (v.b.len > 0)
+        printf("\n%.*s", SLICE_ARG(buf_view(&v.b)));
+    table_fini(&v.table);
+    buf_fini(&v.b);
+}

@@ -1,0 +1,43 @@
+/* `intact token list`: tokens and their recent use. */
+
+#include "cli/client/table.h"
+#include "cli/verbs.h"
+
+static const char *const heads[] = {"NAME",  "ROLES",       "CREATED", "EXPIRES", "USED",
+                                    "CALLS", "SUBMISSIONS", "BYTES",   "REFUSED", NULL};
+
+/* in the last one or two minutes, at the answering node */
+static const char *const uses[] = {"calls", "submissions", "bytes", "refused"};
+
+static void add(struct table *t, const struct json *token)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *roles = json_get(token, "roles");
+
+    for (const struct json *j = roles ? roles->child : NULL; j; j = j->next)
+        buf_fmt(&text, "%s%.*s", text.len ? " " : "", SLICE_ARG(j->text));
+    table_add(t, json_get_text(token, "name"));
+    table_add(t, buf_view(&text));
+    table_add_time(t, json_get_text(token, "created_at"));
+    table_add_time(t, json_get_text(token, "expires_at"));
+    table_add_time(t, json_get_text(token, "last_used_at"));
+    for (size_t i = 0; i < COUNT_OF(uses); i++)
+        table_add(t, json_get_raw(json_get(token, "recent"), uses[i]));
+}
+
+static int run(struct invocation *in)
+{
+    static const struct table_view view = {"/v1/tokens", "tokens", heads, add, NULL};
+
+    return table_show(in, &view);
+}
+
+const struct verb verb_token_list = {
+    .noun = "token",
+    .name = "list",
+    .summary = "list tokens",
+    .about = "Lists tokens: roles, expiry, last use, and use in the last one or two minutes at the "
+             "node that answers. The texts of tokens are not stored, and not shown.",
+    .examples = {{"intact token list", "tokens and their roles"}},
+    .run = run,
+};
