@@ -17,15 +17,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "background/amqp.h"
+#include "background/helper.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/when.h"
 #include "confine/hidden.h"
 #include "http_agent/inside.h"
 #include "http_agent/secrets.h"
-#include "server/amqp.h"
-#include "server/helper.h"
-#include "server/limit.h"
+#include "node/limit.h"
 #include "server/server.h"
 #include "store/postgres.h"
 #include "store/sqlite.h"

@@ -3,8 +3,8 @@
 
 /* The sections `retention`, `archive` and `reserve` of the file for `intact serve --config`. */
 
+#include "background/retention.h"
 #include "config/reader.h"
-#include "server/retention.h"
 
 /* Sets the defaults; before the sections are read. */
 void serve_retention_init(struct retention *r);

@@ -8,11 +8,11 @@
 
 #include "alerts/settings.h"
 #include "amqp/config.h"
+#include "background/retention.h"
 #include "base/arena.h"
 #include "cli/serve_messages.h"
 #include "config/mistakes.h"
 #include "config/source.h"
-#include "server/retention.h"
 #include "webhook/config.h"
 
 struct serve_settings {
