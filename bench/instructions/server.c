@@ -16,10 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "background/retention.h"
 #include "base/buf.h"
 #include "instructions/workload.h"
 #include "sample.h"
-#include "server/retention.h"
 #include "server/server.h"
 #include "store/sqlite/sqlite.h"
 

@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "background/helper.h"
 #include "base/log.h"
-#include "server/helper.h"
-#include "server/internal.h"
-#include "server/notify.h"
+#include "node/internal.h"
+#include "node/notify.h"
 #include "webhook/webhook.h"
 
 enum {

@@ -7,14 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "background/helper.h"
+#include "background/inbox.h"
+#include "background/retention.h"
 #include "base/log.h"
 #include "net/holes.h"
-#include "server/helper.h"
-#include "server/inbox.h"
-#include "server/internal.h"
-#include "server/notify.h"
-#include "server/overrun.h"
-#include "server/retention.h"
+#include "node/internal.h"
+#include "node/notify.h"
+#include "node/overrun.h"
 #include "webhook/webhook.h"
 #include "json/json.h"
 

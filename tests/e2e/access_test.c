@@ -9,7 +9,7 @@
 #include "kit.h"
 
 static struct node node;
-static const char *routes_path; /* src/server/routes.c */
+static const char *routes_path; /* src/api/routes.c */
 
 #define STEPS                                                                                  \
     "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": "  \
@@ -766,7 +766,7 @@ static void a_parked_call_gets_no_work_for_a_deleted_token(void **state)
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
-    CHECK(argc > 2, "usage: %s INTACT src/server/routes.c", argv[0]);
+    CHECK(argc > 2, "usage: %s INTACT src/api/routes.c", argv[0]);
     routes_path = argv[2];
     const struct CMUnitTest tests[] = {
         ON(every_route_is_for_its_roles_alone),

@@ -1,5 +1,5 @@
 /* Evaluations that never end: the server ends itself, at most twice for one task. The fault point
- * exists only in builds with sanitizers (INTACT_FAULTS in src/server/overrun.c). */
+ * exists only in builds with sanitizers (INTACT_FAULTS in src/node/overrun.c). */
 
 #include <signal.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 static struct node node;
 
-enum { BURST_MS = 10000 }; /* of server/quota.c */
+enum { BURST_MS = 10000 }; /* of node/quota.c */
 
 #define STEPS \
     "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", \"undo\": \"none\"}]"

@@ -4,7 +4,7 @@
 /* The sections `retention`, `archive` and `reserve` of the file for `intact serve --config`. */
 
 #include "config/config_reader.h"
-#include "server/retention.h"
+#include "background/retention.h"
 
 /* Sets the defaults; before the sections are read. */
 void serve_retention_init(struct retention *r);

@@ -8,11 +8,11 @@
 
 #include "alerts/alert_settings.h"
 #include "amqp/amqp_config.h"
+#include "background/retention.h"
 #include "base/arena.h"
 #include "cli/verbs/serve_messages.h"
 #include "config/mistakes.h"
 #include "config/source.h"
-#include "server/retention.h"
 #include "webhook/webhook_config.h"
 
 struct serve_settings {

@@ -1,0 +1,181 @@
+#include "node/internal.h"
+
+#include <stdlib.h>
+
+#include "base/when.h"
+#include "json/json.h"
+
+/*
+ * GET /v1/agents: what this node knows of the agents that call it, and of those that steps wait
+ * for. What holds the steps back that wait for an agent is one word for each.
+ */
+
+static const char *held_text(const struct agent *a, const struct lane *l, int64_t now)
+{
+    const struct breaker *b = &a->breaker;
+
+    if (b->state != BREAKER_CLOSED && breaker_room(b, &a->settings.breaker) == 0)
+        return "breaker";
+    if (!dispatch_is_connected(a, now))
+        return "no-instance";
+    if (lane_held_by(l, now) != HELD_BY_NO_LIMIT)
+        return "limit";
+    if (list_empty(&a->calls))
+        return "no-place";
+    return agent_has_call(a, now) ? NULL : "health";
+}
+
+/* What waits in the store alone: nothing of it is worth having in memory. */
+static const char *store_held_text(const struct agent *a, int64_t now)
+{
+    if (breaker_room(&a->breaker, &a->settings.breaker) == 0)
+        return "breaker";
+    if (!dispatch_is_connected(a, now))
+        return "no-instance";
+    return limiter_is_shut(&a->limiter) ? "limit" : NULL;
+}
+
+/* Of the step that is next; those that a limit of their own holds are told of last. */
+const char *agent_held_by(const struct agent *a, bool stored, int64_t now)
+{
+    const char *held = NULL;
+    const struct lane *l = NULL;
+
+    for (size_t i = 0; (l = map_next(&a->lanes, &i));) {
+        const char *why = l->queue.len > 0 ? held_text(a, l, now) : NULL;
+        if (!why)
+            continue;
+        held = why;
+        if (!slice_is(slice_of(why), "limit"))
+            break;
+    }
+    return held || a->waiting > 0 || !stored ? held : store_held_text(a, now);
+}
+
+static void render_rate(struct buf *b, const struct limit *l)
+{
+    const char *unit = l->rate_ms == MS_PER_S ? "s" : l->rate_ms == MS_PER_MIN ? "m" : "h";
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    json_key(b, "rate");
+    if (l->rate_count == 0) {
+        json_null(b);
+        return;
+    }
+    buf_fmt(&text, "%u/%s", l->rate_count, unit);
+    json_string(b, buf_view(&text));
+}
+
+/* One limit: as it was set, and what of it is in use at this node. */
+static void render_limit(struct buf *b, const struct limit *whole, const struct limiter *l)
+{
+    json_key(b, "concurrency");
+    if (whole->concurrency)
+        json_number(b, whole->concurrency);
+    else
+        json_null(b);
+    render_rate(b, whole);
+    json_key(b, "part");
+    if (l->by_concurrency)
+        json_number(b, l->most);
+    else
+        json_null(b);
+    json_key(b, "open_attempts");
+    json_number(b, l->open);
+}
+
+static void render_limits(struct buf *b, const struct agent *a)
+{
+    json_key(b, "limits");
+    json_open(b, '{');
+    render_limit(b, &a->limit, &a->limiter);
+    json_key(b, "actions");
+    json_open(b, '{');
+    for (size_t i = 0; i < a->settings.action_count; i++) {
+        const struct lane *l = map_get(&a->lanes, a->settings.actions[i].action);
+        if (!l || !l->limited)
+            continue;
+        json_key_slice(b, l->action);
+        json_open(b, '{');
+        render_limit(b, &l->limit, &l->limiter);
+        json_key(b, "waiting_steps");
+        json_number(b, (int64_t)l->queue.len);
+        json_close(b, '}');
+    }
+    json_close(b, '}');
+    json_close(b, '}');
+}
+
+static void render_instance(struct buf *b, const struct instance *in, int64_t now)
+{
+    struct ends ends = in->health.ends;
+
+    ends_roll(&ends, now);
+    json_open(b, '{');
+    json_key(b, "instance");
+    json_string(b, in->name);
+    json_key(b, "places");
+    json_number(b, in->places);
+    json_key(b, "places_given");
+    json_number(b, instance_places(in, now));
+    json_key(b, "open_attempts");
+    json_number(b, in->open);
+    json_key(b, "seen_at");
+    json_time(b, in->seen_at);
+    json_key(b, "heartbeat_at");
+    json_time(b, in->heartbeat_at);
+    json_key(b, "health");
+    json_string(b, slice_of(health_state_text(in->health.state)));
+    json_key(b, "failures");
+    json_number(b, ends_bad_percent(&ends));
+    json_key(b, "trial_at");
+    json_time(b, in->health.state == HEALTH_ILL ? in->health.trial_at : 0);
+    json_close(b, '}');
+}
+
+void render_agent(struct buf *b, const struct agent *a, int64_t now)
+{
+    struct instance **instances = (struct instance **)map_sorted(&a->instances);
+
+    json_key(b, "agent");
+    json_string(b, a->name);
+    json_key(b, "connected");
+    json_bool(b, dispatch_is_connected(a, now));
+    json_key(b, "parked_calls");
+    json_number(b, a->parked);
+    json_key(b, "waiting_steps");
+    json_number(b, (int64_t)a->waiting);
+    json_key(b, "held_by");
+    bool stored = a->stored || (backlog_any(a->backlog) && a->breaker.state != BREAKER_CLOSED);
+    const char *held = agent_held_by(a, stored, now);
+    json_string(b, held ? slice_of(held) : SLICE_NONE);
+    render_limits(b, a);
+    json_key(b, "breaker");
+    breaker_render(b, &a->breaker);
+    json_key(b, "instances");
+    json_open(b, '[');
+    for (size_t i = 0; instances[i]; i++)
+        render_instance(b, instances[i], now);
+    json_close(b, ']');
+    free(instances);
+}
+
+void agents_get(struct server *sv, struct http_request *r)
+{
+    const struct dispatch *d = scheduler_dispatch(sv->scheduler);
+    struct agent **agents = (struct agent **)map_sorted(&d->agents);
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "agents");
+    json_open(&b, '[');
+    for (size_t i = 0; agents[i]; i++) {
+        json_open(&b, '{');
+        render_agent(&b, agents[i], server_now(sv));
+        json_close(&b, '}');
+    }
+    json_close(&b, ']');
+    json_close(&b, '}');
+    free(agents);
+    answer_json(r, 200, &b, NULL);
+}

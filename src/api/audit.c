@@ -1,0 +1,97 @@
+#include "api/query.h"
+
+#include "json/json.h"
+
+static void text_or_null(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_string(b, text);
+}
+
+static void render_members(struct buf *b, const struct audit *a)
+{
+    json_open(b, '{');
+    json_key(b, "at");
+    json_time(b, a->at);
+    text_or_null(b, "actor", a->actor);
+    text_or_null(b, "verb", a->verb);
+    text_or_null(b, "task", a->task);
+    text_or_null(b, "step", a->step);
+    text_or_null(b, "reason", a->reason);
+    json_key(b, "detail");
+    json_raw(b, a->detail);
+}
+
+/* Without the address: who may see a task need not be one who may read the audit. */
+void render_audit(struct buf *b, const struct audit *a)
+{
+    render_members(b, a);
+    json_close(b, '}');
+}
+
+/* What the proxy said stands behind its own address. */
+static void render_address(struct buf *b, struct slice address)
+{
+    const size_t skip = strlen(ADDRESS_FOR);
+    const char *at = address.ptr ? memmem(address.ptr, address.len, ADDRESS_FOR, skip) : NULL;
+    struct slice from = SLICE_NONE;
+
+    if (at) {
+        from = (struct slice){at + skip, (size_t)(address.ptr + address.len - at) - skip};
+        address.len = (size_t)(at - address.ptr);
+    }
+    text_or_null(b, "address", address);
+    text_or_null(b, "forwarded_for", from);
+}
+
+static void render_entry(struct buf *b, const struct audit *a)
+{
+    render_members(b, a);
+    render_address(b, a->address);
+    json_close(b, '}');
+}
+
+struct audit_reader {
+    struct inquiry inquiry;
+    struct audit_query query;
+    struct audit_page page;
+};
+
+static void audit_run(struct store_job *j, struct store *store)
+{
+    struct audit_reader *ar = CONTAINER_OF(j, struct audit_reader, inquiry.job);
+    struct inquiry *it = &ar->inquiry;
+
+    it->err = store->ops->audit_list(store, &ar->query, &it->arena, &ar->page, &it->error);
+}
+
+static void answer_audit(struct http_request *r, struct inquiry *it)
+{
+    const struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "entries");
+    json_open(&b, '[');
+    for (size_t i = 0; i < ar->page.count; i++)
+        render_entry(&b, &ar->page.entries[i]);
+    json_close(&b, ']');
+    page_next(&b, ar->page.more, ar->page.more ? ar->page.seqs[ar->page.count - 1] : 0);
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
+}
+
+void audit_get(struct server *sv, struct http_request *r)
+{
+    struct audit_query q = {.task = http_query(r, "task")};
+
+    if (!parameters_ok(r, NAMES("task", "limit", "cursor"))
+        || !page_query(r, PAGE_USUAL, PAGE_MAX, &q.limit, &q.before_seq)
+        || !reading_has_room(sv, r, READING_MANY))
+        return;
+    struct inquiry *it = inquiry_new(sv, r, sizeof(struct audit_reader), answer_audit);
+    struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);
+    ar->query = q;
+    ar->query.task = arena_copy(&it->arena, q.task);
+    inquiry_start(it, audit_run);
+}

@@ -1,0 +1,134 @@
+/* Definitions are compiled on threads beside the loop, since a large one takes long. */
+
+#include "api/compiling.h"
+
+#include <stdlib.h>
+
+struct compiling {
+    struct exchange x;
+    struct aside_job job;
+    char *text; /* the request may end before the thread has done with it */
+    size_t len;
+    enum definition_format format;
+    struct compiled result;
+    char caller[ACCESS_NAME_MAX];
+    compiled_fn *then;
+};
+
+static void run(struct compiled *c, struct slice text, enum definition_format format)
+{
+    c->mistakes = calloc(1, sizeof *c->mistakes);
+    ASSERT(c->mistakes);
+    c->warnings = calloc(1, sizeof *c->warnings);
+    ASSERT(c->warnings);
+    c->err = definition_parse(text, format, &c->definition, c->mistakes, c->warnings);
+}
+
+static void compiled_fini(struct compiled *c)
+{
+    definition_free(c->definition);
+    free(c->mistakes);
+    free(c->warnings);
+}
+
+static void compiling_free(struct compiling *c)
+{
+    c->x.server->exchange_count--;
+    compiled_fini(&c->result);
+    free(c->text);
+    free(c);
+}
+
+static void on_thread(struct aside_job *j)
+{
+    struct compiling *c = CONTAINER_OF(j, struct compiling, job);
+
+    run(&c->result, (struct slice){c->text, c->len}, c->format);
+}
+
+static void thread_done(struct aside_job *j)
+{
+    struct compiling *c = CONTAINER_OF(j, struct compiling, job);
+    struct http_request *r = c->x.http;
+
+    if (r) {
+        exchange_untie(&c->x);
+        c->then(c->x.server, r, &c->result);
+    }
+    compiling_free(c);
+}
+
+/* Its client has: whatever has not begun is not done any more. */
+static void compiling_gone(struct exchange *x)
+{
+    struct compiling *c = CONTAINER_OF(x, struct compiling, x);
+
+    if (aside_drop(&c->job))
+        compiling_free(c);
+}
+
+static void compile_later(struct server *sv, struct http_request *r, enum aside_rank rank,
+                          enum definition_format format, compiled_fn *then)
+{
+    if (!aside_has_room(sv->definitions, sv->caller, rank, r->body.len)) {
+        http_problem(r, 503, "busy", "too many definitions wait to be read; try again");
+        return;
+    }
+    struct compiling *c = calloc(1, sizeof *c);
+    ASSERT(c);
+    c->text = malloc(r->body.len);
+    ASSERT(c->text);
+    c->len = r->body.len;
+    memcpy(c->text, r->body.ptr, c->len);
+    c->format = format;
+    c->then = then;
+    ASSERT(sv->caller.len <= sizeof c->caller);
+    if (sv->caller.ptr) {
+        memcpy(c->caller, sv->caller.ptr, sv->caller.len);
+        c->result.caller = (struct slice){c->caller, sv->caller.len};
+    }
+    exchange_begin(&c->x, sv, r);
+    c->x.gone = compiling_gone;
+    sv->exchange_count++;
+    c->job = (struct aside_job){.run = on_thread, .done = thread_done, .bytes = c->len};
+    aside_add(sv->definitions, sv->caller, rank, &c->job);
+}
+
+/* False: it is neither JSON nor YAML by what the request says. */
+static bool format_of(const struct http_request *r, enum definition_format *ret)
+{
+    static const char *const yaml[] = {"application/yaml", "text/yaml", "application/x-yaml"};
+
+    *ret = DEFINITION_YAML;
+    for (size_t i = 0; i < COUNT_OF(yaml); i++)
+        if (content_type_is(r, yaml[i]))
+            return true;
+    *ret = DEFINITION_JSON;
+    return content_type_is(r, "application/json");
+}
+
+void definition_compile(struct server *sv, struct http_request *r, enum aside_rank rank,
+                        compiled_fn *then)
+{
+    enum definition_format format;
+
+    if (!format_of(r, &format)) {
+        answer_content_type(r, "application/json or application/yaml");
+        return;
+    }
+    if (!content_encoding_ok(r))
+        return;
+    if (r->body.len > DEFINITION_MAX) {
+        http_problem(r, 413, "too-big", "a definition may have at most %d bytes, this has %zu",
+                     DEFINITION_MAX, r->body.len);
+        return;
+    }
+    if (r->body.len > DEFINITION_SMALL) {
+        compile_later(sv, r, rank, format, then);
+        return;
+    }
+    struct compiled c = {.caller = sv->caller};
+    run(&c, r->body, format);
+    then(sv, r, &c);
+    compiled_fini(&c);
+}

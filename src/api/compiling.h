@@ -1,0 +1,35 @@
+#ifndef API_COMPILING_H
+#define API_COMPILING_H
+
+/*
+ * Compiling the definition in a request's body. A large one takes up to a second: it is compiled
+ * aside (aside.h), while the loop goes on; those that are to be stored come before those that are
+ * only to be validated. Small ones are compiled at once.
+ */
+
+#include "definition/definition.h"
+#include "node/aside.h"
+#include "node/internal.h"
+
+enum {
+    DEFINITION_MAX = 2 << 20, /* bytes of one; its tree is up to a hundred times as large */
+    DEFINITION_SMALL = 8 << 10,
+    DEFINITIONS_MAX = 64,        /* that wait for the thread, ... */
+    DEFINITIONS_BYTES = 16 << 20 /* ... and their texts */
+};
+
+struct compiled {
+    enum err err;
+    struct definition *definition;        /* whoever takes it sets it to NULL */
+    struct mistakes *mistakes, *warnings; /* the same */
+    struct slice caller;                  /* who asked */
+};
+
+typedef void compiled_fn(struct server *sv, struct http_request *r, struct compiled *c);
+
+/* Calls `then` with what came of it, now or later; not if the client has gone meanwhile. Or the
+ * request was answered already: it has no definition that could be compiled. */
+void definition_compile(struct server *sv, struct http_request *r, enum aside_rank rank,
+                        compiled_fn *then);
+
+#endif

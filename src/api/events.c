@@ -1,0 +1,501 @@
+#include "api/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "http/answer.h"
+#include "json/json.h"
+
+/* ---- streams ---- */
+
+static void count_stream(struct stream *st, bool more)
+{
+    struct events_stats *s = &st->ev->stats;
+    size_t *n = st->of_task ? &s->listeners_task : &s->listeners_all;
+
+    ASSERT(more || *n > 0);
+    *n += more ? 1 : (size_t)-1;
+}
+
+void stream_free(struct stream *st)
+{
+    count_stream(st, false);
+    link_remove(&st->link);
+    if (st->watch)
+        watch_left(st);
+    arena_fini(&st->arena);
+    free(st);
+}
+
+static void stream_gone(struct exchange *x)
+{
+    struct stream *st = CONTAINER_OF(x, struct stream, x);
+    struct events *ev = st->ev;
+    bool of_task = st->of_task;
+
+    stream_free(st);
+    if (!of_task && ev->stats.listeners_all == 0)
+        ev->record_until = server_steady(NULL) + RECORD_MS;
+}
+
+static void arm(struct events *ev);
+
+struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task)
+{
+    struct events *ev = sv->events;
+
+    if (ev->drained) {
+        http_problem(r, 503, "draining", "the server is ending");
+        return NULL;
+    }
+    if (!door_may_read(sv, r)) {
+        door_refuse_to_wait(sv, r);
+        return NULL;
+    }
+    struct stream *st = calloc(1, sizeof *st);
+    ASSERT(st);
+    st->ev = ev;
+    st->of_task = of_task;
+    st->grant = grant_new(sv->bearer, &st->arena);
+    exchange_begin(&st->x, sv, r);
+    st->x.gone = stream_gone;
+    count_stream(st, true);
+    arm(ev);
+    return st;
+}
+
+void stream_begin(struct stream *st)
+{
+    ASSERT(!st->begun);
+    st->begun = true;
+    http_stream_begin(st->x.http, 200, "text/event-stream",
+                      "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
+}
+
+void stream_end(struct stream *st)
+{
+    struct http_request *r = st->x.http;
+
+    ASSERT(st->begun);
+    link_remove(&st->link);
+    http_stream_end(r);
+}
+
+/* What a stream tells, it tells to whom its request came from: a token is good until it expires or
+ * is deleted, however long somebody has been listening. */
+void stream_recheck(struct stream *st)
+{
+    struct server *sv = st->ev->server;
+    struct slice authorization = http_header(st->x.http, "authorization");
+    const char *why = NULL;
+
+    if (st->begun && !access_who(sv->access, authorization, server_now(sv), &why))
+        stream_end(st);
+}
+
+bool stream_is_full(const struct stream *st)
+{
+    return http_stream_backlog(st->x.http) > STREAM_FULL;
+}
+
+bool events_have_room(const struct events *ev, size_t bytes)
+{
+    const struct server *sv = ev->server;
+
+    return bytes <= STREAM_FULL || http_held(sv->http) + bytes <= sv->limits.http.memory_max;
+}
+
+bool stream_write(struct stream *st, uint64_t events)
+{
+    if (!http_stream_write(st->x.http, buf_view(&st->ev->text)))
+        return false;
+    st->ev->server->metrics.events_sent += events;
+    return true;
+}
+
+size_t event_begin(struct buf *b, const char *name, const char *id)
+{
+    buf_str(b, "event: ");
+    buf_str(b, name);
+    if (id) {
+        buf_str(b, "\nid: ");
+        buf_str(b, id);
+    }
+    buf_str(b, "\ndata: ");
+    return b->len;
+}
+
+void event_end(struct buf *b, size_t from)
+{
+    /* Between values; inside of texts they are escaped. */
+    for (const char *c = "\n\r"; *c; c++)
+        for (char *at = b->ptr + from; (at = memchr(at, *c, (size_t)(b->ptr + b->len - at)));)
+            *at = ' ';
+    buf_str(b, "\n\n");
+}
+
+void event_put(struct events *ev, const char *name, const char *id, struct slice data)
+{
+    size_t from = event_begin(&ev->text, name, id);
+
+    buf_slice(&ev->text, data);
+    event_end(&ev->text, from);
+}
+
+/* ---- the one timer ---- */
+
+static bool has_streams(const struct events *ev)
+{
+    return ev->stats.listeners_all + ev->stats.listeners_task > 0;
+}
+
+static void pump_all(struct events *ev);
+
+/* So that proxies, clients and we ourselves notice a connection that is dead. */
+static void keep_alive(struct events *ev)
+{
+    LIST_FOREACH (l, after, &ev->all) {
+        struct stream *st = CONTAINER_OF(l, struct stream, link);
+        buf_clear(&ev->text);
+        if (st->next == ev->next) /* what it was not told was not meant for it */
+            buf_fmt(&ev->text, "id: %s-%" PRIu64 "\n", ev->place, ev->next - 1);
+        buf_str(&ev->text, ":\n\n");
+        if (http_stream_backlog(st->x.http) == 0)
+            (void)stream_write(st, 0);
+    }
+    watches_keep_alive(ev);
+}
+
+void events_recheck(struct events *ev)
+{
+    LIST_FOREACH (l, after, &ev->all) {
+        stream_recheck(CONTAINER_OF(l, struct stream, link));
+    }
+    watches_recheck(ev);
+}
+
+static void timer_fired(uv_timer_t *t)
+{
+    struct events *ev = t->data;
+    bool behind = ev->behind;
+
+    ev->behind = false;
+    if (behind) {
+        pump_all(ev);
+        watches_catch_up(ev);
+    }
+    if (server_steady(NULL) >= ev->keep_alive_at) {
+        ev->keep_alive_at = 0;
+        events_recheck(ev); /* some may have expired */
+        keep_alive(ev);
+    }
+    arm(ev);
+}
+
+static void arm(struct events *ev)
+{
+    int64_t now = server_steady(NULL);
+
+    if (!ev->timer_open || !has_streams(ev))
+        return;
+    if (ev->keep_alive_at == 0)
+        ev->keep_alive_at = now + KEEP_ALIVE_MS;
+    int64_t left = max_i64(1, ev->keep_alive_at - now);
+    if (ev->behind)
+        left = min_i64(left, BEHIND_MS);
+    uv_update_time(&ev->server->loop);
+    (void)uv_timer_start(&ev->timer, timer_fired, (uint64_t)left, 0);
+}
+
+void events_fall_behind(struct events *ev)
+{
+    if (ev->behind)
+        return;
+    ev->behind = true;
+    arm(ev);
+}
+
+/* ---- the ring ---- */
+
+static bool is_recording(const struct events *ev)
+{
+    return ev->stats.listeners_all > 0 || server_steady(NULL) < ev->record_until;
+}
+
+static struct slice id_of(const struct happening *h)
+{
+    return (struct slice){h->names.ptr, h->id_len};
+}
+
+static struct slice workflow_of(const struct happening *h)
+{
+    return (struct slice){h->names.ptr + h->id_len, h->names.len - h->id_len};
+}
+
+static struct slice json_of(const struct events *ev, struct happening *h)
+{
+    struct buf *b = &h->json;
+
+    if (b->len > 0)
+        return buf_view(b);
+    json_open(b, '{');
+    json_key(b, "id");
+    json_string(b, id_of(h));
+    json_key(b, "workflow");
+    json_string(b, workflow_of(h));
+    json_key(b, "version");
+    json_number(b, h->version);
+    json_key(b, "revision");
+    json_number(b, (int64_t)h->revision);
+    json_key(b, "state");
+    json_string(b, slice_of(task_state_text(h->state)));
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(h->direction)));
+    json_key(b, "failure_count");
+    json_number(b, h->failure_count);
+    json_key(b, "node");
+    json_string(b, slice_of(ev->server->config.node));
+    json_key(b, "at");
+    json_time(b, h->at);
+    json_key(b, "paused_at");
+    json_time(b, h->paused_at);
+    json_key(b, "closed_at");
+    json_time(b, h->closed_at);
+    json_close(b, '}');
+    return buf_view(b);
+}
+
+static void record(struct events *ev, const struct workflow *w, const struct task *t)
+{
+    if (!ev->ring) {
+        ev->ring = calloc(RING_MAX, sizeof *ev->ring);
+        ASSERT(ev->ring);
+    }
+    struct happening *h = &ev->ring[ev->next % RING_MAX];
+    buf_clear(&h->names);
+    buf_slice(&h->names, t->id);
+    buf_slice(&h->names, w->name);
+    buf_clear(&h->json);
+    h->id_len = t->id.len;
+    h->version = w->version;
+    h->at = server_now(ev->server);
+    h->paused_at = t->paused_at;
+    h->closed_at = t->closed_at;
+    h->revision = t->revision;
+    h->failure_count = t->failure_count;
+    h->state = t->state;
+    h->direction = t->direction;
+    ev->next++;
+    if (ev->next - ev->first > RING_MAX)
+        ev->first = ev->next - RING_MAX;
+    ev->fresh = ev->stats.listeners_all > 0;
+}
+
+void events_changed(struct events *ev, const struct workflow *w, const struct task *t)
+{
+    if (ev->stats.listeners_task > 0)
+        events_touched(ev, t->id);
+    if (ev->stats.listeners_all > 0 || (ev->record_until != 0 && is_recording(ev))) {
+        record(ev, w, t);
+        return;
+    }
+    ev->record_until = 0;
+    ev->first = ++ev->next;
+}
+
+static bool is_wanted(const struct stream *st, const struct happening *h)
+{
+    return (st->states == 0 || (st->states >> h->state & 1))
+           && (!st->wanted.ptr || slice_eq(st->wanted, workflow_of(h)))
+           && grant_reads(st->grant, workflow_of(h));
+}
+
+static void put_id(char *ret, size_t size, const struct events *ev, uint64_t n)
+{
+    (void)snprintf(ret, size, "%s-%" PRIu64, ev->place, n);
+}
+
+static void put_gap(struct events *ev)
+{
+    char id[ID_SIZE];
+
+    put_id(id, sizeof id, ev, ev->next - 1);
+    event_put(ev, "gap", id, SLICE("{\"reason\":\"events were missed: list the tasks again\"}"));
+    ev->server->metrics.gaps++;
+}
+
+/* Tells it more of what it was not told. False: it did not take it. */
+static bool pump_more(struct stream *st)
+{
+    struct events *ev = st->ev;
+    uint64_t next = st->next;
+    uint64_t events = 0;
+    char id[ID_SIZE];
+
+    buf_clear(&ev->text);
+    if (next < ev->first) {
+        put_gap(ev);
+        next = ev->next;
+        events++;
+    }
+    for (; next < ev->next && ev->text.len < STREAM_CHUNK_MAX; next++) {
+        struct happening *h = &ev->ring[next % RING_MAX];
+        if (!is_wanted(st, h))
+            continue;
+        put_id(id, sizeof id, ev, next);
+        event_put(ev, "task", id, json_of(ev, h));
+        events++;
+    }
+    if (ev->text.len > 0 && !stream_write(st, events))
+        return false;
+    st->next = next;
+    return true;
+}
+
+/* As far as it has room for that: what the kernel takes is gone at once. */
+static void pump(struct stream *st)
+{
+    while (st->next < st->ev->next)
+        if (stream_is_full(st) || !pump_more(st)) {
+            events_fall_behind(st->ev);
+            return;
+        }
+}
+
+static void pump_all(struct events *ev)
+{
+    ev->fresh = false;
+    LIST_FOREACH (l, after, &ev->all) {
+        pump(CONTAINER_OF(l, struct stream, link));
+    }
+}
+
+void events_turn(struct events *ev)
+{
+    if (ev->fresh)
+        pump_all(ev);
+}
+
+/* ---- GET /v1/events ---- */
+
+/* "BOOT-N", or "NODE/BOOT-N" where the store is shared; false: not one of this boot of this node,
+ * or of nobody. */
+static bool read_id(const struct events *ev, struct slice id, uint64_t *ret)
+{
+    size_t place = strlen(ev->place);
+    uint64_t n = 0;
+
+    if (id.len < place + 2 || id.len > place + 20 || memcmp(id.ptr, ev->place, place) != 0
+        || id.ptr[place] != '-')
+        return false;
+    for (size_t i = place + 1; i < id.len; i++) {
+        if (id.ptr[i] < '0' || id.ptr[i] > '9')
+            return false;
+        n = n * 10 + (uint64_t)(id.ptr[i] - '0');
+    }
+    *ret = n;
+    return n < ev->next;
+}
+
+static void begin_listening(struct stream *st)
+{
+    struct events *ev = st->ev;
+    struct slice last = http_header(st->x.http, "last-event-id");
+    uint64_t n = 0;
+    char id[ID_SIZE];
+
+    list_push(&ev->all, &st->link);
+    stream_begin(st);
+    buf_clear(&ev->text);
+    buf_str(&ev->text, "retry: 1000\n");
+    if (!last.ptr) { /* from now on; should the connection break, there is an id to go on from */
+        put_id(id, sizeof id, ev, ev->next - 1);
+        buf_fmt(&ev->text, "id: %s\n\n", id);
+        st->next = ev->next;
+    } else {
+        buf_str(&ev->text, "\n");
+        st->next = read_id(ev, last, &n) ? n + 1 : 0;
+    }
+    if (stream_write(st, 0))
+        pump(st);
+}
+
+void events_get(struct server *sv, struct http_request *r)
+{
+    struct slice state = http_query(r, "state");
+    uint32_t states = 0;
+
+    if (!parameters_ok(r, NAMES("workflow", "state"))
+        || (state.ptr && !states_of(r, state, &states)))
+        return;
+    if (slice_is(r->method, "HEAD")) {
+        http_answer(r, 200, "text/event-stream", SLICE(""), NULL);
+        return;
+    }
+    struct stream *st = stream_new(sv, r, false);
+    if (!st)
+        return;
+    st->states = states;
+    st->wanted = http_query(r, "workflow");
+    begin_listening(st);
+}
+
+/* ---- life ---- */
+
+struct events *events_new(struct server *sv)
+{
+    struct events *ev = calloc(1, sizeof *ev);
+
+    ASSERT(ev);
+    ev->server = sv;
+    (void)snprintf(ev->place, sizeof ev->place, "%s%s%" PRIu64,
+                   sv->config.store->shared ? sv->config.node : "",
+                   sv->config.store->shared ? "/" : "",
+                   sv->config.store->ops->boot(sv->config.store));
+    ev->first = ev->next = 1;
+    list_init(&ev->all);
+    list_init(&ev->telling);
+    int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
+             | uv_timer_init(&sv->loop, &ev->rest);
+    ASSERT(rc == 0);
+    ev->timer.data = ev->idle.data = ev->rest.data = ev;
+    ev->timer_open = true;
+    return ev;
+}
+
+void events_drain(struct events *ev)
+{
+    ev->drained = true;
+    pump_all(ev);
+    LIST_FOREACH (l, after, &ev->all) {
+        stream_end(CONTAINER_OF(l, struct stream, link));
+    }
+    watches_end(ev);
+}
+
+void events_close(struct events *ev)
+{
+    ev->timer_open = false;
+    uv_close((uv_handle_t *)&ev->timer, NULL);
+    uv_close((uv_handle_t *)&ev->idle, NULL);
+    uv_close((uv_handle_t *)&ev->rest, NULL);
+}
+
+void events_free(struct events *ev)
+{
+    ASSERT(list_empty(&ev->all) && list_empty(&ev->telling));
+    ASSERT(ev->watches.len == 0);
+    for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
+        buf_fini(&ev->ring[i].names);
+        buf_fini(&ev->ring[i].json);
+    }
+    free(ev->ring);
+    buf_fini(&ev->text);
+    map_fini(&ev->watches);
+    free(ev);
+}
+
+void events_stats(const struct server *sv, struct events_stats *ret)
+{
+    *ret = sv->events->stats;
+}

@@ -1,0 +1,578 @@
+#include "api/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/codec/codec.h"
+#include "json/json.h"
+
+/*
+ * Those who listen to one task share a watch. It reads the row when somebody comes and whenever it
+ * has changed; what changes while it reads is one more reading, so quick changes are told as one.
+ * It reads in the turns of the first of them.
+ *
+ * What is told is written once. In one round of the loop as many streams are told as fit into a
+ * slice (fair.h), the others in the next rounds; the time is that of their tokens.
+ */
+struct watch {
+    struct events *ev;
+    struct arena keys; /* of the id, and the workflow once it is known */
+    struct slice id, workflow;
+    int64_t version;
+    struct link streams;
+    size_t users; /* streams that are not gone yet, ended ones too */
+    struct store_job job;
+    struct registry_wait definitions;
+    struct sight sight; /* other nodes change it, too */
+    struct arena arena; /* of what is read */
+    struct task_row row;
+    struct audit_page operations;
+    struct reservation gone; /* of one that is not there */
+    enum err err;
+    struct error error;
+    bool reading, touched; /* a reading is over when all were told */
+    bool was_read;         /* it was not dropped before it began */
+    struct link link;      /* in events.telling */
+    size_t untold;         /* so many of the first streams */
+    struct pulses pulses;  /* as they were when the reading began */
+    struct buf written; /* the event, as the thread that reads has written it; empty: it did not */
+    struct http_text *text; /* the event that they are told */
+    size_t size;            /* of the latest */
+    bool behind;            /* somebody could not be told, or it could not be read */
+    uint64_t known;         /* the revision last read; 0: it could not be read */
+};
+
+static void begin_reading(struct watch *w);
+
+static void free_if_unused(struct watch *w)
+{
+    if (w->reading || w->users > 0)
+        return;
+    ASSERT(list_empty(&w->streams));
+    sight_end(w->ev->server->elsewhere, &w->sight);
+    (void)map_remove(&w->ev->watches, w->id);
+    arena_fini(&w->keys);
+    free(w);
+}
+
+void watch_left(struct stream *st)
+{
+    struct watch *w = st->watch;
+
+    ASSERT(w->users > 0);
+    w->users--;
+    if (w->users == 0 && w->reading)
+        readings_drop(w->ev->server->readings, &w->job); /* if it has not begun */
+    free_if_unused(w);
+}
+
+/* ---- what is told ---- */
+
+static void told_later(struct watch *w)
+{
+    w->behind = true;
+    events_fall_behind(w->ev);
+}
+
+/* It never began, and is answered as any request is. */
+static struct http_request *turn_away(struct stream *st)
+{
+    struct http_request *r = st->x.http;
+
+    exchange_untie(&st->x);
+    stream_free(st);
+    return r;
+}
+
+static void begin(struct stream *st)
+{
+    stream_begin(st);
+    buf_clear(&st->ev->text);
+    buf_str(&st->ev->text, "retry: 1000\n\n");
+    (void)stream_write(st, 0);
+}
+
+static void tell_end(struct stream *st, const struct task_row *row)
+{
+    CLEANUP(buf_fini) struct buf data = {0};
+
+    json_open(&data, '{');
+    json_key(&data, "id");
+    json_string(&data, row->id);
+    json_key(&data, "state");
+    json_string(&data, slice_of(task_state_text(row->state)));
+    json_close(&data, '}');
+    buf_clear(&st->ev->text);
+    event_put(st->ev, "end", NULL, buf_view(&data));
+    (void)stream_write(st, 1); /* who does not get it comes back, and gets 204 */
+    stream_end(st);
+}
+
+/* True: it knows the row now. */
+static bool tell_row(const struct watch *w, struct stream *st)
+{
+    if (w->row.revision <= st->after)
+        return true;
+    if (stream_is_full(st) || !events_have_room(st->ev, w->text->bytes.len)
+        || !http_stream_write_text(st->x.http, w->text))
+        return false;
+    st->ev->server->metrics.events_sent++;
+    st->after = w->row.revision;
+    return true;
+}
+
+static void tell(struct watch *w, struct stream *st)
+{
+    bool over = task_state_is_end(w->row.state);
+
+    if (!st->begun && !grant_sees(st->grant, &w->row)) {
+        const struct reservation none = {0};
+        answer_no_task(w->ev->server, turn_away(st), w->id, &none);
+        return;
+    }
+
+    if (!st->begun && over && w->row.revision <= st->after) {
+        http_answer(turn_away(st), 204, NULL, SLICE(""), NULL);
+        return;
+    }
+    if (!st->begun && slice_is(st->x.http->method, "HEAD")) {
+        http_answer(turn_away(st), 200, "text/event-stream", SLICE(""), NULL);
+        return;
+    }
+    if (!st->begun)
+        begin(st);
+    bool knows = tell_row(w, st);
+    if (knows && over)
+        tell_end(st, &w->row);
+    else if (st->ev->drained)
+        stream_end(st);
+    else if (!knows)
+        told_later(w);
+}
+
+/* The event: built once, however many are told of it. Any thread: of a large task it takes
+ * milliseconds, which the loop has for others. */
+static bool write_event(struct watch *w, const struct definition *d)
+{
+    struct task t;
+    char id[24];
+
+    w->err = task_decode(&d->workflow, &w->row, &w->arena, &t, &w->error);
+    if (w->err != ERR_OK)
+        return false;
+    (void)snprintf(id, sizeof id, "%" PRIu64, w->row.revision);
+    size_t from = event_begin(&w->written, "task", id);
+    render_task(&w->written, &w->pulses, &d->workflow, &t, &w->row, &w->operations);
+    event_end(&w->written, from);
+    return true;
+}
+
+static bool render(struct watch *w)
+{
+    struct server *sv = w->ev->server;
+    const struct definition *d = registry_find(&sv->workflows, w->row.workflow, w->row.version);
+
+    if (!d) {
+        w->err = error_set(&w->error, ERR_CORRUPT, "its workflow is not known to this program");
+        return false;
+    }
+    if (w->written.len == 0 && !write_event(w, d))
+        return false;
+    w->text = http_text_new(&w->written);
+    w->size = w->text->bytes.len;
+    if (!w->workflow.ptr) {
+        w->workflow = arena_copy(&w->keys, w->row.workflow);
+        w->version = w->row.version;
+    }
+    return true;
+}
+
+/* A row that was read, whatever became of it then, is hidden from whoever may not see it. */
+static void refuse(struct watch *w, struct stream *st)
+{
+    enum err err = w->row.revision != 0 ? ERR_OK : w->err;
+    struct reservation gone = w->gone;
+
+    task_hide(st->grant, &w->row, &err, &gone);
+    struct http_request *r = turn_away(st);
+    if (err == ERR_NOT_FOUND)
+        answer_no_task(w->ev->server, r, w->id, &gone);
+    else if (w->err == ERR_CORRUPT)
+        http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(w->id),
+                     w->error.text);
+    else
+        answer_trouble(r, w->err, w->error.text);
+}
+
+/* Who has just come is told why; the others are told the state when it can be read again, or are
+ * let go if there is nothing to be read any more. */
+static void could_not_read(struct watch *w)
+{
+    LIST_FOREACH (l, after, &w->streams) {
+        struct stream *st = CONTAINER_OF(l, struct stream, link);
+        if (!st->begun)
+            refuse(w, st);
+        else if (!err_is_transient(w->err))
+            stream_end(st);
+        else
+            told_later(w);
+    }
+}
+
+/* ---- reading ---- */
+
+static void read_run(struct store_job *j, struct store *store)
+{
+    struct watch *w = CONTAINER_OF(j, struct watch, job);
+
+    w->err = task_read(store, w->id, &w->arena, &w->row, &w->operations, &w->gone, &w->error);
+    w->was_read = true;
+    if (w->err == ERR_OK && w->arena.total > RECORD_LARGE) {
+        const struct definition *d =
+            registry_find_aside(&w->ev->server->workflows, w->row.workflow, w->row.version);
+        if (d)
+            (void)write_event(w, d);
+    }
+    j->bytes = w->arena.total + w->written.cap;
+}
+
+static void reading_ends(struct watch *w)
+{
+    w->ev->server->exchange_count--;
+    w->ev->server->reads_open--;
+    link_remove(&w->link);
+    http_text_drop(w->text);
+    w->text = NULL;
+    buf_fini(&w->written);
+    arena_fini(&w->arena);
+    w->arena = (struct arena){0};
+    w->reading = false;
+    if (w->touched && !list_empty(&w->streams))
+        begin_reading(w);
+    free_if_unused(w);
+}
+
+/* Who is told goes behind the others; who has just come is told too. */
+static void tell_first(struct watch *w)
+{
+    struct link *first = w->streams.next; /* there is one */
+    struct stream *st = CONTAINER_OF(first, struct stream, link);
+    void *account = st->x.http->account; /* it outlives the stream */
+    uint64_t began_ns = uv_hrtime();
+
+    link_remove(first);
+    list_push(&w->streams, first);
+    tell(w, st);
+    uint64_t now_ns = uv_hrtime();
+    if (account)
+        account_worked(w->ev->server, account, now_ns, now_ns - began_ns);
+}
+
+/* True: all were told. */
+static bool tell_some(struct watch *w, uint64_t end_ns)
+{
+    while (w->untold > 0 && !list_empty(&w->streams)) {
+        w->untold--;
+        tell_first(w);
+        if (uv_hrtime() >= end_ns)
+            break;
+    }
+    return w->untold == 0 || list_empty(&w->streams);
+}
+
+static void rested(uv_timer_t *timer)
+{
+    struct events *ev = timer->data;
+
+    (void)uv_idle_start(&ev->idle, watches_tell);
+}
+
+/* True: its turn is left out, and comes when the token of its next stream has rested. */
+static bool rests(struct watch *w)
+{
+    const struct link *first = list_first(&w->streams);
+    struct events *ev = w->ev;
+
+    if (!first || ev->drained)
+        return false;
+    const struct stream *st = CONTAINER_OF(w->streams.next, struct stream, link);
+    void *account = st->x.http->account;
+    uint64_t now_ns = uv_hrtime();
+    uint64_t until_ns = account ? account_rests_until(ev->server, account, now_ns) : 0;
+    if (until_ns <= now_ns || ev->telling.next != ev->telling.prev)
+        return until_ns != 0; /* in the next round; or others may go on meanwhile */
+    (void)uv_idle_stop(&ev->idle);
+    uv_update_time(ev->rest.loop);
+    (void)uv_timer_start(&ev->rest, rested, (until_ns - now_ns) / 1000000 + 1, 0);
+    return true;
+}
+
+void watches_tell(uv_idle_t *idle)
+{
+    struct events *ev = idle->data;
+    uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
+    struct link *first = list_first(&ev->telling);
+
+    if (first) {
+        struct watch *w = CONTAINER_OF(first, struct watch, link);
+        link_remove(first);
+        list_push(&ev->telling, first);
+        if (!rests(w) && tell_some(w, end_ns))
+            reading_ends(w);
+    }
+    if (list_empty(&ev->telling))
+        (void)uv_idle_stop(idle);
+}
+
+static size_t count_streams(const struct watch *w)
+{
+    size_t n = 0;
+
+    for (const struct link *l = w->streams.next; l != &w->streams; l = l->next)
+        n++;
+    return n;
+}
+
+static void begin_telling(struct watch *w)
+{
+    w->untold = count_streams(w);
+    if (tell_some(w, uv_hrtime() + FAIR_SLICE_NS)) {
+        reading_ends(w);
+        return;
+    }
+    list_push(&w->ev->telling, &w->link);
+    (void)uv_idle_start(&w->ev->idle, watches_tell);
+}
+
+static void is_read(struct watch *w)
+{
+    bool tells = w->was_read && w->err == ERR_OK && !list_empty(&w->streams) && render(w);
+
+    if (w->was_read && w->err != ERR_OK)
+        could_not_read(w);
+    w->known = w->was_read && w->err == ERR_OK ? w->row.revision : 0;
+    if (tells)
+        begin_telling(w);
+    else
+        reading_ends(w);
+}
+
+static void definitions_read(struct registry_wait *wait, enum err err, const char *story)
+{
+    struct watch *w = CONTAINER_OF(wait, struct watch, definitions);
+
+    if (err != ERR_OK)
+        w->err = error_set(&w->error, err, "%s", story);
+    is_read(w);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct watch *w = CONTAINER_OF(j, struct watch, job);
+
+    if (w->was_read && w->err == ERR_OK && known_puzzles(w->ev->server, &w->row, &w->definitions))
+        return;
+    is_read(w);
+}
+
+/* Another node changed it: here nobody was told. */
+static void changed(struct sight *s, const struct glance *g)
+{
+    struct watch *w = CONTAINER_OF(s, struct watch, sight);
+
+    if (g->revision != w->known && !list_empty(&w->streams))
+        begin_reading(w);
+}
+
+static void begin_reading(struct watch *w)
+{
+    struct server *sv = w->ev->server;
+
+    if (w->reading) {
+        w->touched = true;
+        return;
+    }
+    w->reading = true;
+    w->touched = false;
+    w->row = (struct task_row){0};
+    w->error = (struct error){0};
+    sv->exchange_count++;
+    sv->reads_open++;
+    w->was_read = false;
+    scheduler_pulses(sv->scheduler, w->id, &w->arena, &w->pulses);
+    struct link *first = list_first(&w->streams);
+    ASSERT(first);
+    const struct stream *st = CONTAINER_OF(first, struct stream, link);
+    w->job = (struct store_job){.run = read_run, .done = read_done, .account = st->x.http->account};
+    readings_add(sv->readings, quota_name(st->x.http->account), READING_ONE, &w->job);
+}
+
+void events_touched(struct events *ev, struct slice task)
+{
+    struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, task) : NULL;
+
+    if (w && !list_empty(&w->streams))
+        begin_reading(w);
+}
+
+/* ---- heartbeats ---- */
+
+static void render_beat(struct buf *b, const struct definition *d, const struct heartbeat *beat,
+                        int64_t now)
+{
+    json_open(b, '{');
+    json_key(b, "step");
+    json_string(b, d->workflow.steps[beat->of.step].name);
+    json_key(b, "direction");
+    json_string(b, slice_of(direction_text(beat->of.direction)));
+    json_key(b, "attempt");
+    json_number(b, beat->of.attempt);
+    json_key(b, "at");
+    json_time(b, now);
+    json_key(b, "progress");
+    json_raw(b, beat->progress);
+    json_key(b, "message");
+    json_string(b, beat->message);
+    if (beat->resume.ptr) {
+        json_key(b, "resume");
+        json_raw(b, beat->resume);
+    }
+    json_close(b, '}');
+}
+
+/* The next one tells more: who has no room for it goes without. */
+void events_beat(struct events *ev, const struct heartbeat *beat)
+{
+    struct server *sv = ev->server;
+    struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, beat->of.task) : NULL;
+    CLEANUP(buf_fini) struct buf data = {0};
+
+    if (!w || !w->workflow.ptr || (!beat->progress.ptr && !beat->message.ptr && !beat->resume.ptr))
+        return;
+    const struct definition *d = registry_find(&sv->workflows, w->workflow, w->version);
+    if (!d || beat->of.step >= d->workflow.step_count)
+        return;
+    render_beat(&data, d, beat, server_now(sv));
+    buf_clear(&ev->text);
+    event_put(ev, "progress", NULL, buf_view(&data));
+    LIST_FOREACH (l, after, &w->streams) {
+        struct stream *st = CONTAINER_OF(l, struct stream, link);
+        if (st->begun && !stream_is_full(st))
+            (void)stream_write(st, 1);
+    }
+}
+
+/* ---- all watches ---- */
+
+void watches_keep_alive(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    buf_clear(&ev->text);
+    buf_str(&ev->text, ":\n\n");
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));)
+        LIST_FOREACH (l, after, &w->streams) {
+            struct stream *st = CONTAINER_OF(l, struct stream, link);
+            if (st->begun && http_stream_backlog(st->x.http) == 0)
+                (void)stream_write(st, 0);
+        }
+}
+
+void watches_recheck(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));)
+        LIST_FOREACH (l, after, &w->streams) {
+            stream_recheck(CONTAINER_OF(l, struct stream, link));
+        }
+}
+
+/* Reading costs what the record is large: not before somebody could be told of it. */
+static bool is_worth_reading(const struct watch *w)
+{
+    if (w->known == 0)
+        return true;
+    LIST_FOREACH (l, after, &w->streams) {
+        const struct stream *st = CONTAINER_OF(l, struct stream, link);
+        if (st->after < w->known && !stream_is_full(st) && events_have_room(w->ev, w->size))
+            return true;
+    }
+    return list_empty(&w->streams);
+}
+
+void watches_catch_up(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
+        if (!w->behind)
+            continue;
+        if (!is_worth_reading(w)) {
+            events_fall_behind(ev);
+            continue;
+        }
+        w->behind = false;
+        if (!list_empty(&w->streams))
+            begin_reading(w);
+    }
+}
+
+/* Those that are being read are told what comes of it, and then end. */
+void watches_end(struct events *ev)
+{
+    struct watch *w = NULL;
+
+    for (size_t i = 0; (w = map_next(&ev->watches, &i));) {
+        LIST_FOREACH (l, after, &w->streams) {
+            struct stream *st = CONTAINER_OF(l, struct stream, link);
+            if (st->begun)
+                stream_end(st);
+        }
+    }
+}
+
+/* ---- GET /v1/tasks/{id}/events ---- */
+
+static struct watch *watch_of(struct events *ev, struct slice id)
+{
+    struct watch *w = map_get(&ev->watches, id);
+
+    if (w)
+        return w;
+    w = calloc(1, sizeof *w);
+    ASSERT(w);
+    w->ev = ev;
+    w->id = arena_copy(&w->keys, id);
+    w->definitions.told = definitions_read;
+    w->sight.id = w->id;
+    w->sight.changed = changed;
+    sight_begin(ev->server->elsewhere, &w->sight);
+    list_init(&w->streams);
+    map_put(&ev->watches, w->id, w);
+    return w;
+}
+
+void task_events_get(struct server *sv, struct http_request *r)
+{
+    struct slice id = http_segment(r, 2);
+    struct slice last = http_header(r, "last-event-id");
+    int64_t after = 0;
+
+    if (!id.ptr) {
+        http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+        return;
+    }
+    if (!reading_has_room(sv, r, READING_ONE))
+        return;
+    if (last.ptr && !count_of(last, INT64_MAX, &after))
+        after = 0; /* of nobody's: from the start, so that nothing is missed */
+    struct stream *st = stream_new(sv, r, true);
+    if (!st)
+        return;
+    st->after = (uint64_t)after;
+    st->watch = watch_of(sv->events, id);
+    st->watch->users++;
+    list_push(&st->watch->streams, &st->link);
+    begin_reading(st->watch);
+}

@@ -1,0 +1,574 @@
+#include "api/body.h"
+#include "background/helper.h"
+#include "node/internal.h"
+
+enum { PATH_TOLD = 200, FORWARDED_MAX = 200 }; /* of a request that is refused, in the log */
+
+struct route {
+    const char *method;
+    const char *path; /* "*" stands for one segment */
+    void (*serve)(struct server *sv, struct http_request *r);
+    unsigned may; /* enum role: who may use it; the admin may all */
+};
+
+/* Who may ask for one task (which a grant may still hide: grant_sees), who for lists of them, who
+ * for definitions, and who for all else. */
+enum {
+    OWN = ROLE_SUBMIT | ROLE_SUBMIT_TO,
+    SEE = OWN | ROLE_READ | ROLE_READ_SOME,
+    LIST = ROLE_READ | ROLE_READ_SOME,
+    KNOW = SEE | ROLE_DEFINE,
+    LIMIT = ROLE_DEFINE | ROLE_REPAIR,
+};
+
+static void task_retry(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_RETRY);
+}
+
+static void task_skip(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_SKIP);
+}
+
+static void task_undo(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_UNDO);
+}
+
+static void task_cancel(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_CANCEL);
+}
+
+static void task_pause(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_PAUSE);
+}
+
+static void task_resume(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_RESUME);
+}
+
+static void task_correct(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_CORRECT);
+}
+
+static void task_supply(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_SUPPLY);
+}
+
+static void task_resolve(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_RESOLVE);
+}
+
+static void task_close(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_CLOSE);
+}
+
+static void task_reopen(struct server *sv, struct http_request *r)
+{
+    task_operate(sv, r, ASK_REOPEN);
+}
+
+static const struct route routes[] = {
+    {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
+    {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT},
+    {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY}, /* its token says that they may */
+    {"POST", "v1/tasks", tasks_post, OWN},
+    {"GET", "v1/tasks/*", task_get, SEE},
+    {"GET", "v1/tasks/*/events", task_events_get, SEE},
+    {"GET", "v1/tasks/*/why", task_why_get, SEE},
+    {"GET", "v1/events", events_get, LIST},
+    {"GET", "v1/tasks", tasks_list, LIST},
+    {"POST", "v1/tasks/*/retry", task_retry, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/skip", task_skip, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/undo", task_undo, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/pause", task_pause, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/resume", task_resume, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/correct", task_correct, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/supply", task_supply, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/resolve", task_resolve, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/close", task_close, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_REPAIR},
+    {"POST", "v1/tasks/*/cancel", task_cancel, OWN | ROLE_REPAIR},
+    {"GET", "v1/submissions", submissions_get, ROLE_READ},
+    {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR},
+    {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR},
+    {"POST", "v1/operations", operations_post, ROLE_REPAIR},
+    {"GET", "v1/operations", operations_list, ROLE_READ},
+    {"GET", "v1/operations/*", operation_get, ROLE_READ},
+    {"POST", "v1/operations/*/stop", operation_stop, ROLE_REPAIR},
+    {"POST", "v1/operations/*/continue", operation_continue, ROLE_REPAIR},
+    {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT},
+    {"PUT", "v1/workflows/*", workflow_put, ROLE_DEFINE},
+    {"POST", "v1/workflows", workflow_put, ROLE_DEFINE},
+    {"GET", "v1/workflows/*/versions/*", workflow_get, KNOW},
+    {"GET", "v1/workflows/*", workflow_get, KNOW},
+    {"GET", "v1/workflows", workflows_list, KNOW},
+    {"POST", "v1/validate", validate_post, KNOW},
+    {"GET", "v1/agents", agents_get, ROLE_READ},
+    {"GET", "v1/agents/*", agent_get, ROLE_READ},
+    {"PUT", "v1/agents/*", agent_put, LIMIT},
+    {"DELETE", "v1/agents/*", agent_delete, LIMIT},
+    {"POST", "v1/agents/*/breaker", breaker_post, ROLE_REPAIR},
+    {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
+    {"GET", "v1/stats", stats_get, ROLE_READ},
+    {"GET", "v1/alerts", alerts_list, ROLE_READ},
+    {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_REPAIR},
+    {"POST", "v1/alerts/test", alert_test, ROLE_REPAIR},
+    {"GET", "v1/audit", audit_get, ROLE_REPAIR},
+    {"GET", "v1/outbox", outbox_get, ROLE_READ},
+    {"GET", "v1/targets", targets_get, ROLE_READ},
+    {"POST", "v1/outbox/retry", outbox_retry_post, ROLE_REPAIR},
+    {"POST", "v1/outbox/drop", outbox_drop_post, ROLE_REPAIR},
+    {"POST", "v1/backup", backup_post, ROLE_ADMIN},
+    {"POST", "v1/retire", retire_post, ROLE_ADMIN},
+    {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
+    {"POST", "v1/tokens", token_post, ROLE_ADMIN},
+    {"POST", "v1/tokens/*/rotate", token_rotate, ROLE_ADMIN},
+    {"PUT", "v1/tokens/*", token_put, ROLE_ADMIN},
+    {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN},
+    {"GET", "metrics", metrics_get, ROLE_READ},
+    {"GET", "healthz", healthz_get, ROLE_ANYBODY},
+    {"GET", "readyz", readyz_get, ROLE_ANYBODY},
+};
+
+_Static_assert(COUNT_OF(routes) < ROUTES_MAX, "the last number is of what matches none");
+
+void route_label(struct buf *b, unsigned number)
+{
+    if (number < COUNT_OF(routes))
+        buf_fmt(b, "method=\"%s\",route=\"/%s\"", routes[number].method, routes[number].path);
+    else
+        buf_str(b, "method=\"any\",route=\"none\"");
+}
+
+static bool path_matches(const char *pattern, struct slice path)
+{
+    const char *p = path.ptr;
+    const char *end = p + path.len;
+
+    if (p < end && *p == '/')
+        p++;
+    while (*pattern) {
+        if (*pattern == '*') {
+            const char *from = p;
+            while (p < end && *p != '/')
+                p++;
+            if (p == from)
+                return false;
+            pattern++;
+        } else if (p < end && *p == *pattern) {
+            p++;
+            pattern++;
+        } else {
+            return false;
+        }
+    }
+    return p == end;
+}
+
+static bool method_matches(const struct route *rt, struct slice method)
+{
+    return slice_is(method, rt->method)
+           || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
+}
+
+/* Those that read the query by themselves, and those that whoever looks after the server may ask as
+ * they like; to all others no parameter means anything. */
+static bool reads_query(const struct route *rt)
+{
+    return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
+           || rt->serve == audit_get || rt->serve == alerts_list || rt->serve == events_get
+           || rt->serve == outbox_get || rt->serve == submissions_get
+           || rt->serve == operations_list
+           || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
+}
+
+/* What only a scheduler does. */
+static bool takes_scheduler(const struct route *rt)
+{
+    return rt->serve == work_post || rt->serve == heartbeats_post || rt->serve == attempt_post
+           || rt->serve == tasks_post || rt->serve == task_retry || rt->serve == task_skip
+           || rt->serve == task_undo || rt->serve == task_cancel;
+}
+
+/* RFC 9110, 15.5.6: says what is possible. */
+static void answer_wrong_method(struct http_request *r)
+{
+    CLEANUP(buf_fini) struct buf allow = {0};
+
+    buf_str(&allow, "Allow: ");
+    size_t start = allow.len;
+    for (size_t i = 0; i < COUNT_OF(routes); i++)
+        if (path_matches(routes[i].path, r->path))
+            buf_fmt(&allow, "%s%s%s", allow.len > start ? ", " : "", routes[i].method,
+                    strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
+    buf_str(&allow, "\r\n");
+    http_problem_with(r, 405, "method", allow.ptr, "%.*s is not possible on %.*s",
+                      SLICE_ARG(r->method), SLICE_ARG(r->path));
+}
+
+/* Whoever sits at the same machine is told where a token lies; it lies there for its owner alone.
+ * Who challenges us is shown that it is we who know that token, before he sends it.
+ * What a proxy passes on comes from somebody else. */
+static void say_where(struct server *sv, struct http_request *r, struct buf *headers)
+{
+    const char *file = access_file(sv->access);
+
+    if (sv->config.behind_proxy || !http_peer_is_loopback(r) || http_header(r, "forwarded").ptr
+        || http_header(r, "x-forwarded-for").ptr || http_header(r, "via").ptr)
+        return;
+    for (const char *c = file; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return; /* no header can say it */
+    buf_fmt(headers, "Intact-Token-File: %s\r\n", file);
+    struct slice challenge = http_header(r, PROOF_CHALLENGE_HEADER);
+    if (!proof_challenge_is_sound(challenge))
+        return;
+    admin_token_refresh(sv);
+    if (sv->token_is_known) {
+        char proof[PROOF_SIZE + 1];
+        proof_make(sv->token_key, challenge, http_local_port(r), proof);
+        buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
+    }
+}
+
+/* Somebody may be trying; but many lines in a minute would tell no more. What a proxy says of whom
+ * it speaks for is told, too, since the address is the proxy's. */
+static void log_refused(struct server *sv, const struct http_request *r, int status,
+                        struct slice token, const char *why)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    uint64_t left_out = 0;
+
+    if (!log_burst_has_room(&sv->refusals[token.ptr != NULL], server_now(sv), &left_out))
+        return;
+    buf_fmt(&b, "status=%d address=%s", status, http_peer_of(r).text);
+    if (sv->config.behind_proxy && http_header(r, "x-forwarded-for").ptr) {
+        buf_str(&b, " forwarded_for=");
+        log_word(&b, slice_cut(http_header(r, "x-forwarded-for"), FORWARDED_MAX));
+    }
+    if (token.ptr)
+        buf_fmt(&b, " token=%.*s", SLICE_ARG(token));
+    buf_str(&b, " method=");
+    log_word(&b, slice_cut(r->method, PATH_TOLD));
+    buf_str(&b, " path=");
+    log_word(&b, slice_cut(r->path, PATH_TOLD));
+    buf_str(&b, " reason=");
+    log_word(&b, slice_of(why));
+    log_line(LOG_WARN, "event=request_refused %s left_out=%" PRIu64, b.ptr, left_out);
+}
+
+void route_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
+                         const char *why)
+{
+    log_refused(sv, r, 403, token, why);
+}
+
+void caller_address_write(const struct server *sv, const struct http_request *r,
+                          char ret[ADDRESS_SIZE])
+{
+    const struct http_peer peer = http_peer_of(r);
+    struct slice from = SLICE_NONE;
+
+    if (sv->config.behind_proxy)
+        from = slice_cut(http_header(r, "x-forwarded-for"), FORWARDED_MAX);
+    (void)snprintf(ret, ADDRESS_SIZE, "%s%s%.*s", peer.text, from.ptr ? ADDRESS_FOR : "",
+                   SLICE_ARG(from)); /* always fits */
+    for (char *c = ret; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a)
+{
+    char text[ADDRESS_SIZE];
+
+    caller_address_write(sv, r, text);
+    return arena_copy(a, slice_of(text));
+}
+
+/* The command line asks without a token first, to learn where it lies: nobody was refused. */
+static bool looks_for_token(const struct http_request *r)
+{
+    return http_peer_is_loopback(r) && !http_header(r, "authorization").ptr
+           && proof_challenge_is_sound(http_header(r, PROOF_CHALLENGE_HEADER));
+}
+
+static void answer_stranger(struct server *sv, struct http_request *r, const char *why)
+{
+    CLEANUP(buf_fini) struct buf headers = {0};
+
+    if (!looks_for_token(r))
+        log_refused(sv, r, 401, SLICE_NONE, why);
+    buf_str(&headers, "WWW-Authenticate: Bearer realm=\"intact\"\r\n");
+    say_where(sv, r, &headers);
+    http_problem_with(r, 401, "unauthenticated", headers.ptr, "%s", why);
+}
+
+static void answer_forbidden(struct server *sv, struct http_request *r, const struct bearer *b,
+                             const struct route *rt)
+{
+    CLEANUP(buf_fini) struct buf wanted = {0};
+    CLEANUP(buf_fini) struct buf why = {0};
+
+    role_write(&wanted, rt->may, http_segment(r, 2));
+    buf_fmt(&why, "it requires the role %s", wanted.ptr);
+    log_refused(sv, r, 403, b->name, why.ptr);
+    http_problem(r, 403, "forbidden", "the token \"%.*s\" may not do this: it requires the role %s",
+                 SLICE_ARG(b->name), wanted.ptr);
+}
+
+static const struct bearer *who(struct server *sv, struct http_request *r, const char **ret_why)
+{
+    if (http_adopted(r) != 0)
+        return helper_bearer(http_adopted(r));
+    if (http_header_count(r, "authorization") > 1) {
+        *ret_why = "there is more than one Authorization field";
+        return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
+    }
+    return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
+}
+
+const struct bearer *route_recheck(struct server *sv, struct http_request *r)
+{
+    const char *why = "";
+    const struct bearer *b = who(sv, r, &why);
+
+    if (!b)
+        answer_stranger(sv, r, why);
+    return b;
+}
+
+/* A request, the route it takes, and who sends it (NULL: anybody may). */
+struct passage {
+    const struct route *route;
+    const struct bearer *bearer;
+    bool path_is_known;
+};
+
+static bool is_within_quota(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    const struct bearer *b = p->bearer;
+
+    if (b->inner)
+        return true;
+    ASSERT(!r->account);
+    r->account =
+        quota_enter(sv->quotas, b, r, server_now(sv), p->route && p->route->serve == work_post);
+    return r->account != NULL;
+}
+
+static const struct route *route_of(struct http_request *r, bool *ret_path_is_known)
+{
+    const struct route *rt = NULL;
+
+    for (size_t i = 0; !rt && i < COUNT_OF(routes); i++) {
+        ASSERT(routes[i].may != 0);
+        if (!path_matches(routes[i].path, r->path))
+            continue;
+        *ret_path_is_known = true;
+        if (method_matches(&routes[i], r->method)) {
+            rt = &routes[i];
+            r->route = (unsigned)i;
+        }
+    }
+    return rt;
+}
+
+static void route_again(struct server *sv, struct http_request *r);
+
+/* Another node may have made its token a moment ago. */
+static bool may_be_news(struct server *sv, struct http_request *r)
+{
+    return access_is_news(sv->access, http_header(r, "authorization"));
+}
+
+/* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
+static bool is_let_in(struct server *sv, struct http_request *r, const struct passage *p,
+                      const char *why)
+{
+    const struct route *rt = p->route;
+    bool anybody = rt && rt->may == ROLE_ANYBODY;
+
+    if (!p->bearer && !anybody)
+        answer_stranger(sv, r, why);
+    else if (p->bearer && !is_within_quota(sv, r, p))
+        return false; /* answered. NOLINT(bugprone-branch-clone): asked in this order */
+    else if (!p->path_is_known)
+        http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
+    else if (!rt)
+        answer_wrong_method(r);
+    else if (p->bearer && !access_may(p->bearer, rt->may, http_segment(r, 2)))
+        answer_forbidden(sv, r, p->bearer, rt);
+    else if (!reads_query(rt) && !parameters_ok(r, NAMES(NULL)))
+        return false; /* answered */
+    else if (takes_scheduler(rt) && !(sv->config.roles & NODE_SCHEDULER))
+        nodes_refuse(sv, r);
+    else
+        return true;
+    return false;
+}
+
+static const char *passage_find(struct server *sv, struct http_request *r, struct passage *ret)
+{
+    const char *why = "";
+
+    *ret = (struct passage){0};
+    ret->route = route_of(r, &ret->path_is_known);
+    if (!ret->route || ret->route->may != ROLE_ANYBODY)
+        ret->bearer = who(sv, r, &why);
+    return why;
+}
+
+static bool is_stranger(const struct passage *p)
+{
+    return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
+}
+
+/* Those that parse a large body by themselves, and not before they are served. */
+static bool parses_aside(const struct route *rt)
+{
+    return rt->serve == tasks_post || rt->serve == workflow_put || rt->serve == validate_post;
+}
+
+/* By whose turns a large body is parsed: those of its token, or of the task whose attempt it ends.
+ */
+static struct slice line_of(struct server *sv, struct http_request *r, const struct passage *p,
+                            struct buf *text)
+{
+    struct token token;
+
+    if (p->bearer)
+        return p->bearer->name;
+    if (token_judge(sv->key, http_segment(r, 2), &token) == TOKEN_FORGED)
+        return SLICE_NONE; /* it is answered without its body */
+    buf_fmt(text, "/%.*s", SLICE_ARG(token.task));
+    return buf_view(text);
+}
+
+/* True: it will be served when its body is parsed, or was answered. */
+static bool waits_for_its_body(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    if (r->large || r->body.len <= BODY_SMALL || parses_aside(p->route))
+        return false;
+    struct slice line = line_of(sv, r, p, &text);
+    return line.ptr && body_is_parsed_first(sv, r, line);
+}
+
+static void serve(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    struct quota *account = r->account; /* it outlives the request */
+    uint64_t began_ns = p->bearer ? uv_hrtime() : 0;
+
+    if (waits_for_its_body(sv, r, p))
+        return;
+    sv->caller = p->bearer ? p->bearer->name : SLICE_NONE;
+    sv->bearer = p->bearer;
+    p->route->serve(sv, r);
+    body_is_used(sv, r);
+    sv->caller = SLICE_NONE;
+    sv->bearer = NULL;
+    if (p->bearer) {
+        uint64_t now_ns = uv_hrtime();
+        account_worked(sv, account, now_ns, now_ns - began_ns);
+    }
+}
+
+/* Its token is known now, or will not be. */
+static void route_again(struct server *sv, struct http_request *r)
+{
+    struct passage p;
+    const char *why = passage_find(sv, r, &p);
+
+    if (!is_let_in(sv, r, &p, why))
+        return;
+    if (http_is_without_body(r))
+        http_problem(r, 503, "busy",
+                     "the token was not yet known to this node: send the request again");
+    else
+        serve(sv, r, &p);
+}
+
+/* What needs no token to be refused. */
+static bool is_refused_at_once(struct server *sv, struct http_request *r)
+{
+    /* A page in a browser may not use this server as its own, by whatever name it reaches it. */
+    if (door_is_foreign(sv, r)) {
+        http_problem(r, 403, "foreign",
+                     "requests from web pages of other origins, and to a Host that is neither "
+                     "loopback nor given by --host, are refused");
+        return true;
+    }
+    return installation_is_another(sv, r);
+}
+
+void route(void *arg, struct http_request *r)
+{
+    struct server *sv = arg;
+    struct passage p;
+
+    metrics_request_begins(r);
+    if (is_refused_at_once(sv, r))
+        return;
+    const char *why = passage_find(sv, r, &p);
+    if (is_stranger(&p) && may_be_news(sv, r) && strangers_hold(sv, r, route_again))
+        return;
+    if (is_let_in(sv, r, &p, why) && !fair_holds(sv->fair, quota_share(r->account), r))
+        serve(sv, r, &p);
+}
+
+void route_held(struct server *sv, struct http_request *r)
+{
+    struct passage p;
+    const char *why = passage_find(sv, r, &p);
+
+    ASSERT(p.route);
+    if (is_stranger(&p))
+        answer_stranger(sv, r, why);
+    else if (p.bearer && !access_may(p.bearer, p.route->may, http_segment(r, 2)))
+        answer_forbidden(sv, r, p.bearer, p.route);
+    else
+        serve(sv, r, &p);
+    body_is_used(sv, r);
+}
+
+bool route_head(void *arg, struct http_request *r)
+{
+    struct server *sv = arg;
+    struct passage p;
+
+    metrics_request_begins(r);
+    if (is_refused_at_once(sv, r))
+        return false;
+    const char *why = passage_find(sv, r, &p);
+    if (is_stranger(&p) && may_be_news(sv, r) && strangers_may_hold(sv)) {
+        if (http_limit_body(r, STRANGER_BODY_MAX, false))
+            return true; /* it is held when it is whole */
+        if (strangers_hold(sv, r, route_again))
+            return false;
+    }
+    if (is_stranger(&p)) {
+        answer_stranger(sv, r, why);
+        return false;
+    }
+    if (p.route && p.route->serve == attempt_post)
+        return attempt_head(sv, r);
+    if (p.route && p.route->may == ROLE_ANYBODY) {
+        /* It reads no body, and whoever has no token gets no room for one. */
+        if (is_let_in(sv, r, &p, why))
+            serve(sv, r, &p);
+        return false;
+    }
+    /* All else is told when the body is there: the connection stays usable then. */
+    return true;
+}

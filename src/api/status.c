@@ -1,0 +1,33 @@
+#include "node/internal.h"
+
+#include "http/answer.h"
+#include "json/json.h"
+
+/* The loop turns: that is all that it says. */
+void healthz_get(struct server *sv, struct http_request *r)
+{
+    (void)sv;
+    http_answer(r, 200, "application/json", SLICE("{\"status\":\"ok\"}"), NULL);
+}
+
+static void not_ready(struct http_request *r, const char *type, const char *why)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    http_problem_write(&b, 503, type, slice_of(why));
+    http_answer(r, 503, "application/problem+json", buf_view(&b), "Retry-After: 1\r\n");
+}
+
+/* Does the store work, as far as we know, and is this node to stay? Nothing is asked of the store
+ * for that: who asks is answered even while it hangs. */
+void readyz_get(struct server *sv, struct http_request *r)
+{
+    char story[sizeof sv->trouble];
+
+    if (sv->draining)
+        not_ready(r, "draining", "the server is ending");
+    else if (server_trouble(sv, story, sizeof story) != ERR_OK)
+        not_ready(r, "store", story);
+    else
+        http_answer(r, 200, "application/json", SLICE("{\"status\":\"ready\"}"), NULL);
+}

@@ -1,0 +1,322 @@
+#include "api/query.h"
+
+#include "base/when.h"
+#include "operations/filter.h"
+#include "json/json.h"
+
+/* GET /v1/tasks: pages of a listing, newest first. */
+
+enum { LIST_DEFAULT = 50, LIST_MAX = 500, IDS_MAX = 100 };
+
+struct lister {
+    struct exchange x;
+    struct store_job job;
+    struct arena arena;
+    struct task_filter filter;
+    struct tag tags[TAGS_MAX];
+    struct row_page page;
+    enum err err;
+    struct error error;
+};
+
+static void list_run(struct store_job *j, struct store *store)
+{
+    struct lister *ls = CONTAINER_OF(j, struct lister, job);
+
+    ls->err = store->ops->list(store, &ls->filter.query, &ls->arena, &ls->page, &ls->error);
+    j->bytes = ls->arena.total;
+}
+
+static void answer_list(struct http_request *r, const struct lister *ls)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_key(&b, "tasks");
+    json_open(&b, '[');
+    for (size_t i = 0; i < ls->page.count; i++)
+        render_summary(&b, &ls->page.rows[i]);
+    json_close(&b, ']');
+    page_next(&b, ls->page.more, ls->page.next_seq);
+    json_close(&b, '}');
+    answer_json(r, 200, &b, NULL);
+}
+
+static void list_done(struct store_job *j)
+{
+    struct lister *ls = CONTAINER_OF(j, struct lister, job);
+    struct http_request *r = ls->x.http;
+    struct arena a = ls->arena; /* it lies in it */
+
+    if (r) {
+        exchange_untie(&ls->x);
+        if (ls->err == ERR_OK)
+            answer_list(r, ls);
+        else
+            answer_trouble(r, ls->err, ls->error.text);
+    }
+    ls->x.server->exchange_count--;
+    ls->x.server->reads_open--;
+    arena_fini(&a);
+}
+
+/* ---- the query: each reads one parameter, and answers if it is wrong ---- */
+
+static bool read_states(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return states_of(r, value, &ls->filter.query.states);
+}
+
+static bool read_workflow(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.query.workflow = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_limit(struct http_request *r, struct lister *ls, struct slice value)
+{
+    int64_t n = 0;
+
+    if (!count_of(value, LIST_MAX, &n)) {
+        http_problem(r, 422, "bad-limit", "limit is \"%.*s\", expected a number from 1 to %d",
+                     SLICE_ARG(value), LIST_MAX);
+        return false;
+    }
+    ls->filter.query.limit = (size_t)n;
+    return true;
+}
+
+static bool read_cursor(struct http_request *r, struct lister *ls, struct slice value)
+{
+    if (count_of(value, INT64_MAX, &ls->filter.query.before_seq))
+        return true;
+    http_problem(r, 422, "bad-cursor", "cursor is \"%.*s\", expected the `next` of an earlier page",
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_time(struct http_request *r, const char *name, struct slice value, int64_t *ret)
+{
+    if (time_parse(value, ret) && *ret > 0)
+        return true;
+    http_problem(r, 422, "bad-time",
+                 "%s is \"%.*s\", expected a time such as 2026-01-31T10:00:00.000Z", name,
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_after(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "submitted_after", value, &ls->filter.query.submitted_after);
+}
+
+static bool read_before(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "submitted_before", value, &ls->filter.query.submitted_before);
+}
+
+static bool read_ended_after(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "ended_after", value, &ls->filter.query.ended_after);
+}
+
+static bool read_ended_before(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_time(r, "ended_before", value, &ls->filter.query.ended_before);
+}
+
+static bool read_version(struct http_request *r, struct lister *ls, struct slice value)
+{
+    if (count_of(value, INT64_MAX, &ls->filter.query.version))
+        return true;
+    http_problem(r, 422, "bad-version", "version is \"%.*s\", expected a number from 1",
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_step(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.step = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_agent(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.agent = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_error_code(struct http_request *r, struct lister *ls, struct slice value)
+{
+    (void)r;
+    ls->filter.query.error = arena_copy(&ls->arena, value);
+    return true;
+}
+
+/* "o-1,o-2" */
+static bool read_ids(struct http_request *r, struct lister *ls, struct slice value)
+{
+    struct list_query *q = &ls->filter.query;
+    struct slice *ids = arena_alloc(&ls->arena, IDS_MAX * sizeof *ids);
+    const char *at = value.ptr;
+    const char *end = value.ptr + value.len;
+
+    for (; at <= end; at++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        struct slice id = {at, (size_t)((comma ? comma : end) - at)};
+        size_t i = 0;
+        while (i < q->id_count && !slice_eq(ids[i], id))
+            i++;
+        if (!is_name(id) || i == IDS_MAX) {
+            http_problem(r, 422, "bad-ids", "ids: expected 1 to %d ids, separated by commas",
+                         IDS_MAX);
+            return false;
+        }
+        if (i == q->id_count)
+            ids[q->id_count++] = arena_copy(&ls->arena, id);
+        at += id.len;
+    }
+    q->ids = ids;
+    return true;
+}
+
+static bool read_wish(const char *name, struct http_request *r, struct slice value,
+                      enum list_wish *ret)
+{
+    *ret = slice_is(value, "true") ? LIST_ONLY : LIST_WITHOUT;
+    if (*ret == LIST_ONLY || slice_is(value, "false"))
+        return true;
+    http_problem(r, 422, "bad-filter", "%s is \"%.*s\", expected true or false", name,
+                 SLICE_ARG(value));
+    return false;
+}
+
+static bool read_paused(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_wish("paused", r, value, &ls->filter.query.paused);
+}
+
+static bool read_closed(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_wish("closed", r, value, &ls->filter.query.closed);
+}
+
+static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
+                     struct slice value)
+{
+    if (!is_tag_key(key) || ls->filter.query.tag_count == TAGS_MAX) {
+        http_problem(
+            r, 422, "bad-tags",
+            "\"tag.%.*s\" names no tag: expected tag.KEY=VALUE, at most %d of them, with a "
+            "key of 1 to 64 of [A-Za-z0-9._-]",
+            SLICE_ARG(key), TAGS_MAX);
+        return false;
+    }
+    ls->tags[ls->filter.query.tag_count++] =
+        (struct tag){arena_copy(&ls->arena, key), arena_copy(&ls->arena, value)};
+    return true;
+}
+
+static const struct parameter {
+    const char *name;
+    bool (*read)(struct http_request *r, struct lister *ls, struct slice value);
+} parameters[] = {
+    {"state", read_states},
+    {"workflow", read_workflow},
+    {"submitted_after", read_after},
+    {"submitted_before", read_before},
+    {"limit", read_limit},
+    {"cursor", read_cursor},
+    {"version", read_version},
+    {"step", read_step},
+    {"agent", read_agent},
+    {"error", read_error_code},
+    {"ended_after", read_ended_after},
+    {"ended_before", read_ended_before},
+    {"ids", read_ids},
+    {"paused", read_paused},
+    {"closed", read_closed},
+};
+
+/* What is misspelt must not list everything, and of two values none is meant for sure. */
+static bool read_parameter(struct http_request *r, struct lister *ls, struct slice name,
+                           struct slice value, uint32_t *seen)
+{
+    if (!value.ptr) {
+        /* The HTTP layer lets none of these through; should it ever, nothing is left out unseen. */
+        http_problem(r, 400, "malformed", "the parameter \"%.*s\" is not well encoded",
+                     SLICE_ARG(name));
+        return false;
+    }
+    for (size_t i = 0; i < COUNT_OF(parameters); i++) {
+        if (!slice_is(name, parameters[i].name))
+            continue;
+        if (*seen & 1U << i) {
+            http_problem(r, 422, "repeated-parameter", "%s is given twice", parameters[i].name);
+            return false;
+        }
+        *seen |= 1U << i;
+        return parameters[i].read(r, ls, value);
+    }
+    if (name.len > 4 && memcmp(name.ptr, "tag.", 4) == 0)
+        return read_tag(r, ls, (struct slice){name.ptr + 4, name.len - 4}, value);
+    answer_unknown_parameter(r, name,
+                             NAMES("state", "workflow", "version", "step", "agent", "error",
+                                   "tag.KEY", "submitted_after", "submitted_before", "ended_after",
+                                   "ended_before", "ids", "paused", "closed", "limit", "cursor"));
+    return false;
+}
+
+static bool read_query(struct http_request *r, struct lister *ls)
+{
+    struct slice name, value;
+    uint32_t seen = 0;
+
+    ls->filter.query.limit = LIST_DEFAULT;
+    ls->filter.query.tags = ls->tags;
+    for (size_t at = 0; http_query_next(r, &at, &name, &value);)
+        if (!read_parameter(r, ls, name, value, &seen))
+            return false;
+    return true;
+}
+
+/* What one may not see is not looked for. */
+static void list_within(struct lister *ls, const struct grant *g)
+{
+    struct list_query *q = &ls->filter.query;
+
+    if (!g || g->reads_all)
+        return;
+    ASSERT(g->read_count > 0);
+    q->within = g->reads;
+    q->within_count = g->read_count;
+    struct slice one = g->reads[0];
+    if (g->read_count == 1 && !q->workflow.ptr && one.ptr[one.len - 1] != '*')
+        q->workflow = one; /* it has an index */
+}
+
+void tasks_list(struct server *sv, struct http_request *r)
+{
+    struct arena a = {0};
+
+    if (!reading_has_room(sv, r, READING_MANY))
+        return;
+    struct lister *ls = arena_alloc(&a, sizeof *ls);
+    ls->arena = a;
+    if (!read_query(r, ls)) {
+        a = ls->arena;
+        arena_fini(&a);
+        return;
+    }
+    list_within(ls, grant_new(sv->bearer, &ls->arena));
+    filter_stand(&ls->filter);
+    filter_places(&ls->filter, &sv->workflows, &ls->arena);
+    exchange_begin(&ls->x, sv, r);
+    sv->exchange_count++;
+    sv->reads_open++;
+    ls->job = (struct store_job){.run = list_run, .done = list_done};
+    reading_begin(&ls->x, READING_MANY, &ls->job);
+}

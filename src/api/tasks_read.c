@@ -1,0 +1,370 @@
+#include "node/internal.h"
+
+#include <stdlib.h>
+
+#include "base/when.h"
+#include "store/codec/codec.h"
+#include "json/json.h"
+
+/* GET /v1/tasks/{id}, with ?wait= */
+
+enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
+
+struct reader {
+    struct exchange x;
+    struct store_job job;
+    struct arena arena;
+    struct slice id;
+    const struct grant *grant;
+    struct slice caller; /* whose token it is read for */
+    bool of_change;      /* it is the answer to a submission, which waits for no reader */
+    struct waiter waiter;
+    int64_t wait_until; /* 0: answers with whatever there is */
+    int status;
+    uv_timer_t timer; /* the end of the wait */
+    bool timer_open, reading;
+    bool missing; /* it was not there a moment ago: only whether it was deleted is to be answered */
+    struct task_row row;
+    struct audit_page operations; /* newest first */
+    struct pulses pulses;         /* as they were when the reading began */
+    bool renders, ends;           /* the thread that reads also writes the record, ... */
+    struct buf text;              /* ... here; empty: it did not */
+    struct reservation gone;      /* of one that is not there; until 0: there never was one */
+    struct registry_wait definitions;
+    enum err err;
+    struct error error;
+};
+
+static void reader_free(struct reader *rd)
+{
+    struct arena a = rd->arena; /* it lies in it */
+
+    buf_fini(&rd->text);
+    arena_fini(&a);
+}
+
+static void timer_closed(uv_handle_t *h)
+{
+    struct reader *rd = h->data;
+
+    rd->timer_open = false;
+    if (!rd->reading)
+        reader_free(rd);
+}
+
+static void reader_end(struct reader *rd)
+{
+    waiter_leave(&rd->x.server->waits, &rd->waiter);
+    rd->x.server->exchange_count--;
+    if (rd->timer_open)
+        uv_close((uv_handle_t *)&rd->timer, timer_closed);
+    else
+        reader_free(rd);
+}
+
+/* It was deleted, and its id is still kept for it. */
+static void answer_gone(struct http_request *r, struct slice id, const struct reservation *gone)
+{
+    CLEANUP(buf_fini) struct buf detail = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    const char *state = task_state_text(gone->state);
+
+    buf_fmt(&detail, "task %.*s ended %s at ", SLICE_ARG(id), state);
+    time_write(&detail, gone->ended_at);
+    buf_str(&detail, ", and was deleted");
+    json_open(&b, '{');
+    json_key(&b, "type");
+    json_string(&b, SLICE("urn:intact:problem:task-deleted"));
+    json_key(&b, "title");
+    json_string(&b, SLICE("Gone"));
+    json_key(&b, "status");
+    json_number(&b, 410);
+    json_key(&b, "detail");
+    json_string(&b, buf_view(&detail));
+    json_key(&b, "workflow");
+    json_string(&b, gone->workflow);
+    json_key(&b, "version");
+    json_number(&b, gone->version);
+    json_key(&b, "state");
+    json_string(&b, slice_of(state));
+    json_key(&b, "ended_at");
+    json_time(&b, gone->ended_at);
+    json_key(&b, "reserved_until");
+    json_time(&b, gone->until);
+    json_close(&b, '}');
+    http_answer(r, 410, "application/problem+json", buf_view(&b), NULL);
+}
+
+void answer_no_task(struct server *sv, struct http_request *r, struct slice id,
+                    const struct reservation *gone)
+{
+    if (gone->until > server_now(sv))
+        answer_gone(r, id, gone);
+    else
+        http_problem(r, 404, "no-such-task", "there is no task %.*s", SLICE_ARG(id));
+}
+
+/* Any thread. A large record takes milliseconds, which the loop has for others. */
+static bool render(struct reader *rd, const struct definition *d)
+{
+    struct task t;
+
+    if (task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error) != ERR_OK)
+        return false;
+    render_task(&rd->text, &rd->pulses, &d->workflow, &t, &rd->row, &rd->operations);
+    return true;
+}
+
+static void answer_record(struct reader *rd, struct http_request *r)
+{
+    struct http_text *text = http_text_new(&rd->text);
+
+    http_answer_text(r, rd->status, "application/json", text, NULL);
+    http_text_drop(text);
+}
+
+static void answer_task(struct reader *rd)
+{
+    struct server *sv = rd->x.server;
+    struct http_request *r = rd->x.http;
+    const struct definition *d = NULL;
+
+    exchange_untie(&rd->x);
+    if (rd->err == ERR_NOT_FOUND || (rd->err == ERR_OK && rd->missing)) {
+        answer_no_task(sv, r, rd->id, &rd->gone);
+        return;
+    }
+    if (rd->err != ERR_OK) {
+        answer_trouble(r, rd->err, rd->error.text);
+        return;
+    }
+    if (!answer_has_room(sv, r, rd->arena.total))
+        return;
+    d = registry_find(&sv->workflows, rd->row.workflow, rd->row.version);
+    if (rd->text.len == 0 && (!d || !render(rd, d))) {
+        http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(rd->id),
+                     d ? rd->error.text : "its workflow is not known to this program");
+        return;
+    }
+    answer_record(rd, r);
+}
+
+/* Of an id that is not there: was it that of a task that was deleted? */
+static enum err read_gone(struct store *store, struct slice id, struct arena *a,
+                          struct reservation *ret, struct error *e)
+{
+    struct error unsaid = {0}; /* that there is none is no error to be told */
+    enum err err = store->ops->retention->reserved(store, id, a, ret, &unsaid);
+
+    if (err == ERR_OK || err == ERR_NOT_FOUND)
+        return ERR_NOT_FOUND;
+    *e = unsaid;
+    return err;
+}
+
+enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
+                   struct audit_page *ret_operations, struct reservation *ret_gone, struct error *e)
+{
+    const struct audit_query operations = {.task = id, .limit = OPERATIONS_MAX};
+    enum err err = store->ops->get(store, id, a, ret, e);
+
+    *ret_gone = (struct reservation){0};
+    if (err == ERR_OK)
+        err = store->ops->audit_list(store, &operations, a, ret_operations, e);
+    else if (err == ERR_NOT_FOUND)
+        err = read_gone(store, id, a, ret_gone, e);
+    return err;
+}
+
+/* Nobody waits for what comes of it. */
+static bool is_over(const struct task_row *row)
+{
+    return task_state_is_end(row->state) || row->state == TASK_ERROR;
+}
+
+static void read_run(struct store_job *j, struct store *store)
+{
+    struct reader *rd = CONTAINER_OF(j, struct reader, job);
+
+    rd->err =
+        task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->gone, &rd->error);
+    if (rd->err == ERR_OK && rd->renders && rd->arena.total > RECORD_LARGE
+        && (rd->ends || is_over(&rd->row))) {
+        const struct definition *d =
+            registry_find_aside(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
+        if (d)
+            (void)render(rd, d); /* what is wrong is found again by whoever answers */
+    }
+    j->bytes = rd->arena.total + rd->text.cap;
+}
+
+static void begin_reading(struct reader *rd);
+
+static void wait_over(uv_timer_t *t)
+{
+    struct reader *rd = t->data;
+
+    rd->wait_until = 0;
+    waiter_leave(&rd->x.server->waits, &rd->waiter);
+    if (!rd->reading)
+        begin_reading(rd);
+}
+
+static void begin_waiting(struct reader *rd)
+{
+    struct server *sv = rd->x.server;
+
+    waiter_join(&sv->waits, rd->id, &rd->waiter);
+    if (rd->timer_open)
+        return;
+    int rc = uv_timer_init(&sv->loop, &rd->timer);
+    ASSERT(rc == 0);
+    rd->timer.data = rd;
+    rd->timer_open = true;
+    int64_t left = max_i64(1, rd->wait_until - server_now(sv));
+    (void)uv_timer_start(&rd->timer, wait_over, (uint64_t)left,
+                         0); /* cannot fail: it has a callback */
+}
+
+void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
+               struct reservation *gone)
+{
+    bool seen = *err == ERR_OK || *err == ERR_CORRUPT ? grant_sees(grant, row)
+                : *err == ERR_NOT_FOUND ? gone->until != 0 && grant_reads(grant, gone->workflow)
+                                        : true;
+    if (seen)
+        return;
+    *err = ERR_NOT_FOUND;
+    *gone = (struct reservation){0};
+}
+
+static void is_read(struct reader *rd)
+{
+    task_hide(rd->grant, &rd->row, &rd->err, &rd->gone);
+    bool ended = rd->err != ERR_OK || is_over(&rd->row);
+
+    rd->reading = false;
+    rd->x.server->reads_open--;
+    if (!rd->x.http) {
+        reader_end(rd);
+    } else if (!ended && !rd->x.server->draining && rd->wait_until > server_now(rd->x.server)) {
+        begin_waiting(rd);
+    } else {
+        answer_task(rd);
+        reader_end(rd);
+    }
+}
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct reader *rd = CONTAINER_OF(w, struct reader, definitions);
+
+    if (err != ERR_OK)
+        rd->err = error_set(&rd->error, err, "%s", story);
+    is_read(rd);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct reader *rd = CONTAINER_OF(j, struct reader, job);
+
+    if (rd->x.http && rd->err == ERR_OK && known_puzzles(rd->x.server, &rd->row, &rd->definitions))
+        return;
+    is_read(rd);
+}
+
+static void begin_reading(struct reader *rd)
+{
+    struct server *sv = rd->x.server;
+
+    ASSERT(!rd->reading);
+    rd->reading = true;
+    rd->renders = !rd->of_change;
+    rd->ends = rd->wait_until == 0;
+    buf_fini(&rd->text);
+    scheduler_pulses(sv->scheduler, rd->id, &rd->arena, &rd->pulses);
+    sv->reads_open++;
+    rd->job = (struct store_job){.run = read_run,
+                                 .done = read_done,
+                                 .account = rd->x.http ? rd->x.http->account : NULL};
+    if (rd->of_change)
+        sv->store->submit(sv->store, &rd->job);
+    else
+        readings_add(sv->readings, rd->caller, READING_ONE, &rd->job);
+}
+
+static void reader_gone(struct exchange *x)
+{
+    struct reader *rd = CONTAINER_OF(x, struct reader, x);
+
+    if (!rd->reading)
+        reader_end(rd);
+}
+
+static void reader_told(struct waiter *w)
+{
+    begin_reading(CONTAINER_OF(w, struct reader, waiter));
+}
+
+static struct reader *reader_new(struct server *sv, struct http_request *r, struct slice id,
+                                 const struct grant *grant)
+{
+    struct arena a = {0};
+    struct reader *rd = arena_alloc(&a, sizeof *rd);
+
+    rd->arena = a;
+    rd->id = arena_copy(&rd->arena, id);
+    rd->grant = grant_copy(grant, &rd->arena);
+    rd->caller = arena_copy(&rd->arena, sv->caller);
+    rd->waiter.told = reader_told;
+    rd->definitions.told = definitions_read;
+    exchange_begin(&rd->x, sv, r);
+    rd->x.gone = reader_gone;
+    rd->x.reading = &rd->job;
+    sv->exchange_count++;
+    return rd;
+}
+
+void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
+                         const struct grant *grant, int64_t wait_ms, int status)
+{
+    struct reader *rd = reader_new(sv, r, id, grant);
+
+    rd->status = status;
+    rd->of_change = !slice_is(r->method, "GET") && !slice_is(r->method, "HEAD");
+    rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
+    begin_reading(rd);
+}
+
+void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
+                      const struct grant *grant)
+{
+    struct reader *rd = reader_new(sv, r, id, grant);
+
+    rd->missing = true;
+    begin_reading(rd);
+}
+
+static void get_by_bearer(struct server *sv, struct http_request *r, struct slice id,
+                          int64_t wait_ms)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    task_get_when_ended(sv, r, id, grant_new(sv->bearer, &a), wait_ms, 200);
+}
+
+void task_get(struct server *sv, struct http_request *r)
+{
+    int64_t wait_ms = 0;
+    struct slice id = http_segment(r, 2);
+
+    if (!parameters_ok(r, NAMES("wait")) || !wait_of(r, &wait_ms)
+        || !reading_has_room(sv, r, READING_ONE))
+        return;
+    if (!id.ptr)
+        http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+    else if (wait_ms > 0 && !door_may_read(sv, r))
+        door_refuse_to_wait(sv, r);
+    else
+        get_by_bearer(sv, r, id, wait_ms);
+}

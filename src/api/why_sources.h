@@ -1,0 +1,26 @@
+#ifndef API_WHY_SOURCES_H
+#define API_WHY_SOURCES_H
+
+/*
+ * Who was told of a task, and who was not: its status messages that were not delivered, and alerts
+ * that are open and concern it. A part of the answer to "why": a task does not wait for them.
+ */
+
+#include "why/why.h"
+#include "node/internal.h"
+
+struct why_told {
+    struct message_page waiting, dead;
+    struct alert_page alerts; /* all that are live */
+};
+
+/* On the store's thread. What is read lies in `a`. */
+enum err why_told_read(struct store *store, const struct task_row *row, struct arena *a,
+                       struct why_told *ret, struct error *e) MUST_USE;
+
+/* The members `messages`, `more_messages` and `alerts`. `reads_all`: may the caller read all tasks?
+ * Alerts are groups of tasks; others are shown of them only what concerns this one. */
+void why_told_render(struct buf *b, const struct server *sv, const struct why *y,
+                     const struct why_told *t, bool reads_all);
+
+#endif

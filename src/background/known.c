@@ -1,0 +1,137 @@
+#include "node/internal.h"
+
+#include <stdlib.h>
+
+/*
+ * What other nodes stored, and this one keeps in memory: definitions and tokens. Nobody tells; but
+ * whenever a lease is renewed, the store says how often each was changed (struct generations), and
+ * what has moved is read again. That is once a second or so. Who has to know for certain, because a
+ * client may rely on what another node has just answered, has the store asked (registry_read), once
+ * for all who ask at a time.
+ */
+
+void known_heard(void *arg, const struct generations *g)
+{
+    struct server *sv = arg;
+
+    if (!sv->library || sv->ended)
+        return;
+    telling_heard(sv, g->outbox);
+    library_heard(sv->library, g->workflows);
+    tokens_heard(sv, g->tokens);
+}
+
+/* ---- requests that are about all definitions ---- */
+
+/* Waits for what others stored. */
+struct held {
+    struct exchange x;
+    struct registry_wait definitions;
+    void (*serve)(struct server *sv, struct http_request *r);
+};
+
+static void definitions_read(struct registry_wait *w, enum err err, const char *story)
+{
+    struct held *h = CONTAINER_OF(w, struct held, definitions);
+    struct server *sv = h->x.server;
+    struct http_request *r = h->x.http;
+
+    sv->exchange_count--;
+    sv->reads_open--;
+    exchange_untie(&h->x);
+    if (r && err == ERR_OK)
+        h->serve(sv, r);
+    else if (r)
+        answer_trouble(r, err, story);
+    free(h);
+}
+
+void known_serve(struct server *sv, struct http_request *r,
+                 void (*serve)(struct server *sv, struct http_request *r))
+{
+    struct held *h = NULL;
+
+    if (!sv->library) {
+        serve(sv, r);
+        return;
+    }
+    if (!reads_have_room(sv, r))
+        return;
+    h = calloc(1, sizeof *h);
+    ASSERT(h);
+    h->serve = serve;
+    h->definitions.told = definitions_read;
+    exchange_begin(&h->x, sv, r);
+    sv->exchange_count++;
+    sv->reads_open++;
+    bool waits = registry_read(&sv->workflows, &h->definitions);
+    ASSERT(waits);
+}
+
+bool known_puzzles(struct server *sv, const struct task_row *row, struct registry_wait *w)
+{
+    return !registry_find(&sv->workflows, row->workflow, row->version)
+           && registry_read(&sv->workflows, w);
+}
+
+void known_describe(struct server *sv)
+{
+    struct store *st = sv->config.store;
+    struct workflow_row *rows = NULL;
+    size_t count = 0;
+    size_t found = 0;
+    struct arena a = {0};
+    struct error e = {0};
+
+    enum err err = st->ops->workflow_list(st, &a, &rows, &count, &e);
+    struct workflow_inputs *list = arena_alloc(&a, (count + 1) * sizeof *list);
+    for (size_t i = 0; err == ERR_OK && i < count; i++) {
+        CLEANUP(buf_fini) struct buf inputs = {0};
+        const struct definition *d =
+            rows[i].described ? NULL : registry_find(&sv->workflows, rows[i].name, rows[i].version);
+        if (!d)
+            continue;
+        definition_write_inputs(d, &inputs);
+        list[found++] = (struct workflow_inputs){rows[i].name, rows[i].version,
+                                                 arena_copy(&a, buf_view(&inputs))};
+    }
+    if (found > 0)
+        err = st->ops->submissions->describe(st, list, found, &e);
+    if (err != ERR_OK)
+        log_line(LOG_WARN, "event=workflows_not_described reason=\"%s\"", e.text);
+    arena_fini(&a);
+}
+
+/* ---- compiling what was read ---- */
+
+struct compiling_of_others {
+    struct aside_job job;
+    void (*run)(void *of);
+    void (*done)(void *of);
+    void *of;
+};
+
+static void on_thread(struct aside_job *j)
+{
+    const struct compiling_of_others *c = CONTAINER_OF(j, struct compiling_of_others, job);
+
+    c->run(c->of);
+}
+
+static void thread_done(struct aside_job *j)
+{
+    struct compiling_of_others *c = CONTAINER_OF(j, struct compiling_of_others, job);
+
+    c->done(c->of);
+    free(c);
+}
+
+void known_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of)
+{
+    struct server *sv = arg;
+    struct compiling_of_others *c = calloc(1, sizeof *c);
+
+    ASSERT(c);
+    *c = (struct compiling_of_others){{.run = on_thread, .done = thread_done}, run, done, of};
+    aside_add(sv->definitions, SLICE(" nodes"), ASIDE_SOON, &c->job);
+}

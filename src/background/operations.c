@@ -1,0 +1,187 @@
+/* Operations on many tasks, as this node works on them: see operations/runner.h. */
+
+#include "node/internal.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "operations/runner.h"
+
+enum {
+    /* Of operations: asks, and tasks that wait for a place. Each batch of the store that others
+     * wait for has a part of these, and its length is what they notice. */
+    IN_FLIGHT = 32,
+    IN_FLIGHT_ALONE = 256, /* while there is nobody to notice ... */
+    ALONE_MS = 1000,       /* ... for so long */
+    ASKS_LEAVE = 8192,     /* of all changes that may wait, so many are for others */
+    BACKGROUND_PATIENCE = 4,
+};
+
+struct operations {
+    struct server *server;
+    uv_timer_t timer;
+    struct store_queue background;
+    struct runner *runner;
+    size_t in_flight;
+    size_t window; /* asks that may be in flight: grows while agents take what they lead to */
+};
+
+static void background_submit(struct store_queue *q, struct store_job *j)
+{
+    struct operations *o = CONTAINER_OF(q, struct operations, background);
+
+    store_thread_background(o->server->thread, j, BACKGROUND_PATIENCE);
+}
+
+static int64_t store_now(void *arg)
+{
+    const struct operations *o = arg;
+
+    return server_now(o->server);
+}
+
+static int64_t steady_now(void *arg)
+{
+    (void)arg;
+    return server_steady(NULL);
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Which agents the tasks will go to is not known before they are asked. So they are few at first,
+ * and again whenever an agent has got its fill. */
+static size_t room(void *arg)
+{
+    struct operations *o = arg;
+    struct scheduler_stats st;
+
+    scheduler_stats(o->server->scheduler, &st);
+    bool alone = server_now(o->server) - st.others_at > ALONE_MS;
+    size_t most = alone ? IN_FLIGHT_ALONE : IN_FLIGHT;
+    size_t left = scheduler_bulk_room(o->server->scheduler, most);
+    if (left == 0)
+        o->window = 1;
+    left = min_size(left, o->window);
+    if (o->server->asks_open > ASKS_LEAVE || o->server->draining || o->in_flight >= left)
+        return 0;
+    return left - o->in_flight;
+}
+
+static void ask_out(void *arg, struct ask *a)
+{
+    struct operations *o = arg;
+
+    o->in_flight++;
+    server_ask(o->server, a);
+}
+
+static void told(void *arg, const struct operation *op)
+{
+    CLEANUP(buf_fini) struct buf reason = {0};
+    (void)arg;
+
+    if (op->state != OPERATION_DONE)
+        return;
+    json_string(&reason, op->reason);
+    log_line(LOG_WARN,
+             "event=operation_done operation=%.*s verb=%s matched=%" PRIu64 " done=%" PRIu64
+             " refused=%" PRIu64 " failed=%" PRIu64 " gone=%" PRIu64 " reason=%s by=%.*s",
+             SLICE_ARG(op->id), ask_kind_text(op->kind), op->matched, op->done,
+             operation_refused_count(op), op->failed, op->gone, reason.ptr, SLICE_ARG(op->actor));
+}
+
+static void fired(uv_timer_t *t)
+{
+    (void)t; /* a turn follows each round of the loop */
+}
+
+void operations_turn(struct operations *o)
+{
+    int64_t delay = o->runner ? runner_turn(o->runner) : -1;
+
+    if (uv_is_closing((uv_handle_t *)&o->timer))
+        return;
+    if (delay < 0)
+        (void)uv_timer_stop(&o->timer);
+    else
+        (void)uv_timer_start(&o->timer, fired, (uint64_t)delay, 0); /* it has a callback */
+}
+
+bool operations_answered(struct operations *o, struct ask *a)
+{
+    if (!o->runner || !runner_owns(o->runner, a))
+        return false;
+    ASSERT(o->in_flight > 0);
+    if (--o->in_flight == 0)
+        o->window = min_size(2 * o->window, IN_FLIGHT_ALONE);
+    runner_answered(o->runner, a);
+    if (!uv_is_closing((uv_handle_t *)&o->timer)) /* it has come in the scheduler's turn */
+        (void)uv_timer_start(&o->timer, fired, 0, 0);
+    return true;
+}
+
+void operations_changed(struct operations *o)
+{
+    if (o->runner)
+        runner_look(o->runner);
+}
+
+void operations_drain(struct operations *o)
+{
+    if (o->runner)
+        runner_stop(o->runner);
+}
+
+bool operations_are_busy(const struct operations *o)
+{
+    return o->runner && runner_is_busy(o->runner);
+}
+
+bool operations_have_jobs(const struct operations *o)
+{
+    return o->runner && runner_has_jobs(o->runner);
+}
+
+void operations_stats(const struct operations *o, struct runner_stats *ret)
+{
+    *ret = (struct runner_stats){0};
+    if (o->runner)
+        runner_stats(o->runner, ret);
+}
+
+struct operations *operations_new(struct server *sv)
+{
+    struct operations *o = calloc(1, sizeof *o);
+    const struct runner_config c = {.holder = slice_of(sv->holder),
+                                    .shared = sv->config.store->shared};
+    const struct runner_outside outside = {.arg = o,
+                                           .now = store_now,
+                                           .steady = steady_now,
+                                           .room = room,
+                                           .ask = ask_out,
+                                           .told = told};
+
+    ASSERT(o);
+    o->server = sv;
+    o->window = 1;
+    o->background.submit = background_submit;
+    if (sv->config.roles & NODE_SCHEDULER)
+        o->runner = runner_new(&c, sv->store, &o->background, &sv->workflows, &outside);
+    int rc = uv_timer_init(&sv->loop, &o->timer);
+    ASSERT(rc == 0);
+    return o;
+}
+
+void operations_close(struct operations *o)
+{
+    uv_close((uv_handle_t *)&o->timer, NULL);
+}
+
+void operations_free(struct operations *o)
+{
+    runner_free(o->runner);
+    free(o);
+}

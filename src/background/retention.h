@@ -1,0 +1,36 @@
+#ifndef BACKGROUND_RETENTION_H
+#define BACKGROUND_RETENTION_H
+
+/* How long tasks that are over are kept, and what becomes of them then. */
+
+#include "archive/archive.h"
+#include "store/store.h"
+
+/* The first rule that is for a task's workflow and state counts. Kept is what either of its limits
+ * keeps: what ended less than `keep_ms` ago, and the newest `keep_last` of each workflow. */
+struct retention_rule {
+    struct slice workflow; /* NONE: any */
+    uint32_t states;       /* as in struct retire_rule */
+    int64_t keep_ms;       /* KEEP_FOR_EVER */
+    int64_t keep_last;     /* by when they were submitted */
+    bool archive;          /* written down before they are deleted */
+};
+
+#define KEEP_FOR_EVER INT64_MAX
+
+enum { RETENTION_RULES_MAX = 1000, KEEP_LAST_MAX = 100000 };
+
+/* What is over and done with, if nothing else is said: a person may still take up what stopped in
+ * error, unless it was closed. */
+#define RETENTION_STATES   (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | RETIRE_CLOSED)
+
+#define RESERVE_MS_DEFAULT (INT64_C(90) * 86400000)
+
+struct retention {
+    const struct retention_rule *rules;
+    size_t rule_count;
+    int64_t reserve_ms; /* how long ids of deleted tasks are not given to others; 0: they are */
+    struct archive_config archive; /* without a folder none is kept, and no rule asks for it */
+};
+
+#endif

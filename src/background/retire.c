@@ -1,0 +1,430 @@
+#include "background/retire.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "node/internal.h"
+#include "store/codec/codec.h"
+
+enum {
+    FLOOR_PAGE = 100,       /* rows, of a listing */
+    READ_BYTES = 4 << 20,   /* of records, at once */
+    READ_US = 2000,         /* how long a change may have to wait for it, about ... */
+    READ_US_SHARED = 20000, /* ... where each record is a round trip, and others go on meanwhile */
+};
+
+struct retire_record {
+    struct task_row row;
+    struct audit_page operations;
+    enum err err;
+    struct error error;
+};
+
+/* ---- the rules ---- */
+
+static bool is_for(const struct retire_rule *rule, const struct task_row *row)
+{
+    bool closed = row->state == TASK_ERROR && row->closed_at != 0;
+
+    if (rule->workflow.ptr && !slice_eq(rule->workflow, row->workflow))
+        return false;
+    return (rule->states & RETIRE_STATES & 1U << row->state)
+           || (closed && rule->states & RETIRE_CLOSED);
+}
+
+static void add_rule(struct retirer *r, const struct retention_rule *from, int64_t now)
+{
+    int64_t keep_ms = max_i64(from->keep_ms, RETIRE_AGE_MIN_MS);
+
+    r->needs[r->rule_count] =
+        (struct retire_need){.archive = from->archive, .keep_last = from->keep_last};
+    r->rules[r->rule_count++] =
+        (struct retire_rule){.workflow = from->workflow,
+                             .states = from->states,
+                             .ended_before =
+                                 from->keep_ms == KEEP_FOR_EVER ? 0 : max_i64(0, now - keep_ms)};
+}
+
+void retirer_begin(struct retirer *r, const struct retention_rule *rules, size_t count,
+                   struct slice workflow, int64_t now)
+{
+    struct arena *a = &r->rules_arena;
+
+    r->rules = arena_alloc(a, (count + 1) * sizeof *r->rules);
+    r->needs = arena_alloc(a, (count + 1) * sizeof *r->needs);
+    r->rule_count = r->floor = 0;
+    r->before_seq = 0;
+    for (size_t i = 0; i < count; i++) {
+        ASSERT(workflow.ptr || rules[i].keep_last == 0);
+        if (!workflow.ptr || !rules[i].workflow.ptr || slice_eq(workflow, rules[i].workflow))
+            add_rule(r, &rules[i], now);
+    }
+    r->more = true;
+    r->look = (struct retire_look){.rules = r->rules,
+                                   .rule_count = r->rule_count,
+                                   .workflow = workflow,
+                                   .scan_max = RETIRE_ROWS,
+                                   .after_seq = r->after_seq};
+}
+
+void retirer_end(struct retirer *r)
+{
+    free(r->counts);
+    r->counts = NULL;
+    buf_fini(&r->lines);
+    arena_fini(&r->arena);
+    arena_fini(&r->names_arena);
+    arena_fini(&r->rules_arena);
+}
+
+/* ---- one after another ---- */
+
+static void submit(struct retirer *r, void (*run)(struct store_job *, struct store *),
+                   void (*done)(struct store_job *))
+{
+    r->job = (struct store_job){.run = run, .done = done};
+    store_thread_background(r->server->thread, &r->job, RETIRE_PATIENCE);
+}
+
+static void part_end(struct retirer *r)
+{
+    r->server->exchange_count--;
+    r->more = r->look.more;
+    r->after_seq = r->look.after_seq;
+    buf_clear(&r->lines);
+    arena_fini(&r->arena);
+    r->part_done(r);
+}
+
+static void deal(struct retirer *r);
+static void begin_floor(struct retirer *r);
+
+static struct retired_count *count_of_kind(struct retirer *r, const struct retired *t)
+{
+    for (size_t i = 0; i < r->count_count; i++)
+        if (r->counts[i].state == t->state && slice_eq(r->counts[i].workflow, t->workflow))
+            return &r->counts[i];
+    r->counts = reallocarray(r->counts, r->count_count + 1, sizeof *r->counts);
+    ASSERT(r->counts);
+    r->counts[r->count_count] =
+        (struct retired_count){.workflow = arena_copy(&r->names_arena, t->workflow),
+                               .state = t->state};
+    return &r->counts[r->count_count++];
+}
+
+static void count(struct retirer *r, const struct retired *t)
+{
+    count_of_kind(r, t)->tasks++;
+    r->tasks++;
+}
+
+/* ---- deleting ---- */
+
+static void delete_run(struct store_job *j, struct store *store)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->err = store->ops->retention->retire(store, &r->delete, &r->error);
+}
+
+static void delete_done(struct store_job *j)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->took_us += j->took_us;
+    if (r->err != ERR_OK) {
+        r->look.more = false;
+        part_end(r);
+        return;
+    }
+    for (size_t i = 0; i < r->delete.dealt_with; i++)
+        if (r->delete.gone[i]) {
+            count(r, &r->delete.tasks[i]);
+            r->audit = NULL; /* it stands there, once */
+        }
+    r->delete.tasks += r->delete.dealt_with;
+    r->delete.task_count -= r->delete.dealt_with;
+    r->delete.audit = r->audit;
+    if (r->delete.task_count > 0) {
+        submit(r, delete_run, delete_done);
+        return;
+    }
+    r->at = r->end;
+    deal(r);
+}
+
+/* Of what is archived, those that were written down. */
+static void begin_delete(struct retirer *r)
+{
+    int64_t reserve_ms = r->server->config.retention->reserve_ms;
+
+    r->delete =
+        (struct retire){.tasks = r->batch,
+                        .task_count = r->batch_count,
+                        .budget_us = RETIRE_BUDGET_US,
+                        .reserve_until = reserve_ms ? server_now(r->server) + reserve_ms : 0,
+                        .audit = r->audit,
+                        .gone = arena_alloc(&r->arena, r->batch_count + 1)};
+    if (r->batch_count > 0) {
+        submit(r, delete_run, delete_done);
+        return;
+    }
+    r->at = r->end;
+    deal(r);
+}
+
+/* ---- writing down ---- */
+
+static void write_run(uv_work_t *w)
+{
+    struct retirer *r = CONTAINER_OF(w, struct retirer, work);
+
+    r->err = archive_write(r->server->archive, buf_view(&r->lines), r->written_at, &r->error);
+}
+
+static void write_done(uv_work_t *w, int status)
+{
+    struct retirer *r = CONTAINER_OF(w, struct retirer, work);
+
+    ASSERT(status == 0);
+    r->server->archive_busy = false;
+    r->archive_failed = r->err != ERR_OK;
+    if (r->archive_failed) {
+        r->look.more = false;
+        part_end(r);
+        return;
+    }
+    r->archived += r->batch_count;
+    begin_delete(r);
+}
+
+/* One line; false: it cannot be read. */
+static bool add_line(struct retirer *r, struct retire_record *record)
+{
+    struct server *sv = r->server;
+    const struct definition *d =
+        registry_find(&sv->workflows, record->row.workflow, record->row.version);
+    struct task t;
+    size_t from = r->lines.len;
+
+    if (record->err == ERR_OK && d)
+        record->err = task_decode(&d->workflow, &record->row, &r->arena, &t, &record->error);
+    if (record->err != ERR_OK || !d)
+        return false;
+    render_task(&r->lines, &(struct pulses){0}, &d->workflow, &t, &record->row,
+                &record->operations);
+    ASSERT(!memchr(r->lines.ptr + from, '\n', r->lines.len - from));
+    buf_byte(&r->lines, '\n');
+    return true;
+}
+
+/* What went or was changed meanwhile is no news; what cannot be read stays, and is told of. */
+static void tell_unreadable(struct retirer *r, const struct retired *t,
+                            const struct retire_record *record)
+{
+    if (record->err == ERR_NOT_FOUND)
+        return;
+    r->unreadable++;
+    log_line(LOG_ERROR, "event=task_not_archived task=%.*s reason=\"%s\"", SLICE_ARG(t->id),
+             record->err == ERR_OK ? "its workflow is not known" : record->error.text);
+}
+
+static void make_lines(struct retirer *r)
+{
+    buf_clear(&r->lines);
+    r->batch_count = 0;
+    for (size_t i = r->at; i < r->end; i++) {
+        const struct retired *t = &r->look.found[i];
+        struct retire_record *record = &r->records[i - r->at];
+        if (!add_line(r, record)) {
+            tell_unreadable(r, t, record);
+            continue;
+        }
+        r->batch[r->batch_count] = *t;
+        r->batch[r->batch_count++].revision = record->row.revision;
+    }
+}
+
+static bool is_shared(const struct retirer *r)
+{
+    return r->server->config.store->shared;
+}
+
+static void read_run(struct store_job *j, struct store *store)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+    uint64_t until = uv_hrtime() + (is_shared(r) ? READ_US_SHARED : READ_US) * UINT64_C(1000);
+    size_t bytes = 0;
+    size_t i = r->at;
+
+    for (; i < r->end && (i == r->at || (bytes < READ_BYTES && uv_hrtime() < until)); i++) {
+        struct retire_record *one = &r->records[i - r->at];
+        struct reservation gone; /* somebody else may have deleted it: it is left out */
+        one->err = task_read(store, r->look.found[i].id, &r->arena, &one->row, &one->operations,
+                             &gone, &one->error);
+        bytes += one->err == ERR_OK ? one->row.doc.len : 0;
+        for (size_t k = 0; one->err == ERR_OK && k < one->row.payload_count; k++)
+            bytes += one->row.payloads[k].json.len;
+    }
+    r->end = i;
+}
+
+static void read_done(struct store_job *j)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->took_us += j->took_us;
+    for (size_t i = r->at; i < r->end; i++) {
+        const struct retire_record *one = &r->records[i - r->at];
+        if (!err_is_transient(one->err))
+            continue;
+        r->err = one->err;
+        r->error = one->error;
+        r->look.more = false;
+        part_end(r);
+        return;
+    }
+    make_lines(r);
+    if (r->lines.len == 0) {
+        begin_delete(r);
+        return;
+    }
+    r->server->archive_busy = true;
+    r->written_at = server_now(r->server);
+    int rc = uv_queue_work(&r->server->loop, &r->work, write_run, write_done);
+    ASSERT(rc == 0); /* it has what to do */
+}
+
+/* The next of those that were found: as many as go the same way. */
+static void deal(struct retirer *r)
+{
+    size_t found = r->look.found_count;
+
+    if (r->at == found) {
+        part_end(r);
+        return;
+    }
+    bool archive = r->needs[r->look.found[r->at].rule].archive;
+    ASSERT(!archive || r->server->archive);
+    if (r->server->draining || (archive && r->server->archive_busy)) { /* by somebody else's part */
+        r->look.after_seq = r->look.found[r->at].seq - 1;
+        r->look.more = true;
+        part_end(r);
+        return;
+    }
+    r->end = r->at;
+    while (r->end < found && r->needs[r->look.found[r->end].rule].archive == archive)
+        r->end++;
+    r->batch = arena_alloc(&r->arena, (r->end - r->at) * sizeof *r->batch);
+    r->batch_count = r->end - r->at;
+    memcpy(r->batch, r->look.found + r->at, r->batch_count * sizeof *r->batch);
+    if (!archive) {
+        begin_delete(r);
+        return;
+    }
+    r->records = arena_alloc(&r->arena, r->batch_count * sizeof *r->records);
+    submit(r, read_run, read_done);
+}
+
+/* ---- looking ---- */
+
+static void look_run(struct store_job *j, struct store *store)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->err = store->ops->retention->look(store, &r->look, &r->arena, &r->error);
+}
+
+static void look_done(struct store_job *j)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+
+    r->took_us += j->took_us;
+    r->at = 0;
+    if (r->err != ERR_OK) {
+        r->look.found_count = 0;
+        r->look.more = false;
+    }
+    for (size_t i = 0; r->dry && i < r->look.found_count; i++)
+        count(r, &r->look.found[i]);
+    if (r->dry)
+        r->at = r->look.found_count;
+    deal(r);
+}
+
+static void begin_look(struct retirer *r)
+{
+    submit(r, look_run, look_done);
+}
+
+/* ---- floors ---- */
+
+static bool is_counted(const struct retirer *r, const struct task_row *row)
+{
+    if (row->ended_at == 0)
+        return false;
+    for (size_t i = 0; i < r->floor; i++)
+        if (is_for(&r->rules[i], row))
+            return false;
+    return is_for(&r->rules[r->floor], row);
+}
+
+static void floor_run(struct store_job *j, struct store *store)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+    uint32_t states = r->rules[r->floor].states;
+    const struct list_query q = {.states = (states & RETIRE_STATES)
+                                           | (states & RETIRE_CLOSED ? 1U << TASK_ERROR : 0),
+                                 .workflow = r->look.workflow,
+                                 .before_seq = r->before_seq,
+                                 .limit = FLOOR_PAGE};
+
+    arena_fini(&r->arena);
+    r->err = store->ops->list(store, &q, &r->arena, &r->page, &r->error);
+}
+
+static void floor_done(struct store_job *j)
+{
+    struct retirer *r = CONTAINER_OF(j, struct retirer, job);
+    struct retire_need *need = &r->needs[r->floor];
+
+    r->look.found_count = 0;
+    r->took_us += j->took_us;
+    if (r->err != ERR_OK || r->server->draining) {
+        r->look.more = r->err == ERR_OK;
+        part_end(r);
+        return;
+    }
+    for (size_t i = 0; i < r->page.count && need->counted < need->keep_last; i++)
+        if (is_counted(r, &r->page.rows[i])) {
+            need->counted++;
+            r->rules[r->floor].seq_before = r->page.rows[i].seq;
+        }
+    r->before_seq = r->page.next_seq;
+    if (!r->page.more && need->counted < need->keep_last) {
+        r->rules[r->floor].seq_before = INT64_MIN; /* there are no more: all of them stay */
+        need->counted = need->keep_last;
+    }
+    begin_floor(r);
+}
+
+static void begin_floor(struct retirer *r)
+{
+    while (r->floor < r->rule_count && r->needs[r->floor].counted >= r->needs[r->floor].keep_last) {
+        r->floor++;
+        r->before_seq = 0;
+    }
+    if (r->floor < r->rule_count)
+        submit(r, floor_run, floor_done);
+    else
+        begin_look(r);
+}
+
+void retirer_part(struct retirer *r)
+{
+    r->took_us = 0;
+    r->err = ERR_OK;
+    r->archive_failed = false;
+    r->server->exchange_count++;
+    begin_floor(r);
+}

@@ -1,0 +1,174 @@
+#include "node/internal.h"
+
+#include <stdlib.h>
+
+/*
+ * Tokens that are not known here. Another node may have made one a moment ago, and its client may
+ * come here with it at once: so the store is asked before such a request is refused. Who has no
+ * token must not be able to keep the store busy, nor memory: it is asked for all of them together,
+ * a few times a second at most, and but few requests are held for that. Who wants a list of all
+ * tokens comes in by the same way.
+ */
+
+enum { PAUSE_MS = 200, STRANGERS_MAX = 64 };
+
+struct stranger {
+    struct exchange x;
+    struct link link;
+    void (*again)(struct server *sv, struct http_request *r);
+};
+
+struct strangers {
+    struct server *server;
+    uv_timer_t timer;
+    bool timer_open, reading;
+    int64_t ask_at;            /* steady: not before */
+    struct link waiting, told; /* of struct stranger: for the next reading, for this one */
+    size_t count;
+    /* Of the reading: */
+    struct store_job job;
+    struct arena arena;
+    struct generations known, now;
+    struct token_list tokens;
+    enum err err;
+    struct error error;
+};
+
+/* ---- reading ---- */
+
+static void read_run(struct store_job *j, struct store *s)
+{
+    struct strangers *st = CONTAINER_OF(j, struct strangers, job);
+
+    st->now = st->known;
+    st->err = s->ops->nodes->generations(s, &st->now, &st->error);
+    if (st->err == ERR_OK && st->now.tokens != st->known.tokens)
+        token_list_read(s, &st->arena, &st->tokens);
+}
+
+/* Or not; but that is found out again. */
+static void let_in(struct strangers *st)
+{
+    for (struct link *l = NULL; (l = list_first(&st->told));) {
+        struct stranger *who = CONTAINER_OF(l, struct stranger, link);
+        struct http_request *r = who->x.http;
+        void (*again)(struct server *, struct http_request *) = who->again;
+        link_remove(l);
+        exchange_untie(&who->x);
+        free(who);
+        st->count--;
+        if (st->err == ERR_OK)
+            again(st->server, r);
+        else
+            answer_trouble(r, st->err, st->error.text);
+    }
+}
+
+static void arm(struct strangers *st);
+
+static void read_done(struct store_job *j)
+{
+    struct strangers *st = CONTAINER_OF(j, struct strangers, job);
+    struct server *sv = st->server;
+
+    st->reading = false;
+    sv->exchange_count--;
+    if (st->now.tokens != st->known.tokens) {
+        sv->tokens_heard = st->now.tokens;
+        token_list_apply(sv, &st->tokens);
+    }
+    arena_fini(&st->arena);
+    st->arena = (struct arena){0};
+    let_in(st);
+    arm(st);
+}
+
+static void timer_fired(uv_timer_t *t)
+{
+    struct strangers *st = t->data;
+
+    ASSERT(!st->reading);
+    for (struct link *l = NULL; (l = list_first(&st->waiting));) {
+        link_remove(l);
+        list_push(&st->told, l);
+    }
+    st->ask_at = server_steady(NULL) + PAUSE_MS;
+    st->reading = true;
+    st->known = (struct generations){.tokens = st->server->tokens_heard};
+    st->server->exchange_count++;
+    st->job = (struct store_job){.run = read_run, .done = read_done};
+    st->server->store->submit(st->server->store, &st->job);
+}
+
+static void arm(struct strangers *st)
+{
+    if (!st->timer_open || st->reading || list_empty(&st->waiting))
+        return;
+    int64_t left = max_i64(0, st->ask_at - server_steady(NULL));
+    uv_update_time(&st->server->loop);
+    (void)uv_timer_start(&st->timer, timer_fired, (uint64_t)left, 0);
+}
+
+/* ---- requests ---- */
+
+static void stranger_gone(struct exchange *x)
+{
+    struct stranger *who = CONTAINER_OF(x, struct stranger, x);
+
+    link_remove(&who->link);
+    who->x.server->strangers->count--;
+    free(who);
+}
+
+bool strangers_may_hold(const struct server *sv)
+{
+    return sv->config.store->shared && !sv->draining && sv->strangers->count < STRANGERS_MAX
+           && door_may_wait(sv);
+}
+
+bool strangers_hold(struct server *sv, struct http_request *r,
+                    void (*again)(struct server *sv, struct http_request *r))
+{
+    struct strangers *st = sv->strangers;
+
+    if (!strangers_may_hold(sv))
+        return false;
+    struct stranger *who = calloc(1, sizeof *who);
+    ASSERT(who);
+    who->again = again;
+    exchange_begin(&who->x, sv, r);
+    who->x.gone = stranger_gone;
+    list_push(&st->waiting, &who->link);
+    st->count++;
+    arm(st);
+    return true;
+}
+
+/* ---- life ---- */
+
+struct strangers *strangers_new(struct server *sv)
+{
+    struct strangers *st = calloc(1, sizeof *st);
+
+    ASSERT(st);
+    st->server = sv;
+    list_init(&st->waiting);
+    list_init(&st->told);
+    int rc = uv_timer_init(&sv->loop, &st->timer);
+    ASSERT(rc == 0);
+    st->timer.data = st;
+    st->timer_open = true;
+    return st;
+}
+
+void strangers_close(struct strangers *st)
+{
+    st->timer_open = false;
+    uv_close((uv_handle_t *)&st->timer, NULL);
+}
+
+void strangers_free(struct strangers *st)
+{
+    ASSERT(st->count == 0 && !st->reading);
+    free(st);
+}

@@ -1,0 +1,92 @@
+#include "background/waits.h"
+
+#include <stdlib.h>
+
+struct wait_list {
+    struct waits *waits;
+    struct sight sight; /* its id's text lies behind */
+    struct link waiters;
+};
+
+/* Another node ended it, or it was deleted. */
+static void changed(struct sight *s, const struct glance *g)
+{
+    struct wait_list *list = CONTAINER_OF(s, struct wait_list, sight);
+
+    if (g->revision == 0 || task_state_is_end(g->state) || g->state == TASK_ERROR)
+        waiters_of(list->waits, s->id);
+}
+
+static struct wait_list *wait_list_new(struct waits *waits, struct slice id)
+{
+    struct wait_list *list = calloc(1, sizeof *list + id.len + 1);
+
+    ASSERT(list);
+    char *text = (char *)(list + 1);
+    memcpy(text, id.ptr, id.len);
+    list->waits = waits;
+    list->sight.id = (struct slice){text, id.len};
+    list->sight.changed = changed;
+    list_init(&list->waiters);
+    map_put(&waits->lists, list->sight.id, list);
+    sight_begin(waits->elsewhere, &list->sight);
+    return list;
+}
+
+static struct wait_list *take_out(struct waits *waits, struct slice id)
+{
+    struct wait_list *list = map_remove(&waits->lists, id);
+
+    if (list)
+        sight_end(waits->elsewhere, &list->sight);
+    return list;
+}
+
+void waiter_join(struct waits *waits, struct slice id, struct waiter *w)
+{
+    struct wait_list *list = map_get(&waits->lists, id);
+
+    ASSERT(!w->in);
+    if (!list)
+        list = wait_list_new(waits, id);
+    w->in = list;
+    list_push(&list->waiters, &w->link);
+}
+
+void waiter_leave(struct waits *waits, struct waiter *w)
+{
+    struct wait_list *list = w->in;
+
+    if (!list)
+        return;
+    link_remove(&w->link);
+    w->in = NULL;
+    if (!list_empty(&list->waiters) || map_get(&waits->lists, list->sight.id) != list)
+        return; /* others are there, or it is just being told */
+    (void)take_out(waits, list->sight.id);
+    free(list);
+}
+
+/* Whoever is told may make others leave, or join again: that makes a new list. */
+void waiters_of(struct waits *waits, struct slice id)
+{
+    struct wait_list *list = take_out(waits, id);
+
+    if (!list)
+        return;
+    for (struct link *l = NULL; (l = list_first(&list->waiters));) {
+        struct waiter *w = CONTAINER_OF(l, struct waiter, link);
+        link_remove(l);
+        w->in = NULL;
+        w->told(w);
+    }
+    free(list);
+}
+
+void waiters_all(struct waits *waits)
+{
+    const struct wait_list *list = NULL;
+
+    for (size_t i = 0; (list = map_next(&waits->lists, &i)); i = 0)
+        waiters_of(waits, list->sight.id);
+}

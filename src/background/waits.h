@@ -1,0 +1,31 @@
+#ifndef BACKGROUND_WAITS_H
+#define BACKGROUND_WAITS_H
+
+/* Those who wait for the end of a task, whoever they are, and whichever node brings it there. On
+ * the loop's thread. */
+
+#include "background/elsewhere.h"
+#include "base/list.h"
+#include "base/map.h"
+
+struct wait_list;
+
+struct waiter {
+    struct link link;
+    struct wait_list *in; /* NULL: it waits for nothing */
+    /* The task has ended (or is gone), or the node is about to: it waits no more. It may wait
+     * again, or end. */
+    void (*told)(struct waiter *w);
+};
+
+struct waits {
+    struct map lists; /* of struct wait_list, by id */
+    struct elsewhere *elsewhere;
+};
+
+void waiter_join(struct waits *waits, struct slice id, struct waiter *w);
+void waiter_leave(struct waits *waits, struct waiter *w); /* harmless if it waits for nothing */
+void waiters_of(struct waits *waits, struct slice id);    /* tells those who wait for that task */
+void waiters_all(struct waits *waits);                    /* tells everybody */
+
+#endif

@@ -1,0 +1,136 @@
+#ifndef NODE_ACCESS_H
+#define NODE_ACCESS_H
+
+/*
+ * Who is let in. A token is "intact_" and 43 characters of base64url (32 random bytes); the server
+ * knows its SHA-256 alone. Checking one is one hash and one look into a map, which is loaded at the
+ * start and after every change of a token, when that is durable.
+ *
+ * Hashes of tokens are looked up like any key: who measures how long that takes learns something of
+ * a hash that he cannot choose, and from it nothing of a token.
+ *
+ * Used by the loop's thread alone.
+ */
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "store/store.h"
+
+enum {
+    ACCESS_TOKEN_SIZE = 50, /* characters of a token's text */
+    ACCESS_ROLES_MAX = 64,  /* of one token */
+    ACCESS_NAME_MAX = 64,   /* bytes of its name */
+};
+
+/* What a token may do, and (several of them) what a route asks for: any of these will do. The role
+ * "operate" is SUBMIT, READ, DEFINE and REPAIR; "repair" is REPAIR and READ. */
+enum role {
+    ROLE_ANYBODY = 1, /* of routes: no token is needed */
+    ROLE_BEARER = 2,  /* of routes: any good token will do */
+    ROLE_SUBMIT = 4,  /* to every workflow; and what concerns the tasks of this token */
+    ROLE_READ = 8,    /* all tasks, and all else */
+    ROLE_DEFINE = 16,
+    ROLE_REPAIR = 32,
+    ROLE_AGENT = 64,      /* of the agent in the route's path */
+    ROLE_ADMIN = 128,     /* may all */
+    ROLE_SUBMIT_TO = 256, /* SUBMIT, to the workflows of "submit:NAME" alone */
+    ROLE_READ_SOME = 512, /* the tasks of the workflows of "read:NAME", and nothing else */
+};
+
+enum quota_kind {
+    QUOTA_CALLS,
+    QUOTA_SUBMISSIONS,
+    QUOTA_BYTES,
+    QUOTA_WAITING,
+    QUOTA_CPU, /* milliseconds a second; used: microseconds */
+    QUOTA_READINGS,
+    QUOTA_OPEN_TASKS, /* that go on, of those that it submitted */
+    QUOTA_KINDS
+};
+
+/* What a token may use, of each kind; 0: what the default is (quota.h). */
+struct quota_limits {
+    uint64_t max[QUOTA_KINDS];
+};
+
+/* A token in use. */
+struct bearer {
+    struct slice name, roles_json;
+    unsigned roles;       /* enum role; ROLE_AGENT: of every agent */
+    struct slice *agents; /* of "agent:NAME" */
+    size_t agent_count;
+    struct slice *submits, *reads; /* of "submit:NAME", "read:NAME"; see name_is_like */
+    size_t submit_count, read_count;
+    bool inner; /* the server's own, or there are no tokens: it owns nothing, and sees all tasks */
+    int64_t created_at, expires_at; /* expires_at 0: never */
+    unsigned char hash[TOKEN_HASH_SIZE];
+    unsigned char previous_hash[TOKEN_HASH_SIZE]; /* of the text before, good ... */
+    int64_t previous_until;                       /* ... until then; 0: there is none */
+    struct quota_limits limits;
+};
+
+struct access;
+
+/* `file`: where the admin's token lies, as clients are told; NULL: no tokens are asked for. */
+struct access *access_new(const char *file);
+void access_free(struct access *a);
+bool access_is_open(const struct access *a);
+const char *access_file(const struct access *a);
+
+/* These tokens, and no others, are good from now on. */
+void access_load(struct access *a, const struct token_row *rows, size_t count);
+
+/* One more (instead of one of that name), one less; until the next access_load. */
+void access_add(struct access *a, const struct token_row *row);
+void access_remove(struct access *a, struct slice name);
+
+/* All of them, by name (added ones last). Valid until the next change. */
+const struct bearer *access_list(const struct access *a, size_t *ret_count);
+
+/* A new token's text (with its NUL), and the hash of one. */
+enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e) MUST_USE;
+bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
+
+/* Who sends this Authorization header at `now`? NULL: nobody we know, and *ret_why tells more.
+ * Where no tokens are asked for, it is somebody called "open" who may all. */
+const struct bearer *access_who(struct access *a, struct slice authorization, int64_t now,
+                                const char **ret_why);
+
+/* Might that be a token that was made elsewhere, and is not known here yet? */
+bool access_is_news(struct access *a, struct slice authorization);
+
+/* The server's own children: one is every agent, the other one submits tasks, too. */
+extern const struct bearer access_helper, access_amqp;
+
+/* May that one use a route that asks for `may`? `agent`: the one in its path, or NONE. */
+bool access_may(const struct bearer *b, unsigned may, struct slice agent);
+
+/* "submit", "agent:payment", ...: is it a role, and which? *ret_name: what stands behind the colon:
+ * the agent, "*" for all, or the workflows. */
+bool role_parse(struct slice text, unsigned *ret, struct slice *ret_name) MUST_USE;
+void role_write(struct buf *b, unsigned may, struct slice agent); /* "submit, read or admin" */
+
+/*
+ * What a token may do with tasks, kept for as long as its request takes: tokens come and go
+ * meanwhile. A task belongs to the token that submitted it, by the token's name. NULL stands for
+ * one that may do all, and to which no task belongs.
+ */
+struct grant {
+    struct slice owner;
+    bool submits_all, reads_all;
+    bool repairs;                        /* may cancel the tasks of others */
+    bool defines;                        /* may look at all definitions */
+    const struct slice *submits, *reads; /* names of workflows, see name_is_like */
+    size_t submit_count, read_count;
+};
+
+/* In `a`; b may be NULL: as for an inner one. */
+const struct grant *grant_new(const struct bearer *b, struct arena *a);
+const struct grant *grant_copy(const struct grant *g, struct arena *a);
+bool grant_submits(const struct grant *g, struct slice workflow);
+bool grant_reads(const struct grant *g, struct slice workflow); /* all tasks of it */
+bool grant_knows(const struct grant *g, struct slice workflow); /* may look at its definition */
+/* May it see that task? */
+bool grant_sees(const struct grant *g, const struct task_row *row);
+
+#endif

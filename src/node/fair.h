@@ -1,0 +1,57 @@
+#ifndef NODE_FAIR_H
+#define NODE_FAIR_H
+
+/*
+ * Fair shares of the loop's time. While several tokens call, each may use FAIR_SLICE_NS in one
+ * round of the loop; what it asks for beyond that waits for the next rounds, in the order in which
+ * it came. So a call waits for one slice of every other token, and not for all that they have sent.
+ *
+ * One call cannot be cut short. A token whose call took longer than a slice rests for twice what it
+ * took beyond that, a quarter of a second at most; so however much it sends, two thirds of the time
+ * are left to the others.
+ *
+ * A token is alone if no other one has called for a second, and none waits: then nothing of this
+ * happens. Used by the loop's thread alone.
+ */
+
+#include <uv.h>
+
+#include "base/list.h"
+#include "http/http.h"
+
+#define FAIR_SLICE_NS UINT64_C(500000)
+
+struct fair;
+struct server;
+
+/* Of one token. Zeroed at first. It outlives the requests that wait. */
+struct fair_share {
+    struct link link;    /* among those that have something waiting */
+    struct link waiting; /* requests */
+    uint64_t round, spent_ns, rests_until_ns;
+};
+
+/* `serve` is called with a request that has waited, if its client is still there. */
+struct fair *fair_new(struct server *sv, uv_loop_t *loop,
+                      void (*serve)(struct server *sv, struct http_request *r));
+void fair_close(struct fair *f); /* nothing waits any more */
+void fair_free(struct fair *f);  /* when the loop has let go of its handles */
+
+/* Has no token but this one called for a second? Its own last call may lie further back: what came
+ * with it may take long. */
+bool fair_is_alone(const struct fair *f, const struct fair_share *s);
+
+/* True: the request waits, and is served later. False: it is its turn. `s` NULL: always. */
+bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r) MUST_USE;
+/* Serving a request took so long. */
+void fair_charge(struct fair *f, struct fair_share *s, uint64_t now_ns, uint64_t took_ns);
+
+/* When a token may go on that has had its share: at the earliest then. 0: it may now. */
+uint64_t fair_rests_until(const struct fair *f, struct fair_share *s, uint64_t now_ns);
+
+/* Begins a round: serves those that wait, as far as the slices go. */
+void fair_turn(struct fair *f);
+
+size_t fair_waiting(const struct fair *f); /* requests */
+
+#endif

@@ -1,0 +1,52 @@
+#ifndef NODE_OVERRUN_H
+#define NODE_OVERRUN_H
+
+/*
+ * A backstop behind the budget of expressions. An evaluation pays for each step and ends when it
+ * cannot pay, in some fiftieth of a second. Should one go on all the same, by a defect or because
+ * the machine is far too slow, it holds the loop, and nobody is served.
+ *
+ * A thread looks twice a second at what is being evaluated, and at the processor time that the
+ * loop's thread has spent on it: time in which the machine was suspended, or busy with others, does
+ * not count. After OVERRUN_COUNT_MS the task is counted in the store; if the evaluation ends after
+ * all, that is taken back, as often as the store refuses it. After OVERRUN_END_MS the process ends,
+ * once the count is durable, or the store has not answered for a while. Who takes the task over
+ * finds the count: see overruns.c of the scheduler.
+ */
+
+#include "store/job.h"
+
+enum {
+    OVERRUN_COUNT_MS = 500, /* shorter than a lease: others that take over know of it */
+    OVERRUN_END_MS = 10000, /* well below WatchdogSec= of the service */
+};
+
+/* What the store has of them at the start. */
+struct overruns {
+    struct arena arena;
+    struct overrun *list;
+    size_t count;
+};
+
+enum err overruns_load(struct store *s, struct overruns *ret, struct error *e) MUST_USE;
+void overruns_fini(struct overruns *o);
+
+struct overrun_watch;
+
+struct overrun_config {
+    struct store_queue *store;
+    int64_t (*now)(void *arg); /* ms UTC; from any thread */
+    void *arg;
+};
+
+/* To be called on the loop's thread. 0, or why there is no thread, as libuv's (negative) code. */
+int overrun_start(const struct overrun_config *c, struct overrun_watch **ret);
+/* On that thread. `task` stays until the evaluation has ended. All of one task in a row count as
+ * one, until the turn is over. */
+void overrun_evaluates(struct overrun_watch *w, struct slice task, bool begins);
+void overrun_turn_over(struct overrun_watch *w);
+/* Nothing is evaluated any more. What was handed to the store may still be there ... */
+void overrun_stop(struct overrun_watch *w);
+void overrun_free(struct overrun_watch *w); /* ... until that has ended. NULL is fine */
+
+#endif

@@ -1,0 +1,277 @@
+#include "node/internal.h"
+
+#include "json/json.h"
+
+static void member(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_string(b, text);
+}
+
+static void member_int(struct buf *b, const char *key, int64_t v)
+{
+    json_key(b, key);
+    json_number(b, v);
+}
+
+static void member_time(struct buf *b, const char *key, int64_t at)
+{
+    json_key(b, key);
+    json_time(b, at);
+}
+
+static void member_raw(struct buf *b, const char *key, struct slice json)
+{
+    json_key(b, key);
+    json_raw(b, json);
+}
+
+static void member_error(struct buf *b, const struct fault_note *n)
+{
+    json_key(b, "error");
+    if (!n->code.ptr) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '{');
+    member(b, "code", n->code);
+    member(b, "message", n->message);
+    json_close(b, '}');
+}
+
+/* The first failure: `error` may tell of a later one. */
+static void member_cause(struct buf *b, const struct workflow *w, const struct cause *c)
+{
+    json_key(b, "cause");
+    if (!c->error.code.ptr) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '{');
+    member(b, "step", c->step >= 0 ? w->steps[c->step].name : SLICE_NONE);
+    member(b, "code", c->error.code);
+    member(b, "message", c->error.message);
+    json_close(b, '}');
+}
+
+/* Only of an open attempt, and only what came to this node since it has the task. */
+static void render_pulse(struct buf *b, const struct pulse *p)
+{
+    member_time(b, "heartbeat_at", p ? p->at : 0);
+    member_raw(b, "progress", p ? p->progress : SLICE_NONE);
+    member(b, "message", p ? p->message : SLICE_NONE);
+}
+
+/* Of the first key, TASK/STEP, nothing is said; the second one is TASK/STEP~2. */
+static void render_generation(struct buf *b, uint32_t generation)
+{
+    if (generation > 0)
+        member_int(b, "key_generation", (int64_t)generation + 1);
+}
+
+static void render_attempt(struct buf *b, const struct attempt *a, const struct pulse *p)
+{
+    json_open(b, '{');
+    member_int(b, "attempt", a->number);
+    member(b, "direction", slice_of(direction_text(a->direction)));
+    member(b, "instance", a->instance);
+    member_time(b, "started_at", a->started_at);
+    member_time(b, "ended_at", a->ended_at);
+    member_time(b, "complete_by", a->complete_by);
+    member(b, "outcome", slice_of(outcome_text(a->outcome)));
+    member(b, "effect", slice_of(effect_text(a->effect)));
+    if (a->resent > 0)
+        member_int(b, "resent", a->resent);
+    if (a->tries > 0)
+        member_int(b, "tries", a->tries);
+    if (a->spared) {
+        json_key(b, "spared");
+        json_bool(b, true);
+    }
+    render_generation(b, a->generation);
+    if (a->elsewhere) {
+        json_key(b, "elsewhere");
+        json_bool(b, true);
+    }
+    if (a->output.json.ptr)
+        member_raw(b, "output", a->output.json);
+    if (a->error.code.ptr)
+        member_error(b, &a->error);
+    if (a->outcome == OUTCOME_OPEN)
+        render_pulse(b, p);
+    json_close(b, '}');
+}
+
+/* What a task's record is made of. */
+struct record {
+    const struct pulses *pulses;
+    const struct workflow *workflow;
+    const struct task *task;
+};
+
+static const struct pulse *pulse_of(const struct record *r, uint16_t step, const struct attempt *a)
+{
+    for (size_t i = 0; a->outcome == OUTCOME_OPEN && i < r->pulses->count; i++) {
+        const struct pulse_of *p = &r->pulses->list[i];
+        if (p->step == step && p->direction == a->direction && p->attempt == a->number)
+            return &p->pulse;
+    }
+    return NULL;
+}
+
+/* What is kept beside the task is newer than what is in it. */
+static void render_resume(struct buf *b, const struct record *r, uint16_t step,
+                          const struct attempt *open)
+{
+    const struct pulse *p = open ? pulse_of(r, step, open) : NULL;
+    struct slice resume = p && p->resume.ptr ? p->resume : r->task->steps[step].resume;
+
+    if (resume.ptr)
+        member_raw(b, "resume", resume);
+}
+
+static void render_step(struct buf *b, const struct record *r, uint16_t step)
+{
+    const struct workflow_step *ws = &r->workflow->steps[step];
+    const struct step *s = &r->task->steps[step];
+    const struct attempt *open = step_open_attempt(s);
+
+    json_open(b, '{');
+    member(b, "name", ws->name);
+    member(b, "state", slice_of(step_state_text(s->state)));
+    member(b, "agent", ws->call.agent);
+    member(b, "action", ws->call.action);
+    if (ws->on_undo) {
+        json_key(b, "on_undo");
+        json_bool(b, true);
+    }
+    member_int(b, "failure_count", s->failure_count);
+    json_key(b, "in_doubt");
+    json_bool(b, step_in_doubt(s));
+    member_time(b, "complete_by", open ? open->complete_by : 0);
+    member_time(b, "wait_until", s->wait_until);
+    member_raw(b, "input", s->input.json);
+    member_raw(b, "output", s->output.json);
+    member_error(b, &s->error);
+    render_resume(b, r, step, open);
+    render_generation(b, s->generation);
+    if (s->supplied) {
+        json_key(b, "supplied");
+        json_bool(b, true);
+    }
+    if (s->resolved)
+        member_int(b, "resolved", s->resolved);
+    json_key(b, "attempts");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        render_attempt(b, &s->attempts[i], pulse_of(r, step, &s->attempts[i]));
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+/* The names, and commas between them. */
+static struct slice waiting_for(const struct task_row *row)
+{
+    struct slice names = row->waiting_for;
+
+    return row_waits_for_several(row) ? (struct slice){names.ptr + 1, names.len - 1} : names;
+}
+
+static void render_columns(struct buf *b, const struct task_row *row)
+{
+    member(b, "id", row->id);
+    member(b, "workflow", row->workflow);
+    member_int(b, "version", row->version);
+    member(b, "state", slice_of(task_state_text(row->state)));
+    member(b, "direction", slice_of(direction_text(row->direction)));
+    member_int(b, "priority", row->priority);
+    member_int(b, "failure_count", row->failure_count);
+    member(b, "locked_by", row->locked_by);
+    member_time(b, "complete_by", row->complete_by);
+    member_time(b, "not_before", row->not_before);
+    member(b, "waiting_for", waiting_for(row));
+    member_time(b, "submitted_at", row->submitted_at);
+    member_time(b, "started_at", row->started_at);
+    member_time(b, "ended_at", row->ended_at);
+    member_time(b, "paused_at", row->paused_at);
+    member_time(b, "closed_at", row->closed_at);
+    member_raw(b, "tags", row->tags);
+}
+
+void render_summary(struct buf *b, const struct task_row *row)
+{
+    json_open(b, '{');
+    render_columns(b, row);
+    json_close(b, '}');
+}
+
+void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
+                 const struct task *t, const struct task_row *row,
+                 const struct audit_page *operations)
+{
+    const struct record r = {pulses, w, t};
+
+    json_open(b, '{');
+    render_columns(b, row);
+    member_raw(b, "input", t->input.json);
+    member_raw(b, "output", t->output.json);
+    member_error(b, &t->error);
+    member_cause(b, w, &t->cause);
+    member(b, "closed_reason", t->closed_reason);
+    member(b, "traceparent", t->trace);
+    member(b, "owner", t->owner);
+    json_key(b, "steps");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->step_count; i++)
+        render_step(b, &r, i);
+    json_close(b, ']');
+    json_key(b, "operations");
+    json_open(b, '[');
+    for (size_t i = operations->count; i-- > 0;) /* it has the newest first */
+        render_audit(b, &operations->entries[i]);
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers)
+{
+    http_answer(r, status, "application/json", buf_view(b), headers);
+}
+
+/* What one can act upon has a type of its own. The others are told apart by their detail, for
+ * people; those of a store that is not ours or too new come at the start only. */
+const char *trouble_type(enum err err)
+{
+    switch (err) {
+    case ERR_NOT_FOUND:
+        return "no-such-task";
+    case ERR_CONFLICT:
+        return "conflict";
+    case ERR_TOO_BIG:
+        return "too-big";
+    case ERR_FULL:
+        return "full";
+    case ERR_BUSY:
+        return "busy";
+    case ERR_IO:
+    case ERR_UNKNOWN:
+    case ERR_LOCKED:
+        return "io";
+    case ERR_OK:
+    case ERR_PARSE:
+    case ERR_INVALID:
+    case ERR_CORRUPT:
+    case ERR_NOT_A_STORE:
+    case ERR_NEWER:
+    case ERR_COPIED:
+        return "corrupt";
+    }
+    UNREACHABLE();
+}
+
+void answer_trouble(struct http_request *r, enum err err, const char *story)
+{
+    int status = err_http_status(err);
+
+    http_problem(r, status, trouble_type(err), "%s%s", story, status == 503 ? "; try again" : "");
+}
