@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "store/memory.h"
+
 enum {
     TURN_MAX = 50000,  /* steps per turn ... */
     ONE_MAX = 200000,  /* ... per evaluation */

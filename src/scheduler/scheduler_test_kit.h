@@ -6,7 +6,6 @@
 #include "base/test.h"
 
 #include "scheduler/scheduler.h"
-#include "store/memory.h"
 
 enum { ASKS_MAX = 40 };
 
