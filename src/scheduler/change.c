@@ -63,6 +63,7 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
         if (cmd->kind != COMMAND_ASK || a->kind == ASK_SUBMIT || !a->actor.ptr
             || cmd->answer != ANSWER_ACCEPTED)
             continue;
+        ASSERT(c->audit_count < count);
         audits[c->audit_count++] = (struct audit){.at = scheduler_now(s),
                                                   .actor = a->actor,
                                                   .verb = slice_of(ask_kind_text(a->kind)),
@@ -88,6 +89,8 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
         .now = scheduler_now(s),
     };
 
+    ASSERT(l->reply.to.ptr);
+    ASSERT(c->row.revision > 0);
     c->messages =
         messages_of(&l->messages, &now, scheduler_scratch(s), &j->arena, &c->message_count);
 }
@@ -96,6 +99,9 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
 {
     struct buf *doc = scheduler_scratch(s);
 
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
+    ASSERT(l->fresh || l->task.revision > 0);
     *c = (struct change){.kind = l->fresh ? CHANGE_INSERT : CHANGE_UPDATE,
                          .submission = l->fresh ? l->submission : 0};
     task_encode_again(&l->definition->workflow, &l->task, l->encoded, &j->arena, doc, &c->row);
@@ -108,6 +114,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
         release_wait_fields(s, l, &j->arena, &c->row); /* no claim finds a paused task */
+    ASSERT(c->row.doc.len > 0);
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
     if (l->reply.to.ptr)
@@ -163,6 +170,8 @@ void change_gather(struct scheduler *s, struct job *j)
     while (j->batch.change_count < max && size < s->config.batch_bytes
            && (first = list_pop(&s->tasks.dirty)) != NULL) {
         struct live *l = CONTAINER_OF(first, struct live, dirty_link);
+        ASSERT(l->loaded);
+        ASSERT(!l->in_flight);
         release_if_idle(s, l);
         if (!l->fx.changed && !l->fresh) {
             answer_without_commit(s, l);

@@ -9,6 +9,8 @@ static struct claim *add_claim(struct scheduler *s, struct job *j, enum claim_ki
 {
     if (j->batch.claim_count == CLAIMS_MAX)
         return NULL;
+    ASSERT(shared_may_claim(s));
+    ASSERT(!s->draining);
     if (!j->batch.claims)
         j->batch.claims = arena_alloc(&j->arena, CLAIMS_MAX * sizeof *j->batch.claims);
     struct claim *c = &j->batch.claims[j->batch.claim_count++];
@@ -31,6 +33,8 @@ static void claim_range(struct scheduler *s, struct job *j, const struct agent *
 
     if (!c)
         return;
+    ASSERT(room > 0);
+    ASSERT(r.before == 0 || r.from < r.before);
     c->agent = arena_copy(&j->arena, a->name);
     c->among = among;
     c->rank_from = r.from;
@@ -55,6 +59,7 @@ static void claim_backlog(struct scheduler *s, struct job *j, const struct agent
  * for. */
 static size_t room_of_line(const struct agent *a, size_t nth, int64_t now)
 {
+    ASSERT(nth < a->line_count);
     size_t room = lane_room(a->lines[nth], now);
 
     for (size_t i = 0; i < a->line_count && room > 0; i++)

@@ -37,6 +37,7 @@ static struct event result_event(struct live *l, const struct command *c)
         e.error.code = SLICE("repeated");
         return e;
     }
+    ASSERT(c->result);
     e.output.json = arena_copy(&l->arena, c->result->output);
     e.failed = c->result->failed;
     e.error.code = arena_copy(&l->arena, c->result->error.code);
@@ -65,6 +66,7 @@ static struct event unasked_event(struct live *l, const struct command *c)
 /* Did a heartbeat arrive, or was the task read again, after the silence was detected? */
 static bool is_overtaken(const struct scheduler *s, const struct live *l, const struct event *e)
 {
+    ASSERT(e->step < l->task.step_count);
     return e->kind == EVENT_SILENCE && !silence_is_too_long(&s->tasks, &l->steps[e->step]);
 }
 
@@ -79,6 +81,7 @@ static bool ending_event(struct scheduler *s, struct live *l, struct command *c,
     if (!token_check(s->key, c->ask->result->token,
                      t.direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, &t))
         return false;
+    ASSERT(t.step < l->task.step_count);
     c->result = c->ask->result;
     c->event = (struct event){.kind = EVENT_RESULT,
                               .step = t.step,
@@ -150,6 +153,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         submit_apply(s, l, c);
         return;
     }
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
     if (is_expired(s, c)) {
         c->ask->expired = true;
         c->answer = ANSWER_REFUSED;
@@ -186,6 +191,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         l->bulk_at = scheduler_now(s);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
         live_goes_elsewhere(&s->tasks, l, (uint16_t)e.step);
+    ASSERT(c->answer != ANSWER_ACCEPTED || e.step < l->task.step_count);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
         l->steps[e.step].retryable = e.retryable;
         l->steps[e.step].wished = e.retry_after_ms > 0;
@@ -248,6 +254,7 @@ static void ending_done(struct scheduler *s, struct command *c)
  * next batch. */
 static void ask_done(struct scheduler *s, struct live *l, struct command *c)
 {
+    ASSERT(!link_is_in(&c->link));
     if (c->ask->kind == ASK_SUBMIT)
         submit_done(s, l, c);
     else if (c->ask->kind == ASK_END)
@@ -294,6 +301,7 @@ void commands_fail(struct scheduler *s, struct live *l, struct link *commands, e
                    const char *story)
 {
     MAYBE(l->loaded);
+    ASSERT(err != ERR_OK);
     for (;;) {
         struct link *first = list_first(commands);
         if (!first)

@@ -1,5 +1,5 @@
 /* Decides the `if` of steps whose turn it is, within the turn's share of evaluations, and stops
- * tasks whose evaluations ended a server. Inputs.c evaluates; start.c goes on. */
+ * tasks whose evaluations ended a server. inputs.c evaluates; start.c goes on. */
 
 #include "scheduler/internal.h"
 
@@ -44,6 +44,7 @@ bool condition_is_undecided(const struct scheduler *s, const struct live *l, con
 {
     const struct workflow *w = &l->definition->workflow;
 
+    ASSERT(r->step < l->task.step_count);
     return l->definition->steps[r->step].condition && r->at <= scheduler_now(s)
            && step_goes(w, &l->task, r->step) == DIRECTION_FORWARD && !l->steps[r->step].holds
            && !step_was_tried(&l->task.steps[r->step]);
@@ -99,6 +100,8 @@ void conditions_decide(struct scheduler *s, struct live *l)
 {
     enum look look = LOOK_HOLDS;
 
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
     link_remove(&l->undecided);
     if (!l->definition->has_conditions)
         return;

@@ -34,6 +34,7 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
         return is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
     if (!slice_eq(a->instance, call->instance_name) || (ls->pending && !ls->delivered))
         return BEAT_UNKNOWN;
+    ASSERT(ls->instance);
     if (pulses_is_progress(l, b))
         instance_moved(ls->instance, scheduler_now(s));
     pulses_keep(l, b, scheduler_now(s));

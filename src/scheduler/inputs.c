@@ -144,6 +144,7 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
     struct arena a = {0};
     struct slice json = SLICE_NONE;
 
+    ASSERT(step < l->task.step_count);
     if (known->json.ptr) { /* evaluated once, and recorded */
         *ret = *known;
         return true;
@@ -163,6 +164,7 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
 {
     struct arena a = {0};
 
+    ASSERT(step < l->task.step_count);
     *ret = true;
     if (!l->definition->steps[step].condition)
         return ERR_OK;
@@ -202,6 +204,7 @@ void input_output(struct scheduler *s, struct live *l)
     struct arena a = {0};
     struct slice json = SLICE_NONE;
 
+    ASSERT(l->task.state == TASK_PROCESSED);
     if (!l->definition->output)
         return;
     if (output_of(s, l, &a, &json, &l->task.error))

@@ -77,6 +77,8 @@ void job_run(struct store_job *sj, struct store *store)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
 
+    ASSERT(j->batch.change_count == 0 || j->lives);
+    ASSERT(j->load_count == 0 || j->loads);
     if (j->surveys)
         j->survey_err = store->ops->nodes->survey(store, &j->survey, &j->arena, &j->error);
     if (j->seizes)

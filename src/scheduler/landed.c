@@ -79,6 +79,9 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
 {
     struct effects fx = l->fx;
 
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
+    ASSERT(c->row.revision > l->task.revision);
     l->task.revision = c->row.revision;
     l->row_wake_at = c->row.wake_at;
     l->row_seq = c->row.seq;
@@ -129,6 +132,7 @@ static void fail_callers(struct scheduler *s, struct live *l, struct link *comma
 /* The store did not take the change. Its callers are told; the row must be read again. */
 static void landed_badly(struct scheduler *s, struct live *l, enum err err)
 {
+    ASSERT(err != ERR_OK);
     bool gone = l->fresh && err != ERR_UNKNOWN; /* it was never created */
 
     l->outcome_unknown = err == ERR_UNKNOWN;
@@ -267,6 +271,7 @@ void landed_owned(struct scheduler *s, const struct row_page *page)
         if (slice_eq(row->locked_by, s->me))
             check_owned(s, row);
     }
+    ASSERT(s->checking_owned);
     s->owned_before_seq = page->next_seq;
     if (page->more)
         return;
@@ -282,6 +287,7 @@ static void row_is_missing(struct scheduler *s, struct live *l)
     struct link others;
     bool look_again = false;
 
+    ASSERT(!l->loaded);
     list_init(&others);
     limits_forget(l); /* the attempts that it counted are not at work */
     LIST_FOREACH (link, after, &l->inbox) {
@@ -345,6 +351,8 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
     const struct task_row *row = &r->row;
     const char *story = r->error.text;
 
+    ASSERT(l->in_flight);
+    ASSERT(!l->loaded);
     l->in_flight = false;
     l->reload = false;
     if (err == ERR_NOT_FOUND) {

@@ -43,6 +43,7 @@ static void report_messages(const struct scheduler *s, struct job *j)
             list[count++].seq = is_sure ? c->first_message + (int64_t)k : 0;
         }
     }
+    ASSERT(count <= most);
     for (size_t i = 1; i < count; i++)
         if (list[i].seq < list[i - 1].seq) { /* the store numbers them target by target */
             qsort(list, count, sizeof *list, number_order);
@@ -52,7 +53,6 @@ static void report_messages(const struct scheduler *s, struct job *j)
         s->outside.messages(s->outside.arg, list, count);
 }
 
-/* Reporting takes long enough that the store gets its next job first. */
 void messages_report(struct scheduler *s)
 {
     for (struct link *first = NULL; (first = list_first(&s->unreported));) {

@@ -124,6 +124,9 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     struct ask *a = c->ask;
     struct event e = {.kind = verbs[a->kind].event, .step = -1};
 
+    ASSERT(a->kind < COUNT_OF(verbs));
+    ASSERT(a->kind != ASK_SUBMIT);
+    ASSERT(l->loaded);
     a->story[0] = 0; /* of an earlier evaluation */
     a->refusal = OBSTACLE_NONE;
     if (a->kind == ASK_RETRY && a->from)
@@ -340,6 +343,7 @@ void operator_done(struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
+    ASSERT(l->loaded);
     a->outcome = ERR_OK;
     a->existed = c->answer == ANSWER_REPEATED;
     if (c->answer == ANSWER_UNKNOWN)

@@ -112,6 +112,7 @@ static void add_wait(struct waits *w, struct lane *lane, struct slice agent, int
             w->list[i].rank = min_i64(w->list[i].rank, rank);
             return;
         }
+    ASSERT(w->count <= STEPS_MAX);
     w->lanes[w->count] = lane;
     w->list[w->count++] = (struct task_wait){agent, rank};
 }
@@ -144,6 +145,7 @@ static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, b
         *next_at = earlier(*next_at, rank);
         return;
     }
+    ASSERT(lane->agent);
     lane->agent->stored = true;
     b = lane->limited ? &lane->backlog : &lane->agent->backlog;
     *(among ? &b->among : &b->alone) = true;
@@ -169,9 +171,12 @@ void release_wait_fields(struct scheduler *s, struct live *l, struct arena *a, s
 {
     static struct waits w; /* single-threaded; too large for the stack */
 
+    ASSERT(l->task.state == TASK_PENDING);
+    ASSERT(!l->task.locked_by.ptr);
     find_waits(s, l, &w);
     for (size_t i = 0; i < w.count; i++)
         note_backlog(s, w.lanes[i], w.list[i].rank, w.count > 1);
+    ASSERT(w.count > 0);
     if (w.count == 1) {
         row->waiting_for = arena_copy(a, w.list[0].agent); /* the agent may be forgotten */
         row->rank = w.list[0].rank;

@@ -17,6 +17,7 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
 {
     struct live *l = live_find(&s->tasks, id);
 
+    ASSERT(id.len > 0);
     if (l && l->in_flight)
         l->reload = true;
     else if (l && l->loaded)
@@ -29,6 +30,7 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
 
 void requests_polled(struct scheduler *s, const struct row_page *page)
 {
+    ASSERT(!page->more || page->count > 0);
     s->polling = page->more;
     s->poll_after_seq = page->more ? page->rows[page->count - 1].seq : 0;
     for (size_t i = 0; i < page->count; i++) {

@@ -34,11 +34,15 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     struct scheduler *s = calloc(1, sizeof *s);
 
     ASSERT(s);
+    ASSERT(c->node.len > 0);
+    ASSERT(c->lease_ms >= 0);
+    ASSERT(store && workflows && key);
     s->config = config_with_defaults(c);
     s->store = store;
     s->key = key;
     s->outside = *outside;
     (void)snprintf(s->me_text, sizeof s->me_text, "%.*s/%" PRIu64, SLICE_ARG(c->node), c->boot);
+    ASSERT(strlen(s->me_text) < sizeof s->me_text - 1);
     s->me = slice_of(s->me_text);
     const struct tasks_config tasks = {.me = s->me,
                                        .alone = !c->shared,
@@ -100,6 +104,7 @@ void scheduler_ask(struct scheduler *s, struct ask *a)
     struct command *c = calloc(1, sizeof *c);
 
     ASSERT(c);
+    ASSERT(a->id.len > 0);
     c->kind = COMMAND_ASK;
     c->ask = a;
     c->owned = true;

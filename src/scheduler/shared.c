@@ -61,6 +61,8 @@ static void replaced_by(struct scheduler *s, struct slice holder)
  * on its own. */
 void shared_leased(struct scheduler *s, int64_t asked_at, const struct lease *l)
 {
+    ASSERT(s->config.shared);
+    ASSERT(asked_at > 0);
     if (slice_eq(l->holder, s->me)) {
         s->lease_until = asked_at + s->config.lease_ms;
         s->seizing = false;
@@ -168,6 +170,8 @@ static void tasks_wait(struct agent *a, bool alone, bool among)
 
 static void take_survey(struct scheduler *s, const struct survey *v)
 {
+    ASSERT(!s->config.idle);
+    ASSERT(v->agent_count <= AGENTS_MAX);
     s->polling |= v->requested;
     s->reclaiming |= v->orphans;
     s->uncounted |= v->orphans;

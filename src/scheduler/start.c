@@ -76,6 +76,7 @@ static void grow_attempts(struct live *l, struct step *st)
     uint16_t cap = st->attempt_cap ? (uint16_t)(st->attempt_cap * 2) : 2;
     if (cap > ATTEMPTS_KEPT)
         cap = ATTEMPTS_KEPT;
+    ASSERT(cap > st->attempt_count);
     struct attempt *more = arena_alloc(&l->arena, cap * sizeof *more);
     if (st->attempt_count > 0)
         memcpy(more, st->attempts, st->attempt_count * sizeof *more);
@@ -91,6 +92,11 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     struct error e = {0};
     struct event start = {.kind = EVENT_START, .step = ls->step};
 
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
+    ASSERT(live_is_ours(&s->tasks, l));
+    ASSERT(!ls->instance);
+    ASSERT(!w->closed);
     if (overruns_too_often(&s->tasks.overruns, l->id)) { /* it may overrun since it was queued */
         start_refresh(s, l);
         return false;
@@ -108,6 +114,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     grow_attempts(l, st);
     if (live_decide(&s->tasks, l, &start) != ANSWER_ACCEPTED)
         return false; /* its deadline passed while it was in the queue */
+    ASSERT(step_open_attempt(st));
     limits_open(&s->tasks, ls, lane, w->instance);
     lane_begin(lane, scheduler_now(s));
     health_begun(&w->instance->health, scheduler_now(s));
@@ -137,6 +144,8 @@ static bool match_agent(struct scheduler *s, struct agent *a)
         }
         any = true;
         struct live_step *ls = CONTAINER_OF(lane->queue.nodes[0], struct live_step, want);
+        ASSERT(lane->agent == a);
+        ASSERT(w->agent == a);
         queue_leave(&s->tasks, ls);
         ASSERT(w->assigned_count < w->max);
         if (start_step(s, ls, lane, w)) {

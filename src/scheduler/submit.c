@@ -10,6 +10,10 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     int64_t now = scheduler_now(s);
     struct task *t = &l->task;
 
+    ASSERT(!l->loaded);
+    ASSERT(!l->in_flight);
+    ASSERT(w->step_count > 0);
+    ASSERT(w->version > 0);
     l->loaded = l->fresh = true;
     l->submission = a->submission;
     l->definition = a->definition;
@@ -54,6 +58,8 @@ static void submit_again(struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
+    ASSERT(!l->loaded);
+    ASSERT(l->deleted.until != 0);
     c->answer = ANSWER_REFUSED;
     a->existed = true;
     a->not_own = is_of_another(l->deleted.owner, a);
@@ -88,6 +94,8 @@ static bool has_room(struct scheduler *s, struct live *l)
  * agent. */
 void submit_continue(struct scheduler *s, struct live *l)
 {
+    ASSERT(l->fresh);
+    ASSERT(!l->in_flight);
     conditions_decide(s, l);
     if (link_is_in(&l->undecided))
         return;
@@ -105,6 +113,8 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
 {
     struct ask *a = c->ask;
 
+    ASSERT(a->kind == ASK_SUBMIT);
+    ASSERT(a->definition);
     a->existed = l->loaded;
     a->outcome = ERR_OK;
     a->version = a->definition->workflow.version;

@@ -182,6 +182,8 @@ static void gather_loads(struct scheduler *s, struct job *j)
     j->loaded = arena_alloc(&j->arena, max * sizeof(struct live *));
     while (j->load_count < max && !list_empty(&s->tasks.loads)) {
         struct live *l = CONTAINER_OF(list_first(&s->tasks.loads), struct live, load_link);
+        ASSERT(!l->loaded);
+        ASSERT(!l->in_flight);
         link_remove(&l->load_link);
         l->in_flight = true; /* nothing may be decided until it is read */
         LIST_FOREACH (link, after, &l->inbox)
@@ -241,6 +243,7 @@ static void flush(struct scheduler *s)
     j->asked_at = scheduler_now(s);
     j->store_job =
         (struct store_job){.run = job_run, .done = job_done, .urgent = j->seizes || j->surveys};
+    ASSERT(!s->job);
     s->job = j;
     s->store->submit(s->store, &j->store_job);
 }

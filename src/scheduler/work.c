@@ -38,6 +38,7 @@ static bool has_time_left(const struct scheduler *s, const struct live_step *ls)
 {
     const struct attempt *a = step_open_attempt(&ls->live->task.steps[ls->step]);
 
+    ASSERT(a);
     return a->complete_by > scheduler_now(s);
 }
 
@@ -57,6 +58,8 @@ static void send_again(struct scheduler *s, struct work *w, struct live_step *ls
                             .direction = a->direction,
                             .attempt = a->number};
 
+    ASSERT(!ls->live->in_flight);
+    ASSERT(a->number > 0);
     if (live_decide(&s->tasks, ls->live, &e) != ANSWER_ACCEPTED)
         return; /* its complete-by has just passed */
     call_assign(w, ls);
@@ -211,6 +214,7 @@ static struct slice token_of(struct scheduler *s, struct live_step *ls, const st
     const struct token t = {ls->live->id, ls->step, at->direction, at->number};
     struct buf *b = scheduler_scratch(s);
 
+    ASSERT(ls->instance);
     if (!has_token_of(ls, at->direction, at->number)) {
         token_write(s->key, &t, ls->instance->agent->name, b);
         ls->token = arena_copy(&ls->live->arena, buf_view(b));
@@ -239,6 +243,8 @@ static void fill_request(struct scheduler *s, struct work *w, struct live_step *
     bool undo = at->direction == DIRECTION_UNDO;
     struct slice left = pulses_resume(ls->live, ls->step, at->direction, at->number);
 
+    ASSERT(!ls->pending); /* its start is durable: invariant 2 */
+    ASSERT(!at->elsewhere);
     *r = (struct work_request){
         .token = token_of(s, ls, at),
         .task = ls->live->id,
@@ -278,6 +284,8 @@ size_t work_stops(struct scheduler *s, const struct instance *i, struct arena *a
         if (!ls->stop)
             continue;
         const struct attempt *at = step_open_attempt(&ls->live->task.steps[ls->step]);
+        ASSERT(at);
+        ASSERT(count < i->stops);
         (*ret)[count++] = token_of(s, ls, at);
     }
     return count;
@@ -302,6 +310,8 @@ static void not_sent(struct scheduler *s, const struct live_step *ls)
                             .direction = at->direction,
                             .attempt = at->number};
 
+    ASSERT(at);
+    ASSERT(!ls->delivered);
     health_lost(&ls->instance->health);
     inbox_post_event(&s->tasks, ls->live->id, &e);
 }
@@ -332,6 +342,8 @@ static void stops_sent(const struct instance *i)
 
 static void answer(struct scheduler *s, struct work *w)
 {
+    ASSERT(w->closed);
+    ASSERT(w->unsettled == 0);
     heap_remove(&s->tasks.waits, &w->timer);
     dispatch_unpark(w, scheduler_now(s));
     keep_back_expired(s, w);
@@ -349,6 +361,7 @@ static void answer(struct scheduler *s, struct work *w)
             not_sent(s, ls);
         }
     }
+    ASSERT(w->assigned_count == 0);
     work_free(w);
 }
 

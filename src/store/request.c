@@ -66,7 +66,7 @@ static bool item_read(const struct json *j, struct request_item *ret)
     return true;
 }
 
-void request_read(struct slice text, struct arena *a, struct request *ret)
+void request_parse(struct slice text, struct arena *a, struct request *ret)
 {
     struct json *j = NULL;
 

@@ -170,7 +170,7 @@ static void check_verdict(const struct workflow *w, const struct task *t, int64_
         struct request back;
         overdue_judge(w, t, now, &lost, &a, &v);
         request_write(&text, &v.request);
-        request_read(buf_view(&text), &a, &back);
+        request_parse(buf_view(&text), &a, &back);
         ASSERT(back.count == v.request.count);
         ASSERT(v.request.count > 0 || !v.release);
         ASSERT(v.wake_at == 0 || v.wake_at > now);

@@ -14,6 +14,8 @@ void call_assign(struct work *w, struct live_step *ls)
 
 void call_unassign(struct work *w, struct live_step *ls)
 {
+    ASSERT(ls->work == w);
+    ASSERT(w->assigned_count > 0);
     link_remove(&ls->assigned);
     ls->work = NULL;
     w->assigned_count--;
@@ -67,6 +69,7 @@ void call_wake_all(struct tasks *ts, struct live *l)
 
 void call_stop(struct live_step *ls)
 {
+    ASSERT(ls->instance);
     ls->instance->stops += !ls->stop;
     ls->stop = true;
 }

@@ -32,6 +32,8 @@ enum { LOOK_MS = 10000 };
 void limits_open(struct tasks *ts, struct live_step *ls, struct lane *lane, struct instance *i)
 {
     ASSERT(!ls->counted);
+    ASSERT(!ls->queue_of);
+    ASSERT(lane->agent == i->agent);
     ls->instance = i;
     ls->counted = lane;
     list_push(&i->sent, &ls->sent);

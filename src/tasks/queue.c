@@ -40,6 +40,8 @@ int64_t queue_rank(const struct live *l, uint16_t step)
 
 void queue_step(struct tasks *ts, struct live_step *ls, struct lane *lane)
 {
+    ASSERT(!ls->queue_of);
+    ASSERT(!ls->instance);
     live_activate(ls);
     ls->queue_of = lane;
     ls->bulk = ls->live->bulk_at != 0;
@@ -55,6 +57,7 @@ void queue_leave(struct tasks *ts, struct live_step *ls)
 
     if (!lane)
         return;
+    ASSERT(ts->counts.waiting > 0);
     lane_remove(lane, &ls->want);
     ts->counts.waiting--;
     ts->counts.bulk_waiting -= ls->bulk;

@@ -45,11 +45,6 @@ void tasks_fini(struct tasks *ts)
     dispatch_fini(&ts->dispatch);
 }
 
-int64_t tasks_now(const struct tasks *ts)
-{
-    return ts->frozen_now ? ts->frozen_now : ts->clock.now(ts->clock.arg);
-}
-
 void tasks_freeze_now(struct tasks *ts)
 {
     ts->frozen_now = ts->clock.now(ts->clock.arg);

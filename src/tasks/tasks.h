@@ -192,7 +192,11 @@ void tasks_init(struct tasks *ts, const struct tasks_config *c, struct registry 
                 const struct clock *clock);
 void tasks_fini(struct tasks *ts); /* no task is left, and no call */
 
-int64_t tasks_now(const struct tasks *ts);
+static inline int64_t tasks_now(const struct tasks *ts)
+{
+    return ts->frozen_now ? ts->frozen_now : ts->clock.now(ts->clock.arg);
+}
+
 /* Freezes the time until it is released: a turn asks for it some hundred times. */
 void tasks_freeze_now(struct tasks *ts);
 void tasks_release_now(struct tasks *ts);

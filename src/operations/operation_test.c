@@ -1,0 +1,141 @@
+/* Operations as data: which are accepted, that they survive their row, and how refusals count. */
+#include "operations/operation.h"
+
+#include "base/test.h"
+
+static enum err read_text(struct arena *a, const char *text, struct operation *ret, struct error *e)
+{
+    struct json *j = NULL;
+
+    enum err err = json_parse(a, slice_of(text), &j, NULL);
+    CHECK(err == ERR_OK, "%s", text);
+    return operation_read(a, j, ret, e);
+}
+
+static void check_refused(const char *text, const char *why)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct operation op;
+    struct error e = {0};
+
+    CHECK(read_text(&a, text, &op, &e) == ERR_INVALID, "%s", text);
+    CHECK(strstr(e.text, why), "%s: %s", text, e.text);
+}
+
+#define FILTER "\"filter\":{\"state\":\"error\"},\"reason\":\"a test\""
+
+static void verbs_take_the_arguments_that_they_need(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct operation op;
+    struct error e = {0};
+    (void)state;
+
+    enum err err =
+        read_text(&a, "{\"verb\":\"retry\"," FILTER ",\"arguments\":{\"step\":\"s\"},\"limit\":10}",
+                  &op, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+    CHECK(op.kind == ASK_RETRY && slice_is(op.step, "s") && op.limit == 10, "retry");
+    err = read_text(&a,
+                    "{\"verb\":\"supply\"," FILTER
+                    ",\"arguments\":{\"step\":\"s\",\"output\":{\"n\":1}}}",
+                    &op, &e);
+    CHECK(err == ERR_OK && slice_is(op.output, "{\"n\":1}"), "%s", e.text);
+    check_refused("{\"verb\":\"skip\"," FILTER "}", "skip needs arguments.step");
+    check_refused("{\"verb\":\"pause\"," FILTER ",\"arguments\":{\"step\":\"s\"}}",
+                  "pause takes no arguments.step");
+    check_refused("{\"verb\":\"retry\"," FILTER ",\"arguments\":{\"step\":\"s\",\"from\":\"t\"}}",
+                  "either step");
+    check_refused("{\"verb\":\"submit\"," FILTER "}", "verb");
+    check_refused("{\"verb\":\"retry\",\"filter\":{},\"reason\":\"r\"}", "empty");
+}
+
+static void an_operation_survives_its_row(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(arena_fini) struct arena b = {0};
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct operation op;
+    struct operation back;
+    struct operation_row row;
+    struct error e = {0};
+    (void)state;
+
+    enum err err = read_text(&a, "{\"verb\":\"close\"," FILTER ",\"rate\":\"5/s\"}", &op, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+    op.id = SLICE("op-1");
+    op.revision = 3;
+    op.started_at = INT64_C(1800000000000);
+    op.matched = 9;
+    op.done = 4;
+    op.cursor = 77;
+    op.page[0] = SLICE("t-1");
+    op.page[1] = SLICE("t-2");
+    op.page_count = 2;
+    operation_refused(&op, SLICE("it runs"), &a);
+    operation_encode(&op, &doc, &row);
+    err = operation_decode(&b, &row, &back, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+    CHECK(slice_is(back.id, "op-1") && back.revision == 3 && back.kind == ASK_CLOSE, "columns");
+    CHECK(back.matched == 9 && back.done == 4 && back.cursor == 77 && back.rate == 5, "counts");
+    CHECK(back.page_count == 2 && slice_is(back.page[1], "t-2"), "its page");
+    CHECK(back.refused_count == 1 && slice_is(back.refused[0].reason, "it runs"), "refusals");
+    CHECK(back.filter.query.states == 1U << TASK_ERROR, "its filter");
+}
+
+static void refusals_of_one_kind_count_together(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct operation op = {0};
+    char reason[20];
+    (void)state;
+
+    operation_refused(&op, SLICE("one"), &a);
+    operation_refused(&op, SLICE("one"), &a);
+    CHECK(op.refused_count == 1 && op.refused[0].count == 2, "together");
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(reason, sizeof reason, "reason %d", i);
+        operation_refused(&op, slice_of(reason), &a);
+    }
+    CHECK(op.refused_count <= OPERATION_REASONS, "the list is bounded");
+    CHECK(operation_refused_count(&op) == 102, "none is lost");
+}
+
+static void a_page_respects_the_limit(void **state)
+{
+    struct operation op = {0};
+    (void)state;
+
+    CHECK(operation_page_size(&op) == OPERATION_PAGE_MAX, "no limit");
+    op.limit = 100;
+    op.matched = 90;
+    CHECK(operation_page_size(&op) == 10, "what is left");
+    op.matched = 100;
+    CHECK(operation_page_size(&op) == 0, "nothing");
+}
+
+static void the_audit_tells_what_an_operation_did(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct operation op = {.id = SLICE("op-1"), .reason = SLICE("cleaning"), .kind = ASK_CLOSE};
+    struct audit done = {.verb = SLICE("close")};
+    (void)state;
+
+    done.reason = operation_audit_reason(&op, &a);
+    CHECK(operation_did(&op, &done), "%.*s", SLICE_ARG(done.reason));
+    op.id = SLICE("op-12");
+    CHECK(!operation_did(&op, &done), "another one");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verbs_take_the_arguments_that_they_need),
+        cmocka_unit_test(an_operation_survives_its_row),
+        cmocka_unit_test(refusals_of_one_kind_count_together),
+        cmocka_unit_test(a_page_respects_the_limit),
+        cmocka_unit_test(the_audit_tells_what_an_operation_did),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
