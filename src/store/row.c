@@ -109,18 +109,22 @@ enum err row_check(const struct change *c)
     return ERR_OK;
 }
 
+/* Copies the texts among the columns, which `copy` still shares, to `a`. */
+#define COPY(name, type)           COPY_##type(copy.name)
+#define COPY_TASK(name, type, how) COPY_##type(copy.name)
+#define COPY_text(field)           (field) = arena_copy(a, field);
+#define COPY_number(field)
+#define COPY_time(field)
+#define COPY_flag(field)
+#define COPY_state(field)
+#define COPY_direction(field)
+
 struct task_row row_copy(struct arena *a, const struct task_row *row)
 {
     struct task_row copy = *row;
 
     copy.id = arena_copy(a, row->id);
-#define COPY(name, type, how) COPY_##type(name)
-#define COPY_text(name)       copy.name = arena_copy(a, row->name);
-#define COPY_number(name)
-#define COPY_time(name)
-#define COPY_state(name)
-#define COPY_direction(name)
-    TASK_COLUMNS(COPY, )
+    TASK_COLUMNS(COPY_TASK, )
     copy.payloads = NULL;
     copy.payload_count = 0;
     copy.waits = NULL;
@@ -205,26 +209,16 @@ struct operation_row operation_copy(struct arena *a, const struct operation_row 
     struct operation_row copy = *row;
 
     copy.id = arena_copy(a, row->id);
-    copy.state = arena_copy(a, row->state);
-    copy.verb = arena_copy(a, row->verb);
-    copy.actor = arena_copy(a, row->actor);
-    copy.reason = arena_copy(a, row->reason);
-    copy.doc = arena_copy(a, row->doc);
+    OPERATION_COLUMNS(COPY, )
     return copy;
 }
 
 struct audit audit_copy(struct arena *a, const struct audit *audit)
 {
-    return (struct audit){
-        .at = audit->at,
-        .actor = arena_copy(a, audit->actor),
-        .verb = arena_copy(a, audit->verb),
-        .task = arena_copy(a, audit->task),
-        .step = arena_copy(a, audit->step),
-        .reason = arena_copy(a, audit->reason),
-        .detail = arena_copy(a, audit->detail),
-        .address = arena_copy(a, audit->address),
-    };
+    struct audit copy = *audit;
+
+    AUDIT_COLUMNS(COPY, )
+    return copy;
 }
 
 struct slice audit_workflow_reason(struct arena *a, struct slice name, int64_t version)

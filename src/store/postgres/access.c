@@ -1,19 +1,15 @@
-#include "store/postgres/body.h"
+/*
+ * Tokens and the audit in PostgreSQL. A statement that writes another row together with an audit
+ * entry takes that entry's columns as its last parameters: pg_bind_audit().
+ */
+#include "store/postgres/columns.h"
 
-#include "store/row.h"
-
-void pg_bind_audit(struct query *q, const struct audit *a)
+void pg_bind_audit(struct query *q, const struct audit *audit)
 {
     static const struct audit none = {0};
+    const struct audit *row = audit ? audit : &none; /* without an actor nothing is written */
 
-    a = a ? a : &none;
-    param_number(q, a->at);
-    param_text(q, a->actor); /* NULL: nothing is written */
-    param_text(q, a->verb);
-    param_text(q, a->task);
-    param_text(q, a->step);
-    param_text(q, a->reason);
-    param_text(q, a->address);
+    AUDIT_BRIEF_COLUMNS(BIND, )
 }
 
 static void delete_query(struct query *q, struct postgres_store *s, struct slice name, int64_t now,
@@ -21,25 +17,18 @@ static void delete_query(struct query *q, struct postgres_store *s, struct slice
 {
     query_of(q, s, PG_TOKEN_DELETE, a);
     param_text(q, name);
-    pg_bind_audit(q, audit);
     param_flag(q, anyway);
     param_number(q, now);
+    pg_bind_audit(q, audit);
 }
 
-static void bind_token(struct query *q, const struct token_row *t, const struct audit *audit)
+static void bind_token(struct query *q, const struct token_row *row)
 {
-    bool rotated = t->previous_until != 0;
+    bool rotated = row->previous_until != 0;
 
-    param_text(q, t->name);
-    param_bytes(q, t->hash, sizeof t->hash);
-    param_text(q, t->roles);
-    param_flag(q, t->admin);
-    param_number(q, t->created_at);
-    param_time(q, t->expires_at);
-    param_bytes(q, rotated ? t->previous_hash : NULL, rotated ? sizeof t->previous_hash : 0);
-    param_time(q, t->previous_until);
-    param_text(q, t->limits);
-    pg_bind_audit(q, audit);
+#define BIND_previous(v) param_bytes(q, rotated ? (v) : NULL, rotated ? sizeof(v) : 0);
+    TOKEN_COLUMNS(BIND, )
+    BIND(name, text)
 }
 
 enum err pg_token_put(struct store *base, const struct token_row *t, bool replace,
@@ -55,7 +44,8 @@ enum err pg_token_put(struct store *base, const struct token_row *t, bool replac
     if (replace)
         delete_query(&q[count++], s, t->name, 0, true, NULL, &a);
     query_of(&q[count], s, PG_TOKEN_PUT, &a);
-    bind_token(&q[count++], t, audit);
+    bind_token(&q[count], t);
+    pg_bind_audit(&q[count++], audit);
     struct pg_end o = pg_transact(s, q, count, r, e, "store a token");
     results_clear(r, count);
     if (o.err == ERR_CONFLICT)
@@ -74,8 +64,9 @@ enum err pg_token_change(struct store *base, const struct token_row *t,
 
     query_of(&q[0], s, PG_TOKEN_LOCK, &a);
     query_of(&q[1], s, PG_TOKEN_CHANGE, &a);
-    bind_token(&q[1], t, audit);
+    bind_token(&q[1], t);
     param_bytes(&q[1], was, TOKEN_HASH_SIZE);
+    pg_bind_audit(&q[1], audit);
     struct pg_end o = pg_transact(s, q, COUNT_OF(q), r, e, "change a token");
     enum err err = pg_end_err(&o, e);
     if (err == ERR_OK && result_number(r[1], 0, 0) == 0)
@@ -107,26 +98,30 @@ enum err pg_token_delete(struct store *base, struct slice name, int64_t now,
     return err;
 }
 
-/* Whatever was tampered with lets nobody in: its hash is nobody's. */
-static void token_read(const PGresult *r, int row, struct arena *a, struct token_row *ret)
+/* False, and nothing is written, unless it is as long as a hash. */
+static bool result_hash(const PGresult *r, int i, int col, unsigned char ret[TOKEN_HASH_SIZE])
 {
-    struct slice hash = result_text(r, row, 1);
+    struct slice hash = result_text(r, i, col);
 
-    *ret = (struct token_row){
-        .name = arena_copy(a, result_text(r, row, 0)),
-        .roles = arena_copy(a, result_text(r, row, 2)),
-        .admin = result_flag(r, row, 3),
-        .created_at = result_number(r, row, 4),
-        .expires_at = result_number(r, row, 5),
-        .limits = arena_copy(a, result_text(r, row, 8)),
-    };
-    if (hash.len == TOKEN_HASH_SIZE)
-        memcpy(ret->hash, hash.ptr, TOKEN_HASH_SIZE);
-    struct slice previous = result_text(r, row, 6);
-    if (previous.len == TOKEN_HASH_SIZE) {
-        memcpy(ret->previous_hash, previous.ptr, TOKEN_HASH_SIZE);
-        ret->previous_until = result_number(r, row, 7);
-    }
+    if (hash.len != TOKEN_HASH_SIZE)
+        return false;
+    memcpy(ret, hash.ptr, TOKEN_HASH_SIZE);
+    return true;
+}
+
+/* Whatever was tampered with lets nobody in: its hash is nobody's. */
+static void token_read(const PGresult *r, int i, struct arena *a, struct token_row *ret)
+{
+    struct token_row row = {0};
+    bool rotated = false;
+    int col = 0;
+
+#define READ_previous(field) rotated = result_hash(r, i, col++, field);
+    TOKEN_COLUMNS(READ, )
+    READ(name, text)
+    if (!rotated)
+        row.previous_until = 0;
+    *ret = row;
 }
 
 enum err pg_token_list(struct store *base, struct arena *a, struct token_row **ret,
@@ -168,12 +163,11 @@ enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct 
     ret->entries = arena_alloc(a, (ret->count + 1) * sizeof *ret->entries);
     ret->seqs = arena_alloc(a, (ret->count + 1) * sizeof *ret->seqs);
     for (int i = 0; i < (int)ret->count; i++) {
-        const struct audit one = {result_number(r, i, 1), result_text(r, i, 2),
-                                  result_text(r, i, 3),   result_text(r, i, 4),
-                                  result_text(r, i, 5),   result_text(r, i, 6),
-                                  result_text(r, i, 7),   result_text(r, i, 8)};
+        struct audit row = {0};
+        int col = 1;
+        AUDIT_COLUMNS(READ, )
         ret->seqs[i] = result_number(r, i, 0);
-        ret->entries[i] = audit_copy(a, &one);
+        ret->entries[i] = row;
     }
     return ERR_OK;
 }

@@ -383,7 +383,7 @@ enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a
                   struct error *e);
 
 /* row.c */
-void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret);
+void pg_row_read(const PGresult *r, int i, struct arena *a, struct task_row *ret);
 void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret);
 
 /* read.c: reads the groups of steps that the documents of these rows name. */
@@ -455,7 +455,7 @@ enum err pg_node_put(struct store *s, const struct node_row *row, struct error *
 enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
                       size_t *ret_count, struct error *e);
 /* Its six values; NULL: of nobody, then nothing is written. */
-void pg_bind_audit(struct query *q, const struct audit *a);
+void pg_bind_audit(struct query *q, const struct audit *audit);
 enum err pg_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
                       struct error *e);
 enum err pg_agent_since(struct store *s, uint64_t after, struct arena *a, struct agent_row **ret,

@@ -1,25 +1,38 @@
-#include "store/postgres/body.h"
+/*
+ * A batch in PostgreSQL: the only place that writes tasks, apart from claims (claim.c). It is a
+ * transaction of a few statements, sent at once: the fence, all new rows, all changes of rows, the
+ * claims. Should one of the changes be refused for what is in it, the whole is tried again change
+ * by change, which is slow and rare.
+ */
+#include "store/postgres/columns.h"
 
 #include <stdlib.h>
 
 #include "store/codec/envelope.h"
 #include "store/row.h"
 
-/*
- * A batch is a transaction of a few statements, sent at once: the fence, all new rows, all changes
- * of rows, the claims. Should one of the changes be refused for what is in it, the whole is tried
- * again change by change, which is slow and rare.
- */
-
 enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 
 /* What goes with the changes: payloads, audits, messages and waits. */
 struct extras {
     struct array p_ord, p_number, p_json;
-    struct array a_ord, a_at, a_actor, a_verb, a_task, a_step, a_reason, a_detail, a_address;
+    struct array a_ord;
+    struct audit_arrays {
+        AUDIT_COLUMNS(MEMBER, )
+    } audits;
     struct array m_ord, m_name, m_target, m_body, m_at;
     struct array w_ord, w_agent, w_rank, w_dropped;
 };
+
+static void audit_add(struct audit_arrays *k, const struct audit *row)
+{
+    AUDIT_COLUMNS(ADD, )
+}
+
+static void audits_bind(struct audit_arrays *k, struct query *q)
+{
+    AUDIT_COLUMNS(BIND_ARRAY, )
+}
 
 static void extras_add(struct extras *x, const struct change *c, int64_t ord)
 {
@@ -31,16 +44,8 @@ static void extras_add(struct extras *x, const struct change *c, int64_t ord)
         array_text(&x->p_json, c->row.payloads[i].json);
     }
     for (size_t i = 0; i < c->audit_count; i++) {
-        const struct audit *a = &c->audits[i];
         array_number(&x->a_ord, ord);
-        array_number(&x->a_at, a->at);
-        array_text(&x->a_actor, a->actor);
-        array_text(&x->a_verb, a->verb);
-        array_text(&x->a_task, a->task);
-        array_text(&x->a_step, a->step);
-        array_text(&x->a_reason, a->reason);
-        array_text(&x->a_detail, a->detail);
-        array_text(&x->a_address, a->address);
+        audit_add(&x->audits, &c->audits[i]);
     }
     for (size_t i = 0; i < c->message_count; i++) {
         const struct message *m = &c->messages[i];
@@ -88,14 +93,7 @@ static void extras_bind(struct extras *x, struct query *q)
     param_array(q, &x->p_number, ARRAY_NUMBERS);
     param_array(q, &x->p_json, ARRAY_TEXTS);
     param_array(q, &x->a_ord, ARRAY_NUMBERS);
-    param_array(q, &x->a_at, ARRAY_NUMBERS);
-    param_array(q, &x->a_actor, ARRAY_TEXTS);
-    param_array(q, &x->a_verb, ARRAY_TEXTS);
-    param_array(q, &x->a_task, ARRAY_TEXTS);
-    param_array(q, &x->a_step, ARRAY_TEXTS);
-    param_array(q, &x->a_reason, ARRAY_TEXTS);
-    param_array(q, &x->a_detail, ARRAY_TEXTS);
-    param_array(q, &x->a_address, ARRAY_TEXTS);
+    audits_bind(&x->audits, q);
     param_array(q, &x->m_ord, ARRAY_NUMBERS);
     param_array(q, &x->m_name, ARRAY_TEXTS);
     param_array(q, &x->m_target, ARRAY_TEXTS);
@@ -106,16 +104,15 @@ static void extras_bind(struct extras *x, struct query *q)
 /* Tasks as arrays, one for each column: statements unnest them. */
 struct columns {
     struct array ord, kind, id;
-#define MEMBER(name, type, how) struct array name;
     TASK_COLUMNS(MEMBER, )
 };
 
-#define ADD(name, type, how)    ADD_##type(&k->name, row->name);
-#define ADD_text(array, v)      array_text(array, v)
-#define ADD_number(array, v)    array_number(array, (int64_t)(v))
-#define ADD_time(array, v)      array_time(array, v)
-#define ADD_state(array, v)     array_text(array, slice_of(task_state_text(v)))
-#define ADD_direction(array, v) array_text(array, slice_of(direction_text(v)))
+#define ADD_TASK(name, type, how)        ADD(name, type)
+#define ADD_state(array, v)              array_text(array, slice_of(task_state_text(v)))
+#define ADD_direction(array, v)          array_text(array, slice_of(direction_text(v)))
+#define BIND_ARRAY_TASK(name, type, how) BIND_ARRAY(name, type)
+#define KIND_state                       ARRAY_TEXTS
+#define KIND_direction                   ARRAY_TEXTS
 
 static void columns_add(struct columns *k, const struct change *c, int64_t ord)
 {
@@ -123,29 +120,22 @@ static void columns_add(struct columns *k, const struct change *c, int64_t ord)
 
     array_number(&k->ord, ord);
     array_text(&k->id, row->id);
-    TASK_CHANGING_COLUMNS(ADD, )
+    TASK_CHANGING_COLUMNS(ADD_TASK, )
 }
 
 static void fixed_columns_add(struct columns *k, const struct task_row *row)
 {
-    TASK_FIXED_COLUMNS(ADD, )
+    TASK_FIXED_COLUMNS(ADD_TASK, )
 }
-
-#define BIND(name, type, how) param_array(q, &k->name, KIND_##type);
-#define KIND_text             ARRAY_TEXTS
-#define KIND_number           ARRAY_NUMBERS
-#define KIND_time             ARRAY_NUMBERS
-#define KIND_state            ARRAY_TEXTS
-#define KIND_direction        ARRAY_TEXTS
 
 static void columns_bind(struct columns *k, struct query *q)
 {
-    TASK_CHANGING_COLUMNS(BIND, )
+    TASK_CHANGING_COLUMNS(BIND_ARRAY_TASK, )
 }
 
 static void fixed_columns_bind(struct columns *k, struct query *q)
 {
-    TASK_FIXED_COLUMNS(BIND, )
+    TASK_FIXED_COLUMNS(BIND_ARRAY_TASK, )
 }
 
 static const char *kind_text(const struct change *c)
@@ -402,16 +392,10 @@ static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
 static bool is_storable(const struct change *c)
 {
     const struct task_row *row = &c->row;
-    bool texts = text_is_storable(row->id);
-
-#define STORABLE(name, type, how) STORABLE_##type(row->name)
-#define STORABLE_text(v)          texts = texts && text_is_storable(v);
-#define STORABLE_number(v)
-#define STORABLE_time(v)
-#define STORABLE_state(v)
-#define STORABLE_direction(v)
-    TASK_COLUMNS(STORABLE, )
-    if (!texts)
+#define IS_STORABLE_TASK(name, type, how) IS_STORABLE(name, type)
+#define IS_STORABLE_state(v)
+#define IS_STORABLE_direction(v)
+    if (!(text_is_storable(row->id) TASK_COLUMNS(IS_STORABLE_TASK, )))
         return false;
     for (size_t i = 0; i < row->payload_count; i++)
         if (!text_is_storable(row->payloads[i].json))

@@ -1,4 +1,14 @@
-#include "store/postgres/body.h"
+/*
+ * Operations in PostgreSQL: written with their audit entries, and listed. The columns are those of
+ * rows/operation.h.
+ */
+#include "store/postgres/columns.h"
+
+static void bind_row(struct query *q, const struct operation_row *row)
+{
+    OPERATION_COLUMNS(BIND, )
+    BIND(id, text)
+}
 
 static bool is_storable(const struct operation_row *row)
 {
@@ -17,16 +27,7 @@ enum err pg_operation_put(struct store *base, const struct operation_row *row,
     if (!is_storable(row))
         return error_set(e, ERR_INVALID, "an operation has to be UTF-8 without NULs");
     query_of(&q, s, row->revision == 1 ? PG_OPERATION_PUT : PG_OPERATION_UPDATE, &a);
-    param_text(&q, row->id);
-    param_number(&q, (int64_t)row->revision);
-    param_flag(&q, row->open);
-    param_text(&q, row->state);
-    param_text(&q, row->verb);
-    param_text(&q, row->actor);
-    param_text(&q, row->reason);
-    param_number(&q, row->started_at);
-    param_time(&q, row->ended_at);
-    param_text(&q, row->doc);
+    bind_row(&q, row);
     pg_bind_audit(&q, audit);
     struct pg_end o = pg_transact(s, &q, 1, &r, e, "store an operation");
     enum err err = pg_end_err(&o, e);
@@ -39,19 +40,13 @@ enum err pg_operation_put(struct store *base, const struct operation_row *row,
 
 static void read_row(const PGresult *r, int i, struct arena *a, struct operation_row *ret)
 {
-    *ret = (struct operation_row){
-        .seq = result_number(r, i, 0),
-        .id = arena_copy(a, result_text(r, i, 1)),
-        .revision = (uint64_t)result_number(r, i, 2),
-        .open = result_flag(r, i, 3),
-        .state = arena_copy(a, result_text(r, i, 4)),
-        .verb = arena_copy(a, result_text(r, i, 5)),
-        .actor = arena_copy(a, result_text(r, i, 6)),
-        .reason = arena_copy(a, result_text(r, i, 7)),
-        .started_at = result_number(r, i, 8),
-        .ended_at = result_number(r, i, 9),
-        .doc = arena_copy(a, result_text(r, i, 10)),
-    };
+    struct operation_row row = {0};
+    int col = 0;
+
+    READ(seq, number)
+    OPERATION_COLUMNS(READ, )
+    READ(id, text)
+    *ret = row;
 }
 
 enum err pg_operation_list(struct store *base, const struct operation_query *oq, struct arena *a,

@@ -305,8 +305,8 @@ enum err pg_outbox_do(struct store *base, struct outbox_verb *v, struct error *e
     bool any = seqs.count > 0;
     query_of(&q[0], s, PG_OUTBOX_LOCK, &a);
     query_of(&q[1], s, v->drop ? PG_OUTBOX_DROP : PG_OUTBOX_REVIVE, &a);
-    param_array(&q[1], &seqs, ARRAY_NUMBERS);
     param_number(&q[1], v->now);
+    param_array(&q[1], &seqs, ARRAY_NUMBERS);
     pg_bind_audit(&q[1], v->audit);
     if (any) {
         struct pg_end o = pg_transact(s, q, COUNT_OF(r), r, e, "change messages");

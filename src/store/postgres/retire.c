@@ -61,21 +61,6 @@ enum err pg_retire_look(struct store *base, struct retire_look *r, struct arena 
 
 /* ---- deleting ---- */
 
-static void bind_audit(struct query *q, const struct audit *a)
-{
-    static const struct audit none = {0};
-
-    if (!a)
-        a = &none;
-    param_number(q, a->at);
-    param_text(q, a->actor);
-    param_text(q, a->verb);
-    param_text(q, a->task);
-    param_text(q, a->step);
-    param_text(q, a->reason);
-    param_text(q, a->address);
-}
-
 static void bind(struct query *q, const struct retire *r)
 {
     struct array seqs = {0};
@@ -88,7 +73,7 @@ static void bind(struct query *q, const struct retire *r)
     param_array(q, &seqs, ARRAY_NUMBERS);
     param_array(q, &revisions, ARRAY_NUMBERS);
     param_time(q, r->reserve_until);
-    bind_audit(q, r->audit);
+    pg_bind_audit(q, r->audit);
 }
 
 static bool is_gone(const PGresult *result, int64_t seq)

@@ -2,7 +2,7 @@
  * Rows of tasks read from a result of PostgreSQL, with their payloads. The columns are those of
  * rows/task.h, in whose order every statement of sql.c names them; commit.c writes them.
  */
-#include "store/postgres/body.h"
+#include "store/postgres/columns.h"
 
 /* ---- arrays in binary form ---- */
 
@@ -78,28 +78,25 @@ static void payloads_read(const PGresult *r, int row, struct arena *a, struct ta
     ret->payload_count = count;
 }
 
-void pg_row_read(const PGresult *r, int row, struct arena *a, struct task_row *ret)
+void pg_row_read(const PGresult *r, int i, struct arena *a, struct task_row *ret)
 {
-    struct task_row t = {0};
+    struct task_row row = {0};
     bool sound = true;
+    int col = 0;
 
-#define READ(name, type, how)  READ_##type(t.name, task_column_##name)
-#define READ_text(field, at)   (field) = arena_copy(a, result_text(r, row, at));
-#define READ_number(field, at) (field) = (__typeof__(field))result_number(r, row, at);
-#define READ_time(field, at)   READ_number(field, at)
-#define READ_state(field, at)  sound = sound && task_state_parse(result_text(r, row, at), &(field));
-#define READ_direction(field, at) \
-    sound = sound && direction_parse(result_text(r, row, at), &(field));
-    READ(seq, number, )
-    READ(id, text, )
-    TASK_COLUMNS(READ, )
-    if (!sound || t.revision == 0) {
-        t.state = TASK_ERROR; /* one bad row must not hold up the others: without a document */
-        t.doc = SLICE_NONE;   /* whoever decodes it will find it corrupt, and set it aside */
+#define READ_TASK(name, type, how) READ(name, type)
+#define READ_state(field)          sound = task_state_parse(result_text(r, i, col++), &(field)) && sound;
+#define READ_direction(field)      sound = direction_parse(result_text(r, i, col++), &(field)) && sound;
+    READ(seq, number)
+    READ(id, text)
+    TASK_COLUMNS(READ_TASK, )
+    if (!sound || row.revision == 0) {
+        row.state = TASK_ERROR; /* one bad row must not hold up the others: without a document */
+        row.doc = SLICE_NONE;   /* whoever decodes it will find it corrupt, and set it aside */
     }
-    *ret = t;
+    *ret = row;
     if (PQnfields(r) > PG_PAYLOAD_NUMBERS)
-        payloads_read(r, row, a, ret);
+        payloads_read(r, i, a, ret);
 }
 
 void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret)

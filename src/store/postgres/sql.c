@@ -1,23 +1,20 @@
-#include "store/postgres/body.h"
+/*
+ * Every statement of the PostgreSQL body. What lists columns is made of the tables in store/rows.
+ * "~" stands for the schema. The parameters of a statement have either numbers or names, as
+ * "$name": the first one that it names is $1, and so on (pg_sql_expand in query.c). Code binds them
+ * in that order. enum pg_sql (body.h) names the statements; plans_test.c in tests/postgres checks
+ * how PostgreSQL runs them.
+ */
+#include "store/postgres/columns.h"
 
 #include "store/row.h"
 
-/*
- * A parameter has a name, "$name": the first one that a statement names is $1, and so on
- * (pg_sql_expand). Code binds them in that order. Short statements have numbers.
- */
-
-/* What is made of the columns of a task, see TASK_COLUMNS. */
-#define NAME(name, type, how)  #name
-#define OF_T(name, type, how)  "t." #name
-#define OF_U(name, type, how)  "u." #name
-#define OF_N(name, type, how)  "n." #name
-#define ARRAY(name, type, how) "$" #name "::" ARRAY_##type
-#define ARRAY_text             "text[]"
-#define ARRAY_number           "int8[]"
-#define ARRAY_time             "int8[]"
-#define ARRAY_state            "text[]"
-#define ARRAY_direction        "text[]"
+#define OF_T(name, ...)              "t." #name
+#define OF_U(name, ...)              "u." #name
+#define OF_N(name, ...)              "n." #name
+#define UNNEST_TASK(name, type, how) UNNEST(name, type)
+#define SQL_state                    "text"
+#define SQL_direction                "text"
 
 /* In the order of enum task_column. */
 #define COLUMNS_T "t.seq, t.id, " TASK_COLUMNS(OF_T, ", ")
@@ -33,13 +30,15 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($p_ord::int8[], $p_number::int8[], $p_json::text[]) "                \
     "AS p(ord, number, json) JOIN d USING (ord)), "
-#define AUDITS_INSERT                                                                              \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, detail, address) "             \
-    "SELECT a.at, a.actor, a.verb, a.task, a.step, a.reason, a.detail, a.address "                 \
-    "FROM unnest($a_ord::int8[], $a_at::int8[], $a_actor::text[], $a_verb::text[], "               \
-    "$a_task::text[], $a_step::text[], $a_reason::text[], $a_detail::text[], $a_address::text[]) " \
-    "WITH ORDINALITY AS a(ord, at, actor, verb, task, step, reason, detail, address, nth) "        \
-    "JOIN d USING (ord) ORDER BY a.nth) "
+#define AUDITS_INSERT                                                                           \
+    "a AS (INSERT INTO ~audit (" AUDIT_COLUMNS(NAME, ", ") ") SELECT " AUDIT_COLUMNS(           \
+        OF_A,                                                                                   \
+        ", ") " FROM unnest($a_ord::int8[], " AUDIT_COLUMNS(UNNEST_AUDIT,                       \
+                                                            ", ") ") WITH ORDINALITY AS "       \
+                                                                  "a(ord, " AUDIT_COLUMNS(NAME, \
+                                                                                          ", ") ", nth) JOIN d USING (ord) ORDER BY a.nth) "
+#define OF_A(name, ...)          "a." #name
+#define UNNEST_AUDIT(name, type) "$a_" #name "::" SQL_##type "[]"
 #define MESSAGES_INSERT(tasks)                                                          \
     ", o AS (INSERT INTO ~outbox (task, name, target, body, created_at) SELECT " tasks  \
     ".id, m.name, m.target, m.body, m.at FROM unnest($m_ord::int8[], $m_name::text[], " \
@@ -75,7 +74,7 @@
 #define INSERT INSERT_OF("", "")
 #define INSERT_OF(before, where) \
     "WITH " before "n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
-    "$ord::int8[], $id::text[], " TASK_COLUMNS(ARRAY, ", ") ") " \
+    "$ord::int8[], $id::text[], " TASK_COLUMNS(UNNEST_TASK, ", ") ") " \
     "AS n(ord, id, " TASK_COLUMNS(NAME, ", ") ")" where "), " \
     "i AS (INSERT INTO ~task (seq, id, " TASK_COLUMNS(NAME, ", ") ") " \
     "SELECT " COLUMNS_N " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
@@ -103,7 +102,7 @@
  * database may take them in another; see UPDATE_LOCKED. */
 #define UPDATE_OF(lock, from, where) \
     "WITH u AS MATERIALIZED (SELECT * FROM unnest($ord::int8[], $kind::text[], $id::text[], " \
-    TASK_CHANGING_COLUMNS(ARRAY, ", ") ") AS u(ord, kind, id, " \
+    TASK_CHANGING_COLUMNS(UNNEST_TASK, ", ") ") AS u(ord, kind, id, " \
     TASK_CHANGING_COLUMNS(NAME, ", ") ") ORDER BY u.id), " lock \
     "d AS (UPDATE ~task AS t SET " TASK_CHANGING_COLUMNS(KEPT, ) "request = u.request, " \
     "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
@@ -125,6 +124,12 @@
  * added to them meanwhile would be missing. Whoever claims next finds it. A subquery, since a join
  * may be done by reading all tasks. */
 #define UNCHANGED "WHERE c.revision = (SELECT o.revision FROM ~task AS o WHERE o.seq = c.seq)"
+
+/* The audit entry that goes with a change, if there is one, and if `if` is not empty. */
+#define AUDIT_INSERT(if)                                                                    \
+    "INSERT INTO ~audit (" AUDIT_BRIEF_COLUMNS(NAME, ", ") ") SELECT " AUDIT_BRIEF_COLUMNS( \
+        AUDIT_PARAM, ", ") if " $a_actor::text IS NOT NULL"
+#define AUDIT_PARAM(name, ...) "$a_" #name
 
 /* Takes what `c` found, up to the limit; how much that was stands in the last column. */
 #define TAKE(state, started, limit) TAKE_AND(state, started, limit, "")
@@ -233,14 +238,10 @@
     "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
     "FROM ~task AS t "
 
-#define OPERATION                                                                            \
-    "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
-    "FROM ~operation WHERE "
-#define OPERATION_PAGE " ORDER BY seq DESC LIMIT $2"
-#define OPERATION_AUDIT                                                             \
-    "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "      \
-    "SELECT $11, $12, $13, $14, $15, $16, $17 FROM o WHERE $12::text IS NOT NULL) " \
-    "SELECT count(*) FROM o"
+#define OPERATION               "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
+#define PARAM_TYPED(name, type) "$" #name "::" SQL_##type
+#define OPERATION_PAGE          " ORDER BY seq DESC LIMIT $2"
+#define OPERATION_AUDIT         "x AS (" AUDIT_INSERT(" FROM o WHERE") ") SELECT count(*) FROM o"
 
 /* See struct generations. */
 #define GENERATIONS        \
@@ -281,17 +282,15 @@
     " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
 #define SUBMISSIONS_MEANT                                                                 \
     "WITH m AS MATERIALIZED (SELECT seq FROM ~submission WHERE refused_at IS NOT NULL "   \
-    "AND ($1::int8 = 0 OR seq = $1) AND ($2::text IS NULL OR source = $2) AND seq <= $3 " \
-    "ORDER BY seq LIMIT $4 FOR UPDATE), "
-#define SUBMISSIONS_DONE                                                                        \
-    "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "                  \
-    "SELECT $5, $6, $7, $8, $9, $10, $11 WHERE $6::text IS NOT NULL AND EXISTS (SELECT 1 FROM " \
-    "d)) SELECT count(*) FROM d"
+    "AND ($seq::int8 = 0 OR seq = $seq) AND ($source::text IS NULL OR source = $source) " \
+    "AND seq <= $up_to_seq ORDER BY seq LIMIT $limit FOR UPDATE), "
+#define SUBMISSIONS_DONE \
+    "a AS (" AUDIT_INSERT(" WHERE EXISTS (SELECT 1 FROM d) AND") ") SELECT count(*) FROM d"
 
 /* Is it the last admin's? No other one's would be good at that time. */
-#define LAST_ADMIN(now)                                                                    \
-    "SELECT 1 FROM ~token WHERE name = $1 AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
-    "WHERE name <> $1 AND admin AND (expires_at IS NULL OR expires_at > " now "))"
+#define LAST_ADMIN(now)                                                                       \
+    "SELECT 1 FROM ~token WHERE name = $name AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
+    "WHERE name <> $name AND admin AND (expires_at IS NULL OR expires_at > " now "))"
 
 const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size): a table */
 {
@@ -442,10 +441,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND t.workflow <= $3 ORDER BY t.workflow, t.seq LIMIT $2",
         /* Whoever has locked a row may still change it: it is left alone. So is one that was
          * changed since it was looked at. */
-        [PG_RETIRE] = "WITH w AS MATERIALIZED (SELECT * FROM unnest($1::int8[], $2::int8[]) "
-            "AS w(seq, revision)), "
+        [PG_RETIRE] = "WITH w AS MATERIALIZED (SELECT * FROM unnest($seq::int8[], "
+            "$revision::int8[]) AS w(seq, revision)), "
             "l AS MATERIALIZED (SELECT t.seq, t.tags, t.id, t.workflow, t.version, t.state, "
-            "t.ended_at, t.doc FROM ~task AS t WHERE t.seq = ANY ($1::int8[]) "
+            "t.ended_at, t.doc FROM ~task AS t WHERE t.seq = ANY ($seq::int8[]) "
             "AND t.locked_by IS NULL"
             /* in CASE, so that the planner hashes it, and does not join */
             " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END "
@@ -461,19 +460,18 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
             "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
             "until, sha256, owner) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, "
-            "l.state, l.ended_at, $3, (d.doc ->> 'content') || (d.doc ->> 'sha256'), "
+            "l.state, l.ended_at, $until, (d.doc ->> 'content') || (d.doc ->> 'sha256'), "
             "(d.doc ->> 'content') || (d.doc ->> 'owner') "
             "FROM l CROSS JOIN LATERAL (SELECT l.doc::json AS doc) AS d "
-            "WHERE $3::int8 IS NOT NULL ORDER BY l.id "
+            "WHERE $until::int8 IS NOT NULL ORDER BY l.id "
             "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
             "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
             "ended_at = excluded.ended_at, until = excluded.until, "
             "sha256 = excluded.sha256, owner = excluded.owner), "
             "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
             "RETURNING t.seq), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $4, $5, $6, $7, $8, $9, $10 WHERE $5::text IS NOT NULL AND EXISTS "
-            "(SELECT 1 FROM d)) SELECT d.seq FROM d ORDER BY d.seq",
+            "a AS (" AUDIT_INSERT(" WHERE EXISTS (SELECT 1 FROM d) AND") ") "
+            "SELECT d.seq FROM d ORDER BY d.seq",
         [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, "
             "CASE WHEN left(sha256, 16) = content THEN substr(sha256, 17) END, "
             "CASE WHEN left(owner, 16) = content THEN substr(owner, 17) END "
@@ -485,14 +483,15 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
          * their order. */
         [PG_WORKFLOW_LOCK] = GENERATION_RAISE("workflow"),
         [PG_WORKFLOW_PUT] = "WITH o AS (SELECT w.version, w.text FROM ~workflow AS w "
-            "WHERE w.name = $1 ORDER BY w.version DESC LIMIT 1), "
+            "WHERE w.name = $name ORDER BY w.version DESC LIMIT 1), "
             "n AS (INSERT INTO ~workflow (name, version, text, created_at, generation) "
-            "SELECT $1, coalesce((SELECT version FROM o), 0) + 1, $2, $3, "
+            "SELECT $name, coalesce((SELECT version FROM o), 0) + 1, $text, $created_at, "
             GENERATION("workflow") " "
-            "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $2) RETURNING version), "
+            "WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.text = $text) RETURNING version), "
             "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $4, $5, $6, $7, $8, $1 || ', version ' || n.version, $9 FROM n "
-            "WHERE $5::text IS NOT NULL) "
+            "SELECT $a_at, $a_actor, $a_verb, $a_task, $a_step, "
+            "$name || ', version ' || n.version, $a_address FROM n "
+            "WHERE $a_actor::text IS NOT NULL) "
             "SELECT coalesce((SELECT version FROM n), (SELECT version FROM o)), "
             "EXISTS (SELECT 1 FROM n)",
         [PG_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM ~workflow "
@@ -539,54 +538,41 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE g.name = 'workflow' ORDER BY w.generation",
         [PG_GENERATIONS] = "SELECT " GENERATIONS,
         [PG_TOKEN_LOCK] = GENERATION_RAISE("token"),
-        [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (name, hash, roles, admin, created_at, "
-            "expires_at, previous_hash, previous_until, limits) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING name) "
-            "INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $10, $11, $12, $13, $14, $15, $16 FROM t WHERE $11::text IS NOT NULL",
-        [PG_TOKEN_CHANGE] = "WITH t AS (UPDATE ~token SET hash = $2, roles = $3, admin = $4, "
-            "created_at = $5, expires_at = $6, previous_hash = $7, previous_until = $8, "
-            "limits = $9 "
-            "WHERE name = $1 AND hash = $17 RETURNING name), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $10, $11, $12, $13, $14, $15, $16 FROM t WHERE $11::text IS NOT NULL) "
-            "SELECT count(*) FROM t",
-        [PG_TOKEN_DELETE] = "WITH t AS (DELETE FROM ~token WHERE name = $1 AND ($9 OR NOT EXISTS ("
-            LAST_ADMIN("$10") ")) RETURNING name), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $2, $3, $4, $5, $6, $7, $8 FROM t WHERE $3::text IS NOT NULL) "
-            "SELECT count(*) FROM t",
-        [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$2"),
-        [PG_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at, "
-            "previous_hash, previous_until, limits FROM ~token ORDER BY name",
-        [PG_AUDIT_LIST] = "SELECT seq, at, actor, verb, task, step, reason, detail, "
-            "address FROM ~audit "
+        [PG_TOKEN_PUT] = "WITH t AS (INSERT INTO ~token (" TOKEN_COLUMNS(NAME, ", ") ", name) "
+            "VALUES (" TOKEN_COLUMNS(PARAM, ", ") ", $name) RETURNING name) "
+            AUDIT_INSERT(" FROM t WHERE"),
+        [PG_TOKEN_CHANGE] = "WITH t AS (UPDATE ~token SET " TOKEN_COLUMNS(SET_TO, ", ")
+            " WHERE name = $name AND hash = $was RETURNING name), "
+            "a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
+        [PG_TOKEN_DELETE] = "WITH t AS (DELETE FROM ~token WHERE name = $name AND ($anyway "
+            "OR NOT EXISTS (" LAST_ADMIN("$now") ")) RETURNING name), "
+            "a AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
+        [PG_TOKEN_LAST_ADMIN] = LAST_ADMIN("$now"),
+        [PG_TOKEN_LIST] = "SELECT " TOKEN_COLUMNS(NAME, ", ") ", name FROM ~token ORDER BY name",
+        [PG_AUDIT_LIST] = "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
-        [PG_AUDIT_TASK] = "SELECT seq, at, actor, verb, task, step, reason, detail, "
-            "address FROM ~audit "
+        [PG_AUDIT_TASK] = "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
-        [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (id, revision, open, state, verb, "
-            "actor, reason, started_at, ended_at, doc) SELECT $1::text, $2::int8, $3::bool, "
-            "$4::text, $5::text, $6::text, $7::text, $8::int8, $9::int8, $10::text "
+        [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (" OPERATION_COLUMNS(NAME, ", ")
+            ", id) SELECT " OPERATION_COLUMNS(PARAM_TYPED, ", ") ", $id::text "
             "ON CONFLICT (id) DO NOTHING RETURNING 1), " OPERATION_AUDIT,
-        [PG_OPERATION_UPDATE] = "WITH o AS (UPDATE ~operation SET revision = $2, open = $3, "
-            "state = $4, verb = $5, actor = $6, reason = $7, started_at = $8, ended_at = $9, "
-            "doc = $10 WHERE id = $1 AND revision = $2 - 1 RETURNING 1), " OPERATION_AUDIT,
+        [PG_OPERATION_UPDATE] = "WITH o AS (UPDATE ~operation SET "
+            OPERATION_COLUMNS(SET_TO, ", ")
+            " WHERE id = $id AND revision = $revision - 1 RETURNING 1), " OPERATION_AUDIT,
         [PG_OPERATION_LIST] = OPERATION "seq < $1" OPERATION_PAGE,
         [PG_OPERATION_OPEN] = OPERATION "seq < $1 AND open" OPERATION_PAGE,
         [PG_OPERATION_GET] = OPERATION "seq < $1 AND id = $3 AND (open OR NOT $4)" OPERATION_PAGE,
         [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
         [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
-            "VALUES ($1, CASE WHEN $2 THEN NULL ELSE $3::text END, CASE WHEN $2 THEN $3::text END, "
+            "VALUES ($name, CASE WHEN $breaker THEN NULL ELSE $text::text END, "
+            "CASE WHEN $breaker THEN $text::text END, "
             GENERATION("agent") ") ON CONFLICT (name) DO UPDATE SET "
-            "settings = CASE WHEN $2 THEN a.settings ELSE $3::text END, "
-            "breaker = CASE WHEN $2 THEN $3::text ELSE a.breaker END, "
+            "settings = CASE WHEN $breaker THEN a.settings ELSE $text::text END, "
+            "breaker = CASE WHEN $breaker THEN $text::text ELSE a.breaker END, "
             "generation = EXCLUDED.generation "
-            "WHERE NOT $4 OR CASE WHEN $2 THEN a.breaker ELSE a.settings END "
-            "IS NOT DISTINCT FROM $5::text RETURNING 1), "
-            "x AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $6, $7, $8, $9, $10, $11, $12 FROM t WHERE $7::text IS NOT NULL) "
-            "SELECT count(*) FROM t",
+            "WHERE NOT $fenced OR CASE WHEN $breaker THEN a.breaker ELSE a.settings END "
+            "IS NOT DISTINCT FROM $was::text RETURNING 1), "
+            "x AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
         [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
             "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
         [PG_OVERRUN_RAISE] = "INSERT INTO ~overrun AS o (task, times, at) VALUES ($1, 1, $2) "
@@ -649,16 +635,14 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND o.state = $3 ORDER BY o.task, o.seq LIMIT $2",
         [PG_OUTBOX_LOCK] = GENERATION_RAISE("outbox"),
         [PG_OUTBOX_REVIVE] = "WITH t AS (UPDATE ~outbox_aside SET since = "
-            "CASE state WHEN 'dead' THEN $2 ELSE since END, state = 'waiting', retry_at = NULL "
-            "WHERE seq = ANY ($1::int8[]) RETURNING 1), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $3, $4, $5, $6, $7, $8, $9 WHERE $4::text IS NOT NULL AND EXISTS "
-            "(SELECT 1 FROM t)) SELECT count(*) FROM t",
-        [PG_OUTBOX_DROP] = "WITH t AS (DELETE FROM ~outbox_aside WHERE seq = ANY ($1::int8[]) "
-            "AND state = 'dead' AND $2::int8 IS NOT NULL RETURNING 1), "
-            "a AS (INSERT INTO ~audit (at, actor, verb, task, step, reason, address) "
-            "SELECT $3, $4, $5, $6, $7, $8, $9 WHERE $4::text IS NOT NULL AND EXISTS "
-            "(SELECT 1 FROM t)) SELECT count(*) FROM t",
+            "CASE state WHEN 'dead' THEN $now ELSE since END, state = 'waiting', retry_at = NULL "
+            "WHERE seq = ANY ($seq::int8[]) RETURNING 1), "
+            "a AS (" AUDIT_INSERT(" WHERE EXISTS (SELECT 1 FROM t) AND") ") "
+            "SELECT count(*) FROM t",
+        [PG_OUTBOX_DROP] = "WITH t AS (DELETE FROM ~outbox_aside WHERE $now::int8 IS NOT NULL "
+            "AND seq = ANY ($seq::int8[]) AND state = 'dead' RETURNING 1), "
+            "a AS (" AUDIT_INSERT(" WHERE EXISTS (SELECT 1 FROM t) AND") ") "
+            "SELECT count(*) FROM t",
         [PG_OUTBOX_CENSUS] = "SELECT " COUNT_TO("$1", "~outbox AS o ORDER BY o.seq") ", "
             COUNT_TO("$1", "~outbox_aside AS o WHERE o.state >= 'waiting' "
             "AND o.state <= 'waiting' ORDER BY o.state, o.seq") ", "

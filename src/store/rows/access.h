@@ -19,6 +19,19 @@ struct token_row {
     struct slice limits;    /* a JSON object, into which the store does not look; NONE: none */
 };
 
+/* The columns of the table `token` before its name. What X, S and the types are: rows/task.h. */
+/* clang-format off */
+#define TOKEN_COLUMNS(X, S)           \
+    X(hash,           hash)     S     \
+    X(roles,          text)     S     \
+    X(admin,          flag)     S     \
+    X(created_at,     number)   S     \
+    X(expires_at,     time)     S     \
+    X(previous_hash,  previous) S     \
+    X(previous_until, time)     S     \
+    X(limits,         text)
+/* clang-format on */
+
 /* What was said of an agent: JSON, into which the store does not look. NONE: nothing. */
 struct agent_row {
     struct slice name;

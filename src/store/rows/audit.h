@@ -16,6 +16,20 @@ struct audit {
     struct slice address; /* of who called, and ' for ' whom, as a proxy says; NONE: nobody did */
 };
 
+/* The columns of the table `audit` behind its seq; `detail` only tells of changes of tasks. What X,
+ * S and the types are: rows/task.h. */
+/* clang-format off */
+#define AUDIT_COLUMNS(X, S) AUDIT_BRIEF_COLUMNS(X, S) S X(detail, text)
+#define AUDIT_BRIEF_COLUMNS(X, S) \
+    X(at,      number) S          \
+    X(actor,   text)   S          \
+    X(verb,    text)   S          \
+    X(task,    text)   S          \
+    X(step,    text)   S          \
+    X(reason,  text)   S          \
+    X(address, text)
+/* clang-format on */
+
 struct audit_query {
     struct slice task;  /* NONE: any */
     int64_t before_seq; /* newest first, seq below this one; 0: from the newest */

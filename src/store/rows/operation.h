@@ -16,6 +16,21 @@ struct operation_row {
     struct slice doc; /* JSON, into which the store does not look */
 };
 
+/* The columns of the table `operation` between its seq and its id. What X, S and the types are:
+ * rows/task.h. */
+/* clang-format off */
+#define OPERATION_COLUMNS(X, S) \
+    X(revision,   number) S     \
+    X(open,       flag)   S     \
+    X(state,      text)   S     \
+    X(verb,       text)   S     \
+    X(actor,      text)   S     \
+    X(reason,     text)   S     \
+    X(started_at, number) S     \
+    X(ended_at,   time)   S     \
+    X(doc,        text)
+/* clang-format on */
+
 struct operation_query {
     struct slice id;    /* NONE: any */
     bool open;          /* only those that are */

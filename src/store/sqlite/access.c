@@ -1,24 +1,20 @@
-#include "store/sqlite/body.h"
+/*
+ * Tokens and the audit in SQLite. Whoever writes another row together with an audit entry calls
+ * audit_insert() in its own transaction, which transaction_end() ends.
+ */
+#include "store/sqlite/columns.h"
 
-#include "store/row.h"
-
-int audit_insert(struct db *d, const struct audit *audit)
+int audit_insert(struct db *d, const struct audit *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int col = 1;
 
-    if (!audit)
+    if (!row)
         return SQLITE_OK;
     int rc = db_query(d, SQL_AUDIT_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_number(q, 1, audit->at);
-    bind_text(q, 2, audit->actor);
-    bind_text(q, 3, audit->verb);
-    bind_text(q, 4, audit->task);
-    bind_text(q, 5, audit->step);
-    bind_text(q, 6, audit->reason);
-    bind_text(q, 7, audit->detail);
-    bind_text(q, 8, audit->address);
+    AUDIT_COLUMNS(BIND, )
     return query_run(q);
 }
 
@@ -31,18 +27,18 @@ static void bind_hash(sqlite3_stmt *q, int at, const unsigned char hash[TOKEN_HA
     ASSERT(rc == SQLITE_OK); /* as in bind_text */
 }
 
-static void bind_token(sqlite3_stmt *q, const struct token_row *t)
+/* Binds the columns and the name. Returns the number of the next parameter. */
+static int bind_token(sqlite3_stmt *q, const struct token_row *row)
 {
-    bind_text(q, 1, t->name);
-    bind_hash(q, 2, t->hash);
-    bind_text(q, 3, t->roles);
-    bind_number(q, 4, t->admin);
-    bind_number(q, 5, t->created_at);
-    bind_time(q, 6, t->expires_at);
-    if (t->previous_until != 0)
-        bind_hash(q, 7, t->previous_hash);
-    bind_time(q, 8, t->previous_until);
-    bind_text(q, 9, t->limits);
+    int col = 1;
+
+#define BIND_previous(v)          \
+    if (row->previous_until != 0) \
+        bind_hash(q, col, v);     \
+    col++;
+    TOKEN_COLUMNS(BIND, )
+    BIND(name, text)
+    return col;
 }
 
 static int token_insert(struct db *d, const struct token_row *t)
@@ -52,7 +48,7 @@ static int token_insert(struct db *d, const struct token_row *t)
     int rc = db_query(d, SQL_TOKEN_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_token(q, t);
+    (void)bind_token(q, t); /* it has no other parameters */
     return query_run(q);
 }
 
@@ -64,8 +60,7 @@ static int token_update(struct db *d, const struct token_row *t,
     int rc = db_query(d, SQL_TOKEN_CHANGE, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_token(q, t);
-    bind_hash(q, 10, was);
+    bind_hash(q, bind_token(q, t), was);
     rc = query_run(q);
     *ret_found = rc == SQLITE_OK && sqlite3_changes(d->handle) == 1;
     return rc;
@@ -217,23 +212,28 @@ enum err sqlite_token_delete(struct store *base, struct slice name, int64_t now,
     return transaction_end(s, rc, unknown, e, "delete a token");
 }
 
+/* False, and nothing is written, unless it is as long as a hash. */
+static bool query_hash(sqlite3_stmt *q, int col, unsigned char ret[TOKEN_HASH_SIZE])
+{
+    if (sqlite3_column_bytes(q, col) != TOKEN_HASH_SIZE)
+        return false;
+    memcpy(ret, sqlite3_column_blob(q, col), TOKEN_HASH_SIZE);
+    return true;
+}
+
 /* Whatever was tampered with lets nobody in: its hash is nobody's. */
 static void token_read(sqlite3_stmt *q, struct arena *a, struct token_row *ret)
 {
-    *ret = (struct token_row){
-        .name = arena_copy(a, query_text(q, 0)),
-        .roles = arena_copy(a, query_text(q, 2)),
-        .admin = sqlite3_column_int64(q, 3) == 1,
-        .created_at = sqlite3_column_int64(q, 4),
-        .expires_at = sqlite3_column_int64(q, 5), /* 0 where it is NULL */
-        .limits = arena_copy(a, query_text(q, 8)),
-    };
-    if (sqlite3_column_bytes(q, 1) == TOKEN_HASH_SIZE)
-        memcpy(ret->hash, sqlite3_column_blob(q, 1), TOKEN_HASH_SIZE);
-    if (sqlite3_column_bytes(q, 6) == TOKEN_HASH_SIZE) {
-        memcpy(ret->previous_hash, sqlite3_column_blob(q, 6), TOKEN_HASH_SIZE);
-        ret->previous_until = sqlite3_column_int64(q, 7);
-    }
+    struct token_row row = {0};
+    bool rotated = false;
+    int col = 0;
+
+#define READ_previous(field) rotated = query_hash(q, col++, field);
+    TOKEN_COLUMNS(READ, )
+    READ(name, text)
+    if (!rotated)
+        row.previous_until = 0;
+    *ret = row;
 }
 
 static int tokens_read(struct db *d, struct arena *a, struct token_row **ret, size_t *ret_count)
@@ -295,11 +295,11 @@ static int audit_read(struct db *d, const struct audit_query *aq, struct arena *
         p->more = p->count == aq->limit;
         if (p->more)
             return SQLITE_OK;
-        const struct audit one = {sqlite3_column_int64(q, 1), query_text(q, 2), query_text(q, 3),
-                                  query_text(q, 4),           query_text(q, 5), query_text(q, 6),
-                                  query_text(q, 7),           query_text(q, 8)};
+        struct audit row = {0};
+        int col = 1;
+        AUDIT_COLUMNS(READ, )
         p->seqs[p->count] = sqlite3_column_int64(q, 0);
-        p->entries[p->count++] = audit_copy(a, &one);
+        p->entries[p->count++] = row;
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

@@ -1,17 +1,15 @@
-#include "store/sqlite/body.h"
+/*
+ * Operations in SQLite: written with their audit entries, and listed. The columns are those of
+ * rows/operation.h.
+ */
+#include "store/sqlite/columns.h"
 
 static void bind_row(sqlite3_stmt *q, const struct operation_row *row)
 {
-    bind_text(q, 1, row->id);
-    bind_number(q, 2, (int64_t)row->revision);
-    bind_number(q, 3, row->open);
-    bind_text(q, 4, row->state);
-    bind_text(q, 5, row->verb);
-    bind_text(q, 6, row->actor);
-    bind_text(q, 7, row->reason);
-    bind_number(q, 8, row->started_at);
-    bind_time(q, 9, row->ended_at);
-    bind_text(q, 10, row->doc);
+    int col = 1;
+
+    OPERATION_COLUMNS(BIND, )
+    BIND(id, text)
 }
 
 static int write_row(struct db *d, const struct operation_row *row, bool *ret_done)
@@ -61,19 +59,13 @@ enum err sqlite_operation_put(struct store *base, const struct operation_row *ro
 
 static void read_row(sqlite3_stmt *q, struct arena *a, struct operation_row *ret)
 {
-    *ret = (struct operation_row){
-        .seq = sqlite3_column_int64(q, 0),
-        .id = arena_copy(a, query_text(q, 1)),
-        .revision = (uint64_t)sqlite3_column_int64(q, 2),
-        .open = sqlite3_column_int(q, 3) != 0,
-        .state = arena_copy(a, query_text(q, 4)),
-        .verb = arena_copy(a, query_text(q, 5)),
-        .actor = arena_copy(a, query_text(q, 6)),
-        .reason = arena_copy(a, query_text(q, 7)),
-        .started_at = sqlite3_column_int64(q, 8),
-        .ended_at = sqlite3_column_int64(q, 9),
-        .doc = arena_copy(a, query_text(q, 10)),
-    };
+    struct operation_row row = {0};
+    int col = 0;
+
+    READ(seq, number)
+    OPERATION_COLUMNS(READ, )
+    READ(id, text)
+    *ret = row;
 }
 
 static bool wants(const struct operation_query *oq, sqlite3_stmt *q)

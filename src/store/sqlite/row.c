@@ -2,7 +2,7 @@
  * Rows of tasks in SQLite: bound to a statement, and read from a result, with their payloads. The
  * columns are those of rows/task.h, the statements those of sql.c.
  */
-#include "store/sqlite/body.h"
+#include "store/sqlite/columns.h"
 
 #include "store/codec/codec.h"
 
@@ -32,39 +32,31 @@ void row_bind(struct db *d, enum sql which, const struct task_row *row)
 {
     const unsigned char *at = d->task_params[which - SQL_INSERT];
     sqlite3_stmt *q = d->stmts[which];
+    int col = 0;
 
-#define BIND(name, type, how)   \
-    if (at[task_column_##name]) \
-        bind_##type(q, at[task_column_##name], BOUND_##type(row->name));
-#define BOUND_text(v)      (v)
-#define BOUND_number(v)    (int64_t)(v)
-#define BOUND_time(v)      (v)
-#define BOUND_state(v)     (v)
-#define BOUND_direction(v) (v)
-    BIND(seq, time, )
-    BIND(id, text, )
-    TASK_COLUMNS(BIND, )
-}
-
-static struct slice text_of(sqlite3_stmt *q, struct arena *a, int col)
-{
-    return arena_copy(a, query_text(q, col));
+#define BIND_TASK(name, type, how) \
+    col = at[task_column_##name];  \
+    if (col != 0)                  \
+    BIND(name, type)
+#define BIND_state(v)     bind_state(q, col, v);
+#define BIND_direction(v) bind_direction(q, col, v);
+    BIND_TASK(seq, time, )
+    BIND_TASK(id, text, )
+    TASK_COLUMNS(BIND_TASK, )
 }
 
 int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret)
 {
     struct task_row row = {0};
     bool sound = true;
+    int col = 0;
 
-#define READ(name, type, how)     READ_##type(row.name, task_column_##name)
-#define READ_text(field, at)      (field) = text_of(q, a, at);
-#define READ_number(field, at)    (field) = (__typeof__(field))sqlite3_column_int64(q, at);
-#define READ_time(field, at)      READ_number(field, at)
-#define READ_state(field, at)     sound = sound && task_state_parse(query_text(q, at), &(field));
-#define READ_direction(field, at) sound = sound && direction_parse(query_text(q, at), &(field));
-    READ(seq, number, )
-    READ(id, text, )
-    TASK_COLUMNS(READ, )
+#define READ_TASK(name, type, how) READ(name, type)
+#define READ_state(field)          sound = task_state_parse(query_text(q, col++), &(field)) && sound;
+#define READ_direction(field)      sound = direction_parse(query_text(q, col++), &(field)) && sound;
+    READ(seq, number)
+    READ(id, text)
+    TASK_COLUMNS(READ_TASK, )
     if (!sound || row.revision == 0) {
         row.state = TASK_ERROR; /* one bad row must not hold up the others: without a document */
         row.doc = SLICE_NONE;   /* whoever decodes it will find it corrupt, and set it aside */
@@ -93,7 +85,7 @@ int row_read_payloads(struct db *d, struct arena *a, struct task_row *row)
             list = more;
         }
         list[count].number = (uint32_t)sqlite3_column_int64(q, 0);
-        list[count++].json = text_of(q, a, 1);
+        list[count++].json = arena_copy(a, query_text(q, 1));
     }
     row->payloads = list;
     row->payload_count = count;
@@ -111,7 +103,7 @@ static int payload_read(struct db *d, struct arena *a, int64_t seq, uint32_t num
     bind_number(q, 1, seq);
     bind_number(q, 2, number);
     rc = query_step(q);
-    *ret = rc == SQLITE_ROW ? text_of(q, a, 0) : SLICE_NONE;
+    *ret = rc == SQLITE_ROW ? arena_copy(a, query_text(q, 0)) : SLICE_NONE;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

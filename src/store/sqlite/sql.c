@@ -1,9 +1,11 @@
-#include "store/sqlite/body.h"
+/*
+ * Every statement of the SQLite body. What lists columns is made of the tables in store/rows; a
+ * parameter that is a column has its name, others have numbers. enum sql (body.h) names the
+ * statements; sqlite_statements.c in tests/contract checks how SQLite runs them.
+ */
+#include "store/sqlite/columns.h"
 
-/* What is made of the columns of a task, see TASK_COLUMNS. */
-#define NAME(name, type, how)      #name
-#define QUALIFIED(name, type, how) "task." #name
-#define PARAM(name, type, how)     ":" #name
+#define QUALIFIED(name, ...) "task." #name
 
 /* In the order of enum task_column. */
 #define COLUMNS "task.seq, task.id, " TASK_COLUMNS(QUALIFIED, ", ")
@@ -47,13 +49,9 @@
 #define SCAN                                                                     \
     "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, " \
     "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at "
-#define AUDIT                                                                      \
-    "SELECT seq, at, actor, verb, task, step, reason, detail, address FROM audit " \
-    "WHERE seq < ?1"
-#define OPERATION                                                                            \
-    "SELECT seq, id, revision, open, state, verb, actor, reason, started_at, ended_at, doc " \
-    "FROM operation WHERE "
-#define PAGE " ORDER BY seq DESC LIMIT ?2"
+#define AUDIT     "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM audit WHERE seq < ?1"
+#define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM operation WHERE "
+#define PAGE      " ORDER BY seq DESC LIMIT ?2"
 
 /* Without its document, which may lie on pages of its own. */
 #define RETIRE_LOOK                                                                              \
@@ -220,19 +218,17 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_DATA_VERSION] = "PRAGMA data_version",
         [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
             "FROM workflow ORDER BY name, version",
-        [SQL_TOKEN_INSERT] = "INSERT INTO token (name, hash, roles, admin, created_at, expires_at, "
-            "previous_hash, previous_until, limits) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        [SQL_TOKEN_CHANGE] = "UPDATE token SET hash = ?2, roles = ?3, admin = ?4, created_at = ?5, "
-            "expires_at = ?6, previous_hash = ?7, previous_until = ?8, limits = ?9 "
-            "WHERE name = ?1 AND hash = ?10",
+        [SQL_TOKEN_INSERT] = "INSERT INTO token (" TOKEN_COLUMNS(NAME, ", ") ", name) VALUES ("
+            TOKEN_COLUMNS(PARAM, ", ") ", :name)",
+        [SQL_TOKEN_CHANGE] = "UPDATE token SET " TOKEN_COLUMNS(SET_TO, ", ")
+            " WHERE name = :name AND hash = :was",
         [SQL_TOKEN_DELETE] = "DELETE FROM token WHERE name = ?1",
         [SQL_TOKEN_LAST_ADMIN] = "SELECT 1 FROM token WHERE name = ?1 AND admin = 1 "
             "AND NOT EXISTS (SELECT 1 FROM token WHERE name <> ?1 AND admin = 1 "
             "AND (expires_at IS NULL OR expires_at > ?2))",
-        [SQL_TOKEN_LIST] = "SELECT name, hash, roles, admin, created_at, expires_at, "
-            "previous_hash, previous_until, limits FROM token ORDER BY name",
-        [SQL_AUDIT_INSERT] = "INSERT INTO audit (at, actor, verb, task, step, reason, detail, "
-            "address) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        [SQL_TOKEN_LIST] = "SELECT " TOKEN_COLUMNS(NAME, ", ") ", name FROM token ORDER BY name",
+        [SQL_AUDIT_INSERT] = "INSERT INTO audit (" AUDIT_COLUMNS(NAME, ", ") ") VALUES ("
+            AUDIT_COLUMNS(PARAM, ", ") ")",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
         [SQL_AUDIT_TASK] = AUDIT " AND task = ?3" PAGE,
         [SQL_AGENT_PUT] = "INSERT INTO agent AS a (name, settings, breaker) "
@@ -281,12 +277,10 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "(SELECT count(*) FROM (SELECT 1 FROM outbox_aside WHERE state = 'dead' LIMIT ?1)), "
             "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1), "
             "(SELECT created_at FROM outbox_aside WHERE state = 'waiting' ORDER BY seq LIMIT 1)",
-        [SQL_OPERATION_PUT] = "INSERT INTO operation (id, revision, open, state, verb, actor, "
-            "reason, started_at, ended_at, doc) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
-            "ON CONFLICT (id) DO NOTHING",
-        [SQL_OPERATION_UPDATE] = "UPDATE operation SET revision = ?2, open = ?3, state = ?4, "
-            "verb = ?5, actor = ?6, reason = ?7, started_at = ?8, ended_at = ?9, doc = ?10 "
-            "WHERE id = ?1 AND revision = ?2 - 1",
+        [SQL_OPERATION_PUT] = "INSERT INTO operation (" OPERATION_COLUMNS(NAME, ", ") ", id) "
+            "VALUES (" OPERATION_COLUMNS(PARAM, ", ") ", :id) ON CONFLICT (id) DO NOTHING",
+        [SQL_OPERATION_UPDATE] = "UPDATE operation SET " OPERATION_COLUMNS(SET_TO, ", ")
+            " WHERE id = :id AND revision = :revision - 1",
         [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
         [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
         [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3" PAGE,
