@@ -126,19 +126,19 @@ static void put_scheduler(struct buf *b, const struct metrics *m, const struct s
     single(b, "intact_tasks_submitted_total", "counter", "New tasks accepted by this node.",
            st->submitted);
     single(b, "intact_tasks_existed_total", "counter",
-           "Submissions of a task that existed already, with the same content.", m->tasks_existed);
+           "Submissions of a task that existed with the same content.", m->tasks_existed);
     single(b, "intact_tasks_refused_total", "counter",
-           "Submissions that were not valid, or whose id has another content.", m->tasks_refused);
-    single(b, "intact_state_changes_total", "counter", "Rows of tasks written.", st->changes);
-    single(b, "intact_batches_total", "counter", "Jobs handed to the store.", st->batches);
-    single(b, "intact_conflicts_total", "counter", "Changes that met another revision.",
-           st->conflicts);
+           "Submissions that were not valid, or whose id exists with other content.",
+           m->tasks_refused);
+    single(b, "intact_state_changes_total", "counter", "Task rows written.", st->changes);
+    single(b, "intact_batches_total", "counter", "Jobs sent to the store.", st->batches);
+    single(b, "intact_conflicts_total", "counter",
+           "Changes refused because the row had another revision.", st->conflicts);
     single(b, "intact_claims_total", "counter", "Tasks claimed.", st->claims);
-    single(b, "intact_tasks_in_memory", "gauge", "Tasks in work.", st->live);
-    single(b, "intact_open_attempts", "gauge", "Attempts that agents have not answered.",
-           st->open_attempts);
-    single(b, "intact_waiting_steps", "gauge", "Steps that wait for a place.", st->waiting);
-    single(b, "intact_parked_calls", "gauge", "Work calls without work.", st->parked);
+    single(b, "intact_tasks_in_memory", "gauge", "Tasks in memory.", st->live);
+    single(b, "intact_open_attempts", "gauge", "Attempts without a result.", st->open_attempts);
+    single(b, "intact_waiting_steps", "gauge", "Steps waiting for a place.", st->waiting);
+    single(b, "intact_parked_calls", "gauge", "Work calls waiting for work.", st->parked);
 }
 
 static void put_submissions(struct buf *b, const struct server *sv)
@@ -147,29 +147,30 @@ static void put_submissions(struct buf *b, const struct server *sv)
 
     inbox_stats(sv->inbox, &st);
     head(b, "intact_submissions_total", "counter",
-         "Submissions that came by SQL and were dealt with by this node, by what became of them.");
+         "Submissions by SQL that this node processed, by outcome.");
     buf_fmt(b, "intact_submissions_total{outcome=\"accepted\"} %" PRIu64 "\n", st.accepted);
     buf_fmt(b, "intact_submissions_total{outcome=\"existed\"} %" PRIu64 "\n", st.existed);
     buf_fmt(b, "intact_submissions_total{outcome=\"refused\"} %" PRIu64 "\n", st.refused);
     single(b, "intact_submissions_refused", "gauge",
-           "Refused submissions that nobody has dropped yet, 10000 at most.", st.refused_now);
+           "Refused submissions that were not dropped, at most 10000.", st.refused_now);
 }
 
 static void put_ends(struct buf *b, const struct metrics *m, const struct scheduler_stats *st)
 {
     static const enum task_state ends[] = {TASK_PROCESSED, TASK_COMPENSATED, TASK_ERROR};
 
-    head(b, "intact_tasks_ended_total", "counter", "Tasks that this node brought to that state.");
+    head(b, "intact_tasks_ended_total", "counter", "Tasks that ended on this node, by state.");
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         buf_fmt(b, "intact_tasks_ended_total{state=\"%s\"} %" PRIu64 "\n", task_state_text(ends[i]),
                 m->tasks_ended[ends[i]]);
-    head(b, "intact_attempts_total", "counter", "Attempts that ended on this node.");
+    head(b, "intact_attempts_total", "counter",
+         "Attempts that ended on this node, by direction and outcome.");
     for (int d = DIRECTION_FORWARD; d <= DIRECTION_UNDO; d++)
         for (int o = OUTCOME_COMPLETED; o < ATTEMPT_ENDS; o++)
             buf_fmt(b, "intact_attempts_total{direction=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
                     direction_text((enum direction)d), outcome_text((enum outcome)o),
                     st->attempts[d][o]);
-    head(b, "intact_heartbeats_total", "counter", "Heartbeats, by what became of them.");
+    head(b, "intact_heartbeats_total", "counter", "Heartbeats, by outcome.");
     for (int i = 0; i < BEAT_STATUS_COUNT; i++)
         buf_fmt(b, "intact_heartbeats_total{status=\"%s\"} %" PRIu64 "\n",
                 beat_status_text((enum beat_status)i), st->beats[i]);
@@ -180,18 +181,16 @@ static void put_leases(struct buf *b, const struct server *sv, const struct sche
     struct supervisor_stats su;
 
     supervisor_stats(sv->supervisor, &su);
-    single(b, "intact_tasks_unreadable_total", "counter",
-           "Rows of tasks that this node could not read, each time that it met one.",
+    single(b, "intact_tasks_unreadable_total", "counter", "Failed reads of task rows by this node.",
            st->unreadable + su.unreadable);
-    single(b, "intact_supervisor_scans_total", "counter", "Scans for what is overdue.", su.scans);
-    single(b, "intact_supervisor_overdue_total", "counter", "Overdue rows found by scans.",
-           su.overdue);
+    single(b, "intact_supervisor_scans_total", "counter", "Scans for overdue work.", su.scans);
+    single(b, "intact_supervisor_overdue_total", "counter",
+           "Overdue attempts and tasks found by scans.", su.overdue);
     single(b, "intact_supervisor_requests_total", "counter", "Requests written by the supervisor.",
            su.requests);
     single(b, "intact_supervisor_leads", "gauge", "1 while the supervisor of this node leads.",
            su.leads);
-    single(b, "intact_node_lease_held", "gauge", "1 while the others know that this node lives.",
-           st->leased);
+    single(b, "intact_node_lease_held", "gauge", "1 while this node holds its lease.", st->leased);
 }
 
 static uint64_t held_seconds(const struct store *s)
@@ -206,31 +205,28 @@ static void put_store(struct buf *b, const struct server *sv)
     const struct server_config *c = &sv->config;
     struct stat st;
 
-    head(b, "intact_commit_duration_seconds", "histogram", "Time that the store took for a batch.");
+    head(b, "intact_commit_duration_seconds", "histogram", "Time to commit a batch.");
     histogram(b, "intact_commit_duration_seconds", "", &sv->metrics.commits, duration_bounds, true);
-    head(b, "intact_batch_changes", "histogram", "Changes of tasks in a batch.");
+    head(b, "intact_batch_changes", "histogram", "Task changes per batch.");
     histogram(b, "intact_batch_changes", "", &sv->metrics.batches, batch_bounds, false);
     if (c->store->ops->syncs)
         single(b, "intact_store_syncs_total", "counter",
-               "How often this process had the disk make sure of what was written.",
-               c->store->ops->syncs(c->store));
-    single(b, "intact_store_trouble", "gauge", "1 while the store fails or does not answer.",
+               "Syncs of the store to disk by this process.", c->store->ops->syncs(c->store));
+    single(b, "intact_store_trouble", "gauge", "1 while the store is unavailable.",
            server_trouble(sv, NULL, 0) != ERR_OK);
     single(b, "intact_store_held_seconds", "gauge",
-           "For how long another program's transaction has kept the server from writing.",
-           held_seconds(c->store));
+           "How long a transaction of another program has blocked writes.", held_seconds(c->store));
     single(b, "intact_store_at_risk", "gauge",
-           "1 while what the store acknowledges may be lost in a crash: the log says why.",
+           "1 while committed changes may be lost in a crash; the log says why.",
            atomic_load(&c->store->at_risk));
-    single(b, "intact_tasks_deleted_total", "counter", "Tasks deleted by this node for their age.",
+    single(b, "intact_tasks_deleted_total", "counter", "Tasks deleted by this node's retention.",
            sv->metrics.tasks_deleted);
     single(b, "intact_tasks_archived_total", "counter",
-           "Tasks that this node wrote to its archive before they were deleted.",
-           sv->metrics.tasks_archived);
+           "Tasks archived by this node before their deletion.", sv->metrics.tasks_archived);
     single(b, "intact_retention_trouble", "gauge",
-           "1: this node leads, and cannot archive or delete what it should.",
+           "1 while this node leads and cannot archive or delete tasks.",
            keeper_trouble(sv, NULL, NULL));
-    single(b, "intact_store_troubles_total", "counter", "How often the store began to fail.",
+    single(b, "intact_store_troubles_total", "counter", "How often the store became unavailable.",
            sv->metrics.troubles);
     if (c->store_file_count == 0)
         return; /* it lies elsewhere */
@@ -266,7 +262,7 @@ static void put_requests(struct buf *b, const struct metrics *m)
             buf_fmt(b, ",code=\"%s\"} %" PRIu64 "\n", classes[c], m->requests[r][c]);
         }
     head(b, "intact_http_request_duration_seconds", "histogram",
-         "From the whole request to the whole answer, waiting included.");
+         "Time from the complete request to the complete answer, including waits.");
     for (unsigned r = 0; r < ROUTES_MAX; r++) {
         CLEANUP(buf_fini) struct buf labels = {0};
         if (requests_of(m, r) == 0 && r != 0)
@@ -312,10 +308,10 @@ static void put_agent_family(struct buf *b, const struct agent *const *list, siz
     static const struct {
         const char *name, *help;
     } families[] = {
-        {"intact_agent_waiting_steps", "Steps that wait for a place, by agent."},
-        {"intact_agent_parked_calls", "Work calls without work, by agent."},
-        {"intact_agent_instances", "Instances that this node has heard of, by agent."},
-        {"intact_agent_limited", "Steps that wait because of a limit, by agent."},
+        {"intact_agent_waiting_steps", "Steps waiting for a place, by agent."},
+        {"intact_agent_parked_calls", "Work calls waiting for work, by agent."},
+        {"intact_agent_instances", "Instances known to this node, by agent."},
+        {"intact_agent_limited", "Steps waiting because of a limit, by agent."},
     };
 
     head(b, families[field].name, "gauge", families[field].help);
@@ -346,8 +342,7 @@ static void put_health(struct buf *b, struct slice agent, const struct agent_sum
 static void put_routing(struct buf *b, const struct agent *const *list, size_t named,
                         const struct agent_sum *other)
 {
-    head(b, "intact_agent_limited_total", "counter",
-         "How often a limit had no room for a step that waited, by agent.");
+    head(b, "intact_agent_limited_total", "counter", "How often a limit delayed a step, by agent.");
     for (size_t i = 0; i < named; i++)
         agent_line(b, "intact_agent_limited_total", list[i]->name, list[i]->times_held);
     agent_line(b, "intact_agent_limited_total", SLICE("other"), other->times_limited);
@@ -389,12 +384,12 @@ static void put_breakers(struct buf *b, const struct agent *const *list, size_t 
                          const struct breaker_sum *other)
 {
     head(b, "intact_breaker_state", "gauge",
-         "Of the breaker, by agent: 0 closed, 1 half-open, 2 open.");
+         "State of the breaker, by agent: 0 closed, 1 half-open, 2 open.");
     for (size_t i = 0; i < named; i++)
         agent_line(b, "intact_breaker_state", list[i]->name, list[i]->breaker.state);
     agent_line(b, "intact_breaker_state", SLICE("other"), other->state);
     head(b, "intact_breaker_transitions_total", "counter",
-         "How often a breaker came into a state, by agent.");
+         "State changes of breakers, by agent and new state.");
     for (size_t i = 0; i < named; i++) {
         struct breaker_sum s = {0};
         add_breaker(&s, list[i]);
@@ -478,12 +473,14 @@ static void put_process(struct buf *b, const struct metrics *m)
     single(b, "process_resident_memory_bytes", "gauge", "Resident memory.", resident * page);
     single(b, "process_virtual_memory_bytes", "gauge", "Virtual memory.", virtual * page);
     single(b, "process_open_fds", "gauge", "Open files and sockets.", open_files());
-    single(b, "process_max_fds", "gauge", "How many there may be.", (uint64_t)files.rlim_cur);
-    head(b, "process_start_time_seconds", "gauge", "When the process started, since 1970.");
+    single(b, "process_max_fds", "gauge", "Maximum number of open files and sockets.",
+           (uint64_t)files.rlim_cur);
+    head(b, "process_start_time_seconds", "gauge",
+         "Start time of the process, in seconds since 1970.");
     buf_str(b, "process_start_time_seconds ");
     seconds(b, (uint64_t)m->started_at * 1000);
     buf_byte(b, '\n');
-    head(b, "intact_build_info", "gauge", "1, with the version as label.");
+    head(b, "intact_build_info", "gauge", "Always 1; the label is the version.");
     buf_str(b, "intact_build_info{version=\"" INTACT_VERSION "\"} 1\n");
 }
 
@@ -494,22 +491,21 @@ static void put_messages(struct buf *b, struct server *sv)
 
     telling_stats(sv, &st, &c);
     head(b, "intact_outbox_messages", "gauge",
-         "Messages in the store that were not delivered, up to 10000 of each state.");
+         "Undelivered messages in the store, at most 10000 of each state.");
     buf_fmt(b, "intact_outbox_messages{state=\"waiting\"} %" PRIu64 "\n", c.waiting);
     buf_fmt(b, "intact_outbox_messages{state=\"dead\"} %" PRIu64 "\n", c.dead);
     single(b, "intact_outbox_oldest_seconds", "gauge",
-           "Age of the oldest message that waits; 0: none does.",
+           "Age of the oldest waiting message; 0 if there is none.",
            c.oldest_at ? (uint64_t)max_i64(0, server_now(sv) - c.oldest_at) / 1000 : 0);
     single(b, "intact_outbox_targets_paused", "gauge",
-           "Targets that fail, and are tried now and then; of the node that leads.", st.paused);
-    single(b, "intact_messages_delivered_total", "counter", "Messages that were delivered.",
-           st.delivered);
-    single(b, "intact_messages_failed_total", "counter", "Tries to deliver a message that failed.",
+           "Failing targets, to which deliveries are paused; on the leader.", st.paused);
+    single(b, "intact_messages_delivered_total", "counter", "Delivered messages.", st.delivered);
+    single(b, "intact_messages_failed_total", "counter", "Failed deliveries of messages.",
            st.failed);
     single(b, "intact_messages_set_aside_total", "counter",
-           "Messages that could not go at once, and wait in the store.", st.set_aside);
-    single(b, "intact_messages_dead_total", "counter",
-           "Messages that are not tried any more, until somebody says so.", st.dead);
+           "Messages set aside in the store because they could not be sent at once.", st.set_aside);
+    single(b, "intact_messages_dead_total", "counter", "Messages that became dead letters.",
+           st.dead);
 }
 
 static void put_readings(struct buf *b, const struct server *sv)
@@ -517,10 +513,10 @@ static void put_readings(struct buf *b, const struct server *sv)
     struct readings_stats st;
 
     readings_stats(sv->readings, &st);
-    single(b, "intact_readings_waiting", "gauge",
-           "Lists, records and counts that wait for their turn with the store.", st.waiting);
+    single(b, "intact_readings_waiting", "gauge", "Read requests waiting for the store.",
+           st.waiting);
     single(b, "intact_readings_refused_total", "counter",
-           "Those that were refused because too many of their token waited.", st.refused);
+           "Read requests refused because too many of the same token waited.", st.refused);
 }
 
 /* What is done beside the loop, of either kind. */
@@ -532,14 +528,14 @@ static void put_asides(struct buf *b, const struct server *sv)
     aside_stats(sv->bodies, &st[0]);
     aside_stats(sv->definitions, &st[1]);
     head(b, "intact_aside_waiting", "gauge",
-         "Large bodies and definitions that wait to be read beside the loop, or are.");
+         "Large bodies and definitions being parsed, or waiting for that.");
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         buf_fmt(b, "intact_aside_waiting{of=\"%s\"} %zu\n", kinds[i], st[i].waiting);
-    head(b, "intact_aside_total", "counter", "Parts of work that were begun beside the loop.");
+    head(b, "intact_aside_total", "counter", "Pieces of work executed outside the event loop.");
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         buf_fmt(b, "intact_aside_total{of=\"%s\"} %" PRIu64 "\n", kinds[i], st[i].run);
     head(b, "intact_aside_refused_total", "counter",
-         "Large bodies and definitions that were refused because too many waited.");
+         "Large bodies and definitions refused because too many waited.");
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         buf_fmt(b, "intact_aside_refused_total{of=\"%s\"} %" PRIu64 "\n", kinds[i], st[i].refused);
 }
@@ -550,8 +546,8 @@ static void put_operations(struct buf *b, const struct server *sv)
 
     operations_stats(sv->operations, &st);
     single(b, "intact_operations_running", "gauge",
-           "Operations on many tasks that this node works on.", st.running);
-    head(b, "intact_operation_tasks_total", "counter", "Tasks that came up in an operation.");
+           "Operations on many tasks running on this node.", st.running);
+    head(b, "intact_operation_tasks_total", "counter", "Tasks handled by operations, by outcome.");
     buf_fmt(b,
             "intact_operation_tasks_total{outcome=\"done\"} %" PRIu64
             "\nintact_operation_tasks_total{outcome=\"refused\"} %" PRIu64
@@ -571,7 +567,8 @@ static void put_events(struct buf *b, const struct server *sv)
             st.listeners_all, st.listeners_task);
     single(b, "intact_events_sent_total", "counter", "Events written to streams.",
            sv->metrics.events_sent);
-    single(b, "intact_events_gaps_total", "counter", "Gaps told to streams.", sv->metrics.gaps);
+    single(b, "intact_events_gaps_total", "counter", "Gap events written to streams.",
+           sv->metrics.gaps);
 }
 
 /* Of a node that does not lead all are 0. */
@@ -586,7 +583,8 @@ static void put_alerts(struct buf *b, const struct server *sv)
         buf_fmt(b, "intact_alerts_open{condition=\"%s\"} %zu\n",
                 condition_text((enum alert_condition)c),
                 alerts_open_count(sv, (enum alert_condition)c));
-    head(b, "intact_alert_deliveries_total", "counter", "Deliveries of alerts to sinks.");
+    head(b, "intact_alert_deliveries_total", "counter",
+         "Deliveries of alerts to sinks, by outcome.");
     buf_fmt(b,
             "intact_alert_deliveries_total{outcome=\"taken\"} %" PRIu64
             "\nintact_alert_deliveries_total{outcome=\"failed\"} %" PRIu64 "\n",

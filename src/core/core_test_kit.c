@@ -277,17 +277,22 @@ static struct event event_of(const char *verb)
         const char *verb;
         enum event_kind kind;
     } verbs[] = {
-        {"start", EVENT_START},       {"notsent", EVENT_NOT_SENT},  {"timeout", EVENT_TIMEOUT},
-        {"resend", EVENT_SEND_AGAIN}, {"ok", EVENT_RESULT},         {"fail", EVENT_RESULT},
-        {"doubt", EVENT_RESULT},      {"again", EVENT_RESULT},      {"lost", EVENT_RESULT},
-        {"cond", EVENT_CONDITION},    {"bad", EVENT_BAD_INPUT},     {"claim", EVENT_CLAIM},
-        {"release", EVENT_RELEASE},   {"retry", EVENT_RETRY},       {"skip", EVENT_SKIP},
-        {"undo", EVENT_UNDO},         {"deadline", EVENT_DEADLINE}, {"early", EVENT_DEADLINE},
-        {"hasty", EVENT_TIMEOUT},     {"silence", EVENT_SILENCE},   {"mute", EVENT_SILENCE},
-        {"away", EVENT_ELSEWHERE},    {"pause", EVENT_PAUSE},       {"resume", EVENT_RESUME},
-        {"correct", EVENT_CORRECT},   {"supply", EVENT_SUPPLY},     {"from", EVENT_RETRY_FROM},
-        {"resolve", EVENT_RESOLVE},   {"close", EVENT_CLOSE},       {"reopen", EVENT_REOPEN},
-        {"whim", EVENT_UNDO},         {"overrun", EVENT_OVERRUN},
+        {"start", EVENT_START},         {"notsent", EVENT_NOT_SENT},
+        {"timeout", EVENT_TIMEOUT},     {"resend", EVENT_SEND_AGAIN},
+        {"ok", EVENT_RESULT},           {"fail", EVENT_RESULT},
+        {"doubt", EVENT_RESULT},        {"again", EVENT_RESULT},
+        {"lost", EVENT_RESULT},         {"cond", EVENT_CONDITION},
+        {"bad", EVENT_BAD_INPUT},       {"claim", EVENT_CLAIM},
+        {"release", EVENT_RELEASE},     {"retry", EVENT_RETRY},
+        {"skip", EVENT_SKIP},           {"undo", EVENT_UNDO},
+        {"deadline", EVENT_DEADLINE},   {"early", EVENT_DEADLINE},
+        {"timeout-now", EVENT_TIMEOUT}, {"silence", EVENT_SILENCE},
+        {"silence-now", EVENT_SILENCE}, {"away", EVENT_ELSEWHERE},
+        {"pause", EVENT_PAUSE},         {"resume", EVENT_RESUME},
+        {"correct", EVENT_CORRECT},     {"supply", EVENT_SUPPLY},
+        {"from", EVENT_RETRY_FROM},     {"resolve", EVENT_RESOLVE},
+        {"close", EVENT_CLOSE},         {"reopen", EVENT_REOPEN},
+        {"undo-bare", EVENT_UNDO},      {"overrun", EVENT_OVERRUN},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {

@@ -72,16 +72,14 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *
  *     pause, resume, correct [a], supply a, from a (all from there on starts anew), close, reopen,
  *     resolve a (none of its attempts took effect)
- *     claim, release, retry [a], undo, whim (undo without a reason), skip a, start a, notsent a,
- *     resend a, cond a, bad a
- *     ok a        a result; of the open attempt, or of the one named: f2 (second forward), u1
- *     fail a      an error: permanent, without effect        doubt a   ... with unknown effect
- *     again a     an error: retryable, without effect        lost a    ... with unknown effect
- *     timeout a   at the complete-by of its open attempt     hasty a   the same event, but now
- *     silence a   when it was silent for too long            mute a    the same event, but now
- *     away a      its instance is done with it, and the result will come from elsewhere
- *     deadline    at the complete-by of the task             early     the same event, but now
- *     wait 30s    time passes
+ *     claim, release, retry [a], undo, undo-bare (undo without a reason), skip a, start a, notsent
+ * a, resend a, cond a, bad a ok a        a result; of the open attempt, or of the one named: f2
+ * (second forward), u1 fail a      an error: permanent, without effect        doubt a   ... with
+ * unknown effect again a     an error: retryable, without effect        lost a    ... with unknown
+ * effect timeout a   at the complete-by of its open attempt     timeout-now a   the same event, but
+ * now silence a   when it was silent for too long            silence-now a    the same event, but
+ * now away a      its instance is done with it, and the result will come from elsewhere deadline at
+ * the complete-by of the task             early     the same event, but now wait 30s    time passes
  *
  * EXPECTED is an answer (default: accepted), `alert` (default: if and only if the task stops in
  * error), `stop` (agents are told to stop; default: not).

@@ -74,7 +74,7 @@ static void a_task_is_overdue_from_its_complete_by_on(void **state)
     CHECK(!task_is_overdue(&k.g.w, &k.t, at + MINUTE, &none), "not after the end");
     kit_make(&k, "overdue", "by=60s a#");
     kit_play(&k, "claim, start a, fail a");
-    CHECK(!task_is_overdue(&k.g.w, &k.t, at + MINUTE, &none), "not while it stands in error");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + MINUTE, &none), "not while it is in error");
     kit_make(&k, "overdue", "a");
     CHECK(!task_is_overdue(&k.g.w, &k.t, INT64_MAX, &none), "never without one");
     kit_make(&k, "overdue", "by=60s undo=30s a b<a");
@@ -133,7 +133,7 @@ static void a_task_wakes_at_its_earliest_deadline(void **state)
     CHECK(task_wake_at(&k.t) == k.t.undo_complete_by, "the undo's");
     kit_play(&k, "start a, fail a, start b, ok b");
     kit_expect(&k, "error a:failed b:undone c:waiting");
-    CHECK(task_wake_at(&k.t) == 0, "nothing while it stands in error");
+    CHECK(task_wake_at(&k.t) == 0, "nothing while it is in error");
     kit_play(&k, "skip a");
     kit_expect(&k, "compensated a:undone b:undone c:waiting");
     CHECK(task_wake_at(&k.t) == 0, "nothing after the end");

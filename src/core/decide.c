@@ -1,10 +1,10 @@
 /* decide(): what each event does to a task, its steps and attempts. Pure: see decide.h. The
- * operator's verbs are in hands.c, the consequences for the whole task in settle.c. */
-#include "core/deed.h"
+ * operator's verbs are in verbs.c, the consequences for the whole task in settle.c. */
+#include "core/decision.h"
 
 #include "core/ready.h"
 #include "core/retry.h"
-#include "core/stand.h"
+#include "core/summary.h"
 #include "core/undo.h"
 
 /* ---- failures ---- */
@@ -20,7 +20,7 @@ static uint64_t seed_of(const struct task *t, int step, enum direction dir)
 
 /* The first failure decides how a task stops, and its error becomes that of the task. `step`: the
  * step that failed, or -1. */
-static void stop_for_failure(struct deed *d, enum on_failure on_failure, int step,
+static void stop_for_failure(struct decision *d, enum on_failure on_failure, int step,
                              const struct fault_note *why)
 {
     if (d->t->direction == DIRECTION_UNDO || d->t->stop != STOP_NONE
@@ -31,19 +31,19 @@ static void stop_for_failure(struct deed *d, enum on_failure on_failure, int ste
     d->t->cause = (struct cause){*why, step};
 }
 
-static void fail_for_good(struct deed *d, struct step *s)
+static void fail_for_good(struct decision *d, struct step *s)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
 
     step_move(s, STEP_FAILED);
-    if (s->direction == DIRECTION_UNDO || (ws->on_undo && stands_failed(ws, s)))
+    if (s->direction == DIRECTION_UNDO || (ws->on_undo && step_failure_stops(ws, s)))
         d->t->error = s->error;
     else
         stop_for_failure(d, ws->on_failure, d->ev->step, &s->error);
 }
 
 /* A step with a single attempt is never retried, so its failure cannot be spared. */
-static bool may_spare(const struct deed *d, const struct step *s, const struct retry_rule *r,
+static bool may_spare(const struct decision *d, const struct step *s, const struct retry_rule *r,
                       const struct failure *f)
 {
     return d->ev->spared && f->retryable && s->spared_count < SPARED_MAX
@@ -52,7 +52,7 @@ static bool may_spare(const struct deed *d, const struct step *s, const struct r
 
 /* The step failed because its service is unavailable. That does not count as a failure, and the
  * step is sent again as soon as any is. A wait that the service asked for is respected. */
-static void spare(struct deed *d, struct step *s, const struct failure *f)
+static void spare(struct decision *d, struct step *s, const struct failure *f)
 {
     s->attempts[s->attempt_count - 1].spared = true;
     s->spared_count++;
@@ -63,7 +63,7 @@ static void spare(struct deed *d, struct step *s, const struct failure *f)
 }
 
 /* One more failure of a step: leads to a retry, or the step has failed for good. */
-static void step_fails(struct deed *d, struct step *s, struct failure f)
+static void step_fails(struct decision *d, struct step *s, struct failure f)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
     const struct call_spec *spec = s->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
@@ -118,7 +118,7 @@ static void drop_attempt(struct step *s)
             (size_t)(s->attempt_count - at) * sizeof *s->attempts);
 }
 
-static enum answer on_start(struct deed *d)
+static enum answer on_start(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt a = task_next_attempt(d->w, d->t, d->ev->step, d->now);
@@ -149,14 +149,15 @@ static enum answer on_start(struct deed *d)
 
 /* ---- outcomes of attempts ---- */
 
-static struct attempt *current(const struct deed *d, struct step *s)
+static struct attempt *current(const struct decision *d, struct step *s)
 {
     struct attempt *a = step_open_attempt(s);
 
     return a && a->direction == d->ev->direction && a->number == d->ev->attempt ? a : NULL;
 }
 
-static void attempt_end(struct deed *d, struct attempt *a, enum outcome outcome, enum effect effect)
+static void attempt_end(struct decision *d, struct attempt *a, enum outcome outcome,
+                        enum effect effect)
 {
     ASSERT(a->outcome == OUTCOME_OPEN);
     a->outcome = outcome;
@@ -164,7 +165,7 @@ static void attempt_end(struct deed *d, struct attempt *a, enum outcome outcome,
     a->ended_at = d->now;
 }
 
-static enum answer on_not_sent(struct deed *d)
+static enum answer on_not_sent(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
@@ -177,7 +178,7 @@ static enum answer on_not_sent(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_send_again(struct deed *d)
+static enum answer on_send_again(struct decision *d)
 {
     struct attempt *a = current(d, &d->t->steps[d->ev->step]);
 
@@ -189,20 +190,20 @@ static enum answer on_send_again(struct deed *d)
 
 /* The effect of an attempt that returned an error. If the request was sent more than once, the
  * error covers one delivery only: another may still take effect. */
-static enum effect effect_of_error(const struct deed *d, const struct attempt *a)
+static enum effect effect_of_error(const struct decision *d, const struct attempt *a)
 {
     ASSERT(d->ev->effect != EFFECT_HAPPENED);
     return a->resent > 0 ? EFFECT_UNKNOWN : d->ev->effect;
 }
 
 /* Resume details for the next attempt. An attempt without new ones keeps the previous ones. */
-static void keep_resume(const struct deed *d, struct step *s)
+static void keep_resume(const struct decision *d, struct step *s)
 {
     if (d->ev->resume.ptr)
         s->resume = d->ev->resume;
 }
 
-static void give_up(struct deed *d, struct step *s, struct attempt *a)
+static void give_up(struct decision *d, struct step *s, struct attempt *a)
 {
     attempt_end(d, a, OUTCOME_TIMED_OUT, EFFECT_UNKNOWN);
     s->error = a->error;
@@ -210,7 +211,7 @@ static void give_up(struct deed *d, struct step *s, struct attempt *a)
     step_fails(d, s, (struct failure){.retryable = true});
 }
 
-static enum answer on_timeout(struct deed *d)
+static enum answer on_timeout(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
@@ -224,7 +225,7 @@ static enum answer on_timeout(struct deed *d)
 
 /* The silent instance may still be working on the attempt, so a step in doubt waits for its
  * complete-by. */
-static enum answer on_silence(struct deed *d)
+static enum answer on_silence(struct decision *d)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
     struct step *s = &d->t->steps[d->ev->step];
@@ -240,7 +241,7 @@ static enum answer on_silence(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static void step_completes(struct deed *d, struct step *s)
+static void step_completes(struct decision *d, struct step *s)
 {
     s->error = (struct fault_note){0};
     s->resume = SLICE_NONE; /* no attempt follows */
@@ -266,7 +267,7 @@ static enum answer answer_to_ended(const struct attempt *a)
 /* An operator resolved the step as having no effect, and then a result says that it took effect.
  * Normally that counts like any other effect. An operator is needed if the task can no longer undo
  * it, or if the step has another key by now. */
-static void gainsay(struct deed *d, const struct step *s, uint32_t generation)
+static void contradict_resolve(struct decision *d, const struct step *s, uint32_t generation)
 {
     enum undo_kind undo = d->w->steps[d->ev->step].undo_kind;
     bool past =
@@ -281,7 +282,7 @@ static void gainsay(struct deed *d, const struct step *s, uint32_t generation)
 
 /* A result for an attempt that is no longer current. It is stored with the attempt, as the final
  * word on its effect; no state changes. */
-static enum answer keep_late(struct deed *d, const struct step *s, struct attempt *a)
+static enum answer keep_late(struct decision *d, const struct step *s, struct attempt *a)
 {
     if (a->outcome != OUTCOME_TIMED_OUT)
         return answer_to_ended(a);
@@ -293,7 +294,7 @@ static enum answer keep_late(struct deed *d, const struct step *s, struct attemp
     else
         a->output = d->ev->output;
     if (!d->ev->failed && a->direction == DIRECTION_FORWARD && a->number <= s->resolved)
-        gainsay(d, s, a->generation);
+        contradict_resolve(d, s, a->generation);
     d->fx->changed = true;
     return ANSWER_LATE;
 }
@@ -301,7 +302,7 @@ static enum answer keep_late(struct deed *d, const struct step *s, struct attemp
 /* The same for a merged attempt. If the merged ones are in doubt, they stay so. A result that
  * contradicts a resolve must be recorded. The attempt's key is known if it has not changed
  * since. */
-static enum answer keep_merged(struct deed *d, struct step *s)
+static enum answer keep_merged(struct decision *d, struct step *s)
 {
     const struct event *ev = d->ev;
 
@@ -310,13 +311,13 @@ static enum answer keep_merged(struct deed *d, struct step *s)
         return ANSWER_UNKNOWN;
     if (s->dropped_effect != EFFECT_HAPPENED) {
         s->dropped_effect = EFFECT_HAPPENED;
-        gainsay(d, s, s->attempts[ATTEMPTS_HEAD - 1].generation);
+        contradict_resolve(d, s, s->attempts[ATTEMPTS_HEAD - 1].generation);
         d->fx->changed = true;
     }
     return ANSWER_LATE;
 }
 
-static enum answer on_result(struct deed *d)
+static enum answer on_result(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
@@ -341,7 +342,7 @@ static enum answer on_result(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_elsewhere(struct deed *d)
+static enum answer on_elsewhere(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
@@ -357,7 +358,7 @@ static enum answer on_elsewhere(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_extend(struct deed *d)
+static enum answer on_extend(struct decision *d)
 {
     struct task *t = d->t;
     int64_t *at = t->direction == DIRECTION_UNDO ? &t->undo_complete_by : &t->complete_by;
@@ -369,7 +370,7 @@ static enum answer on_extend(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_bad_input(struct deed *d)
+static enum answer on_bad_input(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
@@ -388,7 +389,7 @@ static enum answer on_bad_input(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_condition(struct deed *d)
+static enum answer on_condition(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
@@ -399,7 +400,7 @@ static enum answer on_condition(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_deadline(struct deed *d)
+static enum answer on_deadline(struct decision *d)
 {
     struct task *t = d->t;
     bool undo = t->direction == DIRECTION_UNDO;
@@ -428,7 +429,7 @@ static enum answer on_deadline(struct deed *d)
 
 /* The next evaluation may end the next node as well. Neither forward nor undo is safe, so an
  * operator has to decide. */
-static enum answer on_overrun(struct deed *d)
+static enum answer on_overrun(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -444,7 +445,7 @@ static enum answer on_overrun(struct deed *d)
 
 /* ---- claim and release ---- */
 
-static enum answer on_claim(struct deed *d)
+static enum answer on_claim(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -460,7 +461,7 @@ static enum answer on_claim(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_release(struct deed *d)
+static enum answer on_release(struct decision *d)
 {
     if (!d->t->locked_by.ptr || anything_open(d->t))
         return ANSWER_REFUSED;
@@ -471,7 +472,7 @@ static enum answer on_release(struct deed *d)
 
 /* ---- the end of an outage ---- */
 
-static enum answer on_hasten(struct deed *d)
+static enum answer on_hasten(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
@@ -484,7 +485,7 @@ static enum answer on_hasten(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer happen(struct deed *d)
+static enum answer happen(struct decision *d)
 {
     switch (d->ev->kind) {
     case EVENT_START:
@@ -526,7 +527,7 @@ static enum answer happen(struct deed *d)
     case EVENT_RETRY_FROM:
     case EVENT_CLOSE:
     case EVENT_REOPEN:
-        return operator_acts(d);
+        return operator_apply(d);
     case EVENT_OVERRUN:
         return on_overrun(d);
     }
@@ -542,7 +543,7 @@ static bool names_a_step(enum event_kind k)
 
 /* The operator's verbs may change any step. The end of a task also ends its pause, which moves the
  * times of all steps. */
-static bool may_change_any_step(const struct deed *d)
+static bool may_change_any_step(const struct decision *d)
 {
     if (d->t->ended_at != 0)
         return true;
@@ -582,7 +583,7 @@ static bool may_change_any_step(const struct deed *d)
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx)
 {
-    struct deed d = {w, t, event, now, fx};
+    struct decision d = {w, t, event, now, fx};
     enum direction before = t->direction;
 
     ASSERT(now > 0);

@@ -39,7 +39,8 @@ enum event_kind {
     EVENT_RETRY,      /* operator: retry the step (or all that failed) now */
     EVENT_SKIP,       /* operator: go on without the step, with `output` if given */
     EVENT_UNDO,       /* operator: undo the task; `error` may say why. A processed task requires a
-                       * reason, no pivot that stands, and that its undo_until has not passed */
+                       * reason, no pivot that prevents undo, and an undo_until that has not
+                       * passed */
     EVENT_HASTEN,     /* the outage in which this attempt failed has ended: its retry need not wait
                        * any longer */
     EVENT_PAUSE,      /* operator: nothing of the task starts, its clocks are stopped */

@@ -1,7 +1,7 @@
 #include "core/core_test_kit.h"
 
 /* Tasks going forward. Undo: undo_test.c; the operator's verbs: operator_test.c and
- * hands_test.c. */
+ * verbs_test.c. */
 
 static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
 {
@@ -43,7 +43,7 @@ static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
          "processing a:waiting"},
         {"nothing follows the end", "a",
          "claim, start a, ok a, claim = refused, release = refused, start a = refused, "
-         "skip a = refused, retry = refused, whim = refused, deadline = refused",
+         "skip a = refused, retry = refused, undo-bare = refused, deadline = refused",
          "processed a:completed"},
     };
     (void)state;
@@ -88,11 +88,11 @@ static void an_attempt_may_not_be_silent_for_too_long(void **state)
     static const struct kit_case cases[] = {
         {"silence ends an attempt", "beat=4s a2", "claim, start a, silence a",
          "processing a:waiting"},
-        {"not before it has lasted", "beat=4s a2", "claim, start a, wait 3999ms, mute a = refused",
+        {"not before it has lasted", "beat=4s a2",
+         "claim, start a, wait 3999ms, silence-now a = refused", "processing a:running"},
+        {"not where any silence is fine", "a2", "claim, start a, wait 9s, silence-now a = refused",
          "processing a:running"},
-        {"not where any silence is fine", "a2", "claim, start a, wait 9s, mute a = refused",
-         "processing a:running"},
-        {"not twice", "beat=4s a2", "claim, start a, silence a, mute a = refused",
+        {"not twice", "beat=4s a2", "claim, start a, silence a, silence-now a = refused",
          "processing a:waiting"},
         {"another try follows before its complete-by", "beat=4s a2",
          "claim, start a, silence a, wait 1s, start a, ok a", "processed a:completed"},
@@ -121,8 +121,8 @@ static void an_attempt_may_go_elsewhere(void **state)
         {"so does its complete-by", "a2",
          "claim, start a, away a, timeout a, away a f1 = late, ok a f1 = late",
          "processing a:waiting"},
-        {"its silence does not", "beat=4s a", "claim, start a, away a, wait 9s, mute a = refused",
-         "processing a:running"},
+        {"its silence does not", "beat=4s a",
+         "claim, start a, away a, wait 9s, silence-now a = refused", "processing a:running"},
         {"it is not sent again", "a", "claim, start a, away a, resend a = refused",
          "processing a:running"},
         {"it was sent", "a", "claim, start a, away a, notsent a = refused", "processing a:running"},

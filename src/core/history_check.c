@@ -19,7 +19,7 @@ static bool anything_open(const struct world *w)
 
 struct history history;
 
-static size_t tell_deed(char *to, size_t size, const struct deed *d)
+static size_t write_item(char *to, size_t size, const struct history_item *d)
 {
     static const char *const kinds[] = {
         [EVENT_START] = "start",     [EVENT_NOT_SENT] = "notsent", [EVENT_SEND_AGAIN] = "resend",
@@ -56,16 +56,16 @@ const char *history_story(void)
     size_t at = (size_t)snprintf(text, sizeof text, "%s:", history.about);
 
     for (int i = 0; i < history.depth; i++)
-        at += tell_deed(text + at, sizeof text - at, &history.path[i]);
+        at += write_item(text + at, sizeof text - at, &history.path[i]);
     return text;
 }
 
-void history_tell(void)
+void history_print(void)
 {
     fprintf(stderr, "%s\n", history_story());
 }
 
-static void path_push(struct deed d)
+static void path_push(struct history_item d)
 {
     CHECK(history.depth < (int)COUNT_OF(history.path), "%s too deep", history_story());
     history.path[history.depth++] = d;
@@ -73,7 +73,7 @@ static void path_push(struct deed d)
 
 void history_wait(int64_t ms)
 {
-    path_push((struct deed){.wait = ms});
+    path_push((struct history_item){.wait = ms});
 }
 
 /* ---- checks after every event ---- */
@@ -117,7 +117,7 @@ static void check_start(const struct node *was, const struct event *ev)
         return;
     for (uint16_t i = 0; i < w->step_count; i++)
         if (w->steps[i].phase == PHASE_GAVE_UP && !world_ended(w, i))
-            CHECK(resolves, "%s: step %u stands failed", history_story(), i);
+            CHECK(resolves, "%s: step %u has failed", history_story(), i);
 }
 
 static bool pivots_clear(const struct world *w)
@@ -146,7 +146,7 @@ static void check_end(const struct node *is)
           history_story());
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
-        bool effect = !world_gainsaid(s) && (world_effect(s) || world_doubt(s));
+        bool effect = !world_resolve_contradicted(s) && (world_effect(s) || world_doubt(s));
         bool undone = s->back && s->phase == PHASE_DONE;
         if (history.graph.steps[i].on_undo == (is->t.state == TASK_COMPENSATED))
             CHECK(world_ended(w, i), "%s: step %u did not end", history_story(), i);
@@ -180,7 +180,7 @@ static void check_turn(const struct node *was, const struct node *is, const stru
 {
     const struct world *w = &is->world;
 
-    CHECK(pivots_clear(w), "%s: a pivot stands in the way", history_story());
+    CHECK(pivots_clear(w), "%s: a pivot prevents undo", history_story());
     CHECK(w->asked || w->due[0] || w->wish == STOP_UNDO, "%s: nobody wants it undone",
           history_story());
     CHECK(fx->stop_running == anything_open(w), "%s: stop", history_story());
@@ -200,7 +200,7 @@ static void check_wake(const struct node *is)
     for (uint16_t i = 0; i < w->step_count; i++)
         for (int d = 0; d < 2; d++)
             for (uint32_t n = 0; n < w->steps[i].count[d]; n++)
-                if (w->steps[i].attempts[d][n].fate == FATE_OPEN)
+                if (w->steps[i].attempts[d][n].end == CALL_OPEN)
                     at = earlier(at, w->steps[i].attempts[d][n].complete_by);
     CHECK(task_wake_at(&is->t) == (is_active(&is->t) ? at : 0), "%s: wake", history_story());
 }
@@ -313,7 +313,7 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.spared, ev->spared && answer == ANSWER_ACCEPTED && is->left.spared > 0);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
-    spend(&is->left.hands, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
+    spend(&is->left.verbs, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
     if (was->t.direction != is->t.direction)
         world_turned(w, is->now);
     else if (was->t.state == TASK_ERROR && is->t.state != TASK_ERROR)
@@ -343,7 +343,7 @@ static bool is_merged(const struct node *was, const struct event *ev)
 }
 
 /* The result contradicts an operator's resolve, so it must be recorded. */
-static bool gainsays(const struct node *was, const struct event *ev)
+static bool contradicts_resolve(const struct node *was, const struct event *ev)
 {
     const struct step *s = &was->steps[ev->step];
 
@@ -357,7 +357,7 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
 
     if (is_merged(was, ev))
         CHECK(answer
-                  == (gainsays(was, ev)                                         ? ANSWER_LATE
+                  == (contradicts_resolve(was, ev)                              ? ANSWER_LATE
                       : ev->kind == EVENT_RESULT || ev->kind == EVENT_ELSEWHERE ? ANSWER_UNKNOWN
                                                                                 : ANSWER_REFUSED),
               "%s: was %s", history_story(), kit_answer_text(answer));
@@ -443,7 +443,7 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     struct effects fx = {0};
 
     history.events++;
-    path_push((struct deed){.ev = *ev});
+    path_push((struct history_item){.ev = *ev});
     node_image(&image, is);
     enum answer answer = decide(&history.graph.w, &is->t, ev, is->now, &fx);
     check_answer(was, ev, answer);
@@ -485,7 +485,7 @@ int64_t history_next_time(const struct node *n)
     const struct world *w = &n->world;
     int64_t next = 0;
 
-    for (uint16_t i = 0; i < w->step_count && n->left.hands > 0; i++)
+    for (uint16_t i = 0; i < w->step_count && n->left.verbs > 0; i++)
         if (!task_state_is_end(n->t.state) && world_doubt(&w->steps[i])) /* it may be resolved */
             later_only(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
     if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* from then on it cannot be undone */
@@ -504,7 +504,7 @@ int64_t history_next_time(const struct node *n)
             later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
             for (uint32_t k = 0; k < s->count[d]; k++)
-                if (s->attempts[d][k].fate == FATE_OPEN) {
+                if (s->attempts[d][k].end == CALL_OPEN) {
                     later_only(&next, s->attempts[d][k].complete_by, n->now);
                     later_only(&next, world_silent_at(w, i, (enum direction)d, &s->attempts[d][k]),
                                n->now);

@@ -20,7 +20,7 @@
 struct history {
     struct graph graph;
     const char *about;
-    struct deed {
+    struct history_item {
         struct event ev;
         int64_t wait; /* or this much time passed */
     } path[HISTORY_MAX];
@@ -35,7 +35,7 @@ extern struct history history;
 
 /* The history so far, in the language of kit_play(). */
 const char *history_story(void);
-void history_tell(void); /* to standard error */
+void history_print(void); /* to standard error */
 
 /* Applies the event to *is, a fresh copy of *was, runs all checks and adds the event to the path.
  * Returns whether anything changed. */

@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     unsigned changes = 0;
 
     write_graph(&f, text, sizeof text);
-    assert_story = history_tell;
+    assert_story = history_print;
     history.depth = 0;
     history.about = text;
     graph_make(&history.graph, text);

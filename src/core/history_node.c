@@ -136,8 +136,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     for (int d = 0; d < 2; d++)
         for (uint32_t k = 0; k < w->count[d]; k++) {
             const struct world_attempt *a = &w->attempts[d][k];
-            put(h, (uint64_t)a->fate << 3 | (uint64_t)a->away << 2 | (uint64_t)a->again << 1
-                       | a->late);
+            put(h,
+                (uint64_t)a->end << 3 | (uint64_t)a->away << 2 | (uint64_t)a->again << 1 | a->late);
             put_time(h, world_silent_at(&n->world, i, (enum direction)d, a), n->now, 0);
         }
 }
@@ -157,7 +157,7 @@ uint64_t node_key(const struct node *n)
         put_time(&h, task_undo_until(&w->graph->w, &n->t), n->now, 0);
     put(&h, (uint64_t)w->back << 5 | (uint64_t)w->resumed << 4 | (uint64_t)w->asked << 3
                 | (uint64_t)w->due[0] << 2 | (uint64_t)w->due[1] << 1);
-    put(&h, (uint64_t)w->wish << 16 | (uint64_t)w->closed << 8 | n->left.hands);
+    put(&h, (uint64_t)w->wish << 16 | (uint64_t)w->closed << 8 | n->left.verbs);
     put_time(&h, n->t.paused_at, n->now, HISTORY_LONG_MS);
     put(&h, (uint64_t)n->left.away << 56 | (uint64_t)n->left.spared << 48
                 | (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32

@@ -10,7 +10,7 @@
 #include "core/history_world.h"
 
 struct budget {
-    uint8_t late, not_sent, releases, acts, bad, again, spared, away, hands;
+    uint8_t late, not_sent, releases, acts, bad, again, spared, away, verbs;
 };
 
 struct node {

@@ -24,7 +24,7 @@ struct trial {
 };
 
 static bool has_outages;
-static bool has_hands; /* this case has more of the operator's verbs */
+static bool has_verbs; /* this case has more of the operator's verbs */
 
 static void explore(const struct node *n);
 
@@ -48,18 +48,18 @@ static void try_results(struct trial *x, uint16_t i, struct event ev)
     };
     const struct world_attempt *a = &x->was->world.steps[i].attempts[ev.direction][ev.attempt - 1];
 
-    if (a->fate == FATE_SILENT && x->was->left.late == 0)
+    if (a->end == CALL_SILENT && x->was->left.late == 0)
         return;
     ev.kind = EVENT_RESULT;
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-        if (kinds[k].retryable && a->fate != FATE_OPEN)
+        if (kinds[k].retryable && a->end != CALL_OPEN)
             continue;
         ev.failed = kinds[k].failed;
         ev.retryable = kinds[k].retryable;
         ev.effect = kinds[k].effect;
         ev.output.json = ev.failed ? SLICE_NONE : SLICE("1");
         trial(x, &ev);
-        ev.spared = ev.failed && a->fate == FATE_OPEN && x->was->left.spared > 0;
+        ev.spared = ev.failed && a->end == CALL_OPEN && x->was->left.spared > 0;
         if (ev.spared) /* an error that is not retryable is not spared, even if marked so */
             trial(x, &ev);
         ev.spared = false;
@@ -136,7 +136,7 @@ static void try_step(struct trial *x, uint16_t i)
     }
 }
 
-static void try_hands_of_step(struct trial *x, uint16_t i)
+static void try_verbs_of_step(struct trial *x, uint16_t i)
 {
     static const enum event_kind verbs[] = {EVENT_CORRECT, EVENT_SUPPLY, EVENT_RESOLVE,
                                             EVENT_RETRY_FROM};
@@ -150,22 +150,22 @@ static void try_hands_of_step(struct trial *x, uint16_t i)
     }
 }
 
-static void try_hands(struct trial *x)
+static void try_verbs(struct trial *x)
 {
     static const enum event_kind verbs[] = {EVENT_PAUSE, EVENT_CLOSE, EVENT_CORRECT, EVENT_OVERRUN};
     struct event ev = history_event_at(EVENT_RESUME, -1, &x->was->steps[0]);
 
     trial(x, &ev);
     ev.kind = EVENT_REOPEN;
-    if (x->was->left.hands > 0) /* otherwise it would be closed and reopened for ever */
+    if (x->was->left.verbs > 0) /* otherwise it would be closed and reopened for ever */
         trial(x, &ev);
     ev.input.json = SLICE("2");
-    for (size_t k = 0; k < COUNT_OF(verbs) && x->was->left.hands > 0; k++) {
+    for (size_t k = 0; k < COUNT_OF(verbs) && x->was->left.verbs > 0; k++) {
         ev.kind = verbs[k];
         trial(x, &ev);
     }
-    for (uint16_t i = 0; i < x->was->t.step_count && x->was->left.hands > 0; i++)
-        try_hands_of_step(x, i);
+    for (uint16_t i = 0; i < x->was->t.step_count && x->was->left.verbs > 0; i++)
+        try_verbs_of_step(x, i);
 }
 
 static void try_task(struct trial *x)
@@ -204,8 +204,8 @@ static void explore(const struct node *n)
     for (uint16_t i = 0; i < n->t.step_count; i++)
         try_step(&x, i);
     try_task(&x);
-    if (has_hands)
-        try_hands(&x);
+    if (has_verbs)
+        try_verbs(&x);
     next->now = history_next_time(n);
     if (next->now != 0) {
         history_wait(next->now - n->now);
@@ -327,14 +327,14 @@ static void every_history_keeps_the_invariants(void **state)
     const char *much = getenv("HISTORY");
     bool full = much && strcmp(much, "full") == 0;
     (void)state;
-    assert_story = history_tell;
+    assert_story = history_print;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         static struct node first;
         history.about = cases[i].graph;
         graph_make(&history.graph, history.about);
         node_make(&first, &history.graph, full ? cases[i].full : cases[i].brief);
         has_outages = first.left.spared > 0;
-        has_hands = first.left.hands > 0;
+        has_verbs = first.left.verbs > 0;
         explore(&first);
         if (much)
             fprintf(stderr, "%9zu states, %10lu events: %s\n", seen.len, history.events,

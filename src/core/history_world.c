@@ -75,7 +75,7 @@ bool world_effect(const struct world_step *s)
     if (s->supplied)
         return true;
     for (uint32_t n = 0; n < s->count[0]; n++)
-        if (s->attempts[0][n].fate == FATE_DONE)
+        if (s->attempts[0][n].end == CALL_DONE)
             return true;
     return false;
 }
@@ -87,19 +87,19 @@ bool world_doubt(const struct world_step *s)
     if (s->supplied)
         return false;
     for (uint32_t n = 0; n < s->count[0]; n++) {
-        enum fate f = s->attempts[0][n].fate;
-        if (f == FATE_SILENT || f == FATE_UNKNOWN)
+        enum call_end f = s->attempts[0][n].end;
+        if (f == CALL_SILENT || f == CALL_UNKNOWN)
             doubt |= n >= s->resolved;
-        else if (f == FATE_DONE)
+        else if (f == CALL_DONE)
             doubt = false;
     }
     return doubt;
 }
 
-bool world_gainsaid(const struct world_step *s)
+bool world_resolve_contradicted(const struct world_step *s)
 {
     for (uint32_t n = 0; n < s->resolved; n++)
-        if (s->attempts[0][n].fate == FATE_DONE && s->attempts[0][n].late)
+        if (s->attempts[0][n].end == CALL_DONE && s->attempts[0][n].late)
             return true;
     return false;
 }
@@ -111,8 +111,8 @@ int64_t world_doubt_until(const struct world_step *s)
 
     for (uint32_t n = 0; n < s->count[0]; n++) {
         const struct world_attempt *a = &s->attempts[0][n];
-        bool counts = a->fate == FATE_SILENT || (a->fate == FATE_UNKNOWN && doubt)
-                      || (a->again && a->fate != FATE_OPEN);
+        bool counts = a->end == CALL_SILENT || (a->end == CALL_UNKNOWN && doubt)
+                      || (a->again && a->end != CALL_OPEN);
         if (counts && a->complete_by > until)
             until = a->complete_by;
     }
@@ -123,7 +123,7 @@ bool world_open(const struct world_step *s)
 {
     for (int d = 0; d < 2; d++)
         for (uint32_t n = 0; n < s->count[d]; n++)
-            if (s->attempts[d][n].fate == FATE_OPEN)
+            if (s->attempts[d][n].end == CALL_OPEN)
                 return true;
     return false;
 }
@@ -230,7 +230,7 @@ int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
     const struct workflow_step *spec = spec_of(w, i);
     int64_t ms = d == DIRECTION_UNDO ? spec->undo.heartbeat_ms : spec->call.heartbeat_ms;
 
-    return a->fate != FATE_OPEN || a->away || ms == 0 ? 0 : a->began + ms;
+    return a->end != CALL_OPEN || a->away || ms == 0 ? 0 : a->began + ms;
 }
 
 static bool is_silent(const struct world *w, const struct event *ev, const struct world_attempt *a,
@@ -260,23 +260,21 @@ enum answer world_answer(const struct world *w, const struct event *ev, int64_t 
         return waits_after(w, ev, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
 
     if (ev->kind == EVENT_TIMEOUT)
-        return a && a->fate == FATE_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED
-                                                                  : ANSWER_REFUSED;
+        return a && a->end == CALL_OPEN && now >= a->complete_by ? ANSWER_ACCEPTED : ANSWER_REFUSED;
     if (ev->kind == EVENT_SILENCE)
         return a && is_silent(w, ev, a, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
     if (ev->kind == EVENT_NOT_SENT)
-        return a && a->fate == FATE_OPEN && !a->again && !a->away ? ANSWER_ACCEPTED
-                                                                  : ANSWER_REFUSED;
+        return a && a->end == CALL_OPEN && !a->again && !a->away ? ANSWER_ACCEPTED : ANSWER_REFUSED;
     if (ev->kind == EVENT_SEND_AGAIN)
-        return a && a->fate == FATE_OPEN && !a->away && now < a->complete_by ? ANSWER_ACCEPTED
-                                                                             : ANSWER_REFUSED;
+        return a && a->end == CALL_OPEN && !a->away && now < a->complete_by ? ANSWER_ACCEPTED
+                                                                            : ANSWER_REFUSED;
     if (!a)
         return ANSWER_UNKNOWN;
-    if (a->fate == FATE_OPEN)
+    if (a->end == CALL_OPEN)
         return ev->kind == EVENT_ELSEWHERE && a->away ? ANSWER_REPEATED : ANSWER_ACCEPTED;
-    if (a->fate == FATE_NOT_SENT)
+    if (a->end == CALL_NOT_SENT)
         return ANSWER_REFUSED;
-    return a->fate == FATE_SILENT || a->late ? ANSWER_LATE : ANSWER_REPEATED;
+    return a->end == CALL_SILENT || a->late ? ANSWER_LATE : ANSWER_REPEATED;
 }
 
 static void gave_up(struct world *w, uint16_t i)
@@ -313,13 +311,13 @@ static void answered(struct world *w, const struct event *ev, int64_t now)
 {
     struct world_step *s = &w->steps[ev->step];
     struct world_attempt *a = &s->attempts[ev->direction][ev->attempt - 1];
-    bool open = a->fate == FATE_OPEN;
+    bool open = a->end == CALL_OPEN;
 
     a->late = !open;
     if (ev->failed)
-        a->fate = ev->effect == EFFECT_NONE && !a->again ? FATE_NOTHING : FATE_UNKNOWN;
+        a->end = ev->effect == EFFECT_NONE && !a->again ? CALL_NOTHING : CALL_UNKNOWN;
     else
-        a->fate = FATE_DONE;
+        a->end = CALL_DONE;
     if (open && ev->failed)
         failed(w, (uint16_t)ev->step, ev->retryable, ev->spared, now);
     else if (open)
@@ -412,10 +410,10 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
     struct world_step *s = &w->steps[ev->step];
 
     if (ev->kind == EVENT_NOT_SENT) {
-        s->attempts[ev->direction][ev->attempt - 1].fate = FATE_NOT_SENT;
+        s->attempts[ev->direction][ev->attempt - 1].end = CALL_NOT_SENT;
         s->phase = PHASE_IDLE;
     } else {
-        s->attempts[ev->direction][ev->attempt - 1].fate = FATE_SILENT;
+        s->attempts[ev->direction][ev->attempt - 1].end = CALL_SILENT;
         s->resume |= ev->resume.ptr != NULL;
         failed(w, (uint16_t)ev->step, true, ev->spared, now);
     }
@@ -542,8 +540,8 @@ static void check_attempt(const struct world_step *s, const struct attempt *k,
     CHECK(k->number >= 1 && k->number <= s->count[k->direction], "%s: numbers", about());
     const struct world_attempt *a = &s->attempts[k->direction][k->number - 1];
     CHECK(k->complete_by == a->complete_by, "%s: complete-by", about());
-    CHECK(k->effect == effects[a->fate], "%s: the effect of %u", about(), k->number);
-    CHECK((k->outcome == OUTCOME_OPEN) == (a->fate == FATE_OPEN), "%s: open", about());
+    CHECK(k->effect == effects[a->end], "%s: the effect of %u", about(), k->number);
+    CHECK((k->outcome == OUTCOME_OPEN) == (a->end == CALL_OPEN), "%s: open", about());
     CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
     CHECK(k->elsewhere == a->away, "%s: elsewhere", about());
 }

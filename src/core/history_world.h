@@ -16,13 +16,13 @@
     #define WORLD_ATTEMPTS 12
 #endif
 
-enum fate {
-    FATE_OPEN,     /* sent, not answered yet */
-    FATE_NOT_SENT, /* never left */
-    FATE_SILENT,   /* given up without an answer: may have taken effect, may still run */
-    FATE_NOTHING,  /* returned an error without effect */
-    FATE_UNKNOWN,  /* returned an error with unknown effect */
-    FATE_DONE,     /* answered: it took effect */
+enum call_end {
+    CALL_OPEN,     /* sent, not answered yet */
+    CALL_NOT_SENT, /* never left */
+    CALL_SILENT,   /* given up without an answer: may have taken effect, may still run */
+    CALL_NOTHING,  /* returned an error without effect */
+    CALL_UNKNOWN,  /* returned an error with unknown effect */
+    CALL_DONE,     /* answered: it took effect */
 };
 
 enum phase {
@@ -34,7 +34,7 @@ enum phase {
 };
 
 struct world_attempt {
-    enum fate fate;
+    enum call_end end;
     bool late;  /* answered after it was given up */
     bool again; /* its instance was sent the request again */
     bool away;  /* ended by its instance; the result comes from elsewhere */
@@ -86,7 +86,8 @@ bool world_is_early(const struct world *w, int64_t now);
 
 /* The observer's view of a step. */
 bool world_effect(const struct world_step *s);
-bool world_gainsaid(const struct world_step *s); /* a resolved one took effect after all */
+bool world_resolve_contradicted(
+    const struct world_step *s); /* a resolved one took effect after all */
 bool world_doubt(const struct world_step *s);
 int64_t world_doubt_until(const struct world_step *s);
 bool world_ended(const struct world *w, uint16_t i); /* its successors may start */

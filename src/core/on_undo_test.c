@@ -130,7 +130,8 @@ static void a_processed_task_is_undone_by_an_operator(void **state)
          "claim, start a, ok a, "
          "start b, ok b, undo",
          "compensated a:completed b:completed"},
-        {"only for a reason", "a", "claim, start a, ok a, whim = refused", "processed a:completed"},
+        {"only for a reason", "a", "claim, start a, ok a, undo-bare = refused",
+         "processed a:completed"},
         {"not with a completed pivot", "a b!<a",
          "claim, start a, ok a, start b, ok b, undo = refused",
          "processed a:completed b:completed"},
@@ -219,7 +220,7 @@ static void out_of_its_turn_it_makes_a_task_invalid(void **state)
 
 /* A resolved step that took effect after all is compensated, even if steps of on_undo ran
  * meanwhile. */
-static void what_is_gainsaid_late_is_still_undone(void **state)
+static void an_effect_after_a_resolve_is_still_undone(void **state)
 {
     static const struct kit_case cases[] = {
         {"at the same time", "a b+ c+<b",
@@ -240,7 +241,7 @@ int main(void)
         cmocka_unit_test(a_processed_task_is_undone_by_an_operator),
         cmocka_unit_test(what_it_achieved_is_taken_back),
         cmocka_unit_test(out_of_its_turn_it_makes_a_task_invalid),
-        cmocka_unit_test(what_is_gainsaid_late_is_still_undone),
+        cmocka_unit_test(an_effect_after_a_resolve_is_still_undone),
         cmocka_unit_test(who_asks_is_told_what_stands_in_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

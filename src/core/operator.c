@@ -2,7 +2,7 @@
 
 /*
  * Predicts which operator verbs a task accepts, and what prevents the others: for user interfaces.
- * hands.c decides; history_test.c compares the two in every state of every history.
+ * verbs.c decides; history_test.c compares the two in every state of every history.
  */
 
 int64_t operator_may_resolve_at(const struct step *s)
@@ -34,7 +34,7 @@ static enum obstacle obstacle_to_undo_processed(const struct workflow *w, const 
     int64_t until = task_undo_until(w, t);
 
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(&t->steps[i])) {
+        if (w->steps[i].undo_kind == UNDO_PIVOT && pivot_prevents_undo(&t->steps[i])) {
             *ret = i;
             return OBSTACLE_PIVOT;
         }
@@ -54,7 +54,7 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
         return OBSTACLE_PIVOT;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_stands(s)))
+        if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
         bool will_tell = step_is_open(s) || s->state == STEP_WAITING;
         *ret = i;

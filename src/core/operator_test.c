@@ -110,7 +110,7 @@ static void the_operator_skips(void **state)
          "claim, start a, fail a, skip a, start b, ok b", "processed a:skipped b:completed"},
         {"the last one that failed: the task is processed", "a b#<a",
          "claim, start a, ok a, start b, fail b, skip b", "processed a:completed b:skipped"},
-        {"one of two that failed: the other still stands", "a# b#",
+        {"one of two that failed: the other is still failed", "a# b#",
          "claim, start a, start b, fail a, fail b, skip a", "error a:skipped b:failed"},
         {"one of two that failed, then the other", "a# b#",
          "claim, start a, start b, fail a, fail b, skip a, skip b",
@@ -138,7 +138,7 @@ static void the_operator_skips(void **state)
         {"one of two that are stuck", "a b c<ab",
          "claim, start a, ok a, start b, ok b, undo, start a, start b, fail a, fail b, skip a",
          "error a:undone b:failed c:waiting"},
-        {"a stuck one that stands before others: they go on", "a b<a c<b",
+        {"a stuck one that precedes others: they go on", "a b<a c<b",
          "claim, start a, ok a, start b, ok b, undo, start b, fail b, skip b, start a, ok a",
          "compensated a:undone b:undone c:waiting"},
         {"a compensation that waits for its next try", "a2 b2 c<ab",
@@ -247,7 +247,7 @@ static void resuming_clears_what_stopped_it(void **state)
     CHECK(!k.t.error.code.ptr && k.t.ended_at == 0, "goes on");
     kit_play(&k, "claim, start a, ok a");
     kit_expect(&k, "error a:completed b:failed");
-    CHECK(slice_is(k.t.error.code, "broken"), "the error of the step that still stands");
+    CHECK(slice_is(k.t.error.code, "broken"), "the error of the step that is still failed");
     kit_play(&k, "undo");
     kit_expect(&k, "compensating a:completed b:failed");
     CHECK(k.t.ended_at == 0, "it goes on, going back");

@@ -79,7 +79,8 @@ static bool forward_is_ready(const struct workflow *w, const struct task *t, uin
     if (s->state != STEP_WAITING || w->steps[i].on_undo || !predecessors_ended(w, t, i))
         return false;
     return t->stop == STOP_NONE
-           || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT && pivot_stands(s));
+           || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
+               && pivot_prevents_undo(s));
 }
 
 static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16_t i,

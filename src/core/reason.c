@@ -4,7 +4,7 @@
 
 #include "core/ready.h"
 #include "core/retry.h"
-#include "core/stand.h"
+#include "core/summary.h"
 
 const char *reason_word(enum reason_kind k)
 {
@@ -129,12 +129,12 @@ static bool pivot_completed(const struct search *x)
 }
 
 /* A pivot took effect, or may have, and nothing in the task will resolve it: undo is impossible. */
-static bool pivot_stands_for_good(const struct search *x)
+static bool pivot_rules_out_undo(const struct search *x)
 {
     for (uint16_t i = 0; i < x->t->step_count; i++) {
         const struct step *s = &x->t->steps[i];
         if (x->w->steps[i].undo_kind == UNDO_PIVOT && !step_is_open(s) && s->state != STEP_WAITING
-            && pivot_stands(s))
+            && pivot_prevents_undo(s))
             return true;
     }
     return false;
@@ -144,7 +144,7 @@ static enum reason_next next_of_failure(const struct search *x, enum on_failure 
 {
     if (on == ON_FAILURE_CONTINUE)
         return NEXT_ON;
-    return on == ON_FAILURE_HOLD || pivot_stands_for_good(x) ? NEXT_ERROR : NEXT_UNDO;
+    return on == ON_FAILURE_HOLD || pivot_rules_out_undo(x) ? NEXT_ERROR : NEXT_UNDO;
 }
 
 /* A pivot in doubt that will still be resolved; -1: there is none. */
@@ -153,7 +153,7 @@ static int unresolved_pivot(const struct search *x)
     for (uint16_t i = 0; i < x->t->step_count; i++) {
         const struct step *s = &x->t->steps[i];
         if (x->w->steps[i].undo_kind == UNDO_PIVOT
-            && (step_is_open(s) || (s->state == STEP_WAITING && pivot_stands(s))))
+            && (step_is_open(s) || (s->state == STEP_WAITING && pivot_prevents_undo(s))))
             return i;
     }
     return -1;
@@ -199,7 +199,7 @@ static enum reason_next next_of_deadline(const struct search *x)
         return NEXT_ON;
     if (x->t->stop != STOP_NONE)
         return next_of_stop(x);
-    return x->w->on_failure == ON_FAILURE_HOLD || pivot_stands_for_good(x) ? NEXT_ERROR : NEXT_UNDO;
+    return x->w->on_failure == ON_FAILURE_HOLD || pivot_rules_out_undo(x) ? NEXT_ERROR : NEXT_UNDO;
 }
 
 static int64_t deadline_of(const struct task *t)
@@ -221,7 +221,7 @@ static enum reason_kind kind_of_failed(const struct search *x, uint16_t i)
         return REASON_UNDO_FAILED;
     if (x->t->direction == DIRECTION_UNDO)
         return step_stops_task(x->w, x->t, i) ? REASON_FAILED : REASON_KINDS;
-    if (ws->undo_kind == UNDO_PIVOT && pivot_stands(s) && given_up)
+    if (ws->undo_kind == UNDO_PIVOT && pivot_prevents_undo(s) && given_up)
         return REASON_PIVOT_UNCLEAR;
     return s->state == STEP_FAILED && !step_has_ended(ws, s) ? REASON_FAILED : REASON_KINDS;
 }
@@ -348,8 +348,8 @@ static void find_task(const struct search *x)
 /* ---- reasons of one step ---- */
 
 /* An attempt that has to send heartbeats may be given up earlier. */
-static void heed_silence(const struct search *x, uint16_t i, const struct attempt *a,
-                         struct reason *r)
+static void limit_by_silence(const struct search *x, uint16_t i, const struct attempt *a,
+                             struct reason *r)
 {
     struct attempt_view v = {0};
 
@@ -381,7 +381,7 @@ static void find_open(const struct search *x, uint16_t i)
     r->until = kind == REASON_OVERDUE ? 0 : at;
     r->next = next_of_silence(x, i);
     if (kind != REASON_OVERDUE && kind != REASON_GRACE)
-        heed_silence(x, i, a, r);
+        limit_by_silence(x, i, a, r);
 }
 
 static void find_sleeping(const struct search *x, uint16_t i, int64_t at)

@@ -16,7 +16,7 @@ static const struct retry_rule fractional = {.attempts = 9, .factor_milli = 1500
                                              .max_wait_ms = 60000};
 static const struct retry_rule once = {.attempts = 1, .factor_milli = 2000, .wait_ms = 1000,
                                        .max_wait_ms = 60000};
-static const struct retry_rule hasty = {.attempts = 9, .factor_milli = 2000, .max_wait_ms = 60000};
+static const struct retry_rule unlimited = {.attempts = 9, .factor_milli = 2000, .max_wait_ms = 60000};
 static const struct retry_rule constant = {.attempts = 9, .factor_milli = 1000, .wait_ms = 700,
                                            .max_wait_ms = 60000};
 static const struct retry_rule inverted = {.attempts = 9, .factor_milli = 2000, .wait_ms = 9000,
@@ -57,7 +57,7 @@ static const struct retry_case {
     {"one above it is cut to it",                       &capped,     3, true,  0,    4000},
     {"and stays there",                                 &capped,    99, true,  0,    4000},
     {"a factor may have decimals",                      &fractional, 3, true,  0,    2250},
-    {"no wait stays none",                              &hasty,      8, true,  0,    0},
+    {"no wait stays none",                              &unlimited,      8, true,  0,    0},
     {"factor 1 stays as it is",                         &constant,   8, true,  0,    700},
     {"`wait` holds even above `max_wait`",              &inverted,   3, true,  0,    9000},
     {"ever so many failures do not overflow",           &endless, 4000000000, true, 0, 60000},

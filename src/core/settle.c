@@ -1,9 +1,9 @@
 /* What an event means for the whole task: it ends, stops, or turns to undo. Also the only writers
- * of states. Part of decide(): see deed.h. */
-#include "core/deed.h"
+ * of states. Part of decide(): see decision.h. */
+#include "core/decision.h"
 
 #include "core/ready.h"
-#include "core/stand.h"
+#include "core/summary.h"
 #include "core/undo.h"
 
 /* If a complete-by had passed when the task was paused and was not handled yet (time was lost, so
@@ -29,12 +29,12 @@ void note(struct fault_note *n, const char *code, const char *message)
 
 /* ---- clocks ---- */
 
-int64_t task_clock(const struct deed *d)
+int64_t task_clock(const struct decision *d)
 {
     return d->t->paused_at ? d->t->paused_at : d->now;
 }
 
-void pause_over(struct deed *d)
+void pause_over(struct decision *d)
 {
     struct task *t = d->t;
     int64_t *by = t->direction == DIRECTION_UNDO ? &t->undo_complete_by : &t->complete_by;
@@ -57,7 +57,7 @@ void pause_over(struct deed *d)
 
 /* A task that an operator continued may stop in error again because of an earlier failure. Its
  * error names that failure. */
-static void find_error(const struct deed *d)
+static void find_error(const struct decision *d)
 {
     struct task *t = d->t;
 
@@ -72,7 +72,7 @@ static void find_error(const struct deed *d)
     }
 }
 
-static void end_in(struct deed *d, enum task_state end)
+static void end_in(struct decision *d, enum task_state end)
 {
     struct task *t = d->t;
 
@@ -97,7 +97,7 @@ struct rest {
     bool possible; /* and some of it may start, now or later */
 };
 
-static struct rest compensations_left(const struct deed *d)
+static struct rest compensations_left(const struct decision *d)
 {
     const struct task *t = d->t;
     struct undo_order order;
@@ -112,7 +112,7 @@ static struct rest compensations_left(const struct deed *d)
     return rest;
 }
 
-static struct rest on_undo_left(const struct deed *d)
+static struct rest on_undo_left(const struct decision *d)
 {
     const struct task *t = d->t;
     struct rest rest = {false, false};
@@ -125,7 +125,7 @@ static struct rest on_undo_left(const struct deed *d)
     return rest;
 }
 
-static void settle_undo(struct deed *d)
+static void settle_undo(struct decision *d)
 {
     if (anything_open(d->t))
         return;
@@ -138,7 +138,7 @@ static void settle_undo(struct deed *d)
         end_in(d, TASK_ERROR);
 }
 
-void turn_back(struct deed *d)
+void turn_back(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -152,13 +152,13 @@ void turn_back(struct deed *d)
     settle_undo(d);
 }
 
-static void settle_hold(struct deed *d)
+static void settle_hold(struct decision *d)
 {
     if (!anything_open(d->t))
         end_in(d, TASK_ERROR);
 }
 
-static void settle_forward(struct deed *d)
+static void settle_forward(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -179,13 +179,13 @@ static void settle_forward(struct deed *d)
     case STOP_UNDO:
         break;
     }
-    switch (pivots_look(d->w, d->t)) {
+    switch (pivots_check(d->w, d->t)) {
     case PIVOTS_UNRESOLVED:
         return;
     case PIVOTS_CLEAR:
         turn_back(d);
         return;
-    case PIVOTS_STAND: /* a late result may resolve it while something still runs */
+    case PIVOTS_IN_DOUBT: /* a late result may resolve it while something still runs */
         settle_hold(d);
         return;
     case PIVOTS_COMPLETED: /* undo is refused: the task goes forward, or stops in error */
@@ -200,7 +200,7 @@ static void settle_forward(struct deed *d)
     UNREACHABLE();
 }
 
-void settle(struct deed *d)
+void settle(struct decision *d)
 {
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR)
         return;

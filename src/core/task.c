@@ -153,7 +153,7 @@ bool step_is_resolved(const struct step *s)
            && !step_in_doubt(s) && !step_has_effect(s);
 }
 
-bool step_is_gainsaid(const struct step *s)
+bool step_resolve_is_contradicted(const struct step *s)
 {
     for (uint16_t i = 0; i < s->attempt_count; i++) {
         const struct attempt *a = &s->attempts[i];
@@ -287,7 +287,7 @@ static bool compensations_valid(const struct workflow *w, const struct task *t)
         return false;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (!w->steps[i].on_undo && !step_is_gainsaid(s)
+        if (!w->steps[i].on_undo && !step_resolve_is_contradicted(s)
             && (step_is_open(s) || step_needs_undo(&w->steps[i], s)))
             return false;
     }
@@ -357,8 +357,8 @@ static bool end_valid(const struct workflow *w, const struct task *t)
             return false;
         if (ws->on_undo == (t->state == TASK_COMPENSATED) && !step_has_ended(ws, s))
             return false;
-        if (t->state == TASK_COMPENSATED && !step_is_gainsaid(s)
-            && (step_needs_undo(ws, s) || (ws->undo_kind == UNDO_PIVOT && pivot_stands(s))))
+        if (t->state == TASK_COMPENSATED && !step_resolve_is_contradicted(s)
+            && (step_needs_undo(ws, s) || (ws->undo_kind == UNDO_PIVOT && pivot_prevents_undo(s))))
             return false;
     }
     return true;
@@ -394,7 +394,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
              && (step_is_open(s) /* it would have prevented the turn to undo */
-                 || (pivot_stands(s) && !step_is_gainsaid(s))));
+                 || (pivot_prevents_undo(s) && !step_resolve_is_contradicted(s))));
 }
 
 bool task_valid(const struct workflow *w, const struct task *t)

@@ -281,7 +281,7 @@ bool step_has_effect(const struct step *s);
 bool step_is_resolved(const struct step *s);
 
 /* An attempt took effect according to a result that came after it was resolved. */
-bool step_is_gainsaid(const struct step *s);
+bool step_resolve_is_contradicted(const struct step *s);
 
 /* Whether it was requested under its present key. */
 bool step_was_tried(const struct step *s);

@@ -8,7 +8,7 @@ bool step_has_ended(const struct workflow_step *ws, const struct step *s)
                && ws->on_failure == ON_FAILURE_CONTINUE);
 }
 
-bool pivot_stands(const struct step *s)
+bool pivot_prevents_undo(const struct step *s)
 {
     return s->state == STEP_COMPLETED || step_has_effect(s) || step_in_doubt(s);
 }

@@ -12,7 +12,7 @@
 bool step_has_ended(const struct workflow_step *ws, const struct step *s);
 
 /* A pivot that took effect, or may have. It rules out undo unless it is resolved. */
-bool pivot_stands(const struct step *s);
+bool pivot_prevents_undo(const struct step *s);
 
 /* For each step: whether some direct or indirect successor is not settled yet. */
 struct undo_order {

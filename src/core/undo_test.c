@@ -220,7 +220,7 @@ static void a_pivot_stands_in_the_way(void **state)
     static const struct kit_case cases[] = {
         {"once it completed there is no way back: error", "a! b<a",
          "claim, start a, ok a, start b, fail b", "error a:completed b:failed"},
-        {"wherever it stands", "a b!<a c<b", "claim, start a, ok a, start b, ok b, start c, fail c",
+        {"wherever it is", "a b!<a c<b", "claim, start a, ok a, start b, ok b, start c, fail c",
          "error a:completed b:completed c:failed"},
         {"a branch beside it is tried to its end first", "a! b2",
          "claim, start a, ok a, start b, again b, wait 1s, start b, again b",
@@ -291,13 +291,13 @@ static void a_pivot_stands_in_the_way(void **state)
         {"a second pivot changes nothing", "a! b! c",
          "claim, start c, start a, start b, fail c, ok a, timeout b",
          "error a:completed b:failed c:failed"},
-        {"two pivots: one that stands in doubt holds the task", "a! b2! c",
+        {"two pivots: one in doubt holds the task", "a! b2! c",
          "claim, start c, start a, start b, fail c, timeout a, timeout b, wait 1s, start b = "
          "refused",
          "error a:failed b:waiting c:failed"},
         {"a pivot may fail where it is to continue", "a?! b<a",
          "claim, start a, fail a, start b, ok b", "processed a:failed b:completed"},
-        {"but in doubt it stands in the way of a later undo", "a?! b<a",
+        {"but in doubt it prevents a later undo", "a?! b<a",
          "claim, start a, doubt a, start b, fail b", "error a:failed b:failed"},
     };
     (void)state;
@@ -367,7 +367,7 @@ static void the_first_failure_stays(void **state)
     kit_make(&k, "an operator", "a b<a");
     kit_play(&k, "claim, start a, ok a, undo, start a, fail a");
     expect_cause("operator", -1);
-    kit_make(&k, "an operator's undo of what stands failed", "a b#<a");
+    kit_make(&k, "an operator's undo of a failed task", "a b#<a");
     kit_play(&k, "claim, start a, ok a, start b, fail b, undo");
     expect_cause("broken", 1);
     kit_make(&k, "an input that cannot be evaluated", "a b<a");

@@ -128,9 +128,9 @@ static void read_undo_input(struct reader *r, const struct json *j, const struct
     struct draft *d = target;
 
     d->undo_input = j;
-    reading_of(r)->sight = SEES_UNDO;
+    reading_of(r)->visible = VISIBLE_UNDO;
     read_template(r, j, path, &d->templates.undo_input);
-    reading_of(r)->sight = SEES_BEFORE;
+    reading_of(r)->visible = VISIBLE_BEFORE;
 }
 
 static void read_undo_http(struct reader *r, const struct json *j, const struct path *path,
@@ -139,9 +139,9 @@ static void read_undo_http(struct reader *r, const struct json *j, const struct 
     struct draft *d = target;
 
     d->undo_http = j;
-    reading_of(r)->sight = SEES_UNDO;
+    reading_of(r)->visible = VISIBLE_UNDO;
     read_http_step(r, j, path, &d->templates.undo_input);
-    reading_of(r)->sight = SEES_BEFORE;
+    reading_of(r)->visible = VISIBLE_BEFORE;
 }
 
 /* A step with `http` needs no `action`, and the request becomes its input. */
@@ -377,12 +377,12 @@ static void read_steps(struct reader *r, const struct json *list, const struct j
     const struct json **after = calloc(reading_of(r)->step_count, sizeof(void *));
     struct workflow_step *kept = arena_alloc(r->arena, reading_of(r)->step_count * sizeof *kept);
     ASSERT(drafts && after);
-    reading_of(r)->sight = SEES_BEFORE;
+    reading_of(r)->visible = VISIBLE_BEFORE;
     reading_of(r)->step = 0;
     read_list(r, list, drafts);
-    reading_of(r)->sight = SEES_ON_UNDO;
+    reading_of(r)->visible = VISIBLE_ON_UNDO;
     read_list(r, on_undo, drafts);
-    reading_of(r)->sight = SEES_ALL;
+    reading_of(r)->visible = VISIBLE_ALL;
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         settle_step(r, i, &drafts[i]);
         after[i] = drafts[i].after;
@@ -448,7 +448,7 @@ static enum err read_all(struct reader *r, enum definition_format format)
     d->is_yaml = r->is_yaml;
     d->json = root->raw;
     read_definition(r, root);
-    free(reading_of(r)->looks);
+    free(reading_of(r)->uses);
     map_fini(&reading_of(r)->names);
     return r->mistakes->count > 0 ? ERR_INVALID : ERR_OK;
 }

@@ -219,7 +219,7 @@ static const struct mistake_case {
 };
 /* clang-format on */
 
-static void every_mistake_is_told_where_it_is(void **state)
+static void every_mistake_has_its_place(void **state)
 {
     static struct mistakes m;
     (void)state;
@@ -240,7 +240,7 @@ static void every_mistake_is_told_where_it_is(void **state)
     }
 }
 
-static void all_mistakes_are_told_at_once_in_the_order_of_the_text(void **state)
+static void all_mistakes_are_reported_at_once_in_the_order_of_the_text(void **state)
 {
     static struct mistakes m;
     static const char text[] = "{\"intact\":3,\n"
@@ -432,8 +432,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_example_becomes_its_graph),
         cmocka_unit_test(steps_follow_the_one_before_unless_they_say_otherwise),
-        cmocka_unit_test(every_mistake_is_told_where_it_is),
-        cmocka_unit_test(all_mistakes_are_told_at_once_in_the_order_of_the_text),
+        cmocka_unit_test(every_mistake_has_its_place),
+        cmocka_unit_test(all_mistakes_are_reported_at_once_in_the_order_of_the_text),
         cmocka_unit_test(there_is_room_for_so_many_steps_and_mistakes_and_no_more),
         cmocka_unit_test(rules_depend_on_where_they_stand),
         cmocka_unit_test(no_definition_breaks_the_reader),

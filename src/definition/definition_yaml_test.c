@@ -178,35 +178,35 @@ static void a_text_is_what_it_begins_like_unless_it_is_named(void **state)
 
 /* ---- mistakes and warnings ---- */
 
-struct told {
+struct reported {
     const char *yaml;
-    const char *told[4]; /* "LINE:COLUMN PATH: FOUND|EXPECTED"; each message begins with one */
+    const char *messages[4]; /* "LINE:COLUMN PATH: FOUND|EXPECTED"; each message begins with one */
 };
 
 #define HEAD       "intact: 1\nworkflow: w\n"
 #define STEP(name) "- {name: " name ", agent: x, action: y, undo: none}\n"
 #define OPEN(name) "- name: " name "\n  agent: x\n  action: y\n"
 
-static void check_told(const struct told *c, const struct mistakes *m)
+static void check_reported(const struct reported *c, const struct mistakes *m)
 {
     size_t count = 0;
 
-    while (count < COUNT_OF(c->told) && c->told[count])
+    while (count < COUNT_OF(c->messages) && c->messages[count])
         count++;
     for (size_t i = 0; i < count && i < m->count; i++) {
         CLEANUP(buf_fini) struct buf b = {0};
         const struct mistake *k = &m->list[i];
         buf_fmt(&b, "%u:%u %s: %s|%s", k->line, k->column, k->path, k->found, k->expected);
-        CHECK(strncmp(b.ptr, c->told[i], strlen(c->told[i])) == 0, "%s%s", c->yaml, b.ptr);
+        CHECK(strncmp(b.ptr, c->messages[i], strlen(c->messages[i])) == 0, "%s%s", c->yaml, b.ptr);
     }
-    CHECK(m->count == count, "%s%zu told, %zu expected; %u:%u %s %s", c->yaml, m->count, count,
+    CHECK(m->count == count, "%s%zu reported, %zu expected; %u:%u %s %s", c->yaml, m->count, count,
           m->list[count].line, m->list[count].column, m->list[count].found,
           m->list[count].expected);
 }
 
-static void mistakes_in_yaml_are_told_where_they_are(void **state)
+static void mistakes_in_yaml_have_their_places(void **state)
 {
-    static const struct told cases[] = {
+    static const struct reported cases[] = {
         {HEAD "stepps: 1\nsteps:\n" STEP("a"),
          {"3:1 stepps: key \"stepps\"|did you mean \"steps\"?"}},
         {HEAD "steps:\n" STEP("a") "intact: 1\n",
@@ -284,13 +284,13 @@ static void mistakes_in_yaml_are_told_where_they_are(void **state)
         enum err err =
             definition_parse(slice_of(cases[i].yaml), DEFINITION_YAML, &d, &mistakes, &warnings);
         CHECK(err != ERR_OK, "%s", cases[i].yaml);
-        check_told(&cases[i], &mistakes);
+        check_reported(&cases[i], &mistakes);
     }
 }
 
 static void what_is_hardly_meant_is_warned_of(void **state)
 {
-    static const struct told cases[] = {
+    static const struct reported cases[] = {
         {HEAD "steps:\n" STEP("a"), {NULL}},
         {HEAD "steps:\n" OPEN("a") "  undo:\n    action: z\n    input: ${ .steps.a.output.id }\n",
          {"9:21 steps[0].undo.input: output of step \"a\"|// and what holds without it"}},
@@ -386,7 +386,7 @@ static void what_is_hardly_meant_is_warned_of(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct definition *d = defined(cases[i].yaml, DEFINITION_YAML);
-        check_told(&cases[i], &warnings);
+        check_reported(&cases[i], &warnings);
         struct definition *json = NULL;
         size_t count = warnings.count;
         CHECK(definition_parse(d->json, DEFINITION_JSON, &json, &mistakes, &warnings) == ERR_OK,
@@ -462,7 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml_and_json_compile_to_the_same_workflow),
         cmocka_unit_test(a_text_is_what_it_begins_like_unless_it_is_named),
-        cmocka_unit_test(mistakes_in_yaml_are_told_where_they_are),
+        cmocka_unit_test(mistakes_in_yaml_have_their_places),
         cmocka_unit_test(what_is_hardly_meant_is_warned_of),
         cmocka_unit_test(what_is_quoted_of_a_text_is_text),
         cmocka_unit_test(keys_that_stand_twice_are_no_burden),

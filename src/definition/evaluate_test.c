@@ -75,7 +75,7 @@ static void inputs_see_input_steps_and_task(void **state)
 }
 
 /* d follows a, which failed and was allowed to (continue), b, which was skipped, and c. */
-static void the_fate_of_a_step_can_be_seen(void **state)
+static void expressions_see_how_a_step_ended(void **state)
 {
     static const struct {
         const char *template, *result;
@@ -400,7 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_see_input_steps_and_task),
-        cmocka_unit_test(the_fate_of_a_step_can_be_seen),
+        cmocka_unit_test(expressions_see_how_a_step_ended),
         cmocka_unit_test(an_undo_and_the_output_see_why),
         cmocka_unit_test(only_what_is_looked_at_is_asked_for),
         cmocka_unit_test(the_order_example_evaluates),

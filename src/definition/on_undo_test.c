@@ -72,7 +72,7 @@ static const struct mistake_case {
 };
 /* clang-format on */
 
-static void every_mistake_is_told_where_it_is(void **state)
+static void every_mistake_has_its_place(void **state)
 {
     static struct mistakes m;
     (void)state;
@@ -124,7 +124,7 @@ static void they_may_look_at_all_others(void **state)
           "why it goes back");
 }
 
-static void what_fails_is_told_by_its_place(void **state)
+static void a_failure_names_its_place(void **state)
 {
     struct definition *d = defined(BACK("[" STEP("t", ",\"if\":\".input.go\"") "," STEP(
         "u", ",\"input\":{\"id\":\"${ .input.go.x }\",\"was\":\"${ .steps.a.output.id // null "
@@ -177,9 +177,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_are_steps_of_their_own),
-        cmocka_unit_test(every_mistake_is_told_where_it_is),
+        cmocka_unit_test(every_mistake_has_its_place),
         cmocka_unit_test(they_may_look_at_all_others),
-        cmocka_unit_test(what_fails_is_told_by_its_place),
+        cmocka_unit_test(a_failure_names_its_place),
         cmocka_unit_test(there_is_room_for_so_many_steps_in_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ static const struct json *root_of(const struct scope *s, const struct needs *n, 
 }
 
 /* Reports the cost to the caller; copying the result is paid for as well. */
-static void tell_spent(const struct scope *s, uint32_t steps, size_t len)
+static void report_spent(const struct scope *s, uint32_t steps, size_t len)
 {
     if (s->spent)
         *s->spent += steps + len / COPIED_PER_STEP;
@@ -163,14 +163,14 @@ static enum err evaluate(const struct scope *s, struct template *t, struct arena
                                     parsed and written again */
         struct slice output = s->step_output(s->arg, n->steps[0].step);
         *ret = output.ptr ? output : SLICE("null");
-        tell_spent(s, 1, ret->len);
+        report_spent(s, 1, ret->len);
         return ERR_OK;
     }
     const struct json *root = root_of(s, n, a, &budget, e);
     *ret_place = (struct template_place){""};
     *ret = SLICE_NONE;
     enum err err = root ? template_run(t, root, a, &budget, ret, ret_place, e) : e->code;
-    tell_spent(s, TEMPLATE_STEPS_MAX - budget.steps, ret->len);
+    report_spent(s, TEMPLATE_STEPS_MAX - budget.steps, ret->len);
     return err;
 }
 
@@ -203,7 +203,7 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
 
     if (!t) {
         *ret = s->input.ptr ? s->input : SLICE("null");
-        tell_spent(s, 1, 0);
+        report_spent(s, 1, 0);
         return ERR_OK;
     }
     if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
@@ -233,7 +233,7 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
     json_raw(&b, s->step_output(s->arg, step));
     json_close(&b, '}');
     *ret = arena_copy(a, buf_view(&b));
-    tell_spent(s, 1, 2 * ret->len);
+    report_spent(s, 1, 2 * ret->len);
     return ERR_OK;
 }
 
@@ -251,7 +251,7 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
     }
     const struct json *root = root_of(s, &x->needs, a, &budget, e);
     enum err err = root ? machine_run(x, root, a, &budget, &j, e) : e->code;
-    tell_spent(s, EXPRESSION_STEPS_MAX - budget.steps, 0);
+    report_spent(s, EXPRESSION_STEPS_MAX - budget.steps, 0);
     if (err != ERR_OK)
         return error_wrap(e, "%s.if of step \"%.*s\": %.*s%s", place_of_step(s, step, a),
                           SLICE_ARG(name), SLICE_ARG(slice_cut(x->text, 80)),

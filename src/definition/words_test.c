@@ -8,7 +8,7 @@
 static struct mistakes mistakes;
 
 /* Failures are recorded with the task, which must remain readable. */
-static void words_are_never_cut_in_half_a_character(void **state)
+static void messages_are_truncated_between_characters(void **state)
 {
     static const struct {
         const char *before, *after;
@@ -44,7 +44,7 @@ static void words_are_never_cut_in_half_a_character(void **state)
     }
 }
 
-static void mistakes_are_told_in_whole_characters(void **state)
+static void mistakes_are_truncated_between_characters(void **state)
 {
     static const struct {
         const char *before, *after;
@@ -81,8 +81,8 @@ static void an_odd_character_is_quoted_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_never_cut_in_half_a_character),
-        cmocka_unit_test(mistakes_are_told_in_whole_characters),
+        cmocka_unit_test(messages_are_truncated_between_characters),
+        cmocka_unit_test(mistakes_are_truncated_between_characters),
         cmocka_unit_test(an_odd_character_is_quoted_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

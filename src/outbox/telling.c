@@ -3,7 +3,7 @@
 
 #include "base/pen.h"
 #include "base/when.h"
-#include "core/stand.h"
+#include "core/summary.h"
 #include "store/codec/envelope.h"
 #include "json/text.h"
 

@@ -16,21 +16,21 @@ struct machine machine_begin(struct arena *a, const struct budget *budget)
     struct machine m = {.arena = a,
                         .bytes_left = EXPRESSION_BYTES_MAX,
                         .parts_left = (size_t)EXPRESSION_STEPS_MAX * PARTS_PER_STEP,
-                        .is_late = budget->steps < EXPRESSION_STEPS_MAX,
-                        .is_fat = budget->bytes < EXPRESSION_BYTES_MAX,
+                        .is_short_of_steps = budget->steps < EXPRESSION_STEPS_MAX,
+                        .is_short_of_bytes = budget->bytes < EXPRESSION_BYTES_MAX,
                         .is_one = budget->is_one};
 
-    if (m.is_late)
+    if (m.is_short_of_steps)
         m.parts_left = (size_t)budget->steps * PARTS_PER_STEP;
-    if (m.is_fat)
+    if (m.is_short_of_bytes)
         m.bytes_left = budget->bytes;
     return m;
 }
 
 void machine_end(const struct machine *m, struct budget *budget)
 {
-    size_t steps = m->is_late ? budget->steps : EXPRESSION_STEPS_MAX;
-    size_t bytes = m->is_fat ? budget->bytes : EXPRESSION_BYTES_MAX;
+    size_t steps = m->is_short_of_steps ? budget->steps : EXPRESSION_STEPS_MAX;
+    size_t bytes = m->is_short_of_bytes ? budget->bytes : EXPRESSION_BYTES_MAX;
 
     budget->steps -= (uint32_t)(steps - m->parts_left / PARTS_PER_STEP);
     budget->bytes -= bytes - m->bytes_left;
@@ -69,7 +69,7 @@ enum flow machine_fail_for_good(struct machine *m, const char *fmt, ...)
 
 bool machine_is_spent(struct machine *m)
 {
-    if (m->is_late && !m->is_one)
+    if (m->is_short_of_steps && !m->is_one)
         (void)machine_fail_for_good(m, "all expressions here together take more than %d steps",
                                     TEMPLATE_STEPS_MAX);
     else
@@ -86,7 +86,7 @@ bool machine_claim(struct machine *m, size_t bytes)
         m->bytes_left -= bytes;
         return true;
     }
-    if (m->is_fat && !m->is_one)
+    if (m->is_short_of_bytes && !m->is_one)
         (void)machine_fail_for_good(m, "all expressions here together make more than %d bytes",
                                     TEMPLATE_BYTES_MAX);
     else
@@ -278,7 +278,7 @@ static enum flow iterate_then(struct machine *m, struct sink *self, const struct
 
     if (v->type != JSON_ARRAY && v->type != JSON_OBJECT) {
         if (!t->node->is_optional && !m->is_caught)
-            (void)machine_fail(m, "cannot iterate over %s", value_story(m, v).text);
+            (void)machine_fail(m, "cannot iterate over %s", value_summary(m, v).text);
         return pass_path(m, t->node, NULL, t->out);
     }
     for (const struct json *j = v->child; j; j = j->next) {
@@ -459,7 +459,7 @@ static enum flow negate_then(struct machine *m, struct sink *self, const struct 
 
     if (v->type == JSON_NUMBER)
         return pass(m, t->node, number_negate(m, v), t->out);
-    (void)machine_fail(m, "%s cannot be negated", value_story(m, v).text);
+    (void)machine_fail(m, "%s cannot be negated", value_summary(m, v).text);
     return failed_at(m, t->node);
 }
 
@@ -537,7 +537,7 @@ static enum flow member_value_then(struct machine *m, struct sink *self, const s
     struct choice c = *CONTAINER_OF(self, struct choice, sink);
 
     if (c.key->type != JSON_STRING) {
-        (void)machine_fail(m, "cannot use %s as object key", value_story(m, c.key).text);
+        (void)machine_fail(m, "cannot use %s as object key", value_summary(m, c.key).text);
         return failed_at(m, c.member);
     }
     c.value = v;

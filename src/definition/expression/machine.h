@@ -75,13 +75,14 @@ struct budget {
 struct machine {
     struct arena *arena;
     size_t bytes_left;
-    size_t parts_left;    /* of steps */
-    bool is_late, is_fat; /* other expressions spent some of the steps, or bytes */
-    bool is_one;          /* but they belong to the same expression */
-    bool is_fatal;        /* a limit was exceeded */
-    bool is_caught;       /* a `?` catches a failure here, so no message is needed */
-    const void *stop;     /* identifies the sink that unwinds */
-    size_t at;            /* offset of the node that failed */
+    size_t parts_left; /* of steps */
+    bool is_short_of_steps,
+        is_short_of_bytes; /* other expressions spent some of the steps, or bytes */
+    bool is_one;           /* but they belong to the same expression */
+    bool is_fatal;         /* a limit was exceeded */
+    bool is_caught;        /* a `?` catches a failure here, so no message is needed */
+    const void *stop;      /* identifies the sink that unwinds */
+    size_t at;             /* offset of the node that failed */
     bool has_at;
     char what[200];
 };

@@ -51,8 +51,8 @@ size_t text_prefix(struct slice text, size_t characters)
 static const struct json *refuse(struct machine *m, const char *what, const struct json *a,
                                  const struct json *b)
 {
-    (void)machine_fail(m, "%s and %s cannot be %s", value_story(m, a).text, value_story(m, b).text,
-                       what);
+    (void)machine_fail(m, "%s and %s cannot be %s", value_summary(m, a).text,
+                       value_summary(m, b).text, what);
     return NULL;
 }
 

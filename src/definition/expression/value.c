@@ -95,14 +95,14 @@ bool builder_set_new(struct builder *b, struct slice key, const struct json *mem
 }
 
 /* Parts charged for comparing a key: long keys may differ only at their ends. */
-static size_t look_parts(struct slice key)
+static size_t compare_parts(struct slice key)
 {
     return 1 + key.len / 64;
 }
 
 bool builder_set(struct builder *b, struct slice key, const struct json *member)
 {
-    size_t each = look_parts(key);
+    size_t each = compare_parts(key);
 
     if (!b->container || !machine_pay(b->machine, 2 + b->container->count * each)) {
         b->container = NULL;
@@ -121,17 +121,17 @@ bool builder_set(struct builder *b, struct slice key, const struct json *member)
 }
 
 /* The first few comparisons are included in the step of the lookup. */
-enum { LOOKED_AT_ONCE = 8 };
+enum { LOOKUP_FREE = 8 };
 
 const struct json *value_get(struct machine *m, const struct json *object, struct slice key)
 {
-    uint32_t looked = 0;
+    uint32_t compared = 0;
 
     ASSERT(object->type == JSON_OBJECT);
-    if (key.len >= 64 && !machine_pay(m, LOOKED_AT_ONCE * (key.len / 64)))
+    if (key.len >= 64 && !machine_pay(m, LOOKUP_FREE * (key.len / 64)))
         return NULL;
     for (const struct json *j = object->child; j; j = j->next) {
-        if (++looked > LOOKED_AT_ONCE && !machine_pay(m, look_parts(key)))
+        if (++compared > LOOKUP_FREE && !machine_pay(m, compare_parts(key)))
             return NULL;
         if (slice_eq(j->key, key))
             return j;
@@ -388,15 +388,15 @@ const char *value_kind(const struct json *j)
     return kinds[j->type];
 }
 
-struct value_story value_story(const struct machine *m, const struct json *j)
+struct value_summary value_summary(const struct machine *m, const struct json *j)
 {
     CLEANUP(buf_fini) struct buf b = {.max = 40};
-    struct value_story s;
+    struct value_summary s;
 
     if (m->is_fatal || m->is_caught)
-        return (struct value_story){""};
+        return (struct value_summary){""};
     if (j->type == JSON_NULL)
-        return (struct value_story){"null"};
+        return (struct value_summary){"null"};
     bool is_whole = value_write(&b, j);
     (void)snprintf(s.text, sizeof s.text, "%s (%.*s%s)", value_kind(j), SLICE_ARG(buf_view(&b)),
                    is_whole ? "" : "...");

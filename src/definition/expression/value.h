@@ -68,9 +68,9 @@ bool value_pay_tree(struct machine *m, struct slice text, size_t *ret_values);
 const char *value_kind(const struct json *j); /* "string", "number", ... */
 
 /* "string (\"abc\")" for messages, truncated; empty if no message is needed. */
-struct value_story {
+struct value_summary {
     char text[60];
 };
-struct value_story value_story(const struct machine *m, const struct json *j);
+struct value_summary value_summary(const struct machine *m, const struct json *j);
 
 #endif

@@ -123,7 +123,7 @@ VALUE_FUNCTION(fromjson)
         return NULL;
     if (json_parse_within(m->arena, in->text, EXPRESSION_DEPTH_MAX, &j, &fault) == ERR_OK)
         return j;
-    (void)machine_fail(m, "%s cannot be parsed as JSON: %s", value_story(m, in).text, fault.what);
+    (void)machine_fail(m, "%s cannot be parsed as JSON: %s", value_summary(m, in).text, fault.what);
     return NULL;
 }
 
@@ -333,7 +333,7 @@ static const struct json *check_contains(struct machine *m, const struct json *a
 {
     if (a->type != b->type) {
         (void)machine_fail(m, "%s and %s cannot have their containment checked",
-                           value_story(m, a).text, value_story(m, b).text);
+                           value_summary(m, a).text, value_summary(m, b).text);
         return NULL;
     }
     bool found = contains_value(m, a, b);

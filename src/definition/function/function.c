@@ -5,14 +5,14 @@
 
 const struct json *function_refuse(struct machine *m, const struct json *in, const char *what)
 {
-    (void)machine_fail(m, "%s %s", value_story(m, in).text, what);
+    (void)machine_fail(m, "%s %s", value_summary(m, in).text, what);
     return NULL;
 }
 
 bool function_check_iterable(struct machine *m, const struct json *in)
 {
     if (!value_is_container(in))
-        (void)machine_fail(m, "cannot iterate over %s", value_story(m, in).text);
+        (void)machine_fail(m, "cannot iterate over %s", value_summary(m, in).text);
     return value_is_container(in) && machine_spend(m, in->count);
 }
 

@@ -219,7 +219,7 @@ static enum flow limit_count_then(struct machine *m, struct sink *self, const st
     struct number n;
 
     if (v->type != JSON_NUMBER) {
-        (void)machine_fail(m, "limit: %s is not a number", value_story(m, v).text);
+        (void)machine_fail(m, "limit: %s is not a number", value_summary(m, v).text);
         return FLOW_FAIL;
     }
     if (!number_of(m, v, &n))
@@ -284,7 +284,7 @@ GENERATE_FUNCTION(range)
     for (uint32_t i = 0; i < count; i++) {
         if (args[i]->type != JSON_NUMBER)
             return machine_fail(m, "range bounds must be numeric, not %s",
-                                value_story(m, args[i]).text);
+                                value_summary(m, args[i]).text);
         if (!number_of(m, args[i], &first[i]))
             return FLOW_FAIL;
         are_ints &= first[i].is_int;

@@ -35,7 +35,7 @@ void mistake_of_expression(struct reader *r, const struct path *path, size_t off
     mistake_at(r, path, offset, copy.ptr, "%s", expected);
 }
 
-static void tell_fault(void *arg, const struct json *string, size_t at, const char *what)
+static void report_fault(void *arg, const struct json *string, size_t at, const char *what)
 {
     struct watcher *w = arg;
 
@@ -62,18 +62,18 @@ static void unknown_step(struct watcher *w, const struct json *string, size_t at
  * undone. */
 static bool sees_all_but_outcomes(const struct reader *r, uint16_t to)
 {
-    enum sight sight = reading_of(r)->sight;
+    enum visible visible = reading_of(r)->visible;
 
-    return sight == SEES_UNDO || (sight == SEES_ON_UNDO && !reads_on_undo(r, to));
+    return visible == VISIBLE_UNDO || (visible == VISIBLE_ON_UNDO && !reads_on_undo(r, to));
 }
 
 /* Reports a reference to a step of on_undo from an expression that is evaluated only before that
  * step, or in tasks that are not undone. */
-static bool looks_ahead(struct watcher *w, const struct json *string, size_t at, uint16_t to)
+static bool uses_later_step(struct watcher *w, const struct json *string, size_t at, uint16_t to)
 {
     struct reader *r = w->reader;
 
-    if (!reads_on_undo(r, to) || reading_of(r)->sight == SEES_ON_UNDO)
+    if (!reads_on_undo(r, to) || reading_of(r)->visible == VISIBLE_ON_UNDO)
         return false;
     mistake_at(r, w->path, reader_string_offset(r, string, at), "a step of on_undo",
                "a step of steps: those of on_undo run after all others, and only when a task is "
@@ -81,29 +81,29 @@ static bool looks_ahead(struct watcher *w, const struct json *string, size_t at,
     return true;
 }
 
-static void add_look(struct reader *r, const struct watcher *w, uint16_t to,
-                     const struct json *string, size_t at)
+static void add_use(struct reader *r, const struct watcher *w, uint16_t to,
+                    const struct json *string, size_t at)
 {
     CLEANUP(buf_fini) struct buf path = {0};
 
-    if (reading_of(r)->look_count == reading_of(r)->look_cap) {
-        reading_of(r)->look_cap = reading_of(r)->look_cap ? reading_of(r)->look_cap * 2 : 16;
-        reading_of(r)->looks =
-            realloc(reading_of(r)->looks, reading_of(r)->look_cap * sizeof *reading_of(r)->looks);
-        ASSERT(reading_of(r)->looks);
+    if (reading_of(r)->use_count == reading_of(r)->use_cap) {
+        reading_of(r)->use_cap = reading_of(r)->use_cap ? reading_of(r)->use_cap * 2 : 16;
+        reading_of(r)->uses =
+            realloc(reading_of(r)->uses, reading_of(r)->use_cap * sizeof *reading_of(r)->uses);
+        ASSERT(reading_of(r)->uses);
     }
-    struct look *l = &reading_of(r)->looks[reading_of(r)->look_count++];
-    *l = (struct look){.from = reading_of(r)->step,
-                       .to = to,
-                       .is_undo = sees_all_but_outcomes(r, to),
-                       .string = string,
-                       .at = at};
+    struct step_use *l = &reading_of(r)->uses[reading_of(r)->use_count++];
+    *l = (struct step_use){.from = reading_of(r)->step,
+                           .to = to,
+                           .is_undo = sees_all_but_outcomes(r, to),
+                           .string = string,
+                           .at = at};
     path_write(&path, w->path);
     struct slice kept = slice_cut(buf_view(&path), sizeof l->path - 1);
     memcpy(l->path, kept.ptr, kept.len);
 }
 
-static void look_at_members(struct watcher *w, struct needed_step *s, const struct reference *ref)
+static void need_members(struct watcher *w, struct needed_step *s, const struct reference *ref)
 {
     s->members |= ref->members;
     if (ref->members & MEMBER_INPUT)
@@ -116,7 +116,7 @@ static void remember_step(struct watcher *w, uint16_t step, const struct referen
 {
     for (uint16_t i = 0; i < w->count; i++)
         if (w->steps[i].step == step) {
-            look_at_members(w, &w->steps[i], ref);
+            need_members(w, &w->steps[i], ref);
             return;
         }
     if (w->count == w->cap) {
@@ -125,11 +125,11 @@ static void remember_step(struct watcher *w, uint16_t step, const struct referen
         ASSERT(w->steps);
     }
     w->steps[w->count] = (struct needed_step){.step = step};
-    look_at_members(w, &w->steps[w->count++], ref);
+    need_members(w, &w->steps[w->count++], ref);
 }
 
-static void tell_reference(void *arg, const struct json *string, size_t at,
-                           const struct reference *ref)
+static void report_reference(void *arg, const struct json *string, size_t at,
+                             const struct reference *ref)
 {
     struct watcher *w = arg;
     struct reader *r = w->reader;
@@ -146,15 +146,16 @@ static void tell_reference(void *arg, const struct json *string, size_t at,
         unknown_step(w, string, at, ref->step);
         return;
     }
-    if (looks_ahead(w, string, at, (uint16_t)index))
+    if (uses_later_step(w, string, at, (uint16_t)index))
         return;
     if (sees_all_but_outcomes(r, (uint16_t)index) ? ref->needs_output
-                                                  : reading_of(r)->sight != SEES_ALL)
-        add_look(r, w, (uint16_t)index, string, at);
+                                                  : reading_of(r)->visible != VISIBLE_ALL)
+        add_use(r, w, (uint16_t)index, string, at);
     remember_step(w, (uint16_t)index, ref);
 }
 
-static void tell_odd(void *arg, const struct json *string, size_t at, const struct odd_name *odd)
+static void report_odd_name(void *arg, const struct json *string, size_t at,
+                            const struct odd_name *odd)
 {
     struct watcher *w = arg;
 
@@ -180,13 +181,13 @@ static struct needs needs_of(struct watcher *w, const struct references *refs)
     return n;
 }
 
-static void tell_all(struct watcher *w, const struct json *j, const struct references *refs,
-                     const struct odd_name *odd)
+static void report_all(struct watcher *w, const struct json *j, const struct references *refs,
+                       const struct odd_name *odd)
 {
     for (const struct reference *one = refs->list; one; one = one->next)
-        tell_reference(w, j, one->at, one);
+        report_reference(w, j, one->at, one);
     for (; odd; odd = odd->next)
-        tell_odd(w, j, odd->at, odd);
+        report_odd_name(w, j, odd->at, odd);
 }
 
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -203,12 +204,12 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
         return;
     }
     if (expression_compile(j->text, r->arena, &x, &column, &e) != ERR_OK) {
-        tell_fault(&w, j, column - 1, e.text);
+        report_fault(&w, j, column - 1, e.text);
         return;
     }
     references_collect(x, false, r->arena, &refs);
     const struct odd_name *odd = shape_odd_in_scope(x, &refs, r->arena);
-    tell_all(&w, j, &refs, odd);
+    report_all(&w, j, &refs, odd);
     if (!refs.input && !refs.task && !refs.steps && !refs.list && !odd)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
     x->needs = needs_of(&w, &refs);
@@ -225,9 +226,9 @@ static struct template *read_watched(struct reader *r, const struct json *j,
     struct watcher watcher = {.reader = r, .path = path};
     struct wanted of_input = {0};
     struct template_watch w = {&watcher,
-                               tell_fault,
-                               tell_reference,
-                               tell_odd,
+                               report_fault,
+                               report_reference,
+                               report_odd_name,
                                {.of_input = &of_input, .scope = shape_of_scope(r)}};
     struct template *t = read(j, r->arena, &w);
 

@@ -125,7 +125,7 @@ static uint16_t blocked_by(const struct graph *g, const uint16_t *missing, uint1
     UNREACHABLE();
 }
 
-static void tell_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
+static void report_cycle(struct graph *g, const uint16_t *missing, uint16_t step)
 {
     CLEANUP(buf_fini) struct buf names = {.max = 90};
     struct path steps;
@@ -173,7 +173,7 @@ static bool order_steps(struct graph *g, uint16_t *order)
     }
     for (uint16_t i = 0; i < g->count; i++)
         if (missing[i] > 0) {
-            tell_cycle(g, missing, i);
+            report_cycle(g, missing, i);
             return false;
         }
     return true;
@@ -198,13 +198,13 @@ static void mark_before(const struct graph *g, uint16_t step, bool *marks)
     }
 }
 
-static size_t place_of(const struct reader *r, const struct look *l)
+static size_t place_of(const struct reader *r, const struct step_use *l)
 {
     return reader_string_offset(r, l->string, l->at);
 }
 
 /* During undo, the outcome of the step itself and of steps beside and after it may be unknown. */
-static void warn_output(struct graph *g, const struct look *l, const struct path *at)
+static void warn_output(struct graph *g, const struct step_use *l, const struct path *at)
 {
     CLEANUP(buf_fini) struct buf found = {0};
 
@@ -215,15 +215,15 @@ static void warn_output(struct graph *g, const struct look *l, const struct path
 
 /* A step may only refer to its predecessors: whether another step has ended when it starts depends
  * on timing. */
-static void check_looks(struct graph *g)
+static void check_uses(struct graph *g)
 {
     bool marks[STEPS_MAX];
     char found[100];
 
-    for (size_t i = 0; i < reading_of(g->reader)->look_count; i++) {
-        const struct look *l = &reading_of(g->reader)->looks[i];
+    for (size_t i = 0; i < reading_of(g->reader)->use_count; i++) {
+        const struct step_use *l = &reading_of(g->reader)->uses[i];
         struct path at = {NULL, slice_of(l->path), 0};
-        if (i == 0 || reading_of(g->reader)->looks[i - 1].from != l->from)
+        if (i == 0 || reading_of(g->reader)->uses[i - 1].from != l->from)
             mark_before(g, l->from, marks);
         if (marks[l->to])
             continue;
@@ -253,6 +253,6 @@ void read_graph(struct reader *r, struct workflow_step *steps, const struct json
     }
     fill_after(&g);
     if (order_steps(&g, order))
-        check_looks(&g);
+        check_uses(&g);
     reading_of(r)->definition->workflow.order = order;
 }

@@ -140,7 +140,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void mistakes_are_told_with_their_place(void **state)
+static void mistakes_have_their_places(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_becomes_the_input),
         cmocka_unit_test(an_undo_is_a_request_as_well),
-        cmocka_unit_test(mistakes_are_told_with_their_place),
+        cmocka_unit_test(mistakes_have_their_places),
         cmocka_unit_test(secrets_do_not_belong_here),
     };
 

@@ -10,17 +10,17 @@
 #include "definition/expression/node.h"
 
 /* The steps that the expressions being read may refer to. */
-enum sight {
-    SEES_ALL,     /* the task's output: all steps */
-    SEES_BEFORE,  /* a step: its predecessors */
-    SEES_UNDO,    /* an undo: all steps, but some outcomes may be unknown */
-    SEES_ON_UNDO, /* a step of on_undo: all steps of `steps`, likewise, and its predecessors in
+enum visible {
+    VISIBLE_ALL,     /* the task's output: all steps */
+    VISIBLE_BEFORE,  /* a step: its predecessors */
+    VISIBLE_UNDO,    /* an undo: all steps, but some outcomes may be unknown */
+    VISIBLE_ON_UNDO, /* a step of on_undo: all steps of `steps`, likewise, and its predecessors in
                      on_undo */
-    SIGHTS,       /* number of values */
+    VISIBLE_KINDS,   /* number of values */
 };
 
 /* A reference from an expression of a step to a step. */
-struct look {
+struct step_use {
     uint16_t from, to;
     bool is_undo;              /* to an output that may be unknown then, without a case for null */
     const struct json *string; /* the expression is at byte `at` of its text */
@@ -38,10 +38,10 @@ struct reading {
     uint16_t step_count;                /* of both arrays; those of on_undo come last ... */
     uint16_t main_count;                /* ... after this many of `steps` */
     uint16_t step;                      /* the one being read */
-    enum sight sight;
-    const struct shape *scopes[SIGHTS]; /* by sight; NULL: not made yet */
-    struct look *looks;
-    size_t look_count, look_cap;
+    enum visible visible;
+    const struct shape *scopes[VISIBLE_KINDS]; /* by `visible`; NULL: not made yet */
+    struct step_use *uses;
+    size_t use_count, use_cap;
 };
 
 static inline struct reading *reading_of(const struct reader *r)

@@ -125,7 +125,7 @@ static const struct shape *shape_of_steps(const struct reading *reading, struct 
 const struct shape *shape_of_scope(struct reader *r)
 {
     struct reading *reading = reading_of(r);
-    const struct shape **known = &reading->scopes[reading->sight];
+    const struct shape **known = &reading->scopes[reading->visible];
 
     if (*known || !r->warnings)
         return *known;
@@ -133,8 +133,8 @@ const struct shape *shape_of_scope(struct reader *r)
     members[0] =
         (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
     members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
-    members[2] =
-        (struct shape_member){SLICE("task"), reading->sight == SEES_BEFORE ? &task_forward : &task};
+    members[2] = (struct shape_member){SLICE("task"),
+                                       reading->visible == VISIBLE_BEFORE ? &task_forward : &task};
     struct shape *root = arena_alloc(r->arena, sizeof *root);
     *root = (struct shape){SHAPE_OBJECT, "", members, 3, NULL};
     *known = root;
@@ -156,22 +156,22 @@ static void add_odd(struct search *s, const struct node *n, const struct shape *
     s->odd = o;
 }
 
-static const struct shape *look_into(struct search *s, const struct node *n,
-                                     const struct shape *base);
+static const struct shape *shape_of_node(struct search *s, const struct node *n,
+                                         const struct shape *base);
 
 /* The shape of the value of `n`, evaluated on a value of shape `base`. */
-static inline const struct shape *look(struct search *s, const struct node *n,
-                                       const struct shape *base)
+static inline const struct shape *shape_at(struct search *s, const struct node *n,
+                                           const struct shape *base)
 {
     if (n->kind == NODE_IDENTITY || base->kind == SHAPE_ANY)
         return base;
-    return n->kind == NODE_LITERAL ? &any : look_into(s, n, base);
+    return n->kind == NODE_LITERAL ? &any : shape_of_node(s, n, base);
 }
 
-static const struct shape *look_field(struct search *s, const struct node *n,
-                                      const struct shape *base)
+static const struct shape *shape_of_field(struct search *s, const struct node *n,
+                                          const struct shape *base)
 {
-    const struct shape *of = look(s, n->a, base);
+    const struct shape *of = shape_at(s, n->a, base);
 
     if (of->kind == SHAPE_ANY)
         return of;
@@ -203,34 +203,34 @@ static bool is_given_the_same(const struct function *f)
     return false;
 }
 
-static void look_list(struct search *s, const struct node *list, const struct shape *base)
+static void check_list(struct search *s, const struct node *list, const struct shape *base)
 {
     for (const struct node *one = list; one; one = one->next)
-        (void)look(s, one, base);
+        (void)shape_at(s, one, base);
 }
 
-static const struct shape *look_call(struct search *s, const struct node *n,
-                                     const struct shape *base)
+static const struct shape *shape_of_call(struct search *s, const struct node *n,
+                                         const struct shape *base)
 {
-    look_list(s, n->list, is_given_the_same(n->function) ? base : &any);
+    check_list(s, n->list, is_given_the_same(n->function) ? base : &any);
     return slice_is(n->function->name, "select") ? base : &any;
 }
 
-static const struct shape *look_into(struct search *s, const struct node *n,
-                                     const struct shape *base)
+static const struct shape *shape_of_node(struct search *s, const struct node *n,
+                                         const struct shape *base)
 {
     switch (n->kind) {
     case NODE_IDENTITY:
     case NODE_LITERAL:
-        UNREACHABLE(); /* handled by look() */
+        UNREACHABLE(); /* handled by shape_at() */
     case NODE_FIELD:
-        return look_field(s, n, base);
+        return shape_of_field(s, n, base);
     case NODE_PIPE:
-        return look(s, n->b, look(s, n->a, base));
+        return shape_at(s, n->b, shape_at(s, n->a, base));
     case NODE_TRY:
-        return look(s, n->a, base);
+        return shape_at(s, n->a, base);
     case NODE_CALL:
-        return look_call(s, n, base);
+        return shape_of_call(s, n, base);
     case NODE_STRING:
     case NODE_INDEX:
     case NODE_SLICE:
@@ -246,12 +246,12 @@ static const struct shape *look_into(struct search *s, const struct node *n,
     case NODE_MEMBER:
     case NODE_IF:
         if (n->a)
-            (void)look(s, n->a, base);
+            (void)shape_at(s, n->a, base);
         if (n->b)
-            (void)look(s, n->b, base);
+            (void)shape_at(s, n->b, base);
         if (n->c)
-            (void)look(s, n->c, base);
-        look_list(s, n->list, base);
+            (void)shape_at(s, n->c, base);
+        check_list(s, n->list, base);
         return &any;
     }
     UNREACHABLE();
@@ -263,7 +263,7 @@ struct odd_name *shape_odd_names(const struct expression *x, const struct shape 
     struct search s = {a, NULL};
 
     if (root)
-        (void)look(&s, x->root, root);
+        (void)shape_at(&s, x->root, root);
     return s.odd;
 }
 

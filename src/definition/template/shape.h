@@ -39,8 +39,8 @@ bool shape_of_input_has(const struct shape *scope, const struct slice *path, siz
 void shape_warn(struct reader *r, const struct path *path, size_t offset,
                 const struct odd_name *odd);
 
-/* The scope of a task that the expressions being read can refer to. Made once for each sight. NULL
- * if there are no warnings to report. */
+/* The scope of a task that the expressions being read can refer to. Made once for each value of
+ * `visible`. NULL if there are no warnings to report. */
 const struct shape *shape_of_scope(struct reader *r);
 
 /* The input of `output` of a request: the response of a service. */

@@ -45,8 +45,8 @@ static struct template *template_new(struct reader *r, enum template_kind kind, 
     return t;
 }
 
-static void tell_references(struct reader *r, const struct json *string, size_t at,
-                            const struct expression *x, bool is_given)
+static void report_references(struct reader *r, const struct json *string, size_t at,
+                              const struct expression *x, bool is_given)
 {
     struct template_watch *w = r->watch;
     struct references own = {.of_input = w->refs.of_input, .scope = w->refs.scope};
@@ -79,7 +79,7 @@ static size_t read_expression(struct reader *r, const struct json *string, size_
         return string->text.len;
     }
     bool is_given = at == 0 && end + 3 == string->text.len; /* the string has no other parts */
-    tell_references(r, string, at + 2, x, is_given);
+    report_references(r, string, at + 2, x, is_given);
     *ret = template_new(r, TEMPLATE_VALUE, arena_copy(r->arena, (struct slice){rest.ptr, end}));
     (*ret)->expression = x;
     (*ret)->is_given = is_given && reference_is_path(x);

@@ -190,7 +190,7 @@ static void what_was_resolved_is_answered_after_all(void **state)
          "claim, start a, ok a, start b, timeout b, wait 1s, resolve b, undo, ok b f1 = late, "
          "start a = refused, start b, ok b, start a, ok a",
          "compensated a:undone b:undone"},
-        {"a pivot stands", "a2!#",
+        {"a pivot prevents it", "a2!#",
          "claim, start a, timeout a, wait 1s, resolve a, ok a f1 = late, "
          "undo, start a, fail a, undo = refused",
          "error a:failed"},

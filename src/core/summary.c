@@ -1,5 +1,5 @@
-/* The state of a task as a whole, derived from its steps: see stand.h. Pure functions. */
-#include "core/stand.h"
+/* The state of a task as a whole, derived from its steps: see summary.h. Pure functions. */
+#include "core/summary.h"
 
 #include "core/undo.h"
 
@@ -19,7 +19,7 @@ bool all_ended(const struct workflow *w, const struct task *t)
     return true;
 }
 
-bool stands_failed(const struct workflow_step *ws, const struct step *s)
+bool step_failure_stops(const struct workflow_step *ws, const struct step *s)
 {
     return s->state == STEP_FAILED && !step_has_ended(ws, s);
 }
@@ -28,7 +28,7 @@ bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
-    return s->direction == step_goes(w, t, i) && stands_failed(&w->steps[i], s);
+    return s->direction == step_goes(w, t, i) && step_failure_stops(&w->steps[i], s);
 }
 
 bool any_step_stops_task(const struct workflow *w, const struct task *t)
@@ -52,7 +52,7 @@ bool any_pivot_completed(const struct workflow *w, const struct task *t)
     return false;
 }
 
-enum pivots pivots_look(const struct workflow *w, const struct task *t)
+enum pivots pivots_check(const struct workflow *w, const struct task *t)
 {
     enum pivots found = PIVOTS_CLEAR;
 
@@ -60,12 +60,12 @@ enum pivots pivots_look(const struct workflow *w, const struct task *t)
         return PIVOTS_COMPLETED;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (!is_pivot(w, i) || !(step_is_open(s) || pivot_stands(s)))
+        if (!is_pivot(w, i) || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
         if (step_is_open(s) || s->state == STEP_WAITING)
-            found = found == PIVOTS_STAND ? found : PIVOTS_UNRESOLVED;
+            found = found == PIVOTS_IN_DOUBT ? found : PIVOTS_UNRESOLVED;
         else
-            found = PIVOTS_STAND;
+            found = PIVOTS_IN_DOUBT;
     }
     return found;
 }

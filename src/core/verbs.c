@@ -1,6 +1,6 @@
-#include "core/deed.h"
+#include "core/decision.h"
 
-#include "core/stand.h"
+#include "core/summary.h"
 #include "core/undo.h"
 
 /*
@@ -9,13 +9,13 @@
  */
 
 /* A step of on_undo does not affect how a task goes forward. */
-static bool concerns_its_way(const struct deed *d)
+static bool affects_direction(const struct decision *d)
 {
     return !d->w->steps[d->ev->step].on_undo || d->t->direction == DIRECTION_UNDO;
 }
 
 /* Continues a task that had stopped in error. */
-static void go_on(struct deed *d)
+static void continue_stopped(struct decision *d)
 {
     struct task *t = d->t;
     int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
@@ -33,7 +33,7 @@ static void go_on(struct deed *d)
 }
 
 /* Gives new attempts to a step that failed for good or waits for its retry. */
-static bool retry_step(struct deed *d, uint16_t i)
+static bool retry_step(struct decision *d, uint16_t i)
 {
     struct step *s = &d->t->steps[i];
 
@@ -51,7 +51,7 @@ static bool retry_step(struct deed *d, uint16_t i)
     return true;
 }
 
-static enum answer on_retry(struct deed *d)
+static enum answer on_retry(struct decision *d)
 {
     bool any = d->t->state == TASK_ERROR && d->ev->step < 0; /* only a deadline stopped it */
 
@@ -64,17 +64,17 @@ static enum answer on_retry(struct deed *d)
         return ANSWER_REFUSED;
     if (d->t->state == TASK_ERROR && d->t->direction == DIRECTION_UNDO)
         d->t->undo_complete_by = 0; /* an operator's undo has no deadline */
-    go_on(d);
+    continue_stopped(d);
     return ANSWER_ACCEPTED;
 }
 
 /* The direction of the event's step. */
-static enum direction goes(const struct deed *d)
+static enum direction goes(const struct decision *d)
 {
     return step_goes(d->w, d->t, (uint16_t)d->ev->step);
 }
 
-static bool may_skip(const struct deed *d, const struct step *s)
+static bool may_skip(const struct decision *d, const struct step *s)
 {
     if (task_state_is_end(d->t->state) || step_is_open(s))
         return false;
@@ -84,7 +84,7 @@ static bool may_skip(const struct deed *d, const struct step *s)
            && (d->t->stop != STOP_UNDO || d->w->steps[d->ev->step].on_undo);
 }
 
-static enum answer on_skip(struct deed *d)
+static enum answer on_skip(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
@@ -98,18 +98,18 @@ static enum answer on_skip(struct deed *d)
         step_move(s, STEP_SKIPPED);
         s->output = d->ev->output;
     }
-    if (concerns_its_way(d) && !any_step_stops_task(d->w, d->t))
-        go_on(d);
+    if (affects_direction(d) && !any_step_stops_task(d->w, d->t))
+        continue_stopped(d);
     return ANSWER_ACCEPTED;
 }
 
 /* An undone task has no output any more. */
-static enum answer undo_processed(struct deed *d)
+static enum answer undo_processed(struct decision *d)
 {
     struct task *t = d->t;
     int64_t until = task_undo_until(d->w, t);
 
-    if (!d->ev->error.message.ptr || pivots_look(d->w, t) != PIVOTS_CLEAR
+    if (!d->ev->error.message.ptr || pivots_check(d->w, t) != PIVOTS_CLEAR
         || (until != 0 && d->now >= until))
         return ANSWER_REFUSED;
     t->error = d->ev->error;
@@ -123,7 +123,7 @@ static enum answer undo_processed(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_undo(struct deed *d)
+static enum answer on_undo(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -136,8 +136,8 @@ static enum answer on_undo(struct deed *d)
         pause_over(d); /* a request for undo also ends the pause */
         return paused ? ANSWER_ACCEPTED : ANSWER_REPEATED;
     }
-    enum pivots p = pivots_look(d->w, d->t);
-    if (p == PIVOTS_COMPLETED || p == PIVOTS_STAND
+    enum pivots p = pivots_check(d->w, d->t);
+    if (p == PIVOTS_COMPLETED || p == PIVOTS_IN_DOUBT
         || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR))
         return ANSWER_REFUSED;
     if (!t->error.code.ptr)
@@ -170,25 +170,25 @@ static bool may_matter(const struct workflow_step *ws, const struct step *s)
     return step_in_doubt(s) || (ws->undo_kind != UNDO_NONE && step_has_effect(s));
 }
 
-static bool may_correct(const struct deed *d, uint16_t i)
+static bool may_correct(const struct decision *d, uint16_t i)
 {
     const struct workflow_step *ws = &d->w->steps[i];
     const struct step *s = &d->t->steps[i];
 
     if (step_is_open(s) || may_matter(ws, s))
         return false;
-    return s->state == STEP_WAITING || stands_failed(ws, s);
+    return s->state == STEP_WAITING || step_failure_stops(ws, s);
 }
 
 /* The input of a compensation is derived from what was done and cannot be corrected. */
-static bool is_too_late_to_correct(const struct deed *d)
+static bool is_too_late_to_correct(const struct decision *d)
 {
     bool on_undo = d->ev->step >= 0 && d->w->steps[d->ev->step].on_undo;
 
     return !on_undo && (d->t->direction == DIRECTION_UNDO || d->t->stop == STOP_UNDO);
 }
 
-static enum answer on_correct(struct deed *d)
+static enum answer on_correct(struct decision *d)
 {
     struct task *t = d->t;
     bool all = d->ev->step < 0;
@@ -206,7 +206,7 @@ static enum answer on_correct(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_supply(struct deed *d)
+static enum answer on_supply(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
@@ -220,8 +220,8 @@ static enum answer on_supply(struct deed *d)
     s->error = (struct fault_note){0};
     s->resume = SLICE_NONE;
     s->wait_until = 0;
-    if (concerns_its_way(d) && !any_step_stops_task(d->w, d->t))
-        go_on(d);
+    if (affects_direction(d) && !any_step_stops_task(d->w, d->t))
+        continue_stopped(d);
     return ANSWER_ACCEPTED;
 }
 
@@ -237,7 +237,7 @@ static bool looked_at_all(const struct event *ev, const struct step *s)
 
 /* An effect that may still come must not be resolved away. A compensation that began is completed,
  * which is right whether there was an effect or not. */
-static enum answer on_resolve(struct deed *d)
+static enum answer on_resolve(struct decision *d)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
     struct step *s = &d->t->steps[d->ev->step];
@@ -292,7 +292,7 @@ static void start_anew(struct step *s)
     s->supplied = false;
 }
 
-static enum answer on_retry_from(struct deed *d)
+static enum answer on_retry_from(struct decision *d)
 {
     struct task *t = d->t;
     bool marked[STEPS_MAX] = {false};
@@ -312,8 +312,8 @@ static enum answer on_retry_from(struct deed *d)
     for (uint16_t i = 0; i < t->step_count; i++)
         if (marked[i] && !is_new(&t->steps[i]))
             start_anew(&t->steps[i]);
-    if (concerns_its_way(d))
-        go_on(d);
+    if (affects_direction(d))
+        continue_stopped(d);
     return ANSWER_ACCEPTED;
 }
 
@@ -324,7 +324,7 @@ static bool is_active(const struct task *t)
     return !task_state_is_end(t->state) && t->state != TASK_ERROR;
 }
 
-static enum answer on_pause(struct deed *d)
+static enum answer on_pause(struct decision *d)
 {
     if (!is_active(d->t))
         return ANSWER_REFUSED;
@@ -334,7 +334,7 @@ static enum answer on_pause(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_resume(struct deed *d)
+static enum answer on_resume(struct decision *d)
 {
     if (!is_active(d->t))
         return ANSWER_REFUSED;
@@ -344,7 +344,7 @@ static enum answer on_resume(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_close(struct deed *d)
+static enum answer on_close(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -357,7 +357,7 @@ static enum answer on_close(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_reopen(struct deed *d)
+static enum answer on_reopen(struct decision *d)
 {
     struct task *t = d->t;
 
@@ -370,9 +370,9 @@ static enum answer on_reopen(struct deed *d)
     return ANSWER_ACCEPTED;
 }
 
-enum answer operator_acts(struct deed *d)
+enum answer operator_apply(struct decision *d)
 {
-    static enum answer (*const acts[EVENT_KINDS])(struct deed * d) = {
+    static enum answer (*const acts[EVENT_KINDS])(struct decision * d) = {
         [EVENT_RETRY] = on_retry,   [EVENT_SKIP] = on_skip,
         [EVENT_UNDO] = on_undo,     [EVENT_PAUSE] = on_pause,
         [EVENT_RESUME] = on_resume, [EVENT_CORRECT] = on_correct,

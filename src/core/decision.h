@@ -1,15 +1,15 @@
-#ifndef CORE_DEED_H
-#define CORE_DEED_H
+#ifndef CORE_DECISION_H
+#define CORE_DECISION_H
 
 /*
- * Internals of decide(), shared by decide.c (attempts and owners), hands.c (the operator's verbs)
+ * Internals of decide(), shared by decide.c (attempts and owners), verbs.c (the operator's verbs)
  * and settle.c (consequences for the task). No other file includes it.
  */
 
 #include "core/decide.h"
 
 /* The working set of one call of decide(). */
-struct deed {
+struct decision {
     const struct workflow *w;
     struct task *t;
     const struct event *ev;
@@ -26,23 +26,23 @@ void step_move(struct step *s, enum step_state next);
 void note(struct fault_note *n, const char *code, const char *message);
 
 /* The task's own time: while it is paused, the time at which the pause began. */
-int64_t task_clock(const struct deed *d);
+int64_t task_clock(const struct decision *d);
 
 /* Ends a pause, if there is one: the clocks move by its length. */
-void pause_over(struct deed *d);
+void pause_over(struct decision *d);
 
 /* The step's compensation begins: attempts and failures are counted from zero. */
 void begin_undo(struct step *s);
 
 /* The whole task is undone from here on. */
-void turn_back(struct deed *d);
+void turn_back(struct decision *d);
 
 /* Called after every event: finds whether the task has ended or turns to undo. */
-void settle(struct deed *d);
+void settle(struct decision *d);
 
-/* ---- hands.c ---- */
+/* ---- verbs.c ---- */
 
 /* Handles an operator's event. */
-enum answer operator_acts(struct deed *d);
+enum answer operator_apply(struct decision *d);
 
 #endif
