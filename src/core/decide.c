@@ -527,7 +527,7 @@ static enum answer happen(struct decision *d)
     case EVENT_RETRY_FROM:
     case EVENT_CLOSE:
     case EVENT_REOPEN:
-        return operator_apply(d);
+        return verb_apply(d);
     case EVENT_OVERRUN:
         return on_overrun(d);
     }

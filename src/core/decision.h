@@ -43,6 +43,6 @@ void settle(struct decision *d);
 /* ---- verbs.c ---- */
 
 /* Handles an operator's event. */
-enum answer operator_apply(struct decision *d);
+enum answer verb_apply(struct decision *d);
 
 #endif

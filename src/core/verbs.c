@@ -370,7 +370,7 @@ static enum answer on_reopen(struct decision *d)
     return ANSWER_ACCEPTED;
 }
 
-enum answer operator_apply(struct decision *d)
+enum answer verb_apply(struct decision *d)
 {
     static enum answer (*const acts[EVENT_KINDS])(struct decision * d) = {
         [EVENT_RETRY] = on_retry,   [EVENT_SKIP] = on_skip,

@@ -162,7 +162,7 @@ static void put(struct operation *op)
     op->revision = 1;
     op->started_at = s.now;
     operation_encode(op, &doc, &row);
-    enum err err = s.store->ops->operation_put(s.store, &row, NULL, &e);
+    enum err err = s.store->ops->operations->put(s.store, &row, NULL, &e);
     CHECK(err == ERR_OK, "%s", e.text);
 }
 
@@ -195,7 +195,7 @@ static void check_stored(enum operation_state state, uint64_t done, uint64_t ref
     struct operation op;
     struct error e = {0};
 
-    enum err err = s.store->ops->operation_list(s.store, &q, &a, &page, &e);
+    enum err err = s.store->ops->operations->list(s.store, &q, &a, &page, &e);
     CHECK(err == ERR_OK && page.count == 1, "%s", e.text);
     err = operation_decode(&a, &page.rows[0], &op, &e);
     CHECK(err == ERR_OK, "%s", e.text);
