@@ -30,13 +30,16 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($p_ord::int8[], $p_number::int8[], $p_json::text[]) "                \
     "AS p(ord, number, json) JOIN d USING (ord)), "
-#define AUDITS_INSERT                                                                           \
-    "a AS (INSERT INTO ~audit (" AUDIT_COLUMNS(NAME, ", ") ") SELECT " AUDIT_COLUMNS(           \
-        OF_A,                                                                                   \
-        ", ") " FROM unnest($a_ord::int8[], " AUDIT_COLUMNS(UNNEST_AUDIT,                       \
-                                                            ", ") ") WITH ORDINALITY AS "       \
-                                                                  "a(ord, " AUDIT_COLUMNS(NAME, \
-                                                                                          ", ") ", nth) JOIN d USING (ord) ORDER BY a.nth) "
+#define AUDITS_INSERT                                                                              \
+    "a AS (INSERT INTO ~audit (" AUDIT_COLUMNS(NAME, ", ") ") SELECT " AUDIT_COLUMNS(              \
+        OF_A,                                                                                      \
+        ", ") " FROM unnest($a_ord::int8[], " AUDIT_COLUMNS(UNNEST_AUDIT,                          \
+                                                            ", ") ") WITH ORDINALITY AS "          \
+                                                                  "a(ord, " AUDIT_COLUMNS(         \
+                                                                      NAME,                        \
+                                                                      ", ") ", nth) JOIN d USING " \
+                                                                            "(ord) ORDER BY "      \
+                                                                            "a.nth) "
 #define OF_A(name, ...)          "a." #name
 #define UNNEST_AUDIT(name, type) "$a_" #name "::" SQL_##type "[]"
 #define MESSAGES_INSERT(tasks)                                                          \
@@ -238,7 +241,8 @@
     "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
     "FROM ~task AS t "
 
-#define OPERATION               "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
+#define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
+/* Where nothing else tells the database what a parameter is. */
 #define PARAM_TYPED(name, type) "$" #name "::" SQL_##type
 #define OPERATION_PAGE          " ORDER BY seq DESC LIMIT $2"
 #define OPERATION_AUDIT         "x AS (" AUDIT_INSERT(" FROM o WHERE") ") SELECT count(*) FROM o"
@@ -269,15 +273,17 @@
     "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
     "acknowledged_why, live FROM ~alert WHERE "
 
-/* submission.c reads them in this order. */
-#define SUBMISSION                                                                                \
-    "SELECT seq, submitted_at, refused_at, source, id, workflow, version, priority, not_before, " \
-    "reply_to, tags, input, reason FROM ~submission "
-#define SUBMISSION_BYTES                                                             \
-    "coalesce(octet_length(id), 0) + coalesce(octet_length(workflow), 0) "           \
-    "+ coalesce(octet_length(version), 0) + coalesce(octet_length(priority), 0) "    \
-    "+ coalesce(octet_length(not_before), 0) + coalesce(octet_length(reply_to), 0) " \
-    "+ coalesce(octet_length(tags), 0) + coalesce(octet_length(input), 0)::int8"
+#define SUBMISSION "SELECT seq, source, " SUBMISSION_COLUMNS(NAME, ", ") " FROM ~submission "
+/* Instead of what may be long. */
+#define NOTHING(name, ...) "NULL"
+#define SQL_any            "text"
+/* Of what applications put in. */
+#define SUBMISSION_BYTES  "0::int8" SUBMISSION_COLUMNS(BYTES, )
+#define BYTES(name, type) BYTES_##type(#name)
+#define BYTES_any(name)   " + coalesce(octet_length(" name "), 0)"
+#define BYTES_text(name)
+#define BYTES_number(name)
+#define BYTES_time(name)
 #define SUBMISSION_PAGE \
     " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
 #define SUBMISSIONS_MEANT                                                                 \
@@ -515,14 +521,13 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FOR UPDATE OF s), d AS (DELETE FROM ~submission AS s USING v WHERE s.seq = v.seq "
             "AND v.refused_at IS NULL) UPDATE ~submission AS s SET refused_at = v.refused_at, "
             "reason = v.reason FROM v WHERE s.seq = v.seq AND v.refused_at IS NOT NULL",
-        [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
-            "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
-            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], "
-            "$12::text[], $13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
+        [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (source, key, "
+            SUBMISSION_COLUMNS(NAME, ", ") ") SELECT * FROM unnest($source::text[], $key::text[], "
+            SUBMISSION_COLUMNS(UNNEST, ", ") ") "
+            "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
-        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
-            "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
+        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, source, "
+            SUBMISSION_COLUMNS(NOTHING, ", ") " FROM ~submission WHERE refused_at IS NOT NULL"
             SUBMISSION_PAGE,
         [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "

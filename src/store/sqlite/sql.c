@@ -74,11 +74,17 @@
     "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
     "acknowledged_why, live FROM alert WHERE "
 
-/* Values as texts, whatever they are: submission.c reads them in this order. */
-#define SUBMISSION                                                                             \
-    "SELECT seq, submitted_at, refused_at, source, CAST(id AS TEXT), CAST(workflow AS TEXT), " \
-    "CAST(version AS TEXT), CAST(priority AS TEXT), CAST(not_before AS TEXT), "                \
-    "CAST(reply_to AS TEXT), CAST(tags AS TEXT), CAST(input AS TEXT), reason FROM submission "
+/* What applications put in as texts, whatever it is. */
+#define SUBMISSION "SELECT seq, source, " SUBMISSION_COLUMNS(AS_PUT_IN, ", ") " FROM submission "
+/* By the type of the column. */
+#define AS_PUT_IN(name, type)  AS_PUT_IN_##type(#name)
+#define AS_PUT_IN_any(name)    "CAST(" name " AS TEXT)"
+#define AS_PUT_IN_text(name)   name
+#define AS_PUT_IN_number(name) name
+#define AS_PUT_IN_time(name)   name
+/* Instead of what may be long. */
+#define NOTHING(name, ...) "NULL"
+/* The newest first. */
 #define SUBMISSION_PAGE " AND seq < ?1 AND (?3 IS NULL OR source = ?3) ORDER BY seq DESC LIMIT ?2"
 #define SUBMISSIONS_MEANT                                                                       \
     "seq IN (SELECT seq FROM submission WHERE refused_at IS NOT NULL AND (?1 = 0 OR seq = ?1) " \
@@ -202,14 +208,14 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SUBMISSION_DELETE] = "DELETE FROM submission WHERE seq = ?1 AND refused_at IS NULL",
         [SQL_SUBMISSION_REFUSE] = "UPDATE submission SET refused_at = ?2, reason = ?3 "
             "WHERE seq = ?1 AND refused_at IS NULL",
-        [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+        [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (source, key, "
+            SUBMISSION_COLUMNS(NAME, ", ") ") VALUES (:source, :key, "
+            SUBMISSION_COLUMNS(PARAM, ", ") ") "
             "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [SQL_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
         /* what may be long is not read, nor what lies behind it */
-        [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
-            "NULL, NULL, NULL, NULL, NULL FROM submission WHERE refused_at IS NOT NULL"
+        [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, source, "
+            SUBMISSION_COLUMNS(NOTHING, ", ") " FROM submission WHERE refused_at IS NOT NULL"
             SUBMISSION_PAGE,
         [SQL_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [SQL_SUBMISSION_RETRY] = "UPDATE submission SET refused_at = NULL, reason = NULL WHERE "
