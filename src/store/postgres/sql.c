@@ -262,18 +262,18 @@
     " AND l.epoch = " epoch ")) "
 
 /* Messages; those set aside are in a table of their own. */
-#define FRESH_COLUMNS                                                                          \
-    "o.seq, o.task, o.name, o.target, o.body, o.created_at, NULL::text, 0::int8, NULL::int8, " \
-    "o.created_at, NULL::text"
-#define ASIDE_COLUMNS                                                                  \
-    "SELECT o.seq, o.task, o.name, o.target, o.body, o.created_at, o.state, o.tries, " \
-    "o.retry_at, o.since, o.story FROM ~outbox_aside AS o "
+#define FRESH_COLUMNS                                                           \
+    "o.seq, " MESSAGE_COLUMNS(OF_O, ", ") ", NULL::text, 0::int8, NULL::int8, " \
+                                          "o.created_at, NULL::text"
+#define ASIDE_COLUMNS                                                        \
+    "SELECT o.seq, " MESSAGE_COLUMNS(OF_O, ", ") ", " MESSAGE_ASIDE_COLUMNS( \
+        OF_O, ", ") " FROM ~outbox_aside AS o "
+#define OF_O(name, ...) "o." #name
+#define OF_M(name, ...) "m." #name
 
-#define ALERT                                                                              \
-    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
-    "acknowledged_why, live FROM ~alert WHERE "
+#define ALERT           "SELECT seq, " ALERT_COLUMNS(NAME, ", ") " FROM ~alert WHERE "
 
-#define SUBMISSION "SELECT seq, source, " SUBMISSION_COLUMNS(NAME, ", ") " FROM ~submission "
+#define SUBMISSION      "SELECT seq, source, " SUBMISSION_COLUMNS(NAME, ", ") " FROM ~submission "
 /* Instead of what may be long. */
 #define NOTHING(name, ...) "NULL"
 #define SQL_any            "text"
@@ -608,9 +608,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_OUTBOX_SET_ASIDE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
             "$2::text[], $3::int8[], $4::int8[], $5::text[]) AS s(seq, state, tries, retry_at, "
             "story)), m AS (DELETE FROM ~outbox AS o WHERE o.seq = ANY ($1::int8[]) "
-            "RETURNING o.seq, o.task, o.name, o.target, o.body, o.created_at) "
-            "INSERT INTO ~outbox_aside (seq, task, name, target, body, created_at, state, tries, "
-            "retry_at, since, story) SELECT m.seq, m.task, m.name, m.target, m.body, m.created_at, "
+            "RETURNING o.seq, " MESSAGE_COLUMNS(OF_O, ", ") ") "
+            "INSERT INTO ~outbox_aside (seq, " MESSAGE_COLUMNS(NAME, ", ") ", "
+            MESSAGE_ASIDE_COLUMNS(NAME, ", ") ") SELECT m.seq, " MESSAGE_COLUMNS(OF_M, ", ") ", "
             "s.state, s.tries, s.retry_at, m.created_at, s.story FROM m JOIN s USING (seq) "
             "ON CONFLICT (seq) DO NOTHING",
         [PG_OUTBOX_UPDATE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
@@ -666,12 +666,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' AND t.closed_at IS NULL "
             "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
             "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",
-        [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (id, key, doc, opened_at, resolved_at, live) "
-            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET "
+        [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (" ALERT_PUT_COLUMNS(NAME, ", ") ") "
+            "VALUES (" ALERT_PUT_COLUMNS(PARAM, ", ") ") ON CONFLICT (id) DO UPDATE SET "
             "doc = excluded.doc, resolved_at = excluded.resolved_at, live = excluded.live, "
-            "acknowledged_at = CASE WHEN $7 THEN NULL ELSE a.acknowledged_at END, "
-            "acknowledged_by = CASE WHEN $7 THEN NULL ELSE a.acknowledged_by END, "
-            "acknowledged_why = CASE WHEN $7 THEN NULL ELSE a.acknowledged_why END",
+            "acknowledged_at = CASE WHEN $lift THEN NULL ELSE a.acknowledged_at END, "
+            "acknowledged_by = CASE WHEN $lift THEN NULL ELSE a.acknowledged_by END, "
+            "acknowledged_why = CASE WHEN $lift THEN NULL ELSE a.acknowledged_why END",
         [PG_ALERT_TRIM] = "DELETE FROM ~alert WHERE NOT live "
             "AND seq <= (SELECT max(seq) FROM ~alert) - $1",
         [PG_ALERT_LIST] = ALERT "seq < $1 ORDER BY seq DESC LIMIT $2",
@@ -731,13 +731,11 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
-        [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, "
-            "version = $6, started_at = $7, draining = $8, agents = $9, "
-            "grammar = $10 WHERE name = $1 AND coalesce(said_by, 0) <= $2",
-        [PG_NODE_LIST] = "SELECT n.name, n.said_by, n.url, n.schedules, n.supervises, n.version, "
-            "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
-            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1), "
-            "n.agents, coalesce(n.grammar, 0) "
+        [PG_NODE_PUT] = "UPDATE ~node SET " NODE_COLUMNS(SET_TO, ", ")
+            " WHERE name = $name AND coalesce(said_by, 0) <= $said_by",
+        [PG_NODE_LIST] = "SELECT n.name, " NODE_COLUMNS(OF_N, ", ") ", l.until, "
+            "EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
+            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1) "
             "FROM ~node AS n LEFT JOIN ~lease AS l ON l.name = '" NODE_LEASE "' || n.name "
             "WHERE n.said_by IS NOT NULL AND coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "

@@ -66,13 +66,11 @@
     "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "               \
     "FROM task AS t, json_each(t.tags) AS j WHERE "
 
-#define MESSAGE "seq, task, name, target, body, created_at"
-#define ASIDE   "SELECT " MESSAGE ", state, tries, retry_at, since, story FROM outbox_aside WHERE "
-#define OLDEST  " ORDER BY seq LIMIT ?2"
+#define MESSAGE_ASIDE "seq, " MESSAGE_COLUMNS(NAME, ", ") ", " MESSAGE_ASIDE_COLUMNS(NAME, ", ")
+#define ASIDE         "SELECT " MESSAGE_ASIDE " FROM outbox_aside WHERE "
+#define OLDEST        " ORDER BY seq LIMIT ?2"
 
-#define ALERT                                                                              \
-    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
-    "acknowledged_why, live FROM alert WHERE "
+#define ALERT         "SELECT seq, " ALERT_COLUMNS(NAME, ", ") " FROM alert WHERE "
 
 /* What applications put in as texts, whatever it is. */
 #define SUBMISSION "SELECT seq, source, " SUBMISSION_COLUMNS(AS_PUT_IN, ", ") " FROM submission "
@@ -262,8 +260,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE seq >= ?1 AND seq <= ?2",
         [SQL_OUTBOX_SETTLED_DELETE] = "DELETE FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2",
         [SQL_OUTBOX_DELETE_ASIDE] = "DELETE FROM outbox_aside WHERE seq >= ?1 AND seq <= ?2",
-        [SQL_OUTBOX_SET_ASIDE] = "INSERT OR IGNORE INTO outbox_aside (" MESSAGE ", state, tries, "
-            "retry_at, since, story) VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?2, ?3, ?4, ?10, ?5)",
+        [SQL_OUTBOX_SET_ASIDE] = "INSERT OR IGNORE INTO outbox_aside (" MESSAGE_ASIDE ") "
+            "VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?2, ?3, ?4, ?10, ?5)",
         [SQL_OUTBOX_UPDATE] = "UPDATE outbox_aside SET state = ?2, tries = ?3, retry_at = ?4, "
             "story = coalesce(?5, story) WHERE seq = ?1",
         [SQL_OUTBOX_UPDATE_SAME] = "UPDATE outbox_aside SET tries = ?3, retry_at = ?4, "
@@ -289,7 +287,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             " WHERE id = :id AND revision = :revision - 1",
         [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
         [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
-        [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3" PAGE,
+        [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3 AND (open OR NOT ?4)" PAGE,
         [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
         [SQL_OVERRUN_RAISE] = "INSERT INTO overrun AS o (task, times, at) VALUES (?1, 1, ?2) "
             "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = excluded.at",
@@ -308,17 +306,17 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
             "FROM task AS t WHERE t.state = 'error' AND t.closed_at IS NULL AND t.ended_at >= ?1 "
             "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
-        [SQL_ALERT_PUT] = "INSERT INTO alert AS a (id, key, doc, opened_at, resolved_at, live) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET doc = ?3, "
-            "resolved_at = ?5, live = ?6, "
-            "acknowledged_at = iif(?7, NULL, a.acknowledged_at), "
-            "acknowledged_by = iif(?7, NULL, a.acknowledged_by), "
-            "acknowledged_why = iif(?7, NULL, a.acknowledged_why)",
+        [SQL_ALERT_PUT] = "INSERT INTO alert AS a (" ALERT_PUT_COLUMNS(NAME, ", ") ") "
+            "VALUES (" ALERT_PUT_COLUMNS(PARAM, ", ") ") ON CONFLICT (id) DO UPDATE SET "
+            "doc = :doc, resolved_at = :resolved_at, live = :live, "
+            "acknowledged_at = iif(:lift, NULL, a.acknowledged_at), "
+            "acknowledged_by = iif(:lift, NULL, a.acknowledged_by), "
+            "acknowledged_why = iif(:lift, NULL, a.acknowledged_why)",
         [SQL_ALERT_TRIM] = "DELETE FROM alert WHERE NOT live "
             "AND seq <= (SELECT max(seq) FROM alert) - ?1",
         [SQL_ALERT_LIST] = ALERT "seq < ?1 ORDER BY seq DESC LIMIT ?2",
         [SQL_ALERT_LIVE] = ALERT "live AND seq < ?1 ORDER BY seq DESC LIMIT ?2",
-        [SQL_ALERT_GET] = ALERT "id = ?1",
+        [SQL_ALERT_GET] = "SELECT resolved_at, acknowledged_at FROM alert WHERE id = ?1",
         [SQL_ALERT_ACKNOWLEDGE] = "UPDATE alert SET acknowledged_at = ?2, acknowledged_by = ?3, "
             "acknowledged_why = ?4 WHERE id = ?1",
     };
