@@ -12,6 +12,7 @@
 #define OF_T(name, ...)              "t." #name
 #define OF_U(name, ...)              "u." #name
 #define OF_N(name, ...)              "n." #name
+#define OF_W(name, ...)              "w." #name
 #define UNNEST_TASK(name, type, how) UNNEST(name, type)
 #define SQL_state                    "text"
 #define SQL_direction                "text"
@@ -500,7 +501,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE $a_actor::text IS NOT NULL) "
             "SELECT coalesce((SELECT version FROM n), (SELECT version FROM o)), "
             "EXISTS (SELECT 1 FROM n)",
-        [PG_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM ~workflow "
+        [PG_WORKFLOW_GET] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") " FROM ~workflow "
             "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
         [PG_WORKFLOW_DESCRIBE] = "UPDATE ~workflow AS w SET inputs = n.inputs FROM "
             "unnest($1::text[], $2::int8[], $3::text[]) AS n(name, version, inputs) "
@@ -535,10 +536,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             SUBMISSIONS_DONE,
         [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
             "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
-        [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
-            "FROM ~workflow "
-            "ORDER BY name, version",
-        [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
+        [PG_WORKFLOW_LIST] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
+            "FROM ~workflow ORDER BY name, version",
+        [PG_WORKFLOW_SINCE] = "SELECT g.number, " WORKFLOW_COLUMNS(OF_W, ", ") " "
             "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
             "WHERE g.name = 'workflow' ORDER BY w.generation",
         [PG_GENERATIONS] = "SELECT " GENERATIONS,
@@ -578,7 +578,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE NOT $fenced OR CASE WHEN $breaker THEN a.breaker ELSE a.settings END "
             "IS NOT DISTINCT FROM $was::text RETURNING 1), "
             "x AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
-        [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
+        [PG_AGENT_SINCE] = "SELECT g.number, " AGENT_COLUMNS(OF_A, ", ") " FROM ~generation AS g "
             "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
         [PG_OVERRUN_RAISE] = "INSERT INTO ~overrun AS o (task, times, at) VALUES ($1, 1, $2) "
             "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = EXCLUDED.at",

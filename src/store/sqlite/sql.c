@@ -193,9 +193,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY seq LIMIT ?3",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
-        [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
-            "VALUES (?1, ?2, ?3, ?4)",
-        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+        [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (" WORKFLOW_COLUMNS(NAME, ", ") ") "
+            "VALUES (" WORKFLOW_COLUMNS(PARAM, ", ") ")",
+        [SQL_WORKFLOW_GET] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
             "FROM workflow WHERE name = ?1 AND (?2 = 0 OR version = ?2) "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_DESCRIBE] = "UPDATE workflow SET inputs = ?3 "
@@ -220,7 +220,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             SUBMISSIONS_MEANT,
         [SQL_SUBMISSION_DROP] = "DELETE FROM submission WHERE " SUBMISSIONS_MEANT,
         [SQL_DATA_VERSION] = "PRAGMA data_version",
-        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+        [SQL_WORKFLOW_LIST] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
             "FROM workflow ORDER BY name, version",
         [SQL_TOKEN_INSERT] = "INSERT INTO token (" TOKEN_COLUMNS(NAME, ", ") ", name) VALUES ("
             TOKEN_COLUMNS(PARAM, ", ") ", :name)",
@@ -288,7 +288,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
         [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
         [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3 AND (open OR NOT ?4)" PAGE,
-        [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
+        [SQL_AGENT_LIST] = "SELECT " AGENT_COLUMNS(NAME, ", ") " FROM agent ORDER BY name",
         [SQL_OVERRUN_RAISE] = "INSERT INTO overrun AS o (task, times, at) VALUES (?1, 1, ?2) "
             "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = excluded.at",
         [SQL_OVERRUN_LOWER] = "UPDATE overrun SET times = times - 1 WHERE task = ?1",
