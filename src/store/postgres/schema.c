@@ -4,23 +4,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "schema_postgres_0001.h"
-#include "schema_postgres_0002.h"
-#include "schema_postgres_0003.h"
-#include "schema_postgres_0004.h"
-#include "schema_postgres_0005.h"
-#include "schema_postgres_0006.h"
-#include "schema_postgres_0007.h"
-#include "schema_postgres_0008.h"
-#include "schema_postgres_0009.h"
-#include "schema_postgres_0010.h"
-#include "schema_postgres_0011.h"
-#include "schema_postgres_0012.h"
-#include "schema_postgres_0013.h"
-#include "schema_postgres_0014.h"
-#include "schema_postgres_0015.h"
-#include "schema_postgres_0016.h"
-#include "schema_postgres_0017.h"
+#include "store/postgres_migrations.h"
 
 /*
  * The schema is made, and brought forward, in one transaction that begins by taking the row of its
@@ -32,13 +16,8 @@
 
 enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 
-/* Version 4 was written by programs that had nothing new in it yet. */
-static const char *const steps[PG_SCHEMA_VERSION] = {
-    schema_postgres_0001, schema_postgres_0002, schema_postgres_0003, "SELECT 1",
-    schema_postgres_0004, schema_postgres_0005, schema_postgres_0006, schema_postgres_0007,
-    schema_postgres_0008, schema_postgres_0009, schema_postgres_0010, schema_postgres_0011,
-    schema_postgres_0012, schema_postgres_0013, schema_postgres_0014, schema_postgres_0015,
-    schema_postgres_0016, schema_postgres_0017};
+/* A migration that was released is never changed. */
+const int pg_schema_version = COUNT_OF(postgres_migrations);
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"
@@ -91,18 +70,18 @@ static enum err newer(const struct postgres_store *s, long version, struct error
     return error_set(e, ERR_NEWER,
                      "the schema \"%s\" of the database is of version %ld, written by a newer "
                      "intact; this one knows %d",
-                     s->schema, version, PG_SCHEMA_VERSION);
+                     s->schema, version, pg_schema_version);
 }
 
 static bool migrate(struct postgres_store *s, long from, struct trouble *t)
 {
     char version[80];
 
-    for (long v = from; v < PG_SCHEMA_VERSION; v++)
-        if (!run(s, steps[v], t))
+    for (long v = from; v < pg_schema_version; v++)
+        if (!run(s, postgres_migrations[v], t))
             return false;
     (void)snprintf(version, sizeof version, "UPDATE ~meta SET value = '%d' WHERE name = 'version'",
-                   PG_SCHEMA_VERSION);
+                   pg_schema_version);
     return run(s, version, t) && run(s, "COMMIT", t);
 }
 
@@ -116,9 +95,9 @@ static enum err bring_forward(struct postgres_store *s, struct error *e, struct 
         return ERR_IO;
     CLEANUP(result_end) PGresult *r = script(s, sql, MIGRATION_MS, t);
     long version = version_of(r);
-    if (version > PG_SCHEMA_VERSION)
+    if (version > pg_schema_version)
         return newer(s, version, e);
-    if (version == PG_SCHEMA_VERSION) /* somebody else was faster */
+    if (version == pg_schema_version) /* somebody else was faster */
         return run(s, "ROLLBACK", t) ? ERR_OK : ERR_IO;
     return version >= 0 && migrate(s, version, t) ? ERR_OK : ERR_IO;
 }
@@ -138,9 +117,9 @@ static enum err check_once(struct postgres_store *s, struct error *e, struct tro
     CLEANUP(result_end) PGresult *r = script(s, version_sql, s->wait_ms, t);
     long version = version_of(r);
 
-    if (version > PG_SCHEMA_VERSION)
+    if (version > pg_schema_version)
         return newer(s, version, e);
-    if (version == PG_SCHEMA_VERSION)
+    if (version == pg_schema_version)
         return ERR_OK;
     if (version < 0) {
         if (!s->conn)
