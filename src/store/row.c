@@ -1,3 +1,8 @@
+/*
+ * What all bodies hold against a row: checks before it is stored, copies, and the decisions of
+ * listings, retention and counts that do not depend on a database. It calls no body and does no
+ * I/O. The columns are those of rows/.
+ */
 #include "store/row.h"
 
 #include "base/buf.h"

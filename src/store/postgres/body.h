@@ -5,6 +5,7 @@
  * What the files of the PostgreSQL body share.
  *
  *   sql.c         every statement
+ *   columns.h     what is made of the columns of store/rows
  *   query.c       a statement with its parameters; arrays in binary form
  *   hosts.c       where the database is
  *   connect.c     making the connection

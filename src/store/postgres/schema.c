@@ -1,3 +1,10 @@
+/*
+ * Makes the schema of the database and brings it up to date, in one transaction that begins by
+ * locking the row of its version: nodes that start at the same time wait for each other there.
+ * Creating the very first tables may fail for one of two nodes (PostgreSQL checks before it locks);
+ * then the tables exist and that node tries again. If there is nothing to do, nothing is written or
+ * locked, so a role without those rights can start a node.
+ */
 #include "store/postgres/body.h"
 
 #include <stdlib.h>
@@ -5,14 +12,6 @@
 #include <time.h>
 
 #include "store/postgres_migrations.h"
-
-/*
- * The schema is made, and brought forward, in one transaction that begins by taking the row of its
- * version for itself: nodes that start at the same time wait for each other there. Making the very
- * first tables at the same time may fail for one of two (PostgreSQL looks before it locks): then
- * they are there, and it tries again. Nothing is written, nor locked, where there is nothing to do:
- * that works with a role that may not.
- */
 
 enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 

@@ -10,6 +10,7 @@
  *   identity.c which file it is, to notice a copy
  *   schema.c   migrations, and what is read once at start
  *   sql.c      every statement
+ *   columns.h  what is made of the columns of store/rows
  *   db.c       a connection and its prepared statements
  *   guard.c    who checkpoints
  *   gather.c   how the WAL is written

@@ -1,3 +1,7 @@
+/*
+ * Brings the schema of the file up to date, in one transaction, and reads the facts that are read
+ * once at start.
+ */
 #include "store/sqlite/body.h"
 
 #include <stdio.h>
