@@ -1,3 +1,8 @@
+/*
+ * What all bodies hold against a row: checks before it is stored, copies, and the decisions of
+ * listings, retention and counts that do not depend on a database. It calls no body and does no
+ * I/O. The columns are those of rows/.
+ */
 #include "store/row.h"
 
 #include "base/buf.h"
@@ -113,6 +118,7 @@ enum err row_check(const struct change *c)
 #define COPY(name, type)           COPY_##type(copy.name)
 #define COPY_TASK(name, type, how) COPY_##type(copy.name)
 #define COPY_text(field)           (field) = arena_copy(a, field);
+#define COPY_any(field)            COPY_text(field)
 #define COPY_number(field)
 #define COPY_time(field)
 #define COPY_flag(field)
@@ -175,9 +181,14 @@ void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fres
 bool submission_fits(const struct submission_take *t, const struct submission_row *row,
                      size_t *bytes)
 {
-    size_t more = row->id.len + row->workflow.len + row->version.len + row->priority.len
-                  + row->not_before.len + row->reply_to.len + row->tags.len + row->input.len;
+    size_t more = 0;
 
+#define SIZE_PUT_IN(name, type) SIZE_PUT_IN_##type(row->name)
+#define SIZE_PUT_IN_any(v)      more += (v).len;
+#define SIZE_PUT_IN_text(v)
+#define SIZE_PUT_IN_number(v)
+#define SIZE_PUT_IN_time(v)
+    SUBMISSION_COLUMNS(SIZE_PUT_IN, )
     if (t->bytes_max && *bytes > 0 && *bytes + more > t->bytes_max)
         return false;
     *bytes += more + 1; /* the first one counts even if it holds nothing */
@@ -186,22 +197,12 @@ bool submission_fits(const struct submission_take *t, const struct submission_ro
 
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row)
 {
-    return (struct submission_row){
-        .seq = row->seq,
-        .source = arena_copy(a, row->source),
-        .id = arena_copy(a, row->id),
-        .workflow = arena_copy(a, row->workflow),
-        .version = arena_copy(a, row->version),
-        .priority = arena_copy(a, row->priority),
-        .not_before = arena_copy(a, row->not_before),
-        .reply_to = arena_copy(a, row->reply_to),
-        .tags = arena_copy(a, row->tags),
-        .input = arena_copy(a, row->input),
-        .submitted_at = row->submitted_at,
-        .refused_at = row->refused_at,
-        .reason = arena_copy(a, row->reason),
-        .key = arena_copy(a, row->key),
-    };
+    struct submission_row copy = *row;
+
+    copy.source = arena_copy(a, row->source);
+    copy.key = arena_copy(a, row->key);
+    SUBMISSION_COLUMNS(COPY, )
+    return copy;
 }
 
 struct operation_row operation_copy(struct arena *a, const struct operation_row *row)

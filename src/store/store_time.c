@@ -1,3 +1,7 @@
+/*
+ * The clock of the database as this process knows it: an offset to the steady clock, measured with
+ * each round trip. Any thread may read it, under a mutex. postgres/time.c measures it.
+ */
 #include "store/store_time.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* The clock of the database: that it never goes backwards, and stays within what was measured. */
 #include "base/test.h"
 
 #include <pthread.h>

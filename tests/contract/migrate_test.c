@@ -6,14 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schema_0001.h"
-#include "schema_0002.h"
-#include "schema_0003.h"
-#include "schema_0004.h"
-#include "schema_0005.h"
-#include "schema_0006.h"
-#include "schema_0007.h"
 #include "store/sqlite/body.h"
+#include "store/sqlite_migrations.h"
 
 /* As version 1 of this program left it: its schema, and a row of most tables. */
 static void make_version_1(struct world *w)
@@ -22,7 +16,7 @@ static void make_version_1(struct world *w)
 
     CHECK(unlink(path) == 0, "removed");
     shell_exec(path, "PRAGMA journal_mode = DELETE");
-    shell_exec(path, schema_0001);
+    shell_exec(path, schema_sqlite_0001);
     shell_exec(path,
                "INSERT INTO meta (name, value) VALUES ('secret', randomblob(32)); "
                "INSERT INTO node (name, boot) VALUES ('n1', 6); "
@@ -41,7 +35,7 @@ static void is_up_to_date(const char *path)
 {
     char version[16];
 
-    (void)snprintf(version, sizeof version, "%d\n", SCHEMA_VERSION);
+    (void)snprintf(version, sizeof version, "%d\n", schema_version);
     shell_says(path, "PRAGMA user_version", version);
 }
 
@@ -108,10 +102,10 @@ static void a_store_of_version_6_lacks_as_much_as_one_of_5(void **state)
     for (int version = 5; version <= 6; version++) {
         stop_store(w);
         make_version_1(w);
-        shell_exec(path, schema_0002);
-        shell_exec(path, schema_0003);
-        shell_exec(path, schema_0004);
-        shell_exec(path, schema_0005);
+        shell_exec(path, schema_sqlite_0002);
+        shell_exec(path, schema_sqlite_0003);
+        shell_exec(path, schema_sqlite_0004);
+        shell_exec(path, schema_sqlite_0005);
         CHECK(stat(path, &st) == 0, "%s", path);
         (void)snprintf(text, sizeof text,
                        "PRAGMA user_version = %d; INSERT INTO file (one, inode) "
@@ -136,11 +130,11 @@ static void messages_of_version_7_are_still_there(void **state)
 
     stop_store(w);
     make_version_1(w);
-    shell_exec(path, schema_0002);
-    shell_exec(path, schema_0003);
-    shell_exec(path, schema_0004);
-    shell_exec(path, schema_0005);
-    shell_exec(path, schema_0006);
+    shell_exec(path, schema_sqlite_0002);
+    shell_exec(path, schema_sqlite_0003);
+    shell_exec(path, schema_sqlite_0004);
+    shell_exec(path, schema_sqlite_0005);
+    shell_exec(path, schema_sqlite_0006);
     shell_exec(path, "INSERT INTO outbox (seq, task, name, target, body, created_at) VALUES "
                      "(8, 'old', '1/received', 'u', '{\"id\":\"old/1/received\",\"n\":1.0}', 5), "
                      "(9, 'old', '2/started', 'v', '{}', 6); "
@@ -178,8 +172,8 @@ static void a_store_of_version_3_gets_its_agents(void **state)
 
     stop_store(w);
     make_version_1(w);
-    shell_exec(path, schema_0002);
-    shell_exec(path, schema_0003);
+    shell_exec(path, schema_sqlite_0002);
+    shell_exec(path, schema_sqlite_0003);
     shell_exec(path, "PRAGMA user_version = 3");
     CHECK(stat(path, &st) == 0, "%s", path);
     (void)snprintf(text, sizeof text, "INSERT INTO file (one, inode) VALUES (1, %ju)",
@@ -203,12 +197,12 @@ static void steps_of_version_8_are_seen_as_before(void **state)
 
     stop_store(w);
     make_version_1(w);
-    shell_exec(path, schema_0002);
-    shell_exec(path, schema_0003);
-    shell_exec(path, schema_0004);
-    shell_exec(path, schema_0005);
-    shell_exec(path, schema_0006);
-    shell_exec(path, schema_0007);
+    shell_exec(path, schema_sqlite_0002);
+    shell_exec(path, schema_sqlite_0003);
+    shell_exec(path, schema_sqlite_0004);
+    shell_exec(path, schema_sqlite_0005);
+    shell_exec(path, schema_sqlite_0006);
+    shell_exec(path, schema_sqlite_0007);
     shell_exec(path,
                "UPDATE task SET doc = '{\"steps\":[{\"name\":\"a\",\"state\":\"completed\","
                "\"output_payload\":1,\"attempts\":[{\"attempt\":1,\"outcome\":\"completed\"}]},"

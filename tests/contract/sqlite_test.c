@@ -102,7 +102,7 @@ static void the_store_of_a_newer_version_is_refused(void **state)
     refused(w, ERR_NEWER, "start the newer program");
     CHECK(file_bytes(w, path_of(w, "intact.db-wal")).len > 0, "the WAL is where it was");
     char text[40];
-    (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", SCHEMA_VERSION);
+    (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", schema_version);
     shell_exec(path_of(w, "intact.db"), text);
     start_store(w);
     CHECK(exists(w, "x"), "nothing was lost");

@@ -17,7 +17,7 @@
 #include "cluster.h"
 #include "store/postgres/body.h"
 #include "store/postgres/postgres.h"
-#include "store/schema_postgres_0001.h"
+#include "store/postgres_migrations.h"
 
 enum { NODES = 10, ROUNDS = 5, KILLS = 40 };
 
@@ -119,7 +119,7 @@ static void ten_nodes_make_one_schema(void **state)
             CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
         }
         is("SELECT count(*) FROM intact_many.node", "10");
-        version_is("intact_many", PG_SCHEMA_VERSION);
+        version_is("intact_many", pg_schema_version);
     }
 }
 
@@ -147,7 +147,7 @@ static void make_version_1(void)
 {
     CLEANUP(buf_fini) struct buf tables = {0};
 
-    pg_sql_expand(&tables, schema_postgres_0001, "intact_older.");
+    pg_sql_expand(&tables, postgres_migrations[0], "intact_older.");
     sql("CREATE SCHEMA intact_older AUTHORIZATION intact");
     buf_str(&tables,
             "; CREATE TABLE intact_older.meta (name TEXT COLLATE \"C\" PRIMARY KEY, "
@@ -177,7 +177,7 @@ static void ten_nodes_bring_one_schema_forward(void **state)
         int status = -1;
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0, "node %d: %d", i, status);
     }
-    version_is("intact_older", PG_SCHEMA_VERSION);
+    version_is("intact_older", pg_schema_version);
     is("SELECT count(*) FROM intact_older.agent", "0");
     is("SELECT number FROM intact_older.generation WHERE name = 'token'", "7");
     is("SELECT boot FROM intact_older.node WHERE name = 'n100'", "1");
@@ -291,12 +291,12 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
     char text[100];
     (void)snprintf(text, sizeof text,
                    "UPDATE intact_newer.meta SET value = '%d' WHERE name = 'version'",
-                   PG_SCHEMA_VERSION + 1);
+                   pg_schema_version + 1);
     sql(text);
-    (void)snprintf(text, sizeof text, "this one knows %d", PG_SCHEMA_VERSION);
+    (void)snprintf(text, sizeof text, "this one knows %d", pg_schema_version);
     CHECK(open_as("intact", "intact_newer", &s) == ERR_NEWER, "%s", e.text);
     CHECK(strstr(e.text, "\"intact_newer\"") && strstr(e.text, text), "%s", e.text);
-    version_is("intact_newer", PG_SCHEMA_VERSION + 1);
+    version_is("intact_newer", pg_schema_version + 1);
     is("SELECT boot FROM intact_newer.node", "1");
 }
 

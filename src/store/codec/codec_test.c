@@ -1,3 +1,4 @@
+/* Documents of tasks: what is written comes back, and what is damaged is refused. */
 #include "base/test.h"
 
 #include <stdlib.h>

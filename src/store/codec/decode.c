@@ -1,3 +1,8 @@
+/*
+ * Reads a task from its document, its payloads and its groups of steps. A document comes from disk,
+ * so everything in it is checked and nothing is asserted. encode.c writes it; kept.h explains
+ * groups.
+ */
 #include "store/codec/codec.h"
 
 #include <stdio.h>

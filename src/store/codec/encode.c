@@ -1,3 +1,7 @@
+/*
+ * Writes the document of a task. Long values go to payloads, and resting steps of a long task to
+ * groups (kept.h). decode.c reads it.
+ */
 #include "store/codec/codec.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Writes the CloudEvent of a message from the parts that the outbox stores. */
 #include "store/codec/envelope.h"
 
 #include "base/pen.h"

@@ -1,3 +1,4 @@
+/* Groups of steps: resting steps leave the document of a long task, and come back. */
 #include "base/test.h"
 
 #include <stdio.h>

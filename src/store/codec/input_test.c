@@ -1,3 +1,4 @@
+/* The input of a task, which its steps share with it instead of having a copy. */
 #include "base/test.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Tokens and the audit in memory. No faults are injected here; stored.c has the operations. */
 #include "store/memory/access.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * Settings and breakers of agents in memory. No faults are injected here; stored.c has the
+ * operations.
+ */
 #include "store/memory/agent.h"
 
 #include <stdlib.h>

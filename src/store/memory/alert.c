@@ -1,3 +1,4 @@
+/* Alerts and stopped tasks in memory. No faults are injected here; told.c has the operations. */
 #include "store/memory/alert.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * The operations of the capability `submissions`, which may fail by an injected fault. submission.c
+ * has the data.
+ */
 #include "store/memory/body.h"
 
 enum err memory_workflow_describe(struct store *base, const struct workflow_inputs *list,

@@ -1,3 +1,9 @@
+/*
+ * The state store in memory: tasks, batches, claims and leases, and its table of operations. It
+ * defines what the contract suite expects of the SQL bodies, so it is kept simple. Faults are
+ * injected in the operations: here, in inbox.c, stored.c and told.c. The other files of this folder
+ * hold the data.
+ */
 #include "store/memory/memory.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Leases and nodes in memory. No faults are injected here; memory.c has the operations. */
 #include "store/memory/node.h"
 
 #include <stdlib.h>

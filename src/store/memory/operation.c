@@ -1,3 +1,7 @@
+/*
+ * Operations on many tasks in memory. No faults are injected here; told.c has the operations of the
+ * store.
+ */
 #include "store/memory/operation.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Messages in memory. No faults are injected here; told.c has the operations. */
 #include "store/memory/outbox.h"
 
 #include <stdlib.h>

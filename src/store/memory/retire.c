@@ -1,3 +1,7 @@
+/*
+ * Deletes tasks in memory and keeps the reservations of their ids. No faults are injected here;
+ * memory.c has the operations.
+ */
 #include "store/memory/retire.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * The operations on workflows, tokens, agents and overruns, which may fail by an injected fault.
+ * workflow.c, access.c, agent.c and overrun.c have the data.
+ */
 #include "store/memory/body.h"
 #include "store/row.h"
 

@@ -1,3 +1,4 @@
+/* Submissions in memory. No faults are injected here; inbox.c has the operations. */
 #include "store/memory/submission.h"
 
 #include <stdlib.h>

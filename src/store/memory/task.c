@@ -1,3 +1,7 @@
+/*
+ * One task in memory with its payloads and waits, and whether a listing shows it. No faults are
+ * injected here; memory.c has the operations.
+ */
 #include "store/memory/task.h"
 
 #include "base/buf.h"

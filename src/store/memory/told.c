@@ -1,3 +1,7 @@
+/*
+ * The operations of the capabilities outbox, alerts and operations, which may fail by an injected
+ * fault. outbox.c, alert.c and operation.c have the data.
+ */
 #include "store/memory/body.h"
 
 /* Operations on what is told and asked of many tasks: messages, alerts, operations. */

@@ -1,3 +1,4 @@
+/* Definitions of workflows in memory. No faults are injected here; stored.c has the operations. */
 #include "store/memory/workflow.h"
 
 #include <stdlib.h>

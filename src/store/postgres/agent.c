@@ -1,4 +1,8 @@
-#include "store/postgres/body.h"
+/*
+ * Settings and breakers of agents in PostgreSQL, with the generation by which other nodes find out
+ * what changed. The columns are those of rows/access.h.
+ */
+#include "store/postgres/columns.h"
 
 enum err pg_agent_put(struct store *base, const struct agent_change *c, const struct audit *audit,
                       struct error *e)
@@ -44,9 +48,11 @@ enum err pg_agent_since(struct store *base, uint64_t after, struct arena *a, str
     *ret_generation = count ? (uint64_t)result_number(r, 0, 0) : 0;
     *ret_count = count && result_text(r, 0, 1).ptr ? count : 0;
     *ret = arena_alloc(a, (*ret_count + 1) * sizeof **ret);
-    for (int i = 0; i < (int)*ret_count; i++)
-        (*ret)[i] = (struct agent_row){arena_copy(a, result_text(r, i, 1)),
-                                       arena_copy(a, result_text(r, i, 2)),
-                                       arena_copy(a, result_text(r, i, 3))};
+    for (int i = 0; i < (int)*ret_count; i++) {
+        struct agent_row row = {0};
+        int col = 1;
+        AGENT_COLUMNS(READ, )
+        (*ret)[i] = row;
+    }
     return ERR_OK;
 }

@@ -1,4 +1,8 @@
-#include "store/postgres/body.h"
+/*
+ * Alerts in PostgreSQL, and the stopped tasks for which they are opened. The columns are those of
+ * rows/alert.h.
+ */
+#include "store/postgres/columns.h"
 
 enum err pg_stopped(struct store *base, int64_t after_ended_at, int64_t after_seq, size_t limit,
                     struct arena *a, struct stopped_page *ret, struct error *e)
@@ -31,6 +35,12 @@ enum err pg_stopped(struct store *base, int64_t after_ended_at, int64_t after_se
     return ERR_OK;
 }
 
+static void bind_row(struct query *q, const struct alert_row *row)
+{
+    ALERT_PUT_COLUMNS(BIND, )
+    BIND(lift, flag)
+}
+
 enum err pg_alert_put(struct store *base, const struct alert_row *row, struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -47,13 +57,7 @@ enum err pg_alert_put(struct store *base, const struct alert_row *row, struct er
         param_number(&q[count++], (int64_t)row->fence->epoch);
     }
     query_of(&q[count], s, PG_ALERT_PUT, &a);
-    param_text(&q[count], row->id);
-    param_text(&q[count], row->key);
-    param_text(&q[count], row->doc);
-    param_number(&q[count], row->opened_at);
-    param_time(&q[count], row->resolved_at);
-    param_flag(&q[count], row->live);
-    param_flag(&q[count++], row->lift);
+    bind_row(&q[count++], row);
     if (!row->live) {
         query_of(&q[count], s, PG_ALERT_TRIM, &a);
         param_number(&q[count++], ALERTS_KEPT);
@@ -70,18 +74,12 @@ enum err pg_alert_put(struct store *base, const struct alert_row *row, struct er
 
 static void read_row(const PGresult *r, int i, struct arena *a, struct alert_row *ret)
 {
-    *ret = (struct alert_row){
-        .seq = result_number(r, i, 0),
-        .id = arena_copy(a, result_text(r, i, 1)),
-        .key = arena_copy(a, result_text(r, i, 2)),
-        .doc = arena_copy(a, result_text(r, i, 3)),
-        .opened_at = result_number(r, i, 4),
-        .resolved_at = result_number(r, i, 5),
-        .acknowledged_at = result_number(r, i, 6),
-        .acknowledged_by = arena_copy(a, result_text(r, i, 7)),
-        .acknowledged_why = arena_copy(a, result_text(r, i, 8)),
-        .live = result_flag(r, i, 9),
-    };
+    struct alert_row row = {0};
+    int col = 0;
+
+    READ(seq, number)
+    ALERT_COLUMNS(READ, )
+    *ret = row;
 }
 
 enum err pg_alert_list(struct store *base, const struct alert_query *aq, struct arena *a,

@@ -1,12 +1,10 @@
-#include "store/postgres/body.h"
-
 /*
- * What was given up because no answer came may still be at work on the server: a commit that waits
- * for a standby waits until it is back, whether or not somebody listens. Another connection would
- * come to stand behind it, and one more each few seconds would use up all that the server gives
- * out. So such connections are kept until they are through or broken, and of one host there are
- * only so many.
+ * Connections that were given up because no answer came. They may still be at work on the server: a
+ * commit that waits for a standby waits on, whether or not a client listens, and a new connection
+ * would queue behind it. So they are kept until they end or break, and per host only a few: one
+ * more every few seconds would use up all connections of the server.
  */
+#include "store/postgres/body.h"
 
 enum { ASIDE_OF_A_HOST_MAX = 3, ASIDE_OF_READING_MAX = 1 };
 

@@ -5,6 +5,7 @@
  * What the files of the PostgreSQL body share.
  *
  *   sql.c         every statement
+ *   columns.h     what is made of the columns of store/rows
  *   query.c       a statement with its parameters; arrays in binary form
  *   hosts.c       where the database is
  *   connect.c     making the connection
@@ -44,7 +45,6 @@
 #include "store/store_time.h"
 
 enum {
-    PG_SCHEMA_VERSION = 18,
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
@@ -370,7 +370,8 @@ void result_end(PGresult **r);                                /* for CLEANUP */
 enum err pg_end_err(const struct pg_end *o, struct error *e); /* ERR_UNKNOWN if it is */
 bool pg_end_concerns_change(const struct pg_end *o);          /* its data, not the store */
 
-/* schema.c */
+/* schema.c: the version of the schema that this program knows. */
+extern const int pg_schema_version;
 enum err pg_schema_check(struct postgres_store *s, struct error *e) MUST_USE;
 enum err pg_schema_node(struct postgres_store *s, struct error *e) MUST_USE; /* boot, secret */
 

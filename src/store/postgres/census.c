@@ -1,8 +1,10 @@
+/*
+ * Counts of tasks for metrics, and by owner for quotas. Each count is of a range of an index and
+ * has an upper bound.
+ */
 #include "store/postgres/body.h"
 
 #include "store/row.h"
-
-/* Each count is of a range of an index, and ends at so many entries. */
 
 static void read_states(const PGresult *r, struct census *ret)
 {

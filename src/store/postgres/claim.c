@@ -1,3 +1,7 @@
+/*
+ * The claims of a batch: at most two statements each, whose results become rows. commit.c puts them
+ * behind the changes of the batch.
+ */
 #include "store/postgres/body.h"
 
 #include "store/row.h"

@@ -1,16 +1,15 @@
+/*
+ * Makes the connection, again and again. At first each host gets one second, so that a silent host
+ * does not keep us from the next; if all were slow, then a share of the time that is left. Pauses
+ * between failures double and are partly random, so that many nodes do not come back at once.
+ * primary.c then checks what answers.
+ */
 #include "store/postgres/body.h"
 
 #include <time.h>
 
 #include "base/fault.h"
 #include "base/log.h"
-
-/*
- * Making the connection, again and again. Each host gets a second at first, so that one that says
- * nothing does not keep us from the next; then, if all of them were slow, a share of the time that
- * is left. Between failures there are pauses that double, of which a part is left to chance: many
- * nodes do not come back all at once.
- */
 
 enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 2000, FIRST_ROUND_MS = 1000, OPTIONS_MAX = 64 };
 

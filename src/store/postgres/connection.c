@@ -1,3 +1,9 @@
+/*
+ * Runs statements on one connection, for one thread: transactions in one round trip, and errors.
+ * Each wait has an end, after which the connection is given up (aside.c), because nothing else
+ * tells a stalled network from a slow answer. The database is told to give up earlier than that, so
+ * that it is mostly certain what was done.
+ */
 #include "store/postgres/body.h"
 
 #include <errno.h>
@@ -5,13 +11,6 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-
-/*
- * One connection, used by one thread. Waiting has an end: a database that says nothing for so long
- * is given up with its connection, since nothing else would tell a stalled network from a slow
- * answer. The database is told to give up earlier than that, so that mostly it is certain what
- * became of it.
- */
 
 enum { SILENCE_MS = 2000 }; /* of a pooler, before it is asked once more */
 

@@ -1,11 +1,11 @@
+/*
+ * Checks whether the database keeps what it acknowledges, with every new connection. The log
+ * reports a finding once for as long as it lasts. What the role may not see, or the server does not
+ * know, is not reported.
+ */
 #include "store/postgres/body.h"
 
 #include "base/log.h"
-
-/*
- * Whether the database keeps what it acknowledges: looked at with every new connection, told once
- * for as long as it stays so. What the role may not see, or the server does not know, is not told.
- */
 
 enum column {
     SYNC_COMMIT,

@@ -1,15 +1,14 @@
+/*
+ * Where the database is: the given connection string, completed by service file, environment and
+ * defaults as libpq does it, and its list of hosts. Hosts are tried one by one in connect.c and not
+ * by libpq, which would spend all the time on a silent host.
+ *
+ * libpq quotes from a connection string that it cannot parse, perhaps with the password, so these
+ * messages are our own.
+ */
 #include "store/postgres/body.h"
 
 #include <stdlib.h>
-
-/*
- * Where the database is: what was given, completed by service file, environment and defaults as
- * libpq does it, and the list of hosts in it taken apart. Hosts are tried one by one here and not
- * by libpq, which would wait for one that says nothing for as long as there is time at all.
- *
- * What libpq says about a connection string that it cannot parse quotes from it, and so perhaps the
- * password: these messages are ours.
- */
 
 /* A password with one of "@/?#" in it has to be written with %40 and so on: otherwise a part of it
  * is taken for something else, and shown. */

@@ -1,12 +1,11 @@
+/*
+ * Listings, as in sqlite/list.c: the rows that may match come from an index, newest first, and the
+ * database checks the rest of the query row by row. A first scan asks for a few rows; each next
+ * scan asks for more until the page is full or the budget is used.
+ */
 #include "store/postgres/body.h"
 
 #include <stdlib.h>
-
-/*
- * Listings, as in sqlite/list.c: the rows that may belong to one come from an index, newest first,
- * and the rest of the query is looked at row by row, here by the database. It is asked for a few
- * rows first and for ever more if they do not fill the page, up to a budget.
- */
 
 enum { SCAN_MAX = 20000, SCAN_FIRST = 4, BUDGET_MS = 2000, STATES = TASK_ERROR + 1 };
 

@@ -1,3 +1,9 @@
+/*
+ * Learns of submissions as soon as they are committed: a connection of its own that listens, on a
+ * thread of its own. It only wakes whoever waits for its descriptor; without it a survey finds
+ * submissions once a second. A lost connection is made again. Through a pooler that shares
+ * connections nobody can listen, so there it gives up for good.
+ */
 #include "store/postgres/body.h"
 
 #include <pthread.h>
@@ -8,13 +14,6 @@
 
 #include "base/fault.h"
 #include "base/log.h"
-
-/*
- * Hears of submissions as soon as they are committed: a connection of its own, on a thread of its
- * own, that listens. All that it does is to wake who waits for its descriptor; without it a survey
- * tells of them, once a second. It is made again whenever it is lost. Through a pooler that shares
- * connections among clients nobody can listen: then it gives up for good.
- */
 
 enum { PAUSE_FIRST_MS = 500, PAUSE_MAX_MS = 30000, OPTIONS_MAX = 64 };
 

@@ -1,4 +1,17 @@
-#include "store/postgres/body.h"
+/*
+ * Nodes in PostgreSQL: what each reports of itself, and the list of them with their leases. The
+ * columns are those of rows/node.h. Leases are taken in time.c.
+ */
+#include "store/postgres/columns.h"
+
+static void bind_row(struct query *q, const struct node_row *row)
+{
+#define BIND_boot(v)       param_number(q, (int64_t)row->boot);
+#define BIND_scheduler(v)  param_flag(q, row->roles &NODE_SCHEDULER);
+#define BIND_supervisor(v) param_flag(q, row->roles &NODE_SUPERVISOR);
+    NODE_COLUMNS(BIND, )
+    BIND(name, text)
+}
 
 enum err pg_node_put(struct store *base, const struct node_row *row, struct error *e)
 {
@@ -8,39 +21,26 @@ enum err pg_node_put(struct store *base, const struct node_row *row, struct erro
     struct query q;
 
     query_of(&q, s, PG_NODE_PUT, &a);
-    param_text(&q, row->name);
-    param_number(&q, (int64_t)row->boot);
-    param_text(&q, row->url);
-    param_flag(&q, row->roles & NODE_SCHEDULER);
-    param_flag(&q, row->roles & NODE_SUPERVISOR);
-    param_text(&q, row->version);
-    param_number(&q, row->started_at);
-    param_flag(&q, row->draining);
-    param_text(&q, row->agents);
-    param_number(&q, row->grammar);
+    bind_row(&q, row);
     struct pg_end o = pg_run(s, &q, 1, &r, e, "say that this node is there");
     PQclear(r);
     return o.err;
 }
 
-static void node_read(const PGresult *r, int row, int64_t now, struct arena *a,
-                      struct node_row *ret)
+static void node_read(const PGresult *r, int i, int64_t now, struct arena *a, struct node_row *ret)
 {
-    *ret = (struct node_row){
-        .name = arena_copy(a, result_text(r, row, 0)),
-        .boot = (uint64_t)result_number(r, row, 1),
-        .url = arena_copy(a, result_text(r, row, 2)),
-        .roles = (result_flag(r, row, 3) ? NODE_SCHEDULER : 0U)
-                 | (result_flag(r, row, 4) ? NODE_SUPERVISOR : 0U),
-        .version = arena_copy(a, result_text(r, row, 5)),
-        .started_at = result_number(r, row, 6),
-        .draining = result_flag(r, row, 7),
-        .lease_until = result_number(r, row, 8),
-        .alive = result_number(r, row, 8) > now,
-        .leads = result_flag(r, row, 9),
-        .agents = arena_copy(a, result_text(r, row, 10)),
-        .grammar = result_number(r, row, 11),
-    };
+    struct node_row row = {0};
+    int col = 0;
+
+#define READ_boot(field)       READ_number(row.boot)
+#define READ_scheduler(field)  row.roles |= result_flag(r, i, col++) ? NODE_SCHEDULER : 0U;
+#define READ_supervisor(field) row.roles |= result_flag(r, i, col++) ? NODE_SUPERVISOR : 0U;
+    READ(name, text)
+    NODE_COLUMNS(READ, )
+    READ(lease_until, time)
+    READ(leads, flag)
+    row.alive = row.lease_until > now;
+    *ret = row;
 }
 
 enum err pg_node_list(struct store *base, int64_t now, struct arena *a, struct node_row **ret,

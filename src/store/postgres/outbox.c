@@ -1,4 +1,8 @@
-#include "store/postgres/body.h"
+/*
+ * The outbox in PostgreSQL: messages are read, settled, set aside and listed. Messages that were
+ * not set aside are in a table of their own. The columns are those of rows/message.h.
+ */
+#include "store/postgres/columns.h"
 
 #include "store/row.h"
 
@@ -11,22 +15,17 @@ static const char *state_text(bool dead)
 
 static void message_read(const PGresult *r, int i, struct arena *a, struct message *ret)
 {
-    struct slice state = result_text(r, i, 6);
+    struct message row = {0};
+    struct slice state = SLICE_NONE;
+    int col = 0;
 
-    *ret = (struct message){
-        .seq = result_number(r, i, 0),
-        .task = arena_copy(a, result_text(r, i, 1)),
-        .name = arena_copy(a, result_text(r, i, 2)),
-        .target = arena_copy(a, result_text(r, i, 3)),
-        .body = arena_copy(a, result_text(r, i, 4)),
-        .created_at = result_number(r, i, 5),
-        .aside = state.ptr != NULL,
-        .dead = slice_is(state, "dead"),
-        .tries = (uint32_t)result_number(r, i, 7),
-        .retry_at = result_number(r, i, 8),
-        .since = result_number(r, i, 9),
-        .story = arena_copy(a, result_text(r, i, 10)),
-    };
+#define READ_standing(field) state = result_text(r, i, col++);
+    READ(seq, number)
+    MESSAGE_COLUMNS(READ, )
+    MESSAGE_ASIDE_COLUMNS(READ, )
+    row.aside = state.ptr != NULL;
+    row.dead = slice_is(state, "dead");
+    *ret = row;
 }
 
 static void page_read(const PGresult *r, size_t limit, size_t bytes_max, struct arena *a,

@@ -1,3 +1,7 @@
+/*
+ * Opens and closes the state store in PostgreSQL, and its table of operations. body.h lists what
+ * the other files of this folder do.
+ */
 #include "store/postgres/body.h"
 
 #include <stdlib.h>

@@ -1,18 +1,17 @@
-#include "store/postgres/body.h"
-
 /*
- * Whether it is the primary that answers. The server itself is asked. What libpq goes by
- * (target_session_attrs) is said when a connection begins, and a pooler says what it once learned:
- * of a standby that was promoted since, that it is a standby.
+ * Checks whether the primary answers, by asking the server itself. libpq's target_session_attrs
+ * goes by what is reported when a connection begins; a pooler reports what it once learned, so a
+ * promoted standby may still count as one.
  *
- * A pooler may also run each transaction on another connection of its own, and keeps ours while the
- * server behind it is restarted. So what is read through a pooler comes with the number of the
- * process that read it. One that was not seen before the last proof may belong to a server that
- * crashed since, and shows what its standby does not have: then there has to be another proof.
+ * A pooler may run each transaction on another server connection, and keeps ours while the server
+ * behind it restarts. So each read through a pooler comes with the process id of the server. A
+ * process that was not seen before the last proof may belong to a server that crashed since, and
+ * shows what its standby does not have: then another proof is needed.
  *
- * A pooler that lost its server says nothing, and keeps what it is sent for the next one. A new
- * connection is refused then.
+ * A pooler that lost its server stays silent and keeps what it is sent for the next server. Then a
+ * new connection is refused.
  */
+#include "store/postgres/body.h"
 
 enum { PROBE_MS = 2000 };
 

@@ -1,3 +1,7 @@
+/*
+ * A statement with its parameters in binary form, and values of a result. pg_sql_expand turns the
+ * texts of sql.c into what the database is sent.
+ */
 #include "store/postgres/body.h"
 
 #include "json/text.h"

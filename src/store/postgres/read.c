@@ -1,3 +1,7 @@
+/*
+ * Reads tasks: by id, several at once, overdue ones, those with requests, and the groups of steps
+ * that documents name.
+ */
 #include "store/postgres/body.h"
 
 #include "store/codec/codec.h"

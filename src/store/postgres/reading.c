@@ -1,19 +1,15 @@
-/* The second connection to the database, for readings: made anew whenever the first one is. */
-
+/*
+ * The second handle on the store, for a thread that only reads: a connection of its own, made and
+ * proven like the first one. Each statement has a time limit, which the database enforces.
+ *
+ * Both handles must use one server. This one sees what the first one wrote because both ask the
+ * same primary, but after a failover the old primary may answer for a while. So whenever the first
+ * connection is lost, is made, or warns of a lack of durability, this one is made again, to the
+ * same host, and proves itself before it is read from.
+ */
 #include "store/postgres/body.h"
 
 #include <stdlib.h>
-
-/*
- * The second way to the store, for a thread that only reads: a connection of its own, made, proven
- * and made again like the other one. Each statement has a time after which the database gives it
- * up.
- *
- * Both lead to one server. What the store's connection has written is seen by this one because both
- * ask the same primary; after a failover the old one may go on for a while, as a server of
- * yesterday. So whenever the store's connection is lost, is made, or warns of what is not durable,
- * this one is made anew, to the same host, and proves itself before it is read from.
- */
 
 void pg_turn(struct postgres_store *s)
 {

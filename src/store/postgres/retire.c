@@ -1,9 +1,11 @@
+/*
+ * Finds ended tasks that may be deleted, and deletes them. One statement reads some rows by seq,
+ * of which row.c in store/ chooses by the rules; one locks the chosen rows that nobody else has
+ * locked, and deletes them with all that is theirs.
+ */
 #include "store/postgres/body.h"
 
 #include "store/row.h"
-
-/* Deleting what ended long ago. One statement looks at some rows by seq; one locks those that are
- * to go and that nobody else has locked, and deletes them with all that is theirs. */
 
 /* ---- looking ---- */
 

@@ -85,8 +85,8 @@ void pg_row_read(const PGresult *r, int i, struct arena *a, struct task_row *ret
     int col = 0;
 
 #define READ_TASK(name, type, how) READ(name, type)
-#define READ_state(field)          sound = task_state_parse(result_text(r, i, col++), &(field)) && sound;
-#define READ_direction(field)      sound = direction_parse(result_text(r, i, col++), &(field)) && sound;
+#define READ_state(field)          sound &= task_state_parse(result_text(r, i, col++), &(field));
+#define READ_direction(field)      sound &= direction_parse(result_text(r, i, col++), &(field));
     READ(seq, number)
     READ(id, text)
     TASK_COLUMNS(READ_TASK, )

@@ -1,44 +1,22 @@
+/*
+ * Makes the schema of the database and brings it up to date, in one transaction that begins by
+ * locking the row of its version: nodes that start at the same time wait for each other there.
+ * Creating the very first tables may fail for one of two nodes (PostgreSQL checks before it locks);
+ * then the tables exist and that node tries again. If there is nothing to do, nothing is written or
+ * locked, so a role without those rights can start a node.
+ */
 #include "store/postgres/body.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
 
-#include "schema_postgres_0001.h"
-#include "schema_postgres_0002.h"
-#include "schema_postgres_0003.h"
-#include "schema_postgres_0004.h"
-#include "schema_postgres_0005.h"
-#include "schema_postgres_0006.h"
-#include "schema_postgres_0007.h"
-#include "schema_postgres_0008.h"
-#include "schema_postgres_0009.h"
-#include "schema_postgres_0010.h"
-#include "schema_postgres_0011.h"
-#include "schema_postgres_0012.h"
-#include "schema_postgres_0013.h"
-#include "schema_postgres_0014.h"
-#include "schema_postgres_0015.h"
-#include "schema_postgres_0016.h"
-#include "schema_postgres_0017.h"
-
-/*
- * The schema is made, and brought forward, in one transaction that begins by taking the row of its
- * version for itself: nodes that start at the same time wait for each other there. Making the very
- * first tables at the same time may fail for one of two (PostgreSQL looks before it locks): then
- * they are there, and it tries again. Nothing is written, nor locked, where there is nothing to do:
- * that works with a role that may not.
- */
+#include "store/postgres_migrations.h"
 
 enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
 
-/* Version 4 was written by programs that had nothing new in it yet. */
-static const char *const steps[PG_SCHEMA_VERSION] = {
-    schema_postgres_0001, schema_postgres_0002, schema_postgres_0003, "SELECT 1",
-    schema_postgres_0004, schema_postgres_0005, schema_postgres_0006, schema_postgres_0007,
-    schema_postgres_0008, schema_postgres_0009, schema_postgres_0010, schema_postgres_0011,
-    schema_postgres_0012, schema_postgres_0013, schema_postgres_0014, schema_postgres_0015,
-    schema_postgres_0016, schema_postgres_0017};
+/* A migration that was released is never changed. */
+const int pg_schema_version = COUNT_OF(postgres_migrations);
 
 static const char first[] =
     "CREATE TABLE IF NOT EXISTS ~meta (name TEXT COLLATE \"C\" PRIMARY KEY, value BYTEA NOT NULL);"
@@ -91,18 +69,18 @@ static enum err newer(const struct postgres_store *s, long version, struct error
     return error_set(e, ERR_NEWER,
                      "the schema \"%s\" of the database is of version %ld, written by a newer "
                      "intact; this one knows %d",
-                     s->schema, version, PG_SCHEMA_VERSION);
+                     s->schema, version, pg_schema_version);
 }
 
 static bool migrate(struct postgres_store *s, long from, struct trouble *t)
 {
     char version[80];
 
-    for (long v = from; v < PG_SCHEMA_VERSION; v++)
-        if (!run(s, steps[v], t))
+    for (long v = from; v < pg_schema_version; v++)
+        if (!run(s, postgres_migrations[v], t))
             return false;
     (void)snprintf(version, sizeof version, "UPDATE ~meta SET value = '%d' WHERE name = 'version'",
-                   PG_SCHEMA_VERSION);
+                   pg_schema_version);
     return run(s, version, t) && run(s, "COMMIT", t);
 }
 
@@ -116,9 +94,9 @@ static enum err bring_forward(struct postgres_store *s, struct error *e, struct 
         return ERR_IO;
     CLEANUP(result_end) PGresult *r = script(s, sql, MIGRATION_MS, t);
     long version = version_of(r);
-    if (version > PG_SCHEMA_VERSION)
+    if (version > pg_schema_version)
         return newer(s, version, e);
-    if (version == PG_SCHEMA_VERSION) /* somebody else was faster */
+    if (version == pg_schema_version) /* somebody else was faster */
         return run(s, "ROLLBACK", t) ? ERR_OK : ERR_IO;
     return version >= 0 && migrate(s, version, t) ? ERR_OK : ERR_IO;
 }
@@ -138,9 +116,9 @@ static enum err check_once(struct postgres_store *s, struct error *e, struct tro
     CLEANUP(result_end) PGresult *r = script(s, version_sql, s->wait_ms, t);
     long version = version_of(r);
 
-    if (version > PG_SCHEMA_VERSION)
+    if (version > pg_schema_version)
         return newer(s, version, e);
-    if (version == PG_SCHEMA_VERSION)
+    if (version == pg_schema_version)
         return ERR_OK;
     if (version < 0) {
         if (!s->conn)

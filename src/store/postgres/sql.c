@@ -12,6 +12,7 @@
 #define OF_T(name, ...)              "t." #name
 #define OF_U(name, ...)              "u." #name
 #define OF_N(name, ...)              "n." #name
+#define OF_W(name, ...)              "w." #name
 #define UNNEST_TASK(name, type, how) UNNEST(name, type)
 #define SQL_state                    "text"
 #define SQL_direction                "text"
@@ -30,13 +31,16 @@
     "p AS (INSERT INTO ~payload (task, number, json) SELECT d.seq, p.number, p.json " \
     "FROM unnest($p_ord::int8[], $p_number::int8[], $p_json::text[]) "                \
     "AS p(ord, number, json) JOIN d USING (ord)), "
-#define AUDITS_INSERT                                                                           \
-    "a AS (INSERT INTO ~audit (" AUDIT_COLUMNS(NAME, ", ") ") SELECT " AUDIT_COLUMNS(           \
-        OF_A,                                                                                   \
-        ", ") " FROM unnest($a_ord::int8[], " AUDIT_COLUMNS(UNNEST_AUDIT,                       \
-                                                            ", ") ") WITH ORDINALITY AS "       \
-                                                                  "a(ord, " AUDIT_COLUMNS(NAME, \
-                                                                                          ", ") ", nth) JOIN d USING (ord) ORDER BY a.nth) "
+#define AUDITS_INSERT                                                                              \
+    "a AS (INSERT INTO ~audit (" AUDIT_COLUMNS(NAME, ", ") ") SELECT " AUDIT_COLUMNS(              \
+        OF_A,                                                                                      \
+        ", ") " FROM unnest($a_ord::int8[], " AUDIT_COLUMNS(UNNEST_AUDIT,                          \
+                                                            ", ") ") WITH ORDINALITY AS "          \
+                                                                  "a(ord, " AUDIT_COLUMNS(         \
+                                                                      NAME,                        \
+                                                                      ", ") ", nth) JOIN d USING " \
+                                                                            "(ord) ORDER BY "      \
+                                                                            "a.nth) "
 #define OF_A(name, ...)          "a." #name
 #define UNNEST_AUDIT(name, type) "$a_" #name "::" SQL_##type "[]"
 #define MESSAGES_INSERT(tasks)                                                          \
@@ -238,7 +242,8 @@
     "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
     "FROM ~task AS t "
 
-#define OPERATION               "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
+#define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
+/* Where nothing else tells the database what a parameter is. */
 #define PARAM_TYPED(name, type) "$" #name "::" SQL_##type
 #define OPERATION_PAGE          " ORDER BY seq DESC LIMIT $2"
 #define OPERATION_AUDIT         "x AS (" AUDIT_INSERT(" FROM o WHERE") ") SELECT count(*) FROM o"
@@ -258,26 +263,28 @@
     " AND l.epoch = " epoch ")) "
 
 /* Messages; those set aside are in a table of their own. */
-#define FRESH_COLUMNS                                                                          \
-    "o.seq, o.task, o.name, o.target, o.body, o.created_at, NULL::text, 0::int8, NULL::int8, " \
-    "o.created_at, NULL::text"
-#define ASIDE_COLUMNS                                                                  \
-    "SELECT o.seq, o.task, o.name, o.target, o.body, o.created_at, o.state, o.tries, " \
-    "o.retry_at, o.since, o.story FROM ~outbox_aside AS o "
+#define FRESH_COLUMNS                                                           \
+    "o.seq, " MESSAGE_COLUMNS(OF_O, ", ") ", NULL::text, 0::int8, NULL::int8, " \
+                                          "o.created_at, NULL::text"
+#define ASIDE_COLUMNS                                                        \
+    "SELECT o.seq, " MESSAGE_COLUMNS(OF_O, ", ") ", " MESSAGE_ASIDE_COLUMNS( \
+        OF_O, ", ") " FROM ~outbox_aside AS o "
+#define OF_O(name, ...) "o." #name
+#define OF_M(name, ...) "m." #name
 
-#define ALERT                                                                              \
-    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
-    "acknowledged_why, live FROM ~alert WHERE "
+#define ALERT           "SELECT seq, " ALERT_COLUMNS(NAME, ", ") " FROM ~alert WHERE "
 
-/* submission.c reads them in this order. */
-#define SUBMISSION                                                                                \
-    "SELECT seq, submitted_at, refused_at, source, id, workflow, version, priority, not_before, " \
-    "reply_to, tags, input, reason FROM ~submission "
-#define SUBMISSION_BYTES                                                             \
-    "coalesce(octet_length(id), 0) + coalesce(octet_length(workflow), 0) "           \
-    "+ coalesce(octet_length(version), 0) + coalesce(octet_length(priority), 0) "    \
-    "+ coalesce(octet_length(not_before), 0) + coalesce(octet_length(reply_to), 0) " \
-    "+ coalesce(octet_length(tags), 0) + coalesce(octet_length(input), 0)::int8"
+#define SUBMISSION      "SELECT seq, source, " SUBMISSION_COLUMNS(NAME, ", ") " FROM ~submission "
+/* Instead of what may be long. */
+#define NOTHING(name, ...) "NULL"
+#define SQL_any            "text"
+/* Of what applications put in. */
+#define SUBMISSION_BYTES  "0::int8" SUBMISSION_COLUMNS(BYTES, )
+#define BYTES(name, type) BYTES_##type(#name)
+#define BYTES_any(name)   " + coalesce(octet_length(" name "), 0)"
+#define BYTES_text(name)
+#define BYTES_number(name)
+#define BYTES_time(name)
 #define SUBMISSION_PAGE \
     " AND seq < $1 AND ($3::text IS NULL OR source = $3) ORDER BY seq DESC LIMIT $2"
 #define SUBMISSIONS_MEANT                                                                 \
@@ -494,7 +501,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE $a_actor::text IS NOT NULL) "
             "SELECT coalesce((SELECT version FROM n), (SELECT version FROM o)), "
             "EXISTS (SELECT 1 FROM n)",
-        [PG_WORKFLOW_GET] = "SELECT name, version, text, created_at FROM ~workflow "
+        [PG_WORKFLOW_GET] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") " FROM ~workflow "
             "WHERE name = $1 AND ($2::int8 = 0 OR version = $2) ORDER BY version DESC LIMIT 1",
         [PG_WORKFLOW_DESCRIBE] = "UPDATE ~workflow AS w SET inputs = n.inputs FROM "
             "unnest($1::text[], $2::int8[], $3::text[]) AS n(name, version, inputs) "
@@ -515,14 +522,13 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FOR UPDATE OF s), d AS (DELETE FROM ~submission AS s USING v WHERE s.seq = v.seq "
             "AND v.refused_at IS NULL) UPDATE ~submission AS s SET refused_at = v.refused_at, "
             "reason = v.reason FROM v WHERE s.seq = v.seq AND v.refused_at IS NOT NULL",
-        [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
-            "SELECT * FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], "
-            "$6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], "
-            "$12::text[], $13::text[]) ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
+        [PG_SUBMISSION_PUT] = "INSERT INTO ~submission (source, key, "
+            SUBMISSION_COLUMNS(NAME, ", ") ") SELECT * FROM unnest($source::text[], $key::text[], "
+            SUBMISSION_COLUMNS(UNNEST, ", ") ") "
+            "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [PG_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
-        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
-            "NULL, NULL, NULL, NULL, NULL FROM ~submission WHERE refused_at IS NOT NULL"
+        [PG_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, source, "
+            SUBMISSION_COLUMNS(NOTHING, ", ") " FROM ~submission WHERE refused_at IS NOT NULL"
             SUBMISSION_PAGE,
         [PG_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [PG_SUBMISSION_RETRY] = SUBMISSIONS_MEANT "d AS (UPDATE ~submission AS s "
@@ -530,10 +536,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             SUBMISSIONS_DONE,
         [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
             "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
-        [PG_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
-            "FROM ~workflow "
-            "ORDER BY name, version",
-        [PG_WORKFLOW_SINCE] = "SELECT g.number, w.name, w.version, w.text, w.created_at "
+        [PG_WORKFLOW_LIST] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
+            "FROM ~workflow ORDER BY name, version",
+        [PG_WORKFLOW_SINCE] = "SELECT g.number, " WORKFLOW_COLUMNS(OF_W, ", ") " "
             "FROM ~generation AS g LEFT JOIN ~workflow AS w ON w.generation > $1 "
             "WHERE g.name = 'workflow' ORDER BY w.generation",
         [PG_GENERATIONS] = "SELECT " GENERATIONS,
@@ -573,7 +578,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE NOT $fenced OR CASE WHEN $breaker THEN a.breaker ELSE a.settings END "
             "IS NOT DISTINCT FROM $was::text RETURNING 1), "
             "x AS (" AUDIT_INSERT(" FROM t WHERE") ") SELECT count(*) FROM t",
-        [PG_AGENT_SINCE] = "SELECT g.number, a.name, a.settings, a.breaker FROM ~generation AS g "
+        [PG_AGENT_SINCE] = "SELECT g.number, " AGENT_COLUMNS(OF_A, ", ") " FROM ~generation AS g "
             "LEFT JOIN ~agent AS a ON a.generation > $1 WHERE g.name = 'agent' ORDER BY a.name",
         [PG_OVERRUN_RAISE] = "INSERT INTO ~overrun AS o (task, times, at) VALUES ($1, 1, $2) "
             "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = EXCLUDED.at",
@@ -603,9 +608,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_OUTBOX_SET_ASIDE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
             "$2::text[], $3::int8[], $4::int8[], $5::text[]) AS s(seq, state, tries, retry_at, "
             "story)), m AS (DELETE FROM ~outbox AS o WHERE o.seq = ANY ($1::int8[]) "
-            "RETURNING o.seq, o.task, o.name, o.target, o.body, o.created_at) "
-            "INSERT INTO ~outbox_aside (seq, task, name, target, body, created_at, state, tries, "
-            "retry_at, since, story) SELECT m.seq, m.task, m.name, m.target, m.body, m.created_at, "
+            "RETURNING o.seq, " MESSAGE_COLUMNS(OF_O, ", ") ") "
+            "INSERT INTO ~outbox_aside (seq, " MESSAGE_COLUMNS(NAME, ", ") ", "
+            MESSAGE_ASIDE_COLUMNS(NAME, ", ") ") SELECT m.seq, " MESSAGE_COLUMNS(OF_M, ", ") ", "
             "s.state, s.tries, s.retry_at, m.created_at, s.story FROM m JOIN s USING (seq) "
             "ON CONFLICT (seq) DO NOTHING",
         [PG_OUTBOX_UPDATE] = "WITH s AS MATERIALIZED (SELECT * FROM unnest($1::int8[], "
@@ -661,12 +666,12 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' AND t.closed_at IS NULL "
             "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
             "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",
-        [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (id, key, doc, opened_at, resolved_at, live) "
-            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET "
+        [PG_ALERT_PUT] = "INSERT INTO ~alert AS a (" ALERT_PUT_COLUMNS(NAME, ", ") ") "
+            "VALUES (" ALERT_PUT_COLUMNS(PARAM, ", ") ") ON CONFLICT (id) DO UPDATE SET "
             "doc = excluded.doc, resolved_at = excluded.resolved_at, live = excluded.live, "
-            "acknowledged_at = CASE WHEN $7 THEN NULL ELSE a.acknowledged_at END, "
-            "acknowledged_by = CASE WHEN $7 THEN NULL ELSE a.acknowledged_by END, "
-            "acknowledged_why = CASE WHEN $7 THEN NULL ELSE a.acknowledged_why END",
+            "acknowledged_at = CASE WHEN $lift THEN NULL ELSE a.acknowledged_at END, "
+            "acknowledged_by = CASE WHEN $lift THEN NULL ELSE a.acknowledged_by END, "
+            "acknowledged_why = CASE WHEN $lift THEN NULL ELSE a.acknowledged_why END",
         [PG_ALERT_TRIM] = "DELETE FROM ~alert WHERE NOT live "
             "AND seq <= (SELECT max(seq) FROM ~alert) - $1",
         [PG_ALERT_LIST] = ALERT "seq < $1 ORDER BY seq DESC LIMIT $2",
@@ -726,13 +731,11 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
-        [PG_NODE_PUT] = "UPDATE ~node SET said_by = $2, url = $3, schedules = $4, supervises = $5, "
-            "version = $6, started_at = $7, draining = $8, agents = $9, "
-            "grammar = $10 WHERE name = $1 AND coalesce(said_by, 0) <= $2",
-        [PG_NODE_LIST] = "SELECT n.name, n.said_by, n.url, n.schedules, n.supervises, n.version, "
-            "n.started_at, n.draining, l.until, EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
-            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1), "
-            "n.agents, coalesce(n.grammar, 0) "
+        [PG_NODE_PUT] = "UPDATE ~node SET " NODE_COLUMNS(SET_TO, ", ")
+            " WHERE name = $name AND coalesce(said_by, 0) <= $said_by",
+        [PG_NODE_LIST] = "SELECT n.name, " NODE_COLUMNS(OF_N, ", ") ", l.until, "
+            "EXISTS (SELECT 1 FROM ~lease AS s WHERE s.name = "
+            "'" SUPERVISOR_LEASE "' AND s.holder = n.name || '/' || n.said_by AND s.until > $1) "
             "FROM ~node AS n LEFT JOIN ~lease AS l ON l.name = '" NODE_LEASE "' || n.name "
             "WHERE n.said_by IS NOT NULL AND coalesce(l.until, n.started_at) > $2 ORDER BY n.name",
         [PG_SECRET_MAKE] = "INSERT INTO ~meta (name, value) VALUES ('secret', $1) "

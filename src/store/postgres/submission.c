@@ -1,19 +1,25 @@
-#include "store/postgres/body.h"
+/*
+ * Submissions in PostgreSQL: what applications insert, which becomes tasks or is refused. listen.c
+ * hears of them. The columns are those of rows/submission.h.
+ */
+#include "store/postgres/columns.h"
+
 #include "store/row.h"
 
-/* In the order of SUBMISSION of sql.c. */
-static void submission_read(const PGresult *r, int row, struct arena *a, struct submission_row *ret)
-{
-    struct slice *const texts[] = {&ret->source,   &ret->id,         &ret->workflow, &ret->version,
-                                   &ret->priority, &ret->not_before, &ret->reply_to, &ret->tags,
-                                   &ret->input,    &ret->reason};
-    int at = 0;
+#define READ_any(field)    READ_text(field)
+#define ADD_any(array, v)  array_text(array, v)
+#define KIND_any           ARRAY_TEXTS
+#define IS_STORABLE_any(v) IS_STORABLE_text(v)
 
-    *ret = (struct submission_row){.seq = result_number(r, row, at++)};
-    ret->submitted_at = result_number(r, row, at++);
-    ret->refused_at = result_number(r, row, at++);
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = arena_copy(a, result_text(r, row, at++));
+static void submission_read(const PGresult *r, int i, struct arena *a, struct submission_row *ret)
+{
+    struct submission_row row = {0};
+    int col = 0;
+
+    READ(seq, number)
+    READ(source, text)
+    SUBMISSION_COLUMNS(READ, )
+    *ret = row;
 }
 
 /* At most `limit`; whether there are more. */
@@ -91,13 +97,30 @@ enum err pg_submissions_settle(struct store *base, const struct submission_verdi
     return pg_end_err(&o, e);
 }
 
-static bool is_storable(const struct submission_row *r)
+static bool is_storable(const struct submission_row *row)
 {
-    return text_is_storable(r->source) && text_is_storable(r->id) && text_is_storable(r->workflow)
-           && text_is_storable(r->version) && text_is_storable(r->priority)
-           && text_is_storable(r->not_before) && text_is_storable(r->reply_to)
-           && text_is_storable(r->tags) && text_is_storable(r->input) && text_is_storable(r->reason)
-           && text_is_storable(r->key);
+    return text_is_storable(row->source)
+           && text_is_storable(row->key) SUBMISSION_COLUMNS(IS_STORABLE, );
+}
+
+/* Submissions as arrays, one for each column. */
+struct submission_arrays {
+    struct array source, key;
+    SUBMISSION_COLUMNS(MEMBER, )
+};
+
+static void submission_add(struct submission_arrays *k, const struct submission_row *row)
+{
+    ADD(source, text)
+    ADD(key, text)
+    SUBMISSION_COLUMNS(ADD, )
+}
+
+static void submissions_bind(struct submission_arrays *k, struct query *q)
+{
+    BIND_ARRAY(source, text)
+    BIND_ARRAY(key, text)
+    SUBMISSION_COLUMNS(BIND_ARRAY, )
 }
 
 enum err pg_submissions_put(struct store *base, const struct submission_row *rows, size_t count,
@@ -105,30 +128,17 @@ enum err pg_submissions_put(struct store *base, const struct submission_row *row
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct postgres_store *s = postgres_store_of(base);
-    struct array texts[11] = {0};
-    struct array submitted = {0};
-    struct array refused = {0};
+    struct submission_arrays arrays = {0};
     struct query q;
     PGresult *r = NULL;
 
     for (size_t i = 0; i < count; i++)
         if (!is_storable(&rows[i]))
             return error_set(e, ERR_INVALID, "a submission has to be UTF-8 without NULs");
-    for (size_t i = 0; i < count; i++) {
-        const struct submission_row *w = &rows[i];
-        const struct slice values[] = {w->source,   w->id,         w->workflow, w->version,
-                                       w->priority, w->not_before, w->reply_to, w->tags,
-                                       w->input,    w->reason,     w->key};
-        array_number(&submitted, w->submitted_at);
-        array_time(&refused, w->refused_at);
-        for (size_t k = 0; k < COUNT_OF(values); k++)
-            array_text(&texts[k], values[k]);
-    }
+    for (size_t i = 0; i < count; i++)
+        submission_add(&arrays, &rows[i]);
     query_of(&q, s, PG_SUBMISSION_PUT, &a);
-    param_array(&q, &submitted, ARRAY_NUMBERS);
-    param_array(&q, &refused, ARRAY_NUMBERS);
-    for (size_t k = 0; k < COUNT_OF(texts); k++)
-        param_array(&q, &texts[k], ARRAY_TEXTS);
+    submissions_bind(&arrays, &q);
     struct pg_end o = pg_transact(s, &q, 1, &r, e, "store submissions");
     PQclear(r);
     return pg_end_err(&o, e);

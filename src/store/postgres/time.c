@@ -1,14 +1,13 @@
+/*
+ * Leases and surveys, and the one clock by which they go, that of the database. It is read with
+ * every lease, which costs no statement, and on each new connection; in between the node's steady
+ * clock counts on (store_time.c). After a failover it is another machine's clock, which may differ.
+ */
 #include "store/postgres/body.h"
 
 #include <time.h>
 
 #include "base/log.h"
-
-/*
- * Several nodes agree on one clock, that of the database. It is asked whenever a lease is, so that
- * costs no statement, and on each new connection; in between each node counts on by itself. After a
- * failover it is that of another machine, which nobody promises to be the same.
- */
 
 enum { JUMP_MS = 5000 }; /* is worth telling */
 

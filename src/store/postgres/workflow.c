@@ -1,4 +1,8 @@
-#include "store/postgres/body.h"
+/*
+ * Definitions of workflows in PostgreSQL, with the generation by which other nodes find new ones.
+ * The columns are those of rows/workflow.h.
+ */
+#include "store/postgres/columns.h"
 
 static void bind_audit(struct query *q, const struct audit *a)
 {
@@ -40,15 +44,14 @@ enum err pg_workflow_put(struct store *base, struct slice name, struct slice tex
     return err;
 }
 
-static void workflow_read(const PGresult *r, int row, int column, struct arena *a,
+/* Its columns begin with the one of that number. */
+static void workflow_read(const PGresult *r, int i, int col, struct arena *a,
                           struct workflow_row *ret)
 {
-    *ret = (struct workflow_row){
-        .name = arena_copy(a, result_text(r, row, column)),
-        .version = result_number(r, row, column + 1),
-        .text = arena_copy(a, result_text(r, row, column + 2)),
-        .created_at = result_number(r, row, column + 3),
-    };
+    struct workflow_row row = {0};
+
+    WORKFLOW_COLUMNS(READ, )
+    *ret = row;
 }
 
 enum err pg_workflow_get(struct store *base, struct slice name, int64_t version, struct arena *a,

@@ -39,6 +39,14 @@ struct agent_row {
     struct slice breaker;  /* how it stands: tasks/breakers.c */
 };
 
+/* The columns of the table `agent`. */
+/* clang-format off */
+#define AGENT_COLUMNS(X, S) \
+    X(name,     text) S     \
+    X(settings, text) S     \
+    X(breaker,  text)
+/* clang-format on */
+
 enum agent_part { AGENT_SETTINGS, AGENT_BREAKER };
 
 struct agent_change {

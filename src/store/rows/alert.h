@@ -20,6 +20,23 @@ struct alert_row {
     const struct fence *fence;
 };
 
+/* The columns of the table `alert` behind its seq. Those of an acknowledgement are written apart.
+ * What X, S and the types are: rows/task.h. */
+/* clang-format off */
+#define ALERT_PUT_COLUMNS(X, S)   \
+    X(id,               text)   S \
+    X(key,              text)   S \
+    X(doc,              text)   S \
+    X(opened_at,        number) S \
+    X(resolved_at,      time)   S \
+    X(live,             flag)
+#define ALERT_COLUMNS(X, S)       \
+    ALERT_PUT_COLUMNS(X, S)     S \
+    X(acknowledged_at,  time)   S \
+    X(acknowledged_by,  text)   S \
+    X(acknowledged_why, text)
+/* clang-format on */
+
 /* So many alerts are kept that are over. */
 enum { ALERTS_KEPT = 10000 };
 

@@ -28,6 +28,23 @@ struct message {
     struct slice story; /* of the last try; NONE: there was none */
 };
 
+/* The columns of a message behind its seq, and those that it has in the table `outbox_aside`. A
+ * `standing` is read into `aside` and `dead`. What X, S and the other types are: rows/task.h. */
+/* clang-format off */
+#define MESSAGE_COLUMNS(X, S)       \
+    X(task,       text)           S \
+    X(name,       text)           S \
+    X(target,     text)           S \
+    X(body,       text)           S \
+    X(created_at, number)
+#define MESSAGE_ASIDE_COLUMNS(X, S) \
+    X(state,      standing)       S \
+    X(tries,      number)         S \
+    X(retry_at,   time)           S \
+    X(since,      number)         S \
+    X(story,      text)
+/* clang-format on */
+
 /* A page of messages that wait, the oldest first. */
 struct outbox_read {
     struct slice

@@ -41,6 +41,22 @@ struct node_row {
     bool leads;          /* out: its supervisor has the lease to lead, which has not run out */
 };
 
+/* The columns of the table `node` behind its name, as far as the node writes them. A `boot` is that
+ * of the row; `scheduler` and `supervisor` are flags, one for each bit of the roles. What X, S and
+ * the other types are: rows/task.h. */
+/* clang-format off */
+#define NODE_COLUMNS(X, S)        \
+    X(said_by,    boot)         S \
+    X(url,        text)         S \
+    X(schedules,  scheduler)    S \
+    X(supervises, supervisor)   S \
+    X(version,    text)         S \
+    X(started_at, number)       S \
+    X(draining,   flag)         S \
+    X(agents,     text)         S \
+    X(grammar,    number)
+/* clang-format on */
+
 /* Nodes whose lease ran out longer ago than this are left out of lists. */
 #define NODE_FORGOTTEN_MS INT64_C(86400000)
 

@@ -22,6 +22,24 @@ struct submission_row {
         key; /* only put in: of one source each is kept once. NONE: nobody knows it again */
 };
 
+/* The columns of the table `submission` behind its seq and source; its key is only written. A
+ * column `any` is what the application put in: SQLite reads it as a text, whatever it is. What X, S
+ * and the other types are: rows/task.h. */
+/* clang-format off */
+#define SUBMISSION_COLUMNS(X, S)  \
+    X(submitted_at, number) S     \
+    X(refused_at,   time)   S     \
+    X(id,           any)    S     \
+    X(workflow,     any)    S     \
+    X(version,      any)    S     \
+    X(priority,     any)    S     \
+    X(not_before,   any)    S     \
+    X(reply_to,     any)    S     \
+    X(tags,         any)    S     \
+    X(input,        any)    S     \
+    X(reason,       text)
+/* clang-format on */
+
 /* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
  * on the same one; those of a node that does not do its part are everybody's after a while. */
 struct submission_take {

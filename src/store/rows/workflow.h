@@ -13,6 +13,15 @@ struct workflow_row {
     bool described; /* out, of workflow_list: its inputs are known to the store */
 };
 
+/* The columns of the table `workflow`, but its inputs. What X, S and the types are: rows/task.h. */
+/* clang-format off */
+#define WORKFLOW_COLUMNS(X, S) \
+    X(name,       text)   S    \
+    X(version,    number) S    \
+    X(text,       text)   S    \
+    X(created_at, number)
+/* clang-format on */
+
 /* The inputs of a version of a workflow, for those who submit in SQL: JSON, an array of
  * {"name", "type", "required"} by the words of definitions, or null where it names none. */
 struct workflow_inputs {

@@ -1,4 +1,5 @@
-#include "store/sqlite/body.h"
+/* Settings and breakers of agents in SQLite. The columns are those of rows/access.h. */
+#include "store/sqlite/columns.h"
 
 struct writing {
     const struct agent_change *change;
@@ -72,9 +73,10 @@ static int read_all(struct db *d, struct arena *a, struct agent_row **ret, size_
                 memcpy(more, *ret, count * sizeof *more);
             *ret = more;
         }
-        (*ret)[count++] =
-            (struct agent_row){arena_copy(a, query_text(q, 0)), arena_copy(a, query_text(q, 1)),
-                               arena_copy(a, query_text(q, 2))};
+        struct agent_row row = {0};
+        int col = 0;
+        AGENT_COLUMNS(READ, )
+        (*ret)[count++] = row;
     }
     *ret_count = count;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;

@@ -1,4 +1,8 @@
-#include "store/sqlite/body.h"
+/*
+ * Alerts in SQLite, and the stopped tasks for which they are opened. The columns are those of
+ * rows/alert.h.
+ */
+#include "store/sqlite/columns.h"
 
 /* ---- tasks in error ---- */
 
@@ -53,17 +57,13 @@ enum err sqlite_stopped(struct store *base, int64_t after_ended_at, int64_t afte
 static int put_row(struct db *d, const struct alert_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    int col = 1;
 
     int rc = db_query(d, SQL_ALERT_PUT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_text(q, 1, row->id);
-    bind_text(q, 2, row->key);
-    bind_text(q, 3, row->doc);
-    bind_number(q, 4, row->opened_at);
-    bind_time(q, 5, row->resolved_at);
-    bind_number(q, 6, row->live);
-    bind_number(q, 7, row->lift);
+    ALERT_PUT_COLUMNS(BIND, )
+    BIND(lift, flag)
     return query_run(q);
 }
 
@@ -110,18 +110,12 @@ enum err sqlite_alert_put(struct store *base, const struct alert_row *row, struc
 
 static void read_row(sqlite3_stmt *q, struct arena *a, struct alert_row *ret)
 {
-    *ret = (struct alert_row){
-        .seq = sqlite3_column_int64(q, 0),
-        .id = arena_copy(a, query_text(q, 1)),
-        .key = arena_copy(a, query_text(q, 2)),
-        .doc = arena_copy(a, query_text(q, 3)),
-        .opened_at = sqlite3_column_int64(q, 4),
-        .resolved_at = sqlite3_column_int64(q, 5),
-        .acknowledged_at = sqlite3_column_int64(q, 6),
-        .acknowledged_by = arena_copy(a, query_text(q, 7)),
-        .acknowledged_why = arena_copy(a, query_text(q, 8)),
-        .live = sqlite3_column_int(q, 9),
-    };
+    struct alert_row row = {0};
+    int col = 0;
+
+    READ(seq, number)
+    ALERT_COLUMNS(READ, )
+    *ret = row;
 }
 
 static int list(struct db *d, const struct alert_query *aq, struct arena *a, struct alert_page *ret)
@@ -172,8 +166,8 @@ static int look(struct db *d, struct saying *w)
     bind_text(q, 1, w->id);
     rc = query_step(q);
     w->found = rc == SQLITE_ROW;
-    w->resolved = w->found && sqlite3_column_type(q, 5) != SQLITE_NULL;
-    w->known = w->found && sqlite3_column_type(q, 6) != SQLITE_NULL;
+    w->resolved = w->found && sqlite3_column_type(q, 0) != SQLITE_NULL;
+    w->known = w->found && sqlite3_column_type(q, 1) != SQLITE_NULL;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

@@ -10,6 +10,7 @@
  *   identity.c which file it is, to notice a copy
  *   schema.c   migrations, and what is read once at start
  *   sql.c      every statement
+ *   columns.h  what is made of the columns of store/rows
  *   db.c       a connection and its prepared statements
  *   guard.c    who checkpoints
  *   gather.c   how the WAL is written
@@ -53,7 +54,6 @@
 #define ASIDE_PREFIX "before-restore-" /* of the folders that keep what a restore replaced */
 
 enum {
-    SCHEMA_VERSION = 19,
     IDENTITY_VERSION = 3,        /* from which on the file knows which one it is */
     APPLICATION_ID = 0x496e7463, /* "Intc" */
     SECRET_SIZE = 32,
@@ -289,7 +289,9 @@ int identity_is_kept(struct db *d, const char *path, bool *ret) MUST_USE;
 int identity_renew(struct db *d, const char *path, int64_t version) MUST_USE;
 enum err identity_check(struct sqlite_store *s, struct error *e) MUST_USE; /* ERR_COPIED */
 
-/* schema.c: on the writer. `first`: a file without a schema may get one. */
+/* schema.c: the version of the schema that this program knows. */
+extern const int schema_version;
+/* On the writer. `first`: a file without a schema may get one. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e) MUST_USE;
 enum err schema_secret(struct sqlite_store *s, struct error *e) MUST_USE;
 int schema_secret_make(struct db *d) MUST_USE; /* replaces the one that is there */

@@ -1,12 +1,12 @@
 /*
- * Messages that were not set aside: a row of table outbox is what one transaction has to tell one
- * target. SQLite writes whole pages, and what is inserted and deleted costs by rows: so many go
- * into one, and one that is large lies on pages that need not be written again to be freed.
+ * Messages that were not set aside: a row of table outbox holds what one transaction sends to one
+ * target. SQLite writes whole pages, and the cost of inserts and deletes is by rows, so many
+ * messages go into one row; a large row lies on pages that need not be written again to be freed.
  *
  * A row is deleted when all of its messages are settled; until then outbox_settled has the numbers
- * of those that are. Such a number has its row always, or one that is given again would be lost.
+ * of the settled ones. Such a number always has its row, otherwise a number that is given again
+ * would be lost.
  */
-
 #include "store/sqlite/body.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * The claims of a batch: finds tasks by the indexes of claims and owners, and takes them. commit.c
+ * runs them behind the changes of the batch.
+ */
 #include "store/sqlite/body.h"
 
 #include "store/row.h"

@@ -1,3 +1,8 @@
+/*
+ * A batch in SQLite: one transaction of changes, messages and claims. A change that SQLite refuses
+ * is undone alone, by a savepoint if it has several statements. sql.c has the statements; row.c
+ * binds tasks.
+ */
 #include "store/sqlite/body.h"
 
 #include "store/row.h"

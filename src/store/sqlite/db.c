@@ -1,3 +1,7 @@
+/*
+ * A connection to the file and its prepared statements: open, run, bind, commit. Every call that
+ * may fail in real life may fail by an injected fault.
+ */
 #include "store/sqlite/body.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * The data folder: makes it, locks it, and checks the files in it before SQLite opens them. Links
+ * and files of others are refused. identity.c tells whether the file is a copy.
+ */
 #include "store/sqlite/body.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * A VFS shim that gathers the many small writes of a transaction to the WAL into one write. It
+ * changes when bytes are written, never which or in what order.
+ */
 #include "store/sqlite/gather.h"
 
 #include <stdlib.h>

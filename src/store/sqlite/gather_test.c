@@ -1,3 +1,6 @@
+/*
+ * The WAL as gather.c writes it is the one that SQLite alone would write, also when writes fail.
+ */
 #include "store/sqlite/gather.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * Keeps applications that have the file open from running checkpoints: the VFS shim holds the lock
+ * for checkpoints, eight bytes of the -shm as https://sqlite.org/walformat.html describes them.
+ * Whoever recovers locks a range that begins with that lock, unless it is held already.
+ */
 #include "store/sqlite/guard.h"
 
 #include <errno.h>
@@ -15,10 +20,6 @@
 #include "base/fd.h"
 #include "base/list.h"
 
-/*
- * Locks of a WAL, as https://sqlite.org/walformat.html has them: eight bytes of the -shm. Those who
- * recover lock a range that begins with the one for checkpoints, unless they hold that one already.
- */
 enum { WRITE_BYTE = 0, CHECKPOINT_BYTE = 1, BYTES_AT = 120, USED_AT = 128 };
 
 /* A file that connections of ours have open, and the byte of its -shm that we keep. */

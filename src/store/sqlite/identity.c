@@ -1,10 +1,9 @@
 /*
- * Which file the store is. Two servers that go on from one state are two that do the same work, so
- * the store remembers its file's inode and when that was made, and another file with the same
- * content is noticed. Both stay what they are over a reboot, another mount and a new name of the
- * folder; the number of the device does not, and is left out. A copy of a whole volume keeps them.
+ * Which file the store is. Two servers that continue from one state would do the same work twice,
+ * so the store remembers the inode of its file and when that was made: another file with the same
+ * content is found. Both survive a reboot, another mount and a new name of the folder; the device
+ * number does not and is left out. A copy of a whole volume keeps them.
  */
-
 #include "store/sqlite/body.h"
 
 #include <fcntl.h>

@@ -1,16 +1,15 @@
+/*
+ * Listings. The rows that may match come from an index, newest first: that of a tag, of the states,
+ * of a workflow, or the table itself; the rest of the query is checked row by row. The number of
+ * rows is limited because the writer waits meanwhile: then a page ends early and says where the
+ * next one begins. row.c in store/ decides whether a row matches.
+ */
 #include "store/sqlite/body.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 #include "store/row.h"
-
-/*
- * Listings. The rows that may belong to one come from an index, newest first: that of a tag, of the
- * states, of a workflow, or the table itself; the rest of the query is looked at row by row. How
- * many rows that may be is limited, since the writer waits meanwhile: a page then ends early, and
- * says where the next one goes on.
- */
 
 enum {
     SCAN_MAX = 20000,

@@ -34,11 +34,11 @@ enum err offline_version(struct db *d, const char *name, int64_t *ret_version, s
         return offline_failed(rc, name, "read its version", e);
     if (id != APPLICATION_ID)
         return error_set(e, ERR_NOT_A_STORE, "%s is not a state store", name);
-    if (version > SCHEMA_VERSION)
+    if (version > schema_version)
         return error_set(e, ERR_NEWER,
                          "%s has schema version %" PRId64 ", this program knows up to %d; use the "
                          "newer program",
-                         name, version, SCHEMA_VERSION);
+                         name, version, schema_version);
     if (version < 1)
         return error_set(e, ERR_CORRUPT, "%s has lost its schema; use another backup", name);
     *ret_version = version;

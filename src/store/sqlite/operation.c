@@ -68,11 +68,6 @@ static void read_row(sqlite3_stmt *q, struct arena *a, struct operation_row *ret
     *ret = row;
 }
 
-static bool wants(const struct operation_query *oq, sqlite3_stmt *q)
-{
-    return !oq->open || sqlite3_column_int(q, 3) != 0;
-}
-
 static int read_page(struct db *d, const struct operation_query *oq, struct arena *a,
                      struct operation_page *ret)
 {
@@ -87,11 +82,11 @@ static int read_page(struct db *d, const struct operation_query *oq, struct aren
     *ret = (struct operation_page){.rows = arena_alloc(a, (oq->limit + 1) * sizeof *ret->rows)};
     bind_number(q, 1, oq->before_seq ? oq->before_seq : INT64_MAX);
     bind_number(q, 2, (int64_t)oq->limit + 1);
-    if (oq->id.ptr)
+    if (oq->id.ptr) {
         bind_text(q, 3, oq->id);
+        bind_number(q, 4, oq->open);
+    }
     while ((rc = query_step(q)) == SQLITE_ROW) {
-        if (!wants(oq, q))
-            continue;
         if (ret->count == oq->limit) {
             ret->more = true;
             break;

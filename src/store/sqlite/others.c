@@ -1,3 +1,9 @@
+/*
+ * Applications that write to the same file. Their transactions block ours. The store's thread waits
+ * for them, but only briefly; then the batch fails for now, the trouble is reported with the name
+ * of the program, and the batch is tried again. While they block us only short tries are made, so
+ * that reading goes on.
+ */
 #include "store/sqlite/body.h"
 
 #include <limits.h>
@@ -7,13 +13,6 @@
 
 #include "base/log.h"
 #include "store/sqlite/guard.h"
-
-/*
- * Applications write into the file as well. A transaction of theirs holds ours up: it is waited
- * for, on the store's thread, so not for long; then the batch fails for now, is told as trouble
- * with the name of who it is, and comes again. While they hold us up, only short tries are made, so
- * that reading goes on.
- */
 
 enum { WAIT_MS = 1000, WAIT_AGAIN_MS = 50, SHORT_PAUSES = 2000, SHORT_US = 100, LONG_US = 2000 };
 

@@ -1,4 +1,8 @@
-#include "store/sqlite/body.h"
+/*
+ * The outbox in SQLite: messages are read, settled, set aside and listed. Messages that were not
+ * set aside are in bundles (bundle.c). The columns are those of rows/message.h.
+ */
+#include "store/sqlite/columns.h"
 
 #include "store/row.h"
 
@@ -7,22 +11,17 @@
 /* One that was set aside. */
 static void message_read(sqlite3_stmt *q, struct arena *a, struct message *ret)
 {
-    struct slice state = query_text(q, 6);
+    struct message row = {0};
+    struct slice state = SLICE_NONE;
+    int col = 0;
 
-    *ret = (struct message){
-        .seq = sqlite3_column_int64(q, 0),
-        .task = arena_copy(a, query_text(q, 1)),
-        .name = arena_copy(a, query_text(q, 2)),
-        .target = arena_copy(a, query_text(q, 3)),
-        .body = arena_copy(a, query_text(q, 4)),
-        .created_at = sqlite3_column_int64(q, 5),
-        .aside = state.ptr != NULL,
-        .dead = slice_is(state, "dead"),
-        .tries = (uint32_t)sqlite3_column_int64(q, 7),
-        .retry_at = sqlite3_column_int64(q, 8),
-        .since = sqlite3_column_int64(q, 9),
-        .story = arena_copy(a, query_text(q, 10)),
-    };
+#define READ_standing(field) state = query_text(q, col++);
+    READ(seq, number)
+    MESSAGE_COLUMNS(READ, )
+    MESSAGE_ASIDE_COLUMNS(READ, )
+    row.aside = state.ptr != NULL;
+    row.dead = slice_is(state, "dead");
+    *ret = row;
 }
 
 static int page_read(sqlite3_stmt *q, size_t limit, size_t bytes_max, struct arena *a,

@@ -1,3 +1,4 @@
+/* Reads tasks: by id, their state, and overdue ones. */
 #include "store/sqlite/body.h"
 
 static int get(struct db *d, struct slice id, struct arena *a, struct task_row *ret,

@@ -1,22 +1,19 @@
-/* The second connection to the file, for readings. */
-
+/*
+ * The second handle on the store, for a thread that only reads: a connection of its own. It is a
+ * struct sqlite_store of which only the names of the files and `reader` are used, so the functions
+ * that read serve both.
+ *
+ * Each call is one transaction, so several statements see one moment. While it has its snapshot the
+ * WAL cannot begin anew, and the store's own thread waits for nobody. So when the WAL has grown
+ * long, that thread asks for a pause: the current call ends, the next one waits, and the checkpoint
+ * finds no snapshot. When the connections of the store are made again, this one is closed first, so
+ * that nothing continues with an old WAL.
+ */
 #include "store/sqlite/body.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-
-/*
- * The second way to the store, for a thread that only reads: a connection of its own. It is a
- * struct sqlite_store of which the file's names and `reader` are used, so the functions that read
- * serve both.
- *
- * Each call is one transaction, so what it reads in several statements is of one moment. While it
- * has its snapshot the WAL cannot begin anew, and the store's own thread waits for nobody. So when
- * the WAL has grown long that thread asks for a pause: the call at work ends, the next one waits,
- * and the checkpoint finds no snapshot. Where the connections of the store itself are made again,
- * this one is closed first: nothing may go on by an old WAL.
- */
 
 enum {
     READ_MAX_MS = 10000,    /* of one call; listings have a budget of their own, far below */

@@ -1,10 +1,9 @@
 /*
- * A folder made from a backup. The new file is written beside the old one as DIR/restore.part,
- * checked and made durable. Then the old files get a second name in a folder of their own, all of
- * them, before they lose the first one: intact.db at first, so that from there on no server starts
- * here, and its WAL, which must never meet another file, before the new one gets its name.
+ * Makes a folder from a backup. The new file is written beside the old one as DIR/restore.part,
+ * checked and synced. Then each old file gets a second name in a folder of its own before any loses
+ * its first name: intact.db is renamed first, so that no server starts here from then on, and its
+ * WAL, which must never meet another file, before the new file gets its name.
  */
-
 #include "store/sqlite/body.h"
 
 #include <errno.h>

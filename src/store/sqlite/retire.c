@@ -1,18 +1,15 @@
+/*
+ * Deletes tasks that ended long ago, some per transaction. They are found first and deleted later,
+ * so that no statement walks over rows that it deletes, and so that they can be archived in
+ * between. Pages that become free are used again, or given back (shrink.c).
+ *
+ * The newest row stays: SQLite would give its number to the next task, and cursors contain numbers.
+ */
 #include "store/sqlite/body.h"
 
 #include <time.h>
 
 #include "store/row.h"
-
-/*
- * Deleting what ended long ago, some tasks a transaction. What is to go is found first and deleted
- * then, so that no statement walks over rows that are going, and so that it can be written down
- * elsewhere in between. Pages that become free are used again by what is stored next, or given back
- * (shrink.c).
- *
- * The newest row stays: SQLite would give its number to the next task, and numbers stand in
- * cursors.
- */
 
 static int64_t steady_us(void)
 {

@@ -52,8 +52,8 @@ int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret)
     int col = 0;
 
 #define READ_TASK(name, type, how) READ(name, type)
-#define READ_state(field)          sound = task_state_parse(query_text(q, col++), &(field)) && sound;
-#define READ_direction(field)      sound = direction_parse(query_text(q, col++), &(field)) && sound;
+#define READ_state(field)          sound &= task_state_parse(query_text(q, col++), &(field));
+#define READ_direction(field)      sound &= direction_parse(query_text(q, col++), &(field));
     READ(seq, number)
     READ(id, text)
     TASK_COLUMNS(READ_TASK, )

@@ -1,37 +1,17 @@
+/*
+ * Brings the schema of the file up to date, in one transaction, and reads the facts that are read
+ * once at start.
+ */
 #include "store/sqlite/body.h"
 
 #include <stdio.h>
 #include <sys/random.h>
 
 #include "base/fault.h"
-#include "schema_0001.h"
-#include "schema_0002.h"
-#include "schema_0003.h"
-#include "schema_0004.h"
-#include "schema_0005.h"
-#include "schema_0006.h"
-#include "schema_0007.h"
-#include "schema_0008.h"
-#include "schema_0009.h"
-#include "schema_0010.h"
-#include "schema_0011.h"
-#include "schema_0012.h"
-#include "schema_0013.h"
-#include "schema_0014.h"
-#include "schema_0015.h"
-#include "schema_0016.h"
-#include "schema_0017.h"
-#include "schema_0018.h"
+#include "store/sqlite_migrations.h"
 
-/* The n-th brings a file of version n - 1 to version n. Never change one that was released.
- * Version 6 was written by programs that had nothing new in it yet. */
-static const char *const migrations[] = {schema_0001, schema_0002, schema_0003, schema_0004,
-                                         schema_0005, "SELECT 1",  schema_0006, schema_0007,
-                                         schema_0008, schema_0009, schema_0010, schema_0011,
-                                         schema_0012, schema_0013, schema_0014, schema_0015,
-                                         schema_0016, schema_0017, schema_0018};
-
-_Static_assert(COUNT_OF(migrations) == SCHEMA_VERSION, "every version has its migration");
+/* A migration that was released is never changed. */
+const int schema_version = COUNT_OF(sqlite_migrations);
 
 int schema_secret_make(struct db *d)
 {
@@ -63,14 +43,14 @@ static int migrate_all(struct sqlite_store *s, int64_t version)
     /* So a new file can become shorter (shrink.c). It has to be said before the first page
      * is made, which it makes itself, and with it the transaction is one that writes. */
     int rc = db_exec(d, fresh ? "BEGIN; PRAGMA auto_vacuum = INCREMENTAL" : "BEGIN IMMEDIATE");
-    for (; rc == SQLITE_OK && version < SCHEMA_VERSION; version++)
-        rc = db_exec(d, migrations[version]);
+    for (; rc == SQLITE_OK && version < schema_version; version++)
+        rc = db_exec(d, sqlite_migrations[version]);
     if (rc == SQLITE_OK && fresh)
         rc = schema_secret_make(d);
     if (rc == SQLITE_OK && !known)
         rc = identity_write(d, s->path);
     (void)snprintf(text, sizeof text, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-                   APPLICATION_ID, SCHEMA_VERSION); /* always fits */
+                   APPLICATION_ID, schema_version); /* always fits */
     if (rc == SQLITE_OK)
         rc = db_exec(d, text);
     if (rc == SQLITE_OK)
@@ -92,18 +72,18 @@ enum err schema_check(struct sqlite_store *s, bool first, struct error *e)
         rc = db_number(&s->writer, "PRAGMA application_id", &id);
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "read its version");
-    if (version > SCHEMA_VERSION)
+    if (version > schema_version)
         return error_set(e, ERR_NEWER,
                          "the state store %s has schema version %" PRId64 ", this program knows up "
                          "to %d; start the newer program, or restore a backup of before it",
-                         s->path, version, SCHEMA_VERSION);
+                         s->path, version, schema_version);
     if (version < 0 || (version == 0 && !first) || (version > 0 && id != APPLICATION_ID))
         return error_set(e, ERR_CORRUPT,
                          "the state store %s has lost its schema; restore it from "
                          "a backup",
                          s->path);
     enum err err = first && version >= IDENTITY_VERSION ? identity_check(s, e) : ERR_OK;
-    if (err != ERR_OK || version == SCHEMA_VERSION)
+    if (err != ERR_OK || version == schema_version)
         return err;
     rc = migrate_all(s, version);
     return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "bring its schema up to date");

@@ -1,3 +1,9 @@
+/*
+ * Gives space back. Deleted tasks leave free pages, which later tasks use. If there are many more
+ * of them, pages from the end of the file are moved into them, a few at a time, and the file
+ * becomes shorter. The file must have been made for that (auto_vacuum = INCREMENTAL): files from
+ * before version 6 are not, until sqlite_store_compact() has rebuilt them.
+ */
 #include "store/sqlite/body.h"
 
 #include <errno.h>
@@ -7,13 +13,6 @@
 #include <time.h>
 
 #include "base/fault.h"
-
-/*
- * Giving room back. Deleted tasks leave free pages, which what is stored next uses. If there are
- * many more than that, pages from the end of the file are moved into them, a few at a time, and the
- * file becomes shorter. That takes a file that was made for it (auto_vacuum = INCREMENTAL): those
- * of before version 6 are not, until sqlite_store_compact() has made them so.
- */
 
 enum {
     INCREMENTAL = 2,    /* as PRAGMA auto_vacuum has it */

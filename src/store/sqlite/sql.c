@@ -66,19 +66,23 @@
     "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "               \
     "FROM task AS t, json_each(t.tags) AS j WHERE "
 
-#define MESSAGE "seq, task, name, target, body, created_at"
-#define ASIDE   "SELECT " MESSAGE ", state, tries, retry_at, since, story FROM outbox_aside WHERE "
-#define OLDEST  " ORDER BY seq LIMIT ?2"
+#define MESSAGE_ASIDE "seq, " MESSAGE_COLUMNS(NAME, ", ") ", " MESSAGE_ASIDE_COLUMNS(NAME, ", ")
+#define ASIDE         "SELECT " MESSAGE_ASIDE " FROM outbox_aside WHERE "
+#define OLDEST        " ORDER BY seq LIMIT ?2"
 
-#define ALERT                                                                              \
-    "SELECT seq, id, key, doc, opened_at, resolved_at, acknowledged_at, acknowledged_by, " \
-    "acknowledged_why, live FROM alert WHERE "
+#define ALERT         "SELECT seq, " ALERT_COLUMNS(NAME, ", ") " FROM alert WHERE "
 
-/* Values as texts, whatever they are: submission.c reads them in this order. */
-#define SUBMISSION                                                                             \
-    "SELECT seq, submitted_at, refused_at, source, CAST(id AS TEXT), CAST(workflow AS TEXT), " \
-    "CAST(version AS TEXT), CAST(priority AS TEXT), CAST(not_before AS TEXT), "                \
-    "CAST(reply_to AS TEXT), CAST(tags AS TEXT), CAST(input AS TEXT), reason FROM submission "
+/* What applications put in as texts, whatever it is. */
+#define SUBMISSION "SELECT seq, source, " SUBMISSION_COLUMNS(AS_PUT_IN, ", ") " FROM submission "
+/* By the type of the column. */
+#define AS_PUT_IN(name, type)  AS_PUT_IN_##type(#name)
+#define AS_PUT_IN_any(name)    "CAST(" name " AS TEXT)"
+#define AS_PUT_IN_text(name)   name
+#define AS_PUT_IN_number(name) name
+#define AS_PUT_IN_time(name)   name
+/* Instead of what may be long. */
+#define NOTHING(name, ...) "NULL"
+/* The newest first. */
 #define SUBMISSION_PAGE " AND seq < ?1 AND (?3 IS NULL OR source = ?3) ORDER BY seq DESC LIMIT ?2"
 #define SUBMISSIONS_MEANT                                                                       \
     "seq IN (SELECT seq FROM submission WHERE refused_at IS NOT NULL AND (?1 = 0 OR seq = ?1) " \
@@ -189,9 +193,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY seq LIMIT ?3",
         [SQL_WORKFLOW_NEWEST] = "SELECT version, text FROM workflow WHERE name = ?1 "
             "ORDER BY version DESC LIMIT 1",
-        [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (name, version, text, created_at) "
-            "VALUES (?1, ?2, ?3, ?4)",
-        [SQL_WORKFLOW_GET] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+        [SQL_WORKFLOW_INSERT] = "INSERT INTO workflow (" WORKFLOW_COLUMNS(NAME, ", ") ") "
+            "VALUES (" WORKFLOW_COLUMNS(PARAM, ", ") ")",
+        [SQL_WORKFLOW_GET] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
             "FROM workflow WHERE name = ?1 AND (?2 = 0 OR version = ?2) "
             "ORDER BY version DESC LIMIT 1",
         [SQL_WORKFLOW_DESCRIBE] = "UPDATE workflow SET inputs = ?3 "
@@ -202,21 +206,21 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SUBMISSION_DELETE] = "DELETE FROM submission WHERE seq = ?1 AND refused_at IS NULL",
         [SQL_SUBMISSION_REFUSE] = "UPDATE submission SET refused_at = ?2, reason = ?3 "
             "WHERE seq = ?1 AND refused_at IS NULL",
-        [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (submitted_at, refused_at, source, id, "
-            "workflow, version, priority, not_before, reply_to, tags, input, reason, key) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+        [SQL_SUBMISSION_INSERT] = "INSERT INTO submission (source, key, "
+            SUBMISSION_COLUMNS(NAME, ", ") ") VALUES (:source, :key, "
+            SUBMISSION_COLUMNS(PARAM, ", ") ") "
             "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING",
         [SQL_SUBMISSION_REFUSED] = SUBMISSION "WHERE refused_at IS NOT NULL" SUBMISSION_PAGE,
         /* what may be long is not read, nor what lies behind it */
-        [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, NULL, NULL, source, NULL, NULL, NULL, NULL, "
-            "NULL, NULL, NULL, NULL, NULL FROM submission WHERE refused_at IS NOT NULL"
+        [SQL_SUBMISSION_REFUSED_BRIEF] = "SELECT seq, source, "
+            SUBMISSION_COLUMNS(NOTHING, ", ") " FROM submission WHERE refused_at IS NOT NULL"
             SUBMISSION_PAGE,
         [SQL_SUBMISSION_WAITING] = SUBMISSION "WHERE refused_at IS NULL" SUBMISSION_PAGE,
         [SQL_SUBMISSION_RETRY] = "UPDATE submission SET refused_at = NULL, reason = NULL WHERE "
             SUBMISSIONS_MEANT,
         [SQL_SUBMISSION_DROP] = "DELETE FROM submission WHERE " SUBMISSIONS_MEANT,
         [SQL_DATA_VERSION] = "PRAGMA data_version",
-        [SQL_WORKFLOW_LIST] = "SELECT name, version, text, created_at, inputs IS NOT NULL "
+        [SQL_WORKFLOW_LIST] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
             "FROM workflow ORDER BY name, version",
         [SQL_TOKEN_INSERT] = "INSERT INTO token (" TOKEN_COLUMNS(NAME, ", ") ", name) VALUES ("
             TOKEN_COLUMNS(PARAM, ", ") ", :name)",
@@ -256,8 +260,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE seq >= ?1 AND seq <= ?2",
         [SQL_OUTBOX_SETTLED_DELETE] = "DELETE FROM outbox_settled WHERE seq >= ?1 AND seq <= ?2",
         [SQL_OUTBOX_DELETE_ASIDE] = "DELETE FROM outbox_aside WHERE seq >= ?1 AND seq <= ?2",
-        [SQL_OUTBOX_SET_ASIDE] = "INSERT OR IGNORE INTO outbox_aside (" MESSAGE ", state, tries, "
-            "retry_at, since, story) VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?2, ?3, ?4, ?10, ?5)",
+        [SQL_OUTBOX_SET_ASIDE] = "INSERT OR IGNORE INTO outbox_aside (" MESSAGE_ASIDE ") "
+            "VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?2, ?3, ?4, ?10, ?5)",
         [SQL_OUTBOX_UPDATE] = "UPDATE outbox_aside SET state = ?2, tries = ?3, retry_at = ?4, "
             "story = coalesce(?5, story) WHERE seq = ?1",
         [SQL_OUTBOX_UPDATE_SAME] = "UPDATE outbox_aside SET tries = ?3, retry_at = ?4, "
@@ -283,8 +287,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             " WHERE id = :id AND revision = :revision - 1",
         [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
         [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
-        [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3" PAGE,
-        [SQL_AGENT_LIST] = "SELECT name, settings, breaker FROM agent ORDER BY name",
+        [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3 AND (open OR NOT ?4)" PAGE,
+        [SQL_AGENT_LIST] = "SELECT " AGENT_COLUMNS(NAME, ", ") " FROM agent ORDER BY name",
         [SQL_OVERRUN_RAISE] = "INSERT INTO overrun AS o (task, times, at) VALUES (?1, 1, ?2) "
             "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = excluded.at",
         [SQL_OVERRUN_LOWER] = "UPDATE overrun SET times = times - 1 WHERE task = ?1",
@@ -302,17 +306,17 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
             "FROM task AS t WHERE t.state = 'error' AND t.closed_at IS NULL AND t.ended_at >= ?1 "
             "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
-        [SQL_ALERT_PUT] = "INSERT INTO alert AS a (id, key, doc, opened_at, resolved_at, live) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET doc = ?3, "
-            "resolved_at = ?5, live = ?6, "
-            "acknowledged_at = iif(?7, NULL, a.acknowledged_at), "
-            "acknowledged_by = iif(?7, NULL, a.acknowledged_by), "
-            "acknowledged_why = iif(?7, NULL, a.acknowledged_why)",
+        [SQL_ALERT_PUT] = "INSERT INTO alert AS a (" ALERT_PUT_COLUMNS(NAME, ", ") ") "
+            "VALUES (" ALERT_PUT_COLUMNS(PARAM, ", ") ") ON CONFLICT (id) DO UPDATE SET "
+            "doc = :doc, resolved_at = :resolved_at, live = :live, "
+            "acknowledged_at = iif(:lift, NULL, a.acknowledged_at), "
+            "acknowledged_by = iif(:lift, NULL, a.acknowledged_by), "
+            "acknowledged_why = iif(:lift, NULL, a.acknowledged_why)",
         [SQL_ALERT_TRIM] = "DELETE FROM alert WHERE NOT live "
             "AND seq <= (SELECT max(seq) FROM alert) - ?1",
         [SQL_ALERT_LIST] = ALERT "seq < ?1 ORDER BY seq DESC LIMIT ?2",
         [SQL_ALERT_LIVE] = ALERT "live AND seq < ?1 ORDER BY seq DESC LIMIT ?2",
-        [SQL_ALERT_GET] = ALERT "id = ?1",
+        [SQL_ALERT_GET] = "SELECT resolved_at, acknowledged_at FROM alert WHERE id = ?1",
         [SQL_ALERT_ACKNOWLEDGE] = "UPDATE alert SET acknowledged_at = ?2, acknowledged_by = ?3, "
             "acknowledged_why = ?4 WHERE id = ?1",
     };

@@ -1,3 +1,7 @@
+/*
+ * Opens, maintains and closes the state store in SQLite, and its table of operations. body.h lists
+ * what the other files of this folder do.
+ */
 #include "store/sqlite/body.h"
 
 #include <fcntl.h>

@@ -1,4 +1,8 @@
-#include "store/sqlite/body.h"
+/*
+ * Submissions in SQLite: what applications insert, which becomes tasks or is refused. A watch on
+ * the WAL tells of them. The columns are those of rows/submission.h.
+ */
+#include "store/sqlite/columns.h"
 
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -6,20 +10,17 @@
 #include "base/fault.h"
 #include "store/row.h"
 
-/* In the order of SUBMISSION of sql.c; its values are gone with the next step. */
+/* Its texts are gone with the next step. */
 static struct submission_row submission_at(sqlite3_stmt *q)
 {
-    struct submission_row r = {0};
-    struct slice *const texts[] = {&r.source,     &r.id,       &r.workflow, &r.version, &r.priority,
-                                   &r.not_before, &r.reply_to, &r.tags,     &r.input,   &r.reason};
-    int at = 0;
+    struct submission_row row = {0};
+    int col = 0;
 
-    r.seq = sqlite3_column_int64(q, at++);
-    r.submitted_at = sqlite3_column_int64(q, at++);
-    r.refused_at = sqlite3_column_int64(q, at++);
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = query_text(q, at++);
-    return r;
+#define BORROW_any(field) BORROW_text(field)
+    BORROW(seq, number)
+    BORROW(source, text)
+    SUBMISSION_COLUMNS(BORROW, )
+    return row;
 }
 
 /* At most `limit`; whether there are more. */
@@ -152,20 +153,18 @@ enum err sqlite_submissions_settle(struct store *base, const struct submission_v
     return transaction_end(s, rc, unknown, e, "settle submissions");
 }
 
-static int insert(struct db *d, const struct submission_row *r)
+static int insert(struct db *d, const struct submission_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
-    const struct slice texts[] = {r->source,   r->id,         r->workflow, r->version,
-                                  r->priority, r->not_before, r->reply_to, r->tags,
-                                  r->input,    r->reason,     r->key};
+    int col = 1;
 
     int rc = db_query(d, SQL_SUBMISSION_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_number(q, 1, r->submitted_at);
-    bind_time(q, 2, r->refused_at);
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        bind_text(q, 3 + (int)i, texts[i]);
+#define BIND_any(v) BIND_text(v)
+    BIND(source, text)
+    BIND(key, text)
+    SUBMISSION_COLUMNS(BIND, )
     return query_run(q);
 }
 

@@ -1,4 +1,8 @@
-#include "store/sqlite/body.h"
+/*
+ * Definitions of workflows in SQLite, with what is known of their inputs. The columns are those of
+ * rows/workflow.h.
+ */
+#include "store/sqlite/columns.h"
 
 #include "store/row.h"
 
@@ -30,10 +34,13 @@ static int insert(struct db *d, const struct put *p)
     int rc = db_query(d, SQL_WORKFLOW_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_text(q, 1, p->name);
-    bind_number(q, 2, p->version);
-    bind_text(q, 3, p->text);
-    bind_number(q, 4, p->now);
+    const struct workflow_row of_put = {.name = p->name,
+                                        .version = p->version,
+                                        .text = p->text,
+                                        .created_at = p->now};
+    const struct workflow_row *row = &of_put;
+    int col = 1;
+    WORKFLOW_COLUMNS(BIND, )
     return query_run(q);
 }
 
@@ -128,11 +135,12 @@ enum err sqlite_workflow_describe(struct store *base, const struct workflow_inpu
 
 static void workflow_read(sqlite3_stmt *q, struct arena *a, struct workflow_row *ret)
 {
-    ret->name = arena_copy(a, query_text(q, 0));
-    ret->version = sqlite3_column_int64(q, 1);
-    ret->text = arena_copy(a, query_text(q, 2));
-    ret->created_at = sqlite3_column_int64(q, 3);
-    ret->described = sqlite3_column_int(q, 4) != 0;
+    struct workflow_row row = {0};
+    int col = 0;
+
+    WORKFLOW_COLUMNS(READ, )
+    READ(described, flag)
+    *ret = row;
 }
 
 static int get(struct db *d, struct slice name, int64_t version, struct arena *a,
