@@ -96,6 +96,7 @@ static void settle_done(struct store_job *j)
         fail(in); /* the rows are read again with the same verdicts */
         return;
     }
+    ASSERT(in->state == SETTLING);
     in->stats.refused += in->refused_count;
     in->stats.refused_now += in->refused_count;
     in->config.settled(in->config.arg, in->refused, in->refused_count);
@@ -113,6 +114,8 @@ static void settle(struct intake *in)
 {
     size_t count = in->take.count + 1;
 
+    ASSERT(in->open == 0);
+    ASSERT(in->state == ASKING);
     in->verdict_count = in->refused_count = 0;
     in->verdicts = arena_alloc(&in->arena, count * sizeof *in->verdicts);
     in->refused = arena_alloc(&in->arena, count * sizeof(struct intake_item *));
@@ -188,6 +191,7 @@ static void ask_all(struct intake *in)
 {
     size_t count = in->take.count;
 
+    ASSERT(in->state == READING);
     in->state = ASKING;
     in->open = 1; /* keeps the batch open: asks may be answered at once */
     for (size_t i = 0; i < count; i++) {
@@ -233,6 +237,8 @@ static void take_done(struct store_job *j)
         fail(in);
         return;
     }
+    ASSERT(in->state == TAKING);
+    ASSERT(in->take.count <= in->config.batch_max);
     in->stats.refused_now = in->take.refused;
     in->unsettled_ms = unsettled_pause(in);
     if (in->take.count == 0) {

@@ -290,6 +290,7 @@ void filter_places(struct task_filter *f, const struct registry *workflows, stru
     }
     if (f->agent.ptr && f->step.ptr && found.count == 0) /* no such step has that agent */
         found.places[found.count++] = (struct list_place){.step = SLICE("")};
+    ASSERT(found.count == 0 || found.places);
     q->places = found.places;
     q->place_count = found.count;
 }

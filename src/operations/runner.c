@@ -66,7 +66,7 @@ static void slot_clear(struct slot *s)
     arena_fini(&s->arena);
     arena_fini(&s->page);
     arena_fini(&s->fresh);
-    *s = (struct slot){.runner = s->runner};
+    *s = (struct slot){.runner = s->runner, .outside = s->outside};
 }
 
 /* The operation is read again, with the changes of others. */
@@ -115,6 +115,7 @@ static void load(struct runner *r, const struct operation *op)
             s = &r->slots[i];
     if (!s)
         return; /* it waits for another operation to end */
+    ASSERT(!s->at_work && s->open == 0);
     s->used = true;
     op_take(s, op);
     s->phase = s->op.page_count > 0 ? PHASE_CHECK : PHASE_PAGE;
@@ -126,6 +127,8 @@ static void load(struct runner *r, const struct operation *op)
 
 static void count(struct slot *s, size_t i, uint64_t *which, uint64_t *stat)
 {
+    ASSERT(i < s->op.page_count);
+    ASSERT(s->tasks[i].state != TASK_COUNTED);
     (*which)++;
     (*stat)++;
     s->tasks[i].state = TASK_COUNTED;
@@ -219,6 +222,8 @@ static void ask_one(struct slot *s, size_t i)
     struct runner *r = s->runner;
     struct page_task *t = &s->tasks[i];
 
+    ASSERT(t->state == TASK_TO_ASK);
+    ASSERT(s->open < OPERATION_PAGE_MAX);
     t->state = TASK_ASKED;
     t->slot = s;
     t->ask = (struct ask){.kind = s->op.kind,
@@ -267,14 +272,11 @@ static bool ask_some(struct slot *s)
 
 /* ---- jobs ---- */
 
-bool slot_is_late(const struct slot *s)
-{
-    return steady(s->runner) >= s->until;
-}
-
 static void submit(struct slot *s, void (*run)(struct store_job *j, struct store *st),
                    void (*done)(struct store_job *j))
 {
+    ASSERT(!s->at_work);
+    ASSERT(s->open == 0);
     s->job = (struct store_job){.run = run, .done = done};
     s->at_work = true;
     s->until = s->runner->lead_until;
@@ -292,6 +294,8 @@ static void checked(struct store_job *j)
     struct slot *s = CONTAINER_OF(j, struct slot, job);
     struct runner_stats *st = &s->runner->stats;
 
+    ASSERT(s->at_work);
+    ASSERT(s->phase == PHASE_CHECK);
     s->at_work = false;
     if (s->err != ERR_OK) {
         again_later(s);
@@ -317,6 +321,8 @@ static void paged(struct store_job *j)
     struct slot *s = CONTAINER_OF(j, struct slot, job);
     struct runner *r = s->runner;
 
+    ASSERT(s->at_work);
+    ASSERT(s->phase == PHASE_PAGE);
     s->at_work = false;
     if (s->reload || s->err == ERR_UNKNOWN || s->err == ERR_CONFLICT) {
         s->over = true;
@@ -379,6 +385,7 @@ static int64_t slot_turn(struct slot *s)
 {
     struct runner *r = s->runner;
 
+    ASSERT(s->used);
     if (s->at_work || s->open > 0)
         return s->phase == PHASE_ASK && !s->at_work && may_begin(r) && ask_some(s) ? ROOM_MS : -1;
     if (s->over) {
@@ -455,6 +462,7 @@ static void looked(struct store_job *j)
 {
     struct runner *r = CONTAINER_OF(j, struct runner, look);
 
+    ASSERT(r->looking);
     r->looking = false;
     if (r->leads && !r->stopped)
         take_found(r);
@@ -469,6 +477,7 @@ static void looked(struct store_job *j)
 
 static void look_begin(struct runner *r)
 {
+    ASSERT(!r->looking);
     r->looking = true;
     r->look_at = INT64_MAX;
     r->look_began = steady(r);
@@ -560,7 +569,7 @@ struct runner *runner_new(const struct runner_config *c, struct store_queue *que
     r->background = background;
     r->workflows = workflows;
     for (size_t i = 0; i < RUNNER_SLOTS; i++)
-        r->slots[i].runner = r;
+        r->slots[i] = (struct slot){.runner = r, .outside = &r->outside};
     return r;
 }
 
