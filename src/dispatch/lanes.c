@@ -1,4 +1,5 @@
-/* Lanes of an agent: queues, limits, claim sizes, and the health of instances. See dispatch.h. */
+/* Lanes of an agent: queues, limits, claim sizes, and the health of instances. Touches nothing but
+ * struct agent and what is in it. Design: dispatch.h. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* The ruleset of a command whose configuration says `confine`. */
+/* The ruleset of a command whose configuration says `confine`. Opens it only: the keeper enters it
+ * (keeper.c). Landlock itself: confine/landlock.h. */
 
 #include "exec_agent/bounds.h"
 

@@ -1,3 +1,7 @@
+/* One command from its start to its end: pipes, times, signals. On the thread of the loop; the
+ * process itself is started and ended by its keeper (keeper.c). What is made of its end: outcome.c.
+ */
+
 #include "exec_agent/command.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/* The process between the agent and a command: starts it with its limits, reports its end, and
+ * kills what it leaves behind. After fork only this file runs, and it calls nothing that takes a
+ * lock. */
+
 #include "exec_agent/keeper.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* What a command gets (environment, input, program), and what of its output may be told: secrets
+ * are covered. Reads secret files; everything else is text. The command itself: command.c. */
+
 #include "exec_agent/surroundings.h"
 
 #include <errno.h>

@@ -1,9 +1,7 @@
-#include "operations/runner_parts.h"
+/* The store's part of an operation, on the store's thread: what became of a page that another node
+ * may have asked, and the next page with the counts of the previous one. The turns: runner.c. */
 
-/*
- * The part of an operation that runs on the store's thread: finds what became of a page that
- * another node may have asked, and stores the next page with the counts of the previous one.
- */
+#include "operations/runner_parts.h"
 
 /* Has this operation changed the task? */
 static enum err read_audit(struct store *st, const struct operation *op, struct slice task,

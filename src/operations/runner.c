@@ -338,8 +338,8 @@ static void paged(struct store_job *j)
     s->phase = s->op.page_count > 0 ? PHASE_ASK : PHASE_PAGE;
     s->page_at = steady(r);
     s->over = s->op.state != OPERATION_RUNNING;
-    if (r->outside.told)
-        r->outside.told(r->outside.arg, &s->op);
+    if (r->outside.progressed)
+        r->outside.progressed(r->outside.arg, &s->op);
 }
 
 static void check_begin(struct slot *s)

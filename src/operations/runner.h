@@ -32,7 +32,7 @@ struct runner_outside {
     /* Passes it to the scheduler. Its first answer goes to runner_answered. */
     void (*ask)(void *arg, struct ask *a);
     /* The progress of an operation is durable. May be NULL. */
-    void (*told)(void *arg, const struct operation *op);
+    void (*progressed)(void *arg, const struct operation *op);
 };
 
 /* `background`: a queue for jobs that nothing waits for. */

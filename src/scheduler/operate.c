@@ -1,4 +1,5 @@
-/* Operators' verbs: from an ask to an event for core/, and refusals in words. */
+/* Operators' verbs: from an ask to an event for core/, and refusals in words. Decides nothing:
+ * commands.c applies the event. */
 
 #include "scheduler/internal.h"
 

@@ -162,7 +162,7 @@ struct operations *operations_new(struct server *sv)
                                            .steady = steady_now,
                                            .room = room,
                                            .ask = ask_out,
-                                           .told = told};
+                                           .progressed = told};
 
     ASSERT(o);
     o->server = sv;

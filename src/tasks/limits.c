@@ -1,3 +1,6 @@
+/* Counts open attempts in their lane, agent and instance, also while this node does not know their
+ * tasks. The limits themselves are in dispatch/limiter.c; start.c asks before each attempt. */
+
 #include "tasks/limits.h"
 
 #include <stdlib.h>

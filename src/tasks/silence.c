@@ -1,3 +1,6 @@
+/* When an attempt has been silent for too long. Posts an event, decides nothing:
+ * scheduler/commands.c does. What heartbeats say is in pulses.c. */
+
 #include "tasks/silence.h"
 
 #include <stdlib.h>

@@ -87,8 +87,8 @@ struct live_step {
     uint16_t step;
     bool pending;   /* its start is not durable yet; its call waits for that */
     bool delivered; /* a response with it was sent, or (after a restart) may have been sent */
-    bool stop;      /* its agent must be told to stop */
-    bool stop_sent; /* a response said so */
+    bool stop;      /* its agent must stop it */
+    bool stop_sent; /* a response with the stop was sent */
     bool retryable, wished; /* of the last error; wished: its agent named a retry time */
     struct agent *tries;    /* the agent of the trial: the step may have changed direction since */
     uint32_t trial;         /* the breaker epoch if the attempt is a trial; 0: it is not */
@@ -117,7 +117,7 @@ struct live {
     struct encoded *encoded; /* the stored form of its steps; NULL if there are few */
     struct effects fx;       /* of the decisions since the last commit */
     struct link inbox, applied;
-    struct link pulses; /* the latest heartbeat of each open attempt (beats.c) */
+    struct link pulses; /* the latest heartbeat of each open attempt (pulses.h) */
     uint64_t reported;  /* the last revision that was reported, or need not be */
     struct reply reply; /* where messages go, and what was already sent */
     struct told messages;

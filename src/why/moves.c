@@ -1,9 +1,10 @@
+/* What would move a task, in plain words, and the commands for it. Only reads. What is the case:
+ * text.c; where the facts come from: facts.c. */
+
 #include <stdio.h>
 
 #include "base/when.h"
 #include "why/why.h"
-
-/* What would move a task, in plain words, and the commands for it. */
 
 static struct slice step_name(const struct why *y, int step)
 {
