@@ -165,7 +165,7 @@ struct scheduler_stats {
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);
-/* The tasks in memory, to look at. Valid until the next turn. */
+/* The tasks in memory, only to be read. Valid until the next turn. */
 struct tasks;
 const struct tasks *scheduler_tasks(const struct scheduler *s);
 /* The number of bulk asks there is room for, if at most `most` of their tasks may wait for a place.

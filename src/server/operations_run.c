@@ -126,7 +126,7 @@ bool operations_answered(struct operations *o, struct ask *a)
 void operations_changed(struct operations *o)
 {
     if (o->runner)
-        runner_look(o->runner);
+        runner_refresh(o->runner);
 }
 
 void operations_drain(struct operations *o)

@@ -9,7 +9,8 @@ import re
 import sys
 
 root = sys.argv[1]
-LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "catalog", "tasks", "scheduler", "supervisor", "http", "server", "http_agent", "confine", "net", "amqp", "amqp_agent", "cli")
+LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "catalog", "tasks", "scheduler", "supervisor",
+          "http", "server", "http_agent", "confine", "net", "amqp", "amqp_agent", "cli")
 
 
 def read(path):
