@@ -3,8 +3,9 @@
 
 /*
  * The tasks in this node's memory, as bookkeeping: what is loaded, which commands, queues, places
- * and times belong to it. Nothing here takes a decision, touches the store or calls the scheduler;
- * scheduler/ does so, turn by turn. The states of a live task:
+ * and times belong to it. Events are applied by the rules of core/ (live_decide); nothing here
+ * chooses what comes next, touches the store or calls the scheduler. scheduler/ does so, turn by
+ * turn. The states of a live task:
  *
  *   loading    its row is being read; commands gather in its inbox
  *   loaded     commands are decided at once, and make it dirty
