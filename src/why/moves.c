@@ -8,6 +8,7 @@
 
 static struct slice step_name(const struct why *y, int step)
 {
+    ASSERT(step >= 0 && step < y->workflow->step_count);
     return y->workflow->steps[step].name;
 }
 
@@ -38,6 +39,7 @@ static void command_resolve(struct buf *b, const struct why *y, int step)
 {
     char flags[48];
 
+    ASSERT(step >= 0 && step < y->task->step_count);
     (void)snprintf(flags, sizeof flags, " --effect none --attempt %" PRIu32,
                    y->task->steps[step].attempt);
     command(b, y, "resolve", step, flags);

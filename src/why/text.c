@@ -7,11 +7,13 @@
 
 static struct slice step_name(const struct why *y, int step)
 {
+    ASSERT(step >= 0 && step < y->workflow->step_count);
     return y->workflow->steps[step].name;
 }
 
 static const struct step *step_of(const struct why *y, const struct reason *r)
 {
+    ASSERT(r->step >= 0 && r->step < y->task->step_count);
     return &y->task->steps[r->step];
 }
 
