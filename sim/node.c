@@ -133,7 +133,7 @@ static void on_generations(void *arg, const struct generations *g)
     const struct node *n = arg;
 
     if (!n->dead && n->library)
-        library_heard(n->library, g->workflows);
+        catalog_changed(n->library, g->workflows);
 }
 
 static void on_messages(void *arg, const struct message *list, size_t count)
@@ -291,11 +291,11 @@ static void reads_definitions(struct node *n)
     struct error e = {0};
 
     n->registry = (struct registry){0};
-    enum err err = library_load(&n->registry, inner, &known, &e);
+    enum err err = catalog_load(&n->registry, inner, &known, &e);
     ASSERT(err == ERR_OK);
-    n->library = nodes.shared ? library_new(&n->registry, &n->disk.queue) : NULL;
+    n->library = nodes.shared ? catalog_new(&n->registry, &n->disk.queue) : NULL;
     if (n->library)
-        library_knows(n->library, known);
+        catalog_is_at(n->library, known);
 }
 
 static void says_what_it_does(const struct scheduler_config *c, unsigned roles)
@@ -425,7 +425,7 @@ static void clear_away(struct node *n)
     supervisor_free(n->supervisor);
     runner_free(n->runner);
     intake_free(n->intake);
-    library_free(n->library);
+    catalog_free(n->library);
     bell_end(n);
     registry_fini(&n->registry);
     store_time_fini(n->time);
@@ -487,7 +487,7 @@ static bool is_drained(const struct node *n)
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
            && !supervisor_is_busy(n->supervisor) && !(n->runner && runner_is_busy(n->runner))
            && !(n->intake && intake_is_busy(n->intake)) && !courier_is_busy(n->courier)
-           && !(n->library && library_is_busy(n->library)) && !watch_is_busy(n->watch);
+           && !(n->library && catalog_is_busy(n->library)) && !watch_is_busy(n->watch);
 }
 
 static void drain_look(void *arg, uint64_t boot)

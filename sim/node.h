@@ -42,7 +42,7 @@ struct node {
     struct channel *channel;  /* for its messages */
     struct watch *watch;      /* over its alerts: bell.h */
     bool troubled;            /* it reports trouble with the store */
-    struct library *library;  /* if there are several nodes */
+    struct catalog *library;  /* if there are several nodes */
     struct registry registry; /* its own */
     struct registry_wait curious;
     unsigned roles; /* enum node_role */

@@ -105,7 +105,7 @@ static void looks(void *arg, uint64_t n)
     NODES_FOREACH (x) {
         if (!node_is_awake(x) || !x->runner)
             continue;
-        runner_look(x->runner);
+        runner_refresh(x->runner);
         node_turn_later(x);
         heard = true;
     }

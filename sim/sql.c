@@ -162,7 +162,7 @@ static void tells(void)
     NODES_FOREACH (n) {
         if (!node_is_awake(n) || !n->intake || !draw(700))
             continue;
-        intake_stir(n->intake);
+        intake_wake(n->intake);
         node_turn_later(n);
     }
 }

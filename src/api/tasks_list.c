@@ -312,7 +312,7 @@ void tasks_list(struct server *sv, struct http_request *r)
         return;
     }
     list_within(ls, grant_new(sv->bearer, &ls->arena));
-    filter_stand(&ls->filter);
+    filter_default_states(&ls->filter);
     filter_places(&ls->filter, &sv->workflows, &ls->arena);
     exchange_begin(&ls->x, sv, r);
     sv->exchange_count++;

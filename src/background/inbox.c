@@ -295,7 +295,7 @@ static void told(uv_poll_t *p, int status, int events)
     (void)events;
 
     (void)uv_poll_stop(p); /* until the next look, which may have to wait */
-    intake_stir(ib->intake);
+    intake_wake(ib->intake);
 }
 
 static void looks(void *arg)
@@ -367,7 +367,7 @@ void inbox_surveyed(struct inbox *ib, const struct survey *v)
 
 void inbox_stir(struct inbox *ib)
 {
-    intake_stir(ib->intake);
+    intake_wake(ib->intake);
 }
 
 void inbox_drain(struct inbox *ib)

@@ -17,7 +17,7 @@ void known_heard(void *arg, const struct generations *g)
     if (!sv->library || sv->ended)
         return;
     telling_heard(sv, g->outbox);
-    library_heard(sv->library, g->workflows);
+    catalog_changed(sv->library, g->workflows);
     tokens_heard(sv, g->tokens);
 }
 

@@ -126,7 +126,7 @@ bool operations_answered(struct operations *o, struct ask *a)
 void operations_changed(struct operations *o)
 {
     if (o->runner)
-        runner_look(o->runner);
+        runner_refresh(o->runner);
 }
 
 void operations_drain(struct operations *o)
@@ -162,7 +162,7 @@ struct operations *operations_new(struct server *sv)
                                            .steady = steady_now,
                                            .room = room,
                                            .ask = ask_out,
-                                           .told = told};
+                                           .progressed = told};
 
     ASSERT(o);
     o->server = sv;

@@ -1,4 +1,6 @@
-/* Reads definitions that other nodes stored and adds them to the registry: see library.h. */
+/* Reads definitions that other nodes stored and adds them to the registry. Only read_run runs on
+ * the store's thread, and compilation beside the loop, if the server offers that. Design:
+ * catalog.h. */
 
 #include "catalog/catalog.h"
 
@@ -6,12 +8,12 @@
 
 #include "base/log.h"
 
-struct library {
+struct catalog {
     struct registry_reader reader;
     struct registry *registry;
     struct store_queue *store;
     struct store_job job;
-    library_aside_fn *aside; /* may be NULL */
+    catalog_aside_fn *aside; /* may be NULL */
     void *aside_arg;
     bool reading;              /* or compiling what was read */
     uint64_t known;            /* the registry has everything up to this generation */
@@ -44,7 +46,7 @@ static struct definition *compile(const struct workflow_row *row)
     return d;
 }
 
-enum err library_load(struct registry *r, struct store *s, uint64_t *ret_generation,
+enum err catalog_load(struct registry *r, struct store *s, uint64_t *ret_generation,
                       struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -67,42 +69,42 @@ enum err library_load(struct registry *r, struct store *s, uint64_t *ret_generat
 
 /* ---- reading ---- */
 
-static void compile_next(struct library *l)
+static void compile_next(struct catalog *c)
 {
-    const struct workflow_row *row = &l->rows[l->compiled++];
+    const struct workflow_row *row = &c->rows[c->compiled++];
     struct definition *d = compile(row);
 
     if (!d)
         return;
-    l->definitions[l->count] = d;
-    l->versions[l->count++] = row->version;
+    c->definitions[c->count] = d;
+    c->versions[c->count++] = row->version;
 }
 
 static void read_run(struct store_job *j, struct store *s)
 {
-    struct library *l = CONTAINER_OF(j, struct library, job);
+    struct catalog *c = CONTAINER_OF(j, struct catalog, job);
     size_t count = 0;
 
-    l->err = s->ops->nodes->workflow_since(s, l->after, &l->arena, &l->rows, &count, &l->generation,
-                                           &l->error);
-    l->row_count = l->err == ERR_OK ? count : 0;
-    if (l->row_count == 0)
+    c->err =
+        s->ops->nodes->workflow_since(s, c->after, &c->arena, &c->rows, &count, &c->generation, &c->error);
+    c->row_count = c->err == ERR_OK ? count : 0;
+    if (c->row_count == 0)
         return;
-    l->definitions = arena_alloc(&l->arena, count * sizeof(struct definition *));
-    l->versions = arena_alloc(&l->arena, count * sizeof *l->versions);
-    while (!l->aside && l->compiled < l->row_count)
-        compile_next(l);
+    c->definitions = arena_alloc(&c->arena, count * sizeof(struct definition *));
+    c->versions = arena_alloc(&c->arena, count * sizeof *c->versions);
+    while (!c->aside && c->compiled < c->row_count)
+        compile_next(c);
 }
 
-static void begin(struct library *l);
+static void begin(struct catalog *c);
 
 /* A callback may ask again: that is for the next read. */
-static void tell(struct library *l, enum err err, const char *story)
+static void tell(struct catalog *c, enum err err, const char *story)
 {
     struct link asked;
 
     list_init(&asked);
-    for (struct link *w = NULL; (w = list_first(&l->asked));) {
+    for (struct link *w = NULL; (w = list_first(&c->asked));) {
         link_remove(w);
         list_push(&asked, w);
     }
@@ -113,21 +115,21 @@ static void tell(struct library *l, enum err err, const char *story)
     }
 }
 
-static void enter(struct library *l)
+static void enter(struct catalog *c)
 {
-    struct error error = l->error;
+    struct error error = c->error;
 
-    for (size_t i = 0; i < l->count; i++)
-        registry_add(l->registry, l->definitions[i], l->versions[i]);
-    if (l->err == ERR_OK)
-        l->known = l->generation;
-    l->count = l->row_count = l->compiled = 0;
-    l->reading = false;
-    arena_fini(&l->arena);
-    l->arena = (struct arena){0};
-    tell(l, l->err, error.text);
-    if (!l->reading && !list_empty(&l->asking))
-        begin(l);
+    for (size_t i = 0; i < c->count; i++)
+        registry_add(c->registry, c->definitions[i], c->versions[i]);
+    if (c->err == ERR_OK)
+        c->known = c->generation;
+    c->count = c->row_count = c->compiled = 0;
+    c->reading = false;
+    arena_fini(&c->arena);
+    c->arena = (struct arena){0};
+    tell(c, c->err, error.text);
+    if (!c->reading && !list_empty(&c->asking))
+        begin(c);
 }
 
 static void run_aside(void *of)
@@ -138,12 +140,12 @@ static void run_aside(void *of)
 static void one_is_compiled(void *of);
 
 /* One at a time, because compilation is shared with others. */
-static void go_on_compiling(struct library *l)
+static void go_on_compiling(struct catalog *c)
 {
-    if (l->compiled < l->row_count)
-        l->aside(l->aside_arg, run_aside, one_is_compiled, l);
+    if (c->compiled < c->row_count)
+        c->aside(c->aside_arg, run_aside, one_is_compiled, c);
     else
-        enter(l);
+        enter(c);
 }
 
 static void one_is_compiled(void *of)
@@ -153,71 +155,71 @@ static void one_is_compiled(void *of)
 
 static void read_done(struct store_job *j)
 {
-    go_on_compiling(CONTAINER_OF(j, struct library, job));
+    go_on_compiling(CONTAINER_OF(j, struct catalog, job));
 }
 
-static void begin(struct library *l)
+static void begin(struct catalog *c)
 {
-    ASSERT(!l->reading);
-    ASSERT(list_empty(&l->asked));
-    for (struct link *w = NULL; (w = list_first(&l->asking));) {
+    ASSERT(!c->reading);
+    ASSERT(list_empty(&c->asked));
+    for (struct link *w = NULL; (w = list_first(&c->asking));) {
         link_remove(w);
-        list_push(&l->asked, w);
+        list_push(&c->asked, w);
     }
-    l->reading = true;
-    l->after = l->known;
-    l->error = (struct error){0};
-    l->job = (struct store_job){.run = read_run, .done = read_done};
-    l->store->submit(l->store, &l->job);
+    c->reading = true;
+    c->after = c->known;
+    c->error = (struct error){0};
+    c->job = (struct store_job){.run = read_run, .done = read_done};
+    c->store->submit(c->store, &c->job);
 }
 
 static void ask(struct registry_reader *reader, struct registry_wait *w)
 {
-    struct library *l = CONTAINER_OF(reader, struct library, reader);
+    struct catalog *c = CONTAINER_OF(reader, struct catalog, reader);
 
     ASSERT(!link_is_in(&w->link));
-    list_push(&l->asking, &w->link);
-    if (!l->reading)
-        begin(l);
+    list_push(&c->asking, &w->link);
+    if (!c->reading)
+        begin(c);
 }
 
-void library_heard(struct library *l, uint64_t generation)
+void catalog_changed(struct catalog *c, uint64_t generation)
 {
-    if (generation != l->known && !l->reading)
-        begin(l); /* if it fails, the next notification tries again */
+    if (generation != c->known && !c->reading)
+        begin(c); /* if it fails, the next notification tries again */
 }
 
-void library_knows(struct library *l, uint64_t generation)
+void catalog_is_at(struct catalog *c, uint64_t generation)
 {
-    l->known = generation;
+    c->known = generation;
 }
 
-bool library_is_busy(const struct library *l)
+bool catalog_is_busy(const struct catalog *c)
 {
-    return l->reading;
+    return c->reading;
 }
 
 /* ---- construction ---- */
 
-struct library *library_new(struct registry *r, struct store_queue *store)
+struct catalog *catalog_new(struct registry *r, struct store_queue *store)
 {
-    struct library *l = calloc(1, sizeof *l);
+    struct catalog *c = calloc(1, sizeof *c);
 
-    ASSERT(l);
+    ASSERT(c);
     ASSERT(!r->reader);
-    l->reader.read = ask;
-    l->registry = r;
-    l->store = store;
-    list_init(&l->asking);
-    list_init(&l->asked);
-    r->reader = &l->reader;
-    return l;
+    c->reader.read = ask;
+    c->registry = r;
+    c->store = store;
+    list_init(&c->asking);
+    list_init(&c->asked);
+    r->reader = &c->reader;
+    return c;
 }
 
-void library_aside(struct library *l, library_aside_fn *aside, void *arg)
+void catalog_aside(struct catalog *c, catalog_aside_fn *aside, void *arg)
 {
-    l->aside = aside;
-    l->aside_arg = arg;
+    c->aside = aside;
+    c->aside_arg = arg;
 }
 
 static void forget(struct link *list)
@@ -226,13 +228,13 @@ static void forget(struct link *list)
         link_remove(w);
 }
 
-void library_free(struct library *l)
+void catalog_free(struct catalog *c)
 {
-    if (!l)
+    if (!c)
         return;
-    ASSERT(!l->reading);
-    forget(&l->asking);
-    forget(&l->asked);
-    l->registry->reader = NULL;
-    free(l);
+    ASSERT(!c->reading);
+    forget(&c->asking);
+    forget(&c->asked);
+    c->registry->reader = NULL;
+    free(c);
 }

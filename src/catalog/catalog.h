@@ -4,7 +4,7 @@
 /*
  * Keeps a registry up to date with the store where other nodes store definitions, too. Definitions
  * are read when a caller needs to know (registry_read), or when the store's generation changes.
- * They are read on the store's thread, compiled on another one (library_aside), and added to the
+ * They are read on the store's thread, compiled on another one (catalog_aside), and added to the
  * registry on the event loop.
  *
  * Reads are shared. A caller that arrives during a read may need what was stored after the read
@@ -14,24 +14,24 @@
 #include "definition/registry.h"
 #include "store/job.h"
 
-struct library;
+struct catalog;
 
 /* Registers itself as the registry's reader. Both, and the queue, outlive it. */
-struct library *library_new(struct registry *r, struct store_queue *store);
+struct catalog *catalog_new(struct registry *r, struct store_queue *store);
 /* The compiler: calls `run(of)` on a thread, where it may take a second, and then `done(of)` on the
  * event loop. Without it, compilation is part of the read and blocks the store. */
-typedef void library_aside_fn(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
-void library_aside(struct library *l, library_aside_fn *aside, void *arg);
-void library_free(struct library *l); /* it is not busy; waiting callers are dropped */
+typedef void catalog_aside_fn(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
+void catalog_aside(struct catalog *c, catalog_aside_fn *aside, void *arg);
+void catalog_free(struct catalog *c); /* it is not busy; waiting callers are dropped */
 
 /* The store has reached this generation: reads, unless everything up to it is known. */
-void library_heard(struct library *l, uint64_t generation);
-bool library_is_busy(const struct library *l); /* it reads or compiles */
+void catalog_changed(struct catalog *c, uint64_t generation);
+bool catalog_is_busy(const struct catalog *c); /* it reads or compiles */
 
 /* Loads everything that is stored on the calling thread, for the start. Definitions that cannot be
  * read are logged and skipped. *ret_generation: the generation that was read. */
-enum err library_load(struct registry *r, struct store *s, uint64_t *ret_generation,
+enum err catalog_load(struct registry *r, struct store *s, uint64_t *ret_generation,
                       struct error *e) MUST_USE;
-void library_knows(struct library *l, uint64_t generation); /* the generation from library_load */
+void catalog_is_at(struct catalog *c, uint64_t generation); /* the generation from catalog_load */
 
 #endif

@@ -1,4 +1,5 @@
-/* The breaker's state machine, and its record as JSON. Pure; tasks/breakers.c drives it. */
+/* The breaker's state machine, and its record as JSON. Pure: no clock, no store. tasks/breakers.c
+ * drives it. */
 
 #include "dispatch/breaker.h"
 

@@ -82,6 +82,14 @@ static void instance_free(struct instance *i)
     free(i);
 }
 
+static void lane_free(struct dispatch *d, struct lane *l)
+{
+    heap_remove(&d->lane_wakes, &l->wake);
+    heap_remove(&l->agent->ready, &l->turn);
+    heap_fini(&l->queue);
+    free(l);
+}
+
 static void agent_free(struct dispatch *d, struct agent *a)
 {
     struct instance *in = NULL;
@@ -175,6 +183,7 @@ static void is_there(struct instance *i, int64_t now)
 
 static void announces(struct instance *i, uint32_t places)
 {
+    ASSERT(!i->counted || i->agent->places >= i->places);
     if (i->counted)
         i->agent->places += (uint64_t)places - i->places;
     i->places = places;
@@ -200,6 +209,7 @@ enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
 
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
 {
+    ASSERT(!w->agent && !w->instance);
     w->agent = dispatch_agent(d, w->agent_name);
     d->instances_about += !map_get(&w->agent->instances, w->instance_name);
     w->instance = dispatch_instance(w->agent, w->instance_name);

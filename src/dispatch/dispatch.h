@@ -184,7 +184,6 @@ void dispatch_sweep(struct dispatch *d, int64_t now);
 /* ---- lanes.c ---- */
 
 struct lane *dispatch_lane(struct agent *a, struct slice action); /* created if missing */
-void lane_free(struct dispatch *d, struct lane *l);
 
 /* A step wants a place, / no longer wants it. */
 void lane_push(struct dispatch *d, struct lane *l, struct heap_node *want, int64_t rank);

@@ -1,4 +1,5 @@
-/* Compares the ends of an instance's attempts with the others' (rules: health.h). Pure. */
+/* Compares the ends of an instance's attempts with the others' (rules: health.h). Pure:
+ * tasks/counts.c reports the ends, lanes.c asks which instance may get work. */
 
 #include "dispatch/health.h"
 

@@ -1,4 +1,5 @@
-/* Lanes of an agent: queues, limits, claim sizes, and the health of instances. See dispatch.h. */
+/* Lanes of an agent: queues, limits, claim sizes, and the health of instances. Touches nothing but
+ * struct agent and what is in it. Design: dispatch.h. */
 
 #include <stdlib.h>
 
@@ -36,14 +37,6 @@ struct lane *dispatch_lane(struct agent *a, struct slice action)
     return l;
 }
 
-void lane_free(struct dispatch *d, struct lane *l)
-{
-    heap_remove(&d->lane_wakes, &l->wake);
-    heap_remove(&l->agent->ready, &l->turn);
-    heap_fini(&l->queue);
-    free(l);
-}
-
 /* Moves the lane to its position among the lanes with room. */
 static void take_turn(struct lane *l)
 {
@@ -62,6 +55,7 @@ void lane_push(struct dispatch *d, struct lane *l, struct heap_node *want, int64
 {
     struct agent *a = l->agent;
 
+    ASSERT(want->pos == 0);
     heap_push(&l->queue, want, rank);
     take_turn(l);
     a->loose += !l->limited;
@@ -85,6 +79,7 @@ void lane_open(struct lane *l)
 {
     l->limiter.open++;
     l->agent->limiter.open++;
+    ASSERT(l->agent->limiter.open >= l->limiter.open);
 }
 
 static void let_go_on(struct lane *l)

@@ -1,4 +1,5 @@
-/* One node's share of a limit on concurrency and rate. Pure; see limiter.h. */
+/* One node's share of a limit on concurrency and rate. Pure: the time is an argument. See
+ * limiter.h; lanes.c asks it before each attempt. */
 
 #include "dispatch/limiter.h"
 

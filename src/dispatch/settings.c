@@ -1,4 +1,5 @@
-/* An agent's settings from JSON, with exact error texts, and back. Pure; see settings.h. */
+/* An agent's settings from JSON, with exact error texts, and back. Pure; see settings.h. Who
+ * applies them: tasks/breakers.c. */
 
 #include "dispatch/settings.h"
 

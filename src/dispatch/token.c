@@ -1,4 +1,5 @@
-/* Writes, parses and verifies tokens (format: token.h). A key serves one thread at a time. */
+/* Writes, parses and verifies tokens of attempts (format: token.h). Touches only its key, which
+ * serves one thread at a time. */
 
 #include "dispatch/token.h"
 

@@ -1,4 +1,5 @@
-/* Validates a submission's W3C traceparent, and makes those of requests. Pure. */
+/* Validates a submission's W3C traceparent, and makes those of requests. Pure: nothing is drawn at
+ * random, so a repeated request has the same span. */
 
 #include "dispatch/trace.h"
 

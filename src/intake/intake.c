@@ -1,4 +1,6 @@
-/* Batches of submissions from the table `submission`; see intake.h. */
+/* Batches of submissions from the table `submission`, from taking rows to settling them. Only the
+ * *_run functions run on the store's thread. Design: intake.h; what is asked: scheduler/submit.c.
+ */
 
 #include "intake/intake.h"
 
@@ -17,11 +19,11 @@ enum {
 struct intake {
     struct intake_config config;
     enum { IDLE, TAKING, READING, ASKING, SETTLING } state;
-    bool stirred, draining;
-    bool transient;  /* the store did not take one of them */
-    int64_t now;     /* at the last turn */
-    int64_t look_at; /* no read before; 0: when stirred */
-    int64_t next_look_at;
+    bool woken, draining;
+    bool transient;    /* the store did not take one of them */
+    int64_t now;       /* at the last turn */
+    int64_t read_from; /* no read before; 0: when woken */
+    int64_t read_by;
     int64_t unsettled_ms; /* last pause for a writer's commit; 0: no writer is about to commit */
     uint32_t parts, part;
     struct arena arena; /* of the batch */
@@ -53,8 +55,8 @@ static void batch_end(struct intake *in, int64_t pause_ms)
     arena_fini(&in->arena);
     in->arena = (struct arena){0};
     in->state = IDLE;
-    in->look_at = now + pause_ms;
-    in->next_look_at = in->config.look_ms ? now + max_i64(in->config.look_ms, pause_ms) : 0;
+    in->read_from = now + pause_ms;
+    in->read_by = in->config.look_ms ? now + max_i64(in->config.look_ms, pause_ms) : 0;
 }
 
 /* An application may take long to commit, so the pauses grow. */
@@ -69,7 +71,7 @@ static void fail(struct intake *in)
 {
     if (in->config.failed)
         in->config.failed(in->config.arg, &in->error);
-    in->stirred = true;
+    in->woken = true;
     batch_end(in, PAUSE_MS);
 }
 
@@ -77,7 +79,7 @@ static void batch_done(struct intake *in)
 {
     bool again = in->take.more || in->take.unsettled || in->transient;
 
-    in->stirred |= again;
+    in->woken |= again;
     batch_end(in, in->transient ? PAUSE_MS : 0);
 }
 
@@ -96,6 +98,7 @@ static void settle_done(struct store_job *j)
         fail(in); /* the rows are read again with the same verdicts */
         return;
     }
+    ASSERT(in->state == SETTLING);
     in->stats.refused += in->refused_count;
     in->stats.refused_now += in->refused_count;
     in->config.settled(in->config.arg, in->refused, in->refused_count);
@@ -113,6 +116,8 @@ static void settle(struct intake *in)
 {
     size_t count = in->take.count + 1;
 
+    ASSERT(in->open == 0);
+    ASSERT(in->state == ASKING);
     in->verdict_count = in->refused_count = 0;
     in->verdicts = arena_alloc(&in->arena, count * sizeof *in->verdicts);
     in->refused = arena_alloc(&in->arena, count * sizeof(struct intake_item *));
@@ -188,6 +193,7 @@ static void ask_all(struct intake *in)
 {
     size_t count = in->take.count;
 
+    ASSERT(in->state == READING);
     in->state = ASKING;
     in->open = 1; /* keeps the batch open: asks may be answered at once */
     for (size_t i = 0; i < count; i++) {
@@ -233,10 +239,12 @@ static void take_done(struct store_job *j)
         fail(in);
         return;
     }
+    ASSERT(in->state == TAKING);
+    ASSERT(in->take.count <= in->config.batch_max);
     in->stats.refused_now = in->take.refused;
     in->unsettled_ms = unsettled_pause(in);
     if (in->take.count == 0) {
-        in->stirred |= in->take.unsettled;
+        in->woken |= in->take.unsettled;
         batch_end(in, in->take.unsettled ? in->unsettled_ms : EMPTY_PAUSE_MS);
         return;
     }
@@ -253,10 +261,10 @@ static void take(struct intake *in)
     size_t room = in->config.room(in->config.arg);
 
     if (room == 0) {
-        in->look_at = now_of(in) + PAUSE_MS;
+        in->read_from = now_of(in) + PAUSE_MS;
         return;
     }
-    in->stirred = false;
+    in->woken = false;
     if (in->config.looks)
         in->config.looks(in->config.arg);
     in->state = TAKING;
@@ -277,24 +285,24 @@ int64_t intake_turn(struct intake *in)
     if (in->state != IDLE || in->draining)
         return 0;
     if (now < in->now) { /* the clock was set back: the old time may be far off */
-        in->look_at = min_i64(in->look_at, now + PAUSE_MS);
-        in->next_look_at = min_i64(in->next_look_at, now + in->config.look_ms);
+        in->read_from = min_i64(in->read_from, now + PAUSE_MS);
+        in->read_by = min_i64(in->read_by, now + in->config.look_ms);
     }
     in->now = now;
-    if (in->next_look_at && now >= in->next_look_at)
-        in->stirred = true;
-    if (in->stirred && now >= in->look_at)
+    if (in->read_by && now >= in->read_by)
+        in->woken = true;
+    if (in->woken && now >= in->read_from)
         take(in);
     if (in->state != IDLE)
         return 0;
-    return in->stirred ? in->look_at : in->next_look_at;
+    return in->woken ? in->read_from : in->read_by;
 }
 
 /* ---- interface ---- */
 
-void intake_stir(struct intake *in)
+void intake_wake(struct intake *in)
 {
-    in->stirred = true;
+    in->woken = true;
 }
 
 void intake_surveyed(struct intake *in, const struct survey *v)
@@ -302,7 +310,7 @@ void intake_surveyed(struct intake *in, const struct survey *v)
     in->parts = v->schedulers;
     in->part = v->schedulers_before;
     if (v->submissions)
-        in->stirred = true;
+        in->woken = true;
 }
 
 void intake_drain(struct intake *in)
@@ -329,7 +337,7 @@ struct intake *intake_new(const struct intake_config *c)
     in->config = *c;
     if (!in->config.batch_max)
         in->config.batch_max = BATCH_MAX;
-    in->stirred = true; /* submissions may already be waiting */
+    in->woken = true; /* submissions may already be waiting */
     return in;
 }
 

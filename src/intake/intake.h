@@ -57,7 +57,7 @@ struct intake *intake_new(const struct intake_config *c);
 void intake_free(struct intake *in); /* no job is at the store, no ask is open */
 
 /* There may be new submissions. */
-void intake_stir(struct intake *in);
+void intake_wake(struct intake *in);
 /* The result of a survey: whether submissions wait, and how many nodes share them. */
 void intake_surveyed(struct intake *in, const struct survey *v);
 /* One that was away has its ask, or its problem. */

@@ -51,7 +51,7 @@ struct server {
     struct store_queue *store;
     struct readings *readings;
     struct registry workflows;
-    struct library *library;     /* what others store; NULL: nobody else does */
+    struct catalog *library;     /* what others store; NULL: nobody else does */
     struct elsewhere *elsewhere; /* what others do to tasks */
     struct strangers *strangers;
     struct aside *definitions, *bodies; /* large ones are read beside the loop, each in its own */
@@ -276,7 +276,7 @@ void known_heard(void *arg, const struct generations *g); /* arg is the server *
 /* At the start: says of definitions that were stored before the store knew their inputs what these
  * are. */
 void known_describe(struct server *sv);
-/* Compiles what was read of it (library_aside_fn); arg is the server. */
+/* Compiles what was read of it (catalog_aside_fn); arg is the server. */
 void known_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
 /* Serves the request when all that was stored by now is known here; at once where nobody else
  * stores anything. */

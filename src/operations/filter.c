@@ -1,4 +1,5 @@
-/* Reads a task filter, and turns it into a query of the store. See filter.h. */
+/* Reads a task filter, and turns it into a query of the store. Touches no store: page.c runs the
+ * query. See filter.h. */
 
 #include "operations/filter.h"
 
@@ -225,11 +226,11 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
     for (const struct json *m = j->child; m; m = m->next)
         if (!take_member(a, m, ret, e))
             return ERR_INVALID;
-    ret->says = j->count > (ret->all ? 1U : 0U);
-    if (!ret->says && !ret->all)
+    ret->has_conditions = j->count > (ret->all ? 1U : 0U);
+    if (!ret->has_conditions && !ret->all)
         return error_set(e, ERR_INVALID,
                          "the filter is empty; to select all tasks, send {\"all\": true}");
-    if (ret->says && ret->all)
+    if (ret->has_conditions && ret->all)
         return error_set(e, ERR_INVALID, "the filter has all and other members");
     if (ret->query.states == 0)
         ret->query.states = STATES_OPEN;
@@ -238,7 +239,7 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
 
 /* ---- steps of an agent ---- */
 
-void filter_stand(struct task_filter *f)
+void filter_default_states(struct task_filter *f)
 {
     if (f->query.states == 0 && (f->step.ptr || f->agent.ptr))
         f->query.states = STATES_OPEN;
@@ -290,6 +291,7 @@ void filter_places(struct task_filter *f, const struct registry *workflows, stru
     }
     if (f->agent.ptr && f->step.ptr && found.count == 0) /* no such step has that agent */
         found.places[found.count++] = (struct list_place){.step = SLICE("")};
+    ASSERT(found.count == 0 || found.places);
     q->places = found.places;
     q->place_count = found.count;
 }

@@ -19,7 +19,7 @@ enum {
 struct task_filter {
     struct list_query query;  /* filter_places sets its places and agent */
     struct slice step, agent; /* where the tasks are; NONE: anywhere */
-    bool says;                /* the filter has a condition */
+    bool has_conditions;      /* the filter has a condition */
     bool all;                 /* {"all": true} */
 };
 
@@ -29,7 +29,7 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
 
 /* Leaves out ended tasks, which are at no step, unless states are named. For callers that fill in a
  * filter themselves. */
-void filter_stand(struct task_filter *f);
+void filter_default_states(struct task_filter *f);
 
 /* Finds the steps of the requested agent in the workflows known now. The places lie in `a`. Must be
  * called before each use of the query. */

@@ -43,7 +43,7 @@ static void a_filter_is_a_query(void **state)
     CHECK(f.query.tag_count == 1 && slice_is(f.query.tags[0].value, "v"), "tags");
     CHECK(f.query.submitted_after == INT64_C(1769853600000), "time");
     CHECK(f.query.id_count == 2, "each id once");
-    CHECK(f.says && !f.all, "it has conditions");
+    CHECK(f.has_conditions && !f.all, "it has conditions");
 }
 
 static void ended_tasks_are_selected_only_if_named(void **state)
@@ -56,7 +56,8 @@ static void ended_tasks_are_selected_only_if_named(void **state)
     CHECK(filter_of(&a, "{\"workflow\":\"w\"}", &f, &e) == ERR_OK, "%s", e.text);
     CHECK(!(f.query.states & 1U << TASK_PROCESSED), "not by itself");
     CHECK(f.query.states & 1U << TASK_ERROR, "tasks in error are open");
-    CHECK(filter_of(&a, "{\"all\":true}", &f, &e) == ERR_OK && f.all && !f.says, "%s", e.text);
+    CHECK(filter_of(&a, "{\"all\":true}", &f, &e) == ERR_OK && f.all && !f.has_conditions, "%s",
+          e.text);
     CHECK(filter_of(&a, "{\"state\":\"processed\"}", &f, &e) == ERR_OK, "%s", e.text);
     CHECK(f.query.states == 1U << TASK_PROCESSED, "as named");
 }

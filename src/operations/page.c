@@ -1,9 +1,7 @@
-#include "operations/runner_parts.h"
+/* The store's part of an operation, on the store's thread: what became of a page that another node
+ * may have asked, and the next page with the counts of the previous one. The turns: runner.c. */
 
-/*
- * The part of an operation that runs on the store's thread: finds what became of a page that
- * another node may have asked, and stores the next page with the counts of the previous one.
- */
+#include "operations/runner_parts.h"
 
 /* Has this operation changed the task? */
 static enum err read_audit(struct store *st, const struct operation *op, struct slice task,
@@ -78,6 +76,7 @@ static enum err read_next(struct store *st, struct slot *s)
     enum err err = st->ops->list(st, &q, &s->fresh, &page, &s->error);
     if (err != ERR_OK)
         return err;
+    ASSERT(page.count <= OPERATION_PAGE_MAX);
     for (size_t i = 0; i < page.count; i++)
         next->page[next->page_count++] = page.rows[i].id;
     next->matched += page.count;
@@ -120,15 +119,23 @@ static enum err merge(struct store *st, struct slot *s)
 
 enum { MERGES_MAX = 5 };
 
+/* Did the lease expire while the job waited for the store? Then another node may have asked the
+ * page. */
+static bool is_late(const struct slot *s)
+{
+    return s->outside->steady(s->outside->arg) >= s->until;
+}
+
 void page_next_run(struct store_job *j, struct store *st)
 {
     struct slot *s = CONTAINER_OF(j, struct slot, job);
 
+    ASSERT(s->next.page_count == 0);
     s->reload = false;
     s->err = read_next(st, s);
     if (s->err != ERR_OK)
         return;
-    s->reload = slot_is_late(s); /* as close to the write as possible */
+    s->reload = is_late(s); /* as close to the write as possible */
     if (s->reload)
         return;
     if (s->next.page_count == 0 && s->next.seen_all)

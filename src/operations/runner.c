@@ -11,7 +11,7 @@
 enum {
     LEASE_MS = 10000,
     LEASE_MARGIN_MS = 1000, /* nothing is begun so long before it expires */
-    LOOK_MS = 3000,
+    REFRESH_MS = 3000,
     AGAIN_MS = 1000,    /* after a failure of the store */
     ROOM_MS = 20,       /* while others need the room ... */
     ROOM_MAX_MS = 1000, /* ... but one task is asked after this time */
@@ -26,19 +26,19 @@ struct runner {
     struct slot slots[RUNNER_SLOTS];
     struct runner_stats stats;
     bool stopped, left;
-    /* the look: reads open operations and takes the lease */
-    struct store_job look;
-    bool looking;
-    struct arena looked;
+    /* the refresh: reads open operations and takes the lease */
+    struct store_job refresh;
+    bool refreshing;
+    struct arena found; /* of what was read */
     struct operation_page page;
     struct lease lease;
-    bool leads; /* result of a look: we hold the lease */
-    int64_t look_now;
-    enum err look_err;
-    struct error look_error;
-    int64_t look_at;    /* steady; INT64_MAX: not scheduled */
-    int64_t look_began; /* steady */
-    int64_t lead_until; /* steady */
+    bool leads; /* result of a refresh: we hold the lease */
+    int64_t refresh_now;
+    enum err refresh_err;
+    struct error refresh_error;
+    int64_t refresh_at;    /* steady; INT64_MAX: not scheduled */
+    int64_t refresh_began; /* steady */
+    int64_t lead_until;    /* steady */
 };
 
 static int64_t steady(const struct runner *r)
@@ -51,10 +51,10 @@ static bool may_begin(const struct runner *r)
     return !r->stopped && steady(r) < r->lead_until;
 }
 
-static void look_soon(struct runner *r, int64_t at)
+static void refresh_soon(struct runner *r, int64_t at)
 {
-    if (at < r->look_at)
-        r->look_at = at;
+    if (at < r->refresh_at)
+        r->refresh_at = at;
 }
 
 /* ---- a slot ---- */
@@ -66,7 +66,7 @@ static void slot_clear(struct slot *s)
     arena_fini(&s->arena);
     arena_fini(&s->page);
     arena_fini(&s->fresh);
-    *s = (struct slot){.runner = s->runner};
+    *s = (struct slot){.runner = s->runner, .outside = s->outside};
 }
 
 /* The operation is read again, with the changes of others. */
@@ -75,7 +75,7 @@ static void slot_leave(struct slot *s)
     struct runner *r = s->runner;
 
     slot_clear(s);
-    look_soon(r, steady(r));
+    refresh_soon(r, steady(r));
 }
 
 static void tasks_are(struct slot *s, enum page_task_state state)
@@ -115,6 +115,7 @@ static void load(struct runner *r, const struct operation *op)
             s = &r->slots[i];
     if (!s)
         return; /* it waits for another operation to end */
+    ASSERT(!s->at_work && s->open == 0);
     s->used = true;
     op_take(s, op);
     s->phase = s->op.page_count > 0 ? PHASE_CHECK : PHASE_PAGE;
@@ -126,6 +127,8 @@ static void load(struct runner *r, const struct operation *op)
 
 static void count(struct slot *s, size_t i, uint64_t *which, uint64_t *stat)
 {
+    ASSERT(i < s->op.page_count);
+    ASSERT(s->tasks[i].state != TASK_COUNTED);
     (*which)++;
     (*stat)++;
     s->tasks[i].state = TASK_COUNTED;
@@ -219,6 +222,8 @@ static void ask_one(struct slot *s, size_t i)
     struct runner *r = s->runner;
     struct page_task *t = &s->tasks[i];
 
+    ASSERT(t->state == TASK_TO_ASK);
+    ASSERT(s->open < OPERATION_PAGE_MAX);
     t->state = TASK_ASKED;
     t->slot = s;
     t->ask = (struct ask){.kind = s->op.kind,
@@ -267,14 +272,11 @@ static bool ask_some(struct slot *s)
 
 /* ---- jobs ---- */
 
-bool slot_is_late(const struct slot *s)
-{
-    return steady(s->runner) >= s->until;
-}
-
 static void submit(struct slot *s, void (*run)(struct store_job *j, struct store *st),
                    void (*done)(struct store_job *j))
 {
+    ASSERT(!s->at_work);
+    ASSERT(s->open == 0);
     s->job = (struct store_job){.run = run, .done = done};
     s->at_work = true;
     s->until = s->runner->lead_until;
@@ -292,6 +294,8 @@ static void checked(struct store_job *j)
     struct slot *s = CONTAINER_OF(j, struct slot, job);
     struct runner_stats *st = &s->runner->stats;
 
+    ASSERT(s->at_work);
+    ASSERT(s->phase == PHASE_CHECK);
     s->at_work = false;
     if (s->err != ERR_OK) {
         again_later(s);
@@ -317,6 +321,8 @@ static void paged(struct store_job *j)
     struct slot *s = CONTAINER_OF(j, struct slot, job);
     struct runner *r = s->runner;
 
+    ASSERT(s->at_work);
+    ASSERT(s->phase == PHASE_PAGE);
     s->at_work = false;
     if (s->reload || s->err == ERR_UNKNOWN || s->err == ERR_CONFLICT) {
         s->over = true;
@@ -332,8 +338,8 @@ static void paged(struct store_job *j)
     s->phase = s->op.page_count > 0 ? PHASE_ASK : PHASE_PAGE;
     s->page_at = steady(r);
     s->over = s->op.state != OPERATION_RUNNING;
-    if (r->outside.told)
-        r->outside.told(r->outside.arg, &s->op);
+    if (r->outside.progressed)
+        r->outside.progressed(r->outside.arg, &s->op);
 }
 
 static void check_begin(struct slot *s)
@@ -379,6 +385,7 @@ static int64_t slot_turn(struct slot *s)
 {
     struct runner *r = s->runner;
 
+    ASSERT(s->used);
     if (s->at_work || s->open > 0)
         return s->phase == PHASE_ASK && !s->at_work && may_begin(r) && ask_some(s) ? ROOM_MS : -1;
     if (s->over) {
@@ -403,29 +410,29 @@ static int64_t slot_turn(struct slot *s)
     return -1;
 }
 
-static void look_run(struct store_job *j, struct store *st)
+static void refresh_run(struct store_job *j, struct store *st)
 {
-    struct runner *r = CONTAINER_OF(j, struct runner, look);
+    struct runner *r = CONTAINER_OF(j, struct runner, refresh);
     const struct operation_query q = {.open = true, .limit = LISTED_MAX};
     const struct lease_try want = {.name = SLICE(OPERATION_LEASE),
                                    .holder = r->config.holder,
-                                   .now = r->look_now,
+                                   .now = r->refresh_now,
                                    .length_ms = r->left ? 0 : r->config.lease_ms};
 
     r->leads = false;
     r->page = (struct operation_page){0};
-    r->look_err = ERR_OK;
+    r->refresh_err = ERR_OK;
     if (!r->left)
-        r->look_err = st->ops->operations->list(st, &q, &r->looked, &r->page, &r->look_error);
-    if (r->look_err != ERR_OK || (r->page.count == 0 && !r->left))
+        r->refresh_err = st->ops->operations->list(st, &q, &r->found, &r->page, &r->refresh_error);
+    if (r->refresh_err != ERR_OK || (r->page.count == 0 && !r->left))
         return;
-    r->look_err = st->ops->lease(st, &want, &r->looked, &r->lease, &r->look_error);
-    r->leads = r->look_err == ERR_OK && slice_eq(r->lease.holder, r->config.holder);
+    r->refresh_err = st->ops->lease(st, &want, &r->found, &r->lease, &r->refresh_error);
+    r->leads = r->refresh_err == ERR_OK && slice_eq(r->lease.holder, r->config.holder);
 }
 
 static void take_found(struct runner *r)
 {
-    r->lead_until = r->look_began + r->config.lease_ms - LEASE_MARGIN_MS;
+    r->lead_until = r->refresh_began + r->config.lease_ms - LEASE_MARGIN_MS;
     for (size_t i = r->page.count; i-- > 0;) { /* oldest first */
         CLEANUP(arena_fini) struct arena a = {0};
         struct operation op;
@@ -451,30 +458,32 @@ static bool any_used(const struct runner *r)
     return false;
 }
 
-static void looked(struct store_job *j)
+static void refresh_done(struct store_job *j)
 {
-    struct runner *r = CONTAINER_OF(j, struct runner, look);
+    struct runner *r = CONTAINER_OF(j, struct runner, refresh);
 
-    r->looking = false;
+    ASSERT(r->refreshing);
+    r->refreshing = false;
     if (r->leads && !r->stopped)
         take_found(r);
-    else if (r->look_err == ERR_OK && r->page.count > 0)
+    else if (r->refresh_err == ERR_OK && r->page.count > 0)
         give_up_all(r);
-    if (r->look_err != ERR_OK)
-        look_soon(r, steady(r) + AGAIN_MS);
+    if (r->refresh_err != ERR_OK)
+        refresh_soon(r, steady(r) + AGAIN_MS);
     else if (r->config.shared || any_used(r))
-        look_soon(r, steady(r) + r->config.look_ms);
-    arena_fini(&r->looked);
+        refresh_soon(r, steady(r) + r->config.refresh_ms);
+    arena_fini(&r->found);
 }
 
-static void look_begin(struct runner *r)
+static void refresh_begin(struct runner *r)
 {
-    r->looking = true;
-    r->look_at = INT64_MAX;
-    r->look_began = steady(r);
-    r->look_now = r->outside.now(r->outside.arg);
-    r->look = (struct store_job){.run = look_run, .done = looked};
-    r->queue->submit(r->queue, &r->look);
+    ASSERT(!r->refreshing);
+    r->refreshing = true;
+    r->refresh_at = INT64_MAX;
+    r->refresh_began = steady(r);
+    r->refresh_now = r->outside.now(r->outside.arg);
+    r->refresh = (struct store_job){.run = refresh_run, .done = refresh_done};
+    r->queue->submit(r->queue, &r->refresh);
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -489,7 +498,7 @@ static void leave(struct runner *r)
         return;
     r->left = true;
     if (r->lead_until > 0)
-        look_begin(r);
+        refresh_begin(r);
 }
 
 int64_t runner_turn(struct runner *r)
@@ -503,16 +512,16 @@ int64_t runner_turn(struct runner *r)
         leave(r);
         return delay;
     }
-    if (!r->looking && steady(r) >= r->look_at)
-        look_begin(r);
-    if (!r->looking && r->look_at != INT64_MAX)
-        delay = sooner(delay, max_i64(r->look_at - steady(r), 0));
+    if (!r->refreshing && steady(r) >= r->refresh_at)
+        refresh_begin(r);
+    if (!r->refreshing && r->refresh_at != INT64_MAX)
+        delay = sooner(delay, max_i64(r->refresh_at - steady(r), 0));
     return delay;
 }
 
-void runner_look(struct runner *r)
+void runner_refresh(struct runner *r)
 {
-    look_soon(r, steady(r));
+    refresh_soon(r, steady(r));
 }
 
 void runner_stop(struct runner *r)
@@ -525,7 +534,7 @@ bool runner_is_busy(const struct runner *r)
     for (size_t i = 0; i < RUNNER_SLOTS; i++)
         if (r->slots[i].at_work || r->slots[i].open > 0)
             return true;
-    return r->looking;
+    return r->refreshing;
 }
 
 bool runner_has_jobs(const struct runner *r)
@@ -533,7 +542,7 @@ bool runner_has_jobs(const struct runner *r)
     for (size_t i = 0; i < RUNNER_SLOTS; i++)
         if (r->slots[i].at_work)
             return true;
-    return r->looking;
+    return r->refreshing;
 }
 
 void runner_stats(const struct runner *r, struct runner_stats *ret)
@@ -554,13 +563,13 @@ struct runner *runner_new(const struct runner_config *c, struct store_queue *que
     ASSERT(r);
     r->config = *c;
     r->config.lease_ms = c->lease_ms ? c->lease_ms : LEASE_MS;
-    r->config.look_ms = c->look_ms ? c->look_ms : LOOK_MS;
+    r->config.refresh_ms = c->refresh_ms ? c->refresh_ms : REFRESH_MS;
     r->outside = *outside;
     r->queue = queue;
     r->background = background;
     r->workflows = workflows;
     for (size_t i = 0; i < RUNNER_SLOTS; i++)
-        r->slots[i].runner = r;
+        r->slots[i] = (struct slot){.runner = r, .outside = &r->outside};
     return r;
 }
 
@@ -573,6 +582,6 @@ void runner_free(struct runner *r)
         arena_fini(&r->slots[i].page);
         arena_fini(&r->slots[i].fresh);
     }
-    arena_fini(&r->looked);
+    arena_fini(&r->found);
     free(r);
 }

@@ -20,7 +20,7 @@ struct runner_config {
     struct slice holder; /* "node/boot", for the lease */
     bool shared;         /* other nodes may run operations, too */
     int64_t lease_ms;    /* default 10 s */
-    int64_t look_ms;     /* how often other nodes' operations are read; default 3 s */
+    int64_t refresh_ms;  /* how often other nodes' operations are read; default 3 s */
 };
 
 struct runner_outside {
@@ -32,7 +32,7 @@ struct runner_outside {
     /* Passes it to the scheduler. Its first answer goes to runner_answered. */
     void (*ask)(void *arg, struct ask *a);
     /* The progress of an operation is durable. May be NULL. */
-    void (*told)(void *arg, const struct operation *op);
+    void (*progressed)(void *arg, const struct operation *op);
 };
 
 /* `background`: a queue for jobs that nothing waits for. */
@@ -45,7 +45,7 @@ void runner_free(struct runner *r); /* no job is at the store, no ask at the sch
 int64_t runner_turn(struct runner *r);
 
 /* An operation was stored or changed here: it is read at once. */
-void runner_look(struct runner *r);
+void runner_refresh(struct runner *r);
 
 bool runner_owns(const struct runner *r, const struct ask *a);
 void runner_answered(struct runner *r, struct ask *a);

@@ -30,6 +30,7 @@ enum phase { PHASE_CHECK, PHASE_ASK, PHASE_PAGE };
 /* An operation in progress. */
 struct slot {
     struct runner *runner;
+    const struct runner_outside *outside; /* its `steady` is callable on any thread */
     bool used;
     struct store_job job;
     bool at_work; /* the job is at the store */
@@ -51,10 +52,6 @@ struct slot {
     struct error error;
     bool reload; /* out: another node changed it */
 };
-
-/* Did the lease expire while the job waited for the store? Then another node may have asked the
- * page. Callable on any thread. */
-bool slot_is_late(const struct slot *s);
 
 /* page.c, on the store's thread */
 void page_check_run(struct store_job *j, struct store *s);

@@ -78,7 +78,7 @@ static void stage_begin(void)
     CHECK(err == ERR_OK, "%s", mistakes.list[0].found);
     registry_add(&s.registry, d, 1);
     s.runner = runner_make(SLICE("n1/1"));
-    runner_look(s.runner);
+    runner_refresh(s.runner);
 }
 
 static void store_runs(void)

@@ -1,4 +1,5 @@
-/* The changes of a batch: what a commit writes of each task that is dirty. */
+/* The changes of a batch: what a commit writes of each task that is dirty. Marks these tasks as in
+ * flight; what follows from the outcome is in landed.c. */
 
 #include "scheduler/job.h"
 

@@ -51,54 +51,54 @@ bool condition_is_undecided(const struct scheduler *s, const struct live *l, con
 }
 
 /* The outcome of a condition. */
-enum look {
-    LOOK_HOLDS,
-    LOOK_SKIPPED, /* that may make other steps ready */
-    LOOK_FAILED,  /* the task goes another way */
-    LOOK_SPENT,   /* left for the next turn */
+enum condition_outcome {
+    CONDITION_HOLDS,
+    CONDITION_SKIPPED, /* that may make other steps ready */
+    CONDITION_FAILED,  /* the task goes another way */
+    CONDITION_LEFT,    /* left for the next turn */
 };
 
-static enum look condition_of(struct scheduler *s, struct live *l, uint16_t step)
+static enum condition_outcome condition_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     const struct event skip = {.kind = EVENT_CONDITION, .step = step};
     struct error e = {0};
 
     if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
-        return LOOK_SPENT;
+        return CONDITION_LEFT;
     if (input_condition(s, l, step, &l->steps[step].holds, &e) != ERR_OK) {
         l->steps[step].holds = false;
         condition_bad_input(s, l, step, &e);
-        return LOOK_FAILED;
+        return CONDITION_FAILED;
     }
     if (l->steps[step].holds)
-        return LOOK_HOLDS;
+        return CONDITION_HOLDS;
     enum answer answer = live_decide(&s->tasks, l, &skip);
     ASSERT(answer == ANSWER_ACCEPTED);
-    return LOOK_SKIPPED;
+    return CONDITION_SKIPPED;
 }
 
 /* Evaluates each `if` of the ready steps once: a skipped step makes others ready, and leaves ready
  * ones as they are. */
-static enum look conditions_of(struct scheduler *s, struct live *l)
+static enum condition_outcome conditions_of(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
     size_t count = queue_ready(&s->tasks, l, &ready);
-    enum look all = LOOK_HOLDS;
+    enum condition_outcome all = CONDITION_HOLDS;
 
     for (size_t i = 0; i < count; i++) {
         if (!condition_is_undecided(s, l, &ready[i]))
             continue;
-        enum look one = condition_of(s, l, ready[i].step);
-        if (one == LOOK_FAILED || one == LOOK_SPENT)
+        enum condition_outcome one = condition_of(s, l, ready[i].step);
+        if (one == CONDITION_FAILED || one == CONDITION_LEFT)
             return one;
-        all = one == LOOK_SKIPPED ? one : all;
+        all = one == CONDITION_SKIPPED ? one : all;
     }
     return all;
 }
 
 void conditions_decide(struct scheduler *s, struct live *l)
 {
-    enum look look = LOOK_HOLDS;
+    enum condition_outcome last = CONDITION_HOLDS;
 
     ASSERT(l->loaded);
     ASSERT(!l->in_flight);
@@ -106,9 +106,9 @@ void conditions_decide(struct scheduler *s, struct live *l)
     if (!l->definition->has_conditions)
         return;
     do
-        look = conditions_of(s, l);
-    while (look == LOOK_SKIPPED || look == LOOK_FAILED);
+        last = conditions_of(s, l);
+    while (last == CONDITION_SKIPPED || last == CONDITION_FAILED);
     inputs_evaluated(s);
-    if (look == LOOK_SPENT)
+    if (last == CONDITION_LEFT)
         list_push(&s->tasks.undecided, &l->undecided);
 }

@@ -1,4 +1,5 @@
-/* Evaluates a task's expressions: conditions, inputs, output. effort.c limits them. */
+/* Evaluates a task's expressions: conditions, inputs, output. Changes nothing but the task's
+ * values; conditions.c decides by the results, tasks/effort.c limits them. */
 
 #include "scheduler/internal.h"
 

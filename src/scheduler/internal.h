@@ -7,13 +7,15 @@
  * before it:
  *
  *   inputs, conditions   evaluate expressions
- *   shared, release      this node among others; what goes back to the store
+ *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
  *   operate, commands    take the commands of a task, decide and answer them
  *   work, heartbeats     what agents send, and what they get
+ *   requests             what others wrote to rows of this node
  *   change, claim, job   a batch for the store
  *   landed, messages     what follows from its outcome
  *   turn                 calls all of these, in order
+ *   scheduler            construction, and what is no part of a turn
  */
 
 #include "base/log.h"

@@ -129,7 +129,7 @@ static void fail_callers(struct scheduler *s, struct live *l, struct link *comma
     }
 }
 
-/* The store did not take the change. Its callers are told; the row must be read again. */
+/* The store did not take the change. Its callers get the error; the row must be read again. */
 static void landed_badly(struct scheduler *s, struct live *l, enum err err)
 {
     ASSERT(err != ERR_OK);

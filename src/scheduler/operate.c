@@ -1,4 +1,5 @@
-/* Operators' verbs: from an ask to an event for core/, and refusals in words. */
+/* Operators' verbs: from an ask to an event for core/, and refusals in words. Decides nothing:
+ * commands.c applies the event. */
 
 #include "scheduler/internal.h"
 
@@ -152,33 +153,35 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
 
 /* ---- obstacles in words ---- */
 
-static void say_state(struct ask *a, const struct task *t)
+static void explain_state(struct ask *a, const struct task *t)
 {
     (void)snprintf(a->story, sizeof a->story, "not possible while task %.*s is %s%s%s",
                    SLICE_ARG(t->id), task_state_text(t->state), operator_way_text(t),
                    t->paused_at != 0 ? ", paused" : "");
 }
 
-static void say(struct ask *a, const char *what, struct slice step)
+static void explain_step(struct ask *a, const char *what, struct slice step)
 {
     (void)snprintf(a->story, sizeof a->story, "step \"%.*s\" %s", SLICE_ARG(step), what);
 }
 
-static void say_pivot(struct ask *a, const struct task *t, uint16_t at, struct slice step)
+static void explain_pivot(struct ask *a, const struct task *t, uint16_t at, struct slice step)
 {
     if (t->state == TASK_PROCESSED)
-        say(a, "is a pivot that took effect or may have: the processed task cannot be undone",
-            step);
+        explain_step(a,
+                     "is a pivot that took effect or may have: the processed task cannot be undone",
+                     step);
     else if (step_in_doubt(&t->steps[at]) && !step_is_open(&t->steps[at]))
-        say(a,
+        explain_step(
+            a,
             "is a pivot that may have taken effect: find out whether it did, then supply its "
             "output or resolve the step",
             step);
     else
-        say(a, "is a pivot that took effect or may have: the task cannot be undone", step);
+        explain_step(a, "is a pivot that took effect or may have: the task cannot be undone", step);
 }
 
-static void say_until(struct ask *a, const struct live *l)
+static void explain_until(struct ask *a, const struct live *l)
 {
     CLEANUP(buf_fini) struct buf until = {0};
 
@@ -189,7 +192,7 @@ static void say_until(struct ask *a, const struct live *l)
         SLICE_ARG(l->id), SLICE_ARG(buf_view(&until)));
 }
 
-static void say_early(struct ask *a, const struct step *s, struct slice step)
+static void explain_early(struct ask *a, const struct step *s, struct slice step)
 {
     CLEANUP(buf_fini) struct buf until = {0};
 
@@ -200,7 +203,7 @@ static void say_early(struct ask *a, const struct step *s, struct slice step)
                    SLICE_ARG(slice_cut(step, ASK_NAME_TOLD)), SLICE_ARG(buf_view(&until)));
 }
 
-static void say_newer(struct ask *a, const struct step *s, struct slice step)
+static void explain_newer(struct ask *a, const struct step *s, struct slice step)
 {
     (void)snprintf(a->story, sizeof a->story,
                    "the latest attempt of step \"%.*s\" is number %" PRIu32
@@ -209,7 +212,7 @@ static void say_newer(struct ask *a, const struct step *s, struct slice step)
 }
 
 /* Names the steps from `from` on that took effect. */
-static void say_effects(struct ask *a, const struct live *l, int from)
+static void explain_effects(struct ask *a, const struct live *l, int from)
 {
     CLEANUP(buf_fini) struct buf names = {0};
     const struct workflow *w = &l->definition->workflow;
@@ -224,15 +227,16 @@ static void say_effects(struct ask *a, const struct live *l, int from)
                    "effects can only be reverted by undo; these steps took effect: %s", names.ptr);
 }
 
-static void say_obstacle(struct ask *a, const struct live *l, const struct event *e,
-                         enum obstacle o, uint16_t at)
+static void explain_obstacle(struct ask *a, const struct live *l, const struct event *e,
+                             enum obstacle o, uint16_t at)
 {
     const struct task *t = &l->task;
     struct slice step = l->definition->workflow.steps[at].name;
 
     switch (o) {
     case OBSTACLE_NEW:
-        say(a, "has not started, and no step after it has: there is nothing to restart", step);
+        explain_step(a, "has not started, and no step after it has: there is nothing to restart",
+                     step);
         return;
     case OBSTACLE_CLOSED:
         (void)snprintf(a->story, sizeof a->story,
@@ -240,22 +244,23 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
                        SLICE_ARG(t->id), SLICE_ARG(t->id));
         return;
     case OBSTACLE_OPEN:
-        say(a, "is running; wait until it has ended, or pause the task", step);
+        explain_step(a, "is running; wait until it has ended, or pause the task", step);
         return;
     case OBSTACLE_DOUBT:
-        say(a,
+        explain_step(
+            a,
             "is in doubt: find out whether it took effect, then supply its output or resolve the "
             "step; or retry it unchanged",
             step);
         return;
     case OBSTACLE_EFFECT:
         if (e->kind == EVENT_RETRY_FROM)
-            say_effects(a, l, e->step);
+            explain_effects(a, l, e->step);
         else
-            say(a, "already took effect; only undo can revert it", step);
+            explain_step(a, "already took effect; only undo can revert it", step);
         return;
     case OBSTACLE_ENDED:
-        say(a, "has already ended", step);
+        explain_step(a, "has already ended", step);
         return;
     case OBSTACLE_BACK:
         (void)snprintf(a->story, sizeof a->story, "task %.*s is being undone", SLICE_ARG(t->id));
@@ -271,29 +276,30 @@ static void say_obstacle(struct ask *a, const struct live *l, const struct event
                        SLICE_ARG(t->id));
         return;
     case OBSTACLE_PIVOT:
-        say_pivot(a, t, at, step);
+        explain_pivot(a, t, at, step);
         return;
     case OBSTACLE_KNOWN:
-        say(a, "is not in doubt: there is nothing to resolve", step);
+        explain_step(a, "is not in doubt: there is nothing to resolve", step);
         return;
     case OBSTACLE_EARLY:
-        say_early(a, &t->steps[at], step);
+        explain_early(a, &t->steps[at], step);
         return;
     case OBSTACLE_UNTIL:
-        say_until(a, l);
+        explain_until(a, l);
         return;
     case OBSTACLE_UNDOING:
-        say(a,
+        explain_step(
+            a,
             "is being undone, whether it took effect or not: retry its undo, or skip it after you "
             "have undone it by hand",
             step);
         return;
     case OBSTACLE_NEWER:
-        say_newer(a, &t->steps[at], step);
+        explain_newer(a, &t->steps[at], step);
         return;
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:
-        say_state(a, t);
+        explain_state(a, t);
         return;
     }
     UNREACHABLE();
@@ -314,7 +320,7 @@ void operator_explain(struct scheduler *s, const struct live *l, struct command 
                                    scheduler_now(s), &at);
     if (a->refusal == OBSTACLE_NONE)
         a->refusal = e->kind == EVENT_RESOLVE ? OBSTACLE_NEWER : OBSTACLE_STATE;
-    say_obstacle(a, l, e, a->refusal, at);
+    explain_obstacle(a, l, e, a->refusal, at);
 }
 
 /* A cancel of an operation is counted with others by its reason, which is as short as theirs. */
@@ -336,7 +342,7 @@ void operator_explain_cancel(struct scheduler *s, const struct live *l, struct c
                        "undo it",
                        SLICE_ARG(t->id));
     else
-        say_obstacle(a, l, &undo, o, at);
+        explain_obstacle(a, l, &undo, o, at);
 }
 
 void operator_done(struct live *l, struct command *c)
@@ -360,5 +366,5 @@ void operator_done(struct live *l, struct command *c)
         (void)snprintf(a->story, sizeof a->story, "there is no such task");
     }
     if (c->answer == ANSWER_REFUSED && !a->story[0])
-        say_state(a, &l->task); /* refused without a decision */
+        explain_state(a, &l->task); /* refused without a decision */
 }

@@ -1,4 +1,5 @@
-/* What others wrote to rows of this node: the supervisor here, or that of another node. */
+/* What others wrote to rows of this node, the supervisor here or that of another node: the rows are
+ * read again. The requests in them are posted by tasks/live.c. */
 
 #include "scheduler/internal.h"
 

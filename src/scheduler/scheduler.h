@@ -42,8 +42,8 @@ struct outside {
     void (*ask_answer)(void *arg, struct ask *a);
     /* The task reached processed, compensated or error. */
     void (*task_ended)(void *arg, const struct task *t);
-    /* A revision of the task has become durable. Told once for each, in their order, unless one
-     * follows the other before it was heard of. NULL: nobody is to be told. */
+    /* A revision of the task has become durable. Called once for each, in their order; one that is
+     * followed by another before it is reported may be left out. May be NULL. */
     void (*task_changed)(void *arg, const struct workflow *w, const struct task *t);
     /* The store has committed a batch with so many changes, in so many microseconds (0: not
      * measured). May be NULL. */
@@ -165,7 +165,7 @@ struct scheduler_stats {
 };
 void scheduler_stats(const struct scheduler *s, struct scheduler_stats *ret);
 const struct dispatch *scheduler_dispatch(const struct scheduler *s);
-/* The tasks in memory, to look at. Valid until the next turn. */
+/* The tasks in memory, only to be read. Valid until the next turn. */
 struct tasks;
 const struct tasks *scheduler_tasks(const struct scheduler *s);
 /* The number of bulk asks there is room for, if at most `most` of their tasks may wait for a place.

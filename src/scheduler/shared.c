@@ -1,3 +1,6 @@
+/* Where several nodes share the store: the lease of this node, and what it finds of others when it
+ * renews it. Reads and claims themselves are parts of a batch: claim.c, requests.c. */
+
 #include "scheduler/internal.h"
 
 #include "base/log.h"

@@ -1,4 +1,5 @@
-/* Submissions: makes a new task, or compares with the existing one (see commands.c, change.c). */
+/* Submissions: makes a new task, or compares with the existing one. Called by commands.c; change.c
+ * stores the task. */
 
 #include "scheduler/internal.h"
 

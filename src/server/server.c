@@ -501,9 +501,9 @@ static void make_parts(struct server *sv, uint64_t known, const struct overruns 
     };
 
     if (c->store->shared) {
-        sv->library = library_new(&sv->workflows, sv->store);
-        library_knows(sv->library, known);
-        library_aside(sv->library, known_compile, sv);
+        sv->library = catalog_new(&sv->workflows, sv->store);
+        catalog_is_at(sv->library, known);
+        catalog_aside(sv->library, known_compile, sv);
     }
     sv->key = token_key_new(c->store->ops->secret(c->store));
     sv->scheduler = scheduler_new(&sc, sv->store, &sv->workflows, sv->key, &clock, &outside);
@@ -595,7 +595,7 @@ static void take_down(struct server *sv)
         helper_close(sv->helpers[i]);
     door_close(sv);
     while (scheduler_is_busy(sv->scheduler) || supervisor_is_busy(sv->supervisor)
-           || (sv->library && library_is_busy(sv->library)) || telling_is_busy(sv)
+           || (sv->library && catalog_is_busy(sv->library)) || telling_is_busy(sv)
            || alerts_are_busy(sv) || sv->exchange_count > 0 || operations_have_jobs(sv->operations))
         (void)uv_run(&sv->loop, UV_RUN_ONCE);
     events_close(sv->events);
@@ -611,7 +611,7 @@ static void take_down(struct server *sv)
     scheduler_free(sv->scheduler);
     overrun_stop(sv->overrun);
     supervisor_free(sv->supervisor);
-    library_free(sv->library);
+    catalog_free(sv->library);
     readings_stop(sv->readings);
     store_thread_stop(sv->thread);
     assert_nothing_open(sv);
@@ -740,7 +740,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     sv->contents = contents_new();
     sv->quotas = quotas_new();
     uint64_t known = 0;
-    enum err err = library_load(&sv->workflows, c->store, &known, e);
+    enum err err = catalog_load(&sv->workflows, c->store, &known, e);
     if (err == ERR_OK)
         err = prepare_access(sv, e);
     CLEANUP(overruns_fini) struct overruns overruns = {0};

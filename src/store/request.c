@@ -40,7 +40,7 @@ static void item_write(struct buf *b, const struct request_item *i)
     json_close(b, '}');
 }
 
-void request_write(struct buf *b, const struct request *r)
+void row_request_write(struct buf *b, const struct request *r)
 {
     json_open(b, '[');
     for (size_t i = 0; i < r->count; i++)
@@ -66,7 +66,7 @@ static bool item_read(const struct json *j, struct request_item *ret)
     return true;
 }
 
-void request_parse(struct slice text, struct arena *a, struct request *ret)
+void row_request_read(struct slice text, struct arena *a, struct request *ret)
 {
     struct json *j = NULL;
 

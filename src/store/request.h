@@ -33,10 +33,10 @@ struct request {
     size_t count;
 };
 
-void request_write(struct buf *b, const struct request *r);
+void row_request_write(struct buf *b, const struct request *r);
 
 /* *ret lies in `a` and points into it. An item that this program does not know is left out, and so
  * is anything that is no request: the text may be of a newer version. */
-void request_parse(struct slice text, struct arena *a, struct request *ret);
+void row_request_read(struct slice text, struct arena *a, struct request *ret);
 
 #endif

@@ -9,7 +9,7 @@ static void check_read(const char *text, size_t count)
     CLEANUP(arena_fini) struct arena a = {0};
     struct request r = {0};
 
-    request_parse(slice_of(text), &a, &r);
+    row_request_read(slice_of(text), &a, &r);
     CHECK(r.count == count, "%s: %zu items", text, r.count);
 }
 
@@ -27,7 +27,7 @@ static void it_is_written_as_documented(void **state)
     };
     (void)state;
 
-    request_write(&b, &(struct request){list, COUNT_OF(list)});
+    row_request_write(&b, &(struct request){list, COUNT_OF(list)});
     CHECK(slice_is(buf_view(&b), "[{\"step\":\"charge\",\"direction\":\"undo\",\"attempt\":2,"
                                  "\"do\":\"hold\"},{\"do\":\"extend\",\"until\":1800000000000},"
                                  "{\"do\":\"deadline\"}]"),
@@ -65,8 +65,8 @@ static void what_is_written_is_read(void **state)
         struct request back = {0};
         for (size_t i = 0; i < r.count; i++)
             list[i] = any_item(&p);
-        request_write(&b, &r);
-        request_parse(buf_view(&b), &a, &back);
+        row_request_write(&b, &r);
+        row_request_read(buf_view(&b), &a, &back);
         CHECK(back.count == r.count, "round %d: %zu of %zu", round, back.count, r.count);
         for (size_t i = 0; i < r.count; i++) {
             const struct request_item *x = &list[i];
@@ -85,7 +85,7 @@ static void what_is_no_request_requests_nothing(void **state)
     struct request r = {.count = 1};
     (void)state;
 
-    request_parse(SLICE_NONE, &a, &r);
+    row_request_read(SLICE_NONE, &a, &r);
     CHECK(r.count == 0, "no text");
     check_read("", 0);
     check_read("[", 0);

@@ -3,8 +3,8 @@
 
 /*
  * Finds the time in which no result could arrive: this server was down, the machine slept, the
- * store was unavailable or slow. Pure: it is told when scans begin and succeed, on the store's time
- * and on a steady clock, and says what counts as lost (core's struct lost_time).
+ * store was unavailable or slow. Pure: its input is when scans begin and succeed, on the store's
+ * time and on a steady clock, and says what counts as lost (core's struct lost_time).
  *
  * Scans that are too far apart are a gap, and so is a step of the store's time, which nobody had. A
  * store that is always slow is not one outage after the other: see `LOST_MAX` in lost_times.c and
@@ -22,7 +22,7 @@ struct lost_times {
     int64_t last_at, last_steady; /* the last successful scan; at first, the start */
     bool slow;                    /* the last gap was a usual one */
     int64_t outage_ms;            /* an outage that is not over; 0: none ... */
-    int64_t reported_ms;          /* ... and how long it was said to be; 0: not reported */
+    int64_t reported_ms;          /* ... and the length that was reported; 0: not reported */
     int64_t lost_after;           /* the scan after which the outage began */
     int64_t late_steady;          /* the last scan that came late ... */
     int64_t late_after;           /* ... and the one before the first late scan */

@@ -169,8 +169,8 @@ static void check_verdict(const struct workflow *w, const struct task *t, int64_
         struct verdict v;
         struct request back;
         overdue_judge(w, t, now, &lost, &a, &v);
-        request_write(&text, &v.request);
-        request_parse(buf_view(&text), &a, &back);
+        row_request_write(&text, &v.request);
+        row_request_read(buf_view(&text), &a, &back);
         ASSERT(back.count == v.request.count);
         ASSERT(v.request.count > 0 || !v.release);
         ASSERT(v.wake_at == 0 || v.wake_at > now);

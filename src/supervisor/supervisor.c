@@ -224,7 +224,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     bool requests = v.request.count > 0;
     if (!requests && v.wake_at == row->wake_at)
         return false;
-    request_write(&text, &v.request);
+    row_request_write(&text, &v.request);
     *ret = request_of(row);
     ret->row.request = requests ? arena_copy(&sv->arena, buf_view(&text)) : row->request;
     ret->row.wake_at = v.wake_at;
@@ -323,6 +323,7 @@ static void read_done(struct store_job *j)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
+    ASSERT(sv->phase == PHASE_READ);
     if (sv->leased)
         take_lead(sv, &sv->lease, sv->read_steady);
     if (sv->err != ERR_OK) {
@@ -370,6 +371,7 @@ static void write_done(struct store_job *j)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
 
+    ASSERT(sv->phase == PHASE_WRITE);
     for (size_t i = 0; i < sv->batch.change_count; i++) {
         const struct change *c = &sv->batch.changes[i];
         /* If the outcome is unknown, the request may be stored: the task's owner must check. */
@@ -387,6 +389,7 @@ static void write_done(struct store_job *j)
 
 static void begin_write(struct supervisor *sv)
 {
+    ASSERT(sv->batch.change_count > 0);
     sv->phase = PHASE_WRITE;
     sv->job = (struct store_job){.run = write_run, .done = write_done};
     sv->store->submit(sv->store, &sv->job);
@@ -396,6 +399,7 @@ static void begin_write(struct supervisor *sv)
 
 static void scan_begins(struct supervisor *sv, int64_t now)
 {
+    ASSERT(sv->phase == PHASE_IDLE);
     sv->scan_at = now;
     sv->scan_steady = sv->outside.steady(sv->outside.arg);
     sv->seen_wake_at = sv->seen_seq = 0;

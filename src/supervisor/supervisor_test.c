@@ -174,7 +174,7 @@ static void check_request(struct slice id, size_t count, const char *step)
 
     enum err err = s.store->ops->get(s.store, id, &a, &row, &e);
     CHECK(err == ERR_OK, "%s", e.text);
-    request_parse(row.request, &a, &r);
+    row_request_read(row.request, &a, &r);
     CHECK(r.count == count, "%.*s", SLICE_ARG(row.request));
     if (step)
         CHECK(slice_is(r.list[0].step, step), "%.*s", SLICE_ARG(row.request));

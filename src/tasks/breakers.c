@@ -1,3 +1,7 @@
+/* The breakers and settings of agents: when attempts are held back, and what is stored of it. The
+ * state machine is pure and in dispatch/breaker.c; job.c stores, landed results come back through
+ * turn.c. */
+
 #include "tasks/breakers.h"
 
 #include <stdlib.h>

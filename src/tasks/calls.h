@@ -9,7 +9,7 @@ void call_assign(struct work *w, struct live_step *ls);
 void call_unassign(struct work *w, struct live_step *ls);
 void call_settle(struct tasks *ts, struct work *w, uint32_t count); /* so many items are durable */
 void call_close(struct tasks *ts, struct work *w);        /* answered as soon as it is settled */
-void call_stop(struct live_step *ls);                     /* its agent must be told to stop */
+void call_stop(struct live_step *ls);                     /* its agent must stop it */
 void call_stop_forward(struct tasks *ts, struct live *l); /* all that the undo makes useless */
 void call_wake(struct tasks *ts, struct instance *i);     /* so that it reports what it holds */
 void call_wake_all(struct tasks *ts, struct live *l);     /* all instances that work on the task */

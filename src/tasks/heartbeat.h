@@ -28,7 +28,7 @@ enum {
 };
 
 /* A heartbeat of an open attempt. It only extends how long the step's `heartbeat` lets the attempt
- * be silent: see beats.c, silence.c. */
+ * be silent: see pulses.h, silence.h. */
 struct heartbeat {
     struct slice token;
     struct slice progress;   /* JSON, or NONE */

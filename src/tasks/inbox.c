@@ -1,4 +1,5 @@
-/* Commands on their way to a task. Posting decides nothing: scheduler/commands.c does. */
+/* Commands on their way to a task: they gather until it is loaded and not in flight. Posting
+ * decides nothing: scheduler/commands.c does. */
 
 #include "tasks/inbox.h"
 

@@ -1,3 +1,6 @@
+/* Counts open attempts in their lane, agent and instance, also while this node does not know their
+ * tasks. The limits themselves are in dispatch/limiter.c; start.c asks before each attempt. */
+
 #include "tasks/limits.h"
 
 #include <stdlib.h>
@@ -17,17 +20,17 @@
 
 /* An attempt that counts, but is not in its instance's list. */
 struct counted {
-    struct link link; /* of its live task, or of scheduler.lost */
+    struct link link; /* of its live task, or of tasks.lost */
     struct slice id;  /* of its task; stored behind this struct */
     struct lane *lane;
     uint16_t step;
     enum direction direction;
     uint32_t attempt;
     int64_t complete_by;
-    int64_t look_at; /* in scheduler.lost: when to check whether it has ended */
+    int64_t check_at; /* in tasks.lost: when to check whether it has ended */
 };
 
-enum { LOOK_MS = 10000 };
+enum { CHECK_MS = 10000 };
 
 void limits_open(struct tasks *ts, struct live_step *ls, struct lane *lane, struct instance *i)
 {
@@ -100,7 +103,7 @@ void limits_kept(struct tasks *ts, struct live *l)
             continue;
         }
         link_remove(&c->link);
-        c->look_at = min_i64(tasks_now(ts) + LOOK_MS, c->complete_by);
+        c->check_at = min_i64(tasks_now(ts) + CHECK_MS, c->complete_by);
         list_push(&ts->lost, &c->link);
     }
 }
@@ -122,7 +125,7 @@ void limits_forget_lost(struct tasks *ts)
 }
 
 /* Reads the task's row; the attempt counts with its task until then. */
-static void look(struct tasks *ts, struct counted *c)
+static void read_again(struct tasks *ts, struct counted *c)
 {
     struct live *l = live_find(ts, c->id);
 
@@ -130,7 +133,7 @@ static void look(struct tasks *ts, struct counted *c)
         live_read(ts, c->id);
         l = live_find(ts, c->id);
     }
-    c->look_at = min_i64(tasks_now(ts) + LOOK_MS, c->complete_by);
+    c->check_at = min_i64(tasks_now(ts) + CHECK_MS, c->complete_by);
     if (!l)
         return; /* there is no room for it now */
     link_remove(&c->link);
@@ -145,8 +148,8 @@ void limits_expire(struct tasks *ts, int64_t now)
         struct counted *c = CONTAINER_OF(link, struct counted, link);
         if (c->complete_by <= now)
             counted_free(c);
-        else if (c->look_at <= now)
-            look(ts, c);
+        else if (c->check_at <= now)
+            read_again(ts, c);
     }
 }
 
@@ -156,7 +159,7 @@ int64_t limits_next(const struct tasks *ts)
 
     for (struct link *l = ts->lost.next; l != &ts->lost; l = l->next) {
         const struct counted *c = CONTAINER_OF(l, struct counted, link);
-        at = at ? min_i64(at, c->look_at) : c->look_at;
+        at = at ? min_i64(at, c->check_at) : c->check_at;
     }
     return at;
 }

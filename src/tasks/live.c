@@ -243,7 +243,7 @@ static void post_requests(struct tasks *ts, struct live *l, struct slice text)
 
     if (!text.ptr)
         return;
-    request_parse(text, &a, &r);
+    row_request_read(text, &a, &r);
     for (size_t i = 0; i < r.count; i++)
         if (event_of_request(&l->definition->workflow, &r.list[i], &e))
             inbox_post_event(ts, l->id, &e);

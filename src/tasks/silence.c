@@ -1,3 +1,6 @@
+/* When an attempt has been silent for too long. Posts an event, decides nothing:
+ * scheduler/commands.c does. What heartbeats say is in pulses.c. */
+
 #include "tasks/silence.h"
 
 #include <stdlib.h>
@@ -13,8 +16,8 @@
  */
 
 enum {
-    LOOK_MS = 1000, /* interval of checks, so that a pause of this process shows ... */
-    GAP_MS = 3000,  /* ... which is assumed after this long without a check */
+    CHECK_MS = 1000, /* interval of checks, so that a pause of this process shows ... */
+    GAP_MS = 3000,   /* ... which is assumed after this long without a check */
 };
 
 static const struct attempt *attempt_of(const struct live_step *ls)
@@ -130,5 +133,5 @@ int64_t silence_next(const struct tasks *ts)
 {
     const struct heap_node *n = heap_min(&ts->silences);
 
-    return n ? min_i64(n->key, ts->silences_seen_at + LOOK_MS) : 0;
+    return n ? min_i64(n->key, ts->silences_seen_at + CHECK_MS) : 0;
 }

@@ -3,8 +3,9 @@
 
 /*
  * The tasks in this node's memory, as bookkeeping: what is loaded, which commands, queues, places
- * and times belong to it. Nothing here takes a decision, touches the store or calls the scheduler;
- * scheduler/ does so, turn by turn. The states of a live task:
+ * and times belong to it. Events are applied by the rules of core/ (live_decide); nothing here
+ * chooses what comes next, touches the store or calls the scheduler. scheduler/ does so, turn by
+ * turn. The states of a live task:
  *
  *   loading    its row is being read; commands gather in its inbox
  *   loaded     commands are decided at once, and make it dirty
@@ -87,8 +88,8 @@ struct live_step {
     uint16_t step;
     bool pending;   /* its start is not durable yet; its call waits for that */
     bool delivered; /* a response with it was sent, or (after a restart) may have been sent */
-    bool stop;      /* its agent must be told to stop */
-    bool stop_sent; /* a response said so */
+    bool stop;      /* its agent must stop it */
+    bool stop_sent; /* a response with the stop was sent */
     bool retryable, wished; /* of the last error; wished: its agent named a retry time */
     struct agent *tries;    /* the agent of the trial: the step may have changed direction since */
     uint32_t trial;         /* the breaker epoch if the attempt is a trial; 0: it is not */
@@ -117,7 +118,7 @@ struct live {
     struct encoded *encoded; /* the stored form of its steps; NULL if there are few */
     struct effects fx;       /* of the decisions since the last commit */
     struct link inbox, applied;
-    struct link pulses; /* the latest heartbeat of each open attempt (beats.c) */
+    struct link pulses; /* the latest heartbeat of each open attempt (pulses.h) */
     uint64_t reported;  /* the last revision that was reported, or need not be */
     struct reply reply; /* where messages go, and what was already sent */
     struct told messages;

@@ -69,6 +69,7 @@ static void look_at_queue(const struct witness *y, const struct agent *a, int st
         ret->ahead_at_least = backlog_any(a->backlog);
         return;
     }
+    ASSERT(!ls->instance);
     const struct heap *queue = &ls->queue_of->queue; /* of the same action */
     for (size_t i = 0; i < queue->len; i++) {
         const struct heap_node *n = queue->nodes[i];
@@ -145,6 +146,7 @@ static void see_agent(void *arg, int step, struct slice name, struct agent_view 
     const struct witness *y = arg;
     struct agent *a = map_get(&y->tasks->dispatch.agents, name);
 
+    ASSERT(!y->workflow || step < y->workflow->step_count);
     *ret = (struct agent_view){0};
     if (a) {
         ret->connected = dispatch_is_connected(a, y->now);
@@ -205,6 +207,7 @@ void scheduler_facts(const struct scheduler *s, const struct task *t, const stru
                           .task = t->id,
                           .now = tasks_now(ts),
                           .arena = a};
+    ASSERT(ts->me.len > 0);
     *ret = (struct facts){
         .now = y->now,
         .owner = owner_of(ts->me, row->locked_by),

@@ -1,12 +1,14 @@
+/* What would move a task, in plain words, and the commands for it. Only reads. What is the case:
+ * text.c; where the facts come from: facts.c. */
+
 #include <stdio.h>
 
 #include "base/when.h"
 #include "why/why.h"
 
-/* What would move a task, in plain words, and the commands for it. */
-
 static struct slice step_name(const struct why *y, int step)
 {
+    ASSERT(step >= 0 && step < y->workflow->step_count);
     return y->workflow->steps[step].name;
 }
 
@@ -37,6 +39,7 @@ static void command_resolve(struct buf *b, const struct why *y, int step)
 {
     char flags[48];
 
+    ASSERT(step >= 0 && step < y->task->step_count);
     (void)snprintf(flags, sizeof flags, " --effect none --attempt %" PRIu32,
                    y->task->steps[step].attempt);
     command(b, y, "resolve", step, flags);

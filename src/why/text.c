@@ -1,29 +1,32 @@
+/* What is the case with a task, in plain words. Only reads; the reasons and their order are made in
+ * core/reason.c. What to do about it: moves.c. */
+
 #include "base/when.h"
 #include "store/codec/codec.h"
 #include "why/why.h"
 
-/* What is the case, in plain words. What to do about it: moves.c. */
-
 static struct slice step_name(const struct why *y, int step)
 {
+    ASSERT(step >= 0 && step < y->workflow->step_count);
     return y->workflow->steps[step].name;
 }
 
 static const struct step *step_of(const struct why *y, const struct reason *r)
 {
+    ASSERT(r->step >= 0 && r->step < y->task->step_count);
     return &y->task->steps[r->step];
 }
 
 /* An agent's text may be long and have several lines. */
-static void quote(struct buf *b, struct slice said)
+static void quote(struct buf *b, struct slice text)
 {
-    struct slice kept = slice_cut(said, 200);
+    struct slice kept = slice_cut(text, 200);
 
     for (size_t i = 0; i < kept.len; i++) {
         bool shown = (unsigned char)kept.ptr[i] >= ' ';
         buf_add(b, shown ? &kept.ptr[i] : " ", 1);
     }
-    if (kept.len < said.len)
+    if (kept.len < text.len)
         buf_str(b, "...");
 }
 

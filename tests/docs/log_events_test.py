@@ -9,7 +9,8 @@ import re
 import sys
 
 root = sys.argv[1]
-LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "scheduler", "supervisor", "http", "server", "agents", "confine", "net", "amqp", "cli")
+LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "catalog", "tasks", "scheduler", "supervisor", "http", "node",
+          "background", "api", "server", "agents", "confine", "net", "amqp", "cli")
 
 
 def read(path):

@@ -1,4 +1,8 @@
-#include "agents/exec/command.h"
+/* One command from its start to its end: pipes, times, signals. On the thread of the loop; the
+ * process itself is started and ended by its keeper (keeper.c). What is made of its end: outcome.c.
+ */
+
+#include "exec_agent/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +38,8 @@ static bool open_pipes(struct command *c, int theirs[KEEPER_ENDS])
 {
     for (int i = 0; i < KEEPER_ENDS; i++) {
         int fds[2];
+        ASSERT(c->pipes[i].fd < 0);
+        ASSERT(theirs[i] < 0);
         bool we_write = i == KEEPER_IN || i == KEEPER_CONTROL;
         if (pipe2(fds, O_CLOEXEC) != 0)
             return false;
@@ -57,6 +63,8 @@ static struct command *command_new(const struct exec_agent_config *agent,
 {
     struct command *c = calloc(1, sizeof *c);
 
+    ASSERT(agent && what && r);
+    ASSERT(what->argv && what->output_max >= 0);
     if (!c)
         out_of_memory(sizeof *c);
     /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
@@ -109,6 +117,8 @@ struct command *command_start(const struct exec_agent_config *agent,
         command_free(c);
         return NULL;
     }
+    ASSERT(o.program && o.envp);
+    ASSERT(!what->is_confined || o.ruleset >= 0);
     ok = open_pipes(c, theirs);
     memcpy(o.ends, theirs, sizeof theirs);
     c->keeper = ok ? keeper_start(&o) : -1;
@@ -129,6 +139,7 @@ static void write_input(struct command_pipe *p)
 {
     struct command *c = p->command;
 
+    ASSERT(p->end == KEEPER_IN);
     while (c->written < c->input.len) {
         ssize_t n = write(p->fd, c->input.ptr + c->written, c->input.len - c->written);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -155,6 +166,7 @@ static size_t take(struct command_pipe *p, char *bytes, size_t size)
 
 static void add_output(struct command *c, const char *bytes, size_t size)
 {
+    ASSERT(c->output.max == (size_t)c->what->output_max);
     if (c->what->output == EXEC_NONE)
         return;
     buf_add(&c->output, bytes, size);
@@ -174,6 +186,7 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
     c->tail_is_cut = true;
     memmove(b->ptr, b->ptr + b->len - COMMAND_TAIL_MAX, COMMAND_TAIL_MAX);
     b->len = COMMAND_TAIL_MAX;
+    ASSERT(b->len < b->cap);
     b->ptr[b->len] = 0;
 }
 
@@ -187,6 +200,7 @@ static void tell_progress(struct command *c)
     struct json *j = NULL;
     struct slice line = buf_view(&c->line);
 
+    ASSERT(line.len > 0 && line.len <= COMMAND_LINE_MAX);
     if (json_parse(&a, line, &j, NULL) == ERR_OK && j->type == JSON_OBJECT) {
         surroundings_clean_json(c, json_get_raw(j, "progress"), &progress);
         surroundings_clean_json(c, json_get_raw(j, "resume"), &resume);
@@ -220,6 +234,7 @@ static void read_report(struct command_pipe *p)
     struct command *c = p->command;
     struct keeper_report report;
 
+    ASSERT(p->end == KEEPER_STATUS);
     while (p->fd >= 0) {
         size_t size = take(p, (char *)&report, sizeof report); /* they come whole */
         if (size == sizeof report && c->report.what == 0)
@@ -252,6 +267,8 @@ bool command_watch(struct command *c, int epoll)
 {
     bool ok = true;
 
+    ASSERT(epoll >= 0);
+    ASSERT(c->epoll < 0);
     c->epoll = epoll;
     for (int i = 0; i < KEEPER_ENDS && ok; i++) {
         struct command_pipe *p = &c->pipes[i];
@@ -264,6 +281,7 @@ bool command_watch(struct command *c, int epoll)
 
 void command_give_up(struct command *c)
 {
+    ASSERT(c->keeper > 0);
     (void)kill(c->keeper, SIGKILL); /* it is our child, and not reaped */
     c->is_over = true;
 }
@@ -298,6 +316,7 @@ static void order(struct command *c, char what)
 
 void command_terminate(struct command *c, enum command_end why)
 {
+    ASSERT(why != COMMAND_BY_ITSELF);
     if (c->term_at == INT64_MAX)
         return;
     if (c->end == COMMAND_BY_ITSELF)
@@ -337,6 +356,7 @@ bool command_drain(struct command *c)
     int status = 0;
     static const enum keeper_end ends[] = {KEEPER_OUT, KEEPER_ERR, KEEPER_PROGRESS};
 
+    ASSERT(c->keeper > 0);
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         for (int turn = 0; turn < 64 && c->pipes[ends[i]].fd >= 0; turn++)
             read_some(&c->pipes[ends[i]]);
@@ -347,6 +367,7 @@ bool command_drain(struct command *c)
 
 void command_free(struct command *c)
 {
+    ASSERT(!link_is_in(&c->link));
     for (int i = 0; i < KEEPER_ENDS; i++)
         close_pipe(&c->pipes[i]);
     buf_fini(&c->input);

@@ -1,4 +1,7 @@
-#include "agents/exec/exec_agent.h"
+/* The loop of the exec agent: drives the agents of libintact, serves the pipes of commands, ends
+ * those that are out of time. Commands: command.c. */
+
+#include "exec_agent/exec_agent.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -55,6 +58,7 @@ static void on_stop(struct intact_request *r, void *arg)
 {
     struct command *c = arg;
 
+    ASSERT(c->request == r);
     if (intact_request_time_left_ms(r) > 0)
         command_terminate(c, COMMAND_STOPPED);
     else
@@ -68,6 +72,7 @@ static void run_command(struct intact_request *r, void *arg)
     struct command *c =
         command_start(job->agent, job->command, r, &job->host->files, why, sizeof why);
 
+    ASSERT(job->host && job->agent && job->command);
     if (!c) {
         log_line(LOG_ERROR, "event=command_failed agent=%s action=%s task=%s step=%s error=\"%s\"",
                  job->agent->name.ptr, intact_request_action(r), intact_request_task(r),
@@ -89,6 +94,8 @@ static void end_command(struct host *h, struct command *c)
     char code[64];
     char task[160];
 
+    ASSERT(c->is_over);
+    ASSERT(link_is_in(&c->link));
     (void)strncat(memset(task, 0, sizeof task), intact_request_task(c->request), sizeof task - 1);
     unsigned attempt = intact_request_attempt(c->request);
     h->has_lost |= !command_drain(c) || c->report.what == 0;
@@ -140,6 +147,8 @@ static void add_job(struct host *h, size_t agent, const struct exec_action *acti
 {
     struct job *job = &h->jobs[h->job_count++];
 
+    ASSERT(agent < h->agent_count);
+    ASSERT(command->argv);
     *job = (struct job){h, &h->config->agents[agent], command};
     intact_agent_on(h->agents[agent], action->name.ptr, direction, run_command, job);
 }
@@ -263,6 +272,7 @@ static bool drive(struct host *h)
 {
     bool any = false;
 
+    ASSERT(h->agent_count > 0);
     for (size_t i = 0; i < h->agent_count; i++) {
         h->is_over[i] = !intact_agent_drive(h->agents[i]);
         any |= !h->is_over[i];

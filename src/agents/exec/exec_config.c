@@ -1,4 +1,7 @@
-#include "agents/exec/exec_config.h"
+/* Reads the configuration of the exec agent, with all mistakes in their places. Touches the file
+ * system only to check that programs and users exist. The reader: config/reader.h. */
+
+#include "exec_agent/config.h"
 
 #include <ctype.h>
 #include <grp.h>
@@ -280,6 +283,7 @@ static void read_environment(struct reader *r, const struct json *j, const struc
         arena_alloc(r->arena, (c->variable_count + j->count + 1) * sizeof *all);
     if (c->variable_count > 0)
         memcpy(all, c->variables, c->variable_count * sizeof *all);
+    ASSERT(c->variable_count <= EXEC_VARIABLES_MAX);
     c->variables = all;
     for (const struct json *m = j->child; m; m = m->next) {
         struct path at = {path, m->key, 0};
@@ -296,6 +300,7 @@ static void read_environment(struct reader *r, const struct json *j, const struc
 static void warn_of_program(struct reader *r, const struct json *j, const struct path *path,
                             const char *program)
 {
+    ASSERT(program);
     if (program[0] == '/' && access(program, X_OK) != 0)
         warn_at(r, path, j->at, j->raw, "a program that is there");
 }
@@ -325,6 +330,7 @@ static void read_argv(struct reader *r, const struct json *j, const struct path 
         return;
     }
     warn_of_program(r, j->child, &first, argv[0]);
+    ASSERT(count == j->count);
     *(char ***)target = argv;
 }
 
@@ -371,6 +377,7 @@ static void read_one_action(struct reader *r, const struct json *j, const struct
     read_object(r, j, path, fields, COUNT_OF(fields), &read);
     if (read.command.argv)
         check_privileges(r, j, path, &read.command);
+    ASSERT(read.command.variable_count <= EXEC_VARIABLES_MAX);
     a->forward = a->undo = read.command;
     a->undo.argv = NULL;
     if (read.undo) {
@@ -427,6 +434,7 @@ static void read_one_agent(struct reader *r, const struct json *j, const struct 
     read_object(r, j, path, fields, COUNT_OF(fields), &read);
     if (read.actions)
         read_actions(r, read.actions, &at, &read.common, &read.agent);
+    ASSERT(read.agent.places > 0 || r->mistakes->count > 0);
     *a = read.agent;
 }
 

@@ -1,4 +1,8 @@
-#include "agents/exec/keeper.h"
+/* The process between the agent and a command: starts it with its limits, reports its end, and
+ * kills what it leaves behind. After fork only this file runs, and it calls nothing that takes a
+ * lock. */
+
+#include "exec_agent/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,6 +52,7 @@ static void set_user(const struct keeper_order *o)
 {
     if (!o->switches_user)
         return;
+    ASSERT(o->group_count == 0 || o->groups);
     if (setgroups(o->group_count, o->groups) != 0 || setgid(o->gid) != 0 || setuid(o->uid) != 0)
         give_up("user");
 }
@@ -76,6 +81,7 @@ static void reset_signals(void)
 
 static _Noreturn void become_command(const struct keeper_order *o, pid_t keeper)
 {
+    ASSERT(o->program && o->argv && o->envp);
     (void)setsid(); /* a child of fork leads no group yet */
     set_limits(o);
     set_user(o);
@@ -131,7 +137,9 @@ bool keeper_sweep(bool (*is_known)(void *arg, pid_t pid), void *arg)
     bool any = false;
     int count = children(pids);
 
+    ASSERT(count <= CHILDREN_READ_MAX);
     for (int i = 0; i < count; i++) {
+        ASSERT(pids[i] > 0); /* 0 and less would mean many */
         if (is_known(arg, pids[i]))
             continue;
         any = true;
@@ -168,6 +176,7 @@ struct keeping {
 /* A group is there as long as its leader is not reaped; then its number may be somebody else's. */
 static void end_command(const struct keeping *k, int how)
 {
+    ASSERT(k->command > 0);
     (void)kill(-k->command, how); /* its group */
     (void)kill(k->command, how);  /* before it leads one */
 }
@@ -265,6 +274,7 @@ static _Noreturn void keep(const struct keeper_order *o)
         give_up("fork");
     for (int i = KEEPER_IN; i <= KEEPER_PROGRESS; i++)
         close(i);
+    ASSERT(k.command > 0);
     watch(&k);
     kill_what_is_left();
     _exit(0);
@@ -275,6 +285,8 @@ pid_t keeper_start(const struct keeper_order *o)
     sigset_t all;
     sigset_t before;
 
+    for (int i = 0; i < KEEPER_ENDS; i++)
+        ASSERT(o->ends[i] >= 0);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail */
     pid_t pid = fork();

@@ -1,4 +1,7 @@
-#include "agents/exec/outcome.h"
+/* Makes the answer to a request of how its command ended: exit status, output, standard error. The
+ * only place that answers. What must not be told of secrets: surroundings.c. */
+
+#include "exec_agent/outcome.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -64,6 +67,7 @@ static void add_tail(const struct command *c, struct buf *message)
 
 static void say(struct verdict *v, unsigned flags, const char *code, const char *message)
 {
+    ASSERT(strlen(code) < sizeof v->code);
     (void)snprintf(v->code, sizeof v->code, "%s", code);
     buf_clear(&v->message);
     buf_str(&v->message, message);
@@ -77,6 +81,7 @@ static void judge_end(const struct command *c, struct verdict *v)
     char code[CODE_MAX];
     char text[120];
 
+    ASSERT(c->report.what == KEEPER_ENDED);
     if (WIFSIGNALED(status)) {
         (void)snprintf(code, sizeof code, "signal_%d", WTERMSIG(status));
         (void)snprintf(text, sizeof text, "the command was killed by signal %d (%s)",
@@ -93,6 +98,7 @@ static void judge_failure(const struct command *c, struct verdict *v)
 {
     char text[200];
 
+    ASSERT(c->report.what == KEEPER_NOT_RUN);
     (void)snprintf(text, sizeof text, "the command could not be run: %.15s: %s", c->report.stage,
                    strerror(c->report.value));
     say(v, INTACT_RETRYABLE | INTACT_EFFECT_NONE, "cannot_run", text);
@@ -198,6 +204,7 @@ static void complete(struct command *c)
     CLEANUP(buf_fini) struct buf hidden = {0};
     struct slice out = buf_view(&c->output);
 
+    ASSERT(!c->output.overflow);
     if (c->what->output == EXEC_TEXT) {
         while (out.len > 0 && (out.ptr[out.len - 1] == '\n' || out.ptr[out.len - 1] == '\r'))
             out.len--;
@@ -221,6 +228,7 @@ void outcome_answer(struct command *c, char ret_code[64])
 {
     struct verdict v = {0};
 
+    ASSERT(c->keeper == 0);
     ret_code[0] = 0;
     if (c->report.what == KEEPER_ENDED && WIFEXITED(c->report.value)
         && WEXITSTATUS(c->report.value) == 0 && c->end != COMMAND_FLOODS) {
@@ -228,6 +236,7 @@ void outcome_answer(struct command *c, char ret_code[64])
         return;
     }
     judge(c, &v);
+    ASSERT(v.code[0]);
     (void)snprintf(ret_code, CODE_MAX, "%s", v.code);
     intact_answer_error_resume(c->request, v.code, v.message.ptr, v.flags, v.after_ms,
                                v.resume.len > 0 ? v.resume.ptr : NULL);

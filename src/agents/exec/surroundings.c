@@ -1,4 +1,7 @@
-#include "agents/exec/surroundings.h"
+/* What a command gets (environment, input, program), and what of its output may be told: secrets
+ * are covered. Reads secret files; everything else is text. The command itself: command.c. */
+
+#include "exec_agent/surroundings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +27,7 @@ enum {
 struct making {
     struct command *c;
     char **env;
-    size_t count;
+    size_t count, max;
     char *why;
     size_t why_size;
 };
@@ -42,6 +45,7 @@ static void put(struct making *m, char *variable)
 
     while (i < m->count && (name_len(m->env[i]) != len || memcmp(m->env[i], variable, len) != 0))
         i++;
+    ASSERT(i < m->max);
     m->env[i] = variable;
     m->count += i == m->count;
 }
@@ -50,6 +54,7 @@ static void put_pair(struct making *m, struct slice name, struct slice value)
 {
     char *v = arena_bytes(&m->c->arena, name.len + value.len + 2);
 
+    ASSERT(name.len > 0);
     memcpy(v, name.ptr, name.len);
     v[name.len] = '=';
     if (value.len > 0)
@@ -65,6 +70,8 @@ static void insert(struct command *c, struct slice line)
 {
     size_t at = c->secret_count++;
 
+    ASSERT(at < LINES_MAX);
+    ASSERT(line.len >= SECRET_MIN);
     for (; at > 0 && c->secrets[at - 1].len < line.len; at--)
         c->secrets[at] = c->secrets[at - 1];
     c->secrets[at] = line;
@@ -245,7 +252,7 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
                        size_t why_size)
 {
     size_t most = c->what->variable_count + OWN_MAX;
-    struct making m = {.c = c, .why = why, .why_size = why_size};
+    struct making m = {.c = c, .max = most, .why = why, .why_size = why_size};
     const struct exec_user *u = &c->what->user;
 
     m.env = arena_alloc(&c->arena, (most + 1) * sizeof *m.env);
@@ -257,6 +264,7 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
     if (!add_configured(&m))
         return false;
     add_own(&m);
+    ASSERT(m.count <= most);
     o->envp = m.env;
     o->program = find_program(&m, c->what->argv[0]);
     write_input(c);
@@ -271,6 +279,7 @@ static void cover(struct buf *b, struct slice secret)
     struct slice rest = buf_view(b);
     struct buf covered = {0};
 
+    ASSERT(secret.len >= SECRET_MIN);
     while (rest.len > 0) {
         const char *found = memmem(rest.ptr, rest.len, secret.ptr, secret.len);
         if (!found)
@@ -294,6 +303,7 @@ static void cover_begun(struct buf *b, struct slice secret)
         size_t left = secret.len - skip;
         if (left > b->len || memcmp(b->ptr, secret.ptr + skip, left) != 0)
             continue;
+        ASSERT(left >= 3);
         memset(b->ptr, '*', 3);
         memmove(b->ptr + 3, b->ptr + left, b->len - left);
         b->len = b->len - left + 3;
@@ -357,6 +367,7 @@ static void write_clean(const struct command *c, struct slice literal, struct bu
     CLEANUP(buf_fini) struct buf text = {0};
     struct json *j = NULL;
 
+    ASSERT(literal.len > 0 && literal.ptr[0] == '"');
     if (json_parse(&a, literal, &j, NULL) != ERR_OK)
         return;
     surroundings_hide(c, j->text, &text);
