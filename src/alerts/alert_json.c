@@ -22,8 +22,7 @@ static void put_labels(const struct alert *al, struct buf *b)
     json_key(b, "labels");
     json_open(b, '{');
     for (size_t i = 0; i < al->label_count; i++) {
-        json_key(b, al->labels[i].name);
-        json_string(b, slice_of(al->labels[i].value));
+        json_member_text(b, al->labels[i].name, slice_of(al->labels[i].value));
     }
     json_close(b, '}');
 }
@@ -37,22 +36,9 @@ static void put_examples(const struct alert *al, struct buf *b)
     json_close(b, ']');
 }
 
-static void put_number(struct buf *b, const char *key, int64_t v)
-{
-    json_key(b, key);
-    json_number(b, v);
-}
-
 static void put_text(struct buf *b, const char *key, const char *text)
 {
-    json_key(b, key);
-    json_string(b, *text ? slice_of(text) : SLICE_NONE);
-}
-
-static void put_at(struct buf *b, const char *key, int64_t at)
-{
-    json_key(b, key);
-    json_time(b, at);
+    json_member_text(b, key, *text ? slice_of(text) : SLICE_NONE);
 }
 
 static void put_told(const struct alerts *a, const struct alert *al, struct buf *b)
@@ -72,19 +58,19 @@ void alert_write(const struct alerts *a, const struct alert *al, struct buf *b)
     json_open(b, '{');
     put_text(b, "condition", condition_text(al->condition));
     put_labels(al, b);
-    put_number(b, "count", (int64_t)al->count);
-    put_number(b, "total", (int64_t)al->total);
-    put_number(b, "first_at", al->first_at);
-    put_number(b, "latest_at", al->latest_at);
-    put_number(b, "since", al->since);
-    put_number(b, "over_since", al->over_since);
+    json_member_number(b, "count", (int64_t)al->count);
+    json_member_number(b, "total", (int64_t)al->total);
+    json_member_number(b, "first_at", al->first_at);
+    json_member_number(b, "latest_at", al->latest_at);
+    json_member_number(b, "since", al->since);
+    json_member_number(b, "over_since", al->over_since);
     put_examples(al, b);
     put_text(b, "story", al->story);
-    put_number(b, "times", al->times);
-    put_number(b, "notice", al->notice);
+    json_member_number(b, "times", al->times);
+    json_member_number(b, "notice", al->notice);
     put_text(b, "kind", notice_text(al->kind));
-    put_number(b, "notice_at", al->notice_at);
-    put_number(b, "reminders", al->reminders);
+    json_member_number(b, "notice_at", al->notice_at);
+    json_member_number(b, "reminders", al->reminders);
     put_told(a, al, b);
     json_close(b, '}');
 }
@@ -110,18 +96,18 @@ void alert_render(const struct alert *al, struct buf *b)
     put_text(b, "state", alert_state(al));
     put_text(b, "summary", sentence.ptr);
     put_text(b, "story", al->story);
-    put_number(b, "count", (int64_t)al->count);
-    put_number(b, "total", (int64_t)al->total);
-    put_at(b, "first_at", al->first_at);
-    put_at(b, "latest_at", al->latest_at);
+    json_member_number(b, "count", (int64_t)al->count);
+    json_member_number(b, "total", (int64_t)al->total);
+    json_member_time(b, "first_at", al->first_at);
+    json_member_time(b, "latest_at", al->latest_at);
     put_examples(al, b);
-    put_at(b, "opened_at", al->opened_at);
-    put_number(b, "notices", al->notice);
-    put_at(b, "told_at", al->notice_at);
-    put_at(b, "acknowledged_at", al->acknowledged_at);
+    json_member_time(b, "opened_at", al->opened_at);
+    json_member_number(b, "notices", al->notice);
+    json_member_time(b, "told_at", al->notice_at);
+    json_member_time(b, "acknowledged_at", al->acknowledged_at);
     put_text(b, "acknowledged_by", al->acknowledged_at ? al->acknowledged_by : "");
     put_text(b, "acknowledged_why", al->acknowledged_at ? al->acknowledged_why : "");
-    put_at(b, "resolved_at", al->resolved_at);
+    json_member_time(b, "resolved_at", al->resolved_at);
     json_close(b, '}');
 }
 

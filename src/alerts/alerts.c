@@ -134,8 +134,7 @@ void alert_key(const struct alert *al, struct buf *b)
     buf_str(b, condition_text(al->condition));
     buf_byte(b, '{');
     for (size_t i = 0; i < al->label_count; i++) {
-        json_key(b, al->labels[i].name);
-        json_string(b, slice_of(al->labels[i].value));
+        json_member_text(b, al->labels[i].name, slice_of(al->labels[i].value));
     }
     json_close(b, '}');
 }

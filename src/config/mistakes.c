@@ -29,16 +29,11 @@ void mistakes_render(struct buf *b, const struct mistakes *m)
     for (size_t i = 0; i < m->count; i++) {
         const struct mistake *k = &m->list[i];
         json_open(b, '{');
-        json_key(b, "line");
-        json_number(b, k->line);
-        json_key(b, "column");
-        json_number(b, k->column);
-        json_key(b, "path");
-        json_string(b, slice_of(k->path));
-        json_key(b, "found");
-        json_string(b, slice_of(k->found));
-        json_key(b, "expected");
-        json_string(b, slice_of(k->expected));
+        json_member_number(b, "line", k->line);
+        json_member_number(b, "column", k->column);
+        json_member_text(b, "path", slice_of(k->path));
+        json_member_text(b, "found", slice_of(k->found));
+        json_member_text(b, "expected", slice_of(k->expected));
         json_close(b, '}');
     }
     json_close(b, ']');

@@ -227,10 +227,8 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
         return ERR_OK;
     }
     json_open(&b, '{');
-    json_key(&b, "input");
-    json_raw(&b, s->step_input(s->arg, step));
-    json_key(&b, "output");
-    json_raw(&b, s->step_output(s->arg, step));
+    json_member_raw(&b, "input", s->step_input(s->arg, step));
+    json_member_raw(&b, "output", s->step_output(s->arg, step));
     json_close(&b, '}');
     *ret = arena_copy(a, buf_view(&b));
     report_spent(s, 1, 2 * ret->len);

@@ -97,6 +97,7 @@ void json_canonical(const struct json *j, struct buf *b, json_sink *take, void *
  * Writing. A writer adds commas itself:
  *
  *     json_open(b, '{');  json_key(b, "id");  json_string(b, id);  json_close(b, '}');
+ *     json_open(b, '{');  json_member_text(b, "id", id);             json_close(b, '}');
  *
  * json_key takes literal names that need no escaping. The comma rule checks the last byte written,
  * so these functions can be mixed with buf_* as long as whole values are added. If a string or
@@ -112,5 +113,16 @@ void json_number(struct buf *b, int64_t v);
 void json_bool(struct buf *b, bool v);
 void json_null(struct buf *b);
 void json_time(struct buf *b, int64_t at); /* RFC 3339; null for 0 */
+
+/* A member of an object: json_key() and its value. */
+void json_member_text(struct buf *b, const char *key, struct slice text); /* null for NONE */
+void json_member_raw(struct buf *b, const char *key, struct slice json);  /* null for NONE */
+void json_member_number(struct buf *b, const char *key, int64_t v);
+void json_member_bool(struct buf *b, const char *key, bool v);
+void json_member_time(struct buf *b, const char *key, int64_t at); /* null for 0 */
+
+/* The same for a value that may be missing; nothing for NONE. */
+void json_member_text_if(struct buf *b, const char *key, struct slice text);
+void json_member_raw_if(struct buf *b, const char *key, struct slice json);
 
 #endif

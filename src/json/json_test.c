@@ -520,6 +520,31 @@ static void a_writer_sets_its_commas_by_itself(void **state)
         "%s", b.ptr);
 }
 
+static void members_are_written_with_their_names(void **state)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    (void)state;
+    json_open(&b, '{');
+    json_member_text(&b, "text", SLICE("a\"b"));
+    json_member_text(&b, "none", SLICE_NONE);
+    json_member_raw(&b, "raw", SLICE("[1]"));
+    json_member_raw(&b, "no_raw", SLICE_NONE);
+    json_member_number(&b, "number", -7);
+    json_member_bool(&b, "bool", true);
+    json_member_time(&b, "at", INT64_C(1769853600000));
+    json_member_time(&b, "never", 0);
+    json_member_text_if(&b, "some", SLICE("x"));
+    json_member_text_if(&b, "missing", SLICE_NONE);
+    json_member_raw_if(&b, "some_raw", SLICE("{}"));
+    json_member_raw_if(&b, "missing_raw", SLICE_NONE);
+    json_close(&b, '}');
+    assert_string_equal(
+        b.ptr, "{\"text\":\"a\\\"b\",\"none\":null,\"raw\":[1],\"no_raw\":null,\"number\":-7,"
+               "\"bool\":true,\"at\":\"2026-01-31T10:00:00.000Z\",\"never\":null,"
+               "\"some\":\"x\",\"some_raw\":{}}");
+}
+
 static void a_writer_that_overflows_says_so(void **state)
 {
     CLEANUP(buf_fini) struct buf b = {.max = 10};
@@ -762,6 +787,7 @@ int main(void)
         cmocka_unit_test(many_members_have_one_order),
         cmocka_unit_test(a_tree_may_be_bounded),
         cmocka_unit_test(a_writer_sets_its_commas_by_itself),
+        cmocka_unit_test(members_are_written_with_their_names),
         cmocka_unit_test(a_writer_that_overflows_says_so),
         cmocka_unit_test(what_is_written_reads_back_the_same),
         cmocka_unit_test(a_bounded_writer_writes_what_fits),

@@ -220,3 +220,45 @@ void json_time(struct buf *b, int64_t at)
     time_write(b, at);
     buf_byte(b, '"');
 }
+
+void json_member_text(struct buf *b, const char *key, struct slice text)
+{
+    json_key(b, key);
+    json_string(b, text);
+}
+
+void json_member_raw(struct buf *b, const char *key, struct slice json)
+{
+    json_key(b, key);
+    json_raw(b, json);
+}
+
+void json_member_number(struct buf *b, const char *key, int64_t v)
+{
+    json_key(b, key);
+    json_number(b, v);
+}
+
+void json_member_bool(struct buf *b, const char *key, bool v)
+{
+    json_key(b, key);
+    json_bool(b, v);
+}
+
+void json_member_time(struct buf *b, const char *key, int64_t at)
+{
+    json_key(b, key);
+    json_time(b, at);
+}
+
+void json_member_text_if(struct buf *b, const char *key, struct slice text)
+{
+    if (text.ptr)
+        json_member_text(b, key, text);
+}
+
+void json_member_raw_if(struct buf *b, const char *key, struct slice json)
+{
+    if (json.ptr)
+        json_member_raw(b, key, json);
+}

@@ -26,10 +26,8 @@ size_t take_results(const struct json *results, struct buf *ret)
         struct job *job = job_of(json_get_text(j, "token"));
         const char *status = !job ? "unknown" : job->state == JOB_DONE ? "repeated" : "accepted";
         json_open(ret, '{');
-        json_key(ret, "token");
-        json_string(ret, json_get_text(j, "token"));
-        json_key(ret, "status");
-        json_string(ret, slice_of(m.outcome ? m.outcome : status));
+        json_member_text(ret, "token", json_get_text(j, "token"));
+        json_member_text(ret, "status", slice_of(m.outcome ? m.outcome : status));
         json_close(ret, '}');
         if (!job)
             continue;

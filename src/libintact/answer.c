@@ -28,8 +28,7 @@ static void write_tries(struct intact_request *r)
 
     if (tries == 0)
         return;
-    json_key(&r->result, "tries");
-    json_number(&r->result, tries);
+    json_member_number(&r->result, "tries", tries);
 }
 
 static void write_error(struct intact_request *r, const struct trouble *t)
@@ -39,27 +38,22 @@ static void write_error(struct intact_request *r, const struct trouble *t)
     buf_clear(b);
     b->overflow = false;
     json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
+    json_member_text(b, "token", r->token);
     json_key(b, "error");
     json_open(b, '{');
-    json_key(b, "code");
-    json_string(b, slice_of(t->code ? t->code : "error"));
-    json_key(b, "message");
-    json_string(b, slice_of(t->message ? t->message : ""));
-    json_key(b, "retryable");
-    json_bool(b, t->flags & INTACT_RETRYABLE);
+    json_member_text(b, "code", slice_of(t->code ? t->code : "error"));
+    json_member_text(b, "message", slice_of(t->message ? t->message : ""));
+    json_member_bool(b, "retryable", t->flags & INTACT_RETRYABLE);
     if (t->flags & (INTACT_EFFECT_NONE | INTACT_EFFECT_UNKNOWN)) {
-        json_key(b, "effect");
-        json_string(b, slice_of(t->flags & INTACT_EFFECT_UNKNOWN ? "unknown" : "none"));
+        json_member_text(b, "effect",
+                         slice_of(t->flags & INTACT_EFFECT_UNKNOWN ? "unknown" : "none"));
     }
     if (t->after_ms > 0) {
         json_key(b, "retry_after");
         buf_fmt(b, "\"%" PRId64 "ms\"", t->after_ms);
     }
     if (t->resume.ptr) {
-        json_key(b, "resume");
-        json_raw(b, t->resume);
+        json_member_raw(b, "resume", t->resume);
     }
     json_close(b, '}');
     write_tries(r);
@@ -106,10 +100,8 @@ static void write_output(struct intact_request *r, struct slice output)
         return;
     }
     json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
-    json_key(b, "output");
-    json_raw(b, output);
+    json_member_text(b, "token", r->token);
+    json_member_raw(b, "output", output);
     write_tries(r);
     json_close(b, '}');
 }
@@ -160,8 +152,7 @@ void request_answer_members(struct intact_request *r, const struct json *object)
     if (!claim(r))
         return;
     json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
+    json_member_text(b, "token", r->token);
     for (const struct json *j = object->child; j; j = j->next)
         if (!slice_is(j->key, "token")) {
             json_key_slice(b, j->key);
@@ -219,10 +210,8 @@ void intact_answer_elsewhere(struct intact_request *r)
     if (!claim(r))
         return;
     json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
-    json_key(b, "elsewhere");
-    json_bool(b, true);
+    json_member_text(b, "token", r->token);
+    json_member_bool(b, "elsewhere", true);
     write_tries(r);
     json_close(b, '}');
     settle(r);

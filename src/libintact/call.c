@@ -91,15 +91,12 @@ static void write_body(struct call *c, const struct intact_agent *a, const struc
 
     buf_clear(b);
     json_open(b, '{');
-    json_key(b, "instance");
-    json_string(b, slice_of(a->options.instance));
-    json_key(b, "max");
-    json_number(b, (int64_t)f->max);
+    json_member_text(b, "instance", slice_of(a->options.instance));
+    json_member_number(b, "max", (int64_t)f->max);
     json_key(b, "wait");
     buf_fmt(b, "\"%" PRId64 "ms\"", f->wait_ms);
     if (f->instead) {
-        json_key(b, "instead");
-        json_bool(b, true);
+        json_member_bool(b, "instead", true);
     }
     if (f->holding)
         write_holding(b, a);

@@ -103,19 +103,15 @@ static void write_beat(struct buf *b, const struct intact_request *r, const char
 {
     buf_clear(b);
     json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, r->token);
+    json_member_text(b, "token", r->token);
     if (progress) {
-        json_key(b, "progress");
-        json_raw(b, slice_of(progress));
+        json_member_raw(b, "progress", slice_of(progress));
     }
     if (message) {
-        json_key(b, "message");
-        json_string(b, message_of(message));
+        json_member_text(b, "message", message_of(message));
     }
     if (r->left_resume.len > 0) {
-        json_key(b, "resume");
-        json_raw(b, buf_view(&r->left_resume));
+        json_member_raw(b, "resume", buf_view(&r->left_resume));
     }
     json_close(b, '}');
 }

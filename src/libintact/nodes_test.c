@@ -78,10 +78,8 @@ static void take(size_t node, const struct json *results, struct buf *ret)
         snprintf(all.told[all.told_count], sizeof all.told[0], "%.*s", SLICE_ARG(token));
         all.teller[all.told_count++] = (char)('0' + node);
         json_open(ret, '{');
-        json_key(ret, "token");
-        json_string(ret, token);
-        json_key(ret, "status");
-        json_string(ret, SLICE("accepted"));
+        json_member_text(ret, "token", token);
+        json_member_text(ret, "status", SLICE("accepted"));
         json_close(ret, '}');
     }
     json_close(ret, ']');

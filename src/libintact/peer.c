@@ -146,8 +146,7 @@ static void send_beats(struct peer *p, int64_t now)
     p->beat_sent_at = now;
     buf_clear(b);
     json_open(b, '{');
-    json_key(b, "instance");
-    json_string(b, slice_of(p->agent->options.instance));
+    json_member_text(b, "instance", slice_of(p->agent->options.instance));
     json_key(b, "beats");
     json_open(b, '[');
     size_t count = heartbeats_take(&p->agent->outbox->beats, p, b);

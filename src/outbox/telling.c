@@ -61,12 +61,6 @@ void told_of(const struct task *t, const struct reply *r, struct arena *a, struc
 
 /* ---- the envelope ---- */
 
-static void text(struct buf *b, const char *key, struct slice value)
-{
-    json_key(b, key);
-    json_string(b, value);
-}
-
 static void at(struct buf *b, const char *key, int64_t time)
 {
     if (time == 0)
@@ -101,8 +95,8 @@ static void write_error(struct buf *b, const struct fault_note *n)
     message.len = text_utf8_end(message); /* it may end within a character now */
     json_key(b, "error");
     json_open(b, '{');
-    text(b, "code", n->code);
-    text(b, "message", message);
+    json_member_text(b, "code", n->code);
+    json_member_text(b, "message", message);
     json_close(b, '}');
 }
 
@@ -112,11 +106,10 @@ static void write_step(struct buf *b, const struct telling *now, int step)
 
     json_key(b, "step");
     json_open(b, '{');
-    text(b, "name", now->workflow->steps[step].name);
-    text(b, "state", slice_of(step_state_text(s->state)));
-    text(b, "direction", slice_of(direction_text(s->direction)));
-    json_key(b, "failure_count");
-    json_number(b, s->failure_count);
+    json_member_text(b, "name", now->workflow->steps[step].name);
+    json_member_text(b, "state", slice_of(step_state_text(s->state)));
+    json_member_text(b, "direction", slice_of(direction_text(s->direction)));
+    json_member_number(b, "failure_count", s->failure_count);
     if (s->state == STEP_FAILED)
         write_error(b, &s->error);
     json_close(b, '}');
@@ -127,12 +120,10 @@ static void write_output(struct buf *b, const struct task *t)
     if (!t->output.json.ptr)
         return;
     if (t->output.json.len <= OUTPUT_TOLD_MAX) {
-        json_key(b, "output");
-        json_raw(b, t->output.json);
+        json_member_raw(b, "output", t->output.json);
         return;
     }
-    json_key(b, "output_omitted");
-    json_bool(b, true);
+    json_member_bool(b, "output_omitted", true);
 }
 
 static void write_data(struct buf *b, const struct telling *now, enum event_type type, int step)
@@ -157,8 +148,7 @@ static void write_data(struct buf *b, const struct telling *now, enum event_type
     pen_end(b, pen);
     buf_i64(b, (int64_t)now->revision);
     if (t->tags.ptr) {
-        json_key(b, "tags");
-        json_raw(b, t->tags);
+        json_member_raw(b, "tags", t->tags);
     }
     if (step >= 0)
         write_step(b, now, step);
@@ -166,7 +156,7 @@ static void write_data(struct buf *b, const struct telling *now, enum event_type
         write_output(b, t);
     write_error(b, &t->error);
     if (type == EVENT_TYPE_CLOSED && t->closed_reason.ptr)
-        text(b, "closed_reason", t->closed_reason);
+        json_member_text(b, "closed_reason", t->closed_reason);
     at(b, ",\"submitted_at\":\"", t->submitted_at);
     at(b, ",\"started_at\":\"", t->started_at);
     at(b, ",\"ended_at\":\"", t->ended_at);

@@ -68,8 +68,7 @@ static void write_tags(struct buf *b, const struct json *tags, struct slice corr
         json_raw(b, t->raw);
     }
     if (!json_get(tags, "correlation_id")) {
-        json_key(b, "correlation_id");
-        json_string(b, correlation);
+        json_member_text(b, "correlation_id", correlation);
     }
     json_close(b, '}');
 }
@@ -78,8 +77,7 @@ static void write_missing(struct buf *b, const struct json *j, const char *key, 
 {
     if (json_get(j, key) || !value.ptr)
         return;
-    json_key(b, key);
-    json_string(b, value);
+    json_member_text(b, key, value);
 }
 
 /* The body of POST /v1/tasks: the message's content, completed from its properties. */
@@ -160,19 +158,14 @@ static void write_refusal(struct offer *o)
                     && amqp_message_decode(&a, buf_view(&o->arrival->text), &m, &e) == ERR_OK;
     buf_fmt(&source, "amqp:%.*s", SLICE_ARG(o->queue->queue));
     json_open(b, '{');
-    json_key(b, "source");
-    json_string(b, buf_view(&source));
-    json_key(b, "reason");
-    json_string(b, slice_of(o->reason));
+    json_member_text(b, "source", buf_view(&source));
+    json_member_text(b, "reason", slice_of(o->reason));
     if (is_known && m.id.ptr) {
-        json_key(b, "id");
-        json_string(b, m.id);
-        json_key(b, "message_id");
-        json_string(b, m.id);
+        json_member_text(b, "id", m.id);
+        json_member_text(b, "message_id", m.id);
     }
     if (o->submission.len > 0 && !o->is_bare) {
-        json_key(b, "submission");
-        json_raw(b, buf_view(&o->submission));
+        json_member_raw(b, "submission", buf_view(&o->submission));
         o->is_kept = true;
     } else if (is_known && !o->is_bare && text_utf8_end(m.body) == m.body.len
                && m.body.len <= REFUSED_INPUT_MAX) {

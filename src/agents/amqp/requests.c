@@ -27,47 +27,29 @@ static void job_free(struct job *j)
 
 /* ---- the message ---- */
 
-static void write_text(struct buf *b, const char *key, const char *text)
-{
-    json_key(b, key);
-    json_string(b, slice_of(text));
-}
-
-static void write_json(struct buf *b, const char *key, const char *text)
-{
-    if (!text)
-        return;
-    json_key(b, key);
-    json_raw(b, slice_of(text));
-}
-
 /* In the form of a call for work. */
 static void write_request(struct buf *b, const struct intact_request *r, int64_t left_ms)
 {
     bool is_undo = intact_request_direction(r) == INTACT_UNDO;
 
     json_open(b, '{');
-    write_text(b, "token", intact_request_token(r));
-    write_text(b, "task", intact_request_task(r));
-    write_text(b, "step", intact_request_step(r));
-    write_text(b, "action", intact_request_action(r));
-    write_text(b, "direction", is_undo ? "undo" : "forward");
-    json_key(b, "attempt");
-    json_number(b, intact_request_attempt(r));
-    write_text(b, "idempotency_key", intact_request_idempotency_key(r));
-    write_json(b, "input", intact_request_input(r));
-    write_json(b, "forward", intact_request_forward(r));
-    write_json(b, "resume", intact_request_resume(r));
-    json_key(b, "complete_by");
-    json_time(b, clock_wall_ms() + left_ms);
-    json_key(b, "time_left_ms");
-    json_number(b, left_ms);
+    json_member_text(b, "token", slice_of(intact_request_token(r)));
+    json_member_text(b, "task", slice_of(intact_request_task(r)));
+    json_member_text(b, "step", slice_of(intact_request_step(r)));
+    json_member_text(b, "action", slice_of(intact_request_action(r)));
+    json_member_text(b, "direction", slice_of(is_undo ? "undo" : "forward"));
+    json_member_number(b, "attempt", intact_request_attempt(r));
+    json_member_text(b, "idempotency_key", slice_of(intact_request_idempotency_key(r)));
+    json_member_raw_if(b, "input", slice_of(intact_request_input(r)));
+    json_member_raw_if(b, "forward", slice_of(intact_request_forward(r)));
+    json_member_raw_if(b, "resume", slice_of(intact_request_resume(r)));
+    json_member_time(b, "complete_by", clock_wall_ms() + left_ms);
+    json_member_number(b, "time_left_ms", left_ms);
     if (intact_request_heartbeat_ms(r) > 0) {
-        json_key(b, "heartbeat_ms");
-        json_number(b, intact_request_heartbeat_ms(r));
+        json_member_number(b, "heartbeat_ms", intact_request_heartbeat_ms(r));
     }
     if (intact_request_traceparent(r))
-        write_text(b, "traceparent", intact_request_traceparent(r));
+        json_member_text(b, "traceparent", slice_of(intact_request_traceparent(r)));
     json_close(b, '}');
 }
 

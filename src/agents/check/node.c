@@ -20,12 +20,6 @@ static int64_t wall_now(const struct stage *s)
     return s->is_old_clock ? now - DECADE_MS_FACTOR * MS_PER_D : now;
 }
 
-static void write_text(struct buf *b, const char *key, const char *text)
-{
-    json_key(b, key);
-    json_string(b, slice_of(text));
-}
-
 static void write_forward(struct buf *b, const struct asked *a)
 {
     static const char undo[] = "/undo";
@@ -35,25 +29,18 @@ static void write_forward(struct buf *b, const struct asked *a)
     key.len -= strlen(undo); /* the suffix is present */
     json_key(b, "forward");
     json_open(b, '{');
-    json_key(b, "idempotency_key");
-    json_string(b, key);
-    json_key(b, "input");
-    json_raw(b, slice_of(a->input));
-    json_key(b, "output");
-    json_raw(b, of && of->is_settled ? asked_output(of) : SLICE_NONE);
-    json_key(b, "attempts");
-    json_number(b, of ? of->attempt : 1);
-    json_key(b, "in_doubt");
-    json_bool(b, !of || !of->is_settled);
+    json_member_text(b, "idempotency_key", key);
+    json_member_raw(b, "input", slice_of(a->input));
+    json_member_raw(b, "output", of && of->is_settled ? asked_output(of) : SLICE_NONE);
+    json_member_number(b, "attempts", of ? of->attempt : 1);
+    json_member_bool(b, "in_doubt", !of || !of->is_settled);
     json_close(b, '}');
 }
 
 static void write_nonsense(struct buf *b)
 {
-    json_key(b, "x_check");
-    json_raw(b, SLICE("{\"for\":[\"later\",{\"versions\":null}],\"n\":1e3}"));
-    json_key(b, "x-check-\\u00fc");
-    json_raw(b, SLICE("true"));
+    json_member_raw(b, "x_check", SLICE("{\"for\":[\"later\",{\"versions\":null}],\"n\":1e3}"));
+    json_member_raw(b, "x-check-\\u00fc", SLICE("true"));
 }
 
 static void write_request(struct buf *b, const struct stage *s, const struct asked *a)
@@ -61,21 +48,18 @@ static void write_request(struct buf *b, const struct stage *s, const struct ask
     json_open(b, '{');
     if (s->is_ornate)
         write_nonsense(b);
-    write_text(b, "token", a->token);
-    write_text(b, "task", a->task);
-    write_text(b, "step", a->step);
-    write_text(b, "action", a->action);
-    write_text(b, "direction", a->direction);
-    json_key(b, "attempt");
-    json_number(b, a->attempt);
-    write_text(b, "idempotency_key", a->key);
-    json_key(b, "input");
-    json_raw(b, slice_of(a->input));
-    json_key(b, "complete_by");
-    json_time(b, wall_now(s) + a->left_ms);
-    json_key(b, "time_left_ms");
-    json_number(b, a->left_ms);
-    write_text(b, "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    json_member_text(b, "token", slice_of(a->token));
+    json_member_text(b, "task", slice_of(a->task));
+    json_member_text(b, "step", slice_of(a->step));
+    json_member_text(b, "action", slice_of(a->action));
+    json_member_text(b, "direction", slice_of(a->direction));
+    json_member_number(b, "attempt", a->attempt);
+    json_member_text(b, "idempotency_key", slice_of(a->key));
+    json_member_raw(b, "input", slice_of(a->input));
+    json_member_time(b, "complete_by", wall_now(s) + a->left_ms);
+    json_member_number(b, "time_left_ms", a->left_ms);
+    json_member_text(b, "traceparent",
+                     SLICE("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
     if (strcmp(a->direction, "undo") == 0)
         write_forward(b, a);
     if (a->more)
@@ -125,9 +109,11 @@ static void write_outcome(struct buf *b, struct call *c, const struct json *resu
     struct asked *a = stage_asked(c->stage, json_get_text(result, "token"));
 
     json_open(b, '{');
-    json_key(b, "token");
-    json_string(b, json_get_text(result, "token"));
-    write_text(b, "status", !a ? "unknown" : a->is_old || a->is_settled ? "repeated" : a->outcome);
+    json_member_text(b, "token", json_get_text(result, "token"));
+    json_member_text(b, "status",
+                     slice_of(!a                           ? "unknown"
+                              : a->is_old || a->is_settled ? "repeated"
+                                                           : a->outcome));
     if (c->stage->is_ornate)
         write_nonsense(b);
     json_close(b, '}');
@@ -196,10 +182,9 @@ static void answer_work(struct call *c)
     const struct stage *s = c->stage;
 
     json_open(&b, '{');
-    json_key(&b, "now");
-    json_time(&b, wall_now(s));
-    json_key(&b, "waited_ms");
-    json_number(&b, s->delay_ms && !s->tells_delay ? 0 : clock_boot_ms() - c->came_at);
+    json_member_time(&b, "now", wall_now(s));
+    json_member_number(&b, "waited_ms",
+                       s->delay_ms && !s->tells_delay ? 0 : clock_boot_ms() - c->came_at);
     if (s->is_ornate)
         write_nonsense(&b);
     write_requests(&b, c);
@@ -215,16 +200,17 @@ static void answer_beats(struct call *c)
     const struct json *beats = json_get(c->body, "beats");
 
     json_open(&b, '{');
-    json_key(&b, "now");
-    json_time(&b, wall_now(c->stage));
+    json_member_time(&b, "now", wall_now(c->stage));
     json_key(&b, "outcomes");
     json_open(&b, '[');
     for (const struct json *j = beats ? beats->child : NULL; j; j = j->next) {
         struct asked *a = stage_asked(c->stage, json_get_text(j, "token"));
         json_open(&b, '{');
-        json_key(&b, "token");
-        json_string(&b, json_get_text(j, "token"));
-        write_text(&b, "status", !a ? "unknown" : a->is_settled ? "late" : "accepted");
+        json_member_text(&b, "token", json_get_text(j, "token"));
+        json_member_text(&b, "status",
+                         slice_of(!a              ? "unknown"
+                                  : a->is_settled ? "late"
+                                                  : "accepted"));
         json_close(&b, '}');
         if (a)
             a->beats_taken++;
@@ -238,19 +224,14 @@ static void answer_beats(struct call *c)
 static void write_node(struct buf *b, const struct node *n)
 {
     json_open(b, '{');
-    write_text(b, "node", n->name);
-    json_key(b, "boot");
-    json_number(b, 1);
-    write_text(b, "version", "check");
-    write_text(b, "url", n->url);
-    json_key(b, "roles");
-    json_raw(b, SLICE("[\"scheduler\",\"supervisor\"]"));
-    json_key(b, "alive");
-    json_bool(b, n->http != NULL);
-    json_key(b, "leads");
-    json_bool(b, n == &n->stage->nodes[0]);
-    json_key(b, "draining");
-    json_bool(b, false);
+    json_member_text(b, "node", slice_of(n->name));
+    json_member_number(b, "boot", 1);
+    json_member_text(b, "version", SLICE("check"));
+    json_member_text(b, "url", slice_of(n->url));
+    json_member_raw(b, "roles", SLICE("[\"scheduler\",\"supervisor\"]"));
+    json_member_bool(b, "alive", n->http != NULL);
+    json_member_bool(b, "leads", n == &n->stage->nodes[0]);
+    json_member_bool(b, "draining", false);
     json_close(b, '}');
 }
 
@@ -261,7 +242,7 @@ static void answer_nodes(struct call *c)
 
     s->knows_nodes = true;
     json_open(&b, '{');
-    write_text(&b, "self", c->node->name);
+    json_member_text(&b, "self", slice_of(c->node->name));
     json_key(&b, "nodes");
     json_open(&b, '[');
     for (unsigned i = 0; i < s->node_count; i++)

@@ -59,8 +59,7 @@ static void write_member(struct buf *b, const char *key, const char *text)
     CLEANUP(buf_fini) struct buf one = {0};
 
     clean(&one, text);
-    json_key(b, key);
-    json_string(b, buf_view(&one));
+    json_member_text(b, key, buf_view(&one));
 }
 
 static void write_scenario(struct buf *b, const struct check_scenario *sc)
@@ -81,8 +80,7 @@ void check_write_json(struct buf *b, const struct check_verdict *v)
         write_member(b, "expected", v->expected);
     if (v->end != CHECK_OK)
         write_member(b, v->end == CHECK_WRONG ? "seen" : "reason", v->seen);
-    json_key(b, "took_ms");
-    json_number(b, v->took_ms);
+    json_member_number(b, "took_ms", v->took_ms);
     json_close(b, '}');
 }
 

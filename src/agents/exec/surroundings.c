@@ -162,22 +162,6 @@ static void add_own(struct making *m)
     put_text(m, "TRACEPARENT", intact_request_traceparent(r));
 }
 
-static void member(struct buf *b, const char *name, const char *text)
-{
-    if (!text)
-        return;
-    json_key(b, name);
-    json_string(b, slice_of(text));
-}
-
-static void raw_member(struct buf *b, const char *name, const char *json)
-{
-    if (!json)
-        return;
-    json_key(b, name);
-    json_raw(b, slice_of(json));
-}
-
 /* Until when the command has time: SIGTERM comes then. */
 static int64_t wall_clock_at(int64_t left_ms)
 {
@@ -191,21 +175,18 @@ static void write_input(struct command *c)
     struct buf *b = &c->input;
 
     json_open(b, '{');
-    member(b, "task", intact_request_task(r));
-    member(b, "step", intact_request_step(r));
-    member(b, "action", intact_request_action(r));
-    member(b, "direction", direction_of(r));
-    json_key(b, "attempt");
-    json_number(b, intact_request_attempt(r));
-    member(b, "idempotency_key", intact_request_idempotency_key(r));
-    raw_member(b, "input", intact_request_input(r));
-    raw_member(b, "forward", intact_request_forward(r));
-    json_key(b, "complete_by");
-    json_time(b, wall_clock_at(left));
-    json_key(b, "time_left_ms");
-    json_number(b, left);
-    raw_member(b, "resume", intact_request_resume(r));
-    member(b, "traceparent", intact_request_traceparent(r));
+    json_member_text_if(b, "task", slice_of(intact_request_task(r)));
+    json_member_text_if(b, "step", slice_of(intact_request_step(r)));
+    json_member_text_if(b, "action", slice_of(intact_request_action(r)));
+    json_member_text_if(b, "direction", slice_of(direction_of(r)));
+    json_member_number(b, "attempt", intact_request_attempt(r));
+    json_member_text_if(b, "idempotency_key", slice_of(intact_request_idempotency_key(r)));
+    json_member_raw_if(b, "input", slice_of(intact_request_input(r)));
+    json_member_raw_if(b, "forward", slice_of(intact_request_forward(r)));
+    json_member_time(b, "complete_by", wall_clock_at(left));
+    json_member_number(b, "time_left_ms", left);
+    json_member_raw_if(b, "resume", slice_of(intact_request_resume(r)));
+    json_member_text_if(b, "traceparent", slice_of(intact_request_traceparent(r)));
     json_close(b, '}');
     buf_byte(b, '\n');
 }

@@ -571,19 +571,14 @@ static enum err scope_of(struct job *j, struct json **ret)
     struct arena *a = &j->arena;
 
     json_open(&b, '{');
-    json_key(&b, "input");
-    json_raw(&b, slice_of(intact_request_input(r)));
+    json_member_raw(&b, "input", slice_of(intact_request_input(r)));
     json_key(&b, "task");
     json_open(&b, '{');
-    json_key(&b, "id");
-    json_string(&b, slice_of(intact_request_task(r)));
+    json_member_text(&b, "id", slice_of(intact_request_task(r)));
     json_close(&b, '}');
-    json_key(&b, "step");
-    json_string(&b, slice_of(intact_request_step(r)));
-    json_key(&b, "idempotency_key");
-    json_string(&b, slice_of(intact_request_idempotency_key(r)));
-    json_key(&b, "forward");
-    json_raw(&b, slice_of(intact_request_forward(r)));
+    json_member_text(&b, "step", slice_of(intact_request_step(r)));
+    json_member_text(&b, "idempotency_key", slice_of(intact_request_idempotency_key(r)));
+    json_member_raw(&b, "forward", slice_of(intact_request_forward(r)));
     json_close(&b, '}');
     return json_parse(a, arena_copy(a, buf_view(&b)), ret, NULL);
 }

@@ -12,10 +12,8 @@ static int move(struct invocation *in, const char *state)
     if (!agent_path(in, "/breaker", &path))
         return CLI_USAGE;
     json_open(&body, '{');
-    json_key(&body, "state");
-    json_string(&body, slice_of(state));
-    json_key(&body, "reason");
-    json_string(&body, slice_of(reason));
+    json_member_text(&body, "state", slice_of(state));
+    json_member_text(&body, "reason", slice_of(reason));
     json_close(&body, '}');
     return agent_ask(in, "POST", path.ptr, &body);
 }

@@ -162,16 +162,11 @@ static void print_json(const struct report *r, const struct check_sum *sum)
     CLEANUP(buf_fini) struct buf b = {0};
 
     json_open(&b, '{');
-    json_key(&b, "agent");
-    json_string(&b, slice_of(sum->agent));
-    json_key(&b, "ok");
-    json_number(&b, sum->ok);
-    json_key(&b, "wrong");
-    json_number(&b, sum->wrong);
-    json_key(&b, "skipped");
-    json_number(&b, sum->skipped);
-    json_key(&b, "complete");
-    json_bool(&b, !sum->is_broken_off);
+    json_member_text(&b, "agent", slice_of(sum->agent));
+    json_member_number(&b, "ok", sum->ok);
+    json_member_number(&b, "wrong", sum->wrong);
+    json_member_number(&b, "skipped", sum->skipped);
+    json_member_bool(&b, "complete", !sum->is_broken_off);
     json_key(&b, "scenarios");
     buf_fmt(&b, "[%.*s]", SLICE_ARG(buf_view(&r->json)));
     json_close(&b, '}');

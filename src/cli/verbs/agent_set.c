@@ -113,12 +113,10 @@ static void put_limit(struct buf *b, const char *text)
     bool counts = first.len > 0 && is_count(concurrency.ptr);
     json_open(b, '{');
     if (counts) {
-        json_key(b, "concurrency");
-        json_raw(b, first);
+        json_member_raw(b, "concurrency", first);
     }
     if (!counts || comma) {
-        json_key(b, "rate");
-        json_string(b, counts ? slice_of(comma + 1) : slice_of(text));
+        json_member_text(b, "rate", counts ? slice_of(comma + 1) : slice_of(text));
     }
     json_close(b, '}');
 }
@@ -180,8 +178,8 @@ static void put_all(struct buf *b, const struct invocation *in, const struct jso
     json_close(b, '}');
     json_key(b, "breaker");
     json_open(b, '{');
-    json_key(b, "enabled");
-    json_bool(b, on ? strcmp(on, "on") == 0 : json_get_bool(breaker, "enabled", true));
+    json_member_bool(b, "enabled",
+                     on ? strcmp(on, "on") == 0 : json_get_bool(breaker, "enabled", true));
     put_members(b, in, breaker, BREAKER);
     json_close(b, '}');
     json_close(b, '}');

@@ -19,8 +19,7 @@ static int run(struct invocation *in)
         return CLI_USAGE;
     }
     json_open(&body, '{');
-    json_key(&body, "reason");
-    json_string(&body, slice_of(reason));
+    json_member_text(&body, "reason", slice_of(reason));
     json_close(&body, '}');
     struct intact_client *c = client_begin(in);
     buf_str(&path, "/v1/alerts/");

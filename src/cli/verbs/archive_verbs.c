@@ -38,12 +38,9 @@ static void put_file(const struct invocation *in, const struct archive_file *f)
         return;
     }
     json_open(&b, '{');
-    json_key(&b, "file");
-    json_string(&b, slice_of(f->name));
-    json_key(&b, "begun_at");
-    json_string(&b, buf_view(&at));
-    json_key(&b, "bytes");
-    json_number(&b, f->size);
+    json_member_text(&b, "file", slice_of(f->name));
+    json_member_text(&b, "begun_at", buf_view(&at));
+    json_member_number(&b, "bytes", f->size);
     json_close(&b, '}');
     printf("%s\n", b.ptr);
 }

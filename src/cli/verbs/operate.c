@@ -23,8 +23,7 @@ bool operate_value(const struct invocation *in, const char *flag, const char *va
                      fault.what);
         return false;
     }
-    json_key(b, flag);
-    json_raw(b, buf_view(&text));
+    json_member_raw(b, flag, buf_view(&text));
     return true;
 }
 
@@ -50,8 +49,7 @@ static void add_text(struct buf *b, const char *flag, const char *text)
 {
     if (!text)
         return;
-    json_key(b, flag);
-    json_string(b, slice_of(text));
+    json_member_text(b, flag, slice_of(text));
 }
 
 static bool render(const struct invocation *in, struct buf *b)
@@ -71,11 +69,9 @@ static bool render(const struct invocation *in, struct buf *b)
     }
     add_text(b, "effect", given_if_any(in, "effect"));
     if (attempt) {
-        json_key(b, "attempt");
-        json_number(b, attempt);
+        json_member_number(b, "attempt", attempt);
     }
-    json_key(b, "reason");
-    json_string(b, slice_of(given(in, "reason")));
+    json_member_text(b, "reason", slice_of(given(in, "reason")));
     json_close(b, '}');
     return true;
 }

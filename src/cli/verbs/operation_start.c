@@ -12,14 +12,6 @@
 
 enum { ASK_FROM = 100 /* tasks: confirmation on a terminal for more */ };
 
-static void put_text(struct buf *b, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    json_key(b, key);
-    json_string(b, slice_of(value));
-}
-
 /* "a,b" as ["a", "b"] */
 static void put_words(struct buf *b, const char *key, const char *value)
 {
@@ -64,8 +56,7 @@ static void put_choice(const struct invocation *in, struct buf *b, const char *f
 
     if (!value)
         return;
-    json_key(b, flag);
-    json_bool(b, strcmp(value, "yes") == 0);
+    json_member_bool(b, flag, strcmp(value, "yes") == 0);
 }
 
 static bool put_filter(const struct invocation *in, struct buf *b)
@@ -80,18 +71,17 @@ static bool put_filter(const struct invocation *in, struct buf *b)
     json_open(b, '{');
     size_t empty = b->len;
     put_words(b, "state", given(in, "state"));
-    put_text(b, "workflow", given(in, "workflow"));
+    json_member_text_if(b, "workflow", slice_of(given(in, "workflow")));
     if (version) {
-        json_key(b, "version");
-        json_number(b, version);
+        json_member_number(b, "version", version);
     }
-    put_text(b, "step", given(in, "at-step"));
-    put_text(b, "agent", given(in, "agent"));
-    put_text(b, "error", given(in, "error"));
-    put_text(b, "submitted_after", given(in, "after"));
-    put_text(b, "submitted_before", given(in, "before"));
-    put_text(b, "ended_after", given(in, "ended-after"));
-    put_text(b, "ended_before", given(in, "ended-before"));
+    json_member_text_if(b, "step", slice_of(given(in, "at-step")));
+    json_member_text_if(b, "agent", slice_of(given(in, "agent")));
+    json_member_text_if(b, "error", slice_of(given(in, "error")));
+    json_member_text_if(b, "submitted_after", slice_of(given(in, "after")));
+    json_member_text_if(b, "submitted_before", slice_of(given(in, "before")));
+    json_member_text_if(b, "ended_after", slice_of(given(in, "ended-after")));
+    json_member_text_if(b, "ended_before", slice_of(given(in, "ended-before")));
     put_words(b, "ids", given(in, "ids"));
     put_choice(in, b, "closed");
     put_choice(in, b, "paused");
@@ -99,8 +89,7 @@ static bool put_filter(const struct invocation *in, struct buf *b)
         return false;
     /* A verb that also takes one task needs --all for many; a filter beside it says which. */
     if (given(in, "all") && (in->word_count > 0 || b->len == empty)) {
-        json_key(b, "all");
-        json_bool(b, true);
+        json_member_bool(b, "all", true);
     }
     json_close(b, '}');
     return true;
@@ -117,9 +106,9 @@ static bool put_arguments(const struct invocation *in, struct buf *b)
 
     json_key(b, "arguments");
     json_open(b, '{');
-    put_text(b, "step", given_if_any(in, "step"));
-    put_text(b, "from", given_if_any(in, "from"));
-    put_text(b, "effect", given_if_any(in, "effect"));
+    json_member_text_if(b, "step", slice_of(given_if_any(in, "step")));
+    json_member_text_if(b, "from", slice_of(given_if_any(in, "from")));
+    json_member_text_if(b, "effect", slice_of(given_if_any(in, "effect")));
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         const char *value = given_if_any(in, values[i]);
         if (value && !operate_value(in, values[i], value, b))
@@ -152,18 +141,16 @@ static bool render(const struct invocation *in, const char *verb, bool dry, stru
     if (!given_number(in, "limit", 1, INT64_MAX, &limit) || !is_rate(in, given(in, "rate")))
         return false;
     json_open(b, '{');
-    put_text(b, "verb", verb);
-    put_text(b, "reason", reason);
+    json_member_text_if(b, "verb", slice_of(verb));
+    json_member_text_if(b, "reason", slice_of(reason));
     if (!put_filter(in, b) || !put_arguments(in, b))
         return false;
     if (limit) {
-        json_key(b, "limit");
-        json_number(b, limit);
+        json_member_number(b, "limit", limit);
     }
-    put_text(b, "rate", given(in, "rate"));
+    json_member_text_if(b, "rate", slice_of(given(in, "rate")));
     if (dry) {
-        json_key(b, "dry_run");
-        json_bool(b, true);
+        json_member_bool(b, "dry_run", true);
     }
     json_close(b, '}');
     return true;

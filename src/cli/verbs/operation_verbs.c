@@ -85,8 +85,7 @@ static int change(struct invocation *in)
     client_escape(&path, slice_of(in->words[0]));
     buf_fmt(&path, "/%s", in->verb->name);
     json_open(&body, '{');
-    json_key(&body, "reason");
-    json_string(&body, slice_of(reason));
+    json_member_text(&body, "reason", slice_of(reason));
     json_close(&body, '}');
     struct intact_client *c = client_begin(in);
     const struct json *j = client_ask(c, "POST", path.ptr, &body, &a, &end);

@@ -23,14 +23,6 @@ static int ask(const struct invocation *in, const char *path, const struct buf *
     return end;
 }
 
-static void add(const struct invocation *in, struct buf *b, const char *key)
-{
-    if (!given(in, key))
-        return;
-    json_key(b, key);
-    json_string(b, slice_of(given(in, key)));
-}
-
 static int run(const struct invocation *in, const char *path, const char *done)
 {
     CLEANUP(buf_fini) struct buf body = {0};
@@ -42,14 +34,13 @@ static int run(const struct invocation *in, const char *path, const char *done)
     if (!given(in, "reason") || !*given(in, "reason"))
         return verb_misused(in, "--reason TEXT is required");
     json_open(&body, '{');
-    add(in, &body, "target");
-    add(in, &body, "task");
-    add(in, &body, "message");
+    json_member_text_if(&body, "target", slice_of(given(in, "target")));
+    json_member_text_if(&body, "task", slice_of(given(in, "task")));
+    json_member_text_if(&body, "message", slice_of(given(in, "message")));
     if (given(in, "all")) {
-        json_key(&body, "all");
-        json_bool(&body, true);
+        json_member_bool(&body, "all", true);
     }
-    add(in, &body, "reason");
+    json_member_text_if(&body, "reason", slice_of(given(in, "reason")));
     json_close(&body, '}');
     return ask(in, path, &body, done);
 }

@@ -27,31 +27,25 @@ static void render(const struct invocation *in, struct slice before, struct slic
 {
     json_open(b, '{');
     if (before.ptr || given(in, "ended-before")) {
-        json_key(b, "ended_before");
-        json_string(b, before.ptr ? before : slice_of(given(in, "ended-before")));
+        json_member_text(b, "ended_before",
+                         before.ptr ? before : slice_of(given(in, "ended-before")));
     } else if (given(in, "older-than")) {
-        json_key(b, "older_than");
-        json_string(b, slice_of(given(in, "older-than")));
+        json_member_text(b, "older_than", slice_of(given(in, "older-than")));
     }
     if (given(in, "workflow")) {
-        json_key(b, "workflow");
-        json_string(b, slice_of(given(in, "workflow")));
+        json_member_text(b, "workflow", slice_of(given(in, "workflow")));
     }
     if (given(in, "keep-last")) {
-        json_key(b, "keep_last");
-        json_raw(b, slice_of(given(in, "keep-last")));
+        json_member_raw(b, "keep_last", slice_of(given(in, "keep-last")));
     }
     if (given(in, "no-archive")) {
-        json_key(b, "archive");
-        json_bool(b, false);
+        json_member_bool(b, "archive", false);
     }
     if (given(in, "state"))
         add_states(b, given(in, "state"));
-    json_key(b, "dry_run");
-    json_bool(b, given(in, "dry-run") != NULL);
+    json_member_bool(b, "dry_run", given(in, "dry-run") != NULL);
     if (cursor.ptr) {
-        json_key(b, "cursor");
-        json_string(b, cursor);
+        json_member_text(b, "cursor", cursor);
     }
     json_close(b, '}');
 }
@@ -131,12 +125,6 @@ static void show_people(const struct outcome *o, bool dry)
                o->unreadable);
 }
 
-static void add_number(struct buf *b, const char *key, int64_t v)
-{
-    json_key(b, key);
-    json_number(b, v);
-}
-
 static void show(const struct invocation *in, const struct outcome *o)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -147,25 +135,21 @@ static void show(const struct invocation *in, const struct outcome *o)
         return;
     }
     json_open(&b, '{');
-    json_key(&b, "dry_run");
-    json_bool(&b, dry);
-    json_key(&b, "ended_before");
-    json_string(&b, buf_view(&o->before));
-    add_number(&b, "tasks", o->tasks);
+    json_member_bool(&b, "dry_run", dry);
+    json_member_text(&b, "ended_before", buf_view(&o->before));
+    json_member_number(&b, "tasks", o->tasks);
     json_key(&b, "counts");
     json_open(&b, '[');
     for (const struct kind *k = o->kinds; k; k = k->next) {
         json_open(&b, '{');
-        json_key(&b, "workflow");
-        json_string(&b, k->workflow);
-        json_key(&b, "state");
-        json_string(&b, k->state);
-        add_number(&b, "tasks", k->tasks);
+        json_member_text(&b, "workflow", k->workflow);
+        json_member_text(&b, "state", k->state);
+        json_member_number(&b, "tasks", k->tasks);
         json_close(&b, '}');
     }
     json_close(&b, ']');
-    add_number(&b, "archived", o->archived);
-    add_number(&b, "unreadable", o->unreadable);
+    json_member_number(&b, "archived", o->archived);
+    json_member_number(&b, "unreadable", o->unreadable);
     json_close(&b, '}');
     say_text(stdout, buf_view(&b));
     putchar('\n');

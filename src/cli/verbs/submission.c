@@ -72,18 +72,14 @@ static bool body_of(const struct invocation *in, struct buf *b)
         return false;
     json_open(b, '{');
     if (seq > 0) {
-        json_key(b, "seq");
-        json_number(b, seq);
+        json_member_number(b, "seq", seq);
     } else {
-        json_key(b, "all");
-        json_bool(b, true);
+        json_member_bool(b, "all", true);
     }
     if (given(in, "source")) {
-        json_key(b, "source");
-        json_string(b, slice_of(given(in, "source")));
+        json_member_text(b, "source", slice_of(given(in, "source")));
     }
-    json_key(b, "reason");
-    json_string(b, slice_of(given(in, "reason")));
+    json_member_text(b, "reason", slice_of(given(in, "reason")));
     json_close(b, '}');
     return true;
 }

@@ -30,14 +30,6 @@ static bool read_input(const struct invocation *in, struct buf *ret)
     return false;
 }
 
-static void add_text(struct buf *b, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    json_key(b, key);
-    json_string(b, slice_of(value));
-}
-
 static bool add_number(const struct invocation *in, struct buf *b, const char *flag, int64_t min,
                        int64_t max)
 {
@@ -47,8 +39,7 @@ static bool add_number(const struct invocation *in, struct buf *b, const char *f
         return true;
     if (!given_number(in, flag, min, max, &n))
         return false;
-    json_key(b, flag);
-    json_number(b, n);
+    json_member_number(b, flag, n);
     return true;
 }
 
@@ -79,7 +70,7 @@ static bool add_reply_to(const struct invocation *in, struct buf *b)
     const char *text = given(in, "events");
 
     if (!text) {
-        add_text(b, "reply_to", given(in, "reply-to"));
+        json_member_text_if(b, "reply_to", slice_of(given(in, "reply-to")));
         return true;
     }
     if (!given(in, "reply-to")) {
@@ -88,9 +79,9 @@ static bool add_reply_to(const struct invocation *in, struct buf *b)
     }
     json_key(b, "reply_to");
     json_open(b, '{');
-    add_text(b, "to", given(in, "reply-to"));
+    json_member_text_if(b, "to", slice_of(given(in, "reply-to")));
     if (strcmp(text, "all") == 0) {
-        add_text(b, "events", text);
+        json_member_text_if(b, "events", slice_of(text));
         text = NULL;
     } else {
         json_key(b, "events");
@@ -110,16 +101,15 @@ static bool add_reply_to(const struct invocation *in, struct buf *b)
 /* The members that are the same for all tasks of a command line. */
 static bool write_head(const struct invocation *in, struct buf *b)
 {
-    add_text(b, "workflow", in->words[0]);
+    json_member_text_if(b, "workflow", slice_of(in->words[0]));
     if (!add_number(in, b, "version", 1, INT32_MAX) || !add_number(in, b, "priority", 0, 9)
         || !given_moment(in, "not-before"))
         return false;
-    add_text(b, "not_before", given(in, "not-before"));
+    json_member_text_if(b, "not_before", slice_of(given(in, "not-before")));
     if (given(in, "paused")) {
-        json_key(b, "paused");
-        json_bool(b, true);
+        json_member_bool(b, "paused", true);
     }
-    add_text(b, "traceparent", getenv("TRACEPARENT"));
+    json_member_text_if(b, "traceparent", slice_of(getenv("TRACEPARENT")));
     return add_reply_to(in, b) && add_tags(in, b);
 }
 
@@ -130,11 +120,10 @@ static bool write_task(const struct invocation *in, struct buf *b)
     json_open(b, '{');
     if (!write_head(in, b))
         return false;
-    add_text(b, "id", given(in, "id"));
+    json_member_text_if(b, "id", slice_of(given(in, "id")));
     if (!read_input(in, &input))
         return false;
-    json_key(b, "input");
-    json_raw(b, buf_view(&input));
+    json_member_raw(b, "input", buf_view(&input));
     json_close(b, '}');
     return true;
 }

@@ -163,8 +163,7 @@ static struct slice renumber(struct batch *b, const struct json *answer, size_t 
     CLEANUP(buf_fini) struct buf text = {0};
 
     json_open(&text, '{');
-    json_key(&text, "line");
-    json_number(&text, (int64_t)number);
+    json_member_number(&text, "line", (int64_t)number);
     for (const struct json *j = answer->child; j; j = j->next)
         if (!slice_is(j->key, "line")) {
             json_key_slice(&text, j->key);

@@ -114,12 +114,9 @@ static void reject(struct bulk *k, const struct batch *b, size_t i)
     const struct line_outcome *o = &b->lines[i].outcome;
 
     json_open(&line, '{');
-    json_key(&line, "line");
-    json_number(&line, (int64_t)b->lines[i].number);
-    json_key(&line, "status");
-    json_number(&line, o->status);
-    json_key(&line, "reason");
-    json_string(&line, o->reason);
+    json_member_number(&line, "line", (int64_t)b->lines[i].number);
+    json_member_number(&line, "status", o->status);
+    json_member_text(&line, "reason", o->reason);
     json_key(&line, "text");
     add_text(&line, batch_line(b, i));
     json_close(&line, '}');

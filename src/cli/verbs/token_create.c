@@ -42,16 +42,14 @@ static bool render(const struct invocation *in, struct buf *body)
         return false;
     }
     json_open(body, '{');
-    json_key(body, "name");
-    json_string(body, slice_of(in->words[0]));
+    json_member_text(body, "name", slice_of(in->words[0]));
     json_key(body, "roles");
     json_open(body, '[');
     for (size_t at = 0; (role = given_next(in, "role", &at));)
         json_string(body, slice_of(role));
     json_close(body, ']');
     if (expires_in) {
-        json_key(body, "expires_in");
-        json_string(body, slice_of(expires_in));
+        json_member_text(body, "expires_in", slice_of(expires_in));
     }
     if (given(in, "limit") && !render_limits(in, body))
         return false;

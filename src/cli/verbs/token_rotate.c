@@ -22,8 +22,7 @@ static bool render(const struct invocation *in, struct buf *body)
         bool never = i == 1 && strcmp(text, "never") == 0;
         if (!never && !given_duration(in, times[i].flag, &ms))
             return false;
-        json_key(body, times[i].member);
-        json_string(body, slice_of(text));
+        json_member_text(body, times[i].member, slice_of(text));
     }
     json_close(body, '}');
     return true;

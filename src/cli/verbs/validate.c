@@ -21,10 +21,8 @@ static void add_file(struct validation *v, const char *file, bool was_read)
 
     name.len = text_utf8_end(name); /* a file's name may be any bytes, but JSON is UTF-8 */
     json_open(b, '{');
-    json_key(b, "file");
-    json_string(b, name);
-    json_key(b, "was_read");
-    json_bool(b, was_read);
+    json_member_text(b, "file", name);
+    json_member_bool(b, "was_read", was_read);
     json_key(b, "errors");
     mistakes_render(b, &v->errors);
     json_key(b, "warnings");

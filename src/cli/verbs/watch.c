@@ -54,10 +54,8 @@ static void print_json(struct slice name, struct slice data)
     CLEANUP(buf_fini) struct buf b = {0};
 
     json_open(&b, '{');
-    json_key(&b, "event");
-    json_string(&b, name);
-    json_key(&b, "data");
-    json_raw(&b, data);
+    json_member_text(&b, "event", name);
+    json_member_raw(&b, "data", data);
     json_close(&b, '}');
     buf_byte(&b, '\n');
     say_text(stdout, buf_view(&b));

@@ -110,14 +110,12 @@ void definition_write_inputs(const struct definition *d, struct buf *b)
     for (size_t i = 0; i < d->input_count; i++) {
         const struct input_rule *rule = &d->inputs[i];
         json_open(b, '{');
-        json_key(b, "name");
-        json_string(b, rule->name);
+        json_member_text(b, "name", rule->name);
         json_key(b, "type");
         for (size_t k = 0; k < COUNT_OF(types); k++)
             if (types[k].type == rule->type && types[k].integer == rule->integer)
                 json_string(b, slice_of(types[k].name));
-        json_key(b, "required");
-        json_bool(b, rule->required);
+        json_member_bool(b, "required", rule->required);
         json_close(b, '}');
     }
     json_close(b, ']');
