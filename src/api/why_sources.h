@@ -7,7 +7,9 @@
  */
 
 #include "why/why.h"
-#include "node/internal.h"
+#include "store/store.h"
+
+struct server;
 
 struct why_told {
     struct message_page waiting, dead;

@@ -2,7 +2,7 @@
  * process itself is started and ended by its keeper (keeper.c). What is made of its end: outcome.c.
  */
 
-#include "exec_agent/command.h"
+#include "agents/exec/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

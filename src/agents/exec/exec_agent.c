@@ -1,7 +1,7 @@
 /* The loop of the exec agent: drives the agents of libintact, serves the pipes of commands, ends
  * those that are out of time. Commands: command.c. */
 
-#include "exec_agent/exec_agent.h"
+#include "agents/exec/exec_agent.h"
 
 #include <errno.h>
 #include <signal.h>

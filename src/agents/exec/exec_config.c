@@ -1,7 +1,7 @@
 /* Reads the configuration of the exec agent, with all mistakes in their places. Touches the file
  * system only to check that programs and users exist. The reader: config/reader.h. */
 
-#include "exec_agent/config.h"
+#include "agents/exec/exec_config.h"
 
 #include <ctype.h>
 #include <grp.h>

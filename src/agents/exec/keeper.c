@@ -2,7 +2,7 @@
  * kills what it leaves behind. After fork only this file runs, and it calls nothing that takes a
  * lock. */
 
-#include "exec_agent/keeper.h"
+#include "agents/exec/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Makes the answer to a request of how its command ended: exit status, output, standard error. The
  * only place that answers. What must not be told of secrets: surroundings.c. */
 
-#include "exec_agent/outcome.h"
+#include "agents/exec/outcome.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What a command gets (environment, input, program), and what of its output may be told: secrets
  * are covered. Reads secret files; everything else is text. The command itself: command.c. */
 
-#include "exec_agent/surroundings.h"
+#include "agents/exec/surroundings.h"
 
 #include <errno.h>
 #include <fcntl.h>
