@@ -186,7 +186,7 @@ class Agent:
             self.changed.notify_all()
         deliverer.join()
         if self.held:
-            log(f"{len(self.held)} answers could not be delivered; what was done is on record")
+            log(f"{len(self.held)} results could not be delivered; what was done is on record")
         return not self.held and not self.refused
 
     # ---- calls ----

@@ -424,8 +424,9 @@ static void end_mixed(struct intact_agent *a)
 {
     (void)close_parts(a);
     a->outcome = INTACT_AGENT_FAILED;
-    agent_log(a, LOG_ERROR,
-              "event=stopped error=\"its servers belong to two installations: nothing was done\"");
+    agent_log(
+        a, LOG_ERROR,
+        "event=stopped error=\"the servers belong to different installations; nothing was done\"");
 }
 
 void agent_break_off(struct intact_agent *a)
@@ -494,7 +495,8 @@ enum intact_agent_result intact_agent_outcome(const struct intact_agent *a)
 enum intact_agent_result intact_agent_run(struct intact_agent *a)
 {
     if (a->phase == AGENT_OVER)
-        agent_log(a, LOG_ERROR, "event=start_failed error=\"it has run: make a new agent\"");
+        agent_log(a, LOG_ERROR,
+                  "event=start_failed error=\"the agent has run already; create a new one\"");
     struct pollfd p = {.fd = intact_agent_fd(a), .events = POLLIN};
     while (intact_agent_drive(a))
         (void)poll(&p, 1, intact_agent_timeout_ms(a)); /* a signal also ends the wait */

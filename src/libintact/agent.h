@@ -62,9 +62,9 @@ struct intact_agent {
     struct pool pool;
     struct outbox *outbox;
     struct map held;     /* token -> request: in work, or its result not acknowledged yet */
-    struct link backlog; /* requests in work without a place yet, see places.h */
+    struct link backlog; /* requests running without a place yet, see places.h */
     size_t running;      /* requests with a place */
-    size_t pulsing;      /* requests in work whose steps require heartbeats */
+    size_t pulsing;      /* requests running whose steps require heartbeats */
     int64_t share_at;    /* when to share out places without an event */
     int64_t neglect_at;  /* no neglected node is asked before */
     struct peer **peers;

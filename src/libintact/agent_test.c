@@ -237,9 +237,10 @@ static void what_a_handler_says_badly_is_told_as_an_error(void **state)
          "\"error\":{\"code\":\"declined\",\"message\":\"no \\\"money\\\"\",\"retryable\":"
          "true,\"effect\":\"none\",\"retry_after\":\"1500ms\"}"},
         {"babble", "\"code\":\"output_not_json\""},
-        {"babble_error", "\"message\":\"the handler's words are not valid text\""},
-        {"silent", "\"error\":{\"code\":\"no_answer\",\"message\":\"the handler did not answer\","
-                   "\"retryable\":true}"},
+        {"babble_error", "\"message\":\"the handler's error is not valid text\""},
+        {"silent",
+         "\"error\":{\"code\":\"no_answer\",\"message\":\"the handler returned no result\","
+         "\"retryable\":true}"},
         {"nobody", "\"code\":\"unknown_action\""},
     };
     struct run r = begin(4, false);

@@ -65,7 +65,7 @@ static void write_sound_error(struct intact_request *r, const struct trouble *t)
     write_error(r, t);
     if (r->result.overflow || !is_json(buf_view(&r->result)))
         write_error(r, &(struct trouble){.code = "error",
-                                         .message = "the handler's words are not valid text",
+                                         .message = "the handler's error is not valid text",
                                          .flags = t->flags,
                                          .after_ms = t->after_ms});
 }
@@ -109,7 +109,7 @@ static void write_output(struct intact_request *r, struct slice output)
 void request_replace(struct intact_request *r)
 {
     const struct trouble t = {.code = "unacceptable",
-                              .message = "the server refuses the result as it was",
+                              .message = "the server refused the original result",
                               .flags = INTACT_EFFECT_UNKNOWN}; /* it may have taken effect */
 
     write_error(r, &t);

@@ -22,7 +22,7 @@ struct intact_barrier *intact_barrier_new(const char *forward_key, enum intact_d
     ASSERT(b);
     buf_str(&b->key, forward_key ? forward_key : "");
     b->direction = direction;
-    intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL, "the database was not asked");
+    intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL, "no query was sent to the database");
     return b;
 }
 
@@ -115,8 +115,7 @@ void intact_barrier_answer(struct intact_barrier *b)
         intact_answer(b->request, "null");
         break;
     case INTACT_BARRIER_UNDONE:
-        intact_answer_error(b->request, "undone",
-                            "this step was undone, and does not take effect any more",
+        intact_answer_error(b->request, "undone", "this step was undone and must not take effect",
                             INTACT_EFFECT_NONE);
         break;
     case INTACT_BARRIER_LATE:

@@ -115,7 +115,7 @@ static void read_again(struct intact_barrier *b, sqlite3 *db, bool is_undo)
     int rc = sqlite3_step(st);
     const char *said = rc == SQLITE_ROW ? text_at(st, 0) : NULL;
     if (rc == SQLITE_DONE)
-        intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL, "the record is gone again");
+        intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL, "the record has disappeared");
     else if (!said)
         (void)trouble(b, db);
     else if (slice_is(slice_of(said), "repeat"))
@@ -185,10 +185,10 @@ enum intact_verdict intact_barrier_sqlite(struct intact_barrier *b, struct sqlit
     if (!has_key || (direction != INTACT_FORWARD && direction != INTACT_UNDO))
         intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL,
                            has_key ? "the direction is neither forward nor undo"
-                                   : "the key of the request going forward is empty");
+                                   : "the key of the forward request is empty");
     else if (sqlite3_get_autocommit(db))
         intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL,
-                           "no transaction is open; begin one before (BEGIN IMMEDIATE)");
+                           "no transaction is open; begin one first (BEGIN IMMEDIATE)");
     else if (direction == INTACT_FORWARD)
         ask_forward(b, db);
     else
@@ -214,7 +214,7 @@ bool intact_barrier_sqlite_done(struct intact_barrier *b, struct sqlite3 *db,
         return false;
     if (intact_barrier_verdict(b) != INTACT_BARRIER_DO || count != 1) {
         intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL,
-                           "an output is recorded once, and only if the verdict was to do it");
+                           "an output can be recorded once, and only after the verdict to do it");
         return false;
     }
     intact_barrier_set(b, INTACT_BARRIER_DO, output, NULL);
@@ -269,7 +269,7 @@ bool intact_barrier_sqlite_end(struct intact_barrier *b, struct sqlite3 *db)
     if (verdict == INTACT_BARRIER_DO && intact_barrier_is_late(b))
         intact_barrier_set(b, INTACT_BARRIER_LATE, NULL, "its deadline has passed");
     else if (verdict <= INTACT_BARRIER_NOTHING && sqlite3_get_autocommit(db))
-        intact_barrier_set_unsure(b, "the transaction had been ended already");
+        intact_barrier_set_unsure(b, "the transaction had already ended");
     else if (verdict <= INTACT_BARRIER_NOTHING)
         ok = commit(b, db);
     roll_back(db);
@@ -281,7 +281,7 @@ bool intact_barrier_sqlite_setup(struct sqlite3 *db, char *why, size_t why_size)
     if (sqlite3_exec(db, schema_barrier_sqlite, NULL, NULL, NULL) == SQLITE_OK)
         return true;
     if (why_size > 0)
-        snprintf(why, why_size, "cannot make the table intact_barrier: %s", sqlite3_errmsg(db));
+        snprintf(why, why_size, "cannot create the table intact_barrier: %s", sqlite3_errmsg(db));
     return false;
 }
 

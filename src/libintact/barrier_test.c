@@ -106,8 +106,7 @@ static void each_verdict_has_its_answer(void **state)
         {INTACT_UNDO, INTACT_BARRIER_DO, "\"output\":null"},
         {INTACT_UNDO, INTACT_BARRIER_REPEAT, "\"output\":null"},
         {INTACT_FORWARD, INTACT_BARRIER_UNDONE,
-         "\"code\":\"undone\",\"message\":\"this step was undone, and does not take effect any "
-         "more\","
+         "\"code\":\"undone\",\"message\":\"this step was undone and must not take effect\","
          "\"retryable\":false,\"effect\":\"none\""},
     };
     sqlite3 *db = open_db();
@@ -183,8 +182,8 @@ static void mistakes_are_told(void **state)
 
     (void)state;
     check_mistake(db, "", "t/s", INTACT_FORWARD, "no transaction is open");
-    check_mistake(db, "BEGIN", "", INTACT_FORWARD, "key of the request going forward is empty");
-    check_mistake(db, "BEGIN", NULL, INTACT_UNDO, "key of the request going forward is empty");
+    check_mistake(db, "BEGIN", "", INTACT_FORWARD, "key of the forward request is empty");
+    check_mistake(db, "BEGIN", NULL, INTACT_UNDO, "key of the forward request is empty");
     check_mistake(db, "BEGIN", "t/s", INTACT_ANY, "neither forward nor undo");
     must(db, "DROP TABLE intact_barrier");
     check_mistake(db, "BEGIN", "t/s", INTACT_FORWARD, "no such table: intact_barrier");

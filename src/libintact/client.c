@@ -308,7 +308,7 @@ static enum intact_status ask_servers(struct intact_client *c, struct question *
     if (is_foreign || (foreign.len > 0 && status != INTACT_OK))
         return client_refuse(&c->last, buf_view(&foreign));
     if (status == INTACT_UNREACHABLE && c->server_count > 1)
-        buf_fmt(&c->last.error, "\nIt is the last of %zu servers: none could be reached.",
+        buf_fmt(&c->last.error, "\nIt is the last of %zu servers; none could be reached.",
                 c->server_count);
     return status;
 }
@@ -348,7 +348,7 @@ enum intact_status intact_client_fetch(struct intact_client *c, const char *meth
     c->take = NULL;
     if (c->refused) {
         buf_clear(&c->last.error);
-        buf_str(&c->last.error, "given up: what came was not taken");
+        buf_str(&c->last.error, "stopped: the caller did not accept the data");
     }
     return status;
 }

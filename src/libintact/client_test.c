@@ -99,14 +99,13 @@ static void an_error_says_what_is_wrong_and_what_to_do(void **state)
          INTACT_REFUSED,
          "invalid\n  3:7: steps[0]: found 5 s, expected a duration\n  expected a name"},
         {401, "{\"title\":\"no token\"}", INTACT_REFUSED,
-         "the server wants a token\nGive one with INTACT_TOKEN or --token-file; `intact token "
-         "create` "
-         "makes one."},
+         "the server requires a token\nSet INTACT_TOKEN or use --token-file; `intact token create` "
+         "creates a token."},
         {401, "{\"title\":\"Unauthorized\",\"detail\":\"the token has expired\"}", INTACT_REFUSED,
-         "the server wants a token: the token has expired\nGive one with"},
+         "the server requires a token: the token has expired\nSet INTACT_TOKEN or use"},
         {403, "{\"title\":\"Forbidden\",\"detail\":\"it takes the role admin\"}", INTACT_REFUSED,
          "it takes the role admin"},
-        {503, "<html>", INTACT_BUSY, "answered with status 503\nThe server has too much to do"},
+        {503, "<html>", INTACT_BUSY, "answered with status 503\nThe server is overloaded"},
         {500, "", INTACT_BUSY, "answered with status 500"},
     };
 

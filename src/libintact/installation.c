@@ -22,9 +22,9 @@ void installation_state(struct installation *i, const char *id)
     if (uuid_read(slice_of(text), found))
         set_id(i, found);
     else
-        (void)snprintf(i->mistake, sizeof i->mistake,
-                       "the installation is \"%.40s\", expected the id of one, a UUID, or \"any\"",
-                       text);
+        (void)snprintf(
+            i->mistake, sizeof i->mistake,
+            "the installation is \"%.40s\", expected an installation id (a UUID) or \"any\"", text);
 }
 
 void installation_fini(struct installation *i)
@@ -66,14 +66,14 @@ void installation_explain(struct buf *b, const struct installation *i, const cha
 {
     buf_fmt(b, "%s belongs to the installation %s", server, other);
     if (!i->server)
-        buf_fmt(b, ", and %s is expected (--installation or INTACT_INSTALLATION)", i->id);
+        buf_fmt(b, ", but %s was expected (--installation or INTACT_INSTALLATION)", i->id);
     else if (strcmp(i->server, server) == 0)
-        buf_fmt(b, " now, and belonged to %s before; if it was replaced on purpose, %s", i->id,
-                i->is_remembered ? "say so with --installation, once" : "start this program again");
+        buf_fmt(b, " now, but belonged to %s before; if it was replaced intentionally, %s", i->id,
+                i->is_remembered ? "pass --installation once" : "restart this program");
     else
         buf_fmt(b,
-                ", and %s, which answered before, to %s; name the servers of one installation "
-                "only, or say which one is meant (--installation or INTACT_INSTALLATION)",
+                ", but %s, which answered before, belongs to %s; name servers of one installation "
+                "only, or select one (--installation or INTACT_INSTALLATION)",
                 i->server, i->id);
 }
 

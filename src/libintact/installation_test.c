@@ -193,7 +193,7 @@ static void a_server_that_was_replaced_is_another_one(void **state)
     close_server(0);
     open_server(0, ID_B);
     CHECK(submit(c) == INTACT_REFUSED, "refused");
-    CHECK(strstr(intact_client_error(c), "start this program again"), "%s", intact_client_error(c));
+    CHECK(strstr(intact_client_error(c), "restart this program"), "%s", intact_client_error(c));
     CHECK(strstr(intact_client_error(c), ID_B " now"), "%s", intact_client_error(c));
     intact_client_free(c);
     c = intact_client_new(urls, NULL);
@@ -232,7 +232,7 @@ static void the_installation_can_be_stated(void **state)
     CHECK(servers[0].calls == 0 && servers[1].calls == 1, "by the one that was meant");
     close_server(1);
     CHECK(submit(c) == INTACT_REFUSED, "refused");
-    CHECK(strstr(intact_client_error(c), ID_B " is expected"), "%s", intact_client_error(c));
+    CHECK(strstr(intact_client_error(c), ID_B " was expected"), "%s", intact_client_error(c));
     CHECK(servers[0].calls == 0, "it did nothing");
     intact_client_set_installation(c, "no-id");
     CHECK(submit(c) == INTACT_REFUSED && strstr(intact_client_error(c), "\"no-id\""), "%s",
@@ -431,7 +431,7 @@ static void a_replaced_server_gets_no_results(void **state)
     atomic_store(&gate, true);
     WAIT_UNTIL(0, servers[0].fake.misdirected > 1);
     CHECK(servers[0].calls == calls && servers[0].results == 0, "it got nothing");
-    CHECK(is_logged("start this program again"), "%s", log_text);
+    CHECK(is_logged("restart this program"), "%s", log_text);
     close_server(0);
     open_server(0, ID_A); /* unchanged: the result is still held */
     WAIT_UNTIL(0, servers[0].results == 1);

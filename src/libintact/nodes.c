@@ -387,8 +387,9 @@ static bool confirm(struct peer *p, const char *self, const struct nodes *own)
     }
     if (!p->told_of)
         agent_log(p->agent, LOG_WARN,
-                  "event=node_ignored node=%s server=%s error=\"%s%s answers there\"", p->name,
-                  p->server, self[0] ? "another start, or node, " : "no node of this list", self);
+                  "event=node_ignored node=%s server=%s error=\"%s%s answers at that address\"",
+                  p->name, p->server,
+                  self[0] ? "another node, or start of it, " : "an unknown node", self);
     p->told_of = true;
     p->confirmed = p->answered = false;
     peer_put_off(p);

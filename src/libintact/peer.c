@@ -264,7 +264,7 @@ static bool is_about_us(long status)
 static const char *refusal_text(long status)
 {
     if (status == 401)
-        return "the server wants a token: give a good one with INTACT_TOKEN";
+        return "the server requires a valid token: set INTACT_TOKEN";
     if (status == 403)
         return "the token lacks the role agent:NAME of this agent";
     return "the server refused the call";
@@ -424,7 +424,7 @@ static void read_answer(struct peer *p, struct call *c, const struct json *answe
     recovered(p);
     read_outcomes(p, c, json_get(answer, "outcomes"));
     if (c->result_count > 0) {
-        fail_call(p, c, 200, "the answer lacks outcomes of results");
+        fail_call(p, c, 200, "the answer has no outcomes of results");
     } else if (handed_in) {
         p->result_max = p->result_max > SIZE_MAX / 2 ? SIZE_MAX : p->result_max * 2;
     }

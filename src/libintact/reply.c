@@ -43,10 +43,10 @@ static const char *advice(long status)
 {
     switch (status) {
     case 401:
-        return "\nGive one with INTACT_TOKEN or --token-file; `intact token create` makes one.";
+        return "\nSet INTACT_TOKEN or use --token-file; `intact token create` creates a token.";
     case 429:
     case 503:
-        return "\nThe server has too much to do or is about to stop; try again in a moment.";
+        return "\nThe server is overloaded or shutting down; retry later.";
     default:
         return "";
     }
@@ -62,7 +62,7 @@ static void explain_refusal(struct intact_reply *r, const char *server)
     struct slice detail = err == ERR_OK ? json_get_text(problem, "detail") : SLICE_NONE;
 
     if (r->status == 401)
-        title = SLICE("the server wants a token");
+        title = SLICE("the server requires a token");
     else if (detail.len)
         title = SLICE_NONE; /* it is only the status in words */
     if (!title.len && !detail.len)
@@ -80,14 +80,15 @@ static const char *remedy(CURLcode code)
 {
     switch ((int)code) { /* the codes that need a specific one */
     case CURLE_PEER_FAILED_VERIFICATION:
-        return "The server is there, and its certificate is not trusted, or is for another name. "
-               "--ca or INTACT_CA names a file of the certificates to trust; the address has to "
-               "have a name that the certificate is for.";
+        return "The server answers, but its certificate is not trusted, or is for another name. "
+               "--ca or INTACT_CA names a file of trusted certificates; the address must use a "
+               "name "
+               "of the certificate.";
     case CURLE_SSL_CACERT_BADFILE:
-        return "--ca or INTACT_CA has to name a file of certificates (PEM) that can be read.";
+        return "--ca or INTACT_CA must name a readable file of certificates (PEM).";
     case CURLE_SSL_CONNECT_ERROR:
-        return "The server is there, and TLS does not come about. If it speaks plain HTTP, its "
-               "address begins with http://.";
+        return "The server answers, but the TLS handshake fails. If it uses plain HTTP, its "
+               "address must begin with http://.";
     default:
         return "Is the server running? `intact serve` starts one; --server or INTACT_SERVER names "
                "another.";

@@ -235,7 +235,7 @@ bool request_run(struct intact_request *r)
         intact_answer_error(r, "unknown_action", "this agent has no handler for the action",
                             INTACT_PERMANENT);
     if (!(atomic_load(&r->state) & REQUEST_KEPT))
-        intact_answer_error(r, "no_answer", "the handler did not answer", INTACT_RETRYABLE);
+        intact_answer_error(r, "no_answer", "the handler returned no result", INTACT_RETRYABLE);
     else if (!(atomic_fetch_or(&r->state, REQUEST_RETURNED) & REQUEST_ANSWERED))
         return false;
     request_drop_if_late(r);

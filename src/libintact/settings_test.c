@@ -179,7 +179,7 @@ static void an_agent_runs_once(void **state)
     intact_agent_set_concurrency(a, 3);
     CHECK(strstr(said.log, "event=setting_ignored setting=concurrency"), "%s", said.log);
     CHECK(intact_agent_run(a) == INTACT_AGENT_STOPPED, "as it ended");
-    CHECK(strstr(said.log, "it has run: make a new agent"), "%s", said.log);
+    CHECK(strstr(said.log, "the agent has run already; create a new one"), "%s", said.log);
     CHECK(intact_agent_drive(b), "only what ran, or was next, was stopped");
     intact_agent_free(b);
     intact_agent_free(a);

@@ -121,8 +121,9 @@ static void read_verdict(struct intact_barrier *b, const PGresult *res)
     enum intact_verdict verdict = verdict_named(PQgetvalue(res, 0, 0));
 
     intact_barrier_set(b, verdict, output,
-                       verdict == INTACT_BARRIER_FAILED ? "the function intact_barrier is not ours"
-                                                        : NULL);
+                       verdict == INTACT_BARRIER_FAILED
+                           ? "the function intact_barrier is not the barrier's"
+                           : NULL);
 }
 
 static const char *not_ready(const struct intact_barrier *b, const PGconn *conn)
@@ -133,10 +134,10 @@ static const char *not_ready(const struct intact_barrier *b, const PGconn *conn)
     if (direction != INTACT_FORWARD && direction != INTACT_UNDO)
         return "the direction is neither forward nor undo";
     if (*intact_barrier_key(b) == '\0')
-        return "the key of the request going forward is empty";
+        return "the key of the forward request is empty";
     if (status == PQTRANS_ACTIVE)
         return "the connection is busy with another statement";
-    return status == PQTRANS_IDLE ? "no transaction is open; begin one before" : NULL;
+    return status == PQTRANS_IDLE ? "no transaction is open; begin one first" : NULL;
 }
 
 enum intact_verdict intact_barrier_pq(struct intact_barrier *b, struct pg_conn *conn)
@@ -164,8 +165,7 @@ bool intact_barrier_pq_done(struct intact_barrier *b, struct pg_conn *conn, cons
     if (intact_barrier_verdict(b) > INTACT_BARRIER_NOTHING)
         return false;
     if (PQtransactionStatus(conn) == PQTRANS_IDLE) { /* it would be a transaction of its own */
-        intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL,
-                           "the transaction had been ended already");
+        intact_barrier_set(b, INTACT_BARRIER_FAILED, NULL, "the transaction had already ended");
         return false;
     }
     PGresult *res = call(b, conn, "SELECT intact_barrier_done($1, $2, $3, $4)", output, 4);
@@ -211,7 +211,7 @@ bool intact_barrier_pq_end(struct intact_barrier *b, struct pg_conn *conn)
         intact_barrier_set(b, INTACT_BARRIER_AGAIN, NULL,
                            "the connection was lost before the commit");
     else if (verdict <= INTACT_BARRIER_NOTHING && PQtransactionStatus(conn) == PQTRANS_IDLE)
-        intact_barrier_set_unsure(b, "the transaction had been ended already");
+        intact_barrier_set_unsure(b, "the transaction had already ended");
     else if (verdict <= INTACT_BARRIER_NOTHING)
         ok = commit(b, conn);
     PGTransactionStatusType status = PQtransactionStatus(conn);
@@ -242,7 +242,7 @@ bool intact_barrier_pq_setup(struct pg_conn *conn, char *why, size_t why_size)
     if (!ok) {
         (void)explain(conn, res, said);
         if (why_size > 0)
-            snprintf(why, why_size, "cannot make the table intact_barrier: %s", said);
+            snprintf(why, why_size, "cannot create the table intact_barrier: %s", said);
     }
     PQclear(res);
     free(sql);

@@ -53,7 +53,7 @@ static void mistakes_are_told(void **state)
     (void)run(conn, "BEGIN");
     (void)intact_barrier_pq(b, conn);
     CHECK(!intact_barrier_pq_end(b, conn), "ended");
-    check_said(b, INTACT_BARRIER_FAILED, "key of the request going forward is empty");
+    check_said(b, INTACT_BARRIER_FAILED, "key of the forward request is empty");
     CHECK(PQtransactionStatus(conn) == PQTRANS_IDLE, "rolled back");
     b = ask(INTACT_BARRIER_DO);
     CHECK(!intact_barrier_pq_done(b, conn, "{"), "it is not JSON");

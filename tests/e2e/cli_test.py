@@ -169,7 +169,7 @@ class Shown(WithServer):
         weak = self.s.run("token", "create", "weak", "--role", "submit").stdout.strip()
         for words, env, status, says in (
             (("list",), {"INTACT_SERVER": "http://127.0.0.1:1"}, 3, "`intact serve` starts one; --server"),
-            (("list",), {"INTACT_TOKEN": "x"}, 1, "Give one with INTACT_TOKEN or --token-file; `intact token create`"),
+            (("list",), {"INTACT_TOKEN": "x"}, 1, "Set INTACT_TOKEN or use --token-file; `intact token create`"),
             (("list",), {"INTACT_TOKEN": weak}, 1, "it requires the role read, repair, operate or admin; an admin "
              "can create such a token: intact token create NAME --role ROLE"),
             (("submit", "ordr"), {}, 1, 'there is no workflow "ordr"; did you mean '

@@ -67,7 +67,7 @@ http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 expect 0 STATE list
 expect 0 STATE list --server "http://localhost:$port/"
 INTACT_TOKEN='' expect 0 STATE list # empty is none
 # A token that is given counts, even a wrong one.
-INTACT_TOKEN=intact_wrong expect 1 "the server wants a token: the text that was sent is not a token" list
+INTACT_TOKEN=intact_wrong expect 1 "the server requires a token: the text that was sent is not a token" list
 grep -qF -- "--token-file" "$work/out" || fail "no advice: $(cat "$work/out")"
 INTACT_TOKEN=$admin expect 0 STATE list
 expect 0 STATE list --token-file "$file"
@@ -107,7 +107,7 @@ expect 2 "no name of a token" token delete "../tasks"
 # The file is used only as it was made. Usage: not_used WHY
 not_used() {
     expect 1 "$file is not used: $1" list
-    grep -q "the server wants a token" "$work/out" || fail "and not who asks: $(cat "$work/out")"
+    grep -q "the server requires a token" "$work/out" || fail "and not who asks: $(cat "$work/out")"
 }
 chmod 640 "$file" && not_used "others than its owner have rights on it"
 chmod 604 "$file" && not_used "others than its owner have rights on it"

@@ -626,7 +626,7 @@ class PlayedTest(unittest.TestCase):
         other.go()
         self.assertEqual(other.calls, [])
         self.assertIn("output", self.of(ID_A, "n1", one.server_port).answer_to(token))
-        self.assertIn("start this program again", self.end()[1])
+        self.assertIn("restart this program", self.end()[1])
 
     def test_an_agent_works_for_the_stated_installation(self):
         one, other = self.of(ID_A, "n1"), self.of(ID_B)
@@ -677,7 +677,7 @@ class PlayedTest(unittest.TestCase):
         submit = self.client(one, other, INTACT_INSTALLATION=ID_B)
         self.assertEqual(submit("t"), {"id": "t", "installation": ID_B})
         other.go()
-        self.assertIn(f"{ID_B} is expected", submit("t")["message"])
+        self.assertIn(f"{ID_B} was expected", submit("t")["message"])
         self.assertEqual(one.submitted, [])
 
     def test_a_beat_goes_to_the_node_that_knows(self):

@@ -48,7 +48,7 @@ def read_json(body: bytes) -> Any:
     try:
         return json.loads(body, parse_int=_whole)
     except RecursionError as e:
-        raise ValueError("it is nested too deep") from e
+        raise ValueError("it is nested too deeply") from e
 
 
 def is_server(url: str) -> bool:
@@ -92,7 +92,7 @@ def headers(token: Optional[str]) -> Mapping[str, str]:
     text = token if token is not None else os.environ.get("INTACT_TOKEN", "")
     text = text.strip()
     if not (text.isascii() and text.isprintable()):
-        raise ValueError("the token has characters that no token has")
+        raise ValueError("the token has invalid characters")
     return {"Authorization": "Bearer " + text} if text else {}
 
 
@@ -109,7 +109,7 @@ class _Timed(io.RawIOBase):
     def readinto(self, into: Any) -> Optional[int]:
         left = self._end - time.monotonic()
         if left <= 0:
-            raise TimeoutError("no answer in time")
+            raise TimeoutError("timed out waiting for the answer")
         self._sock.settimeout(left)
         return self._raw.readinto(into)
 
@@ -184,7 +184,7 @@ class Connection:
             parts.append(part)
             size += len(part)
             if size > ANSWER_MAX:
-                raise http.client.HTTPException(f"an answer of more than {ANSWER_MAX} bytes")
+                raise http.client.HTTPException(f"the answer exceeds {ANSWER_MAX} bytes")
         if response.length:
             raise http.client.IncompleteRead(b"", response.length)
         response.close()  # read1 does not notice the end of a body whose length was told
@@ -215,14 +215,14 @@ class Connection:
         with self._lock:
             self._open = c
             if self._is_broken:
-                raise ConnectionAbortedError("broken off")
+                raise ConnectionAbortedError("cancelled")
         return c
 
     @staticmethod
     def _limit(c: http.client.HTTPConnection, end: float) -> None:
         left = end - time.monotonic()
         if left <= 0:
-            raise TimeoutError("no answer in time")
+            raise TimeoutError("timed out waiting for the answer")
         if c.sock is not None:  # None: the response has it, and will close it
             c.sock.settimeout(left)
 

@@ -30,7 +30,7 @@ class Installation:
         text = stated or os.environ.get("INTACT_INSTALLATION") or "any"
         self.id = "" if text == "any" else _read(text)
         if not self.id and text != "any":
-            raise ValueError(f"installation is {text!r}, expected the id of one, a UUID, or 'any'")
+            raise ValueError(f"installation is {text!r}, expected an installation id (a UUID) or 'any'")
         self._server = ""  # that answered first; "": the id was stated
         self._has_met = False
         self._lock = threading.Lock()

@@ -42,9 +42,9 @@ def read_object(answer: Answer) -> Dict[str, Any]:
     try:
         found = read_json(answer.body)
     except ValueError as e:
-        raise CallFailed(200, f"the answer is no JSON: {e}") from e
+        raise CallFailed(200, f"the answer is not JSON: {e}") from e
     if not isinstance(found, dict):
-        raise CallFailed(200, "the answer is no JSON object")
+        raise CallFailed(200, "the answer is not a JSON object")
     return found
 
 

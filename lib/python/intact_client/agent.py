@@ -76,7 +76,7 @@ class Agent:
 
     name: of the agent. instance: unique among its processes, and the same after a restart, so that the server knows
         what was lost. Default: HOST-PID (not the same).
-    places: requests in work at a time, each on a thread of its own, 1 to 1000. Above 1 handlers must be thread-safe.
+    places: requests running at a time, each on a thread of its own, 1 to 1000. Above 1 handlers must be thread-safe.
     server: the address of a node, or several with commas between. Default: $INTACT_SERVER.
     token: with the role agent:NAME. Default: $INTACT_TOKEN.
     ca: file of certificates (PEM) that an https:// server's must be signed by. Default: $INTACT_CA, then the system's.
@@ -147,7 +147,7 @@ class Agent:
 
     def _on(self, name: str, direction: str, auto_heartbeat: bool) -> Callable[[Handler], Handler]:
         if (name, direction) in self._handlers:
-            raise ValueError(f"there is a handler for {name!r} ({direction}) already")
+            raise ValueError(f"a handler for {name!r} ({direction}) exists already")
 
         def decorate(handler: Handler) -> Handler:
             if getattr(getattr(handler, "__code__", None), "co_flags", 0) & CO_COROUTINE:
@@ -193,7 +193,7 @@ class Agent:
         """Starts it on threads of its own, and returns; once."""
         with self._changed:
             if self._is_started:
-                raise RuntimeError("an agent is started once")
+                raise RuntimeError("an agent can be started only once")
             if not self._handlers:
                 raise ValueError("an agent needs a handler: @agent.action(...)")
             self._is_started = True
@@ -204,7 +204,7 @@ class Agent:
         """Asks it to end; any thread, at once, as often as you like."""
         with self._changed:
             if not self._is_stopping:
-                self._log.info("%s: stopping, %d requests in work", self.name, self._working)
+                self._log.info("%s: stopping, %d requests running", self.name, self._working)
                 self._progress_ms = _clock.now_ms()
             self._is_stopping = True
             for node in self._nodes.values():
@@ -286,9 +286,9 @@ class Agent:
         self._is_ended = True
         lost = len(self._results) + self._working
         if lost:
-            self._log.error("%s: ended, %d answers could not be delivered", self.name, lost)
+            self._log.error("%s: stopped, %d results could not be delivered", self.name, lost)
         else:
-            self._log.info("%s: ended, all is delivered", self.name)
+            self._log.info("%s: stopped, all results were delivered", self.name)
         for node in self._all_nodes():
             node.break_off()
         self._changed.notify_all()
@@ -340,7 +340,7 @@ class Agent:
         was_stranger = url in self._discovery.strangers
         self._discovery.hear(url, found)
         if url in self._discovery.strangers and not was_stranger:
-            self._log.warning("%s: %s is not used, since %r answers there", self.name, url,
+            self._log.warning("%s: %s is ignored, because %r answers there", self.name, url,
                               self._discovery.strangers[url])
 
     def _tell_seldom(self, url: str, story: str, kind: str = "") -> None:
@@ -358,7 +358,7 @@ class Agent:
                 node.running = 3
                 node.threads = [self._thread(self._fetch, "fetch", node), self._thread(self._deliver, "deliver", node),
                                 self._thread(self._send_beats, "beat", node)]
-                self._log.info("%s: works for %s as %s", self.name, url, self.instance)
+                self._log.info("%s: connected to %s as %s", self.name, url, self.instance)
         for url in [u for u in self._nodes if u not in urls]:
             node = self._nodes.pop(url)
             node.is_used = False
@@ -380,7 +380,7 @@ class Agent:
             return
         if node.failed(e):
             log = self._log.error if 400 <= e.status < 500 else self._log.warning
-            hint = " (give a good token with INTACT_TOKEN)" if e.status == 401 else (
+            hint = " (set INTACT_TOKEN to a valid token)" if e.status == 401 else (
                 f" (the token needs the role agent:{self.name})" if e.status == 403 else "")
             log("%s: %s: %s: %s%s", self.name, node.url, what, e, hint)
         if self._is_stopping:  # has little time, and tries often
@@ -475,7 +475,7 @@ class Agent:
         try:
             return read_all(answer, sent_ms, node)
         except (KeyError, TypeError, ValueError) as e:
-            raise CallFailed(200, f"the answer has requests that cannot be read: {e!r}") from e
+            raise CallFailed(200, f"the answer has invalid requests: {e!r}") from e
 
     def _take(self, requests: List[Request]) -> None:
         for request in requests:
@@ -565,7 +565,7 @@ class Agent:
         try:
             return encode({**result, "output": output, **self._tries(request)})
         except (TypeError, ValueError, RecursionError) as e:
-            raise StepError("bad_output", f"what the handler returned is no JSON: {readable(e)}", False, "unknown") from e
+            raise StepError("bad_output", f"the handler's output is not JSON: {readable(e)}", False, "unknown") from e
 
     def _tell_failure(self, request: Request) -> None:
         try:
@@ -582,7 +582,7 @@ class Agent:
             return encode({**result, **self._tries(request)})
         except (TypeError, ValueError, RecursionError) as e:
             return encode({"token": request.token, "error": {
-                "code": "bad_error", "message": f"the handler's error is no JSON: {readable(e)}", "effect": "unknown",
+                "code": "bad_error", "message": f"the handler's error is not JSON: {readable(e)}", "effect": "unknown",
                 "retryable": False}})
 
     def _forget_over(self) -> None:
@@ -664,7 +664,7 @@ class Agent:
                 self._settle(answer)
                 self._heed_stops(answer)
                 if any(r.request.token in self._results for r in batch):
-                    failure = CallFailed(200, "the answer lacks outcomes of results")
+                    failure = CallFailed(200, "the answer has no outcomes of results")
                 elif batch:
                     node.result_max = min(1000, node.result_max * 2)
             elif failure.is_about_us and batch:
@@ -688,17 +688,17 @@ class Agent:
             self._held.pop(result.request.token, None)
             self._progress_ms = _clock.now_ms()
             if outcome.get("status") in ("late", "unknown"):
-                self._log.warning("%s: the answer is %s%s", result.request.idempotency_key, outcome.get("status"),
+                self._log.warning("%s: the result is %s%s", result.request.idempotency_key, outcome.get("status"),
                                   f": {outcome['problem']}" if outcome.get("problem") else "")
 
     def _replace(self, result: _Result, story: str) -> None:
         request = result.request
         if result.is_replaced:
-            self._log.error("%s: the answer is dropped: %s", request.idempotency_key, story)
+            self._log.error("%s: the result is dropped: %s", request.idempotency_key, story)
             self._results.pop(request.token, None)
             self._held.pop(request.token, None)
             return
-        self._log.error("%s: the server cannot take the answer: %s", request.idempotency_key, story)
+        self._log.error("%s: the server cannot accept the result: %s", request.idempotency_key, story)
         result.is_replaced = True
         result.text = encode({"token": request.token, "error": {
             "code": "unacceptable", "message": story[:500].encode("ascii", "replace").decode(), "retryable": False,

@@ -70,7 +70,7 @@ def _encode(output: Any) -> str:
         text.encode()
         return text
     except (TypeError, ValueError, RecursionError) as e:
-        raise StepError("bad_output", f"what the handler returned is no JSON: {e}", False, "none") from e
+        raise StepError("bad_output", f"the handler's output is not JSON: {e}", False, "none") from e
 
 
 def _key(request: Request) -> str:

@@ -232,7 +232,7 @@ class Client:
         try:
             return cast(Dict[str, Any], _http.read_json(answer.body)) if answer.body else {}
         except ValueError as e:
-            raise Unreachable(f"the answer is no JSON: {e}") from e
+            raise Unreachable(f"the answer is not JSON: {e}") from e
 
     def _answer(self, method: str, path: str, body: Optional[bytes], kind: str, wait: float,
                 is_repeatable: Optional[bool] = None) -> _http.Answer:

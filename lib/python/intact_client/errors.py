@@ -78,12 +78,12 @@ class AnotherInstallation(IntactError):
     def __init__(self, server: str, found: str, known_from: str, expected: str) -> None:
         self.server, self.found, self.known_from, self.expected = server, found, known_from, expected
         if not known_from:
-            rest = f", and {expected} is expected (installation, or INTACT_INSTALLATION)"
+            rest = f", but {expected} was expected (installation, or INTACT_INSTALLATION)"
         elif known_from == server:
-            rest = f" now, and belonged to {expected} before; if it was replaced on purpose, start this program again"
+            rest = f" now, but belonged to {expected} before; if it was replaced intentionally, restart this program"
         else:
-            rest = (f", and {known_from}, which answered before, to {expected}; name the servers of one installation only, "
-                    "or say which one is meant (installation, or INTACT_INSTALLATION)")
+            rest = (f", but {known_from}, which answered before, belongs to {expected}; name servers of one installation "
+                    "only, or select one (installation, or INTACT_INSTALLATION)")
         super().__init__(f"{server} belongs to the installation {found}{rest}")
 
 

@@ -34,10 +34,10 @@ def _json_within(name: str, value: Any) -> Any:
     try:
         text = encode(value)
     except (TypeError, ValueError, RecursionError) as e:
-        raise ValueError(f"{name} is no JSON: {e}") from e
+        raise ValueError(f"{name} is not JSON: {e}") from e
     size = len(text.encode())
     if size > PROGRESS_MAX:
-        raise ValueError(f"{name} has {size} bytes as JSON, at most {PROGRESS_MAX} are possible")
+        raise ValueError(f"{name} has {size} bytes as JSON, at most {PROGRESS_MAX} are allowed")
     return json.loads(text)  # as it is now: the handler may go on changing its own
 
 
@@ -116,7 +116,7 @@ class Request:
         try:
             return TestRequest(json.loads(encode(fields)))
         except (TypeError, ValueError, RecursionError) as e:
-            raise ValueError(f"the request is no JSON: {e}") from e
+            raise ValueError(f"the request is not JSON: {e}") from e
 
     def __repr__(self) -> str:
         return f"<Request {self.idempotency_key} attempt {self.attempt}>"

@@ -166,7 +166,7 @@ export class Agent {
   }
 
   #on(key: string, run: Handler, options: HandlerOptions): this {
-    if (this.#handlers.has(key)) throw new RangeError(`there is a handler for "${key}" already`);
+    if (this.#handlers.has(key)) throw new RangeError(`a handler for "${key}" exists already`);
     this.#handlers.set(key, { run, options });
     return this;
   }
@@ -198,7 +198,7 @@ export class Agent {
 
   /** Starts it, and returns; once. */
   start(): void {
-    if (this.#ended) throw new RangeError("an agent is started once");
+    if (this.#ended) throw new RangeError("an agent can be started only once");
     if (this.#handlers.size === 0) throw new RangeError("an agent needs a handler: agent.action(...)");
     this.#progressMs = nowMs();
     this.#ended = this.#manage();
@@ -208,7 +208,7 @@ export class Agent {
   /** Asks it to end; as often as you like. */
   stop(): void {
     if (!this.#isStopping) {
-      this.#log.info(`${this.name}: stopping, ${this.#working} requests in work`);
+      this.#log.info(`${this.name}: stopping, ${this.#working} requests running`);
       this.#progressMs = nowMs();
     }
     this.#isStopping = true;
@@ -264,8 +264,8 @@ export class Agent {
   #end(): boolean {
     this.#isEnded = true;
     const lost = this.#results.size + this.#working;
-    if (lost > 0) this.#log.error(`${this.name}: ended, ${lost} answers could not be delivered`);
-    else this.#log.info(`${this.name}: ended, all is delivered`);
+    if (lost > 0) this.#log.error(`${this.name}: stopped, ${lost} results could not be delivered`);
+    else this.#log.info(`${this.name}: stopped, all results were delivered`);
     for (const node of this.#allNodes()) node.close();
     this.#changed.notify();
     return lost === 0;
@@ -306,7 +306,7 @@ export class Agent {
     } finally {
       wire.close();
     }
-    if (!discovery.hear(url, found)) this.#tellSeldom(url, "it is not used, since another node answers there");
+    if (!discovery.hear(url, found)) this.#tellSeldom(url, "it is ignored, because another node answers there");
   }
 
   /** Each kind of story of an address once a minute. */
@@ -322,7 +322,7 @@ export class Agent {
       if (this.#nodes.has(url)) continue;
       const node = new Node(url, this.name, this.#token, this.#ca, this.#installation);
       this.#nodes.set(url, node);
-      this.#log.info(`${this.name}: works for ${url} as ${this.instance}`);
+      this.#log.info(`${this.name}: connected to ${url} as ${this.instance}`);
       for (const loop of [this.#fetch(node), this.#deliver(node), this.#sendBeats(node)])
         void loop.finally(() => {
           node.running--;
@@ -356,7 +356,7 @@ export class Agent {
     if (node.failed(e)) {
       const hint =
         e.status === 401
-          ? " (give a good token with INTACT_TOKEN)"
+          ? " (set INTACT_TOKEN to a valid token)"
           : e.status === 403
             ? ` (the token needs the role agent:${this.name})`
             : "";
@@ -458,7 +458,7 @@ export class Agent {
       const waited = Math.max(0, Math.min(Number(answer["waited_ms"] ?? 0) || 0, nowMs() - sentMs));
       return list(answer["requests"]).map((fields) => Request.sent(fields as Json, sentMs + waited));
     } catch (e) {
-      throw new CallFailed(200, `the answer has requests that cannot be read: ${String(e)}`);
+      throw new CallFailed(200, `the answer has invalid requests: ${String(e)}`);
     }
   }
 
@@ -538,7 +538,7 @@ export class Agent {
       if (text === undefined) throw new TypeError(`it is a ${typeof output}`);
       return `${JSON.stringify({ token: request.token, ...tries(request) }).slice(0, -1)},"output":${text}}`;
     } catch (e) {
-      throw new StepError("bad_output", { message: `what the handler returned is no JSON: ${readable(e)}`, effect: "unknown" });
+      throw new StepError("bad_output", { message: `the handler's output is not JSON: ${readable(e)}`, effect: "unknown" });
     }
   }
 
@@ -555,7 +555,7 @@ export class Agent {
     try {
       return JSON.stringify({ token: request.token, error, ...tries(request) });
     } catch (e) {
-      const message = `the handler's error is no JSON: ${readable(e)}`;
+      const message = `the handler's error is not JSON: ${readable(e)}`;
       return JSON.stringify({ token: request.token, error: { code: "bad_error", message, retryable: false, effect: "unknown" } });
     }
   }
@@ -626,7 +626,7 @@ export class Agent {
       this.#settle(answer);
       this.#heedStops(answer);
       if (batch.some((r) => this.#results.get(r.request.token) === r))
-        failure = new CallFailed(200, "the answer lacks outcomes of results");
+        failure = new CallFailed(200, "the answer has no outcomes of results");
       else if (batch.length > 0) node.resultMax = Math.min(1000, node.resultMax * 2);
     } catch (e) {
       failure = asFailure(e);
@@ -652,7 +652,7 @@ export class Agent {
       this.#progressMs = nowMs();
       if (outcome["status"] === "late" || outcome["status"] === "unknown")
         this.#log.warn(
-          `${result.request.idempotencyKey}: the answer is ${outcome["status"]}` +
+          `${result.request.idempotencyKey}: the result is ${outcome["status"]}` +
             (outcome["problem"] ? `: ${JSON.stringify(outcome["problem"])}` : ""),
         );
     }
@@ -661,12 +661,12 @@ export class Agent {
   #replace(result: Result, story: string): void {
     const { request } = result;
     if (result.isReplaced) {
-      this.#log.error(`${request.idempotencyKey}: the answer is dropped: ${story}`);
+      this.#log.error(`${request.idempotencyKey}: the result is dropped: ${story}`);
       this.#results.delete(request.token);
       this.#held.delete(request.token);
       return;
     }
-    this.#log.error(`${request.idempotencyKey}: the server cannot take the answer: ${story}`);
+    this.#log.error(`${request.idempotencyKey}: the server cannot accept the result: ${story}`);
     const message = story.slice(0, 500).replace(/[^ -~]/g, "?");
     result.isReplaced = true;
     result.text = JSON.stringify({

@@ -29,7 +29,7 @@ function encode(output: unknown): string {
   try {
     return JSON.stringify(output === undefined ? null : output);
   } catch (e) {
-    throw new StepError("bad_output", { message: `what the effect returned is no JSON: ${String(e)}`, effect: "none" });
+    throw new StepError("bad_output", { message: `the effect's output is not JSON: ${String(e)}`, effect: "none" });
   }
 }
 

@@ -291,7 +291,7 @@ export class Client {
     try {
       return (answer.body.length > 0 ? JSON.parse(answer.body.toString()) : {}) as T;
     } catch (e) {
-      throw new Unreachable(`the answer is no JSON: ${String(e)}`, { cause: e });
+      throw new Unreachable(`the answer is not JSON: ${String(e)}`, { cause: e });
     }
   }
 

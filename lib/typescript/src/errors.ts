@@ -77,7 +77,7 @@ export class TooLate extends IntactError {}
 export class Again extends IntactError {
   readonly after: number;
 
-  constructor(message = "once more", after = 0) {
+  constructor(message = "retry requested", after = 0) {
     super(message);
     this.after = after;
   }
@@ -103,11 +103,11 @@ export class AnotherInstallation extends IntactError {
   constructor(server: string, found: string, knownFrom: string | undefined, expected: string) {
     const rest =
       knownFrom === undefined
-        ? `, and ${expected} is expected (installation, or INTACT_INSTALLATION)`
+        ? `, but ${expected} was expected (installation, or INTACT_INSTALLATION)`
         : knownFrom === server
-          ? ` now, and belonged to ${expected} before; if it was replaced on purpose, start this program again`
-          : `, and ${knownFrom}, which answered before, to ${expected}; name the servers of one installation only, or say ` +
-            "which one is meant (installation, or INTACT_INSTALLATION)";
+          ? ` now, but belonged to ${expected} before; if it was replaced intentionally, restart this program`
+          : `, but ${knownFrom}, which answered before, belongs to ${expected}; name servers of one installation only, ` +
+            "or select one (installation, or INTACT_INSTALLATION)";
     super(`${server} belongs to the installation ${found}${rest}`);
     this.server = server;
     this.found = found;

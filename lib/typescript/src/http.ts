@@ -68,7 +68,7 @@ export function certificates(ca: string | undefined): Buffer | undefined {
 /** The access token that is given, or that of the environment. */
 export function accessToken(given: string | undefined): string {
   const text = (given ?? process.env["INTACT_TOKEN"] ?? "").trim();
-  if (!/^[ -~]*$/.test(text)) throw new RangeError("the token has characters that no token has");
+  if (!/^[ -~]*$/.test(text)) throw new RangeError("the token has invalid characters");
   return text;
 }
 
@@ -126,7 +126,7 @@ export class Wire {
         reject(Object.assign(e, { isStale: request.reusedSocket && !isHeard && isReset(e) }));
       };
       const timer = setTimeout(() => fail(timeLimit()), Math.max(1, end - performance.now()));
-      const onAbort = (): void => fail(new Error("broken off"));
+      const onAbort = (): void => fail(new Error("cancelled"));
       const settle = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
@@ -142,7 +142,7 @@ export class Wire {
         response.on("data", (part: Buffer) => {
           parts.push(part);
           size += part.length;
-          if (size > ANSWER_MAX) fail(new Error(`an answer of more than ${ANSWER_MAX} bytes`));
+          if (size > ANSWER_MAX) fail(new Error(`the answer exceeds ${ANSWER_MAX} bytes`));
         });
         response.on("end", () => {
           if (!response.complete) {
@@ -179,7 +179,7 @@ export class Wire {
 }
 
 function timeLimit(): Error {
-  return Object.assign(new Error("no answer in time"), { name: "TimeoutError", code: "ETIMEDOUT" });
+  return Object.assign(new Error("timed out waiting for the answer"), { name: "TimeoutError", code: "ETIMEDOUT" });
 }
 
 function isReset(e: Error): boolean {

@@ -20,7 +20,7 @@ export class Installation {
     const text = stated || process.env["INTACT_INSTALLATION"] || "any";
     this.#id = read(text);
     if (!this.#id && text !== "any")
-      throw new RangeError(`installation is ${JSON.stringify(text)}, expected the id of one, a UUID, or "any"`);
+      throw new RangeError(`installation is ${JSON.stringify(text)}, expected an installation id (a UUID) or "any"`);
   }
 
   /** undefined: not known yet. */

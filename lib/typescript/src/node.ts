@@ -32,9 +32,9 @@ export function readObject(answer: Answer): Json {
   try {
     found = JSON.parse(answer.body.toString());
   } catch (e) {
-    throw new CallFailed(200, `the answer is no JSON: ${String(e)}`);
+    throw new CallFailed(200, `the answer is not JSON: ${String(e)}`);
   }
-  if (typeof found !== "object" || found === null || Array.isArray(found)) throw new CallFailed(200, "the answer is no JSON object");
+  if (typeof found !== "object" || found === null || Array.isArray(found)) throw new CallFailed(200, "the answer is not a JSON object");
   return found as Json;
 }
 

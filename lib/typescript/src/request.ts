@@ -26,9 +26,9 @@ export interface Beat {
 
 function within(name: string, value: unknown): unknown {
   const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError(`${name} is no JSON`);
+  if (text === undefined) throw new TypeError(`${name} is not JSON`);
   const size = Buffer.byteLength(text);
-  if (size > PROGRESS_MAX) throw new RangeError(`${name} has ${size} bytes as JSON, at most ${PROGRESS_MAX} are possible`);
+  if (size > PROGRESS_MAX) throw new RangeError(`${name} has ${size} bytes as JSON, at most ${PROGRESS_MAX} are allowed`);
   return JSON.parse(text) as unknown; // as it is now: the handler may go on changing its own
 }
 
@@ -63,13 +63,13 @@ export function innerOf(request: Request): Inner {
 
 function text(fields: Record<string, unknown>, name: string): string {
   const value = fields[name];
-  if (typeof value !== "string") throw new TypeError(`${name} of a request is no text`);
+  if (typeof value !== "string") throw new TypeError(`${name} of a request is not a string`);
   return value;
 }
 
 function whole(fields: Record<string, unknown>, name: string): number {
   const value = fields[name];
-  if (!Number.isSafeInteger(value)) throw new TypeError(`${name} of a request is no whole number`);
+  if (!Number.isSafeInteger(value)) throw new TypeError(`${name} of a request is not an integer`);
   return value as number;
 }
 
