@@ -12,10 +12,10 @@
 #include "node/node.h"
 #include "node/readings.h"
 #include "node/task_read.h"
-#include "why/why.h"
 #include "store/codec/codec.h"
 #include "store/job.h"
 #include "store/row.h"
+#include "why/why.h"
 #include "json/json.h"
 
 enum { SHOWN_MAX = 50 /* reasons in one answer */ };

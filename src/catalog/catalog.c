@@ -85,8 +85,8 @@ static void read_run(struct store_job *j, struct store *s)
     struct catalog *c = CONTAINER_OF(j, struct catalog, job);
     size_t count = 0;
 
-    c->err =
-        s->ops->nodes->workflow_since(s, c->after, &c->arena, &c->rows, &count, &c->generation, &c->error);
+    c->err = s->ops->nodes->workflow_since(s, c->after, &c->arena, &c->rows, &count, &c->generation,
+                                           &c->error);
     c->row_count = c->err == ERR_OK ? count : 0;
     if (c->row_count == 0)
         return;

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "cli/manual.h"
+#include "cli/manual/manual.h"
 #include "cli/verbs.h"
 
 /*

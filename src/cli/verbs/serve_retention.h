@@ -3,8 +3,8 @@
 
 /* The sections `retention`, `archive` and `reserve` of the file for `intact serve --config`. */
 
-#include "config/config_reader.h"
 #include "background/retention.h"
+#include "config/config_reader.h"
 
 /* Sets the defaults; before the sections are read. */
 void serve_retention_init(struct retention *r);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/help.h"
-#include "cli/manual.h"
+#include "cli/manual/manual.h"
 #include "cli/verbs/operate.h"
 #include "cli/verbs/operation_start.h"
 

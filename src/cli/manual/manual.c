@@ -1,6 +1,6 @@
 /* Manual pages in man(7), from the descriptions of the verbs. */
 
-#include "cli/manual.h"
+#include "cli/manual/manual.h"
 
 #include <stdio.h>
 #include <string.h>

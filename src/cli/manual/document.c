@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/manual.h"
+#include "cli/manual/manual.h"
 #include "cli/verbs.h"
 
 static int complain(const char *path)
