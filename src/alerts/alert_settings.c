@@ -1,4 +1,4 @@
-/* Reads the section `alerts` of the configuration: see settings.h. */
+/* Reads the section `alerts` of the configuration: see alert_settings.h. */
 #include "alerts/alert_settings.h"
 
 #include <stdio.h>
@@ -98,22 +98,6 @@ static void read_conditions(struct reader *r, const struct json *j, const struct
     }
 }
 
-static void read_workflow(struct reader *r, const struct json *j, const struct path *path,
-                          void *target)
-{
-    struct draft *d = target;
-
-    read_name(r, j, path, &d->sink.workflow);
-}
-
-static void read_timeout(struct reader *r, const struct json *j, const struct path *path,
-                         void *target)
-{
-    struct draft *d = target;
-
-    read_length(r, j, path, &d->how.timeout_ms);
-}
-
 /* The part of a URL that may be shown: many contain a secret. */
 static struct slice shown(const struct draft *d)
 {
@@ -145,14 +129,17 @@ static void name_it(const struct alerts_settings *s, struct draft *d)
         }
 }
 
-static void read_sink(struct reader *r, const struct json *j, const struct path *path,
-                      struct alerts_settings *s)
+static void read_sink(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"webhook", read_webhook, 0, false},   {"alertmanager", read_alertmanager, 0, false},
-        {"command", read_command, 0, false},   {"conditions", read_conditions, 0, false},
-        {"workflow", read_workflow, 0, false}, {"timeout", read_timeout, 0, false},
+        FIELD("webhook", read_webhook, 0),
+        FIELD("alertmanager", read_alertmanager, 0),
+        FIELD("command", read_command, 0),
+        FIELD("conditions", read_conditions, 0),
+        FIELD("workflow", read_name, offsetof(struct draft, sink.workflow)),
+        FIELD("timeout", read_length, offsetof(struct draft, how.timeout_ms)),
     };
+    struct alerts_settings *s = target;
     struct draft d = {0};
 
     read_object(r, j, path, fields, COUNT_OF(fields), &d);
@@ -167,19 +154,6 @@ static void read_sink(struct reader *r, const struct json *j, const struct path 
     name_it(s, &d);
     s->how[s->count] = d.how;
     s->sinks[s->count++] = d.sink;
-}
-
-static void read_sinks(struct reader *r, const struct json *j, const struct path *path,
-                       void *target)
-{
-    struct path at = {path, SLICE_NONE, 0};
-
-    if (j->type != JSON_ARRAY) {
-        mistake_in(r, path, j, "an array of sinks such as [{webhook: https://example.org/alerts}]");
-        return;
-    }
-    for (const struct json *m = j->child; m; m = m->next, at.index++)
-        read_sink(r, m, &at, target);
 }
 
 /* ---- the section ---- */
@@ -208,11 +182,12 @@ static void read_for(struct reader *r, const struct json *j, const struct path *
 void read_alerts(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"group_wait", read_length, CONFIG(group_wait_ms), false},
-        {"repeat", read_length, CONFIG(repeat_ms), false},
-        {"resolve_after", read_length, CONFIG(resolve_after_ms), false},
-        {"for", read_for, 0, false},
-        {"sinks", read_sinks, 0, false},
+        FIELD("group_wait", read_length, CONFIG(group_wait_ms)),
+        FIELD("repeat", read_length, CONFIG(repeat_ms)),
+        FIELD("resolve_after", read_length, CONFIG(resolve_after_ms)),
+        FIELD("for", read_for, 0),
+        LIST_FIELD("sinks", false, read_sink, 0,
+                   "an array of sinks such as [{webhook: https://example.org/alerts}]"),
     };
     struct alerts_settings *s = *(struct alerts_settings **)target;
 

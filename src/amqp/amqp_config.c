@@ -1,5 +1,5 @@
 /* Reads the section `amqp` of the configuration, and answers questions about queues and addresses:
- * see config.h. */
+ * see amqp_config.h. */
 #include "amqp/amqp_config.h"
 
 #include <arpa/inet.h>
@@ -18,14 +18,6 @@ static struct amqp_config *config_of(const struct reader *r)
 }
 
 /* ---- values ---- */
-
-static void read_text(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    if (j->type != JSON_STRING || j->text.len == 0)
-        mistake_in(r, path, j, "a text");
-    else
-        *(const char **)target = arena_copy(r->arena, j->text).ptr;
-}
 
 static bool queue_name_is_sound(struct slice name)
 {
@@ -52,15 +44,6 @@ static void read_slice(struct reader *r, const struct json *j, const struct path
         mistake_in(r, path, j, "a name");
     else
         *(struct slice *)target = arena_copy(r->arena, j->text);
-}
-
-static void read_count(struct reader *r, const struct json *j, const struct path *path,
-                       void *target)
-{
-    int64_t v = 0;
-
-    if (read_whole(r, j, path, 1, AMQP_PLACES_MAX, &v))
-        *(uint32_t *)target = (uint32_t)v;
 }
 
 static void read_addresses(struct reader *r, const struct json *j, const struct path *path,
@@ -163,8 +146,8 @@ static void read_password(struct reader *r, const struct json *j, const struct p
                           void *target)
 {
     static const struct field fields[] = {
-        {"file", read_text, offsetof(struct broker_config, password_file), false},
-        {"env", read_text, offsetof(struct broker_config, password_env), false},
+        TEXT_FIELD("file", struct broker_config, password_file, 0),
+        TEXT_FIELD("env", struct broker_config, password_env, 0),
     };
     struct broker_config *b = target;
 
@@ -218,24 +201,26 @@ static void check_broker(struct reader *r, const struct json *j, const struct pa
             "along");
 }
 
-static void read_broker(struct reader *r, const struct json *j, const struct path *path)
+static void read_broker(struct reader *r, const struct json *j, const struct path *path,
+                        void *target)
 {
     static const struct field fields[] = {
-        {"name", read_slice, offsetof(struct broker_config, name), true},
-        {"url", read_url, 0, true},
-        {"user", read_text, offsetof(struct broker_config, user), false},
-        {"password", read_password, 0, false},
-        {"sasl", read_sasl, offsetof(struct broker_config, sasl), false},
-        {"ca", read_text, offsetof(struct broker_config, ca), false},
-        {"cert", read_text, offsetof(struct broker_config, cert), false},
-        {"key", read_text, offsetof(struct broker_config, key), false},
-        {"addresses", read_addresses, offsetof(struct broker_config, addresses), false},
-        {"insecure", read_bool, offsetof(struct broker_config, insecure), false},
-        {"idle_timeout", read_length, offsetof(struct broker_config, idle_ms), false},
+        REQUIRED("name", read_slice, offsetof(struct broker_config, name)),
+        REQUIRED("url", read_url, 0),
+        TEXT_FIELD("user", struct broker_config, user, 0),
+        FIELD("password", read_password, 0),
+        FIELD("sasl", read_sasl, offsetof(struct broker_config, sasl)),
+        TEXT_FIELD("ca", struct broker_config, ca, 0),
+        TEXT_FIELD("cert", struct broker_config, cert, 0),
+        TEXT_FIELD("key", struct broker_config, key, 0),
+        FIELD("addresses", read_addresses, offsetof(struct broker_config, addresses)),
+        FIELD("insecure", read_bool, offsetof(struct broker_config, insecure)),
+        FIELD("idle_timeout", read_length, offsetof(struct broker_config, idle_ms)),
     };
     struct broker_config *b = arena_alloc(r->arena, sizeof *b);
     struct broker_config **end = &config_of(r)->brokers;
 
+    (void)target; /* the list is in the configuration */
     *b = (struct broker_config){.addresses = "{}", .idle_ms = IDLE_DEFAULT_MS};
     read_object(r, j, path, fields, COUNT_OF(fields), b);
     b->idle_ms = max_i64(b->idle_ms, IDLE_MIN_MS);
@@ -245,29 +230,7 @@ static void read_broker(struct reader *r, const struct json *j, const struct pat
     *end = b;
 }
 
-/* ---- lists ---- */
-
-typedef void read_item_fn(struct reader *r, const struct json *j, const struct path *path);
-
-static void read_list(struct reader *r, const struct json *j, const struct path *path,
-                      const char *what, read_item_fn *item)
-{
-    struct path at = {path, SLICE_NONE, 0};
-
-    if (j->type != JSON_ARRAY || j->count > AMQP_LIST_MAX) {
-        mistake_in(r, path, j, "an array of at most %d %s", AMQP_LIST_MAX, what);
-        return;
-    }
-    for (const struct json *m = j->child; m; m = m->next, at.index++)
-        item(r, m, &at);
-}
-
-static void read_brokers(struct reader *r, const struct json *j, const struct path *path,
-                         void *target)
-{
-    (void)target;
-    read_list(r, j, path, "brokers", read_broker);
-}
+/* ---- queues ---- */
 
 /* Brokers may be defined later in the text, so names are resolved at the end. */
 static void find_broker(struct reader *r, const struct json *j, const struct path *path,
@@ -284,30 +247,24 @@ static void find_broker(struct reader *r, const struct json *j, const struct pat
         mistake_in(r, &at, j, "broker beside it: there are several");
 }
 
-static void read_refused(struct reader *r, const struct json *j, const struct path *path,
-                         void *target)
-{
-    bool records = j->type == JSON_STRING && slice_is(j->text, "record");
+static const char *const refused_words[] = {
+    [AMQP_RECORD] = "record", [AMQP_REJECT] = "reject", NULL};
 
-    if (!records && !(j->type == JSON_STRING && slice_is(j->text, "reject")))
-        mistake_in(r, path, j,
-                   "record (kept among the submissions) or reject (the broker's dead letters)");
-    else
-        *(enum amqp_poison *)target = records ? AMQP_RECORD : AMQP_REJECT;
-}
-
-static void read_submission_queue(struct reader *r, const struct json *j, const struct path *path)
+static void read_submission_queue(struct reader *r, const struct json *j, const struct path *path,
+                                  void *target)
 {
     static const struct field fields[] = {
-        {"queue", read_queue, offsetof(struct submissions_config, queue), true},
-        {"broker", read_slice, offsetof(struct submissions_config, broker_name), false},
-        {"workflow", read_name, offsetof(struct submissions_config, workflow), false},
-        {"refused", read_refused, offsetof(struct submissions_config, poison), false},
-        {"credit", read_count, offsetof(struct submissions_config, credit), false},
+        REQUIRED("queue", read_queue, offsetof(struct submissions_config, queue)),
+        FIELD("broker", read_slice, offsetof(struct submissions_config, broker_name)),
+        FIELD("workflow", read_name, offsetof(struct submissions_config, workflow)),
+        WORD_FIELD("refused", 0, struct submissions_config, poison, refused_words,
+                   "record (kept among the submissions) or reject (the broker's dead letters)"),
+        NUMBER_FIELD("credit", struct submissions_config, credit, 1, AMQP_CREDIT_MAX),
     };
     struct submissions_config *s = arena_alloc(r->arena, sizeof *s);
     struct submissions_config **end = &config_of(r)->submissions;
 
+    (void)target; /* the list is in the configuration */
     *s = (struct submissions_config){.credit = AMQP_CREDIT_DEFAULT};
     read_object(r, j, path, fields, COUNT_OF(fields), s);
     while (*end)
@@ -315,24 +272,19 @@ static void read_submission_queue(struct reader *r, const struct json *j, const 
     *end = s;
 }
 
-static void read_submissions(struct reader *r, const struct json *j, const struct path *path,
+static void read_agent_queue(struct reader *r, const struct json *j, const struct path *path,
                              void *target)
 {
-    (void)target;
-    read_list(r, j, path, "queues", read_submission_queue);
-}
-
-static void read_agent_queue(struct reader *r, const struct json *j, const struct path *path)
-{
     static const struct field fields[] = {
-        {"agent", read_name, offsetof(struct agent_queue_config, agent), true},
-        {"queue", read_queue, offsetof(struct agent_queue_config, queue), true},
-        {"broker", read_slice, offsetof(struct agent_queue_config, broker_name), false},
-        {"places", read_count, offsetof(struct agent_queue_config, places), false},
+        REQUIRED("agent", read_name, offsetof(struct agent_queue_config, agent)),
+        REQUIRED("queue", read_queue, offsetof(struct agent_queue_config, queue)),
+        FIELD("broker", read_slice, offsetof(struct agent_queue_config, broker_name)),
+        NUMBER_FIELD("places", struct agent_queue_config, places, 1, AMQP_PLACES_MAX),
     };
     struct agent_queue_config *a = arena_alloc(r->arena, sizeof *a);
     struct agent_queue_config **end = &config_of(r)->agents;
 
+    (void)target; /* the list is in the configuration */
     *a = (struct agent_queue_config){.places = AMQP_PLACES_DEFAULT};
     read_object(r, j, path, fields, COUNT_OF(fields), a);
     for (; *end; end = &(*end)->next)
@@ -341,18 +293,13 @@ static void read_agent_queue(struct reader *r, const struct json *j, const struc
     *end = a;
 }
 
-static void read_agents(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
-{
-    (void)target;
-    read_list(r, j, path, "agents", read_agent_queue);
-}
-
-static void read_pattern(struct reader *r, const struct json *j, const struct path *path)
+static void read_pattern(struct reader *r, const struct json *j, const struct path *path,
+                         void *target)
 {
     struct queue_pattern **end = &config_of(r)->allow;
     struct slice text = SLICE_NONE;
 
+    (void)target; /* the list is in the configuration */
     read_queue(r, j, path, &text);
     if (!text.ptr)
         return;
@@ -363,19 +310,13 @@ static void read_pattern(struct reader *r, const struct json *j, const struct pa
     *end = p;
 }
 
-static void read_allow(struct reader *r, const struct json *j, const struct path *path,
-                       void *target)
-{
-    (void)target;
-    read_list(r, j, path, "names of queues, with * for anything", read_pattern);
-}
-
 static void read_messages(struct reader *r, const struct json *j, const struct path *path,
                           void *target)
 {
     static const struct field fields[] = {
-        {"broker", read_slice, offsetof(struct amqp_config, messages_broker_name), false},
-        {"allow", read_allow, 0, true},
+        FIELD("broker", read_slice, offsetof(struct amqp_config, messages_broker_name)),
+        LIST_FIELD("allow", true, read_pattern, AMQP_LIST_MAX,
+                   "names of queues, with * for anything"),
     };
 
     read_object(r, j, path, fields, COUNT_OF(fields), target);
@@ -437,11 +378,11 @@ static void resolve(struct reader *r, const struct json *j, const struct path *p
 void amqp_config_read(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"brokers", read_brokers, 0, true},
-        {"submissions", read_submissions, 0, false},
-        {"agents", read_agents, 0, false},
-        {"messages", read_messages, 0, false},
-        {"replies", read_queue, offsetof(struct amqp_config, replies), false},
+        LIST_FIELD("brokers", true, read_broker, AMQP_LIST_MAX, "brokers"),
+        LIST_FIELD("submissions", false, read_submission_queue, AMQP_LIST_MAX, "queues"),
+        LIST_FIELD("agents", false, read_agent_queue, AMQP_LIST_MAX, "agents"),
+        FIELD("messages", read_messages, 0),
+        FIELD("replies", read_queue, offsetof(struct amqp_config, replies)),
     };
     struct amqp_config *c = arena_alloc(r->arena, sizeof *c);
     void *before = r->subject;

@@ -1,4 +1,4 @@
-/* Reads a configuration field by field and records every mistake: see reader.h. */
+/* Reads a configuration field by field and records every mistake: see config_reader.h. */
 #include "config/config_reader.h"
 
 #include <stdarg.h>
@@ -159,7 +159,7 @@ void read_object(struct reader *r, const struct json *j, const struct path *path
             continue;
         }
         seen |= BIT(i);
-        fields[i].read(r, m, &at, (char *)target + fields[i].offset);
+        read_field(r, &fields[i], m, &at, (char *)target + fields[i].offset);
     }
     for (size_t i = 0; i < count; i++) {
         struct path at = {path, slice_of(fields[i].name), 0};

@@ -39,13 +39,64 @@ struct reader {
     void *subject; /* context of the fields' functions */
 };
 
-/* One field of an object: `read` stores it at `offset` in the target. */
+/* Reads a value into `target`. A mistake leaves *target unchanged. */
+typedef void read_fn(struct reader *r, const struct json *j, const struct path *path, void *target);
+
+/* What a field holds. FIELD_OWN: what `read` makes of it. */
+enum field_kind { FIELD_OWN, FIELD_TEXT, FIELD_WORD, FIELD_NUMBER, FIELD_SIZE, FIELD_LIST };
+
+/* One field of an object: its value is stored at `offset` in the target. Made by the macros below.
+ */
 struct field {
     const char *name;
-    void (*read)(struct reader *r, const struct json *j, const struct path *path, void *target);
-    size_t offset;
+    enum field_kind kind;
     bool is_required;
+    size_t offset, width; /* width: the size of a number or an enum */
+    read_fn *read;        /* FIELD_OWN; FIELD_LIST: reads one item, into the target of the list */
+    int64_t least, most; /* FIELD_NUMBER; bytes of FIELD_TEXT and FIELD_SIZE, items of FIELD_LIST */
+    const char *const *words; /* FIELD_WORD: ends with NULL; the value is the index */
+    const char *expected;     /* for the mistake; NULL: made of the rest */
 };
+
+#define FIELD(name_, read_, offset_)                          \
+    {                                                         \
+        .name = (name_), .read = (read_), .offset = (offset_) \
+    }
+#define REQUIRED(name_, read_, offset_)                                            \
+    {                                                                              \
+        .name = (name_), .read = (read_), .offset = (offset_), .is_required = true \
+    }
+#define FIELD_PLACE(name_, kind_, offset_, type, member)                            \
+    .name = (name_), .kind = (kind_), .offset = (offset_) + offsetof(type, member), \
+    .width = sizeof(((type *)NULL)->member)
+
+/* A copy of a text of 1 to most_ bytes, as a const char *; most_ 0: of any length. */
+#define TEXT_FIELD(name_, type, member, most_)                           \
+    {                                                                    \
+        FIELD_PLACE(name_, FIELD_TEXT, 0, type, member), .most = (most_) \
+    }
+/* One of some words, as an enum or bool. `at`: where the struct is in the target. */
+#define WORD_FIELD(name_, at, type, member, words_, expected_)                    \
+    {                                                                             \
+        FIELD_PLACE(name_, FIELD_WORD, at, type, member), .words = (words_),      \
+                                                          .expected = (expected_) \
+    }
+/* A whole number from least_ to most_. */
+#define NUMBER_FIELD(name_, type, member, least_, most_)                                      \
+    {                                                                                         \
+        FIELD_PLACE(name_, FIELD_NUMBER, 0, type, member), .least = (least_), .most = (most_) \
+    }
+/* A number of bytes, at most most_. */
+#define SIZE_FIELD(name_, type, member, most_, expected_)                                         \
+    {                                                                                             \
+        FIELD_PLACE(name_, FIELD_SIZE, 0, type, member), .most = (most_), .expected = (expected_) \
+    }
+/* An array, of which item_ reads each item. most_ 0: of any length. */
+#define LIST_FIELD(name_, required_, item_, most_, expected_)                             \
+    {                                                                                     \
+        .name = (name_), .kind = FIELD_LIST, .is_required = (required_), .read = (item_), \
+        .most = (most_), .expected = (expected_)                                          \
+    }
 
 void path_write(struct buf *b, const struct path *path);
 
@@ -72,7 +123,11 @@ enum err read_source(struct reader *r, struct slice text, enum source_format for
 void read_object(struct reader *r, const struct json *j, const struct path *path,
                  const struct field *fields, size_t count, void *target);
 
-/* Readers of values. A mistake leaves *target unchanged. */
+/* Reads a value as its field says; FIELD_OWN: by its function. */
+void read_field(struct reader *r, const struct field *f, const struct json *j,
+                const struct path *path, void *target);
+
+/* Readers of values. */
 void read_duration(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_length(struct reader *r, const struct json *j, const struct path *path, void *target);
 void read_name(struct reader *r, const struct json *j, const struct path *path, void *target);

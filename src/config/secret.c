@@ -19,8 +19,8 @@ void read_secret_place(struct reader *r, const struct json *j, const struct path
                        void *target)
 {
     static const struct field fields[] = {
-        {"file", read_plain_text, offsetof(struct secret_place, file), false},
-        {"env", read_plain_text, offsetof(struct secret_place, env), false},
+        TEXT_FIELD("file", struct secret_place, file, 0),
+        TEXT_FIELD("env", struct secret_place, env, 0),
     };
     struct secret_place *s = target;
 

@@ -164,13 +164,13 @@ static void settle_call(struct reader *r, const struct json *j, const struct pat
 static void read_undo(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"action", read_action, offsetof(struct draft, step.undo.action), false},
-        {"agent", read_name, offsetof(struct draft, step.undo.agent), false},
-        {"input", read_undo_input, 0, false},
-        {"http", read_undo_http, 0, false},
-        {"complete_by", read_undo_step_complete_by, 0, false},
-        {"heartbeat", read_undo_heartbeat, 0, false},
-        {"retry", read_undo_retry, 0, false},
+        FIELD("action", read_action, offsetof(struct draft, step.undo.action)),
+        FIELD("agent", read_name, offsetof(struct draft, step.undo.agent)),
+        FIELD("input", read_undo_input, 0),
+        FIELD("http", read_undo_http, 0),
+        FIELD("complete_by", read_undo_step_complete_by, 0),
+        FIELD("heartbeat", read_undo_heartbeat, 0),
+        FIELD("retry", read_undo_retry, 0),
     };
     struct draft *d = target;
 
@@ -191,19 +191,19 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
 }
 
 static const struct field step_fields[] = {
-    {"name", read_name, offsetof(struct draft, step.name), true},
-    {"agent", read_name, offsetof(struct draft, step.call.agent), true},
-    {"action", read_action, offsetof(struct draft, step.call.action), false},
-    {"input", read_step_input, 0, false},
-    {"http", read_http, 0, false},
-    {"if", read_condition, offsetof(struct draft, templates.condition), false},
-    {"after", read_node, offsetof(struct draft, after), false},
-    {"complete_by", read_step_complete_by, 0, false},
-    {"heartbeat", read_step_heartbeat, 0, false},
-    {"retry", read_step_retry, 0, false},
-    {"on_failure", read_step_on_failure, 0, false},
-    {"undo", read_undo, 0, false},
-    {"pivot", read_pivot, 0, false},
+    REQUIRED("name", read_name, offsetof(struct draft, step.name)),
+    REQUIRED("agent", read_name, offsetof(struct draft, step.call.agent)),
+    FIELD("action", read_action, offsetof(struct draft, step.call.action)),
+    FIELD("input", read_step_input, 0),
+    FIELD("http", read_http, 0),
+    FIELD("if", read_condition, offsetof(struct draft, templates.condition)),
+    FIELD("after", read_node, offsetof(struct draft, after)),
+    FIELD("complete_by", read_step_complete_by, 0),
+    FIELD("heartbeat", read_step_heartbeat, 0),
+    FIELD("retry", read_step_retry, 0),
+    FIELD("on_failure", read_step_on_failure, 0),
+    FIELD("undo", read_undo, 0),
+    FIELD("pivot", read_pivot, 0),
 };
 
 /* Every step must declare how it is undone. */
@@ -404,16 +404,16 @@ struct top {
 static void read_definition(struct reader *r, const struct json *root)
 {
     static const struct field fields[] = {
-        {"intact", read_version, 0, true},
-        {"workflow", read_name, offsetof(struct top, name), true},
-        {"complete_by", read_length, offsetof(struct top, complete_by_ms), false},
-        {"undo_complete_by", read_length, offsetof(struct top, undo_complete_by_ms), false},
-        {"undo_until", read_length, offsetof(struct top, undo_until_ms), false},
-        {"on_failure", read_on_failure, offsetof(struct top, on_failure), false},
-        {"inputs", read_node, offsetof(struct top, inputs), false},
-        {"steps", read_node, offsetof(struct top, steps), true},
-        {"on_undo", read_node, offsetof(struct top, on_undo), false},
-        {"output", read_node, offsetof(struct top, output), false},
+        REQUIRED("intact", read_version, 0),
+        REQUIRED("workflow", read_name, offsetof(struct top, name)),
+        FIELD("complete_by", read_length, offsetof(struct top, complete_by_ms)),
+        FIELD("undo_complete_by", read_length, offsetof(struct top, undo_complete_by_ms)),
+        FIELD("undo_until", read_length, offsetof(struct top, undo_until_ms)),
+        FIELD("on_failure", read_on_failure, offsetof(struct top, on_failure)),
+        FIELD("inputs", read_node, offsetof(struct top, inputs)),
+        REQUIRED("steps", read_node, offsetof(struct top, steps)),
+        FIELD("on_undo", read_node, offsetof(struct top, on_undo)),
+        FIELD("output", read_node, offsetof(struct top, output)),
     };
     struct top top = {.on_failure = ON_FAILURE_UNDO};
     struct definition *d = reading_of(r)->definition;

@@ -18,3 +18,17 @@ void read_networks(struct reader *r, const struct json *j, const struct path *pa
         else
             n->count++;
 }
+
+void read_tls(struct reader *r, const struct json *j, const struct path *path, void *target)
+{
+    static const struct field fields[] = {
+        TEXT_FIELD("ca", struct transfer_config, ca, 0),
+        TEXT_FIELD("cert", struct transfer_config, cert, 0),
+        TEXT_FIELD("key", struct transfer_config, key, 0),
+    };
+    struct transfer_config *c = target;
+
+    read_object(r, j, path, fields, COUNT_OF(fields), c);
+    if (j->type == JSON_OBJECT && !c->cert != !c->key)
+        mistake_in(r, path, j, "cert and key beside each other");
+}

@@ -1,5 +1,5 @@
 /* Reads the section `webhooks` of the configuration, and finds the target for a URL: see
- * config.h. */
+ * webhook_config.h. */
 #include "webhook/webhook_config.h"
 
 #include <strings.h>
@@ -9,27 +9,6 @@
 enum { ANSWER_READ_MAX = 16 << 10, NAMED_MAX = 5 };
 
 /* ---- values ---- */
-
-static void read_count(struct reader *r, const struct json *j, const struct path *path,
-                       void *target, int64_t most)
-{
-    int64_t v = 0;
-
-    if (read_whole(r, j, path, 1, most, &v))
-        *(uint32_t *)target = (uint32_t)v;
-}
-
-static void read_batch(struct reader *r, const struct json *j, const struct path *path,
-                       void *target)
-{
-    read_count(r, j, path, target, WEBHOOK_BATCH_MAX);
-}
-
-static void read_connections(struct reader *r, const struct json *j, const struct path *path,
-                             void *target)
-{
-    read_count(r, j, path, target, WEBHOOK_CONNECTIONS_MAX);
-}
 
 static void read_pattern(struct reader *r, const struct json *j, const struct path *path,
                          void *target)
@@ -64,20 +43,6 @@ static void read_signers(struct reader *r, const struct json *j, const struct pa
     }
     for (const struct json *m = j->child; m; m = m->next, at.index++)
         read_secret_place(r, m, &at, &t->secrets[t->secret_count++]);
-}
-
-static void read_tls(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    static const struct field fields[] = {
-        {"ca", read_plain_text, offsetof(struct transfer_config, ca), false},
-        {"cert", read_plain_text, offsetof(struct transfer_config, cert), false},
-        {"key", read_plain_text, offsetof(struct transfer_config, key), false},
-    };
-    struct transfer_config *c = target;
-
-    read_object(r, j, path, fields, COUNT_OF(fields), c);
-    if (j->type == JSON_OBJECT && !c->cert != !c->key)
-        mistake_in(r, path, j, "cert and key beside each other");
 }
 
 /* ---- headers ---- */
@@ -158,17 +123,17 @@ static void read_target(struct reader *r, const struct json *j, const struct pat
                         struct webhook_target *t)
 {
     static const struct field fields[] = {
-        {"url", read_pattern, 0, true},
-        {"secret", read_signers, 0, true},
-        {"headers", read_headers, offsetof(struct webhook_target, headers), false},
-        {"tls", read_tls, offsetof(struct webhook_target, net), false},
-        {"http2", read_bool, offsetof(struct webhook_target, net.http2), false},
-        {"private", read_networks, offsetof(struct webhook_target, net.networks), false},
-        {"batch", read_batch, offsetof(struct webhook_target, batch), false},
-        {"connections", read_connections, offsetof(struct webhook_target, connections), false},
-        {"connect_timeout", read_length, offsetof(struct webhook_target, net.connect_timeout_ms),
-         false},
-        {"timeout", read_length, offsetof(struct webhook_target, timeout_ms), false},
+        REQUIRED("url", read_pattern, 0),
+        REQUIRED("secret", read_signers, 0),
+        FIELD("headers", read_headers, offsetof(struct webhook_target, headers)),
+        FIELD("tls", read_tls, offsetof(struct webhook_target, net)),
+        FIELD("http2", read_bool, offsetof(struct webhook_target, net.http2)),
+        FIELD("private", read_networks, offsetof(struct webhook_target, net.networks)),
+        NUMBER_FIELD("batch", struct webhook_target, batch, 1, WEBHOOK_BATCH_MAX),
+        NUMBER_FIELD("connections", struct webhook_target, connections, 1, WEBHOOK_CONNECTIONS_MAX),
+        FIELD("connect_timeout", read_length,
+              offsetof(struct webhook_target, net.connect_timeout_ms)),
+        FIELD("timeout", read_length, offsetof(struct webhook_target, timeout_ms)),
     };
 
     *t = (struct webhook_target){.net = {.user_agent = "intact-webhook/" INTACT_VERSION,

@@ -214,7 +214,7 @@ struct settings {
 static void read_all(struct settings *s, const char *text)
 {
     static const struct field fields[] = {
-        {"webhooks", read_webhooks, offsetof(struct settings, config), false}};
+        FIELD("webhooks", read_webhooks, offsetof(struct settings, config))};
     struct reader r = {.arena = &s->arena, .mistakes = &s->mistakes};
     struct path root = {0};
     struct json *j = NULL;

@@ -1,5 +1,5 @@
-/* Reads the configuration of the exec agent, with all mistakes in their places. Touches the file
- * system only to check that programs and users exist. The reader: config/reader.h. */
+/* Reads the configuration of the exec agent and reports all mistakes with their places. Looks at
+ * the files and users that it names, and warns of those that are missing. */
 
 #include "agents/exec/exec_config.h"
 
@@ -21,21 +21,6 @@ static const char *copy_text(struct reader *r, struct slice s)
 }
 
 /* ---- values ---- */
-
-static void read_places(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
-{
-    (void)read_whole(r, j, path, 1, PLACES_MAX, target); /* what is wrong is told there */
-}
-
-static void read_instance(struct reader *r, const struct json *j, const struct path *path,
-                          void *target)
-{
-    if (j->type != JSON_STRING || j->text.len == 0 || j->text.len > INSTANCE_MAX)
-        mistake_in(r, path, j, "a text of 1 to %d bytes", INSTANCE_MAX);
-    else
-        *(const char **)target = copy_text(r, j->text);
-}
 
 static void read_absolute(struct reader *r, const struct json *j, const struct path *path,
                           void *target)
@@ -60,57 +45,19 @@ static void read_directory(struct reader *r, const struct json *j, const struct 
         warn_at(r, path, j->at, j->raw, "a folder that is there");
 }
 
-static void read_size(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    if (!size_parse(j, target))
-        mistake_in(r, path, j, "a size such as 64KiB, 512MiB or 2GiB");
-}
-
-static void read_output_max(struct reader *r, const struct json *j, const struct path *path,
-                            void *target)
-{
-    int64_t n = 0;
-
-    if (!size_parse(j, &n) || n > EXEC_OUTPUT_MAX)
-        mistake_in(r, path, j, "a size such as 64KiB, at most %dKiB", EXEC_OUTPUT_MAX >> 10);
-    else
-        *(int64_t *)target = n;
-}
-
 static void read_limits(struct reader *r, const struct json *j, const struct path *path,
                         void *target)
 {
     static const struct field fields[] = {
-        {"memory", read_size, offsetof(struct exec_command, memory), false},
-        {"output", read_output_max, offsetof(struct exec_command, output_max), false},
-        {"time", read_length, offsetof(struct exec_command, time_ms), false},
-        {"grace", read_duration, offsetof(struct exec_command, grace_ms), false},
+        SIZE_FIELD("memory", struct exec_command, memory, INT64_MAX,
+                   "a size such as 64KiB, 512MiB or 2GiB"),
+        SIZE_FIELD("output", struct exec_command, output_max, EXEC_OUTPUT_MAX,
+                   "a size such as 64KiB, at most 512KiB"),
+        FIELD("time", read_length, offsetof(struct exec_command, time_ms)),
+        FIELD("grace", read_duration, offsetof(struct exec_command, grace_ms)),
     };
 
     read_object(r, j, path, fields, COUNT_OF(fields), target);
-}
-
-static void read_output(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
-{
-    static const char *const words[] = {
-        [EXEC_JSON] = "json", [EXEC_TEXT] = "text", [EXEC_NONE] = "none"};
-
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (j->type == JSON_STRING && slice_is(j->text, words[i])) {
-            *(enum exec_output *)target = (enum exec_output)i;
-            return;
-        }
-    mistake_in(r, path, j, "json, text or none");
-}
-
-static void read_heartbeats(struct reader *r, const struct json *j, const struct path *path,
-                            void *target)
-{
-    if (j->type != JSON_STRING || !(slice_is(j->text, "automatic") || slice_is(j->text, "command")))
-        mistake_in(r, path, j, "automatic or command");
-    else
-        *(bool *)target = slice_is(j->text, "command");
 }
 
 static void read_user(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -168,8 +115,8 @@ static void read_confine(struct reader *r, const struct json *j, const struct pa
                          void *target)
 {
     static const struct field fields[] = {
-        {"read", read_paths, offsetof(struct exec_command, readable), false},
-        {"write", read_paths, offsetof(struct exec_command, writable), false},
+        FIELD("read", read_paths, offsetof(struct exec_command, readable)),
+        FIELD("write", read_paths, offsetof(struct exec_command, writable)),
     };
     struct exec_command *c = target;
 
@@ -334,6 +281,13 @@ static void read_argv(struct reader *r, const struct json *j, const struct path 
     *(char ***)target = argv;
 }
 
+static const char *const output_words[] = {
+    [EXEC_JSON] = "json", [EXEC_TEXT] = "text", [EXEC_NONE] = "none", NULL};
+static const char *const heartbeat_words[] = {"automatic", "command",
+                                              NULL}; /* by exec_command.beats */
+
+_Static_assert(EXEC_OUTPUT_MAX == 512 << 10, "read_limits() names it");
+
 struct action_read {
     struct exec_command command;
     const struct json *undo;
@@ -341,22 +295,21 @@ struct action_read {
 
 /* clang-format off */
 #define COMMON(at)                                                                    \
-    {"directory",   read_directory,   (at) + offsetof(struct exec_command, directory), false}, \
-    {"environment", read_environment, (at), false},                                   \
-    {"user",        read_user,        (at) + offsetof(struct exec_command, user), false},      \
-    {"limits",      read_limits,      (at), false},                                   \
-    {"output",      read_output,      (at) + offsetof(struct exec_command, output), false},    \
-    {"heartbeats",  read_heartbeats,  (at) + offsetof(struct exec_command, beats), false},     \
-    {"confine",     read_confine,     (at), false},                                            \
-    {"no_new_privileges", read_bool,                                                           \
-     (at) + offsetof(struct exec_command, no_new_privileges), false}
+    FIELD("directory", read_directory, (at) + offsetof(struct exec_command, directory)), \
+    FIELD("environment", read_environment, (at)),                                   \
+    FIELD("user", read_user, (at) + offsetof(struct exec_command, user)),      \
+    FIELD("limits", read_limits, (at)),                                   \
+    WORD_FIELD("output", at, struct exec_command, output, output_words, NULL),    \
+    WORD_FIELD("heartbeats", at, struct exec_command, beats, heartbeat_words, NULL),     \
+    FIELD("confine", read_confine, (at)),                                            \
+    FIELD("no_new_privileges", read_bool, (at) + offsetof(struct exec_command, no_new_privileges))
 /* clang-format on */
 
 static void read_undo(struct reader *r, const struct json *j, const struct path *path,
                       struct exec_command *c)
 {
     static const struct field fields[] = {
-        {"command", read_argv, offsetof(struct exec_command, argv), true},
+        REQUIRED("command", read_argv, offsetof(struct exec_command, argv)),
         COMMON(0),
     };
 
@@ -368,8 +321,8 @@ static void read_one_action(struct reader *r, const struct json *j, const struct
                             const struct exec_command *above, struct exec_action *a)
 {
     static const struct field fields[] = {
-        {"command", read_argv, offsetof(struct action_read, command.argv), false},
-        {"undo", read_node, offsetof(struct action_read, undo), false},
+        FIELD("command", read_argv, offsetof(struct action_read, command.argv)),
+        FIELD("undo", read_node, offsetof(struct action_read, undo)),
         COMMON(offsetof(struct action_read, command)),
     };
     struct action_read read = {.command = *above};
@@ -416,9 +369,9 @@ static void read_one_agent(struct reader *r, const struct json *j, const struct 
                            struct exec_agent_config *a)
 {
     static const struct field fields[] = {
-        {"instance", read_instance, offsetof(struct agent_read, agent.instance), false},
-        {"places", read_places, offsetof(struct agent_read, agent.places), false},
-        {"actions", read_node, offsetof(struct agent_read, actions), true},
+        TEXT_FIELD("instance", struct agent_read, agent.instance, INSTANCE_MAX),
+        NUMBER_FIELD("places", struct agent_read, agent.places, 1, PLACES_MAX),
+        REQUIRED("actions", read_node, offsetof(struct agent_read, actions)),
         COMMON(offsetof(struct agent_read, common)),
     };
     struct agent_read read = {
@@ -463,9 +416,9 @@ struct exec_config *exec_config_read(struct slice text, enum source_format forma
                                      struct mistakes *mistakes, struct mistakes *warnings)
 {
     static const struct field fields[] = {
-        {"intact_exec", read_version, 0, true},
-        {"agents", read_agents, 0, true},
-        {"stop_wait", read_duration, offsetof(struct exec_config, stop_wait_ms), false},
+        REQUIRED("intact_exec", read_version, 0),
+        REQUIRED("agents", read_agents, 0),
+        FIELD("stop_wait", read_duration, offsetof(struct exec_config, stop_wait_ms)),
     };
     struct exec_config *c = calloc(1, sizeof *c);
     struct json *tree = NULL;

@@ -1,5 +1,5 @@
 /* Reads the configuration of the HTTP agent and reports all mistakes with their places. Touches no
- * other file. Result: config.h; reference: docs/http-agent.md. */
+ * other file. Result: http_config.h; reference: docs/http-agent.md. */
 
 #include "agents/http/http_config.h"
 
@@ -11,6 +11,10 @@
 #include "definition/reader/http_step.h"
 #include "definition/reader/reader.h"
 #include "net/settings.h"
+
+enum { ATTEMPTS_MAX = 1000 };
+
+_Static_assert(ANSWER_MAX_MAX == 64 << 20, "read_service() names it");
 
 /* State while the text is read. */
 struct draft {
@@ -27,43 +31,6 @@ static struct draft *draft_of(const struct reader *r)
 }
 
 /* ---- values ---- */
-
-static void read_places(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
-{
-    int64_t v = 0;
-
-    if (read_whole(r, j, path, 1, PLACES_MAX, &v))
-        *(uint32_t *)target = (uint32_t)v;
-}
-
-static void read_connections(struct reader *r, const struct json *j, const struct path *path,
-                             void *target)
-{
-    int64_t v = 0;
-
-    if (read_whole(r, j, path, 1, CONNECTIONS_MAX, &v))
-        *(uint32_t *)target = (uint32_t)v;
-}
-
-static void read_redirects(struct reader *r, const struct json *j, const struct path *path,
-                           void *target)
-{
-    int64_t v = 0;
-
-    if (read_whole(r, j, path, 0, REDIRECTS_MAX, &v))
-        *(uint32_t *)target = (uint32_t)v;
-}
-
-static void read_size(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    int64_t v = 0;
-
-    if (size_parse(j, &v) && v <= ANSWER_MAX_MAX)
-        *(size_t *)target = (size_t)v;
-    else
-        mistake_in(r, path, j, "a size such as 64KiB or 1MiB, at most 64MiB");
-}
 
 static void read_statuses(struct reader *r, const struct json *j, const struct path *path,
                           void *target)
@@ -269,20 +236,6 @@ static void read_url(struct reader *r, const struct json *j, const struct path *
     curl_url_cleanup(u);
 }
 
-static void read_tls(struct reader *r, const struct json *j, const struct path *path, void *target)
-{
-    static const struct field fields[] = {
-        {"ca", read_plain_text, offsetof(struct service_config, net.ca), false},
-        {"cert", read_plain_text, offsetof(struct service_config, net.cert), false},
-        {"key", read_plain_text, offsetof(struct service_config, net.key), false},
-    };
-    struct service_config *s = target;
-
-    read_object(r, j, path, fields, COUNT_OF(fields), target);
-    if (j->type == JSON_OBJECT && !s->net.cert != !s->net.key)
-        mistake_in(r, path, j, "cert and key beside each other");
-}
-
 static void read_proxy(struct reader *r, const struct json *j, const struct path *path,
                        void *target)
 {
@@ -296,15 +249,6 @@ static void read_proxy(struct reader *r, const struct json *j, const struct path
         mistake_in(r, path, j, "a URL such as http://proxy.example.org:3128, without a password");
     else
         read_plain_text(r, j, path, target);
-}
-
-static void read_attempts(struct reader *r, const struct json *j, const struct path *path,
-                          void *target)
-{
-    int64_t v = 0;
-
-    if (read_whole(r, j, path, 1, 1000, &v))
-        *(uint32_t *)target = (uint32_t)v;
 }
 
 static void read_factor(struct reader *r, const struct json *j, const struct path *path,
@@ -325,10 +269,10 @@ static void read_retry_times(struct reader *r, const struct json *j, const struc
                              void *target)
 {
     static const struct field fields[] = {
-        {"attempts", read_attempts, offsetof(struct retry_times, attempts), false},
-        {"wait", read_length, offsetof(struct retry_times, wait_ms), false},
-        {"factor", read_factor, offsetof(struct retry_times, factor_milli), false},
-        {"max_wait", read_length, offsetof(struct retry_times, max_wait_ms), false},
+        NUMBER_FIELD("attempts", struct retry_times, attempts, 1, ATTEMPTS_MAX),
+        FIELD("wait", read_length, offsetof(struct retry_times, wait_ms)),
+        FIELD("factor", read_factor, offsetof(struct retry_times, factor_milli)),
+        FIELD("max_wait", read_length, offsetof(struct retry_times, max_wait_ms)),
     };
     struct retry_times *t = target;
 
@@ -400,34 +344,31 @@ static void read_service(struct reader *r, const struct json *j, const struct pa
                          struct service_config *s)
 {
     static const struct field fields[] = {
-        {"url", read_url, 0, true},
-        {"headers", read_headers, offsetof(struct service_config, headers), false},
-        {"query", read_settings, offsetof(struct service_config, query), false},
-        {"tls", read_tls, 0, false},
-        {"proxy", read_proxy, offsetof(struct service_config, net.proxy), false},
-        {"http2", read_bool, offsetof(struct service_config, net.http2), false},
-        {"places", read_places, offsetof(struct service_config, places), false},
-        {"connections", read_connections, offsetof(struct service_config, connections), false},
-        {"redirects", read_redirects, offsetof(struct service_config, redirects), false},
-        {"connect_timeout", read_length, offsetof(struct service_config, net.connect_timeout_ms),
-         false},
-        {"timeout", read_length, offsetof(struct service_config, timeout_ms), false},
-        {"retry", read_retry_times, offsetof(struct service_config, retry), false},
-        {"max_answer", read_size, offsetof(struct service_config, net.answer_max), false},
-        {"completed", read_statuses,
-         offsetof(struct service_config, lists) + STATUS_COMPLETED * sizeof(struct statuses),
-         false},
-        {"permanent", read_statuses,
-         offsetof(struct service_config, lists) + STATUS_PERMANENT * sizeof(struct statuses),
-         false},
-        {"retryable", read_statuses,
-         offsetof(struct service_config, lists) + STATUS_RETRYABLE * sizeof(struct statuses),
-         false},
-        {"elsewhere", read_statuses,
-         offsetof(struct service_config, lists) + STATUS_ELSEWHERE * sizeof(struct statuses),
-         false},
-        {"private", read_service_networks, offsetof(struct service_config, net.networks), false},
-        {"actions", read_actions, offsetof(struct service_config, actions), false},
+        REQUIRED("url", read_url, 0),
+        FIELD("headers", read_headers, offsetof(struct service_config, headers)),
+        FIELD("query", read_settings, offsetof(struct service_config, query)),
+        FIELD("tls", read_tls, offsetof(struct service_config, net)),
+        FIELD("proxy", read_proxy, offsetof(struct service_config, net.proxy)),
+        FIELD("http2", read_bool, offsetof(struct service_config, net.http2)),
+        NUMBER_FIELD("places", struct service_config, places, 1, PLACES_MAX),
+        NUMBER_FIELD("connections", struct service_config, connections, 1, CONNECTIONS_MAX),
+        NUMBER_FIELD("redirects", struct service_config, redirects, 0, REDIRECTS_MAX),
+        FIELD("connect_timeout", read_length,
+              offsetof(struct service_config, net.connect_timeout_ms)),
+        FIELD("timeout", read_length, offsetof(struct service_config, timeout_ms)),
+        FIELD("retry", read_retry_times, offsetof(struct service_config, retry)),
+        SIZE_FIELD("max_answer", struct service_config, net.answer_max, ANSWER_MAX_MAX,
+                   "a size such as 64KiB or 1MiB, at most 64MiB"),
+        FIELD("completed", read_statuses,
+              offsetof(struct service_config, lists) + STATUS_COMPLETED * sizeof(struct statuses)),
+        FIELD("permanent", read_statuses,
+              offsetof(struct service_config, lists) + STATUS_PERMANENT * sizeof(struct statuses)),
+        FIELD("retryable", read_statuses,
+              offsetof(struct service_config, lists) + STATUS_RETRYABLE * sizeof(struct statuses)),
+        FIELD("elsewhere", read_statuses,
+              offsetof(struct service_config, lists) + STATUS_ELSEWHERE * sizeof(struct statuses)),
+        FIELD("private", read_service_networks, offsetof(struct service_config, net.networks)),
+        FIELD("actions", read_actions, offsetof(struct service_config, actions)),
     };
 
     read_object(r, j, path, fields, COUNT_OF(fields), s);
@@ -474,11 +415,11 @@ static void read_services(struct reader *r, const struct json *j)
 static void read_all(struct reader *r, const struct json *root)
 {
     static const struct field fields[] = {
-        {"intact_http", read_version, 0, true},
-        {"places", read_places, offsetof(struct draft, places), false},
-        {"private", read_networks, offsetof(struct draft, networks), false},
-        {"secrets", read_secrets, 0, false},
-        {"services", read_node, offsetof(struct draft, services), true},
+        REQUIRED("intact_http", read_version, 0),
+        NUMBER_FIELD("places", struct draft, places, 1, PLACES_MAX),
+        FIELD("private", read_networks, offsetof(struct draft, networks)),
+        FIELD("secrets", read_secrets, 0),
+        REQUIRED("services", read_node, offsetof(struct draft, services)),
     };
     struct path at_root = {0};
     struct draft *d = draft_of(r);

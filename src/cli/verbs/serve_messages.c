@@ -32,8 +32,8 @@ static void read_source_name(struct reader *r, const struct json *j, const struc
 void read_messages(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"source", read_source_name, offsetof(struct messages_settings, source), false},
-        {"give_up", read_length, offsetof(struct messages_settings, give_up_ms), false},
+        FIELD("source", read_source_name, offsetof(struct messages_settings, source)),
+        FIELD("give_up", read_length, offsetof(struct messages_settings, give_up_ms)),
     };
 
     read_object(r, j, path, fields, COUNT_OF(fields), target);

@@ -73,27 +73,15 @@ static void read_states(struct reader *r, const struct json *j, const struct pat
             mistake_in(r, &at, m, "processed, compensated, closed or error");
 }
 
-static void read_workflow(struct reader *r, const struct json *j, const struct path *path,
-                          void *target)
-{
-    read_name(r, j, path, &((struct draft *)target)->rule.workflow);
-}
-
-static void read_rule_archive(struct reader *r, const struct json *j, const struct path *path,
-                              void *target)
-{
-    read_bool(r, j, path, &((struct draft *)target)->rule.archive);
-}
-
 static void read_rule(struct reader *r, const struct json *j, const struct path *path,
                       struct retention_rule *ret)
 {
     static const struct field fields[] = {
-        {"workflow", read_workflow, 0, false},
-        {"states", read_states, 0, false},
-        {"keep", read_keep, 0, false},
-        {"keep_last", read_keep_last, 0, false},
-        {"archive", read_rule_archive, 0, false},
+        FIELD("workflow", read_name, offsetof(struct draft, rule.workflow)),
+        FIELD("states", read_states, 0),
+        FIELD("keep", read_keep, 0),
+        FIELD("keep_last", read_keep_last, 0),
+        FIELD("archive", read_bool, offsetof(struct draft, rule.archive)),
     };
     struct draft d = {.rule = {.states = RETENTION_STATES, .keep_ms = KEEP_FOR_EVER}};
 
@@ -178,9 +166,9 @@ static void read_compress(struct reader *r, const struct json *j, const struct p
 void read_archive(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"folder", read_folder, 0, true},
-        {"max_size", read_max_size, 0, false},
-        {"compress", read_compress, 0, false},
+        REQUIRED("folder", read_folder, 0),
+        FIELD("max_size", read_max_size, 0),
+        FIELD("compress", read_compress, 0),
     };
 
     read_object(r, j, path, fields, COUNT_OF(fields), &((struct retention *)target)->archive);

@@ -26,14 +26,14 @@ void serve_settings_fini(struct serve_settings *s)
 static void read_all(struct reader *r, const struct json *root, struct serve_settings *s)
 {
     static const struct field fields[] = {
-        {"intact_server", read_version, 0, true},
-        {"amqp", amqp_config_read, offsetof(struct serve_settings, amqp), false},
-        {"alerts", read_alerts, offsetof(struct serve_settings, alerts), false},
-        {"webhooks", read_webhooks, offsetof(struct serve_settings, webhooks), false},
-        {"messages", read_messages, offsetof(struct serve_settings, messages), false},
-        {"retention", read_retention, offsetof(struct serve_settings, retention), false},
-        {"archive", read_archive, offsetof(struct serve_settings, retention), false},
-        {"reserve", read_reserve, offsetof(struct serve_settings, retention), false},
+        REQUIRED("intact_server", read_version, 0),
+        FIELD("amqp", amqp_config_read, offsetof(struct serve_settings, amqp)),
+        FIELD("alerts", read_alerts, offsetof(struct serve_settings, alerts)),
+        FIELD("webhooks", read_webhooks, offsetof(struct serve_settings, webhooks)),
+        FIELD("messages", read_messages, offsetof(struct serve_settings, messages)),
+        FIELD("retention", read_retention, offsetof(struct serve_settings, retention)),
+        FIELD("archive", read_archive, offsetof(struct serve_settings, retention)),
+        FIELD("reserve", read_reserve, offsetof(struct serve_settings, retention)),
     };
     struct path at_root = {0};
 

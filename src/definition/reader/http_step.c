@@ -255,16 +255,16 @@ static struct template *input_of(struct reader *r, const struct http_draft *d)
 void read_http_step(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"method", read_method, 0, false},
-        {"path", read_url_path, 0, true},
-        {"query", read_query, 0, false},
-        {"headers", read_headers, 0, false},
-        {"body", read_body, 0, false},
-        {"output", read_answer, 0, false},
-        {"completed", read_statuses, offsetof(struct http_draft, completed), false},
-        {"permanent", read_statuses, offsetof(struct http_draft, permanent), false},
-        {"retryable", read_statuses, offsetof(struct http_draft, retryable), false},
-        {"elsewhere", read_statuses, offsetof(struct http_draft, elsewhere), false},
+        FIELD("method", read_method, 0),
+        REQUIRED("path", read_url_path, 0),
+        FIELD("query", read_query, 0),
+        FIELD("headers", read_headers, 0),
+        FIELD("body", read_body, 0),
+        FIELD("output", read_answer, 0),
+        FIELD("completed", read_statuses, offsetof(struct http_draft, completed)),
+        FIELD("permanent", read_statuses, offsetof(struct http_draft, permanent)),
+        FIELD("retryable", read_statuses, offsetof(struct http_draft, retryable)),
+        FIELD("elsewhere", read_statuses, offsetof(struct http_draft, elsewhere)),
     };
     struct http_draft d = {0};
 

@@ -66,9 +66,9 @@ static void read_rule(struct reader *r, const struct json *j, const struct path 
                       struct input_rule *rule)
 {
     static const struct field fields[] = {
-        {"type", read_type, 0, true},
-        {"required", read_bool, offsetof(struct rule_draft, rule.required), false},
-        {"default", read_node, offsetof(struct rule_draft, preset), false},
+        REQUIRED("type", read_type, 0),
+        FIELD("required", read_bool, offsetof(struct rule_draft, rule.required)),
+        FIELD("default", read_node, offsetof(struct rule_draft, preset)),
     };
     struct rule_draft d = {.rule = {.name = j->key, .type = JSON_NULL}};
     struct path at = {path, SLICE("default"), 0};

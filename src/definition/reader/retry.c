@@ -105,13 +105,13 @@ static void check_together(struct reader *r, const struct json *j, const struct 
 void read_retry(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     static const struct field fields[] = {
-        {"attempts", read_attempts, 0, false},
-        {"wait", read_duration, offsetof(struct retry_draft, rule.wait_ms), false},
-        {"factor", read_factor, 0, false},
-        {"max_wait", read_max_wait, 0, false},
-        {"jitter", read_bool, offsetof(struct retry_draft, rule.jitter), false},
-        {"defer", read_defer, 0, false},
-        {"defers", read_defers, 0, false},
+        FIELD("attempts", read_attempts, 0),
+        FIELD("wait", read_duration, offsetof(struct retry_draft, rule.wait_ms)),
+        FIELD("factor", read_factor, 0),
+        FIELD("max_wait", read_max_wait, 0),
+        FIELD("jitter", read_bool, offsetof(struct retry_draft, rule.jitter)),
+        FIELD("defer", read_defer, 0),
+        FIELD("defers", read_defers, 0),
     };
     struct retry_draft d = {.rule = retry_default};
 
