@@ -166,7 +166,7 @@ struct settings {
 static bool read_config(const char *path, struct arena *a, struct settings *s)
 {
     static const struct field fields[] = {
-        {"webhooks", read_webhooks, offsetof(struct settings, webhooks), true}};
+        REQUIRED("webhooks", read_webhooks, offsetof(struct settings, webhooks))};
     static struct mistakes m;
     struct reader r = {.arena = a, .mistakes = &m};
     struct path root = {0};
