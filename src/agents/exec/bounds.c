@@ -41,6 +41,7 @@ int bounds_open(const struct exec_command *what, const char *program, char *why,
     const unsigned reading = LANDLOCK_READ | LANDLOCK_RUN;
     int ruleset = landlock_open(false);
 
+    ASSERT(what->is_confined && program);
     if (ruleset < 0) {
         (void)snprintf(why, why_size, "confine needs Landlock, and this kernel has none: %s",
                        strerror(errno));

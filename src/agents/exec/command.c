@@ -1,3 +1,6 @@
+/* One command in execution: its keeper, its pipes, what it wrote, and when it must stop. Nothing
+ * here blocks: exec_agent.c calls it when a pipe or a time is due. See command.h. */
+
 #include "agents/exec/command.h"
 
 #include <errno.h>
@@ -20,6 +23,7 @@ enum { TURN_MAX = 65536 /* bytes read from a pipe at a time: others want their t
  * it: so it is taken out first. */
 static void close_pipe(struct command_pipe *p)
 {
+    ASSERT(p == &p->command->pipes[p->end]);
     if (p->fd >= 0 && p->command->epoll >= 0)
         (void)epoll_ctl(p->command->epoll, EPOLL_CTL_DEL, p->fd, NULL); /* if it was in */
     if (p->fd >= 0)
@@ -57,6 +61,7 @@ static struct command *command_new(const struct exec_agent_config *agent,
 {
     struct command *c = calloc(1, sizeof *c);
 
+    ASSERT(what->argv && what->output_max > 0);
     if (!c)
         out_of_memory(sizeof *c);
     /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
@@ -101,6 +106,7 @@ struct command *command_start(const struct exec_agent_config *agent,
                              .ruleset = -1,
                              .files = *files};
 
+    ASSERT(files && why_size > 0);
     set_times(c);
     bool ok = surroundings_make(c, &o, why, why_size);
     if (ok && what->is_confined)
@@ -109,6 +115,7 @@ struct command *command_start(const struct exec_agent_config *agent,
         command_free(c);
         return NULL;
     }
+    ASSERT(o.program && o.envp);
     ok = open_pipes(c, theirs);
     memcpy(o.ends, theirs, sizeof theirs);
     c->keeper = ok ? keeper_start(&o) : -1;
@@ -129,6 +136,7 @@ static void write_input(struct command_pipe *p)
 {
     struct command *c = p->command;
 
+    ASSERT(p->end == KEEPER_IN && c->written <= c->input.len);
     while (c->written < c->input.len) {
         ssize_t n = write(p->fd, c->input.ptr + c->written, c->input.len - c->written);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -144,6 +152,7 @@ static void write_input(struct command_pipe *p)
 /* Bytes that came; 0: none now, or it is at its end, and closed. */
 static size_t take(struct command_pipe *p, char *bytes, size_t size)
 {
+    ASSERT(p->fd >= 0 && size > 0);
     ssize_t n = read(p->fd, bytes, size);
 
     if (n > 0)
@@ -158,6 +167,7 @@ static void add_output(struct command *c, const char *bytes, size_t size)
     if (c->what->output == EXEC_NONE)
         return;
     buf_add(&c->output, bytes, size);
+    ASSERT(c->output.len <= (size_t)c->what->output_max);
     if (c->output.overflow && c->end == COMMAND_BY_ITSELF) {
         c->end = COMMAND_FLOODS;
         command_kill(c);
@@ -168,6 +178,7 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
 {
     struct buf *b = &c->tail;
 
+    ASSERT(b->len <= (size_t)2 * COMMAND_TAIL_MAX);
     buf_add(b, bytes, size);
     if (b->len <= (size_t)2 * COMMAND_TAIL_MAX)
         return;
@@ -178,7 +189,7 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
 }
 
 /* A line is {"progress", "message", "resume"}, any of them, or a message. */
-static void tell_progress(struct command *c)
+static void send_progress(struct command *c)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf progress = {0};
@@ -201,10 +212,11 @@ static void tell_progress(struct command *c)
 
 static void add_progress(struct command *c, const char *bytes, size_t size)
 {
+    ASSERT(c->line.len <= COMMAND_LINE_MAX);
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] == '\n') {
             if (c->line.len > 0 && !c->line_is_too_long)
-                tell_progress(c);
+                send_progress(c);
             buf_clear(&c->line);
             c->line_is_too_long = false;
         } else if (c->line.len < COMMAND_LINE_MAX) {
@@ -220,6 +232,7 @@ static void read_report(struct command_pipe *p)
     struct command *c = p->command;
     struct keeper_report report;
 
+    ASSERT(p->end == KEEPER_STATUS);
     while (p->fd >= 0) {
         size_t size = take(p, (char *)&report, sizeof report); /* they come whole */
         if (size == sizeof report && c->report.what == 0)
@@ -252,6 +265,7 @@ bool command_watch(struct command *c, int epoll)
 {
     bool ok = true;
 
+    ASSERT(epoll >= 0 && c->keeper > 0);
     c->epoll = epoll;
     for (int i = 0; i < KEEPER_ENDS && ok; i++) {
         struct command_pipe *p = &c->pipes[i];
@@ -264,6 +278,7 @@ bool command_watch(struct command *c, int epoll)
 
 void command_give_up(struct command *c)
 {
+    ASSERT(c->keeper > 0);
     (void)kill(c->keeper, SIGKILL); /* it is our child, and not reaped */
     c->is_over = true;
 }
@@ -298,6 +313,7 @@ static void order(struct command *c, char what)
 
 void command_terminate(struct command *c, enum command_end why)
 {
+    ASSERT(why != COMMAND_BY_ITSELF);
     if (c->term_at == INT64_MAX)
         return;
     if (c->end == COMMAND_BY_ITSELF)
@@ -337,6 +353,7 @@ bool command_drain(struct command *c)
     int status = 0;
     static const enum keeper_end ends[] = {KEEPER_OUT, KEEPER_ERR, KEEPER_PROGRESS};
 
+    ASSERT(c->is_over && c->keeper > 0);
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         for (int turn = 0; turn < 64 && c->pipes[ends[i]].fd >= 0; turn++)
             read_some(&c->pipes[ends[i]]);
@@ -347,6 +364,7 @@ bool command_drain(struct command *c)
 
 void command_free(struct command *c)
 {
+    ASSERT(c->keeper <= 0); /* it was reaped, or never started */
     for (int i = 0; i < KEEPER_ENDS; i++)
         close_pipe(&c->pipes[i]);
     buf_fini(&c->input);

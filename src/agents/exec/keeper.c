@@ -1,3 +1,7 @@
+/* The process between the agent and a command. It starts the command, limits and confines it,
+ * reaps what it leaves behind, and ends when the agent does. Runs in a forked child: it allocates
+ * nothing. See keeper.h. */
+
 #include "agents/exec/keeper.h"
 
 #include <errno.h>
@@ -13,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "confine/calls.h"
 #include "confine/landlock.h"
 
@@ -172,7 +177,7 @@ static void end_command(const struct keeping *k, int how)
     (void)kill(k->command, how);  /* before it leads one */
 }
 
-static void hear_control(struct keeping *k)
+static void read_control(struct keeping *k)
 {
     char what = 0;
     ssize_t size = read(KEEPER_CONTROL, &what, 1);
@@ -220,7 +225,7 @@ static void watch(struct keeping *k)
         if (p[0].revents)
             (void)!read(k->signals, &ignored, sizeof ignored);
         if (p[1].revents)
-            hear_control(k);
+            read_control(k);
     }
 }
 
@@ -275,6 +280,9 @@ pid_t keeper_start(const struct keeper_order *o)
     sigset_t all;
     sigset_t before;
 
+    ASSERT(o->program && o->argv && o->argv[0] && o->envp && o->directory);
+    for (int i = 0; i < KEEPER_ENDS; i++)
+        ASSERT(o->ends[i] >= 0);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail */
     pid_t pid = fork();

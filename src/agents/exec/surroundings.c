@@ -1,3 +1,6 @@
+/* What a command finds when it starts: its program, its environment and its standard input; and
+ * how its secrets are removed from what it printed. See surroundings.h. */
+
 #include "agents/exec/surroundings.h"
 
 #include <errno.h>
@@ -23,8 +26,8 @@ enum {
 
 struct making {
     struct command *c;
-    char **env;
-    size_t count;
+    char **env; /* ends with NULL, so it has room for one more than `most` */
+    size_t count, most;
     char *why;
     size_t why_size;
 };
@@ -40,8 +43,10 @@ static void put(struct making *m, char *variable)
     size_t len = name_len(variable);
     size_t i = 0;
 
+    ASSERT(len > 0 && variable[len] == '=');
     while (i < m->count && (name_len(m->env[i]) != len || memcmp(m->env[i], variable, len) != 0))
         i++;
+    ASSERT(i < m->most);
     m->env[i] = variable;
     m->count += i == m->count;
 }
@@ -65,6 +70,7 @@ static void insert(struct command *c, struct slice line)
 {
     size_t at = c->secret_count++;
 
+    ASSERT(at < LINES_MAX && line.len >= SECRET_MIN);
     for (; at > 0 && c->secrets[at - 1].len < line.len; at--)
         c->secrets[at] = c->secrets[at - 1];
     c->secrets[at] = line;
@@ -226,7 +232,7 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
                        size_t why_size)
 {
     size_t most = c->what->variable_count + OWN_MAX;
-    struct making m = {.c = c, .why = why, .why_size = why_size};
+    struct making m = {.c = c, .most = most, .why = why, .why_size = why_size};
     const struct exec_user *u = &c->what->user;
 
     m.env = arena_alloc(&c->arena, (most + 1) * sizeof *m.env);
@@ -241,6 +247,7 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
     o->envp = m.env;
     o->program = find_program(&m, c->what->argv[0]);
     write_input(c);
+    ASSERT(!m.env[m.count]);
     return o->program;
 }
 
@@ -252,6 +259,7 @@ static void cover(struct buf *b, struct slice secret)
     struct slice rest = buf_view(b);
     struct buf covered = {0};
 
+    ASSERT(secret.len >= SECRET_MIN);
     while (rest.len > 0) {
         const char *found = memmem(rest.ptr, rest.len, secret.ptr, secret.len);
         if (!found)
