@@ -1,9 +1,3 @@
-#include "alerts/internal.h"
-
-#include <stdio.h>
-
-#include "json/json.h"
-
 /*
  * Alerts as JSON: the `doc` of a row, which alerts_load reads back, and the form for people and
  * sinks. New members of `doc` must be optional. At present:
@@ -11,6 +5,12 @@
  *    "examples": [], "story", "times", "notice", "kind", "notice_at", "reminders",
  *    "told": {SINK: NOTICE}}
  */
+
+#include "alerts/internal.h"
+
+#include <stdio.h>
+
+#include "json/json.h"
 
 const char *alert_state(const struct alert *al)
 {

@@ -1,11 +1,11 @@
-#include "amqp/message.h"
-#include "base/fuzz.h"
-#include "json/json.h"
-
 /*
  * Decodes any bytes as a message: the result has a body that can be sent, ids and properties.
  * Proton must not crash: it asserts what it takes for granted.
  */
+
+#include "amqp/message.h"
+#include "base/fuzz.h"
+#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

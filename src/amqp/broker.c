@@ -99,19 +99,19 @@ static void close_connection(struct broker *b)
     b->fd = -1;
 }
 
-static void say_why(struct broker *b, const char *what, const char *detail)
+static void set_reason(struct broker *b, const char *what, const char *detail)
 {
     if (!b->why[0]) /* the first error is the cause */
         (void)snprintf(b->why, sizeof b->why, "%s%s%s", what, detail ? ": " : "",
                        detail ? detail : "");
 }
 
-static void say_condition(struct broker *b, pn_condition_t *c, const char *otherwise)
+static void set_condition(struct broker *b, pn_condition_t *c, const char *otherwise)
 {
     if (c && pn_condition_is_set(c))
-        say_why(b, pn_condition_get_name(c), pn_condition_get_description(c));
+        set_reason(b, pn_condition_get_name(c), pn_condition_get_description(c));
     else
-        say_why(b, otherwise, NULL);
+        set_reason(b, otherwise, NULL);
 }
 
 static void lose(struct broker *b, const char *what, const char *detail)
@@ -121,7 +121,7 @@ static void lose(struct broker *b, const char *what, const char *detail)
     int64_t wait = AGAIN_FIRST_MS;
     struct link lost;
 
-    say_why(b, what, detail);
+    set_reason(b, what, detail);
     list_init(&lost);
     if (was_open)
         LIST_FOREACH (at, after, &b->ways) {
@@ -239,11 +239,11 @@ static bool set_tls(struct broker *b)
     if (!b->tls)
         return false;
     if (c->ca && pn_ssl_domain_set_trusted_ca_db(b->tls, c->ca) != 0) {
-        say_why(b, "the certificates of ca cannot be read", c->ca);
+        set_reason(b, "the certificates of ca cannot be read", c->ca);
         return false;
     }
     if (c->cert && pn_ssl_domain_set_credentials(b->tls, c->cert, c->key, NULL) != 0) {
-        say_why(b, "cert and key cannot be read", c->cert);
+        set_reason(b, "cert and key cannot be read", c->cert);
         return false;
     }
     pn_ssl_t *ssl = pn_ssl(b->driver.transport);
@@ -463,7 +463,7 @@ static void on_event(struct broker *b, pn_event_t *e)
         on_open(b);
         break;
     case PN_CONNECTION_REMOTE_CLOSE:
-        say_condition(b, pn_connection_remote_condition(pn_event_connection(e)),
+        set_condition(b, pn_connection_remote_condition(pn_event_connection(e)),
                       "the broker closed the connection");
         pn_connection_close(pn_event_connection(e));
         break;
@@ -486,7 +486,7 @@ static void on_event(struct broker *b, pn_event_t *e)
             way_on_delivery(l, pn_event_delivery(e));
         break;
     case PN_TRANSPORT_ERROR:
-        say_condition(b, pn_transport_condition(b->driver.transport), "the connection broke");
+        set_condition(b, pn_transport_condition(b->driver.transport), "the connection broke");
         break;
     default:
         break;
@@ -506,7 +506,7 @@ static bool read_some(struct broker *b)
         pn_connection_driver_read_done(&b->driver, (size_t)n);
         return true;
     }
-    say_why(b, "the connection broke", n < 0 ? strerrordesc_np(errno) : NULL);
+    set_reason(b, "the connection broke", n < 0 ? strerrordesc_np(errno) : NULL);
     pn_connection_driver_read_close(&b->driver);
     pn_connection_driver_write_close(&b->driver);
     return false;
@@ -523,7 +523,7 @@ static bool write_some(struct broker *b)
         (void)pn_connection_driver_write_done(&b->driver, (size_t)n);
         return true;
     }
-    say_why(b, "the connection broke", strerrordesc_np(errno));
+    set_reason(b, "the connection broke", strerrordesc_np(errno));
     pn_connection_driver_write_close(&b->driver);
     return false;
 }

@@ -1,3 +1,5 @@
+/* Replays every input in the given folders. No folder may be empty. */
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,8 +7,6 @@
 
 #include "base/buf.h"
 #include "base/fuzz.h"
-
-/* Replays every input in the given folders. No folder may be empty. */
 
 static void replay(const char *path)
 {

@@ -37,7 +37,7 @@ static void write_out(const struct buf *b)
     (void)written; /* there is nowhere left to report to */
 }
 
-static void tell_lost(const struct buf *line, size_t time_len)
+static void report_lost(const struct buf *line, size_t time_len)
 {
     unsigned count = atomic_exchange(&lost, 0);
 
@@ -115,7 +115,7 @@ void log_line(enum log_level level, const char *fmt, ...)
         (void)atomic_fetch_add(&lost, 1);
         return;
     }
-    tell_lost(&b, time_len);
+    report_lost(&b, time_len);
     write_out(&b);
 }
 

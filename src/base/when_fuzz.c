@@ -1,9 +1,9 @@
-#include "base/fuzz.h"
-#include "base/when.h"
-
 /*
  * Parses any text as a duration and as a time. What is accepted must survive writing and parsing.
  */
+
+#include "base/fuzz.h"
+#include "base/when.h"
 
 static void as_duration(struct slice text)
 {

@@ -51,7 +51,7 @@ static const char *word_near(const char *word, const char *noun)
     return NULL;
 }
 
-static int say_unknown(const char *word, const char *noun)
+static int report_unknown(const char *word, const char *noun)
 {
     const char *near = word_near(word, noun);
 
@@ -68,14 +68,14 @@ static int refuse_noun(int argc, char **argv)
     bool asked = argc > 2 && is_help(argv[2]);
 
     if (argc > 2 && !asked)
-        return say_unknown(argv[2], argv[1]);
+        return report_unknown(argv[2], argv[1]);
     help_print_noun(argv[1], asked ? stdout : stderr);
     return asked ? CLI_OK : CLI_USAGE;
 }
 
 static int refuse_verb(const char *word)
 {
-    return say_unknown(word, NULL);
+    return report_unknown(word, NULL);
 }
 
 /* "intact help get", "intact help workflow put" */
@@ -95,7 +95,7 @@ static int help(struct invocation *in)
     else if (in->word_count == 1)
         help_print_noun(in->words[0], stdout);
     else
-        return say_unknown(in->words[1], in->words[0]);
+        return report_unknown(in->words[1], in->words[0]);
     return CLI_OK;
 }
 

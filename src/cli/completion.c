@@ -1,12 +1,12 @@
-#include <stdio.h>
-
-#include "cli/manual/manual.h"
-#include "cli/verbs.h"
-
 /*
  * `intact completion`: the scripts by which shells ask `intact complete`, which has the candidates
  * from the descriptions of the verbs.
  */
+
+#include <stdio.h>
+
+#include "cli/manual/manual.h"
+#include "cli/verbs.h"
 
 static const char bash[] =
     "# Completion of intact for bash; from intact completion bash.\n"

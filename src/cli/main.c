@@ -1,4 +1,4 @@
-/* The process: prepares its descriptors, and runs cli_main (dispatch.c). */
+/* The process: prepares its descriptors, and runs cli_main (cli.c). */
 
 #include "cli/cli.h"
 #include "cli/surroundings.h"

@@ -39,12 +39,12 @@ const char *verb_words(const struct verb *v, char *ret, size_t size)
     return ret;
 }
 
-PRINTF(2, 0) static void say(const struct verb *v, const char *fmt, va_list args)
+PRINTF(2, 0) static void print_problem(const struct verb *v, const char *fmt, va_list args)
 {
     char words[64];
 
     fprintf(stderr, "%s: ", verb_words(v, words, sizeof words));
-    say_line_of(stderr, fmt, args);
+    print_line_of(stderr, fmt, args);
 }
 
 int verb_misused(const struct invocation *in, const char *fmt, ...)
@@ -53,7 +53,7 @@ int verb_misused(const struct invocation *in, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    say(in->verb, fmt, args);
+    print_problem(in->verb, fmt, args);
     va_end(args);
     fprintf(stderr, "; see %s --help\n", verb_words(in->verb, words, sizeof words));
     return CLI_USAGE;
@@ -64,7 +64,7 @@ int verb_failed(const struct invocation *in, int status, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    say(in->verb, fmt, args);
+    print_problem(in->verb, fmt, args);
     va_end(args);
     fputc('\n', stderr);
     return status;

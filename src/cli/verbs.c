@@ -1,8 +1,10 @@
+/* The table of all verbs, in the order of --help. Each verb is described in the file that runs it,
+ * in verbs/. */
+
 #include "cli/verbs.h"
 
 #include "base/base.h"
 
-/* In the order of --help. */
 /* clang-format off */
 const struct verb *const verbs[] = {
     &verb_serve,

@@ -107,7 +107,7 @@ const char *secret_place_load(const struct secret_place *s, char **ret, size_t *
     return NULL;
 }
 
-void secret_place_tell(const struct secret_place *s, struct buf *b)
+void secret_place_describe(const struct secret_place *s, struct buf *b)
 {
     buf_fmt(b, "%s %s", s->file ? "file" : "environment variable", s->file ? s->file : s->env);
 }

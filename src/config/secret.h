@@ -31,6 +31,6 @@ const char *secret_file_open(const char *path, int *ret) MUST_USE;
 void secret_wipe(char *text, size_t len); /* NULL is allowed */
 
 /* "file /run/key", "environment variable KEY"; for messages. */
-void secret_place_tell(const struct secret_place *s, struct buf *b);
+void secret_place_describe(const struct secret_place *s, struct buf *b);
 
 #endif

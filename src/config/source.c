@@ -1,12 +1,12 @@
+/* Parses a text into a tree, before its contents have a meaning: JSON or YAML, repeated keys, byte
+ * order marks. See config_reader.h. */
+
 #include <stdio.h>
 
 #include "config/config_reader.h"
 #include "json/escape.h"
 #include "json/text.h"
 #include "json/yaml_read.h"
-
-/* Parses a text into a tree, before its contents have a meaning: JSON or YAML, repeated keys, byte
- * order marks. See reader.h. */
 
 /* With more members only the first repeated key is reported, because each is compared with all. */
 enum { TWICE_MAX = 1000 };
@@ -52,7 +52,7 @@ static const struct {
     {"malformed number", "a number without all of its digits", "a number such as -1, 0.5 or 1e3"},
 };
 
-static void tell_json(struct reader *r, const struct json_fault *fault)
+static void add_json_mistake(struct reader *r, const struct json_fault *fault)
 {
     struct path at_root = {0};
     char there[100];
@@ -67,14 +67,14 @@ static void tell_json(struct reader *r, const struct json_fault *fault)
     mistake_at(r, &at_root, fault->offset, fault->what, "JSON");
 }
 
-static void tell_yaml(void *arg, size_t offset, const char *found, const char *expected)
+static void add_yaml_mistake(void *arg, size_t offset, const char *found, const char *expected)
 {
     struct path at_root = {0};
 
     mistake_at(arg, &at_root, offset, found, "%s", expected);
 }
 
-static void tell_twice(struct reader *r, const struct json *object, const struct path *path)
+static void add_repeated_keys(struct reader *r, const struct json *object, const struct path *path)
 {
     const struct json *again = json_twice(object);
 
@@ -102,7 +102,7 @@ static void check_twice(struct reader *r, const struct json *j, const struct pat
     size_t i = 0;
 
     if (j->type == JSON_OBJECT)
-        tell_twice(r, j, path);
+        add_repeated_keys(r, j, path);
     for (const struct json *m = j->child; m; m = m->next, i++) {
         struct path at = {path, j->type == JSON_OBJECT ? m->key : SLICE_NONE, i};
         check_twice(r, m, &at);
@@ -119,7 +119,7 @@ static enum err read_json(struct reader *r, struct slice text, struct json **ret
 
 static enum err read_yaml(struct reader *r, struct slice text, struct json **ret)
 {
-    struct yaml_watch w = {r, tell_yaml};
+    struct yaml_watch w = {r, add_yaml_mistake};
 
     r->is_yaml = true;
     r->text = without_mark(text);
@@ -139,7 +139,7 @@ enum err read_source(struct reader *r, struct slice text, enum source_format for
     if (err != ERR_OK && (format == SOURCE_YAML || (format == SOURCE_GUESS && !has_brace)))
         err = read_yaml(r, text, ret);
     else if (err != ERR_OK)
-        tell_json(r, &fault);
+        add_json_mistake(r, &fault);
     if (err == ERR_OK)
         check_twice(r, *ret, &at_root);
     return err;

@@ -1,11 +1,11 @@
-#include "base/fuzz.h"
-#include "json/json.h"
-#include "json/text.h"
-
 /*
  * Parses any text as JSON. The first byte chooses the nesting limit. What is accepted must survive
  * writing and parsing; a refusal has a position and a valid message.
  */
+
+#include "base/fuzz.h"
+#include "json/json.h"
+#include "json/text.h"
 
 /* Writes a tree from its decoded values. */
 static void rewrite(struct buf *b, const struct json *j)

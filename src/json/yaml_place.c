@@ -1,11 +1,11 @@
-#include "json/text.h"
-#include "json/yaml_read.h"
-
 /*
  * Finds the position in a YAML text that a byte of a string value came from. In every YAML style, a
  * value and its text are the same sequence of characters except for blanks, line breaks,
  * indentation and escapes. So the non-blank characters are counted.
  */
+
+#include "json/text.h"
+#include "json/yaml_read.h"
 
 struct piece {
     size_t raw;     /* bytes in the text */

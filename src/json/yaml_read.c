@@ -33,7 +33,8 @@ struct reader {
     bool is_over;
 };
 
-static void tell(const struct reader *r, size_t offset, const char *found, const char *expected)
+static void set_fault(const struct reader *r, size_t offset, const char *found,
+                      const char *expected)
 {
     r->watch->fault(r->watch->arg, offset, found, expected);
 }
@@ -70,7 +71,7 @@ static bool check_characters(const struct reader *r)
     size_t bad = text_utf8_end(r->text);
 
     if (bad < r->text.len) {
-        tell(r, bad, "bytes that are not UTF-8", "UTF-8 text");
+        set_fault(r, bad, "bytes that are not UTF-8", "UTF-8 text");
         return false;
     }
     for (size_t i = 0; i < r->text.len; i++) {
@@ -91,8 +92,8 @@ static bool check_characters(const struct reader *r)
                      || memcmp(p + i, "\xef\xbf\xbf", 3) == 0))
             why = "an invalid character";
         if (why) {
-            tell(r, i, why,
-                 c ? "an escape in double quotes, such as \"\\u2028\"" : "text without it");
+            set_fault(r, i, why,
+                      c ? "an escape in double quotes, such as \"\\u2028\"" : "text without it");
             return false;
         }
     }
@@ -129,10 +130,11 @@ static void check_properties(struct reader *r, const yaml_event_t *e, const yaml
                              const yaml_char_t *tag)
 {
     if (anchor)
-        tell(r, offset_of(r, &e->start_mark), "an anchor (&)",
-             "the value written out: anchors and aliases are not supported");
+        set_fault(r, offset_of(r, &e->start_mark), "an anchor (&)",
+                  "the value written out: anchors and aliases are not supported");
     else if (tag)
-        tell(r, offset_of(r, &e->start_mark), "a tag (!)", "a plain value: tags are not supported");
+        set_fault(r, offset_of(r, &e->start_mark), "a tag (!)",
+                  "a plain value: tags are not supported");
 }
 
 static void take_key(struct reader *r, const yaml_event_t *e, struct slice text, bool is_plain)
@@ -141,11 +143,11 @@ static void take_key(struct reader *r, const yaml_event_t *e, struct slice text,
 
     r->key_at = at;
     if (is_plain && slice_is(text, "<<")) {
-        tell(r, at, "a merge key (<<)", "the keys written out: merge keys are not supported");
+        set_fault(r, at, "a merge key (<<)", "the keys written out: merge keys are not supported");
         r->is_broken = true;
     }
     if (is_plain && text.len == 0) {
-        tell(r, at, "a value without a key", "a key before the \":\"");
+        set_fault(r, at, "a value without a key", "a key before the \":\"");
         r->is_broken = true;
     }
     json_key_slice(&r->out, text);
@@ -167,8 +169,8 @@ static void take_plain(struct reader *r, struct slice text, size_t at)
     case YAML_ODD_NUMBER: {
         CLEANUP(buf_fini) struct buf found = {0};
         buf_fmt(&found, "%.*s", SLICE_ARG(slice_cut(text, 80)));
-        tell(r, at, found.ptr,
-             "a number as JSON writes it (10, -1, 0.5, 1e3), or a text in quotes");
+        set_fault(r, at, found.ptr,
+                  "a number as JSON writes it (10, -1, 0.5, 1e3), or a text in quotes");
         r->is_broken = true;
         json_null(&r->out);
         return;
@@ -189,7 +191,7 @@ static void take_scalar(struct reader *r, const yaml_event_t *e)
 
     check_properties(r, e, e->data.scalar.anchor, e->data.scalar.tag);
     if (memchr(text.ptr, 0, text.len)) {
-        tell(r, at, "a NUL character (\\0)", "text without it");
+        set_fault(r, at, "a NUL character (\\0)", "text without it");
         r->is_broken = true;
         text = SLICE("");
     }
@@ -209,8 +211,8 @@ static void take_alias(struct reader *r, const yaml_event_t *e)
 {
     struct level *l = parent_of(r);
 
-    tell(r, offset_of(r, &e->start_mark), "an alias (*)",
-         "the value written out: anchors and aliases are not supported");
+    set_fault(r, offset_of(r, &e->start_mark), "an alias (*)",
+              "the value written out: anchors and aliases are not supported");
     r->is_broken = true;
     if (l && l->is_mapping && l->expects_key) {
         json_key_slice(&r->out, SLICE(""));
@@ -229,13 +231,13 @@ static void open_level(struct reader *r, const yaml_event_t *e, bool is_mapping)
     if (r->depth == r->depth_max) {
         CLEANUP(buf_fini) struct buf limit = {0};
         buf_fmt(&limit, "at most %u levels", r->depth_max);
-        tell(r, at, "a value nested too deeply", limit.ptr);
+        set_fault(r, at, "a value nested too deeply", limit.ptr);
         r->is_broken = r->is_over = true;
         return;
     }
     if (l && l->is_mapping && l->expects_key) {
-        tell(r, at, is_mapping ? "a mapping as a key" : "a list as a key",
-             "a text as a key: text that begins with { or [ needs quotes");
+        set_fault(r, at, is_mapping ? "a mapping as a key" : "a list as a key",
+                  "a text as a key: text that begins with { or [ needs quotes");
         r->is_broken = true;
         json_key_slice(&r->out, SLICE(""));
     }
@@ -257,15 +259,15 @@ static void begin_document(struct reader *r, const yaml_event_t *e)
     size_t at = offset_of(r, &e->start_mark);
 
     if (r->has_root) {
-        tell(r, at, "a second document", "one document");
+        set_fault(r, at, "a second document", "one document");
         r->is_over = true;
         return;
     }
     r->has_root = true;
     if (v && (v->major != 1 || v->minor != 2))
-        tell(r, at, "another version of YAML", "%YAML 1.2, or no such line");
+        set_fault(r, at, "another version of YAML", "%YAML 1.2, or no such line");
     if (e->data.document_start.tag_directives.start != e->data.document_start.tag_directives.end)
-        tell(r, at, "a %TAG line", "no tags: they are not supported");
+        set_fault(r, at, "a %TAG line", "no tags: they are not supported");
 }
 
 static void take_event(struct reader *r, const yaml_event_t *e)
@@ -314,7 +316,7 @@ static void explain(struct reader *r)
     ASSERT(p->error != YAML_MEMORY_ERROR);
     yaml_explain(r->text, p->problem ? p->problem : "", has_context ? p->context : "", problem,
                  context, &w);
-    tell(r, w.at, w.found, w.expected);
+    set_fault(r, w.at, w.found, w.expected);
     r->is_broken = r->is_over = true;
 }
 
@@ -330,7 +332,7 @@ static void read_events(struct reader *r)
         yaml_event_delete(&e);
     }
     if (!r->has_root) {
-        tell(r, 0, "nothing", "keys and values");
+        set_fault(r, 0, "nothing", "keys and values");
         r->is_broken = true;
     }
 }
@@ -369,7 +371,7 @@ enum err yaml_read(struct arena *a, struct slice text, uint32_t depth_max, struc
 
     ASSERT(depth_max <= JSON_DEPTH_MAX);
     if (text.len >= UINT32_MAX) {
-        tell(&r, 0, "a text of 4 GiB or more", "a shorter one");
+        set_fault(&r, 0, "a text of 4 GiB or more", "a shorter one");
         return ERR_PARSE;
     }
     if (!check_characters(&r))

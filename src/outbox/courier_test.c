@@ -1,3 +1,10 @@
+/*
+ * The delivery of messages from the memory store, in simulated time. Targets are named after their
+ * behavior: "ok..." accepts all; "hang..." never answers; "down..." fails while `down` is set, and
+ * "away..." has no connection then; "gone..." refuses; "later..." fails, and asks for a wait of 100
+ * s; "bad..." accepts all but the messages of task "poison"; "nowhere..." has no channel.
+ */
+
 #include "outbox/courier.h"
 
 #include <stdio.h>
@@ -7,13 +14,6 @@
 #include "base/map.h"
 #include "base/test.h"
 #include "store/memory/memory.h"
-
-/*
- * The delivery of messages from the memory store, in simulated time. Targets are named after their
- * behavior: "ok..." accepts all; "hang..." never answers; "down..." fails while `down` is set, and
- * "away..." has no connection then; "gone..." refuses; "later..." fails, and asks for a wait of 100
- * s; "bad..." accepts all but the messages of task "poison"; "nowhere..." has no channel.
- */
 
 enum { SENT_MAX = 20000, BATCH_MAX = 5 };
 

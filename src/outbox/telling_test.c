@@ -1,3 +1,9 @@
+/*
+ * The messages of tasks, over thousands of histories of any workflows: some changes are stored one
+ * by one, others together, and now and then the task is read again. The expected messages are
+ * derived from the stored states, and from the observer's model.
+ */
+
 #include "outbox/telling.h"
 
 #include <stdlib.h>
@@ -7,12 +13,6 @@
 #include "base/test.h"
 #include "core/history_check.h"
 #include "store/codec/envelope.h"
-
-/*
- * The messages of tasks, over thousands of histories of any workflows: some changes are stored one
- * by one, others together, and now and then the task is read again. The expected messages are
- * derived from the stored states, and from the observer's model.
- */
 
 enum { HISTORIES = 1000, BYTES = 600, TOLD_MAX = 4000 };
 

@@ -215,7 +215,7 @@ static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, con
     p->left_count = kept;
 }
 
-static void tell_answer(const struct http_answer *a, struct buf *story)
+static void describe_answer(const struct http_answer *a, struct buf *story)
 {
     struct slice where = answer_header(a, "location");
 
@@ -243,7 +243,7 @@ static void take_answer(struct post *p, const struct http_answer *a, struct buf 
     int64_t after = answer_retry_after(answer_header(a, "retry-after"), clock_wall_ms());
 
     after = min_i64(max_i64(after, 0), AFTER_MAX_MS);
-    tell_answer(a, story);
+    describe_answer(a, story);
     if (a->status >= 200 && a->status < 300) {
         end_first(p, p->size, DELIVERED, 0, "");
     } else if (a->status == 410) {

@@ -155,7 +155,7 @@ struct sign_keys *sign_keys_load(const struct secret_place *places, size_t count
         if (!fault)
             continue;
         ok = false;
-        secret_place_tell(&places[i], ret_faults);
+        secret_place_describe(&places[i], ret_faults);
         buf_fmt(ret_faults, ": %s\n", fault);
     }
     if (ok)

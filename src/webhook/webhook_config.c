@@ -170,7 +170,7 @@ void read_webhooks(struct reader *r, const struct json *j, const struct path *pa
 
 /* ---- finding a target ---- */
 
-static void tell_targets(const struct webhook_config *c, struct buf *b)
+static void list_targets(const struct webhook_config *c, struct buf *b)
 {
     size_t told = 0;
 
@@ -203,7 +203,7 @@ const struct webhook_target *webhook_target_find(const struct webhook_config *c,
                         "does not name (docs/webhooks.md)");
         return NULL;
     }
-    tell_targets(c, &told);
+    list_targets(c, &told);
     (void)error_set(e, ERR_INVALID, "%s%s%s (docs/webhooks.md)",
                     c->count ? "is below none of the URLs of `webhooks` in the server's "
                                "configuration: "

@@ -1,4 +1,4 @@
-/* Loads the secrets and header values of all targets: see secrets.h. */
+/* Loads the secrets and header values of all targets: see webhook_secrets.h. */
 #include "webhook/webhook_secrets.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static bool load_lines(const struct webhook_target *t, char ***ret, struct buf *
         ok = false;
         buf_fmt(ret_faults, "%.*s: header %.*s: ", SLICE_ARG(t->url), SLICE_ARG(h->name));
         if (!h->value.ptr) {
-            secret_place_tell(&h->kept, ret_faults);
+            secret_place_describe(&h->kept, ret_faults);
             buf_str(ret_faults, ": ");
         }
         buf_fmt(ret_faults, "%s\n", fault);
@@ -73,7 +73,7 @@ static bool load_lines(const struct webhook_target *t, char ***ret, struct buf *
 }
 
 /* Prefixes each line with its target. */
-static void tell(const struct webhook_target *t, struct buf *lines, struct buf *ret_faults)
+static void add_faults(const struct webhook_target *t, struct buf *lines, struct buf *ret_faults)
 {
     for (char *line = lines->len ? strtok(lines->ptr, "\n") : NULL; line; line = strtok(NULL, "\n"))
         buf_fmt(ret_faults, "%.*s: secret: %s\n", SLICE_ARG(t->url), line);
@@ -107,7 +107,7 @@ struct webhook_secrets *webhook_secrets_load(const struct webhook_config *c, str
         CLEANUP(buf_fini) struct buf faults = {0};
         struct webhook_secret *one = &s->of[s->count++];
         one->keys = sign_keys_load(t->secrets, t->secret_count, &faults);
-        tell(t, &faults, ret_faults);
+        add_faults(t, &faults, ret_faults);
         ok &= one->keys != NULL;
         ok &= load_lines(t, &one->lines, ret_faults);
         ok &= check_files(t, ret_faults);

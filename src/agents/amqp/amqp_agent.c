@@ -242,7 +242,7 @@ static void stop(struct bridge *b)
 }
 
 /* Reads the channel. False: the server has exited. */
-static bool listen_to_server(struct bridge *b)
+static bool read_channel(struct bridge *b)
 {
     static char packet[PACKET_MAX];
 
@@ -255,7 +255,7 @@ static bool listen_to_server(struct bridge *b)
         if (packet[0] == 'd')
             stop(b);
         else if (packet[0] == 'm')
-            told_take(b, (struct slice){packet, (size_t)n});
+            messages_take(b, (struct slice){packet, (size_t)n});
     }
     return true;
 }
@@ -279,7 +279,7 @@ static void turn(struct bridge *b)
     requests_turn(b, now);
     offers_turn(b, now);
     replies_turn(b, now);
-    told_turn(b);
+    messages_turn(b);
     for (size_t i = 0; i < b->broker_count; i++)
         broker_turn(b->brokers[i]); /* sends at once what the others produced */
     (void)intact_client_drive(b->client);
@@ -331,7 +331,7 @@ static void run(struct bridge *b)
     for (bool has_server = true; has_server && !is_over(b);) {
         turn(b);
         wait_for_events(b, list);
-        has_server = listen_to_server(b);
+        has_server = read_channel(b);
         if (signals.stops || caller_is_outdated(&b->caller, clock_boot_ms()))
             stop(b); /* outdated: the server starts another process */
     }

@@ -140,8 +140,8 @@ void replies_close(struct bridge *b);
 void replies_stray(struct bridge *b, struct arrival *a, struct slice token);
 
 /* Handles a packet of the server: a status message to send. */
-void told_take(struct bridge *b, struct slice packet);
+void messages_take(struct bridge *b, struct slice packet);
 /* Reports to the server that the broker of messages is available again. */
-void told_turn(struct bridge *b);
+void messages_turn(struct bridge *b);
 
 #endif

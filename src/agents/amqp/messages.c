@@ -7,7 +7,7 @@
 #include "agents/amqp/bridge.h"
 #include "base/log.h"
 
-struct telling {
+struct delivery {
     struct bridge *bridge;
     uint64_t number; /* the server's number for it */
 };
@@ -25,7 +25,7 @@ static void report(const struct bridge *b, char kind, uint64_t number, const cha
 
 static void on_sent(void *arg, enum sent end, const char *why)
 {
-    struct telling *t = arg;
+    struct delivery *t = arg;
     static const char kinds[] = {[SENT_ACCEPTED] = 'a',
                                  [SENT_REJECTED] = 'x',
                                  [SENT_NOT_NOW] = 'r',
@@ -48,14 +48,15 @@ static struct slice correlation_of(struct arena *a, struct slice body, struct sl
     return said.ptr ? said : subject;
 }
 
-static void tell(struct bridge *b, const struct json *head, struct slice body, uint64_t number)
+static void send_message(struct bridge *b, const struct json *head, struct slice body,
+                         uint64_t number)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf to = {0};
     struct slice queue = json_get_text(head, "queue");
     struct slice subject = json_get_text(head, "subject");
     struct broker *broker = bridge_broker(b, b->config->messages_broker);
-    struct telling *t = NULL;
+    struct delivery *t = NULL;
     size_t size = 0;
 
     if (!broker_is_open(broker) || b->is_stopping) {
@@ -74,11 +75,11 @@ static void tell(struct bridge *b, const struct json *head, struct slice body, u
     char *bytes = amqp_message_encode(&m, &size);
     t = calloc(1, sizeof *t);
     ASSERT(t);
-    *t = (struct telling){b, number};
+    *t = (struct delivery){b, number};
     broker_send(broker, queue, bytes, size, on_sent, t);
 }
 
-void told_turn(struct bridge *b)
+void messages_turn(struct bridge *b)
 {
     bool can_tell = b->config->messages_broker && b->inside.channel >= 0
                     && broker_is_open(bridge_broker(b, b->config->messages_broker));
@@ -88,7 +89,7 @@ void told_turn(struct bridge *b)
     b->could_tell = can_tell;
 }
 
-void told_take(struct bridge *b, struct slice packet)
+void messages_take(struct bridge *b, struct slice packet)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     const char *end = memchr(packet.ptr, '\n', packet.len);
@@ -100,6 +101,6 @@ void told_take(struct bridge *b, struct slice packet)
     if (json_parse(&a, line, &head, NULL) != ERR_OK)
         return; /* the server sends no such packet */
     size_t at = (size_t)(end - packet.ptr) + 1;
-    tell(b, head, (struct slice){packet.ptr + at, packet.len - at},
-         (uint64_t)json_get_int(head, "n", 0));
+    send_message(b, head, (struct slice){packet.ptr + at, packet.len - at},
+                 (uint64_t)json_get_int(head, "n", 0));
 }

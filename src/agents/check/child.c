@@ -216,7 +216,7 @@ void child_kill(struct child *c)
     c->out = -1;
 }
 
-void child_tell_end(const struct child *c, char *to, size_t size)
+void child_describe_end(const struct child *c, char *to, size_t size)
 {
     if (WIFSIGNALED(c->status))
         (void)snprintf(to, size, "it was killed by signal %d", WTERMSIG(c->status));

@@ -36,6 +36,6 @@ void child_signal(struct child *c, int what); /* to the process only; harmless i
 void child_kill(struct child *c);             /* with all descendants; they are reaped */
 
 /* "it ended with status 1", "it was killed by signal 11" */
-void child_tell_end(const struct child *c, char *to, size_t size);
+void child_describe_end(const struct child *c, char *to, size_t size);
 
 #endif

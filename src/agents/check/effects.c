@@ -73,7 +73,7 @@ static bool ask_command(struct stage *s, int64_t *ret)
     char how[80];
 
     while (!run_command(s, ret) && !s->is_decided) {
-        child_tell_end(&s->counter, how, sizeof how);
+        child_describe_end(&s->counter, how, sizeof how);
         if (clock_boot_ms() > until)
             stage_wrong(s, "a whole number from the command of --effects", "%s, after \"%.*s\"",
                         how, (int)s->counter.tail_len, s->counter.tail);

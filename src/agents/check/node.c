@@ -158,7 +158,7 @@ static void ended(struct call *c)
     c->ended_at = clock_boot_ms();
 }
 
-static void say(struct call *c, const struct buf *b)
+static void send_answer(struct call *c, const struct buf *b)
 {
     struct http_request *r = c->http;
     struct slice all = buf_view(b);
@@ -191,7 +191,7 @@ static void answer_work(struct call *c)
     write_outcomes(&b, c);
     write_stops(&b, c);
     json_close(&b, '}');
-    say(c, &b);
+    send_answer(c, &b);
 }
 
 static void answer_beats(struct call *c)
@@ -218,7 +218,7 @@ static void answer_beats(struct call *c)
     json_close(&b, ']');
     write_stops(&b, c);
     json_close(&b, '}');
-    say(c, &b);
+    send_answer(c, &b);
 }
 
 static void write_node(struct buf *b, const struct node *n)
@@ -249,7 +249,7 @@ static void answer_nodes(struct call *c)
         write_node(&b, &s->nodes[i]);
     json_close(&b, ']');
     json_close(&b, '}');
-    say(c, &b);
+    send_answer(c, &b);
 }
 
 /* ---- faults ---- */

@@ -82,7 +82,7 @@ void stage_breach(struct stage *s, const char *rule, const char *expected, const
 
 /* ---- waiting ---- */
 
-static void tell_last_call(const struct stage *s, struct buf *b)
+static void describe_last_call(const struct stage *s, struct buf *b)
 {
     const struct call *last =
         list_empty(&s->calls) ? NULL : CONTAINER_OF(s->calls.prev, struct call, link);
@@ -98,7 +98,7 @@ static void tell_last_call(const struct stage *s, struct buf *b)
                 SLICE_ARG(slice_cut(last->body->raw, CHECK_SEEN_MAX / 3)));
 }
 
-static void tell_words(const struct stage *s, struct buf *b)
+static void describe_output(const struct stage *s, struct buf *b)
 {
     const struct child *c = &s->child;
     size_t len = c->tail_len < WORDS_MAX ? c->tail_len : WORDS_MAX;
@@ -112,10 +112,10 @@ static void decide_ended(struct stage *s, const char *expected)
     CLEANUP(buf_fini) struct buf b = {0};
     char end[80];
 
-    child_tell_end(&s->child, end, sizeof end);
+    child_describe_end(&s->child, end, sizeof end);
     buf_fmt(&b, "%s before that", end);
-    tell_last_call(s, &b);
-    tell_words(s, &b);
+    describe_last_call(s, &b);
+    describe_output(s, &b);
     stage_wrong(s, expected, "%s", b.ptr);
 }
 
@@ -125,8 +125,8 @@ static void decide_late(struct stage *s, const char *expected)
 
     duration_tell(&b, s->settings->patience_ms);
     buf_str(&b, " long there was nothing of the kind");
-    tell_last_call(s, &b);
-    tell_words(s, &b);
+    describe_last_call(s, &b);
+    describe_output(s, &b);
     stage_wrong(s, expected, "%s", b.ptr);
 }
 

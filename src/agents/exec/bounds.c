@@ -1,5 +1,4 @@
-/* The ruleset of a command whose configuration says `confine`. Opens it only: the keeper enters it
- * (keeper.c). Landlock itself: confine/landlock.h. */
+/* The ruleset of a command whose configuration says `confine`. */
 
 #include "agents/exec/bounds.h"
 
@@ -42,8 +41,7 @@ int bounds_open(const struct exec_command *what, const char *program, char *why,
     const unsigned reading = LANDLOCK_READ | LANDLOCK_RUN;
     int ruleset = landlock_open(false);
 
-    ASSERT(what->is_confined);
-    ASSERT(program);
+    ASSERT(what->is_confined && program);
     if (ruleset < 0) {
         (void)snprintf(why, why_size, "confine needs Landlock, and this kernel has none: %s",
                        strerror(errno));

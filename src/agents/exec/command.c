@@ -1,6 +1,5 @@
-/* One command from its start to its end: pipes, times, signals. On the thread of the loop; the
- * process itself is started and ended by its keeper (keeper.c). What is made of its end: outcome.c.
- */
+/* One command in execution: its keeper, its pipes, what it wrote, and when it must stop. Nothing
+ * here blocks: exec_agent.c calls it when a pipe or a time is due. See command.h. */
 
 #include "agents/exec/command.h"
 
@@ -24,6 +23,7 @@ enum { TURN_MAX = 65536 /* bytes read from a pipe at a time: others want their t
  * it: so it is taken out first. */
 static void close_pipe(struct command_pipe *p)
 {
+    ASSERT(p == &p->command->pipes[p->end]);
     if (p->fd >= 0 && p->command->epoll >= 0)
         (void)epoll_ctl(p->command->epoll, EPOLL_CTL_DEL, p->fd, NULL); /* if it was in */
     if (p->fd >= 0)
@@ -38,8 +38,6 @@ static bool open_pipes(struct command *c, int theirs[KEEPER_ENDS])
 {
     for (int i = 0; i < KEEPER_ENDS; i++) {
         int fds[2];
-        ASSERT(c->pipes[i].fd < 0);
-        ASSERT(theirs[i] < 0);
         bool we_write = i == KEEPER_IN || i == KEEPER_CONTROL;
         if (pipe2(fds, O_CLOEXEC) != 0)
             return false;
@@ -63,8 +61,7 @@ static struct command *command_new(const struct exec_agent_config *agent,
 {
     struct command *c = calloc(1, sizeof *c);
 
-    ASSERT(agent && what && r);
-    ASSERT(what->argv && what->output_max >= 0);
+    ASSERT(what->argv && what->output_max > 0);
     if (!c)
         out_of_memory(sizeof *c);
     /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
@@ -109,6 +106,7 @@ struct command *command_start(const struct exec_agent_config *agent,
                              .ruleset = -1,
                              .files = *files};
 
+    ASSERT(files && why_size > 0);
     set_times(c);
     bool ok = surroundings_make(c, &o, why, why_size);
     if (ok && what->is_confined)
@@ -118,7 +116,6 @@ struct command *command_start(const struct exec_agent_config *agent,
         return NULL;
     }
     ASSERT(o.program && o.envp);
-    ASSERT(!what->is_confined || o.ruleset >= 0);
     ok = open_pipes(c, theirs);
     memcpy(o.ends, theirs, sizeof theirs);
     c->keeper = ok ? keeper_start(&o) : -1;
@@ -139,7 +136,7 @@ static void write_input(struct command_pipe *p)
 {
     struct command *c = p->command;
 
-    ASSERT(p->end == KEEPER_IN);
+    ASSERT(p->end == KEEPER_IN && c->written <= c->input.len);
     while (c->written < c->input.len) {
         ssize_t n = write(p->fd, c->input.ptr + c->written, c->input.len - c->written);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -155,6 +152,7 @@ static void write_input(struct command_pipe *p)
 /* Bytes that came; 0: none now, or it is at its end, and closed. */
 static size_t take(struct command_pipe *p, char *bytes, size_t size)
 {
+    ASSERT(p->fd >= 0 && size > 0);
     ssize_t n = read(p->fd, bytes, size);
 
     if (n > 0)
@@ -166,10 +164,10 @@ static size_t take(struct command_pipe *p, char *bytes, size_t size)
 
 static void add_output(struct command *c, const char *bytes, size_t size)
 {
-    ASSERT(c->output.max == (size_t)c->what->output_max);
     if (c->what->output == EXEC_NONE)
         return;
     buf_add(&c->output, bytes, size);
+    ASSERT(c->output.len <= (size_t)c->what->output_max);
     if (c->output.overflow && c->end == COMMAND_BY_ITSELF) {
         c->end = COMMAND_FLOODS;
         command_kill(c);
@@ -180,18 +178,18 @@ static void add_tail(struct command *c, const char *bytes, size_t size)
 {
     struct buf *b = &c->tail;
 
+    ASSERT(b->len <= (size_t)2 * COMMAND_TAIL_MAX);
     buf_add(b, bytes, size);
     if (b->len <= (size_t)2 * COMMAND_TAIL_MAX)
         return;
     c->tail_is_cut = true;
     memmove(b->ptr, b->ptr + b->len - COMMAND_TAIL_MAX, COMMAND_TAIL_MAX);
     b->len = COMMAND_TAIL_MAX;
-    ASSERT(b->len < b->cap);
     b->ptr[b->len] = 0;
 }
 
 /* A line is {"progress", "message", "resume"}, any of them, or a message. */
-static void tell_progress(struct command *c)
+static void send_progress(struct command *c)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf progress = {0};
@@ -200,7 +198,6 @@ static void tell_progress(struct command *c)
     struct json *j = NULL;
     struct slice line = buf_view(&c->line);
 
-    ASSERT(line.len > 0 && line.len <= COMMAND_LINE_MAX);
     if (json_parse(&a, line, &j, NULL) == ERR_OK && j->type == JSON_OBJECT) {
         surroundings_clean_json(c, json_get_raw(j, "progress"), &progress);
         surroundings_clean_json(c, json_get_raw(j, "resume"), &resume);
@@ -215,10 +212,11 @@ static void tell_progress(struct command *c)
 
 static void add_progress(struct command *c, const char *bytes, size_t size)
 {
+    ASSERT(c->line.len <= COMMAND_LINE_MAX);
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] == '\n') {
             if (c->line.len > 0 && !c->line_is_too_long)
-                tell_progress(c);
+                send_progress(c);
             buf_clear(&c->line);
             c->line_is_too_long = false;
         } else if (c->line.len < COMMAND_LINE_MAX) {
@@ -267,8 +265,7 @@ bool command_watch(struct command *c, int epoll)
 {
     bool ok = true;
 
-    ASSERT(epoll >= 0);
-    ASSERT(c->epoll < 0);
+    ASSERT(epoll >= 0 && c->keeper > 0);
     c->epoll = epoll;
     for (int i = 0; i < KEEPER_ENDS && ok; i++) {
         struct command_pipe *p = &c->pipes[i];
@@ -356,7 +353,7 @@ bool command_drain(struct command *c)
     int status = 0;
     static const enum keeper_end ends[] = {KEEPER_OUT, KEEPER_ERR, KEEPER_PROGRESS};
 
-    ASSERT(c->keeper > 0);
+    ASSERT(c->is_over && c->keeper > 0);
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         for (int turn = 0; turn < 64 && c->pipes[ends[i]].fd >= 0; turn++)
             read_some(&c->pipes[ends[i]]);
@@ -367,7 +364,7 @@ bool command_drain(struct command *c)
 
 void command_free(struct command *c)
 {
-    ASSERT(!link_is_in(&c->link));
+    ASSERT(c->keeper <= 0); /* it was reaped, or never started */
     for (int i = 0; i < KEEPER_ENDS; i++)
         close_pipe(&c->pipes[i]);
     buf_fini(&c->input);

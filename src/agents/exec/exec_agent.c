@@ -1,5 +1,5 @@
-/* The loop of the exec agent: drives the agents of libintact, serves the pipes of commands, ends
- * those that are out of time. Commands: command.c. */
+/* The exec agent: its agents (libintact), the commands in execution, and the loop that serves both
+ * until a signal ends it. See exec_agent.h. */
 
 #include "agents/exec/exec_agent.h"
 
@@ -68,12 +68,14 @@ static void on_stop(struct intact_request *r, void *arg)
 static void run_command(struct intact_request *r, void *arg)
 {
     const struct job *job = arg;
-    char why[200];
+    char why[200] = "";
+
+    ASSERT(job->command->argv);
     struct command *c =
         command_start(job->agent, job->command, r, &job->host->files, why, sizeof why);
 
-    ASSERT(job->host && job->agent && job->command);
     if (!c) {
+        ASSERT(*why);
         log_line(LOG_ERROR, "event=command_failed agent=%s action=%s task=%s step=%s error=\"%s\"",
                  job->agent->name.ptr, intact_request_action(r), intact_request_task(r),
                  intact_request_step(r), why);
@@ -95,7 +97,6 @@ static void end_command(struct host *h, struct command *c)
     char task[160];
 
     ASSERT(c->is_over);
-    ASSERT(link_is_in(&c->link));
     (void)strncat(memset(task, 0, sizeof task), intact_request_task(c->request), sizeof task - 1);
     unsigned attempt = intact_request_attempt(c->request);
     h->has_lost |= !command_drain(c) || c->report.what == 0;
@@ -147,8 +148,7 @@ static void add_job(struct host *h, size_t agent, const struct exec_action *acti
 {
     struct job *job = &h->jobs[h->job_count++];
 
-    ASSERT(agent < h->agent_count);
-    ASSERT(command->argv);
+    ASSERT(agent < h->agent_count && command->argv);
     *job = (struct job){h, &h->config->agents[agent], command};
     intact_agent_on(h->agents[agent], action->name.ptr, direction, run_command, job);
 }
@@ -214,11 +214,13 @@ static bool open_host(struct host *h, const struct exec_settings *s)
         if (fd < 0 || h->epoll < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
             return false; /* the agent has said why */
     }
+    ASSERT(h->job_count <= jobs);
     return true;
 }
 
 static void close_host(struct host *h)
 {
+    ASSERT(list_empty(&h->commands));
     for (size_t i = 0; i < h->agent_count; i++)
         intact_agent_free(h->agents[i]);
     if (h->epoll >= 0)
@@ -248,6 +250,8 @@ static int timeout_ms(struct host *h)
 static void serve_pipes(struct host *h, int timeout)
 {
     struct epoll_event events[EVENTS_MAX];
+
+    ASSERT(timeout >= 0 && timeout <= LOOK_MS);
     int count = epoll_wait(h->epoll, events, EVENTS_MAX, timeout);
 
     for (int i = 0; i < count; i++) {
@@ -257,7 +261,7 @@ static void serve_pipes(struct host *h, int timeout)
     }
 }
 
-static void hear_signals(struct host *h)
+static void read_signals(struct host *h)
 {
     int64_t now = clock_boot_ms();
 
@@ -272,7 +276,6 @@ static bool drive(struct host *h)
 {
     bool any = false;
 
-    ASSERT(h->agent_count > 0);
     for (size_t i = 0; i < h->agent_count; i++) {
         h->is_over[i] = !intact_agent_drive(h->agents[i]);
         any |= !h->is_over[i];
@@ -310,12 +313,13 @@ enum intact_agent_result exec_agent_run(const struct exec_config *config,
     struct host h = {.config = config};
     enum intact_agent_result result = INTACT_AGENT_FAILED;
 
+    ASSERT(config->agent_count > 0);
     prepare_process(&h);
     if (open_host(&h, settings)) {
         forget_token();
         while (drive(&h) || !list_empty(&h.commands)) {
             serve_pipes(&h, timeout_ms(&h));
-            hear_signals(&h);
+            read_signals(&h);
             tend(&h);
             sweep(&h);
         }

@@ -1,10 +1,10 @@
+/* Any text as a configuration: it has mistakes, each with its place and words, or it names agents
+ * with actions that have something to run. */
+
 #include <stdlib.h>
 
 #include "agents/exec/exec_config.h"
 #include "base/fuzz.h"
-
-/* Any text as a configuration: it has mistakes, each with its place and words, or it names agents
- * with actions that have something to run. */
 
 static void check_mistakes(const struct mistakes *m)
 {

@@ -1,6 +1,6 @@
-/* The process between the agent and a command: starts it with its limits, reports its end, and
- * kills what it leaves behind. After fork only this file runs, and it calls nothing that takes a
- * lock. */
+/* The process between the agent and a command. It starts the command, limits and confines it,
+ * reaps what it leaves behind, and ends when the agent does. Runs in a forked child: it allocates
+ * nothing. See keeper.h. */
 
 #include "agents/exec/keeper.h"
 
@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "confine/calls.h"
 #include "confine/landlock.h"
 
@@ -52,7 +53,6 @@ static void set_user(const struct keeper_order *o)
 {
     if (!o->switches_user)
         return;
-    ASSERT(o->group_count == 0 || o->groups);
     if (setgroups(o->group_count, o->groups) != 0 || setgid(o->gid) != 0 || setuid(o->uid) != 0)
         give_up("user");
 }
@@ -81,7 +81,6 @@ static void reset_signals(void)
 
 static _Noreturn void become_command(const struct keeper_order *o, pid_t keeper)
 {
-    ASSERT(o->program && o->argv && o->envp);
     (void)setsid(); /* a child of fork leads no group yet */
     set_limits(o);
     set_user(o);
@@ -137,9 +136,7 @@ bool keeper_sweep(bool (*is_known)(void *arg, pid_t pid), void *arg)
     bool any = false;
     int count = children(pids);
 
-    ASSERT(count <= CHILDREN_READ_MAX);
     for (int i = 0; i < count; i++) {
-        ASSERT(pids[i] > 0); /* 0 and less would mean many */
         if (is_known(arg, pids[i]))
             continue;
         any = true;
@@ -176,12 +173,11 @@ struct keeping {
 /* A group is there as long as its leader is not reaped; then its number may be somebody else's. */
 static void end_command(const struct keeping *k, int how)
 {
-    ASSERT(k->command > 0);
     (void)kill(-k->command, how); /* its group */
     (void)kill(k->command, how);  /* before it leads one */
 }
 
-static void hear_control(struct keeping *k)
+static void read_control(struct keeping *k)
 {
     char what = 0;
     ssize_t size = read(KEEPER_CONTROL, &what, 1);
@@ -229,7 +225,7 @@ static void watch(struct keeping *k)
         if (p[0].revents)
             (void)!read(k->signals, &ignored, sizeof ignored);
         if (p[1].revents)
-            hear_control(k);
+            read_control(k);
     }
 }
 
@@ -274,7 +270,6 @@ static _Noreturn void keep(const struct keeper_order *o)
         give_up("fork");
     for (int i = KEEPER_IN; i <= KEEPER_PROGRESS; i++)
         close(i);
-    ASSERT(k.command > 0);
     watch(&k);
     kill_what_is_left();
     _exit(0);
@@ -285,6 +280,7 @@ pid_t keeper_start(const struct keeper_order *o)
     sigset_t all;
     sigset_t before;
 
+    ASSERT(o->program && o->argv && o->argv[0] && o->envp && o->directory);
     for (int i = 0; i < KEEPER_ENDS; i++)
         ASSERT(o->ends[i] >= 0);
     sigfillset(&all);

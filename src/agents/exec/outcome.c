@@ -1,5 +1,5 @@
-/* Makes the answer to a request of how its command ended: exit status, output, standard error. The
- * only place that answers. What must not be told of secrets: surroundings.c. */
+/* What the end of a command means for its attempt, by its exit status or signal, its output, and
+ * the error that it printed itself. See outcome.h. */
 
 #include "agents/exec/outcome.h"
 
@@ -65,9 +65,9 @@ static void add_tail(const struct command *c, struct buf *message)
         buf_fmt(message, ": %s%.*s", is_cut ? "..." : "", SLICE_ARG(s));
 }
 
-static void say(struct verdict *v, unsigned flags, const char *code, const char *message)
+static void conclude(struct verdict *v, unsigned flags, const char *code, const char *message)
 {
-    ASSERT(strlen(code) < sizeof v->code);
+    ASSERT(*code && strlen(code) < sizeof v->code && *message);
     (void)snprintf(v->code, sizeof v->code, "%s", code);
     buf_clear(&v->message);
     buf_str(&v->message, message);
@@ -86,12 +86,12 @@ static void judge_end(const struct command *c, struct verdict *v)
         (void)snprintf(code, sizeof code, "signal_%d", WTERMSIG(status));
         (void)snprintf(text, sizeof text, "the command was killed by signal %d (%s)",
                        WTERMSIG(status), strsignal(WTERMSIG(status)));
-        say(v, unknown, code, text);
+        conclude(v, unknown, code, text);
         return;
     }
     (void)snprintf(code, sizeof code, "exit_%d", WEXITSTATUS(status));
     (void)snprintf(text, sizeof text, "the command ended with status %d", WEXITSTATUS(status));
-    say(v, flags_of(WEXITSTATUS(status)), code, text);
+    conclude(v, flags_of(WEXITSTATUS(status)), code, text);
 }
 
 static void judge_failure(const struct command *c, struct verdict *v)
@@ -101,11 +101,11 @@ static void judge_failure(const struct command *c, struct verdict *v)
     ASSERT(c->report.what == KEEPER_NOT_RUN);
     (void)snprintf(text, sizeof text, "the command could not be run: %.15s: %s", c->report.stage,
                    strerror(c->report.value));
-    say(v, INTACT_RETRYABLE | INTACT_EFFECT_NONE, "cannot_run", text);
+    conclude(v, INTACT_RETRYABLE | INTACT_EFFECT_NONE, "cannot_run", text);
 }
 
 /* What it says by itself counts more than its status. */
-static void listen_to(const struct command *c, struct verdict *v)
+static void read_own_error(const struct command *c, struct verdict *v)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     struct json *j = NULL;
@@ -147,17 +147,17 @@ static void judge_interruption(const struct command *c, struct verdict *v)
 
     switch (c->end) {
     case COMMAND_STOPPED:
-        say(v, unknown, "stopped", "the command was told to stop, and ended");
+        conclude(v, unknown, "stopped", "the command was told to stop, and ended");
         break;
     case COMMAND_OUT_OF_TIME:
-        say(v, unknown, "out_of_time", "the command took longer than it may, and was ended");
+        conclude(v, unknown, "out_of_time", "the command took longer than it may, and was ended");
         break;
     case COMMAND_FLOODS:
-        say(v, INTACT_EFFECT_UNKNOWN, "output_too_long",
-            "the command's output was longer than it may be, and it was killed");
+        conclude(v, INTACT_EFFECT_UNKNOWN, "output_too_long",
+                 "the command's output was longer than it may be, and it was killed");
         break;
     case COMMAND_BY_ITSELF:
-        say(v, unknown, "lost", "the command was killed together with its keeper");
+        conclude(v, unknown, "lost", "the command was killed together with its keeper");
         break;
     }
 }
@@ -182,7 +182,7 @@ static void judge(const struct command *c, struct verdict *v)
     }
     judge_end(c, v); /* also one that was told to stop, and had its say */
     add_tail(c, &v->message);
-    listen_to(c, v);
+    read_own_error(c, v);
 }
 
 /* False: there are no secrets, or it is no sound JSON, which the library refuses. */
@@ -204,7 +204,6 @@ static void complete(struct command *c)
     CLEANUP(buf_fini) struct buf hidden = {0};
     struct slice out = buf_view(&c->output);
 
-    ASSERT(!c->output.overflow);
     if (c->what->output == EXEC_TEXT) {
         while (out.len > 0 && (out.ptr[out.len - 1] == '\n' || out.ptr[out.len - 1] == '\r'))
             out.len--;
@@ -228,7 +227,7 @@ void outcome_answer(struct command *c, char ret_code[64])
 {
     struct verdict v = {0};
 
-    ASSERT(c->keeper == 0);
+    ASSERT(c->is_over && c->request);
     ret_code[0] = 0;
     if (c->report.what == KEEPER_ENDED && WIFEXITED(c->report.value)
         && WEXITSTATUS(c->report.value) == 0 && c->end != COMMAND_FLOODS) {
@@ -236,7 +235,7 @@ void outcome_answer(struct command *c, char ret_code[64])
         return;
     }
     judge(c, &v);
-    ASSERT(v.code[0]);
+    ASSERT(!(v.flags & INTACT_EFFECT_NONE) || !(v.flags & INTACT_EFFECT_UNKNOWN));
     (void)snprintf(ret_code, CODE_MAX, "%s", v.code);
     intact_answer_error_resume(c->request, v.code, v.message.ptr, v.flags, v.after_ms,
                                v.resume.len > 0 ? v.resume.ptr : NULL);

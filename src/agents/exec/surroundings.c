@@ -1,5 +1,5 @@
-/* What a command gets (environment, input, program), and what of its output may be told: secrets
- * are covered. Reads secret files; everything else is text. The command itself: command.c. */
+/* What a command finds when it starts: its program, its environment and its standard input; and
+ * how its secrets are removed from what it printed. See surroundings.h. */
 
 #include "agents/exec/surroundings.h"
 
@@ -26,8 +26,8 @@ enum {
 
 struct making {
     struct command *c;
-    char **env;
-    size_t count, max;
+    char **env; /* ends with NULL, so it has room for one more than `most` */
+    size_t count, most;
     char *why;
     size_t why_size;
 };
@@ -43,9 +43,10 @@ static void put(struct making *m, char *variable)
     size_t len = name_len(variable);
     size_t i = 0;
 
+    ASSERT(len > 0 && variable[len] == '=');
     while (i < m->count && (name_len(m->env[i]) != len || memcmp(m->env[i], variable, len) != 0))
         i++;
-    ASSERT(i < m->max);
+    ASSERT(i < m->most);
     m->env[i] = variable;
     m->count += i == m->count;
 }
@@ -54,7 +55,6 @@ static void put_pair(struct making *m, struct slice name, struct slice value)
 {
     char *v = arena_bytes(&m->c->arena, name.len + value.len + 2);
 
-    ASSERT(name.len > 0);
     memcpy(v, name.ptr, name.len);
     v[name.len] = '=';
     if (value.len > 0)
@@ -70,8 +70,7 @@ static void insert(struct command *c, struct slice line)
 {
     size_t at = c->secret_count++;
 
-    ASSERT(at < LINES_MAX);
-    ASSERT(line.len >= SECRET_MIN);
+    ASSERT(at < LINES_MAX && line.len >= SECRET_MIN);
     for (; at > 0 && c->secrets[at - 1].len < line.len; at--)
         c->secrets[at] = c->secrets[at - 1];
     c->secrets[at] = line;
@@ -233,7 +232,7 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
                        size_t why_size)
 {
     size_t most = c->what->variable_count + OWN_MAX;
-    struct making m = {.c = c, .max = most, .why = why, .why_size = why_size};
+    struct making m = {.c = c, .most = most, .why = why, .why_size = why_size};
     const struct exec_user *u = &c->what->user;
 
     m.env = arena_alloc(&c->arena, (most + 1) * sizeof *m.env);
@@ -245,10 +244,10 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
     if (!add_configured(&m))
         return false;
     add_own(&m);
-    ASSERT(m.count <= most);
     o->envp = m.env;
     o->program = find_program(&m, c->what->argv[0]);
     write_input(c);
+    ASSERT(!m.env[m.count]);
     return o->program;
 }
 
@@ -284,7 +283,6 @@ static void cover_begun(struct buf *b, struct slice secret)
         size_t left = secret.len - skip;
         if (left > b->len || memcmp(b->ptr, secret.ptr + skip, left) != 0)
             continue;
-        ASSERT(left >= 3);
         memset(b->ptr, '*', 3);
         memmove(b->ptr + 3, b->ptr + left, b->len - left);
         b->len = b->len - left + 3;
@@ -348,7 +346,6 @@ static void write_clean(const struct command *c, struct slice literal, struct bu
     CLEANUP(buf_fini) struct buf text = {0};
     struct json *j = NULL;
 
-    ASSERT(literal.len > 0 && literal.ptr[0] == '"');
     if (json_parse(&a, literal, &j, NULL) != ERR_OK)
         return;
     surroundings_hide(c, j->text, &text);

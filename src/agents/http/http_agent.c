@@ -246,7 +246,7 @@ static void notice_signals(struct http_agent *h)
 }
 
 /* Reads the channel. False: the server is gone. A byte means that it drains. */
-static bool listen_to_server(const struct http_agent *h)
+static bool read_channel(const struct http_agent *h)
 {
     char byte;
     ssize_t n = h->inside.channel >= 0 ? recv(h->inside.channel, &byte, 1, MSG_DONTWAIT) : -1;
@@ -338,7 +338,7 @@ int http_agent_run(const struct http_config *c, const struct http_agent_options 
              h.inside.channel >= 0 ? "yes" : "no");
     while (turn(&h)) {
         wait_for_events(&h);
-        has_server = listen_to_server(&h);
+        has_server = read_channel(&h);
         notice_signals(&h);
         if (!has_server)
             break;

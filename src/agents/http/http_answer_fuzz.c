@@ -1,12 +1,12 @@
-#include "agents/http/http_answer.h"
-#include "agents/http/http_config.h"
-#include "base/fuzz.h"
-#include "json/text.h"
-
 /*
  * Any bytes as a configuration, a step's input, or an answer (status, head and body). Every
  * accepted request has valid lines, and every output is valid JSON.
  */
+
+#include "agents/http/http_answer.h"
+#include "agents/http/http_config.h"
+#include "base/fuzz.h"
+#include "json/text.h"
 
 static void reads_config(struct slice text)
 {

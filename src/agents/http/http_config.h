@@ -3,7 +3,7 @@
 
 /*
  * The configuration of the HTTP agent: its services, how they are reached, and what is allowed.
- * docs/http-agent.md is the reference. Read once; only the secrets change later (secrets.h).
+ * docs/http-agent.md is the reference. Read once; only the secrets change later (http_secrets.h).
  */
 
 #include "agents/http/form.h"

@@ -65,7 +65,7 @@ static void fail_with(struct job *j, bool is_retryable, int64_t after_ms)
 }
 
 /* "POST https://api.example.org/charges: " and the error, without secrets. */
-static void tell(struct job *j, const char *code, struct slice what)
+static void set_error(struct job *j, const char *code, struct slice what)
 {
     const struct form *f = &j->form;
     const char *end = j->url ? strchr(j->url, '?') : NULL;
@@ -242,7 +242,7 @@ static void call(struct job *j)
     if (j->transfer && transfer_start(j->transfer, j->service->reactor.multi, j, &q))
         return;
     j->phase = JOB_WAITS;
-    tell(j, "unreachable", SLICE("there is no memory left for a call"));
+    set_error(j, "unreachable", SLICE("there is no memory left for a call"));
     fail_with(j, true, 0);
 }
 
@@ -341,7 +341,7 @@ static void refuse_place(struct job *j, const struct http_answer *a, const char 
     buf_str(&what, most == 0              ? ", which the configuration does not allow (redirects)"
                    : j->redirects >= most ? ", too often"
                                           : ", which is another server or no address");
-    tell(j, code, buf_view(&what));
+    set_error(j, code, buf_view(&what));
     fail_or_wait(j, true);
 }
 
@@ -377,7 +377,7 @@ static void ask_again(struct job *j, const struct http_answer *a)
     ms = j->after_ms > 0 ? j->after_ms : min_i64(ms, POLL_MOST_MS);
     buf_fmt(&what, "answered %ld, still working after it was asked %u times", a->status, j->asked);
     (void)snprintf(code, sizeof code, "http_%ld", a->status);
-    tell(j, code, buf_view(&what));
+    set_error(j, code, buf_view(&what));
     if (j->service->is_stopping || !has_time(j, ms)) {
         fail_with(j, true, j->after_ms);
         return;
@@ -433,12 +433,12 @@ static void take_output(struct job *j, const struct http_answer *a)
     }
     CLEANUP(buf_fini) struct buf what = {0};
     buf_fmt(&what, "answered %ld, but %s", a->status, e.text);
-    tell(j, "bad_answer", buf_view(&what));
+    set_error(j, "bad_answer", buf_view(&what));
     j->may_have_effect = true;
     fail_or_wait(j, true);
 }
 
-static void tell_status(struct job *j, const struct http_answer *a)
+static void set_status_error(struct job *j, const struct http_answer *a)
 {
     CLEANUP(buf_fini) struct buf what = {0};
     char code[16];
@@ -449,7 +449,7 @@ static void tell_status(struct job *j, const struct http_answer *a)
         answer_quote(&what, a->body, QUOTE_MAX);
     }
     (void)snprintf(code, sizeof code, "http_%ld", a->status);
-    tell(j, code, buf_view(&what));
+    set_error(j, code, buf_view(&what));
 }
 
 static void judge(struct job *j, const struct http_answer *a)
@@ -477,11 +477,11 @@ static void judge(struct job *j, const struct http_answer *a)
         redirect(j, a);
         return;
     case ANSWER_PERMANENT:
-        tell_status(j, a);
+        set_status_error(j, a);
         fail_with(j, false, 0);
         return;
     case ANSWER_RETRYABLE:
-        tell_status(j, a);
+        set_status_error(j, a);
         fail_or_wait(j, true);
         return;
     }
@@ -500,7 +500,7 @@ void job_done(struct job *j, CURLcode code)
     j->phase = JOB_WAITS;
     j->after_ms = 0;
     if (o.code) {
-        tell(j, o.code, buf_view(&story));
+        set_error(j, o.code, buf_view(&story));
         j->may_have_effect = j->may_have_effect || o.was_sent;
         j->transfer = NULL;
         service_rest(s, t);
@@ -531,7 +531,7 @@ void job_give_up(struct job *j)
 {
     if (j->phase == JOB_CALLS) {
         j->may_have_effect = j->may_have_effect || transfer_was_sent(j->transfer);
-        tell(j, "stopped", SLICE("the agent was stopped before an answer came"));
+        set_error(j, "stopped", SLICE("the agent was stopped before an answer came"));
     }
     fail_with(j, true, j->after_ms);
 }
@@ -547,9 +547,9 @@ void job_stop_if_asked(struct job *j)
     }
     j->may_have_effect =
         j->may_have_effect || (j->phase == JOB_CALLS && transfer_was_sent(j->transfer));
-    tell(j, "stopped",
-         j->may_have_effect ? SLICE("stopped by the server while the service was at it")
-                            : SLICE("stopped by the server before anything was sent"));
+    set_error(j, "stopped",
+              j->may_have_effect ? SLICE("stopped by the server while the service was at it")
+                                 : SLICE("stopped by the server before anything was sent"));
     fail_with(j, true, 0);
 }
 

@@ -1,4 +1,5 @@
-/* One service: its agent, its connections, its jobs (job.c). Never blocks; run.c has the loop. */
+/* One service: its agent, its connections, its jobs (job.c). Never blocks; http_agent.c has the
+ * loop. */
 
 #include "agents/http/service.h"
 

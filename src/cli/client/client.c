@@ -217,7 +217,7 @@ bool client_read_file(const char *path, struct buf *ret)
 
 void client_print_body(const struct intact_client *c)
 {
-    say_text(stdout, (struct slice){intact_client_body(c), intact_client_body_size(c)});
+    print_text(stdout, (struct slice){intact_client_body(c), intact_client_body_size(c)});
     putchar('\n');
 }
 

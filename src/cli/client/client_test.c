@@ -1,3 +1,5 @@
+/* Each verb against a server with prepared answers. */
+
 #include "base/test.h"
 
 #include <stdlib.h>
@@ -6,8 +8,6 @@
 #include "cli/cli.h"
 #include "libintact/fake.h"
 #include "json/json.h"
-
-/* Each verb against a server with prepared answers. */
 
 static struct {
     struct fake fake;

@@ -16,9 +16,9 @@ static bool is_sentence(const char *expected)
 
 void mistake_print(const char *file, const char *kind, const struct mistake *m)
 {
-    say_line(stderr, "%s:%u:%u: %s: %s%sfound %s%s%s", file, m->line, m->column, kind, m->path,
-             *m->path ? ": " : "", m->found, is_sentence(m->expected) ? ": " : ", expected ",
-             m->expected);
+    print_line(stderr, "%s:%u:%u: %s: %s%sfound %s%s%s", file, m->line, m->column, kind, m->path,
+               *m->path ? ": " : "", m->found, is_sentence(m->expected) ? ": " : ", expected ",
+               m->expected);
     (void)fputc('\n', stderr);
 }
 

@@ -141,6 +141,6 @@ char *token_find(void *arg, const struct intact_client *c)
               "give a token by INTACT_TOKEN or --token-file";
     if (!why)
         return strdup(token);
-    say_row(stderr, "intact: the server's %s is not used: %s", path, why);
+    print_row(stderr, "intact: the server's %s is not used: %s", path, why);
     return NULL;
 }

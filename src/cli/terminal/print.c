@@ -1,4 +1,4 @@
-/* Prints text from servers without control characters; see say.h. */
+/* Prints text from servers without control characters; see print.h. */
 
 #include "cli/terminal/print.h"
 
@@ -16,7 +16,7 @@ static void clean(const struct term *t, FILE *to, struct slice line)
         (void)fwrite(b.ptr, 1, b.len, to);
 }
 
-void say_text(FILE *to, struct slice text)
+void print_text(FILE *to, struct slice text)
 {
     struct term t = {0};
 
@@ -37,7 +37,7 @@ void say_text(FILE *to, struct slice text)
     }
 }
 
-void say_line_of(FILE *to, const char *fmt, va_list args)
+void print_line_of(FILE *to, const char *fmt, va_list args)
 {
     struct term t = {0};
     char *line = NULL;
@@ -49,21 +49,21 @@ void say_line_of(FILE *to, const char *fmt, va_list args)
     free(line);
 }
 
-void say_line(FILE *to, const char *fmt, ...)
+void print_line(FILE *to, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    say_line_of(to, fmt, args);
+    print_line_of(to, fmt, args);
     va_end(args);
 }
 
-void say_row(FILE *to, const char *fmt, ...)
+void print_row(FILE *to, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    say_line_of(to, fmt, args);
+    print_line_of(to, fmt, args);
     va_end(args);
     (void)fputc('\n', to);
 }

@@ -13,11 +13,11 @@
 
 /* Any number of lines. On a terminal, control characters except newlines and tabs become '?';
  * elsewhere all bytes are kept. */
-void say_text(FILE *to, struct slice text);
+void print_text(FILE *to, struct slice text);
 
 /* One line without a newline, always cleaned. */
-void say_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
-void say_row(FILE *to, const char *fmt, ...) PRINTF(2, 3); /* the same with a newline */
-void say_line_of(FILE *to, const char *fmt, va_list args) PRINTF(2, 0);
+void print_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
+void print_row(FILE *to, const char *fmt, ...) PRINTF(2, 3); /* the same with a newline */
+void print_line_of(FILE *to, const char *fmt, va_list args) PRINTF(2, 0);
 
 #endif

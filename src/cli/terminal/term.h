@@ -136,7 +136,7 @@ void term_progress_begin(struct term_progress *p, const char *what, enum progres
                          int64_t total, enum term_color when);
 void term_progress_at(struct term_progress *p, int64_t done); /* cheap: may be called often */
 /* A part of unknown length: on a terminal shows only `what`, at once. */
-void term_progress_say(struct term_progress *p, const char *what);
+void term_progress_label(struct term_progress *p, const char *what);
 void term_progress_end(struct term_progress *p);
 /* Writes the line without a newline, `took_ms` after the start: for tests and other lines. */
 void term_progress_write(const struct term_progress *p, struct buf *b, int64_t done,

@@ -102,7 +102,7 @@ void term_progress_at(struct term_progress *p, int64_t done)
     show(p, &text);
 }
 
-void term_progress_say(struct term_progress *p, const char *what)
+void term_progress_label(struct term_progress *p, const char *what)
 {
     CLEANUP(buf_fini) struct buf text = {0};
 

@@ -1,3 +1,5 @@
+/* The exact bytes for a terminal. How a terminal shows them: tests/e2e/live_test.py. */
+
 #include "base/test.h"
 
 #include <fcntl.h>
@@ -7,8 +9,6 @@
 #include <unistd.h>
 
 #include "cli/terminal/term.h"
-
-/* The exact bytes for a terminal. How a terminal shows them: tests/e2e/live_test.py. */
 
 static struct term terminal(bool utf8, bool colors, int width)
 {

@@ -1,7 +1,7 @@
+/* `intact agent open, close, reset`: the breaker by hand, and the default settings. */
+
 #include "cli/verbs.h"
 #include "cli/verbs/agent_show.h"
-
-/* `intact agent open, close, reset`: the breaker by hand, and the default settings. */
 
 static int move(struct invocation *in, const char *state)
 {

@@ -22,7 +22,7 @@ struct report {
     unsigned count;
 };
 
-static void told(void *arg, const struct check_verdict *v)
+static void on_verdict(void *arg, const struct check_verdict *v)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     struct report *r = arg;
@@ -33,7 +33,7 @@ static void told(void *arg, const struct check_verdict *v)
     if (given(r->in, "json"))
         return;
     check_write_text(&b, v);
-    say_text(stdout, buf_view(&b));
+    print_text(stdout, buf_view(&b));
     (void)fflush(stdout);
 }
 
@@ -222,7 +222,7 @@ static int run(struct invocation *in)
         printf("waiting for an agent to call http://%s\n", set.listen);
         (void)fflush(stdout);
     }
-    enum err err = check_run(&set, told, &r, &sum, &e);
+    enum err err = check_run(&set, on_verdict, &r, &sum, &e);
     int end = err == ERR_OK ? finish(&r, &sum, clock_steady_ms() - began)
                             : verb_failed(in, CLI_USAGE, "%s", e.text);
     buf_fini(&r.json);

@@ -1,12 +1,12 @@
+/*
+ * `intact agent set`: keeps the settings that no flag names: reads all, changes some, writes all.
+ */
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/verbs.h"
 #include "cli/verbs/agent_show.h"
-
-/*
- * `intact agent set`: keeps the settings that no flag names: reads all, changes some, writes all.
- */
 
 enum group { LIMITS, BREAKER };
 

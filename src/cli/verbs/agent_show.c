@@ -15,11 +15,11 @@ static bool limit_line(const struct json *l, const char *what)
 
     if (at_once == 0 && !rate.ptr)
         return false;
-    say_line(stdout, "%-12s", what);
+    print_line(stdout, "%-12s", what);
     if (at_once > 0)
         printf("%" PRId64 " at a time%s", at_once, rate.ptr ? ", " : "");
     if (rate.ptr)
-        say_line(stdout, "%.*s", SLICE_ARG(rate));
+        print_line(stdout, "%.*s", SLICE_ARG(rate));
     putchar('\n');
     return true;
 }
@@ -42,12 +42,12 @@ static void show_breaker(const struct json *b)
     struct slice until = json_get_text(b, "until");
     struct slice reason = json_get_text(b, "reason");
 
-    say_line(stdout, "breaker     %.*s%s", SLICE_ARG(json_get_text(b, "state")),
-             json_get_bool(b, "by_hand", false) ? ", by hand" : "");
+    print_line(stdout, "breaker     %.*s%s", SLICE_ARG(json_get_text(b, "state")),
+               json_get_bool(b, "by_hand", false) ? ", by hand" : "");
     if (until.ptr)
-        say_line(stdout, ", trials at %.*s", SLICE_ARG(until));
+        print_line(stdout, ", trials at %.*s", SLICE_ARG(until));
     if (reason.ptr)
-        say_line(stdout, ": %.*s", SLICE_ARG(reason));
+        print_line(stdout, ": %.*s", SLICE_ARG(reason));
     putchar('\n');
 }
 
@@ -59,16 +59,16 @@ static void show_rule(const struct json *b)
         puts("            it never opens by itself");
         return;
     }
-    say_line(stdout, "            opens if of %" PRId64 " attempts or more in %.*s",
-             json_get_int(b, "calls", 0), SLICE_ARG(json_get_text(b, "window")));
-    say_line(stdout, " %" PRId64 "%% failed", json_get_int(b, "failures", 0));
+    print_line(stdout, "            opens if of %" PRId64 " attempts or more in %.*s",
+               json_get_int(b, "calls", 0), SLICE_ARG(json_get_text(b, "window")));
+    print_line(stdout, " %" PRId64 "%% failed", json_get_int(b, "failures", 0));
     if (slow.ptr)
-        say_line(stdout, ", or %" PRId64 "%% took longer than %.*s",
-                 json_get_int(b, "slow_calls", 0), SLICE_ARG(slow));
+        print_line(stdout, ", or %" PRId64 "%% took longer than %.*s",
+                   json_get_int(b, "slow_calls", 0), SLICE_ARG(slow));
     putchar('\n');
-    say_line(stdout, "            waits %.*s to %.*s, then %" PRId64 " trials at a time",
-             SLICE_ARG(json_get_text(b, "wait")), SLICE_ARG(json_get_text(b, "max_wait")),
-             json_get_int(b, "trials", 0));
+    print_line(stdout, "            waits %.*s to %.*s, then %" PRId64 " trials at a time",
+               SLICE_ARG(json_get_text(b, "wait")), SLICE_ARG(json_get_text(b, "max_wait")),
+               json_get_int(b, "trials", 0));
     putchar('\n');
 }
 
@@ -77,7 +77,7 @@ static void show(const struct json *a)
     const struct json *settings = json_get(a, "settings");
     const struct json *instances = json_get(a, "instances");
 
-    say_line(stdout, "agent       %.*s", SLICE_ARG(json_get_text(a, "agent")));
+    print_line(stdout, "agent       %.*s", SLICE_ARG(json_get_text(a, "agent")));
     putchar('\n');
     printf("instances   %u%s\n", instances ? instances->count : 0,
            json_get_bool(a, "connected", false) ? "" : ", not connected");

@@ -39,13 +39,13 @@ static void print_alerts(const struct invocation *in, const struct json *alerts)
 }
 
 /* Sinks that fail now: a reader of the list should know. */
-static void tell_of_sinks(const struct json *sinks)
+static void print_sinks(const struct json *sinks)
 {
     for (const struct json *j = sinks ? sinks->child : NULL; j; j = j->next) {
         struct slice trouble = json_get_text(j, "trouble");
         if (trouble.ptr)
-            say_row(stderr, "%.*s takes no alerts now: %.*s", SLICE_ARG(json_get_text(j, "sink")),
-                    SLICE_ARG(trouble));
+            print_row(stderr, "%.*s takes no alerts now: %.*s", SLICE_ARG(json_get_text(j, "sink")),
+                      SLICE_ARG(trouble));
     }
 }
 
@@ -53,7 +53,7 @@ static void print_page(const struct invocation *in, const struct json *page, boo
 {
     print_alerts(in, json_get(page, "alerts"));
     if (is_last)
-        tell_of_sinks(json_get(page, "sinks"));
+        print_sinks(json_get(page, "sinks"));
 }
 
 static int run(struct invocation *in)

@@ -1,3 +1,6 @@
+/* intact archive list, get, cat: records of deleted tasks, read directly from the archive's
+ * files. */
+
 #include "archive/archive.h"
 
 #include <stdio.h>
@@ -7,9 +10,6 @@
 #include "cli/client/table.h"
 #include "cli/verbs.h"
 #include "json/json.h"
-
-/* intact archive list, get, cat: records of deleted tasks, read directly from the archive's
- * files. */
 
 static const char *folder_of(const struct invocation *in)
 {

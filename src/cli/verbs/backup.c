@@ -33,7 +33,7 @@ struct target {
 /* ---- progress ---- */
 
 /* It restarts with the first known total. */
-static void tell(struct target *t, const char *what, int64_t done, int64_t whole)
+static void show_progress(struct target *t, const char *what, int64_t done, int64_t whole)
 {
     if (!t->progress.what || strcmp(t->progress.what, what) != 0) {
         term_progress_end(&t->progress);
@@ -43,12 +43,12 @@ static void tell(struct target *t, const char *what, int64_t done, int64_t whole
     term_progress_at(&t->progress, done);
 }
 
-static void tell_pages(void *arg, int64_t done, int64_t whole)
+static void show_pages(void *arg, int64_t done, int64_t whole)
 {
     enum { PAGE = 4096 };
     struct target *t = arg;
 
-    tell(t, "copied", done * PAGE, whole * PAGE);
+    show_progress(t, "copied", done * PAGE, whole * PAGE);
 }
 
 /* ---- the file ---- */
@@ -130,7 +130,7 @@ static int target_finish(struct target *t)
 
     if (target_is_stream(t))
         return CLI_OK;
-    term_progress_say(&t->progress, "checking it");
+    term_progress_label(&t->progress, "checking it");
     bool synced = fsync(t->fd) == 0;
     int why = errno;
     bool checked = synced && sqlite_file_check(t->part.ptr, &e) == ERR_OK;
@@ -167,7 +167,7 @@ static bool take(void *arg, const char *bytes, size_t size, int64_t whole)
         size -= (size_t)n;
         t->done += n;
     }
-    tell(t, "received", t->done, whole);
+    show_progress(t, "received", t->done, whole);
     return true;
 }
 
@@ -175,7 +175,7 @@ static int from_server(struct target *t)
 {
     struct intact_client *c = client_begin(t->in);
 
-    term_progress_say(&t->progress, "the server copies its store");
+    term_progress_label(&t->progress, "the server copies its store");
     enum intact_status status = intact_client_fetch(c, "POST", "/v1/backup", take, t);
     int end = CLI_OK;
     term_progress_end(&t->progress);
@@ -198,7 +198,7 @@ static int from_server(struct target *t)
 
 static int from_folder(struct target *t, const char *dir)
 {
-    const struct sqlite_progress progress = {tell_pages, t};
+    const struct sqlite_progress progress = {show_pages, t};
     struct error e = {0};
 
     enum err err = sqlite_folder_backup(dir, t->part.ptr, &progress, &e);

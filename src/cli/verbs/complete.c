@@ -1,11 +1,3 @@
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "cli/client/client.h"
-#include "cli/verbs.h"
-
 /*
  * `intact complete`: candidates for the word at the cursor, one a line, with a tab and their
  * meaning, for the scripts of `intact completion`. ":files" and ":folders" leave it to the shell.
@@ -13,6 +5,14 @@
  * A shell puts candidates into a command line as they are, so a name from the server is offered
  * only if every shell takes it for a plain word.
  */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/client/client.h"
+#include "cli/verbs.h"
 
 enum { SERVER_TIMEOUT_S = 2 };
 

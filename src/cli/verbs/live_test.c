@@ -1,3 +1,5 @@
+/* Events from a stream, and what they become; with a real server: tests/e2e/live_test.py. */
+
 #include "base/test.h"
 
 #include <locale.h>
@@ -6,8 +8,6 @@
 
 #include "cli/client/stream.h"
 #include "cli/verbs/watch.h"
-
-/* Events from a stream, and what they become; with a real server: tests/e2e/live_test.py. */
 
 /* ---- events ---- */
 

@@ -58,7 +58,7 @@ static void tail(const struct json *answer)
     struct slice id = json_get_text(answer, "installation");
 
     if (id.len > 0) /* older servers do not report it */
-        say_row(stdout, "installation %.*s", SLICE_ARG(id));
+        print_row(stdout, "installation %.*s", SLICE_ARG(id));
 }
 
 static int run(struct invocation *in)

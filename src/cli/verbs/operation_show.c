@@ -20,7 +20,7 @@ static void show_refused(const struct json *j)
     const struct json *refused = json_get(j, "refused");
 
     for (const struct json *m = refused ? refused->child : NULL; m; m = m->next)
-        say_row(stdout, "refused   %.*s: %.*s", SLICE_ARG(m->raw), SLICE_ARG(m->key));
+        print_row(stdout, "refused   %.*s: %.*s", SLICE_ARG(m->raw), SLICE_ARG(m->key));
 }
 
 static int64_t refused_count(const struct json *j)
@@ -37,12 +37,12 @@ static int64_t refused_count(const struct json *j)
 
 void operation_show(const struct json *j)
 {
-    say_row(stdout, "operation %.*s", SLICE_ARG(json_get_text(j, "id")));
-    say_row(stdout, "verb      %.*s", SLICE_ARG(json_get_text(j, "verb")));
-    say_row(stdout, "state     %.*s", SLICE_ARG(json_get_text(j, "state")));
-    say_row(stdout, "filter    %.*s", SLICE_ARG(json_get_raw(j, "filter")));
-    say_row(stdout, "by        %.*s: %.*s", SLICE_ARG(json_get_text(j, "by")),
-            SLICE_ARG(json_get_text(j, "reason")));
+    print_row(stdout, "operation %.*s", SLICE_ARG(json_get_text(j, "id")));
+    print_row(stdout, "verb      %.*s", SLICE_ARG(json_get_text(j, "verb")));
+    print_row(stdout, "state     %.*s", SLICE_ARG(json_get_text(j, "state")));
+    print_row(stdout, "filter    %.*s", SLICE_ARG(json_get_raw(j, "filter")));
+    print_row(stdout, "by        %.*s: %.*s", SLICE_ARG(json_get_text(j, "by")),
+              SLICE_ARG(json_get_text(j, "reason")));
     printf("matched   %" PRId64 "\n", number(j, "matched"));
     printf("done      %" PRId64 "\n", number(j, "done"));
     show_refused(j);
@@ -58,12 +58,12 @@ void operation_show_dry(const struct json *j)
     const char *least = json_get_bool(j, "complete", true) ? "" : "at least ";
     const struct json *ids = json_get(j, "ids");
 
-    say_row(stdout, "%.*s would concern %s%" PRId64 " tasks", SLICE_ARG(json_get_text(j, "verb")),
-            least, number(j, "matched"));
+    print_row(stdout, "%.*s would concern %s%" PRId64 " tasks", SLICE_ARG(json_get_text(j, "verb")),
+              least, number(j, "matched"));
     printf("possible  %s%" PRId64 "\n", least, number(j, "possible"));
     show_refused(j);
     for (const struct json *id = ids ? ids->child : NULL; id; id = id->next)
-        say_line(stdout, "%s%.*s", id == ids->child ? "newest    " : " ", SLICE_ARG(id->text));
+        print_line(stdout, "%s%.*s", id == ids->child ? "newest    " : " ", SLICE_ARG(id->text));
     if (ids && ids->child)
         putchar('\n');
 }

@@ -1,9 +1,9 @@
+/* intact operation list, get, stop, continue. */
+
 #include "cli/client/client.h"
 #include "cli/client/table.h"
 #include "cli/verbs.h"
 #include "cli/verbs/operation_show.h"
-
-/* intact operation list, get, stop, continue. */
 
 static void print_list(const struct invocation *in, const struct json *list)
 {

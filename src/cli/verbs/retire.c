@@ -110,14 +110,14 @@ static int ask_once(const struct invocation *in, struct intact_client *c, struct
 
 static void show_people(const struct outcome *o, bool dry)
 {
-    say_row(stdout, "%" PRId64 " task%s that ended before %s %s%s", o->tasks,
-            o->tasks == 1 ? "" : "s", o->before.ptr, dry ? "would be " : "",
-            dry             ? "deleted"
-            : o->tasks == 1 ? "was deleted"
-                            : "were deleted");
+    print_row(stdout, "%" PRId64 " task%s that ended before %s %s%s", o->tasks,
+              o->tasks == 1 ? "" : "s", o->before.ptr, dry ? "would be " : "",
+              dry             ? "deleted"
+              : o->tasks == 1 ? "was deleted"
+                              : "were deleted");
     for (const struct kind *k = o->kinds; k; k = k->next)
-        say_row(stdout, "  %" PRId64 " of %.*s, %.*s", k->tasks, SLICE_ARG(k->workflow),
-                SLICE_ARG(k->state));
+        print_row(stdout, "  %" PRId64 " of %.*s, %.*s", k->tasks, SLICE_ARG(k->workflow),
+                  SLICE_ARG(k->state));
     if (o->archived > 0)
         printf("  %" PRId64 " were archived before\n", o->archived);
     if (o->unreadable > 0)
@@ -151,7 +151,7 @@ static void show(const struct invocation *in, const struct outcome *o)
     json_member_number(&b, "archived", o->archived);
     json_member_number(&b, "unreadable", o->unreadable);
     json_close(&b, '}');
-    say_text(stdout, buf_view(&b));
+    print_text(stdout, buf_view(&b));
     putchar('\n');
 }
 

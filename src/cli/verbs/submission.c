@@ -1,11 +1,11 @@
+/* intact submission list, retry, drop: refused submissions by SQL or from a queue. */
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/client/pages.h"
 #include "cli/client/table.h"
 #include "cli/verbs.h"
-
-/* intact submission list, retry, drop: refused submissions by SQL or from a queue. */
 
 /* ---- list ---- */
 

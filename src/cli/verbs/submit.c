@@ -136,7 +136,7 @@ static void show(const struct invocation *in, const struct intact_client *c,
     else if (whole)
         task_show(in, task);
     else {
-        say_text(stdout, json_get_text(task, "id"));
+        print_text(stdout, json_get_text(task, "id"));
         putchar('\n');
     }
 }

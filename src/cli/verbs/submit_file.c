@@ -1,3 +1,11 @@
+/*
+ * Many tasks from a file, or from a pipe without end.
+ *
+ * This thread reads lines into batches; senders, each with its own connection, send them; outcomes
+ * are reported in the order of the file. The number of batches is fixed, so memory is bounded and
+ * the reader waits for the senders.
+ */
+
 #include "cli/verbs/submit_file.h"
 
 #include <errno.h>
@@ -17,14 +25,6 @@
 #include "cli/terminal/term.h"
 #include "cli/verbs/submit_batch.h"
 #include "json/text.h"
-
-/*
- * Many tasks from a file, or from a pipe without end.
- *
- * This thread reads lines into batches; senders, each with its own connection, send them; outcomes
- * are reported in the order of the file. The number of batches is fixed, so memory is bounded and
- * the reader waits for the senders.
- */
 
 enum {
     WAKE_MS = 100, /* how often the progress is drawn at least */
@@ -158,14 +158,14 @@ static void complain(struct bulk *k, const struct batch *b, size_t i, const char
     if (k->failures_told++ >= TOLD_MAX)
         return;
     term_progress_end(&k->progress);
-    say_line(stderr, "%s:%zu: ", k->name, b->lines[i].number);
+    print_line(stderr, "%s:%zu: ", k->name, b->lines[i].number);
     va_start(args, fmt);
-    say_line_of(stderr, fmt, args);
+    print_line_of(stderr, fmt, args);
     va_end(args);
     (void)fputc('\n', stderr);
 }
 
-static void tell_state(struct bulk *k, const struct batch *b, size_t i)
+static void report_state(struct bulk *k, const struct batch *b, size_t i)
 {
     const struct line_outcome *o = &b->lines[i].outcome;
 
@@ -182,19 +182,19 @@ static void tell_state(struct bulk *k, const struct batch *b, size_t i)
     complain(k, b, i, "the task is %.*s", SLICE_ARG(o->state.len ? o->state : SLICE("open")));
 }
 
-static void tell_line(struct bulk *k, const struct batch *b, size_t i)
+static void report_line(struct bulk *k, const struct batch *b, size_t i)
 {
     const struct line_outcome *o = &b->lines[i].outcome;
 
     if (given(k->in, "json") && o->answer.ptr) {
-        say_text(stdout, o->answer);
+        print_text(stdout, o->answer);
         putchar('\n');
     }
     k->tally.fresh += o->status == 201;
     k->tally.existing += o->status == 200;
     if (o->status == 200 || o->status == 201) {
         if (k->rules.wait_ms >= 0)
-            tell_state(k, b, i);
+            report_state(k, b, i);
         return;
     }
     k->tally.refused++;
@@ -204,7 +204,7 @@ static void tell_line(struct bulk *k, const struct batch *b, size_t i)
         complain(k, b, i, "%.*s (status %d)", SLICE_ARG(o->reason), o->status);
 }
 
-static void tell_batch(struct bulk *k, const struct batch *b)
+static void report_batch(struct bulk *k, const struct batch *b)
 {
     k->made_ids |= b->made_ids;
     if (b->end != CLI_OK) {
@@ -214,19 +214,19 @@ static void tell_batch(struct bulk *k, const struct batch *b)
     }
     const struct tally before = k->tally;
     for (size_t i = 0; i < b->count; i++)
-        tell_line(k, b, i);
+        report_line(k, b, i);
     keep_rejects(k, b);
     if (k->stopped)
         k->tally = before; /* the whole batch is sent again */
 }
 
 /* In the order of the file; needs the lock. */
-static void tell_those_done(struct bulk *k)
+static void report_finished(struct bulk *k)
 {
     for (size_t at = k->told % k->batch_count;
          !k->stopped && k->told < k->made && k->states[at] == BATCH_DONE;
          at = k->told % k->batch_count) {
-        tell_batch(k, k->batches[at]);
+        report_batch(k, k->batches[at]);
         if (k->stopped)
             break;
         k->states[at] = BATCH_FREE;
@@ -274,7 +274,7 @@ static void *send_all(void *arg)
         batch_send(b, s->client, &k->rules);
         (void)pthread_mutex_lock(&k->lock);
         k->states[at] = BATCH_DONE;
-        tell_those_done(k);
+        report_finished(k);
     }
     (void)pthread_mutex_unlock(&k->lock);
     return NULL;
@@ -307,7 +307,7 @@ static bool has_free_batch(const struct bulk *k)
     return k->states[k->made % k->batch_count] == BATCH_FREE || is_interrupted();
 }
 
-static bool is_all_told(const struct bulk *k)
+static bool is_all_reported(const struct bulk *k)
 {
     return k->told == k->made;
 }
@@ -475,7 +475,7 @@ static void add_other_flags(const struct bulk *k, struct buf *b)
     }
 }
 
-static void tell_how_to_go_on(const struct bulk *k)
+static void print_how_to_continue(const struct bulk *k)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     bool is_pipe = k->fd == STDIN_FILENO;
@@ -488,13 +488,13 @@ static void tell_how_to_go_on(const struct bulk *k)
     if (k->made_ids)
         buf_fmt(&b, " --run-id %s", k->rules.run_id);
     add_other_flags(k, &b);
-    say_line(stderr,
-             "intact submit: the lines before %zu are dealt with; go on with%s: intact submit%s",
-             k->stopped_at, is_pipe ? ", and the same input" : "", b.ptr);
+    print_line(stderr,
+               "intact submit: the lines before %zu are dealt with; go on with%s: intact submit%s",
+               k->stopped_at, is_pipe ? ", and the same input" : "", b.ptr);
     (void)fputc('\n', stderr);
 }
 
-static void tell_summary(const struct bulk *k)
+static void print_summary(const struct bulk *k)
 {
     const struct tally *t = &k->tally;
     FILE *to = given(k->in, "json") ? stderr : stdout;
@@ -522,9 +522,9 @@ static int conclude(struct bulk *k, int end)
             k->filling && k->filling->count ? k->filling->lines[0].number : k->line_number + 1;
     if (k->rejects && fclose(k->rejects) != 0 && !k->stopped)
         end = verb_failed(k->in, CLI_USAGE, "%s: %s", given(k->in, "rejects"), strerror(errno));
-    tell_summary(k);
+    print_summary(k);
     if (k->stopped_at > 0)
-        tell_how_to_go_on(k);
+        print_how_to_continue(k);
     if (end == CLI_OK)
         end = k->end;
     bool well = k->tally.refused + k->tally.compensated + k->tally.error + k->tally.open == 0
@@ -577,7 +577,7 @@ static void stop(struct bulk *k, struct sender *senders)
     (void)pthread_mutex_lock(&k->lock);
     k->ended = true;
     (void)pthread_cond_broadcast(&k->changed);
-    wait_until(k, is_all_told);
+    wait_until(k, is_all_reported);
     (void)pthread_mutex_unlock(&k->lock);
     for (size_t i = 0; i < k->sender_count; i++) {
         (void)pthread_join(senders[i].thread, NULL);

@@ -1,3 +1,6 @@
+/* `intact token create`: a token with its role, its agent or workflows, and its limits. The text of
+ * the token is shown once; the server keeps a hash. */
+
 #include <stdlib.h>
 
 #include "cli/client/client.h"

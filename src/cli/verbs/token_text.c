@@ -18,7 +18,7 @@ int token_text_ask(struct invocation *in, const char *path, struct buf *body)
     if (answer && given(in, "json"))
         client_print_body(c);
     else if (answer) {
-        say_text(stdout, json_get_text(answer, "token"));
+        print_text(stdout, json_get_text(answer, "token"));
         putchar('\n');
     }
     intact_client_free(c);

@@ -61,7 +61,7 @@ static void take_stats(void *arg, const struct live_answer *a)
     }
     w->rounds++;
     if (w->json) {
-        say_text(stdout, a->body);
+        print_text(stdout, a->body);
         putchar('\n');
         (void)fflush(stdout); /* write errors are detected in the loop */
     }

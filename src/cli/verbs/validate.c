@@ -30,7 +30,7 @@ static void add_file(struct validation *v, const char *file, bool was_read)
     json_close(b, '}');
 }
 
-static void tell(const struct validation *v, const char *file)
+static void print_result(const struct validation *v, const char *file)
 {
     mistakes_print(file, "error", &v->errors);
     mistakes_print(file, "warning", &v->warnings);
@@ -55,7 +55,7 @@ static int check(struct validation *v, const char *file)
     if (v->json)
         add_file(v, file, was_read);
     else if (was_read)
-        tell(v, file);
+        print_result(v, file);
     return end;
 }
 

@@ -58,7 +58,7 @@ static void print_json(struct slice name, struct slice data)
     json_member_raw(&b, "data", data);
     json_close(&b, '}');
     buf_byte(&b, '\n');
-    say_text(stdout, buf_view(&b));
+    print_text(stdout, buf_view(&b));
     (void)fflush(stdout);
 }
 

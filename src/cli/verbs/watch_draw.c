@@ -1,11 +1,6 @@
-#include "cli/verbs/watch.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "cli/client/record.h"
-
 /*
+ * Draws `intact watch` as a block of lines:
+ *
  *     o-17  order v3  processing  forward, for 12s
  *     complete by 10:47:07, 14m 48s left
  *
@@ -16,6 +11,13 @@
  *
  *     charge: attempt 3 on payment-2 for 3.2s, 26s left; {"done":4,"of":10} asking the bank
  */
+
+#include "cli/verbs/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/client/record.h"
 
 enum {
     NAME_MAX_WIDTH = 24,
@@ -356,7 +358,7 @@ static void draw_steps(const struct watched *w, const struct watch_view *v, stru
 
 /* ---- current work ---- */
 
-static void put_said(struct line *l, struct slice progress, struct slice message)
+static void put_progress(struct line *l, struct slice progress, struct slice message)
 {
     if (progress.len > 0 && !slice_is(progress, "null"))
         line_fmt(l, LOOK_BUSY, "; %.*s", SLICE_ARG(progress));
@@ -382,9 +384,9 @@ static void draw_open(const struct watched *w, const struct json *step, const st
     if (complete_by)
         put_left(l, complete_by, now);
     if (beat)
-        put_said(l, buf_view(&beat->progress), buf_view(&beat->message));
+        put_progress(l, buf_view(&beat->progress), buf_view(&beat->message));
     else
-        put_said(l, json_get_raw(attempt, "progress"), json_get_text(attempt, "message"));
+        put_progress(l, json_get_raw(attempt, "progress"), json_get_text(attempt, "message"));
     line_end(l);
 }
 

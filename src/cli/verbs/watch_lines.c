@@ -1,14 +1,16 @@
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "cli/verbs/watch.h"
-
 /*
+ * `intact watch` without a terminal: a line for each change.
+ *
  * TIME  STEP  STATE  ATTEMPT  OUTCOME
  *
  * Compares two records. The differences have no order of their own, so the lines are sorted by
  * time.
  */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/verbs/watch.h"
 
 enum { STEP_WIDTH = 16, STATE_WIDTH = 12 };
 
@@ -22,7 +24,7 @@ struct happening {
     struct buf text;
 };
 
-struct telling {
+struct report {
     const struct term *term;
     int64_t now;
     struct happening *list;
@@ -30,7 +32,7 @@ struct telling {
 };
 
 /* Begins the line of a new happening, with its time. */
-static struct line begin(struct telling *t, int64_t at, enum rank rank, struct slice step,
+static struct line begin(struct report *t, int64_t at, enum rank rank, struct slice step,
                          struct slice state)
 {
     CLEANUP(buf_fini) struct buf time = {0};
@@ -53,7 +55,7 @@ static struct line begin(struct telling *t, int64_t at, enum rank rank, struct s
     return l;
 }
 
-static void end(struct telling *t, struct line *l)
+static void end(struct report *t, struct line *l)
 {
     l->b = &t->list[t->count - 1].text; /* the list may have moved */
     line_end(l);
@@ -94,7 +96,7 @@ static void put_number(struct line *l, const struct json *attempt)
              SLICE_ARG(json_get_raw(attempt, "attempt")));
 }
 
-static void tell_start(struct telling *t, const struct json *step, const struct json *attempt)
+static void add_start(struct report *t, const struct json *step, const struct json *attempt)
 {
     struct line l =
         begin(t, watched_time(attempt, "started_at"), RANK_START, json_get_text(step, "name"),
@@ -116,7 +118,7 @@ static struct slice state_after(const struct json *step, const struct json *atte
     return goes_back(attempt) == goes_back(attempt->next) ? SLICE("waiting") : SLICE("failed");
 }
 
-static void tell_end(struct telling *t, const struct json *step, const struct json *attempt)
+static void add_end(struct report *t, const struct json *step, const struct json *attempt)
 {
     struct slice outcome = json_get_text(attempt, "outcome");
     int64_t began = watched_time(attempt, "started_at");
@@ -154,7 +156,7 @@ static bool is_open(const struct json *attempt)
 /* ---- steps and the task ---- */
 
 /* False: its attempts have not changed. */
-static bool tell_attempts(struct telling *t, const struct json *step, const struct json *before)
+static bool add_attempts(struct report *t, const struct json *step, const struct json *before)
 {
     const struct json *attempts = json_get(step, "attempts");
     size_t count = t->count;
@@ -162,20 +164,20 @@ static bool tell_attempts(struct telling *t, const struct json *step, const stru
     for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next) {
         const struct json *was = same_attempt(before, a);
         if (!was)
-            tell_start(t, step, a);
+            add_start(t, step, a);
         if (!is_open(a)
             && (!was || !slice_eq(json_get_text(was, "outcome"), json_get_text(a, "outcome"))))
-            tell_end(t, step, a);
+            add_end(t, step, a);
     }
     return t->count > count;
 }
 
-static void tell_step(struct telling *t, const struct json *step, const struct json *before)
+static void add_step(struct report *t, const struct json *step, const struct json *before)
 {
     struct slice state = json_get_text(step, "state");
     struct slice was = before ? json_get_text(before, "state") : SLICE("waiting");
 
-    if (tell_attempts(t, step, before) || slice_eq(state, was))
+    if (add_attempts(t, step, before) || slice_eq(state, was))
         return;
     struct line l = begin(t, t->now, RANK_STATE, json_get_text(step, "name"), state);
     put_error(&l, "  ", json_get(step, "error"));
@@ -193,7 +195,7 @@ static const struct json *step_named(const struct json *task, struct slice name)
 }
 
 /* Operators' changes to the task since the previous record. */
-static void tell_pause(struct telling *t, const struct watched *w)
+static void add_pause(struct report *t, const struct watched *w)
 {
     bool paused = json_get_text(w->task, "paused_at").ptr != NULL;
     bool was = w->before && json_get_text(w->before, "paused_at").ptr;
@@ -211,14 +213,14 @@ static void tell_pause(struct telling *t, const struct watched *w)
     end(t, &l);
 }
 
-static void tell_task(struct telling *t, const struct watched *w)
+static void add_task(struct report *t, const struct watched *w)
 {
     struct slice state = json_get_text(w->task, "state");
     int64_t ended = watched_time(w->task, "ended_at");
     int64_t began = watched_time(w->task, "started_at");
     bool first = !w->before;
 
-    tell_pause(t, w);
+    add_pause(t, w);
     if (!first && slice_eq(state, json_get_text(w->before, "state")))
         return;
     bool over = watched_has_ended(w);
@@ -246,12 +248,12 @@ static int by_time(const void *x, const void *y)
 
 void watch_lines(const struct watched *w, const struct term *term, int64_t now, struct buf *b)
 {
-    struct telling t = {.term = term, .now = now};
+    struct report t = {.term = term, .now = now};
     const struct json *steps = json_get(w->task, "steps");
 
-    tell_task(&t, w);
+    add_task(&t, w);
     for (const struct json *s = steps->child; s; s = s->next)
-        tell_step(&t, s, step_named(w->before, json_get_text(s, "name")));
+        add_step(&t, s, step_named(w->before, json_get_text(s, "name")));
     if (t.count > 0)
         qsort(t.list, t.count, sizeof(*t.list), by_time);
     for (size_t i = 0; i < t.count; i++) {

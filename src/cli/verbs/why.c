@@ -1,3 +1,5 @@
+/* `intact why`: the server's reasons why a task waits, with times in the reader's time zone. */
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -7,11 +9,9 @@
 #include "cli/terminal/term.h"
 #include "cli/verbs.h"
 
-/* `intact why`: the server's reasons why a task waits, with times in the reader's time zone. */
-
 enum { WIDTH_LEAST = 20, WIDTH_MOST = 79 };
 
-struct telling {
+struct report {
     struct term term;
     int64_t now; /* the server's */
     struct buf b;
@@ -19,7 +19,7 @@ struct telling {
 
 /* ---- lines ---- */
 
-static struct line begin(struct telling *t, int indent)
+static struct line begin(struct report *t, int indent)
 {
     struct line l = line_begin(&t->term, &t->b);
 
@@ -28,7 +28,7 @@ static struct line begin(struct telling *t, int indent)
     return l;
 }
 
-static void put_line(struct telling *t, int indent, enum term_look look, struct slice text)
+static void put_line(struct report *t, int indent, enum term_look look, struct slice text)
 {
     struct line l = begin(t, indent);
 
@@ -57,7 +57,7 @@ static struct slice take_words(const struct term *t, struct slice *text, int wid
 }
 
 /* The text may be an agent's: it is cleaned, so that it cannot move the cursor or begin a line. */
-static void paragraph(struct telling *t, int indent, enum term_look look, struct slice text)
+static void paragraph(struct report *t, int indent, enum term_look look, struct slice text)
 {
     CLEANUP(buf_fini) struct buf clean = {0};
     int room = t->term.live && t->term.width <= WIDTH_MOST ? t->term.width - 1 : WIDTH_MOST;
@@ -72,7 +72,7 @@ static void paragraph(struct telling *t, int indent, enum term_look look, struct
 /* ---- times ---- */
 
 /* "since 10:32:07 (4m 10s ago)", "until 10:40:00 (in 12s)" */
-static void put_time(struct telling *t, struct buf *b, const struct json *j, const char *key,
+static void put_time(struct report *t, struct buf *b, const struct json *j, const char *key,
                      const char *word)
 {
     int64_t at = 0;
@@ -86,7 +86,7 @@ static void put_time(struct telling *t, struct buf *b, const struct json *j, con
     buf_str(b, at > t->now ? ")" : " ago)");
 }
 
-static void put_times(struct telling *t, int indent, const struct json *reason)
+static void put_times(struct report *t, int indent, const struct json *reason)
 {
     CLEANUP(buf_fini) struct buf times = {0};
 
@@ -109,7 +109,7 @@ static struct slice next_line(struct slice *text)
     return line;
 }
 
-static void put_moves(struct telling *t, int indent, struct slice moves)
+static void put_moves(struct report *t, int indent, struct slice moves)
 {
     if (!moves.len)
         return;
@@ -132,7 +132,7 @@ static enum term_look look_of(const struct json *reason)
 }
 
 /* The summary contains the first reason. */
-static void put_why(struct telling *t, const struct json *why)
+static void put_why(struct report *t, const struct json *why)
 {
     const struct json *reasons = json_get(why, "reasons");
     const struct json *first = reasons ? reasons->child : NULL;
@@ -153,14 +153,14 @@ static void put_why(struct telling *t, const struct json *why)
 
 /* ---- messages and alerts ---- */
 
-static void put_head(struct telling *t, const char *text)
+static void put_head(struct report *t, const char *text)
 {
     put_line(t, 0, LOOK_PLAIN, SLICE_NONE);
     put_line(t, 0, LOOK_PLAIN, slice_of(text));
 }
 
 /* "o-17/12/error for http://shop/: 3 tries failed, the last with: connection refused" */
-static void put_message(struct telling *t, const struct json *m)
+static void put_message(struct report *t, const struct json *m)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     struct slice error = json_get_text(m, "error");
@@ -183,7 +183,7 @@ static void put_message(struct telling *t, const struct json *m)
     put_line(t, 4, LOOK_FAINT, buf_view(&b));
 }
 
-static void put_messages(struct telling *t, const struct json *why)
+static void put_messages(struct report *t, const struct json *why)
 {
     const struct json *messages = json_get(why, "messages");
     CLEANUP(buf_fini) struct buf command = {0};
@@ -201,7 +201,7 @@ static void put_messages(struct telling *t, const struct json *why)
     put_line(t, 4, LOOK_STRONG, buf_view(&command));
 }
 
-static void put_alert(struct telling *t, const struct json *al)
+static void put_alert(struct report *t, const struct json *al)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     struct slice by = json_get_text(al, "acknowledged_by");
@@ -222,7 +222,7 @@ static void put_alert(struct telling *t, const struct json *al)
     put_line(t, 4, LOOK_STRONG, buf_view(&b));
 }
 
-static void put_alerts(struct telling *t, const struct json *alerts)
+static void put_alerts(struct report *t, const struct json *alerts)
 {
     if (!alerts || !alerts->child)
         return;
@@ -234,7 +234,7 @@ static void put_alerts(struct telling *t, const struct json *alerts)
 static void print_why(const struct invocation *in, const struct intact_client *c,
                       const struct json *why)
 {
-    struct telling t = {.now = clock_wall_ms() + client_clock_offset(c)};
+    struct report t = {.now = clock_wall_ms() + client_clock_offset(c)};
     enum term_color color = TERM_AUTO;
 
     (void)given_color(in, &color); /* checked when it was read */

@@ -20,7 +20,7 @@ static void show(const struct intact_client *c, const struct json *answer)
         client_print_body(c);
         return;
     }
-    say_text(stdout, text);
+    print_text(stdout, text);
     if (text.len == 0 || text.ptr[text.len - 1] != '\n')
         putchar('\n');
 }

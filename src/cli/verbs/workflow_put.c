@@ -84,7 +84,8 @@ static bool is_yaml_file(const char *file, const struct buf *text)
     return text->ptr[strspn(text->ptr, " \t\r\n")] != '{';
 }
 
-static int tell(const struct invocation *in, const struct intact_client *c, const char *name)
+static int print_result(const struct invocation *in, const struct intact_client *c,
+                        const char *name)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     const struct json *answer = client_answer(c, &a);
@@ -95,8 +96,8 @@ static int tell(const struct invocation *in, const struct intact_client *c, cons
     if (given(in, "json"))
         client_print_body(c);
     else {
-        say_line(stdout, "%s, version %.*s%s", name, SLICE_ARG(json_get_raw(answer, "version")),
-                 intact_client_http_status(c) == 200 ? " (as it was)" : "");
+        print_line(stdout, "%s, version %.*s%s", name, SLICE_ARG(json_get_raw(answer, "version")),
+                   intact_client_http_status(c) == 200 ? " (as it was)" : "");
         putchar('\n');
     }
     return CLI_OK;
@@ -114,7 +115,7 @@ static int run(struct invocation *in)
         return CLI_NOT_WELL;
     struct intact_client *c = client_begin(in);
     enum intact_status status = send(c, name.ptr, &definition, is_yaml_file(file, &definition));
-    int end = status == INTACT_OK ? tell(in, c, name.ptr) : complain(c, status, file);
+    int end = status == INTACT_OK ? print_result(in, c, name.ptr) : complain(c, status, file);
     intact_client_free(c);
     return end;
 }
