@@ -137,6 +137,26 @@ static void a_token_is_changed_by_who_has_seen_it(void **state)
     audit_is(w, all, "ann token.rotate / a\nann token.create / -\n", false);
 }
 
+/* Whatever was written before it. */
+static void a_token_that_was_not_rotated_has_no_hash_before(void **state)
+{
+    static const unsigned char nothing[TOKEN_HASH_SIZE];
+    struct world *w = *state;
+    const struct audit audit = an_audit("token.create", NULL);
+    struct token_row rotated = a_token("a", 1, false);
+    struct token_row fresh = a_token("b", 2, false);
+    struct token_row *rows = NULL;
+    size_t count = 0;
+
+    memset(rotated.previous_hash, 8, sizeof rotated.previous_hash);
+    rotated.previous_until = 5000;
+    must(w->s->ops->token_put(w->s, &rotated, false, &audit, &w->e), "one that was");
+    must(w->s->ops->token_put(w->s, &fresh, false, &audit, &w->e), "one that was not");
+    must(w->s->ops->token_list(w->s, &w->a, &rows, &count, &w->e), "list");
+    CHECK(count == 2 && rows[0].previous_until == 5000 && rows[1].previous_until == 0, "until");
+    CHECK(memcmp(rows[1].previous_hash, nothing, sizeof nothing) == 0, "that of another token");
+}
+
 static void the_last_admin_stays(void **state)
 {
     struct world *w = *state;
@@ -349,6 +369,7 @@ int main(void)
         ON_ALL(a_breaker_is_written_by_who_knows_it),
         ON_ALL(tokens_are_kept_by_name_and_hash),
         ON_ALL(a_token_is_changed_by_who_has_seen_it),
+        ON_ALL(a_token_that_was_not_rotated_has_no_hash_before),
         ON_ALL(the_last_admin_stays),
         ON_ALL(what_people_did_is_stored_with_its_change),
         ON_ALL(a_payload_that_is_refused_leaves_no_audit),

@@ -34,8 +34,9 @@ static int bind_token(sqlite3_stmt *q, const struct token_row *row)
 
 #define BIND_previous(v)          \
     if (row->previous_until != 0) \
-        bind_hash(q, col, v);     \
-    col++;
+        bind_hash(q, col++, v);   \
+    else                          \
+        bind_text(q, col++, SLICE_NONE); /* not what the statement was bound to before */
     TOKEN_COLUMNS(BIND, )
     BIND(name, text)
     return col;
