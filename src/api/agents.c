@@ -1,14 +1,26 @@
-#include "node/internal.h"
-
-#include "base/log.h"
-#include "config/reader.h"
-#include "json/json.h"
-
 /*
  * What is said of agents: GET, PUT and DELETE /v1/agents/{agent}, which are its settings, and POST
  * /v1/agents/{agent}/breaker, by hand. It is stored first; then this node knows it at once, and the
  * others within a second or so.
  */
+
+#include "api/agents.h"
+
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "config/reader.h"
+#include "definition/registry.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/names.h"
+#include "node/node.h"
+#include "node/strict.h"
+#include "store/job.h"
+#include "json/json.h"
 
 enum { REASON_MAX = BREAKER_REASON_SIZE - 1 };
 
@@ -107,8 +119,8 @@ static void put_done(struct store_job *j)
         else
             answer_trouble(r, s->err, s->error.text);
     }
-    sv->exchange_count--;
-    sv->asks_open--;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
     arena_fini(&a);
 }
 
@@ -134,8 +146,8 @@ static void put_begin(struct server *sv, struct http_request *r, const struct ag
                               .reason = arena_copy(&s->arena, buf_view(&why))};
     s->job = (struct store_job){.run = put_run, .done = put_done};
     exchange_begin(&s->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     changes_add(sv->changes, sv->caller, r->account, &s->job);
 }
 

@@ -1,14 +1,19 @@
-#include "node/internal.h"
-
-#include <stdlib.h>
-
-#include "base/when.h"
-#include "json/json.h"
-
 /*
  * GET /v1/agents: what this node knows of the agents that call it, and of those that steps wait
  * for. What holds the steps back that wait for an agent is one word for each.
  */
+
+#include <stdlib.h>
+
+#include "api/agents.h"
+#include "api/handlers.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/when.h"
+#include "dispatch/dispatch.h"
+#include "node/answer.h"
+#include "node/node.h"
+#include "json/json.h"
 
 static const char *held_text(const struct agent *a, const struct lane *l, int64_t now)
 {

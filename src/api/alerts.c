@@ -1,10 +1,26 @@
-/* GET /v1/alerts, POST /v1/alerts/{id}/acknowledge, POST /v1/alerts/test. */
+/*
+ * GET /v1/alerts, POST /v1/alerts/{id}/acknowledge, POST /v1/alerts/test. Lists what the store has
+ * and what this node knows of sinks; the conditions themselves are found by background/alerts.c.
+ */
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "alerts/alerts.h"
+#include "alerts/watch.h"
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
 #include "api/query.h"
-#include "background/alerting.h"
+#include "background/alerts.h"
+#include "base/list.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/strict.h"
+#include "store/job.h"
 #include "json/json.h"
 
 enum { REASON_MAX = 1024 };
@@ -48,12 +64,12 @@ static void put_sink(struct buf *b, const struct alert_sink *c, const struct sin
 /* As this node knows them since it started, or leads. */
 static void put_sinks(struct buf *b, const struct server *sv)
 {
-    const struct alerting *al = sv->alerting;
+    const struct alerts_settings *s = alerts_sinks_of(sv);
 
     json_key(b, "sinks");
     json_open(b, '[');
-    for (size_t i = 0; i < al->settings->count; i++)
-        put_sink(b, &al->settings->sinks[i], alerts_sink(watch_alerts(al->watch), i));
+    for (size_t i = 0; i < s->count; i++)
+        put_sink(b, &s->sinks[i], alerts_sink(watch_alerts(alerts_watch(sv)), i));
     json_close(b, ']');
 }
 
@@ -100,7 +116,7 @@ static void answer_memory(struct http_request *r, const struct alerts_reader *ar
     json_open(&b, '{');
     json_key(&b, "alerts");
     json_open(&b, '[');
-    for (size_t i = 0; (al = alerts_next(watch_alerts(ar->x.server->alerting->watch), &i));) {
+    for (size_t i = 0; (al = alerts_next(watch_alerts(alerts_watch(ar->x.server)), &i));) {
         CLEANUP(buf_fini) struct buf one = {0};
         if (!al->id[0] || (ar->state.ptr && !slice_is(ar->state, alert_state(al))))
             continue;
@@ -127,8 +143,8 @@ static void alerts_done(struct store_job *j)
         else
             answer_memory(r, ar);
     }
-    ar->x.server->exchange_count--;
-    ar->x.server->reads_open--;
+    ar->x.server->load.exchanges--;
+    ar->x.server->load.reads_open--;
     arena_fini(&a);
 }
 
@@ -163,8 +179,8 @@ void alerts_list(struct server *sv, struct http_request *r)
     *ar = (struct alerts_reader){.arena = a, .query = q};
     ar->state = arena_copy(&ar->arena, state);
     exchange_begin(&ar->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     ar->job = (struct store_job){.run = alerts_run, .done = alerts_done};
     reading_begin(&ar->x, READING_MANY, &ar->job);
 }
@@ -217,14 +233,13 @@ static void saying_done(struct store_job *j)
     struct arena a = y->arena;
 
     if (y->err == ERR_OK)
-        watch_acknowledged(sv->alerting->watch, y->id, y->audit.at, y->audit.actor,
-                           y->audit.reason);
+        watch_acknowledged(alerts_watch(sv), y->id, y->audit.at, y->audit.actor, y->audit.reason);
     if (r) {
         exchange_untie(&y->x);
         answer_saying(r, y);
     }
-    sv->exchange_count--;
-    sv->asks_open--;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
     arena_fini(&a);
 }
 
@@ -242,8 +257,8 @@ static void saying_begin(struct server *sv, struct http_request *r, struct slice
                               .reason = arena_copy(&y->arena, reason)};
     y->job = (struct store_job){.run = saying_run, .done = saying_done};
     exchange_begin(&y->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     changes_add(sv->changes, sv->caller, r->account, &y->job);
 }
 
@@ -272,7 +287,7 @@ void alert_acknowledge(struct server *sv, struct http_request *r)
 
 struct test {
     struct exchange x;
-    struct link link; /* of all tests */
+    struct alert_trial trial;
     struct alert alert;
     size_t left;
     struct {
@@ -284,7 +299,7 @@ struct test {
 static void answer_test(struct http_request *r, const struct test *t)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    const struct alerts_settings *s = t->x.server->alerting->settings;
+    const struct alerts_settings *s = alerts_sinks_of(t->x.server);
 
     json_open(&b, '{');
     json_key(&b, "sinks");
@@ -304,9 +319,9 @@ static void answer_test(struct http_request *r, const struct test *t)
     answer_json(r, 200, &b, NULL);
 }
 
-void alerts_tested(void *arg, size_t sink, bool took, const char *story)
+static void test_delivered(struct alert_trial *trial, size_t sink, bool took, const char *story)
 {
-    struct test *t = arg;
+    struct test *t = CONTAINER_OF(trial, struct test, trial);
     struct http_request *r = t->x.http;
 
     t->of[sink].took = took;
@@ -317,20 +332,18 @@ void alerts_tested(void *arg, size_t sink, bool took, const char *story)
         exchange_untie(&t->x);
         answer_test(r, t);
     }
-    t->x.server->reads_open--;
-    link_remove(&t->link);
+    t->x.server->load.reads_open--;
+    link_remove(&trial->link);
     free(t);
 }
 
-void alerts_tests_end(struct alerting *al)
+static void test_dropped(struct alert_trial *trial)
 {
-    LIST_FOREACH (link, after, &al->tests) {
-        struct test *t = CONTAINER_OF(link, struct test, link);
-        ASSERT(!t->x.http); /* clients were let go */
-        al->server->reads_open--;
-        link_remove(&t->link);
-        free(t);
-    }
+    struct test *t = CONTAINER_OF(trial, struct test, trial);
+
+    ASSERT(!t->x.http); /* its client was let go */
+    t->x.server->load.reads_open--;
+    free(t);
 }
 
 static void test_alert(struct alert *al, int64_t now)
@@ -351,18 +364,15 @@ static void test_alert(struct alert *al, int64_t now)
 
 void alert_test(struct server *sv, struct http_request *r)
 {
-    const struct alerting *al = sv->alerting;
-
     if (!reads_have_room(sv, r))
         return;
     struct test *t = calloc(1, sizeof *t);
     ASSERT(t);
     test_alert(&t->alert, server_now(sv));
-    t->left = al->settings->count;
-    sv->reads_open++;
+    t->left = alerts_sinks_of(sv)->count;
+    t->trial.delivered = test_delivered;
+    t->trial.dropped = test_dropped;
+    sv->load.reads_open++;
     exchange_begin(&t->x, sv, r);
-    list_push(&sv->alerting->tests, &t->link);
-    const struct alert *list[] = {&t->alert};
-    for (size_t i = 0; i < al->settings->count; i++)
-        alert_sinks_send(al->sinks, i, list, 1, server_now(sv), t);
+    alerts_try(sv, &t->trial, &t->alert);
 }

@@ -1,7 +1,3 @@
-#include "node/internal.h"
-
-#include "json/json.h"
-
 /*
  * POST /v1/attempts/{token} {output | error, tries?}: the result of an attempt, from whoever has
  * its token: a webhook, a person. The token is all the right that it takes.
@@ -9,6 +5,17 @@
  * It is verified before the body is read. A token without a tag, of an earlier version, can be
  * verified only when its task was read: few such requests are let in at a time, with small bodies.
  */
+
+#include "api/body.h"
+#include "api/handlers.h"
+#include "api/work.h"
+#include "background/unknown_tokens.h"
+#include "dispatch/token.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/strict.h"
+#include "json/json.h"
 
 enum { UNTAGGED_MAX = 16 };
 
@@ -52,8 +59,8 @@ static void ended(struct ask *a)
     struct http_request *r = en->x.http;
     struct arena arena = en->arena; /* it lies in it */
 
-    en->x.server->asks_bytes -= en->bytes;
-    en->x.server->untagged_open -= en->is_untagged;
+    en->x.server->load.asks_bytes -= en->bytes;
+    en->x.server->load.untagged_open -= en->is_untagged;
     exchange_untie(&en->x);
     if (r && http_is_alive(r)) {
         if (a->outcome == ERR_NOT_FOUND
@@ -89,7 +96,7 @@ static void answer_too_long(struct http_request *r)
     http_problem(r, 413, "too-big",
                  "a result for a token of an earlier version may have at most %d bytes, and says "
                  "how many",
-                 STRANGER_BODY_MAX);
+                 UNKNOWN_TOKEN_BODY_MAX);
 }
 
 bool attempt_head(struct server *sv, struct http_request *r)
@@ -103,7 +110,7 @@ bool attempt_head(struct server *sv, struct http_request *r)
     case TOKEN_OURS:
         return true;
     case TOKEN_UNTAGGED:
-        if (http_limit_body(r, STRANGER_BODY_MAX, false))
+        if (http_limit_body(r, UNKNOWN_TOKEN_BODY_MAX, false))
             return true;
         answer_too_long(r);
         return false;
@@ -120,9 +127,9 @@ static bool token_ok(struct server *sv, struct http_request *r, struct slice tex
     *ret_is_untagged = worth == TOKEN_UNTAGGED;
     if (worth == TOKEN_FORGED)
         answer_unknown(r);
-    else if (*ret_is_untagged && r->body.len > STRANGER_BODY_MAX)
+    else if (*ret_is_untagged && r->body.len > UNKNOWN_TOKEN_BODY_MAX)
         answer_too_long(r);
-    else if (*ret_is_untagged && sv->untagged_open >= UNTAGGED_MAX)
+    else if (*ret_is_untagged && sv->load.untagged_open >= UNTAGGED_MAX)
         http_problem(r, 503, "overloaded", "too many token lookups are waiting; try again");
     else
         return true;
@@ -160,8 +167,8 @@ void attempt_post(struct server *sv, struct http_request *r)
                            .result = &en->result};
     en->bytes = r->body.len;
     en->is_untagged = is_untagged;
-    sv->asks_bytes += en->bytes;
-    sv->untagged_open += is_untagged;
+    sv->load.asks_bytes += en->bytes;
+    sv->load.untagged_open += is_untagged;
     exchange_begin(&en->x, sv, r);
     server_ask(sv, &en->ask);
 }

@@ -1,32 +1,23 @@
-#include "api/query.h"
+/*
+ * GET /v1/audit: the record of changes made by people, newest first, with the addresses that
+ * render_audit leaves out.
+ */
 
+#include "api/caller.h"
+#include "api/handlers.h"
+#include "api/query.h"
+#include "http/http.h"
+#include "node/answer.h"
+#include "node/pressure.h"
+#include "node/readings.h"
+#include "node/render.h"
+#include "node/strict.h"
 #include "json/json.h"
 
 static void text_or_null(struct buf *b, const char *key, struct slice text)
 {
     json_key(b, key);
     json_string(b, text);
-}
-
-static void render_members(struct buf *b, const struct audit *a)
-{
-    json_open(b, '{');
-    json_key(b, "at");
-    json_time(b, a->at);
-    text_or_null(b, "actor", a->actor);
-    text_or_null(b, "verb", a->verb);
-    text_or_null(b, "task", a->task);
-    text_or_null(b, "step", a->step);
-    text_or_null(b, "reason", a->reason);
-    json_key(b, "detail");
-    json_raw(b, a->detail);
-}
-
-/* Without the address: who may see a task need not be one who may read the audit. */
-void render_audit(struct buf *b, const struct audit *a)
-{
-    render_members(b, a);
-    json_close(b, '}');
 }
 
 /* What the proxy said stands behind its own address. */
@@ -46,28 +37,28 @@ static void render_address(struct buf *b, struct slice address)
 
 static void render_entry(struct buf *b, const struct audit *a)
 {
-    render_members(b, a);
+    render_audit_open(b, a);
     render_address(b, a->address);
     json_close(b, '}');
 }
 
 struct audit_reader {
-    struct inquiry inquiry;
+    struct store_query base;
     struct audit_query query;
     struct audit_page page;
 };
 
 static void audit_run(struct store_job *j, struct store *store)
 {
-    struct audit_reader *ar = CONTAINER_OF(j, struct audit_reader, inquiry.job);
-    struct inquiry *it = &ar->inquiry;
+    struct audit_reader *ar = CONTAINER_OF(j, struct audit_reader, base.job);
+    struct store_query *it = &ar->base;
 
     it->err = store->ops->audit_list(store, &ar->query, &it->arena, &ar->page, &it->error);
 }
 
-static void answer_audit(struct http_request *r, struct inquiry *it)
+static void answer_audit(struct http_request *r, struct store_query *it)
 {
-    const struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);
+    const struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, base);
     CLEANUP(buf_fini) struct buf b = {0};
 
     json_open(&b, '{');
@@ -89,9 +80,9 @@ void audit_get(struct server *sv, struct http_request *r)
         || !page_query(r, PAGE_USUAL, PAGE_MAX, &q.limit, &q.before_seq)
         || !reading_has_room(sv, r, READING_MANY))
         return;
-    struct inquiry *it = inquiry_new(sv, r, sizeof(struct audit_reader), answer_audit);
-    struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, inquiry);
+    struct store_query *it = store_query_new(sv, r, sizeof(struct audit_reader), answer_audit);
+    struct audit_reader *ar = CONTAINER_OF(it, struct audit_reader, base);
     ar->query = q;
     ar->query.task = arena_copy(&it->arena, q.task);
-    inquiry_start(it, audit_run);
+    store_query_start(it, audit_run);
 }

@@ -9,13 +9,24 @@
  * The file has no name any more when it is sent: closing it is all that there is to clean up.
  */
 
-#include "node/internal.h"
+#include "api/backup.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
 #include "base/log.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/store_thread.h"
+#include "node/strict.h"
+#include "store/job.h"
 
 enum {
     STEP_US = 2000,     /* how long a change may have to wait for a step */
@@ -57,7 +68,7 @@ static void backup_free(struct backup *b)
     if (b->fd >= 0)
         (void)close(b->fd); /* it was only read */
     sv->backup = NULL;
-    sv->exchange_count--;
+    sv->load.exchanges--;
     free(b);
 }
 
@@ -132,7 +143,7 @@ static void send_all(struct backup *b)
 {
     struct stat st;
 
-    if (!route_recheck(b->x.server, b->x.http)) {
+    if (!caller_recheck(b->x.server, b->x.http)) {
         backup_free(b);
         return;
     }
@@ -235,7 +246,7 @@ static void backup_gone(struct exchange *x)
     b->given_up = true; /* what the store works on comes back first */
 }
 
-void backup_drain(struct server *sv)
+static void backup_drain(struct server *sv)
 {
     struct backup *b = sv->backup;
     struct http_request *r = b ? b->x.http : NULL;
@@ -294,8 +305,13 @@ void backup_post(struct server *sv, struct http_request *r)
     exchange_begin(&b->x, sv, r);
     b->x.gone = backup_gone;
     sv->backup = b;
-    sv->exchange_count++;
+    sv->load.exchanges++;
     b->job = (struct store_job){.run = backup_run, .done = backup_stepped};
     log_line(LOG_INFO, "event=backup_begun by=%s", b->actor);
     sv->store->submit(sv->store, &b->job);
 }
+
+const struct part backup_part = {
+    .name = "backup",
+    .drain = backup_drain,
+};

@@ -1,6 +1,14 @@
+/*
+ * Reads the parts of a request: its JSON body, within the memory that is left, and parameters that
+ * several routes have. Answers the request itself if something is wrong.
+ */
+
 #include "api/body.h"
 
 #include "base/when.h"
+#include "node/node.h"
+#include "node/strict.h"
+#include "json/json.h"
 
 /* Trees of `[0,0,...` are forty times as large as their texts. */
 static void answer_too_big(struct http_request *r, bool is_busy)
@@ -109,25 +117,4 @@ bool count_of(struct slice text, int64_t max, int64_t *ret)
     }
     *ret = v;
     return text.len > 0 && v > 0 && v <= max;
-}
-
-static bool is_made_of(struct slice s, const char *more, size_t max)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-              || (c && strchr(more, c))))
-            return false;
-    }
-    return s.ptr && s.len >= 1 && s.len <= max;
-}
-
-bool is_name(struct slice s)
-{
-    return is_made_of(s, "._:-", 128);
-}
-
-bool is_tag_key(struct slice s)
-{
-    return is_made_of(s, "._-", 64);
 }

@@ -6,13 +6,12 @@
  * body is small, else on a thread (body_aside.c).
  */
 
-#include "node/internal.h"
+#include "node/aside.h"
+#include "node/exchange.h"
+#include "node/part.h"
 #include "json/json.h"
 
-enum {
-    BODY_SMALL = 64 << 10, /* up to so many bytes the loop parses them, a few milliseconds */
-    BODIES_MAX = 1024,     /* larger ones that wait for the thread */
-};
+enum { BODIES_MAX = 1024 /* larger ones that wait for the thread */ };
 
 struct parsed_body {
     enum err err; /* ERR_OK, ERR_PARSE, ERR_TOO_BIG */
@@ -33,9 +32,29 @@ struct large_body {
     unsigned depth;
     size_t left;
     struct parsed_body parsed;
+    void (*again)(struct server *sv, struct http_request *r);
 };
+
+/* The tree of a body. NULL: answered with a problem. Trees are many times as large as their texts:
+ * a handler whose request may wait keeps the tree in memory of its own, and no longer than needed.
+ */
+struct json *body_json(struct http_request *r, struct arena *tree);
+
+/* True: the body is large, and is parsed on a thread; then `again` is called. Or it was answered.
+ * `line`: the token in whose turns it is done. */
+bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line,
+                          void (*again)(struct server *sv, struct http_request *r));
+void body_is_used(struct server *sv, struct http_request *r); /* the tree is not needed any more */
 
 /* If the body is large: has the caller's line room for it? False: answered. */
 bool body_may_be_read(struct server *sv, struct http_request *r);
+
+/* Parameters of the query. False: answered, but for count_of. */
+bool wait_of(struct http_request *r, int64_t *ret_ms); /* ?wait= */
+/* "error,pending" as bits of (1 << enum task_state) */
+bool states_of(struct http_request *r, struct slice text, uint32_t *ret);
+bool count_of(struct slice text, int64_t max, int64_t *ret); /* digits only, from 1 to max */
+
+extern const struct part bodies_part;
 
 #endif

@@ -5,6 +5,11 @@
 
 #include "api/body.h"
 #include "api/compiling.h"
+#include "node/aside.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/strict.h"
 
 static void on_thread(struct aside_job *j)
 {
@@ -27,7 +32,7 @@ static void freed(uv_work_t *work, int status)
     struct large_body *b = CONTAINER_OF(work, struct large_body, job.work);
 
     ASSERT(status == 0);
-    b->x.server->exchange_count--;
+    b->x.server->load.exchanges--;
     buf_fini(&b->parsed.story);
     free(b);
 }
@@ -64,7 +69,7 @@ static void parsed(struct aside_job *j)
     }
     exchange_untie(&b->x);
     r->large = b;
-    route_held(b->x.server, r);
+    b->again(b->x.server, r);
 }
 
 static void large_gone(struct exchange *x)
@@ -88,7 +93,8 @@ bool body_may_be_read(struct server *sv, struct http_request *r)
     return r->body.len <= BODY_SMALL || has_room(sv, r, sv->caller);
 }
 
-bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line)
+bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slice line,
+                          void (*again)(struct server *sv, struct http_request *r))
 {
     if (r->large || r->body.len <= BODY_SMALL || !content_type_is(r, "application/json"))
         return false;
@@ -98,17 +104,34 @@ bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slic
     ASSERT(b);
     b->depth = (unsigned)sv->limits.json_depth;
     b->left = trees_left(sv);
+    b->again = again;
     b->text = http_take_body(r);
     exchange_begin(&b->x, sv, r);
     b->x.gone = large_gone;
-    sv->exchange_count++;
+    sv->load.exchanges++;
     b->job = (struct aside_job){.run = on_thread, .done = parsed, .bytes = b->text.len};
     aside_add(sv->bodies, line, ASIDE_SOON, &b->job);
     return true;
 }
 
-void asides_new(struct server *sv)
+/* ---- the part ---- */
+
+static enum err bodies_open(struct server *sv, struct error *e)
 {
+    (void)e;
     sv->definitions = aside_new(&sv->loop, DEFINITIONS_MAX, DEFINITIONS_BYTES);
     sv->bodies = aside_new(&sv->loop, BODIES_MAX, trees_max(sv));
+    return ERR_OK;
 }
+
+static void bodies_free(struct server *sv)
+{
+    aside_free(sv->definitions);
+    aside_free(sv->bodies);
+}
+
+const struct part bodies_part = {
+    .name = "bodies",
+    .open = bodies_open,
+    .free = bodies_free,
+};

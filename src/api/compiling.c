@@ -1,8 +1,18 @@
-/* Definitions are compiled on threads beside the loop, since a large one takes long. */
+/*
+ * Compiles the definition in a request's body: on the event loop if it is small, else on a thread,
+ * since a large one takes up to a second. Nothing of the node is touched there.
+ */
 
 #include "api/compiling.h"
 
 #include <stdlib.h>
+
+#include "definition/definition.h"
+#include "node/access.h"
+#include "node/aside.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/strict.h"
 
 struct compiling {
     struct exchange x;
@@ -33,7 +43,7 @@ static void compiled_fini(struct compiled *c)
 
 static void compiling_free(struct compiling *c)
 {
-    c->x.server->exchange_count--;
+    c->x.server->load.exchanges--;
     compiled_fini(&c->result);
     free(c->text);
     free(c);
@@ -89,7 +99,7 @@ static void compile_later(struct server *sv, struct http_request *r, enum aside_
     }
     exchange_begin(&c->x, sv, r);
     c->x.gone = compiling_gone;
-    sv->exchange_count++;
+    sv->load.exchanges++;
     c->job = (struct aside_job){.run = on_thread, .done = thread_done, .bytes = c->len};
     aside_add(sv->definitions, sv->caller, rank, &c->job);
 }

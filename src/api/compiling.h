@@ -8,8 +8,10 @@
  */
 
 #include "definition/definition.h"
+#include "http/http.h"
 #include "node/aside.h"
-#include "node/internal.h"
+
+struct server;
 
 enum {
     DEFINITION_MAX = 2 << 20, /* bytes of one; its tree is up to a hundred times as large */

@@ -1,9 +1,23 @@
+/*
+ * Streams of events: what all streams share, and GET /v1/events from a ring of recent changes. The
+ * streams of single tasks are in events_task.c. A slow reader is never waited for.
+ */
+
 #include "api/events.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "http/answer.h"
+#include "api/body.h"
+#include "api/handlers.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "node/access.h"
+#include "node/door.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/strict.h"
 #include "json/json.h"
 
 /* ---- streams ---- */
@@ -370,10 +384,13 @@ static void pump_all(struct events *ev)
     }
 }
 
-void events_turn(struct events *ev)
+static int64_t events_turn(struct server *sv)
 {
+    struct events *ev = sv->events;
+
     if (ev->fresh)
         pump_all(ev);
+    return 0;
 }
 
 /* ---- GET /v1/events ---- */
@@ -442,9 +459,10 @@ void events_get(struct server *sv, struct http_request *r)
 
 /* ---- life ---- */
 
-struct events *events_new(struct server *sv)
+static enum err events_open(struct server *sv, struct error *e)
 {
     struct events *ev = calloc(1, sizeof *ev);
+    (void)e;
 
     ASSERT(ev);
     ev->server = sv;
@@ -460,11 +478,14 @@ struct events *events_new(struct server *sv)
     ASSERT(rc == 0);
     ev->timer.data = ev->idle.data = ev->rest.data = ev;
     ev->timer_open = true;
-    return ev;
+    sv->events = ev;
+    return ERR_OK;
 }
 
-void events_drain(struct events *ev)
+static void events_drain(struct server *sv)
 {
+    struct events *ev = sv->events;
+
     ev->drained = true;
     pump_all(ev);
     LIST_FOREACH (l, after, &ev->all) {
@@ -473,16 +494,20 @@ void events_drain(struct events *ev)
     watches_end(ev);
 }
 
-void events_close(struct events *ev)
+static void events_close(struct server *sv)
 {
+    struct events *ev = sv->events;
+
     ev->timer_open = false;
     uv_close((uv_handle_t *)&ev->timer, NULL);
     uv_close((uv_handle_t *)&ev->idle, NULL);
     uv_close((uv_handle_t *)&ev->rest, NULL);
 }
 
-void events_free(struct events *ev)
+static void events_free(struct server *sv)
 {
+    struct events *ev = sv->events;
+
     ASSERT(list_empty(&ev->all) && list_empty(&ev->telling));
     ASSERT(ev->watches.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
@@ -499,3 +524,12 @@ void events_stats(const struct server *sv, struct events_stats *ret)
 {
     *ret = sv->events->stats;
 }
+
+const struct part events_part = {
+    .name = "events",
+    .open = events_open,
+    .turn = events_turn,
+    .drain = events_drain,
+    .close = events_close,
+    .free = events_free,
+};

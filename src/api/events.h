@@ -14,7 +14,11 @@
  * of a gap if the ring has gone over it.
  */
 
-#include "node/internal.h"
+#include "base/map.h"
+#include "node/access.h"
+#include "node/exchange.h"
+#include "node/part.h"
+#include "scheduler/scheduler.h"
 
 enum {
     STREAM_FULL = 64 * 1024,
@@ -25,6 +29,21 @@ enum {
     RECORD_MS = 60000,
     ID_SIZE = 112, /* of an event of the stream of all tasks */
 };
+
+struct events;
+
+struct events_stats {
+    size_t listeners_all, listeners_task;
+};
+
+extern const struct part events_part;
+void events_recheck(struct events *ev); /* clients whose tokens are no longer good are let go */
+void events_changed(struct events *ev, const struct workflow *w, const struct task *t);
+void events_touched(struct events *ev, struct slice task); /* its row may be another */
+void events_beat(struct events *ev, const struct heartbeat *b);
+void events_stats(const struct server *sv, struct events_stats *ret);
+
+/* ---- what events.c and events_task.c share ---- */
 
 struct watch;
 

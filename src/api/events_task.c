@@ -1,11 +1,3 @@
-#include "api/events.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "store/codec.h"
-#include "json/json.h"
-
 /*
  * Those who listen to one task share a watch. It reads the row when somebody comes and whenever it
  * has changed; what changes while it reads is one more reading, so quick changes are told as one.
@@ -14,6 +6,32 @@
  * What is told is written once. In one round of the loop as many streams are told as fit into a
  * slice (fair.h), the others in the next rounds; the time is that of their tokens.
  */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/body.h"
+#include "api/events.h"
+#include "api/handlers.h"
+#include "api/tasks.h"
+#include "background/elsewhere.h"
+#include "background/known.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "definition/registry.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/fair.h"
+#include "node/node.h"
+#include "node/quota.h"
+#include "node/readings.h"
+#include "node/render.h"
+#include "node/task_read.h"
+#include "store/codec.h"
+#include "store/job.h"
+#include "json/json.h"
+
 struct watch {
     struct events *ev;
     struct arena keys; /* of the id, and the workflow once it is known */
@@ -238,8 +256,8 @@ static void read_run(struct store_job *j, struct store *store)
 
 static void reading_ends(struct watch *w)
 {
-    w->ev->server->exchange_count--;
-    w->ev->server->reads_open--;
+    w->ev->server->load.exchanges--;
+    w->ev->server->load.reads_open--;
     link_remove(&w->link);
     http_text_drop(w->text);
     w->text = NULL;
@@ -370,7 +388,7 @@ static void read_done(struct store_job *j)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
 
-    if (w->was_read && w->err == ERR_OK && known_puzzles(w->ev->server, &w->row, &w->definitions))
+    if (w->was_read && w->err == ERR_OK && known_must_wait(w->ev->server, &w->row, &w->definitions))
         return;
     is_read(w);
 }
@@ -396,8 +414,8 @@ static void begin_reading(struct watch *w)
     w->touched = false;
     w->row = (struct task_row){0};
     w->error = (struct error){0};
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     w->was_read = false;
     scheduler_pulses(sv->scheduler, w->id, &w->arena, &w->pulses);
     struct link *first = list_first(&w->streams);

@@ -1,10 +1,18 @@
-#include "node/internal.h"
+/*
+ * POST /v1/agents/{agent}/heartbeats: answered at once, from memory. The scheduler keeps what is
+ * reported; streams of the task are told of it.
+ */
 
 #include <stdio.h>
 
+#include "api/body.h"
+#include "api/events.h"
+#include "api/handlers.h"
+#include "node/answer.h"
+#include "node/names.h"
+#include "node/node.h"
+#include "node/strict.h"
 #include "json/json.h"
-
-/* POST /v1/agents/{agent}/heartbeats: answered at once, from memory. */
 
 enum { PROBLEM_MAX = 100 };
 

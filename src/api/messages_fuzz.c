@@ -1,7 +1,8 @@
 #include "base/fuzz.h"
 #include "http/answer.h"
 #include "http/connection.h"
-#include "node/internal.h"
+#include "node/content.h"
+#include "node/node.h"
 #include "json/json.h"
 #include "json/text.h"
 
@@ -11,6 +12,7 @@
 #include "api/tasks_operate.c"
 #include "api/tasks_submit.c"
 #include "api/work.c"
+#include "node/submission.c"
 
 /*
  * Any bytes, as the body of a work call, of a submission, of many of them, of a command of the

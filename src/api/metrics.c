@@ -1,4 +1,7 @@
-#include "node/metrics.h"
+/*
+ * GET /metrics in Prometheus' text format: counts of this node (node/metrics.c) and what the parts
+ * know of themselves. Names and labels are bounded; docs/metrics.md lists them.
+ */
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -6,58 +9,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alerts/alerts.h"
+#include "api/events.h"
+#include "api/handlers.h"
+#include "background/alerts.h"
 #include "background/inbox.h"
-#include "node/internal.h"
+#include "background/messages.h"
+#include "background/operations.h"
+#include "background/retention.h"
+#include "base/map.h"
+#include "node/aside.h"
+#include "node/node.h"
+#include "node/readings.h"
 #include "operations/runner.h"
 #include "outbox/courier.h"
 
 enum { AGENTS_NAMED = 100 };
-
-/* ---- observing ---- */
-
-static const uint64_t duration_bounds[BOUNDS_MAX] = {500,     1000,    2500,     5000,    10000,
-                                                     25000,   50000,   100000,   250000,  500000,
-                                                     1000000, 2500000, 10000000, 60000000};
-static const uint64_t batch_bounds[BOUNDS_MAX] = {0,  1,   2,   4,   8,    16,   32,
-                                                  64, 128, 256, 512, 1024, 2048, 4096};
-
-static void observe(struct histogram *h, const uint64_t bounds[BOUNDS_MAX], uint64_t v)
-{
-    size_t i = 0;
-
-    while (i < BOUNDS_MAX && v > bounds[i])
-        i++;
-    h->counts[i]++;
-    h->sum += v;
-}
-
-void metrics_begin(struct metrics *m, int64_t now_ms)
-{
-    *m = (struct metrics){.started_at = now_ms};
-}
-
-void metrics_request_begins(struct http_request *r)
-{
-    if (r->began_ns != 0)
-        return; /* its head was looked at before its body came */
-    r->began_ns = uv_hrtime();
-    r->route = ROUTES_MAX - 1;
-}
-
-void metrics_request_done(struct metrics *m, const struct http_request *r)
-{
-    int class = r->status / 100;
-
-    ASSERT(r->route < ROUTES_MAX);
-    m->requests[r->route][class >= 0 && class < STATUS_CLASSES ? class : 0]++;
-    observe(&m->durations[r->route], duration_bounds, (uv_hrtime() - r->began_ns) / 1000);
-}
-
-void metrics_committed(struct metrics *m, size_t changes, int64_t took_us)
-{
-    observe(&m->commits, duration_bounds, (uint64_t)max_i64(took_us, 0));
-    observe(&m->batches, batch_bounds, changes);
-}
 
 /* ---- Prometheus' text format ---- */
 
@@ -207,9 +174,10 @@ static void put_store(struct buf *b, const struct server *sv)
     struct stat st;
 
     head(b, "intact_commit_duration_seconds", "histogram", "Time that the store took for a batch.");
-    histogram(b, "intact_commit_duration_seconds", "", &sv->metrics.commits, duration_bounds, true);
+    histogram(b, "intact_commit_duration_seconds", "", &sv->metrics.commits,
+              metrics_duration_bounds, true);
     head(b, "intact_batch_changes", "histogram", "Changes of tasks in a batch.");
-    histogram(b, "intact_batch_changes", "", &sv->metrics.batches, batch_bounds, false);
+    histogram(b, "intact_batch_changes", "", &sv->metrics.batches, metrics_batch_bounds, false);
     if (c->store->ops->syncs)
         single(b, "intact_store_syncs_total", "counter",
                "How often this process had the disk make sure of what was written.",
@@ -229,7 +197,7 @@ static void put_store(struct buf *b, const struct server *sv)
            sv->metrics.tasks_archived);
     single(b, "intact_retention_trouble", "gauge",
            "1: this node leads, and cannot archive or delete what it should.",
-           keeper_trouble(sv, NULL, NULL));
+           retention_trouble(sv, NULL, NULL));
     single(b, "intact_store_troubles_total", "counter", "How often the store began to fail.",
            sv->metrics.troubles);
     if (c->store_file_count == 0)
@@ -262,7 +230,7 @@ static void put_requests(struct buf *b, const struct metrics *m)
             if (m->requests[r][c] == 0 && !(r == 0 && c == 2))
                 continue;
             buf_str(b, "intact_http_requests_total{");
-            route_label(b, r);
+            m->route_label(b, r);
             buf_fmt(b, ",code=\"%s\"} %" PRIu64 "\n", classes[c], m->requests[r][c]);
         }
     head(b, "intact_http_request_duration_seconds", "histogram",
@@ -271,9 +239,9 @@ static void put_requests(struct buf *b, const struct metrics *m)
         CLEANUP(buf_fini) struct buf labels = {0};
         if (requests_of(m, r) == 0 && r != 0)
             continue;
-        route_label(&labels, r);
+        m->route_label(&labels, r);
         histogram(b, "intact_http_request_duration_seconds", labels.ptr, &m->durations[r],
-                  duration_bounds, true);
+                  metrics_duration_bounds, true);
     }
 }
 
@@ -492,7 +460,7 @@ static void put_messages(struct buf *b, struct server *sv)
     struct courier_stats st;
     struct outbox_census c;
 
-    telling_stats(sv, &st, &c);
+    messages_stats(sv, &st, &c);
     head(b, "intact_outbox_messages", "gauge",
          "Messages in the store that were not delivered, up to 10000 of each state.");
     buf_fmt(b, "intact_outbox_messages{state=\"waiting\"} %" PRIu64 "\n", c.waiting);

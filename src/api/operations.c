@@ -1,9 +1,24 @@
-/* /v1/operations: what is done to many tasks at once. */
+/*
+ * /v1/operations: creates, lists, stops and continues operations on many tasks. A dry run is
+ * answered by operations_dry.c; background/operations.c executes what was stored here.
+ */
 
+#include "api/operations.h"
+
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
 #include "api/query.h"
-
+#include "background/operations.h"
 #include "base/log.h"
-#include "operations/runner.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/names.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/strict.h"
+#include "store/job.h"
 #include "json/json.h"
 
 enum { OPERATIONS_USUAL = 20, OPERATIONS_MAX = 100, CHANGES_MAX = 10 };
@@ -209,8 +224,8 @@ static void call_done(struct store_job *j)
         exchange_untie(&c->x);
         answer(r, c);
     }
-    sv->exchange_count--;
-    sv->reads_open--;
+    sv->load.exchanges--;
+    sv->load.reads_open--;
     a = c->arena;
     arena_fini(&a);
 }
@@ -230,8 +245,8 @@ static struct operation_call *call_new(struct server *sv, struct http_request *r
 static void call_begin(struct server *sv, struct http_request *r, struct operation_call *c)
 {
     exchange_begin(&c->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     if (c->audit.verb.ptr)
         changes_add(sv->changes, c->audit.actor, r->account, &c->job);
     else

@@ -4,11 +4,17 @@
  * all.
  */
 
-#include "node/internal.h"
-
+#include "api/operations.h"
 #include "core/reason.h"
-#include "operations/runner.h"
+#include "definition/registry.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "operations/filter.h"
+#include "operations/operation.h"
 #include "store/codec.h"
+#include "store/job.h"
 #include "json/json.h"
 
 enum {
@@ -156,8 +162,8 @@ static void dry_end(struct dry_run *d)
         else
             answer_trouble(r, d->err, d->error.text);
     }
-    sv->exchange_count--;
-    sv->reads_open--;
+    sv->load.exchanges--;
+    sv->load.reads_open--;
     arena_fini(&d->rows);
     struct arena a = d->arena;
     arena_fini(&a);
@@ -218,7 +224,7 @@ void operation_dry_run(struct server *sv, struct http_request *r, struct arena *
     d->caller = arena_copy(&d->arena, sv->caller);
     exchange_begin(&d->x, sv, r);
     d->x.reading = &d->job;
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     part_begin(d);
 }

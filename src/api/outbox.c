@@ -3,8 +3,21 @@
  * are seen, tried again, and given up.
  */
 
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
 #include "api/query.h"
+#include "background/messages.h"
+#include "background/retention.h"
 #include "base/log.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/store_thread.h"
+#include "node/strict.h"
+#include "store/job.h"
 #include "json/json.h"
 
 enum {
@@ -17,7 +30,7 @@ enum {
 /* ---- listing ---- */
 
 struct outbox_reader {
-    struct inquiry inquiry;
+    struct store_query base;
     struct outbox_query query;
     struct message_page page;
     struct outbox_target *waiting, *dead; /* of a listing of targets */
@@ -56,10 +69,10 @@ static void render_message(struct buf *b, const struct message *m)
     json_close(b, '}');
 }
 
-static void answer_messages(struct http_request *r, struct inquiry *it)
+static void answer_messages(struct http_request *r, struct store_query *it)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    const struct message_page *p = &CONTAINER_OF(it, struct outbox_reader, inquiry)->page;
+    const struct message_page *p = &CONTAINER_OF(it, struct outbox_reader, base)->page;
 
     json_open(&b, '{');
     json_key(&b, "messages");
@@ -75,8 +88,8 @@ static void answer_messages(struct http_request *r, struct inquiry *it)
 
 static void list_run(struct store_job *j, struct store *store)
 {
-    struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, inquiry.job);
-    struct inquiry *it = &o->inquiry;
+    struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, base.job);
+    struct store_query *it = &o->base;
 
     it->err = store->ops->outbox_list(store, &o->query, &it->arena, &o->page, &it->error);
 }
@@ -113,20 +126,20 @@ void outbox_get(struct server *sv, struct http_request *r)
 
     if (!read_query(r, &q) || !reading_has_room(sv, r, READING_MANY))
         return;
-    struct inquiry *it = inquiry_new(sv, r, sizeof(struct outbox_reader), answer_messages);
-    struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, inquiry);
+    struct store_query *it = store_query_new(sv, r, sizeof(struct outbox_reader), answer_messages);
+    struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, base);
     o->query = q;
     o->query.target = arena_copy(&it->arena, q.target);
     o->query.task = arena_copy(&it->arena, q.task);
-    inquiry_start(it, list_run);
+    store_query_start(it, list_run);
 }
 
 /* ---- targets ---- */
 
 static void targets_run(struct store_job *j, struct store *store)
 {
-    struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, inquiry.job);
-    struct inquiry *it = &o->inquiry;
+    struct outbox_reader *o = CONTAINER_OF(j, struct outbox_reader, base.job);
+    struct store_query *it = &o->base;
     struct target_query q = {.limit = TARGETS_MAX, .most = TARGET_COUNT_MAX};
 
     it->err = store->ops->outbox_targets(store, &q, &it->arena, &o->waiting, &o->waiting_count,
@@ -142,7 +155,7 @@ static void render_target(struct buf *b, const struct server *sv, struct slice n
                           const struct outbox_target *w, const struct outbox_target *d)
 {
     char story[200] = "";
-    int64_t until = telling_paused_until(sv, name, story);
+    int64_t until = messages_paused_until(sv, name, story);
 
     json_open(b, '{');
     member(b, "target", name);
@@ -160,9 +173,9 @@ static void render_target(struct buf *b, const struct server *sv, struct slice n
     json_close(b, '}');
 }
 
-static void answer_targets(struct http_request *r, struct inquiry *it)
+static void answer_targets(struct http_request *r, struct store_query *it)
 {
-    const struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, inquiry);
+    const struct outbox_reader *o = CONTAINER_OF(it, struct outbox_reader, base);
     CLEANUP(buf_fini) struct buf b = {0};
     size_t i = 0;
     size_t k = 0;
@@ -187,8 +200,8 @@ static void answer_targets(struct http_request *r, struct inquiry *it)
 void targets_get(struct server *sv, struct http_request *r)
 {
     if (reading_has_room(sv, r, READING_MANY))
-        inquiry_start(inquiry_new(sv, r, sizeof(struct outbox_reader), answer_targets),
-                      targets_run);
+        store_query_start(store_query_new(sv, r, sizeof(struct outbox_reader), answer_targets),
+                          targets_run);
 }
 
 /* ---- verbs ---- */
@@ -214,7 +227,7 @@ static void call_end(struct outbox_call *c)
     if (c->count > 0) {
         log_line(LOG_WARN, "event=messages_%s messages=%" PRIu64 " by=%.*s",
                  c->verb.drop ? "dropped" : "retried", c->count, SLICE_ARG(c->audit.actor));
-        telling_by_hand(sv);
+        messages_changed(sv);
     }
     json_open(&b, '{');
     json_key(&b, "messages");
@@ -227,8 +240,8 @@ static void call_end(struct outbox_call *c)
         else
             answer_trouble(r, c->err, c->error.text);
     }
-    sv->exchange_count--;
-    sv->asks_open--;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
     arena_fini(&a);
 }
 
@@ -337,8 +350,8 @@ static void verb_post(struct server *sv, struct http_request *r, bool drop)
     c->verb.audit = &c->audit;
     c->job = (struct store_job){.run = part_run, .done = part_done};
     exchange_begin(&c->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     changes_add(sv->changes, sv->caller, r->account, &c->job);
 }
 

@@ -1,25 +1,35 @@
+/*
+ * A request that is answered by one read of the store: memory, the way to the reading thread and
+ * back, and the cursor and limit of lists. Used by handlers of lists.
+ */
+
 #include "api/query.h"
 
+#include "api/body.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
 #include "json/json.h"
 
-struct inquiry *inquiry_new(struct server *sv, struct http_request *r, size_t size,
-                            void (*answer)(struct http_request *r, struct inquiry *it))
+struct store_query *store_query_new(struct server *sv, struct http_request *r, size_t size,
+                                    void (*answer)(struct http_request *r, struct store_query *it))
 {
     struct arena a = {0};
-    struct inquiry *it = arena_alloc(&a, size);
+    struct store_query *it = arena_alloc(&a, size);
 
     memset(it, 0, size);
     it->arena = a;
     it->answer = answer;
     exchange_begin(&it->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     return it;
 }
 
 static void inquiry_done(struct store_job *j)
 {
-    struct inquiry *it = CONTAINER_OF(j, struct inquiry, job);
+    struct store_query *it = CONTAINER_OF(j, struct store_query, job);
     struct http_request *r = it->x.http;
     struct arena a = it->arena; /* it lies in it */
 
@@ -30,20 +40,21 @@ static void inquiry_done(struct store_job *j)
         else
             answer_trouble(r, it->err, it->error.text);
     }
-    it->x.server->exchange_count--;
-    it->x.server->reads_open--;
+    it->x.server->load.exchanges--;
+    it->x.server->load.reads_open--;
     arena_fini(&a);
 }
 
 static void inquiry_run(struct store_job *j, struct store *store)
 {
-    struct inquiry *it = CONTAINER_OF(j, struct inquiry, job);
+    struct store_query *it = CONTAINER_OF(j, struct store_query, job);
 
     it->run(j, store);
     j->bytes = it->arena.total;
 }
 
-void inquiry_start(struct inquiry *it, void (*run)(struct store_job *j, struct store *store))
+void store_query_start(struct store_query *it,
+                       void (*run)(struct store_job *j, struct store *store))
 {
     it->run = run;
     it->job = (struct store_job){.run = inquiry_run, .done = inquiry_done};

@@ -6,26 +6,28 @@
  * what lists have in common, which come in pages.
  */
 
-#include "node/internal.h"
+#include "node/exchange.h"
+#include "store/job.h"
 
 /* The first member of what hangs on the request, which lies in `arena`. */
-struct inquiry {
+struct store_query {
     struct exchange x;
     struct store_job job;
     void (*run)(struct store_job *j, struct store *store);
     struct arena arena;
     enum err err; /* set by `run`, with the error's text */
     struct error error;
-    void (*answer)(struct http_request *r, struct inquiry *it);
+    void (*answer)(struct http_request *r, struct store_query *it);
 };
 
 /* One of `size` bytes, zero behind the head; it counts among those that are open. `answer` is
  * called if the store answered, and the client is still there; trouble is told without it. Ask
  * reading_has_room(READING_MANY) before. */
-struct inquiry *inquiry_new(struct server *sv, struct http_request *r, size_t size,
-                            void (*answer)(struct http_request *r, struct inquiry *it));
+struct store_query *store_query_new(struct server *sv, struct http_request *r, size_t size,
+                                    void (*answer)(struct http_request *r, struct store_query *it));
 /* `run` is on the thread that reads. What comes of it is answered, and it is freed. */
-void inquiry_start(struct inquiry *it, void (*run)(struct store_job *j, struct store *store));
+void store_query_start(struct store_query *it,
+                       void (*run)(struct store_job *j, struct store *store));
 
 enum { PAGE_USUAL = 50, PAGE_MAX = 500 };
 

@@ -4,13 +4,18 @@
  * asks sees how it gets on and may stop; what is deleted by then stays so.
  */
 
-#include "api/query.h"
-
-#include <stdlib.h>
-
 #include "background/retire.h"
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
+#include "api/query.h"
+#include "background/retention.h"
 #include "base/log.h"
 #include "base/when.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/strict.h"
 #include "json/json.h"
 
 enum { CALL_MS = 2000 /* that one call works */ };
@@ -101,8 +106,8 @@ static void call_end(struct retire_call *c)
         else
             answer_trouble(r, c->retirer.err, c->retirer.error.text);
     }
-    sv->exchange_count--;
-    sv->asks_open--;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
     retirer_end(&c->retirer);
     arena_fini(&a);
 }
@@ -265,8 +270,8 @@ static void call_begin(struct server *sv, struct http_request *r, const struct r
     c->retirer.audit = &c->audit;
     c->retirer.part_done = part_done;
     exchange_begin(&c->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     retirer_begin(&c->retirer, &c->rule, 1, c->rule.workflow, now);
     retirer_part(&c->retirer);
 }

@@ -1,8 +1,24 @@
-#include "api/body.h"
-#include "background/helper.h"
-#include "node/internal.h"
+/*
+ * The table of routes, and the way of a request to its handler: headers, token, quota, role, and
+ * its turn. Handlers may rely on server.caller and server.bearer until they return.
+ */
 
-enum { PATH_TOLD = 200, FORWARDED_MAX = 200 }; /* of a request that is refused, in the log */
+#include "api/routes.h"
+
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
+#include "api/tasks.h"
+#include "api/work.h"
+#include "background/unknown_tokens.h"
+#include "dispatch/token.h"
+#include "node/access.h"
+#include "node/door.h"
+#include "node/fair.h"
+#include "node/installation.h"
+#include "node/node.h"
+#include "node/quota.h"
+#include "node/strict.h"
 
 struct route {
     const char *method;
@@ -215,104 +231,6 @@ static void answer_wrong_method(struct http_request *r)
                       SLICE_ARG(r->method), SLICE_ARG(r->path));
 }
 
-/* Whoever sits at the same machine is told where a token lies; it lies there for its owner alone.
- * Who challenges us is shown that it is we who know that token, before he sends it.
- * What a proxy passes on comes from somebody else. */
-static void say_where(struct server *sv, struct http_request *r, struct buf *headers)
-{
-    const char *file = access_file(sv->access);
-
-    if (sv->config.behind_proxy || !http_peer_is_loopback(r) || http_header(r, "forwarded").ptr
-        || http_header(r, "x-forwarded-for").ptr || http_header(r, "via").ptr)
-        return;
-    for (const char *c = file; *c; c++)
-        if (*c < ' ' || *c > '~')
-            return; /* no header can say it */
-    buf_fmt(headers, "Intact-Token-File: %s\r\n", file);
-    struct slice challenge = http_header(r, PROOF_CHALLENGE_HEADER);
-    if (!proof_challenge_is_sound(challenge))
-        return;
-    admin_token_refresh(sv);
-    if (sv->token_is_known) {
-        char proof[PROOF_SIZE + 1];
-        proof_make(sv->token_key, challenge, http_local_port(r), proof);
-        buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
-    }
-}
-
-/* Somebody may be trying; but many lines in a minute would tell no more. What a proxy says of whom
- * it speaks for is told, too, since the address is the proxy's. */
-static void log_refused(struct server *sv, const struct http_request *r, int status,
-                        struct slice token, const char *why)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-    uint64_t left_out = 0;
-
-    if (!log_burst_has_room(&sv->refusals[token.ptr != NULL], server_now(sv), &left_out))
-        return;
-    buf_fmt(&b, "status=%d address=%s", status, http_peer_of(r).text);
-    if (sv->config.behind_proxy && http_header(r, "x-forwarded-for").ptr) {
-        buf_str(&b, " forwarded_for=");
-        log_word(&b, slice_cut(http_header(r, "x-forwarded-for"), FORWARDED_MAX));
-    }
-    if (token.ptr)
-        buf_fmt(&b, " token=%.*s", SLICE_ARG(token));
-    buf_str(&b, " method=");
-    log_word(&b, slice_cut(r->method, PATH_TOLD));
-    buf_str(&b, " path=");
-    log_word(&b, slice_cut(r->path, PATH_TOLD));
-    buf_str(&b, " reason=");
-    log_word(&b, slice_of(why));
-    log_line(LOG_WARN, "event=request_refused %s left_out=%" PRIu64, b.ptr, left_out);
-}
-
-void route_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
-                         const char *why)
-{
-    log_refused(sv, r, 403, token, why);
-}
-
-void caller_address_write(const struct server *sv, const struct http_request *r,
-                          char ret[ADDRESS_SIZE])
-{
-    const struct http_peer peer = http_peer_of(r);
-    struct slice from = SLICE_NONE;
-
-    if (sv->config.behind_proxy)
-        from = slice_cut(http_header(r, "x-forwarded-for"), FORWARDED_MAX);
-    (void)snprintf(ret, ADDRESS_SIZE, "%s%s%.*s", peer.text, from.ptr ? ADDRESS_FOR : "",
-                   SLICE_ARG(from)); /* always fits */
-    for (char *c = ret; *c; c++)
-        if (*c < ' ' || *c > '~')
-            *c = '?';
-}
-
-struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a)
-{
-    char text[ADDRESS_SIZE];
-
-    caller_address_write(sv, r, text);
-    return arena_copy(a, slice_of(text));
-}
-
-/* The command line asks without a token first, to learn where it lies: nobody was refused. */
-static bool looks_for_token(const struct http_request *r)
-{
-    return http_peer_is_loopback(r) && !http_header(r, "authorization").ptr
-           && proof_challenge_is_sound(http_header(r, PROOF_CHALLENGE_HEADER));
-}
-
-static void answer_stranger(struct server *sv, struct http_request *r, const char *why)
-{
-    CLEANUP(buf_fini) struct buf headers = {0};
-
-    if (!looks_for_token(r))
-        log_refused(sv, r, 401, SLICE_NONE, why);
-    buf_str(&headers, "WWW-Authenticate: Bearer realm=\"intact\"\r\n");
-    say_where(sv, r, &headers);
-    http_problem_with(r, 401, "unauthenticated", headers.ptr, "%s", why);
-}
-
 static void answer_forbidden(struct server *sv, struct http_request *r, const struct bearer *b,
                              const struct route *rt)
 {
@@ -321,30 +239,9 @@ static void answer_forbidden(struct server *sv, struct http_request *r, const st
 
     role_write(&wanted, rt->may, http_segment(r, 2));
     buf_fmt(&why, "it requires the role %s", wanted.ptr);
-    log_refused(sv, r, 403, b->name, why.ptr);
+    caller_log_forbidden(sv, r, b->name, why.ptr);
     http_problem(r, 403, "forbidden", "the token \"%.*s\" may not do this: it requires the role %s",
                  SLICE_ARG(b->name), wanted.ptr);
-}
-
-static const struct bearer *who(struct server *sv, struct http_request *r, const char **ret_why)
-{
-    if (http_adopted(r) != 0)
-        return helper_bearer(http_adopted(r));
-    if (http_header_count(r, "authorization") > 1) {
-        *ret_why = "there is more than one Authorization field";
-        return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
-    }
-    return access_who(sv->access, http_header(r, "authorization"), server_now(sv), ret_why);
-}
-
-const struct bearer *route_recheck(struct server *sv, struct http_request *r)
-{
-    const char *why = "";
-    const struct bearer *b = who(sv, r, &why);
-
-    if (!b)
-        answer_stranger(sv, r, why);
-    return b;
 }
 
 /* A request, the route it takes, and who sends it (NULL: anybody may). */
@@ -399,7 +296,7 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
     bool anybody = rt && rt->may == ROLE_ANYBODY;
 
     if (!p->bearer && !anybody)
-        answer_stranger(sv, r, why);
+        answer_unauthenticated(sv, r, why);
     else if (p->bearer && !is_within_quota(sv, r, p))
         return false; /* answered. NOLINT(bugprone-branch-clone): asked in this order */
     else if (!p->path_is_known)
@@ -424,11 +321,11 @@ static const char *passage_find(struct server *sv, struct http_request *r, struc
     *ret = (struct passage){0};
     ret->route = route_of(r, &ret->path_is_known);
     if (!ret->route || ret->route->may != ROLE_ANYBODY)
-        ret->bearer = who(sv, r, &why);
+        ret->bearer = caller_of(sv, r, &why);
     return why;
 }
 
-static bool is_stranger(const struct passage *p)
+static bool is_unauthenticated(const struct passage *p)
 {
     return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
 }
@@ -462,7 +359,7 @@ static bool waits_for_its_body(struct server *sv, struct http_request *r, const 
     if (r->large || r->body.len <= BODY_SMALL || parses_aside(p->route))
         return false;
     struct slice line = line_of(sv, r, p, &text);
-    return line.ptr && body_is_parsed_first(sv, r, line);
+    return line.ptr && body_is_parsed_first(sv, r, line, route_held);
 }
 
 static void serve(struct server *sv, struct http_request *r, const struct passage *p)
@@ -521,7 +418,7 @@ void route(void *arg, struct http_request *r)
     if (is_refused_at_once(sv, r))
         return;
     const char *why = passage_find(sv, r, &p);
-    if (is_stranger(&p) && may_be_news(sv, r) && strangers_hold(sv, r, route_again))
+    if (is_unauthenticated(&p) && may_be_news(sv, r) && unknown_tokens_hold(sv, r, route_again))
         return;
     if (is_let_in(sv, r, &p, why) && !fair_holds(sv->fair, quota_share(r->account), r))
         serve(sv, r, &p);
@@ -533,8 +430,8 @@ void route_held(struct server *sv, struct http_request *r)
     const char *why = passage_find(sv, r, &p);
 
     ASSERT(p.route);
-    if (is_stranger(&p))
-        answer_stranger(sv, r, why);
+    if (is_unauthenticated(&p))
+        answer_unauthenticated(sv, r, why);
     else if (p.bearer && !access_may(p.bearer, p.route->may, http_segment(r, 2)))
         answer_forbidden(sv, r, p.bearer, p.route);
     else
@@ -551,14 +448,14 @@ bool route_head(void *arg, struct http_request *r)
     if (is_refused_at_once(sv, r))
         return false;
     const char *why = passage_find(sv, r, &p);
-    if (is_stranger(&p) && may_be_news(sv, r) && strangers_may_hold(sv)) {
-        if (http_limit_body(r, STRANGER_BODY_MAX, false))
+    if (is_unauthenticated(&p) && may_be_news(sv, r) && unknown_tokens_may_hold(sv)) {
+        if (http_limit_body(r, UNKNOWN_TOKEN_BODY_MAX, false))
             return true; /* it is held when it is whole */
-        if (strangers_hold(sv, r, route_again))
+        if (unknown_tokens_hold(sv, r, route_again))
             return false;
     }
-    if (is_stranger(&p)) {
-        answer_stranger(sv, r, why);
+    if (is_unauthenticated(&p)) {
+        answer_unauthenticated(sv, r, why);
         return false;
     }
     if (p.route && p.route->serve == attempt_post)

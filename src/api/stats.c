@@ -1,15 +1,23 @@
-#include "node/internal.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
-
-#include "json/json.h"
-
 /*
  * GET /v1/stats: what somebody who looks after the server wants to see at a glance. Counters are of
  * this node since it started; what is stored is counted by the store, up to COUNT_MAX, so that this
  * costs the same however much there is.
  */
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "api/agents.h"
+#include "api/handlers.h"
+#include "background/alerts.h"
+#include "base/map.h"
+#include "dispatch/dispatch.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "store/job.h"
+#include "json/json.h"
 
 enum { COUNT_MAX = 10000 };
 
@@ -47,7 +55,7 @@ static void render_node(struct buf *b, const struct server *sv, int64_t now)
     json_key(b, "leads");
     json_bool(b, su.leads);
     json_key(b, "trouble");
-    char story[sizeof sv->trouble];
+    char story[sizeof sv->trouble.text];
     json_string(b,
                 server_trouble(sv, story, sizeof story) == ERR_OK ? SLICE_NONE : slice_of(story));
 }
@@ -218,8 +226,8 @@ static void stats_done(struct store_job *j)
         else
             answer_trouble(r, sr->err, sr->error.text);
     }
-    sr->x.server->exchange_count--;
-    sr->x.server->reads_open--;
+    sr->x.server->load.exchanges--;
+    sr->x.server->load.reads_open--;
     arena_fini(&a);
 }
 
@@ -232,8 +240,8 @@ void stats_get(struct server *sv, struct http_request *r)
     struct stats_reader *sr = arena_alloc(&a, sizeof *sr);
     *sr = (struct stats_reader){.arena = a, .now = server_now(sv)};
     exchange_begin(&sr->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     sr->job = (struct store_job){.run = stats_run, .done = stats_done};
     reading_begin(&sr->x, READING_MANY, &sr->job);
 }

@@ -1,7 +1,10 @@
-#include "node/internal.h"
+/*
+ * GET /healthz and GET /readyz: does the loop turn, and can the node accept work?
+ */
 
+#include "api/handlers.h"
 #include "http/answer.h"
-#include "json/json.h"
+#include "node/node.h"
 
 /* The loop turns: that is all that it says. */
 void healthz_get(struct server *sv, struct http_request *r)
@@ -22,7 +25,7 @@ static void not_ready(struct http_request *r, const char *type, const char *why)
  * for that: who asks is answered even while it hangs. */
 void readyz_get(struct server *sv, struct http_request *r)
 {
-    char story[sizeof sv->trouble];
+    char story[sizeof sv->trouble.text];
 
     if (sv->draining)
         not_ready(r, "draining", "the server is ending");

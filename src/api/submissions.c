@@ -3,10 +3,19 @@
  * /v1/submissions/retry and /drop {seq | all, source, reason}: what becomes of refused ones.
  */
 
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
 #include "api/query.h"
 #include "background/inbox.h"
-
 #include "base/log.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/strict.h"
+#include "store/job.h"
 #include "json/json.h"
 #include "json/text.h"
 
@@ -15,15 +24,15 @@ enum { REASON_MAX = 4096, SHOWN_MAX = 4096 };
 /* ---- the list ---- */
 
 struct submissions_reader {
-    struct inquiry inquiry;
+    struct store_query base;
     struct submission_query query;
     struct submission_page page;
 };
 
 static void list_run(struct store_job *j, struct store *store)
 {
-    struct submissions_reader *l = CONTAINER_OF(j, struct submissions_reader, inquiry.job);
-    struct inquiry *it = &l->inquiry;
+    struct submissions_reader *l = CONTAINER_OF(j, struct submissions_reader, base.job);
+    struct store_query *it = &l->base;
 
     it->err = store->ops->submissions_list(store, &l->query, &it->arena, &l->page, &it->error);
 }
@@ -68,9 +77,9 @@ static void render(struct buf *b, const struct submission_row *r)
     json_close(b, '}');
 }
 
-static void answer_list(struct http_request *r, struct inquiry *it)
+static void answer_list(struct http_request *r, struct store_query *it)
 {
-    const struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, inquiry);
+    const struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, base);
     CLEANUP(buf_fini) struct buf b = {0};
 
     json_open(&b, '{');
@@ -108,11 +117,11 @@ void submissions_get(struct server *sv, struct http_request *r)
 
     if (!read_query(r, &q) || !reading_has_room(sv, r, READING_MANY))
         return;
-    struct inquiry *it = inquiry_new(sv, r, sizeof(struct submissions_reader), answer_list);
-    struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, inquiry);
+    struct store_query *it = store_query_new(sv, r, sizeof(struct submissions_reader), answer_list);
+    struct submissions_reader *l = CONTAINER_OF(it, struct submissions_reader, base);
     l->query = q;
     l->query.source = arena_copy(&it->arena, q.source);
-    inquiry_start(it, list_run);
+    store_query_start(it, list_run);
 }
 
 /* ---- retry, drop ---- */
@@ -145,7 +154,7 @@ static void verb_end(struct verb_call *c)
     if (c->count > 0) {
         log_line(LOG_WARN, "event=submissions_%s submissions=%" PRIu64 " by=%.*s",
                  c->verb.drop ? "dropped" : "retried", c->count, SLICE_ARG(c->audit.actor));
-        inbox_stir(sv->inbox);
+        inbox_wake(sv->inbox);
     }
     if (r) {
         exchange_untie(&c->x);
@@ -163,8 +172,8 @@ static void verb_end(struct verb_call *c)
             answer_json(r, 200, &b, NULL);
         }
     }
-    sv->exchange_count--;
-    sv->asks_open--;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
     arena_fini(&a);
 }
 
@@ -237,8 +246,8 @@ static void verb_post(struct server *sv, struct http_request *r, bool drop)
     c->verb.audit = &c->audit;
     c->job = (struct store_job){.run = verb_run, .done = verb_done};
     exchange_begin(&c->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     changes_add(sv->changes, sv->caller, r->account, &c->job);
 }
 

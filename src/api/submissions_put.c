@@ -5,12 +5,17 @@
  * kept as input.
  */
 
-#include "background/inbox.h"
-#include "node/internal.h"
-
 #include <openssl/evp.h>
 
+#include "api/body.h"
+#include "api/handlers.h"
 #include "base/log.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/strict.h"
+#include "store/job.h"
 #include "json/json.h"
 
 enum { SOURCE_MAX = 256, REASON_MAX = 1000 };
@@ -55,8 +60,8 @@ static void put_done(struct store_job *j)
             answer_json(r, 201, &b, NULL);
         }
     }
-    sv->exchange_count--;
-    sv->asks_open--;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
     arena_fini(&a);
 }
 
@@ -156,7 +161,7 @@ void submissions_put_refused(struct server *sv, struct http_request *r)
     set_key(j, c);
     c->job = (struct store_job){.run = put_run, .done = put_done};
     exchange_begin(&c->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     changes_add(sv->changes, sv->caller, r->account, &c->job);
 }

@@ -1,10 +1,23 @@
+/*
+ * GET /v1/tasks: pages of a listing, newest first, with filters. Read on the reading thread; tasks
+ * that the token may not see are left out by the store.
+ */
+
+#include "api/body.h"
+#include "api/handlers.h"
 #include "api/query.h"
-
 #include "base/when.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/names.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/render.h"
+#include "node/strict.h"
 #include "operations/filter.h"
+#include "store/job.h"
 #include "json/json.h"
-
-/* GET /v1/tasks: pages of a listing, newest first. */
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 500, IDS_MAX = 100 };
 
@@ -55,8 +68,8 @@ static void list_done(struct store_job *j)
         else
             answer_trouble(r, ls->err, ls->error.text);
     }
-    ls->x.server->exchange_count--;
-    ls->x.server->reads_open--;
+    ls->x.server->load.exchanges--;
+    ls->x.server->load.reads_open--;
     arena_fini(&a);
 }
 
@@ -315,8 +328,8 @@ void tasks_list(struct server *sv, struct http_request *r)
     filter_stand(&ls->filter);
     filter_places(&ls->filter, &sv->workflows, &ls->arena);
     exchange_begin(&ls->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     ls->job = (struct store_job){.run = list_run, .done = list_done};
     reading_begin(&ls->x, READING_MANY, &ls->job);
 }

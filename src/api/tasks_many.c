@@ -1,8 +1,3 @@
-#include "api/body.h"
-#include "node/submission.h"
-
-#include <stdlib.h>
-
 /*
  * POST /v1/tasks with application/x-ndjson: a submission on each line, each answered for itself, in
  * the order of the lines.
@@ -15,6 +10,26 @@
  * A client that goes away while lines are still in the body has them dropped; what was handed in
  * stays. Without a client nobody would learn which ids they got.
  */
+
+#include <stdlib.h>
+
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/tasks.h"
+#include "background/waits.h"
+#include "base/list.h"
+#include "definition/registry.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/door.h"
+#include "node/exchange.h"
+#include "node/fair.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/quota.h"
+#include "node/submission.h"
+#include "store/job.h"
+#include "json/json.h"
 
 enum {
     WINDOW = 2048,     /* lines with the scheduler: a batch commits, one gathers, one is read ... */
@@ -39,9 +54,14 @@ struct verdict {
     struct many *many;
 };
 
+/* Of a node. */
+struct batches {
+    struct link ready; /* of struct many: they have lines for the scheduler */
+};
+
 struct many {
     struct exchange x;
-    struct link link;   /* in server.hungry */
+    struct link link;   /* in batches.ready */
     struct arena arena; /* of ids and problems; it lies in it */
     char *body;         /* until all lines are answered */
     struct slice rest;  /* of it, still to be read */
@@ -87,7 +107,7 @@ static void timer_closed(uv_handle_t *h)
 
 static void release_body(struct many *m)
 {
-    m->x.server->asks_bytes -= m->bytes;
+    m->x.server->load.asks_bytes -= m->bytes;
     m->bytes = 0;
     m->rest = SLICE_NONE;
     free(m->body);
@@ -98,7 +118,7 @@ static void stop_waiting(struct many *m)
 {
     for (size_t i = 0; i < m->count && m->waiting > 0; i++)
         if (m->verdicts[i].waiter.in) {
-            waiter_leave(&m->x.server->waits, &m->verdicts[i].waiter);
+            waiter_leave(m->x.server->waits, &m->verdicts[i].waiter);
             m->waiting--;
         }
 }
@@ -110,7 +130,7 @@ static void many_end(struct many *m)
     link_remove(&m->link);
     stop_waiting(m);
     release_body(m);
-    m->x.server->lines_waiting -= m->held;
+    m->x.server->load.lines_waiting -= m->held;
     if (m->timer_open)
         uv_close((uv_handle_t *)&m->timer, timer_closed);
     else
@@ -148,8 +168,8 @@ static void log_forbidden(struct many *m, const struct http_request *r)
 {
     for (size_t i = 0; i < m->count; i++)
         if (m->verdicts[i].status == 403) {
-            route_log_forbidden(m->x.server, r, m->grant->owner,
-                                "it may not submit to the workflow of some lines");
+            caller_log_forbidden(m->x.server, r, m->grant->owner,
+                                 "it may not submit to the workflow of some lines");
             return;
         }
 }
@@ -221,7 +241,7 @@ static void look(struct many *m);
 static void begin_look(struct many *m)
 {
     m->reading = true;
-    m->x.server->exchange_count++;
+    m->x.server->load.exchanges++;
     m->job = (struct store_job){.run = states_run, .done = states_done};
     m->x.server->store->submit(m->x.server->store, &m->job);
 }
@@ -266,7 +286,7 @@ static void join(struct many *m)
         if (!is_to_be_read(o))
             continue;
         o->waiter.told = told;
-        waiter_join(&m->x.server->waits, o->id, &o->waiter);
+        waiter_join(m->x.server->waits, o->id, &o->waiter);
         m->waiting++;
     }
 }
@@ -276,7 +296,7 @@ static void states_done(struct store_job *j)
     struct many *m = CONTAINER_OF(j, struct many, job);
 
     m->reading = false;
-    m->x.server->exchange_count--;
+    m->x.server->load.exchanges--;
     if (!m->x.http) {
         many_end(m);
         return;
@@ -343,7 +363,7 @@ struct line {
 /* Without room to wait, the states are told as they are. */
 static void begin_waiting(struct many *m)
 {
-    size_t *lines = &m->x.server->lines_waiting;
+    size_t *lines = &m->x.server->load.lines_waiting;
 
     if (*lines + m->count > LINES_WAITING_MAX) {
         look_for_the_last_time(m);
@@ -377,7 +397,7 @@ static void line_answered(struct submission *s)
     struct many *m = l->many;
 
     m->open--;
-    m->x.server->lines_open--;
+    m->x.server->load.lines_open--;
     line_done(m, s, &m->verdicts[l->index]);
     if (is_read(m))
         many_is_read(m);
@@ -420,7 +440,7 @@ static void line_is_read(struct submission *s, bool ok)
         return;
     }
     m->open--;
-    m->x.server->lines_open--;
+    m->x.server->load.lines_open--;
     line_done(m, s, &m->verdicts[CONTAINER_OF(s, struct line, s)->index]);
 }
 
@@ -450,7 +470,7 @@ static void take_line(struct many *m, struct slice text)
     l->s.grant = m->grant;
     l->s.answered = line_answered;
     m->open++;
-    m->x.server->lines_open++;
+    m->x.server->load.lines_open++;
     if (text.len <= BODY_SMALL) {
         line_is_read(&l->s, submission_read(m->x.server, &l->s, text));
         return;
@@ -464,7 +484,7 @@ static bool may_take(const struct many *m)
     const struct server *sv = m->x.server;
     size_t max = fair_is_alone(sv->fair, m->share) ? WINDOW_MAX : WINDOW_SHARED;
 
-    return !m->away && m->open < WINDOW && sv->lines_open < max && asks_may_grow(sv);
+    return !m->away && m->open < WINDOW && sv->load.lines_open < max && asks_may_grow(sv);
 }
 
 /* `until_ns`: others wait then. */
@@ -480,9 +500,9 @@ static void take_lines(struct many *m, uint64_t until_ns)
     }
 }
 
-bool many_may_go_on(const struct server *sv)
+static bool batches_go_on(const struct server *sv)
 {
-    for (struct link *l = sv->hungry.next; l != &sv->hungry; l = l->next)
+    for (struct link *l = sv->batches->ready.next; l != &sv->batches->ready; l = l->next)
         if (may_take(CONTAINER_OF(l, struct many, link)))
             return true;
     return false;
@@ -490,15 +510,15 @@ bool many_may_go_on(const struct server *sv)
 
 /* Each in its turn, so that a long body does not keep the others out: who had lines taken goes
  * behind those for whom there was no room. */
-void many_go_on(struct server *sv)
+static int64_t batches_turn(struct server *sv)
 {
     struct link fed;
 
-    if (list_empty(&sv->hungry))
-        return;
+    if (list_empty(&sv->batches->ready))
+        return 0;
     uint64_t until_ns = uv_hrtime() + FAIR_SLICE_NS;
     list_init(&fed);
-    LIST_FOREACH (link, after, &sv->hungry) {
+    LIST_FOREACH (link, after, &sv->batches->ready) {
         struct many *m = CONTAINER_OF(link, struct many, link);
         if (m->rest.len > 0 && !may_take(m))
             continue;
@@ -509,7 +529,8 @@ void many_go_on(struct server *sv)
         else if (is_read(m))
             many_is_read(m);
     }
-    list_take_all(&sv->hungry, &fed);
+    list_take_all(&sv->batches->ready, &fed);
+    return 0;
 }
 
 /* The client has gone. */
@@ -529,10 +550,10 @@ static void many_may_be_read(struct registry_wait *w, enum err err, const char *
     struct http_request *r = m->x.http;
 
     m->reading = false;
-    m->x.server->exchange_count--;
-    m->x.server->asks_open--;
+    m->x.server->load.exchanges--;
+    m->x.server->load.asks_open--;
     if (r && err == ERR_OK) {
-        list_push(&m->x.server->hungry, &m->link);
+        list_push(&m->x.server->batches->ready, &m->link);
         return;
     }
     exchange_untie(&m->x);
@@ -549,12 +570,12 @@ static void begin_lines(struct many *m)
     m->definitions.told = many_may_be_read;
     m->reading = registry_read(&sv->workflows, &m->definitions);
     if (!m->reading)
-        list_push(&sv->hungry, &m->link);
-    sv->exchange_count += m->reading;
-    sv->asks_open += m->reading;
+        list_push(&sv->batches->ready, &m->link);
+    sv->load.exchanges += m->reading;
+    sv->load.asks_open += m->reading;
 }
 
-void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
+void batch_post(struct server *sv, struct http_request *r, int64_t wait_ms)
 {
     struct arena a = {0};
     size_t lines = count_lines(r->body);
@@ -581,8 +602,41 @@ void many_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     m->caller = arena_copy(&m->arena, sv->caller);
     m->share = quota_share(r->account);
     m->wait_until = server_now(sv) + wait_ms;
-    sv->asks_bytes += m->bytes;
+    sv->load.asks_bytes += m->bytes;
     exchange_begin(&m->x, sv, r);
     m->x.gone = many_gone;
     begin_lines(m);
 }
+
+/* ---- the part ---- */
+
+static enum err batches_open(struct server *sv, struct error *e)
+{
+    struct batches *bs = calloc(1, sizeof *bs);
+    (void)e;
+
+    ASSERT(bs);
+    list_init(&bs->ready);
+    sv->batches = bs;
+    return ERR_OK;
+}
+
+static bool batches_are_drained(const struct server *sv)
+{
+    return list_empty(&sv->batches->ready);
+}
+
+static void batches_free(struct server *sv)
+{
+    ASSERT(list_empty(&sv->batches->ready));
+    free(sv->batches);
+}
+
+const struct part batches_part = {
+    .name = "batches",
+    .open = batches_open,
+    .turn = batches_turn,
+    .goes_on = batches_go_on,
+    .is_drained = batches_are_drained,
+    .free = batches_free,
+};

@@ -1,10 +1,20 @@
-#include "node/internal.h"
+/*
+ * POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, effect?, attempt?, reason}: a command of
+ * an operator on one task. It is handed to the scheduler, which refuses it or stores it with its
+ * audit entry; the answer is the task's record. Commands on many tasks are operations.
+ */
 
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/tasks.h"
 #include "base/log.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/strict.h"
 #include "json/json.h"
 
-/* The operator's hands: POST /v1/tasks/{id}/VERB {step?, from?, input?, output?, effect?,
- * attempt?, reason}. */
 struct operation {
     void (*answered)(struct ask *a); /* first: ask_answered finds it through ask.user */
     struct exchange x;
@@ -34,7 +44,7 @@ static void answer_refusal(struct http_request *r, const struct ask *a)
 
 static void answer_not_own(const struct operation *op, struct http_request *r)
 {
-    route_log_forbidden(op->x.server, r, op->grant->owner, "it may not cancel tasks of others");
+    caller_log_forbidden(op->x.server, r, op->grant->owner, "it may not cancel tasks of others");
     http_problem(r, 403, "forbidden",
                  "task %.*s was not submitted with this token: cancelling it requires the role "
                  "repair, operate or admin",

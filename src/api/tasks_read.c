@@ -1,14 +1,27 @@
-#include "node/internal.h"
+/*
+ * GET /v1/tasks/{id}, with ?wait=: reads the record, and again when the task has ended. Answers to
+ * submissions and commands that want the record come from here, too (tasks.h).
+ */
 
-#include <stdlib.h>
-
+#include "api/body.h"
+#include "api/handlers.h"
+#include "api/tasks.h"
+#include "background/known.h"
+#include "background/waits.h"
 #include "base/when.h"
+#include "definition/registry.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/door.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/render.h"
+#include "node/strict.h"
+#include "node/task_read.h"
 #include "store/codec.h"
+#include "store/job.h"
 #include "json/json.h"
-
-/* GET /v1/tasks/{id}, with ?wait= */
-
-enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
 
 struct reader {
     struct exchange x;
@@ -54,8 +67,8 @@ static void timer_closed(uv_handle_t *h)
 
 static void reader_end(struct reader *rd)
 {
-    waiter_leave(&rd->x.server->waits, &rd->waiter);
-    rd->x.server->exchange_count--;
+    waiter_leave(rd->x.server->waits, &rd->waiter);
+    rd->x.server->load.exchanges--;
     if (rd->timer_open)
         uv_close((uv_handle_t *)&rd->timer, timer_closed);
     else
@@ -149,33 +162,6 @@ static void answer_task(struct reader *rd)
     answer_record(rd, r);
 }
 
-/* Of an id that is not there: was it that of a task that was deleted? */
-static enum err read_gone(struct store *store, struct slice id, struct arena *a,
-                          struct reservation *ret, struct error *e)
-{
-    struct error unsaid = {0}; /* that there is none is no error to be told */
-    enum err err = store->ops->reserved(store, id, a, ret, &unsaid);
-
-    if (err == ERR_OK || err == ERR_NOT_FOUND)
-        return ERR_NOT_FOUND;
-    *e = unsaid;
-    return err;
-}
-
-enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
-                   struct audit_page *ret_operations, struct reservation *ret_gone, struct error *e)
-{
-    const struct audit_query operations = {.task = id, .limit = OPERATIONS_MAX};
-    enum err err = store->ops->get(store, id, a, ret, e);
-
-    *ret_gone = (struct reservation){0};
-    if (err == ERR_OK)
-        err = store->ops->audit_list(store, &operations, a, ret_operations, e);
-    else if (err == ERR_NOT_FOUND)
-        err = read_gone(store, id, a, ret_gone, e);
-    return err;
-}
-
 /* Nobody waits for what comes of it. */
 static bool is_over(const struct task_row *row)
 {
@@ -205,7 +191,7 @@ static void wait_over(uv_timer_t *t)
     struct reader *rd = t->data;
 
     rd->wait_until = 0;
-    waiter_leave(&rd->x.server->waits, &rd->waiter);
+    waiter_leave(rd->x.server->waits, &rd->waiter);
     if (!rd->reading)
         begin_reading(rd);
 }
@@ -214,7 +200,7 @@ static void begin_waiting(struct reader *rd)
 {
     struct server *sv = rd->x.server;
 
-    waiter_join(&sv->waits, rd->id, &rd->waiter);
+    waiter_join(sv->waits, rd->id, &rd->waiter);
     if (rd->timer_open)
         return;
     int rc = uv_timer_init(&sv->loop, &rd->timer);
@@ -226,25 +212,13 @@ static void begin_waiting(struct reader *rd)
                          0); /* cannot fail: it has a callback */
 }
 
-void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
-               struct reservation *gone)
-{
-    bool seen = *err == ERR_OK || *err == ERR_CORRUPT ? grant_sees(grant, row)
-                : *err == ERR_NOT_FOUND ? gone->until != 0 && grant_reads(grant, gone->workflow)
-                                        : true;
-    if (seen)
-        return;
-    *err = ERR_NOT_FOUND;
-    *gone = (struct reservation){0};
-}
-
 static void is_read(struct reader *rd)
 {
     task_hide(rd->grant, &rd->row, &rd->err, &rd->gone);
     bool ended = rd->err != ERR_OK || is_over(&rd->row);
 
     rd->reading = false;
-    rd->x.server->reads_open--;
+    rd->x.server->load.reads_open--;
     if (!rd->x.http) {
         reader_end(rd);
     } else if (!ended && !rd->x.server->draining && rd->wait_until > server_now(rd->x.server)) {
@@ -268,7 +242,8 @@ static void read_done(struct store_job *j)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
-    if (rd->x.http && rd->err == ERR_OK && known_puzzles(rd->x.server, &rd->row, &rd->definitions))
+    if (rd->x.http && rd->err == ERR_OK
+        && known_must_wait(rd->x.server, &rd->row, &rd->definitions))
         return;
     is_read(rd);
 }
@@ -283,7 +258,7 @@ static void begin_reading(struct reader *rd)
     rd->ends = rd->wait_until == 0;
     buf_fini(&rd->text);
     scheduler_pulses(sv->scheduler, rd->id, &rd->arena, &rd->pulses);
-    sv->reads_open++;
+    sv->load.reads_open++;
     rd->job = (struct store_job){.run = read_run,
                                  .done = read_done,
                                  .account = rd->x.http ? rd->x.http->account : NULL};
@@ -321,7 +296,7 @@ static struct reader *reader_new(struct server *sv, struct http_request *r, stru
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;
     rd->x.reading = &rd->job;
-    sv->exchange_count++;
+    sv->load.exchanges++;
     return rd;
 }
 

@@ -1,13 +1,22 @@
-#include "scheduler/why.h"
-
-#include "api/why_sources.h"
-#include "node/internal.h"
-#include "store/codec.h"
-#include "store/row.h"
-#include "json/json.h"
-
 /* GET /v1/tasks/{id}/why: one reading, as of the task itself, and what this server knows besides.
  */
+
+#include "api/handlers.h"
+#include "api/tasks.h"
+#include "api/why_sources.h"
+#include "background/known.h"
+#include "definition/registry.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/readings.h"
+#include "node/task_read.h"
+#include "scheduler/why.h"
+#include "store/codec.h"
+#include "store/job.h"
+#include "store/row.h"
+#include "json/json.h"
 
 enum { SHOWN_MAX = 50 /* reasons in one answer */ };
 
@@ -35,7 +44,7 @@ static void asker_end(struct asker *k)
 {
     struct arena a = k->arena;
 
-    k->x.server->exchange_count--;
+    k->x.server->load.exchanges--;
     arena_fini(&a);
 }
 
@@ -215,14 +224,14 @@ static void gather_nodes(struct asker *k, struct facts *f)
 static void gather(struct asker *k, const struct workflow *w, const struct task *t, struct facts *f)
 {
     const struct server *sv = k->x.server;
-    char story[sizeof sv->trouble];
+    char story[sizeof sv->trouble.text];
 
     scheduler_facts(sv->scheduler, t, &k->row, &k->arena, f);
     f->scan_ms = sv->config.supervisor_interval_ms ? sv->config.supervisor_interval_ms : 1000;
     f->lost = supervisor_lost_time(sv->supervisor);
     f->troubled = server_trouble(sv, story, sizeof story) != ERR_OK;
     if (f->troubled) {
-        f->troubled_since = sv->trouble_err != ERR_OK ? sv->trouble_since : 0;
+        f->troubled_since = sv->trouble.err != ERR_OK ? sv->trouble.since : 0;
         f->trouble = arena_copy(&k->arena, slice_of(story));
     }
     gather_nodes(k, f);
@@ -277,7 +286,7 @@ static void read_run(struct store_job *j, struct store *store)
 
 static void is_read(struct asker *k)
 {
-    k->x.server->reads_open--;
+    k->x.server->load.reads_open--;
     task_hide(k->grant, &k->row, &k->err, &k->gone);
     if (k->x.http)
         answer(k);
@@ -297,7 +306,7 @@ static void read_done(struct store_job *j)
 {
     struct asker *k = CONTAINER_OF(j, struct asker, job);
 
-    if (k->x.http && k->err == ERR_OK && known_puzzles(k->x.server, &k->row, &k->definitions))
+    if (k->x.http && k->err == ERR_OK && known_must_wait(k->x.server, &k->row, &k->definitions))
         return;
     is_read(k);
 }
@@ -318,8 +327,8 @@ void task_why_get(struct server *sv, struct http_request *r)
     k->id = arena_copy(&k->arena, id);
     k->grant = grant_new(sv->bearer, &k->arena);
     exchange_begin(&k->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     k->now = server_now(sv);
     k->definitions.told = definitions_read;
     k->job = (struct store_job){.run = read_run, .done = read_done};

@@ -1,10 +1,27 @@
-#include "node/internal.h"
+/*
+ * /v1/tokens: creates, rotates, limits, lists and deletes tokens. Each change is written with its
+ * audit entry; what is good afterwards is read from the store (background/token_list.c).
+ */
 
 #include <openssl/crypto.h>
-#include <stdlib.h>
 
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
+#include "background/admin_token.h"
+#include "background/token_list.h"
+#include "background/unknown_tokens.h"
 #include "base/log.h"
 #include "base/when.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/names.h"
+#include "node/node.h"
+#include "node/quota.h"
+#include "node/strict.h"
+#include "store/job.h"
 #include "json/json.h"
 
 enum { RELOAD_MS = 500, TOKENS_MAX = 10000, ROTATE_TRIES = 5 };
@@ -14,97 +31,6 @@ enum { RELOAD_MS = 500, TOKENS_MAX = 10000, ROTATE_TRIES = 5 };
 #define KEEP_MAX  INT64_C(2592000000) /* 30 days */
 
 /* ---- the list in memory, and that in the store ---- */
-
-void token_list_read(struct store *st, struct arena *a, struct token_list *ret)
-{
-    struct error e = {0};
-
-    ret->err = st->ops->token_list(st, a, &ret->rows, &ret->count, &e);
-}
-
-struct reload {
-    struct store_job job;
-    struct server *server;
-    struct arena arena;
-    struct token_list list;
-};
-
-static void reload_due(struct server *sv)
-{
-    sv->tokens_stale = true;
-    if (!uv_is_active((uv_handle_t *)&sv->tokens_timer))
-        (void)uv_timer_start(&sv->tokens_timer, tokens_reload, RELOAD_MS,
-                             0); /* cannot fail: it has a callback */
-}
-
-/* Whatever became of a change, what is good is what the store says. If that cannot be read now, it
- * is later, as often as it takes. */
-void token_list_apply(struct server *sv, const struct token_list *list)
-{
-    if (list->err != ERR_OK) {
-        reload_due(sv);
-        return;
-    }
-    sv->tokens_stale = false;
-    access_load(sv->access, list->rows, list->count);
-    events_recheck(sv->events);
-}
-
-static void reload_run(struct store_job *j, struct store *store)
-{
-    struct reload *rl = CONTAINER_OF(j, struct reload, job);
-
-    token_list_read(store, &rl->arena, &rl->list);
-}
-
-static void reload_done(struct store_job *j)
-{
-    struct reload *rl = CONTAINER_OF(j, struct reload, job);
-
-    token_list_apply(rl->server, &rl->list);
-    rl->server->exchange_count--;
-    arena_fini(&rl->arena);
-    free(rl);
-}
-
-void tokens_reload(uv_timer_t *t)
-{
-    struct server *sv = t->data;
-    struct reload *rl = NULL;
-
-    if (!sv->tokens_stale || sv->ended)
-        return;
-    rl = calloc(1, sizeof *rl);
-    ASSERT(rl);
-    rl->server = sv;
-    rl->job = (struct store_job){.run = reload_run, .done = reload_done};
-    sv->exchange_count++;
-    sv->store->submit(sv->store, &rl->job);
-}
-
-/* At once, and then as often as it takes. What this node changed itself comes back here, too. */
-void tokens_heard(struct server *sv, uint64_t generation)
-{
-    if (generation == sv->tokens_heard)
-        return;
-    sv->tokens_heard = generation;
-    sv->tokens_stale = true;
-    tokens_reload(&sv->tokens_timer);
-}
-
-enum err tokens_load(struct server *sv, struct error *e)
-{
-    struct store *st = sv->config.store;
-    struct token_row *rows = NULL;
-    struct arena a = {0};
-    size_t count = 0;
-
-    enum err err = st->ops->token_list(st, &a, &rows, &count, e);
-    if (err == ERR_OK)
-        access_load(sv->access, rows, count);
-    arena_fini(&a);
-    return err;
-}
 
 /* ---- a change ---- */
 
@@ -403,8 +329,8 @@ static void change_done(struct store_job *j)
         exchange_untie(&c->x);
         answer_change(r, c);
     }
-    c->x.server->exchange_count--;
-    c->x.server->asks_open--;
+    c->x.server->load.exchanges--;
+    c->x.server->load.asks_open--;
     OPENSSL_cleanse(c->text, sizeof c->text);
     arena_fini(&a);
 }
@@ -439,8 +365,8 @@ static void change_free(struct token_change *c)
 static void change_submit(struct token_change *c, struct server *sv, struct http_request *r)
 {
     exchange_begin(&c->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
     changes_add(sv->changes, sv->caller, r->account, &c->job);
 }
 
@@ -693,6 +619,6 @@ static void list_now(struct server *sv, struct http_request *r)
 /* Others may have made or deleted some: read first, as for a token that is not known. */
 void tokens_list(struct server *sv, struct http_request *r)
 {
-    if (!strangers_hold(sv, r, list_now))
+    if (!unknown_tokens_hold(sv, r, list_now))
         list_now(sv, r);
 }

@@ -1,6 +1,12 @@
+/*
+ * A part of the answer to "why" (tasks_why.c): status messages of a task that were not delivered,
+ * and open alerts that concern it.
+ */
+
 #include "api/why_sources.h"
 
 #include "alerts/alerts.h"
+#include "background/messages.h"
 #include "json/json.h"
 
 enum { MESSAGES_SHOWN = 20, ALERTS_READ = 1000, ALERTS_SHOWN = 50 };
@@ -47,7 +53,7 @@ static void render_message(struct buf *b, const struct server *sv, const struct 
 {
     CLEANUP(buf_fini) struct buf id = {0};
     char story[200] = "";
-    int64_t rests_until = m->dead ? 0 : telling_paused_until(sv, m->target, story);
+    int64_t rests_until = m->dead ? 0 : messages_paused_until(sv, m->target, story);
 
     buf_fmt(&id, "%.*s/%.*s", SLICE_ARG(m->task), SLICE_ARG(m->name));
     json_open(b, '{');

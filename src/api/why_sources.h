@@ -6,8 +6,10 @@
  * that are open and concern it. A part of the answer to "why": a task does not wait for them.
  */
 
-#include "node/internal.h"
 #include "scheduler/why.h"
+#include "store/store.h"
+
+struct server;
 
 struct why_told {
     struct message_page waiting, dead;

@@ -1,9 +1,26 @@
-#include "node/internal.h"
+/*
+ * POST /v1/agents/{agent}/work: the call of an agent, which brings results and asks for attempts.
+ * Reads it, hands it to the scheduler, and answers when there is work or the wait is over.
+ */
+
+#include "api/work.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "api/body.h"
+#include "api/caller.h"
+#include "api/handlers.h"
 #include "base/when.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/token.h"
+#include "node/answer.h"
+#include "node/door.h"
+#include "node/exchange.h"
+#include "node/names.h"
+#include "node/node.h"
+#include "node/quota.h"
+#include "node/strict.h"
 #include "json/json.h"
 
 /* The exchange of a work call lies in the call's own memory. */
@@ -437,12 +454,12 @@ bool work_answered(void *arg, struct work *w)
     exchange_untie(&wx->x);
     /* Who was let in then, and would not be now, gets no work. (What came with results has not
      * waited for work, and is told what became of them.) */
-    if (w->waited_ms > 0 && w->result_count == 0 && !route_recheck(sv, r))
+    if (w->waited_ms > 0 && w->result_count == 0 && !caller_recheck(sv, r))
         return false;
     if (w->failed) {
-        bool known = sv->trouble_err != ERR_OK;
-        answer_trouble(r, known ? sv->trouble_err : ERR_BUSY,
-                       known ? sv->trouble : "the store did not accept it");
+        bool known = sv->trouble.err != ERR_OK;
+        answer_trouble(r, known ? sv->trouble.err : ERR_BUSY,
+                       known ? sv->trouble.text : "the store did not accept it");
         return true;
     }
     CLEANUP(buf_fini) struct buf b = {0};

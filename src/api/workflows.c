@@ -1,11 +1,27 @@
-#include "node/internal.h"
+/*
+ * /v1/workflows and /v1/validate: stores definitions, returns them, and checks them without
+ * storing. Compiling is done in compiling.c.
+ */
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/body.h"
+#include "api/caller.h"
 #include "api/compiling.h"
+#include "api/handlers.h"
+#include "background/known.h"
 #include "base/log.h"
+#include "definition/definition.h"
 #include "definition/grammar.h"
+#include "definition/registry.h"
+#include "node/access.h"
+#include "node/answer.h"
+#include "node/aside.h"
+#include "node/changes.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "store/job.h"
 #include "json/json.h"
 
 static void render_warnings(struct buf *b, const struct mistakes *warnings)
@@ -170,9 +186,9 @@ static void put_end(struct putter *p)
         registry_add(&sv->workflows, p->definition, p->version);
     else
         definition_free(p->definition);
-    sv->exchange_count--;
-    sv->asks_open--;
-    sv->asks_bytes -= p->bytes;
+    sv->load.exchanges--;
+    sv->load.asks_open--;
+    sv->load.asks_bytes -= p->bytes;
     free(p->warnings);
     free(p);
 }
@@ -238,9 +254,9 @@ static void begin_put(struct server *sv, struct http_request *r, struct compiled
     (void)snprintf(p->actor, sizeof p->actor, "%.*s", SLICE_ARG(c->caller)); /* always fits */
     caller_address_write(sv, r, p->address);
     exchange_begin(&p->x, sv, r);
-    sv->exchange_count++;
-    sv->asks_open++;
-    sv->asks_bytes += p->bytes;
+    sv->load.exchanges++;
+    sv->load.asks_open++;
+    sv->load.asks_bytes += p->bytes;
     put_or_not(p);
 }
 
@@ -328,7 +344,7 @@ static void list_now(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf b = {0};
-    const struct bearer *bearer = route_recheck(sv, r);
+    const struct bearer *bearer = caller_recheck(sv, r);
 
     if (!bearer)
         return;

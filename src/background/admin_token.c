@@ -1,3 +1,11 @@
+/*
+ * The file with the token of the first admin. Whoever may read the file may do everything, so the
+ * text is on the disk, with mode 0600, before the store knows its hash. Touches the data folder,
+ * the store before its thread starts, and the tokens in memory.
+ */
+
+#include "background/admin_token.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -9,14 +17,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "background/token_list.h"
 #include "base/log.h"
-#include "node/internal.h"
-
-/* The first admin's token: who may read the folder's file may do everything. */
+#include "net/proof.h"
+#include "node/access.h"
+#include "node/node.h"
 
 #define NAME "admin"
 
 enum { TRIES = 10 };
+
+struct admin_token {
+    unsigned char key[PROOF_KEY_SIZE]; /* by which we show that we know the token */
+    bool is_known;                     /* else nothing is shown */
+    struct timespec written_at;        /* of the file that it was read from ... */
+    uint64_t inode;
+    enum {
+        TOKEN_THERE,     /* it was there; */
+        TOKEN_MADE,      /* it was made at this start; */
+        TOKEN_ELSEWHERE, /* another node that shares the store has made it */
+    } made;
+};
 
 static enum err failed(struct error *e, const char *path, const char *what)
 {
@@ -149,8 +170,8 @@ static bool file_is_good(struct server *sv, const char *path, const char **ret_w
         line[ACCESS_TOKEN_SIZE] = 0;
         buf_fmt(&header, "Bearer %s", line);
         good = access_who(sv->access, buf_view(&header), server_now(sv), ret_why);
-        sv->token_is_known = good;
-        proof_key((struct slice){line, ACCESS_TOKEN_SIZE}, sv->token_key);
+        sv->admin_token->is_known = good;
+        proof_key((struct slice){line, ACCESS_TOKEN_SIZE}, sv->admin_token->key);
         OPENSSL_cleanse(header.ptr, header.len);
     }
     OPENSSL_cleanse(line, sizeof line);
@@ -159,24 +180,25 @@ static bool file_is_good(struct server *sv, const char *path, const char **ret_w
 
 /* People write another token to it by hand, as the manual says. Only a good one is remembered: one
  * that another node made may not be known here yet. */
-void admin_token_refresh(struct server *sv)
+static void refresh(struct server *sv)
 {
     const char *path = sv->config.token_file;
     const char *why = NULL;
     struct stat st;
 
     if (!path || stat(path, &st) != 0
-        || (st.st_ino == sv->token_inode && st.st_mtim.tv_sec == sv->token_written_at.tv_sec
-            && st.st_mtim.tv_nsec == sv->token_written_at.tv_nsec))
+        || (st.st_ino == sv->admin_token->inode
+            && st.st_mtim.tv_sec == sv->admin_token->written_at.tv_sec
+            && st.st_mtim.tv_nsec == sv->admin_token->written_at.tv_nsec))
         return;
     if (!file_is_good(sv, path, &why))
         return;
-    sv->token_inode = st.st_ino;
-    sv->token_written_at = st.st_mtim;
+    sv->admin_token->inode = st.st_ino;
+    sv->admin_token->written_at = st.st_mtim;
 }
 
 /* Who reads the log should know where a token lies, and which one is there in vain. */
-void admin_token_tell(struct server *sv)
+void admin_token_log(struct server *sv)
 {
     const char *path = sv->config.token_file;
     const char *why = NULL;
@@ -184,9 +206,9 @@ void admin_token_tell(struct server *sv)
     if (access_is_open(sv->access))
         return;
     bool good = file_is_good(sv, path, &why);
-    if (sv->token_made == TOKEN_MADE)
+    if (sv->admin_token->made == TOKEN_MADE)
         log_line(LOG_INFO, "event=admin_token_made file=%s", path);
-    else if (sv->token_made == TOKEN_ELSEWHERE)
+    else if (sv->admin_token->made == TOKEN_ELSEWHERE)
         log_line(LOG_WARN,
                  "event=admin_token_elsewhere file=%s advice=\"the database already has an admin "
                  "token: it is in the data folder of the node that created it; create others with "
@@ -291,7 +313,7 @@ static enum err make_one_for_all(struct server *sv, const char *path, struct err
 {
     char name[ACCESS_NAME_MAX];
 
-    sv->token_made = TOKEN_MADE;
+    sv->admin_token->made = TOKEN_MADE;
     if (finish_earlier(sv, path))
         return ERR_OK;
     for (int i = 0; i < TRIES && !has_good_admin(sv); i++) {
@@ -299,11 +321,11 @@ static enum err make_one_for_all(struct server *sv, const char *path, struct err
         enum err made = make(sv, slice_of(name), path, e);
         if (made != ERR_OK && made != ERR_CONFLICT)
             return made;
-        enum err err = tokens_load(sv, e);
+        enum err err = token_list_load(sv, e);
         if (err != ERR_OK || made == ERR_OK)
             return err;
     }
-    sv->token_made = TOKEN_ELSEWHERE;
+    sv->admin_token->made = TOKEN_ELSEWHERE;
     return ERR_OK;
 }
 
@@ -334,8 +356,8 @@ static enum err ensure(struct server *sv, const char *path, struct error *e)
     enum err err = make(sv, SLICE(NAME), path, e);
     if (err != ERR_OK)
         return err;
-    sv->token_made = TOKEN_MADE;
-    return tokens_load(sv, e);
+    sv->admin_token->made = TOKEN_MADE;
+    return token_list_load(sv, e);
 }
 
 enum err admin_token_ensure(struct server *sv, struct error *e)
@@ -347,4 +369,27 @@ enum err admin_token_ensure(struct server *sv, struct error *e)
     if (lock >= 0)
         (void)close(lock);
     return err;
+}
+
+bool admin_token_prove(struct server *sv, struct slice challenge, int port,
+                       char ret[PROOF_SIZE + 1])
+{
+    refresh(sv);
+    if (!sv->admin_token->is_known)
+        return false;
+    proof_make(sv->admin_token->key, challenge, port, ret);
+    return true;
+}
+
+struct admin_token *admin_token_new(void)
+{
+    struct admin_token *t = calloc(1, sizeof *t);
+
+    ASSERT(t);
+    return t;
+}
+
+void admin_token_free(struct admin_token *t)
+{
+    free(t);
 }

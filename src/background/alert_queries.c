@@ -6,7 +6,14 @@
 
 #include <stdio.h>
 
+#include "alerts/alerts.h"
+#include "alerts/watch.h"
 #include "background/alerting.h"
+#include "background/retention.h"
+#include "base/map.h"
+#include "dispatch/dispatch.h"
+#include "node/node.h"
+#include "node/store_thread.h"
 #include "operations/operation.h"
 
 enum {
@@ -284,7 +291,7 @@ static void look_done(struct store_job *j)
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
 
     al->counting = false;
-    al->server->exchange_count--;
+    al->server->load.exchanges--;
     if (al->census_err == ERR_OK) {
         take_census(al);
         memcpy(al->found, al->fresh, al->fresh_count * sizeof *al->fresh);
@@ -294,7 +301,7 @@ static void look_done(struct store_job *j)
     al->census_arena = (struct arena){0};
 }
 
-void alerting_look(struct alerting *al)
+void alerts_query_store(struct alerting *al)
 {
     struct server *sv = al->server;
     int64_t now = server_steady(NULL);
@@ -311,6 +318,6 @@ void alerting_look(struct alerting *al)
     al->census_now = server_now(sv);
     name_places(al);
     al->census_job = (struct store_job){.run = look_run, .done = look_done};
-    sv->exchange_count++;
+    sv->load.exchanges++;
     store_thread_background(sv->thread, &al->census_job, RETIRE_PATIENCE);
 }

@@ -1,4 +1,8 @@
-#include "background/alert_send.h"
+/*
+ * A command that is told of alerts, without a shell. It is a process group of its own, which is
+ * killed when its time is over, and when it has ended: nothing of it stays behind. It sees PATH,
+ * HOME and LANG of the server's environment, where secrets may be, and no more.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "background/alert_send.h"
 #include "base/buf.h"
-
-/*
- * A command that is told of alerts, without a shell. It is a process group of its own, which is
- * killed when its time is over, and when it has ended: nothing of it stays behind. It sees PATH,
- * HOME and LANG of the server's environment, where secrets may be, and no more.
- */
 
 enum { TIMEOUT_MS = 30000, LOOK_MS = 50, HEARD_MAX = 150 };
 

@@ -1,8 +1,15 @@
+/*
+ * Sends alerts by HTTP: bodies for webhooks and for Alertmanager, and the request itself with
+ * libcurl. On the thread of a sink (alert_sinks.c), which may wait here.
+ */
+
 #include "background/alert_send.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 
+#include "alerts/alerts.h"
+#include "alerts/settings.h"
 #include "base/map.h"
 #include "json/json.h"
 

@@ -1,3 +1,9 @@
+/*
+ * Delivers alerts to their sinks. Each sink has a thread of its own and takes one delivery at a
+ * time, so that a sink that hangs blocks neither others nor the event loop. Which alerts are sent,
+ * and when, is decided by src/alerts.
+ */
+
 #include "background/alert_sinks.h"
 
 #include <errno.h>
@@ -7,9 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alerts/alerts.h"
+#include "alerts/settings.h"
 #include "background/alert_send.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "outbox/channel.h"
+#include "json/json.h"
 
 /* One delivery. */
 struct parcel {

@@ -1,12 +1,12 @@
 #ifndef BACKGROUND_ALERTING_H
 #define BACKGROUND_ALERTING_H
 
-/* What alerts.c and alerts_http.c share. */
+/* What alerts.c and alert_queries.c share. */
 
 #include "alerts/watch.h"
 #include "background/alert_sinks.h"
-#include "base/log.h"
-#include "node/internal.h"
+#include "background/alerts.h"
+#include "node/node.h"
 
 /* An agent that tasks wait for. */
 struct absent {
@@ -38,7 +38,7 @@ struct alerting {
     uv_timer_t timer;
     uv_check_t check;
     bool closed;
-    struct link tests; /* of struct test in alerts_http.c */
+    struct link trials; /* of struct alert_trial */
     /* agents that are not there */
     struct store_job census_job;
     struct arena census_arena;
@@ -48,18 +48,14 @@ struct alerting {
     bool counting;
     struct absent absents[CENSUS_AGENTS], waitings[CENSUS_AGENTS];
     size_t absent_count, waiting_count; /* waitings: as of the last look */
-    struct said said[ALERT_SAID];
+    struct said said[ALERT_REPORTED];
     size_t said_count;
     /* what the store was found to have; fresh: of the look that goes on */
     struct said found[ALERT_FOUND], fresh[ALERT_FOUND];
     size_t found_count, fresh_count;
 };
 
-/* alerts_http.c: what became of one sink of a test; all tests end unanswered. */
-void alerts_tested(void *test, size_t sink, bool took, const char *story);
-void alerts_tests_end(struct alerting *al);
-
-/* alert_look.c: asks the store, if it is time. */
-void alerting_look(struct alerting *al);
+/* alert_queries.c: asks the store, if it is time. */
+void alerts_query_store(struct alerting *al);
 
 #endif

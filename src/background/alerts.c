@@ -3,11 +3,24 @@
  * and the way to the sinks. Who is told of what, and when, is alerts/.
  */
 
+#include "background/alerts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "alerts/alerts.h"
+#include "alerts/settings.h"
+#include "alerts/watch.h"
+#include "background/alert_sinks.h"
 #include "background/alerting.h"
+#include "background/retention.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "base/when.h"
+#include "node/access.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/store_thread.h"
 
 enum {
     LOOK_SHARED_MS = 10000,
@@ -20,11 +33,11 @@ enum {
 
 static void see_store(struct server *sv, struct alerts *a, int64_t now)
 {
-    char story[sizeof sv->trouble];
+    char story[sizeof sv->trouble.text];
 
     if (server_trouble(sv, story, sizeof story) == ERR_OK)
         return;
-    int64_t since = sv->trouble_err != ERR_OK ? sv->trouble_since : 0;
+    int64_t since = sv->trouble.err != ERR_OK ? sv->trouble.since : 0;
     const struct sighting s = {.condition = CONDITION_STORE_TROUBLE,
                                .labels = {{"node", slice_of(sv->config.node)}},
                                .count = 1,
@@ -82,7 +95,7 @@ static void see_retention(const struct server *sv, struct alerts *a, int64_t now
                          .labels = {{"node", slice_of(sv->config.node)}},
                          .count = 1};
 
-    if (keeper_trouble(sv, &s.story, &s.first_at))
+    if (retention_trouble(sv, &s.story, &s.first_at))
         alerts_see(a, &s, now);
 }
 
@@ -163,7 +176,7 @@ void alerts_condition(struct server *sv, enum alert_condition c, const char *lab
         return;
     }
     if (!w) {
-        if (al->said_count == ALERT_SAID)
+        if (al->said_count == ALERT_REPORTED)
             return;
         w = &al->said[al->said_count++];
         *w = (struct said){.condition = c, .label = label, .at = server_now(sv)};
@@ -184,7 +197,7 @@ static void turn(struct alerting *al)
 
     if (al->closed)
         return;
-    alerting_look(al);
+    alerts_query_store(al);
     int64_t at = watch_turn(al->watch);
     uv_update_time(&sv->loop);
     (void)uv_timer_start(&al->timer, fired, (uint64_t)max_i64(1, at - server_now(sv)), 0);
@@ -223,7 +236,7 @@ static bool leads(void *arg, uint64_t *ret)
 static bool store_works(void *arg)
 {
     const struct server *sv = arg;
-    char story[sizeof sv->trouble];
+    char story[sizeof sv->trouble.text];
 
     return server_trouble(sv, story, sizeof story) == ERR_OK;
 }
@@ -240,8 +253,10 @@ static void delivered(void *arg, void *user, size_t sink, bool took, const char 
     struct server *sv = arg;
     struct alerting *al = sv->alerting;
 
-    if (user) {
-        alerts_tested(user, sink, took, story);
+    struct alert_trial *t = user;
+
+    if (t) {
+        t->delivered(t, sink, took, story);
         return;
     }
     if (!took) {
@@ -282,7 +297,7 @@ static struct watch *watch_of(struct server *sv, const struct alerts_settings *s
 
 /* ---- opening and closing ---- */
 
-enum err alerts_open_all(struct server *sv, struct error *e)
+static enum err alerting_open(struct server *sv, struct error *e)
 {
     struct alerting *al = calloc(1, sizeof *al);
     ASSERT(al);
@@ -292,9 +307,9 @@ enum err alerts_open_all(struct server *sv, struct error *e)
         alerts_settings_init(&al->own_settings);
         al->settings = &al->own_settings;
     }
-    list_init(&al->tests);
-    al->sinks = alert_sinks_open(&sv->loop, al->settings, sv->webhooks,
-                                 telling_source(sv->telling).ptr, delivered, sv, e);
+    list_init(&al->trials);
+    al->sinks = alert_sinks_open(&sv->loop, al->settings, sv->channels.webhooks, sv->source,
+                                 delivered, sv, e);
     if (!al->sinks) {
         free(al);
         return e->code;
@@ -309,36 +324,35 @@ enum err alerts_open_all(struct server *sv, struct error *e)
     return ERR_OK;
 }
 
-bool alerts_are_busy(const struct server *sv)
+static bool alerting_is_busy(const struct server *sv)
 {
-    return sv->alerting && watch_is_busy(sv->alerting->watch);
+    return watch_is_busy(sv->alerting->watch);
 }
 
-void alerts_drain(struct server *sv)
+static void alerting_drain(struct server *sv)
 {
-    if (sv->alerting)
-        watch_stop(sv->alerting->watch);
+    watch_stop(sv->alerting->watch);
 }
 
-void alerts_close(struct server *sv)
+static void alerting_close(struct server *sv)
 {
     struct alerting *al = sv->alerting;
 
-    if (!al)
-        return;
     al->closed = true;
     uv_close((uv_handle_t *)&al->timer, NULL);
     uv_close((uv_handle_t *)&al->check, NULL);
     alert_sinks_close(al->sinks);
-    alerts_tests_end(al);
+    LIST_FOREACH (link, after, &al->trials) {
+        struct alert_trial *t = CONTAINER_OF(link, struct alert_trial, link);
+        link_remove(link);
+        t->dropped(t);
+    }
 }
 
-void alerts_free_all(struct server *sv)
+static void alerting_free(struct server *sv)
 {
     struct alerting *al = sv->alerting;
 
-    if (!al)
-        return;
     alert_sinks_free(al->sinks);
     watch_free(al->watch);
     free(al);
@@ -367,3 +381,31 @@ void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *r
         *ret_failed += st->failed;
     }
 }
+
+struct watch *alerts_watch(const struct server *sv)
+{
+    return sv->alerting->watch;
+}
+
+const struct alerts_settings *alerts_sinks_of(const struct server *sv)
+{
+    return sv->alerting->settings;
+}
+
+void alerts_try(struct server *sv, struct alert_trial *t, const struct alert *a)
+{
+    struct alerting *al = sv->alerting;
+
+    list_push(&al->trials, &t->link);
+    for (size_t i = 0; i < al->settings->count; i++)
+        alert_sinks_send(al->sinks, i, &a, 1, server_now(sv), t);
+}
+
+const struct part alerts_part = {
+    .name = "alerts",
+    .open = alerting_open,
+    .drain = alerting_drain,
+    .is_busy = alerting_is_busy,
+    .close = alerting_close,
+    .free = alerting_free,
+};

@@ -1,9 +1,18 @@
+/*
+ * The channel of status messages to queues: passes them to the child process that speaks AMQP, and
+ * its replies back to the courier. Messages whose fate is unknown when the child ends are sent
+ * again.
+ */
+
 #include "background/amqp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "background/helper.h"
 #include "base/buf.h"
+#include "base/list.h"
+#include "outbox/channel.h"
 #include "json/json.h"
 
 enum {

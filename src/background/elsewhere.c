@@ -1,8 +1,15 @@
+/*
+ * Watches tasks that other nodes may change. A task somebody is interested in is looked up in the
+ * store, all that are due with one statement, and the less often the longer it stays the same.
+ * Touches the store and, to leave out tasks of this node, the scheduler.
+ */
+
 #include "background/elsewhere.h"
 
 #include <stdlib.h>
 
-#include "node/internal.h"
+#include "node/node.h"
+#include "store/job.h"
 
 enum {
     PAUSE_MIN_MS = 50, /* between two looks at one task, and between two readings */

@@ -1,3 +1,9 @@
+/*
+ * Child processes that are agents of this node (serve --http, --amqp): starts them, restarts them,
+ * passes them connections and packets, and ends them. What crosses the sockets is described in
+ * libintact/door.h and http_agent/inside.h.
+ */
+
 #include "background/helper.h"
 
 #include <errno.h>
@@ -8,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "node/internal.h"
+#include "node/access.h"
+#include "node/node.h"
+#include "node/part.h"
 
 enum { WHOSE_AGENTS = 1, WHOSE_AMQP = 2 };
 
@@ -384,7 +392,7 @@ static void start(struct helper *h)
         start_later(h);
 }
 
-struct helper *helper_open(struct server *sv, const struct helper_config *c)
+static struct helper *helper_open(struct server *sv, const struct helper_config *c)
 {
     struct helper *h = calloc(1, sizeof *h);
 
@@ -411,7 +419,7 @@ void helper_hangup(struct helper *h)
         (void)uv_process_kill(&h->process, SIGHUP); /* it may have ended just now */
 }
 
-void helper_drain(struct helper *h)
+static void helper_drain(struct helper *h)
 {
     h->is_draining = true;
     (void)uv_timer_stop(&h->again);
@@ -419,7 +427,7 @@ void helper_drain(struct helper *h)
         (void)send(h->fd, "d", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* its end is seen anyway */
 }
 
-void helper_close(struct helper *h)
+static void helper_close(struct helper *h)
 {
     if (!h)
         return;
@@ -433,3 +441,34 @@ void helper_close(struct helper *h)
     if (h->is_running && !uv_is_closing((uv_handle_t *)&h->process))
         uv_close((uv_handle_t *)&h->process, on_process_closed);
 }
+
+/* ---- the part ---- */
+
+static enum err helpers_open(struct server *sv, struct error *e)
+{
+    (void)e;
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        if (sv->config.helpers[i])
+            sv->helpers[i] = helper_open(sv, sv->config.helpers[i]);
+    return ERR_OK;
+}
+
+static void helpers_drain(struct server *sv)
+{
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        if (sv->helpers[i])
+            helper_drain(sv->helpers[i]);
+}
+
+static void helpers_hang_up(struct server *sv)
+{
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        helper_close(sv->helpers[i]);
+}
+
+const struct part helpers_part = {
+    .name = "helpers",
+    .open = helpers_open,
+    .drain = helpers_drain,
+    .hang_up = helpers_hang_up,
+};

@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "base/base.h"
+#include "node/part.h"
 
 struct bearer;
 struct server;
@@ -42,17 +43,14 @@ struct helper_ears {
 };
 
 enum { HELPER_PACKET_MAX = 384 << 10 /* bytes: a socket's buffer takes it as it is */ };
-
-/* Never NULL: a child that cannot be started is tried again. */
-struct helper *helper_open(struct server *sv, const struct helper_config *c);
 void helper_hangup(struct helper *h); /* SIGHUP was sent: for the child, too */
-void helper_drain(struct helper *h);  /* it finishes what is under way */
 /* A packet for the child, all of it or nothing. False: it has no room now, or there is no child. */
 bool helper_say(struct helper *h, struct slice packet) MUST_USE;
 void helper_wake(struct helper *h); /* `room` will be called, whether there is a child or not */
 bool helper_is_there(const struct helper *h); /* a child that listens */
 /* Who a request came from that http_adopted says that of. */
 const struct bearer *helper_bearer(unsigned whose);
-void helper_close(struct helper *h); /* NULL is fine; run the loop once more after it */
+
+extern const struct part helpers_part;
 
 #endif

@@ -1,21 +1,23 @@
-#include "api/body.h"
-#include "node/submission.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "background/inbox.h"
-#include "base/log.h"
-#include "scheduler/intake.h"
-#include "json/json.h"
-#include "json/text.h"
-
 /*
  * What applications put into the database by SQL becomes tasks as what they send by HTTP does: each
  * row is written as the text of a submission, and that is read. See scheduler/intake.h.
  * A large row is read beside the loop, as a large body is, and so is what a batch has beyond
  * HERE_MAX. Then one that was put in later may be asked first.
  */
+
+#include "background/inbox.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "node/aside.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/submission.h"
+#include "scheduler/intake.h"
+#include "json/json.h"
+#include "json/text.h"
 
 enum {
     LOOK_MS = 1000,      /* for what nobody told us of */
@@ -221,7 +223,7 @@ static void written_aside(struct aside_job *j)
     struct row_ask *ra = CONTAINER_OF(j, struct row_ask, job);
     struct server *sv = ra->inbox->server;
 
-    sv->exchange_count--;
+    sv->load.exchanges--;
     if (row_is_written(ra))
         submission_read_aside(sv, &ra->s, ra->text, LINE, read_aside);
     else
@@ -234,7 +236,7 @@ static void row_goes_aside(struct row_ask *ra, size_t bytes)
 
     ra->item->away = true;
     ra->job = (struct aside_job){.run = write_on_thread, .done = written_aside, .bytes = bytes};
-    sv->exchange_count++;
+    sv->load.exchanges++;
     aside_add(sv->bodies, LINE, ASIDE_SOON, &ra->job);
 }
 
@@ -326,9 +328,10 @@ static void watch(struct inbox *ib)
     ib->watch.data = ib;
 }
 
-struct inbox *inbox_new(struct server *sv)
+static enum err inbox_open(struct server *sv, struct error *e)
 {
     struct inbox *ib = calloc(1, sizeof *ib);
+    (void)e;
 
     ASSERT(ib);
     ib->server = sv;
@@ -352,11 +355,14 @@ struct inbox *inbox_new(struct server *sv)
     ib->intake = intake_new(&c);
     if (!(sv->config.roles & NODE_SCHEDULER))
         intake_drain(ib->intake);
-    return ib;
+    sv->inbox = ib;
+    return ERR_OK;
 }
 
-int64_t inbox_turn(struct inbox *ib)
+static int64_t inbox_turn(struct server *sv)
 {
+    struct inbox *ib = sv->inbox;
+
     return intake_turn(ib->intake);
 }
 
@@ -365,19 +371,21 @@ void inbox_surveyed(struct inbox *ib, const struct survey *v)
     intake_surveyed(ib->intake, v);
 }
 
-void inbox_stir(struct inbox *ib)
+void inbox_wake(struct inbox *ib)
 {
     intake_stir(ib->intake);
 }
 
-void inbox_drain(struct inbox *ib)
+static void inbox_drain(struct server *sv)
 {
+    struct inbox *ib = sv->inbox;
+
     intake_drain(ib->intake);
 }
 
-bool inbox_is_busy(const struct inbox *ib)
+static bool inbox_is_drained(const struct server *sv)
 {
-    return intake_is_busy(ib->intake);
+    return !intake_is_busy(sv->inbox->intake);
 }
 
 void inbox_stats(const struct inbox *ib, struct intake_stats *ret)
@@ -385,14 +393,28 @@ void inbox_stats(const struct inbox *ib, struct intake_stats *ret)
     intake_stats(ib->intake, ret);
 }
 
-void inbox_close(struct inbox *ib)
+static void inbox_close(struct server *sv)
 {
+    struct inbox *ib = sv->inbox;
+
     if (ib->watches)
         uv_close((uv_handle_t *)&ib->watch, NULL);
 }
 
-void inbox_free(struct inbox *ib)
+static void inbox_free(struct server *sv)
 {
+    struct inbox *ib = sv->inbox;
+
     intake_free(ib->intake);
     free(ib);
 }
+
+const struct part inbox_part = {
+    .name = "inbox",
+    .open = inbox_open,
+    .turn = inbox_turn,
+    .drain = inbox_drain,
+    .is_drained = inbox_is_drained,
+    .close = inbox_close,
+    .free = inbox_free,
+};

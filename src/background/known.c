@@ -1,7 +1,3 @@
-#include "node/internal.h"
-
-#include <stdlib.h>
-
 /*
  * What other nodes stored, and this one keeps in memory: definitions and tokens. Nobody tells; but
  * whenever a lease is renewed, the store says how often each was changed (struct generations), and
@@ -10,15 +6,28 @@
  * for all who ask at a time.
  */
 
-void known_heard(void *arg, const struct generations *g)
+#include "background/known.h"
+
+#include <stdlib.h>
+
+#include "background/messages.h"
+#include "background/token_list.h"
+#include "definition/definition.h"
+#include "definition/registry.h"
+#include "node/answer.h"
+#include "node/aside.h"
+#include "node/exchange.h"
+#include "node/node.h"
+
+void known_check_generations(void *arg, const struct generations *g)
 {
     struct server *sv = arg;
 
     if (!sv->library || sv->ended)
         return;
-    telling_heard(sv, g->outbox);
+    messages_check_generation(sv, g->outbox);
     library_heard(sv->library, g->workflows);
-    tokens_heard(sv, g->tokens);
+    token_list_check_generation(sv, g->tokens);
 }
 
 /* ---- requests that are about all definitions ---- */
@@ -36,8 +45,8 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
     struct server *sv = h->x.server;
     struct http_request *r = h->x.http;
 
-    sv->exchange_count--;
-    sv->reads_open--;
+    sv->load.exchanges--;
+    sv->load.reads_open--;
     exchange_untie(&h->x);
     if (r && err == ERR_OK)
         h->serve(sv, r);
@@ -62,13 +71,13 @@ void known_serve(struct server *sv, struct http_request *r,
     h->serve = serve;
     h->definitions.told = definitions_read;
     exchange_begin(&h->x, sv, r);
-    sv->exchange_count++;
-    sv->reads_open++;
+    sv->load.exchanges++;
+    sv->load.reads_open++;
     bool waits = registry_read(&sv->workflows, &h->definitions);
     ASSERT(waits);
 }
 
-bool known_puzzles(struct server *sv, const struct task_row *row, struct registry_wait *w)
+bool known_must_wait(struct server *sv, const struct task_row *row, struct registry_wait *w)
 {
     return !registry_find(&sv->workflows, row->workflow, row->version)
            && registry_read(&sv->workflows, w);

@@ -3,24 +3,25 @@
  * leads, and what is told of it.
  */
 
-#include "outbox/courier.h"
+#include "background/messages.h"
 
 #include <openssl/rand.h>
-#include <openssl/sha.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "node/internal.h"
+#include "net/holes.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "outbox/courier.h"
+#include "store/job.h"
+#include "webhook/webhook.h"
 #include "json/json.h"
 
 enum { CENSUS_MOST = 10000, CENSUS_EVERY_MS = 5000 };
 
-struct telling_out {
+struct messages {
     struct server *server;
     struct courier *outbox;
-    char source[256];    /* that of the configuration is shorter */
-    struct buf taken;    /* the last target that was: most tasks have the same, or a few */
     uint64_t generation; /* of what people did */
     struct store_job census_job;
     bool counting;
@@ -29,26 +30,9 @@ struct telling_out {
     enum err census_err;
 };
 
-/* The same on all nodes, and after all restarts; it tells nothing of the secret. */
-static void name_source(struct telling_out *t)
-{
-    const struct server_config *c = &t->server->config;
-    unsigned char text[64] = "installation";
-    unsigned char hash[SHA256_DIGEST_LENGTH];
-
-    if (c->source) {
-        (void)snprintf(t->source, sizeof t->source, "%s", c->source);
-        return;
-    }
-    memcpy(text + 16, c->store->ops->secret(c->store), 32);
-    (void)SHA256(text, sizeof text, hash);
-    (void)snprintf(t->source, sizeof t->source, "/intact/%02x%02x%02x%02x%02x%02x%02x%02x", hash[0],
-                   hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]);
-}
-
 static bool leads(void *arg, struct fence *ret)
 {
-    const struct telling_out *t = arg;
+    const struct messages *t = arg;
     const struct server *sv = t->server;
     int64_t until = 0;
 
@@ -56,46 +40,11 @@ static bool leads(void *arg, struct fence *ret)
            && (!sv->config.store->shared || server_steady(NULL) < until);
 }
 
-static struct channel *channel_of(const struct server *sv, struct slice target, struct error *e)
-{
-    bool is_queue = target.len >= 5 && memcmp(target.ptr, "amqp:", 5) == 0;
-    /* The last one says what it would take. */
-    struct channel *const list[] = {is_queue ? sv->webhooks : sv->config.amqp,
-                                    is_queue ? sv->config.amqp : sv->webhooks};
-    bool any = false;
-
-    for (size_t i = 0; i < COUNT_OF(list); i++) {
-        if (list[i] && list[i]->ops->takes(list[i], target, e))
-            return list[i];
-        any |= list[i] != NULL;
-    }
-    if (!any)
-        (void)error_set(e, ERR_INVALID,
-                        "this server sends no messages: to use reply_to, list the allowed targets "
-                        "in the file of serve --config, as docs/messages.md shows");
-    return NULL;
-}
-
 static struct channel *channel(void *arg, struct slice target, struct error *e)
 {
-    const struct telling_out *t = arg;
+    const struct messages *t = arg;
 
-    return channel_of(t->server, target, e);
-}
-
-bool telling_takes(const struct server *sv, struct slice target, struct error *e)
-{
-    struct buf *taken = sv->telling ? &sv->telling->taken : NULL; /* a server that is not begun */
-
-    if (taken && taken->len > 0 && slice_eq(buf_view(taken), target))
-        return true;
-    if (!channel_of(sv, target, e))
-        return false;
-    if (taken) {
-        buf_clear(taken);
-        buf_slice(taken, target);
-    }
-    return true;
+    return channels_find(t->server, target, e);
 }
 
 /* A target and a receiver's words are not ours: quoted, nothing can be forged. */
@@ -128,25 +77,39 @@ static void is_dead(void *arg, const struct delivery *d)
 
 static int64_t now(void *arg)
 {
-    const struct telling_out *t = arg;
+    const struct messages *t = arg;
 
     return server_now(t->server);
 }
 
 static void is_back(void *arg)
 {
-    const struct telling_out *t = arg;
+    const struct messages *t = arg;
 
     courier_back(t->outbox, t->server->config.amqp);
 }
 
-struct telling_out *telling_new(struct server *sv)
+static enum err open_webhooks(struct server *sv, struct error *e)
 {
-    struct telling_out *t = calloc(1, sizeof *t);
+    const struct webhook_config *c = sv->config.webhooks;
+
+    if (!c || c->count == 0)
+        return ERR_OK;
+    holes_warn(HOLES_HTTP); /* no proxy is theirs */
+    sv->channels.webhooks = webhook_open(&sv->loop, c, e);
+    return sv->channels.webhooks ? ERR_OK : e->code;
+}
+
+static enum err messages_open(struct server *sv, struct error *e)
+{
+    enum err err = open_webhooks(sv, e);
+
+    if (err != ERR_OK)
+        return err;
+    struct messages *t = calloc(1, sizeof *t);
 
     ASSERT(t);
     t->server = sv;
-    name_source(t);
     const struct courier_outside outside = {.arg = t,
                                             .now = now,
                                             .leads = leads,
@@ -162,27 +125,23 @@ struct telling_out *telling_new(struct server *sv)
         sv->config.amqp->back = is_back;
         sv->config.amqp->back_arg = t;
     }
-    return t;
+    sv->messages = t;
+    return ERR_OK;
 }
 
-struct slice telling_source(const struct telling_out *t)
+void messages_are_new(struct server *sv)
 {
-    return slice_of(t->source);
+    courier_told(sv->messages->outbox);
 }
 
-void telling_told(struct server *sv)
+void messages_stored(struct server *sv, const struct message *list, size_t count)
 {
-    courier_told(sv->telling->outbox);
+    courier_stored(sv->messages->outbox, list, count);
 }
 
-void telling_stored(struct server *sv, const struct message *list, size_t count)
+void messages_check_generation(struct server *sv, uint64_t generation)
 {
-    courier_stored(sv->telling->outbox, list, count);
-}
-
-void telling_heard(struct server *sv, uint64_t generation)
-{
-    struct telling_out *t = sv->telling;
+    struct messages *t = sv->messages;
 
     if (t->generation == generation)
         return;
@@ -190,48 +149,47 @@ void telling_heard(struct server *sv, uint64_t generation)
     courier_by_hand(t->outbox);
 }
 
-void telling_by_hand(struct server *sv)
+void messages_changed(struct server *sv)
 {
-    courier_by_hand(sv->telling->outbox);
+    courier_by_hand(sv->messages->outbox);
 }
 
-int64_t telling_turn(struct server *sv)
+static int64_t messages_turn(struct server *sv)
 {
-    return courier_turn(sv->telling->outbox);
+    return courier_turn(sv->messages->outbox);
 }
 
-void telling_drain(struct server *sv)
+static void messages_drain(struct server *sv)
 {
-    courier_stop(sv->telling->outbox);
+    courier_stop(sv->messages->outbox);
 }
 
-bool telling_is_busy(const struct server *sv)
+static bool messages_are_busy(const struct server *sv)
 {
-    return courier_is_busy(sv->telling->outbox);
+    return courier_is_busy(sv->messages->outbox);
 }
 
-bool telling_is_drained(const struct server *sv)
+static bool messages_are_drained(const struct server *sv)
 {
-    return courier_is_drained(sv->telling->outbox);
+    return courier_is_drained(sv->messages->outbox);
 }
 
-void telling_free(struct server *sv)
+static void messages_free(struct server *sv)
 {
-    courier_free(sv->telling->outbox);
-    buf_fini(&sv->telling->taken);
-    free(sv->telling);
+    courier_free(sv->messages->outbox);
+    free(sv->messages);
 }
 
-int64_t telling_paused_until(const struct server *sv, struct slice target, char *story)
+int64_t messages_paused_until(const struct server *sv, struct slice target, char *story)
 {
-    return courier_paused_until(sv->telling->outbox, target, story);
+    return courier_paused_until(sv->messages->outbox, target, story);
 }
 
 /* ---- counts ---- */
 
 static void census_run(struct store_job *j, struct store *store)
 {
-    struct telling_out *t = CONTAINER_OF(j, struct telling_out, census_job);
+    struct messages *t = CONTAINER_OF(j, struct messages, census_job);
     struct error e;
 
     t->census_err = store->ops->outbox_census(store, CENSUS_MOST, &t->fresh, &e);
@@ -239,18 +197,18 @@ static void census_run(struct store_job *j, struct store *store)
 
 static void census_done(struct store_job *j)
 {
-    struct telling_out *t = CONTAINER_OF(j, struct telling_out, census_job);
+    struct messages *t = CONTAINER_OF(j, struct messages, census_job);
 
     t->counting = false;
-    t->server->exchange_count--;
+    t->server->load.exchanges--;
     if (t->census_err == ERR_OK)
         t->census = t->fresh;
 }
 
 /* Who asks is told what was counted last, and has it counted for the next time. */
-void telling_stats(struct server *sv, struct courier_stats *ret, struct outbox_census *ret_census)
+void messages_stats(struct server *sv, struct courier_stats *ret, struct outbox_census *ret_census)
 {
-    struct telling_out *t = sv->telling;
+    struct messages *t = sv->messages;
     int64_t steady = server_steady(NULL);
 
     courier_stats(t->outbox, ret);
@@ -260,7 +218,26 @@ void telling_stats(struct server *sv, struct courier_stats *ret, struct outbox_c
         return;
     t->counting = true;
     t->counted_at = steady;
-    sv->exchange_count++;
+    sv->load.exchanges++;
     t->census_job = (struct store_job){.run = census_run, .done = census_done};
     sv->store->submit(sv->store, &t->census_job);
 }
+
+static void messages_close(struct server *sv)
+{
+    if (sv->channels.webhooks)
+        sv->channels.webhooks->ops->close(sv->channels.webhooks);
+    if (sv->config.amqp)
+        sv->config.amqp->ops->close(sv->config.amqp);
+}
+
+const struct part messages_part = {
+    .name = "messages",
+    .open = messages_open,
+    .turn = messages_turn,
+    .drain = messages_drain,
+    .is_drained = messages_are_drained,
+    .is_busy = messages_are_busy,
+    .close = messages_close,
+    .free = messages_free,
+};

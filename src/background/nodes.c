@@ -1,19 +1,25 @@
-#include "node/internal.h"
+/*
+ * The nodes that share the store, as they know of each other. A list that was read is good for a
+ * second, and a reading serves all who wait for it: the store is asked once a second at most.
+ *
+ * A node says in the store what it is when it listens, and when it begins to end.
+ */
+
+#include "background/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/list.h"
+#include "base/map.h"
 #include "definition/grammar.h"
-#include "store/row.h"
+#include "dispatch/dispatch.h"
+#include "node/installation.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/readings.h"
+#include "store/job.h"
 #include "json/json.h"
-
-/*
- * The nodes that share the store, as they know of each other: GET /v1/nodes, and where to go with
- * what this one does not do. A list that was read is good for a second, and all who ask while one
- * is being read get that one: however many ask, the store is asked once a second.
- *
- * A node says in the store what it is when it listens, and when it begins to end.
- */
 
 enum {
     FRESH_MS = 1000,
@@ -31,19 +37,12 @@ struct nodes {
     struct node_row *rows;
     size_t count;
     int64_t read_at;     /* steady; 0: there is none yet */
-    struct link waiting; /* of struct asker */
+    struct link waiting; /* of struct nodes_wait */
     bool reading, putting, to_put, listens;
     int64_t put_at;     /* steady: not before */
     struct buf agents;  /* that are connected, as `own` says it */
     uint64_t agents_of; /* tells other ones apart */
     int64_t agents_at;  /* steady: when that was found */
-};
-
-/* A request that waits for the list. */
-struct asker {
-    struct exchange x;
-    struct link link;
-    bool refused; /* it came to a node that is no scheduler: where is one? */
 };
 
 struct reader {
@@ -78,9 +77,10 @@ static void set_url(struct nodes *n)
     n->own.url = *n->url ? slice_of(n->url) : SLICE_NONE;
 }
 
-struct nodes *nodes_new(struct server *sv)
+static enum err nodes_open(struct server *sv, struct error *e)
 {
     struct nodes *n = calloc(1, sizeof *n);
+    (void)e;
 
     ASSERT(n);
     n->server = sv;
@@ -92,13 +92,14 @@ struct nodes *nodes_new(struct server *sv)
                                .grammar = GRAMMAR_NEWEST,
                                .started_at = server_now(sv), /* as others see it */
                                .alive = true};
-    return n;
+    sv->nodes = n;
+    return ERR_OK;
 }
 
-void nodes_free(struct nodes *n)
+static void nodes_free(struct server *sv)
 {
-    if (!n)
-        return;
+    struct nodes *n = sv->nodes;
+
     ASSERT(list_empty(&n->waiting));
     arena_fini(&n->arena);
     buf_fini(&n->agents);
@@ -160,8 +161,10 @@ void nodes_listening(struct nodes *n)
     n->to_put = n->server->config.store->shared;
 }
 
-void nodes_drain(struct nodes *n)
+static void nodes_drain(struct server *sv)
 {
+    struct nodes *n = sv->nodes;
+
     n->own.draining = true;
     n->to_put = n->server->config.store->shared;
     n->put_at = 0;
@@ -192,15 +195,17 @@ static void put_done(struct store_job *j)
     n->putting = false;
     n->to_put |= p->err != ERR_OK && !p->row.draining;
     n->put_at = server_steady(NULL) + PUT_AGAIN_MS;
-    n->server->exchange_count--;
+    n->server->load.exchanges--;
     buf_fini(&p->agents);
     free(p);
 }
 
-void nodes_turn(struct nodes *n)
+static int64_t nodes_turn(struct server *sv)
 {
+    struct nodes *n = sv->nodes;
+
     if (!n->to_put || n->putting || server_steady(NULL) < n->put_at)
-        return;
+        return 0;
     struct putter *p = calloc(1, sizeof *p);
     ASSERT(p);
     *p = (struct putter){.job = {.run = put_run, .done = put_done}, .nodes = n, .row = n->own};
@@ -208,139 +213,9 @@ void nodes_turn(struct nodes *n)
     p->row.agents = buf_view(&p->agents);
     n->to_put = false;
     n->putting = true;
-    n->server->exchange_count++;
+    n->server->load.exchanges++;
     n->server->store->submit(n->server->store, &p->job);
-}
-
-/* ---- answers ---- */
-
-static void render_roles(struct buf *b, unsigned roles)
-{
-    json_open(b, '[');
-    if (roles & NODE_SCHEDULER)
-        json_string(b, SLICE("scheduler"));
-    if (roles & NODE_SUPERVISOR)
-        json_string(b, SLICE("supervisor"));
-    json_close(b, ']');
-}
-
-/* As in a semantic version, what tells builds apart follows a plus. */
-static void render_version(struct buf *b, struct slice version)
-{
-    const char *plus = version.len > 0 ? memchr(version.ptr, '+', version.len) : NULL;
-    size_t len = plus ? (size_t)(plus - version.ptr) : version.len;
-
-    json_key(b, "version");
-    json_string(b, (struct slice){version.ptr, len});
-    json_key(b, "build");
-    json_string(b, plus ? (struct slice){plus + 1, version.len - len - 1} : SLICE_NONE);
-}
-
-static void render_node(struct buf *b, const struct node_row *row)
-{
-    json_open(b, '{');
-    json_key(b, "node");
-    json_string(b, row->name);
-    json_key(b, "boot");
-    json_number(b, (int64_t)row->boot);
-    render_version(b, row->version);
-    json_key(b, "url");
-    json_string(b, row->url);
-    json_key(b, "roles");
-    render_roles(b, row->roles);
-    json_key(b, "started_at");
-    json_time(b, row->started_at);
-    json_key(b, "lease_until");
-    json_time(b, row->lease_until);
-    json_key(b, "alive");
-    json_bool(b, row->alive);
-    json_key(b, "leads");
-    json_bool(b, row->leads);
-    json_key(b, "draining");
-    json_bool(b, row->draining);
-    json_close(b, '}');
-}
-
-static void answer_list(struct http_request *r, const struct nodes *n, const struct node_row *rows,
-                        size_t count)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    json_open(&b, '{');
-    json_key(&b, "self");
-    json_string(&b, n->own.name);
-    json_key(&b, "installation");
-    json_string(&b, slice_of(installation_id(n->server)));
-    json_key(&b, "nodes");
-    json_open(&b, '[');
-    for (size_t i = 0; i < count; i++)
-        render_node(&b, &rows[i]);
-    json_close(&b, ']');
-    json_close(&b, '}');
-    answer_json(r, 200, &b, NULL);
-}
-
-/* Who we are we know better than the store, and before it does. */
-static void answer_rows(struct http_request *r, const struct nodes *n)
-{
-    CLEANUP(arena_fini) struct arena a = {0};
-    struct node_row *rows = arena_alloc(&a, (n->count + 1) * sizeof *rows);
-    struct node_row own = n->own;
-    size_t count = 0;
-
-    for (size_t i = 0; i < n->count; i++) {
-        const struct node_row *row = &n->rows[i];
-        int order = slice_order(row->name, own.name);
-        if (order > 0 && own.name.ptr)
-            rows[count++] = own;
-        if (order >= 0)
-            own.name = SLICE_NONE; /* it is there */
-        rows[count] = *row;
-        if (order == 0 && row->boot == n->own.boot) {
-            rows[count] = n->own;
-            rows[count].lease_until = row->lease_until;
-            rows[count].leads = row->leads;
-        }
-        count++;
-    }
-    if (own.name.ptr)
-        rows[count++] = own;
-    answer_list(r, n, rows, count);
-}
-
-static void answer_not_a_scheduler(struct http_request *r, const struct nodes *n)
-{
-    CLEANUP(buf_fini) struct buf b = {0};
-
-    for (size_t i = 0; i < n->count; i++) {
-        const struct node_row *row = &n->rows[i];
-        if (!row->alive || row->draining || !(row->roles & NODE_SCHEDULER))
-            continue;
-        buf_fmt(&b, "%s%.*s", b.len ? ", " : "", SLICE_ARG(row->name));
-        if (row->url.ptr)
-            buf_fmt(&b, " (%.*s)", SLICE_ARG(row->url));
-    }
-    http_problem(r, 503, "not-a-scheduler",
-                 "the node \"%.*s\" only supervises (--roles); schedulers that are alive: %s",
-                 SLICE_ARG(n->own.name), b.len ? b.ptr : "none");
-}
-
-static void answer_asker(struct asker *k, struct nodes *n, const struct reader *rd)
-{
-    struct http_request *r = k->x.http;
-
-    link_remove(&k->link);
-    n->server->reads_open--;
-    if (r) {
-        exchange_untie(&k->x);
-        if (rd->err != ERR_OK && !k->refused)
-            answer_trouble(r, rd->err, rd->error.text);
-        else if (k->refused)
-            answer_not_a_scheduler(r, n);
-        else
-            answer_rows(r, n);
-    }
-    free(k);
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -358,7 +233,7 @@ static void read_done(struct store_job *j)
     struct nodes *n = rd->server->nodes;
 
     n->reading = false;
-    n->server->exchange_count--;
+    n->server->load.exchanges--;
     if (rd->err == ERR_OK) {
         arena_fini(&n->arena);
         n->arena = rd->arena;
@@ -369,7 +244,9 @@ static void read_done(struct store_job *j)
         arena_fini(&rd->arena);
     }
     LIST_FOREACH (link, after, &n->waiting) {
-        answer_asker(CONTAINER_OF(link, struct asker, link), n, rd);
+        struct nodes_wait *w = CONTAINER_OF(link, struct nodes_wait, link);
+        link_remove(link);
+        w->done(w, rd->err, rd->error.text);
     }
     free(rd);
 }
@@ -386,55 +263,36 @@ static void begin_read(struct nodes *n)
     rd->now = server_now(sv);
     rd->job = (struct store_job){.run = read_run, .done = read_done};
     n->reading = true;
-    sv->exchange_count++;
+    sv->load.exchanges++;
     readings_add(sv->readings, SLICE(" nodes"), READING_ONE, &rd->job); /* of nobody's token */
 }
 
-static void wait_for_list(struct nodes *n, struct http_request *r, bool refused)
-{
-    struct server *sv = n->server;
-
-    if (!reads_have_room(sv, r))
-        return;
-    struct asker *k = calloc(1, sizeof *k);
-    ASSERT(k);
-    k->refused = refused;
-    sv->reads_open++;
-    exchange_begin(&k->x, sv, r);
-    list_push(&n->waiting, &k->link);
-    begin_read(n);
-}
-
-static bool is_fresh(const struct nodes *n)
+bool nodes_are_fresh(const struct nodes *n)
 {
     return n->read_at != 0 && server_steady(NULL) - n->read_at < FRESH_MS;
 }
 
-/* A store of one node's own is held by a lock: it lives, and leads. */
-static void answer_alone(struct http_request *r, const struct nodes *n)
+void nodes_read(struct nodes *n, struct nodes_wait *w)
 {
-    struct node_row row = n->own;
-
-    row.leads = true;
-    answer_list(r, n, &row, 1);
+    list_push(&n->waiting, &w->link);
+    begin_read(n);
 }
 
-void nodes_get(struct server *sv, struct http_request *r)
+const struct node_row *nodes_own(const struct nodes *n)
 {
-    struct nodes *n = sv->nodes;
-
-    if (!sv->config.store->shared)
-        answer_alone(r, n);
-    else if (is_fresh(n))
-        answer_rows(r, n);
-    else
-        wait_for_list(n, r, false);
+    return &n->own;
 }
 
-void nodes_refuse(struct server *sv, struct http_request *r)
+const struct node_row *nodes_list(const struct nodes *n, size_t *ret_count)
 {
-    if (is_fresh(sv->nodes))
-        answer_not_a_scheduler(r, sv->nodes);
-    else
-        wait_for_list(sv->nodes, r, true);
+    *ret_count = n->count;
+    return n->rows;
 }
+
+const struct part nodes_part = {
+    .name = "nodes",
+    .open = nodes_open,
+    .turn = nodes_turn,
+    .drain = nodes_drain,
+    .free = nodes_free,
+};

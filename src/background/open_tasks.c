@@ -4,9 +4,17 @@
  * that a count takes a small share of that thread, whatever is stored. The share is larger while a
  * token is near its limit.
  */
-#include "node/internal.h"
+
+#include "background/open_tasks.h"
 
 #include <stdlib.h>
+
+#include "node/access.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/quota.h"
+#include "node/readings.h"
+#include "store/job.h"
 
 enum {
     PART = 1000, /* rows */
@@ -74,7 +82,7 @@ static void read_done(struct store_job *j)
     struct open_tasks *count = CONTAINER_OF(j, struct open_tasks, job);
     struct server *sv = count->server;
 
-    sv->exchange_count--;
+    sv->load.exchanges--;
     count->reading = false;
     if (count->err == ERR_OK)
         part_is_read(count);
@@ -93,7 +101,7 @@ static void read_part(struct open_tasks *count)
 
     count->reading = true;
     count->job = (struct store_job){.run = read_run, .done = read_done};
-    sv->exchange_count++;
+    sv->load.exchanges++;
     readings_add(sv->readings, SLICE_NONE, READING_MANY, &count->job);
 }
 
@@ -132,9 +140,10 @@ static void tick(uv_timer_t *t)
 }
 
 /* Without tokens, tasks belong to nobody. */
-struct open_tasks *open_tasks_new(struct server *sv)
+static enum err open_tasks_open(struct server *sv, struct error *e)
 {
     struct open_tasks *count = calloc(1, sizeof *count);
+    (void)e;
 
     ASSERT(count);
     count->server = sv;
@@ -143,16 +152,28 @@ struct open_tasks *open_tasks_new(struct server *sv)
     count->timer.data = count;
     if (sv->config.store->ops->owners && !access_is_open(sv->access))
         arm(count, 0);
-    return count;
+    sv->open_tasks = count;
+    return ERR_OK;
 }
 
-void open_tasks_close(struct open_tasks *count)
+static void open_tasks_close(struct server *sv)
 {
+    struct open_tasks *count = sv->open_tasks;
+
     ASSERT(!count->reading);
     uv_close((uv_handle_t *)&count->timer, NULL);
 }
 
-void open_tasks_free(struct open_tasks *count)
+static void open_tasks_free(struct server *sv)
 {
+    struct open_tasks *count = sv->open_tasks;
+
     free(count);
 }
+
+const struct part open_tasks_part = {
+    .name = "open tasks",
+    .open = open_tasks_open,
+    .close = open_tasks_close,
+    .free = open_tasks_free,
+};

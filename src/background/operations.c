@@ -1,11 +1,19 @@
-/* Operations on many tasks, as this node works on them: see operations/runner.h. */
+/*
+ * Operations on many tasks, as this node executes them: gives the runner (operations/runner.h) its
+ * share of the scheduler and of the store. The API of operations is api/operations.c.
+ */
 
-#include "node/internal.h"
+#include "background/operations.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/store_thread.h"
 #include "operations/runner.h"
+#include "store/job.h"
+#include "json/json.h"
 
 enum {
     /* Of operations: asks, and tasks that wait for a place. Each batch of the store that others
@@ -65,7 +73,7 @@ static size_t room(void *arg)
     if (left == 0)
         o->window = 1;
     left = min_size(left, o->window);
-    if (o->server->asks_open > ASKS_LEAVE || o->server->draining || o->in_flight >= left)
+    if (o->server->load.asks_open > ASKS_LEAVE || o->server->draining || o->in_flight >= left)
         return 0;
     return left - o->in_flight;
 }
@@ -98,16 +106,18 @@ static void fired(uv_timer_t *t)
     (void)t; /* a turn follows each round of the loop */
 }
 
-void operations_turn(struct operations *o)
+static int64_t operations_turn(struct server *sv)
 {
+    struct operations *o = sv->operations;
     int64_t delay = o->runner ? runner_turn(o->runner) : -1;
 
     if (uv_is_closing((uv_handle_t *)&o->timer))
-        return;
+        return 0;
     if (delay < 0)
         (void)uv_timer_stop(&o->timer);
     else
         (void)uv_timer_start(&o->timer, fired, (uint64_t)delay, 0); /* it has a callback */
+    return 0;
 }
 
 bool operations_answered(struct operations *o, struct ask *a)
@@ -129,19 +139,25 @@ void operations_changed(struct operations *o)
         runner_look(o->runner);
 }
 
-void operations_drain(struct operations *o)
+static void operations_drain(struct server *sv)
 {
+    struct operations *o = sv->operations;
+
     if (o->runner)
         runner_stop(o->runner);
 }
 
-bool operations_are_busy(const struct operations *o)
+static bool operations_are_drained(const struct server *sv)
 {
-    return o->runner && runner_is_busy(o->runner);
+    const struct operations *o = sv->operations;
+
+    return !o->runner || !runner_is_busy(o->runner);
 }
 
-bool operations_have_jobs(const struct operations *o)
+static bool operations_are_busy(const struct server *sv)
 {
+    const struct operations *o = sv->operations;
+
     return o->runner && runner_has_jobs(o->runner);
 }
 
@@ -152,7 +168,7 @@ void operations_stats(const struct operations *o, struct runner_stats *ret)
         runner_stats(o->runner, ret);
 }
 
-struct operations *operations_new(struct server *sv)
+static enum err operations_open(struct server *sv, struct error *e)
 {
     struct operations *o = calloc(1, sizeof *o);
     const struct runner_config c = {.holder = slice_of(sv->holder),
@@ -163,6 +179,7 @@ struct operations *operations_new(struct server *sv)
                                            .room = room,
                                            .ask = ask_out,
                                            .told = told};
+    (void)e;
 
     ASSERT(o);
     o->server = sv;
@@ -172,16 +189,32 @@ struct operations *operations_new(struct server *sv)
         o->runner = runner_new(&c, sv->store, &o->background, &sv->workflows, &outside);
     int rc = uv_timer_init(&sv->loop, &o->timer);
     ASSERT(rc == 0);
-    return o;
+    sv->operations = o;
+    return ERR_OK;
 }
 
-void operations_close(struct operations *o)
+static void operations_close(struct server *sv)
 {
+    struct operations *o = sv->operations;
+
     uv_close((uv_handle_t *)&o->timer, NULL);
 }
 
-void operations_free(struct operations *o)
+static void operations_free(struct server *sv)
 {
+    struct operations *o = sv->operations;
+
     runner_free(o->runner);
     free(o);
 }
+
+const struct part operations_part = {
+    .name = "operations",
+    .open = operations_open,
+    .turn = operations_turn,
+    .drain = operations_drain,
+    .is_drained = operations_are_drained,
+    .is_busy = operations_are_busy,
+    .close = operations_close,
+    .free = operations_free,
+};

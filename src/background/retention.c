@@ -5,13 +5,19 @@
  * this node's work nor that of others on the same database waits for it.
  */
 
-#include "node/internal.h"
+#include "background/retention.h"
 
 #include <stdlib.h>
 
+#include "archive/archive.h"
 #include "background/retire.h"
 #include "base/log.h"
 #include "base/when.h"
+#include "definition/registry.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "node/store_thread.h"
+#include "store/job.h"
 
 enum {
     LOOK_MS = 1000,     /* whether we lead, and whether a pass is due */
@@ -24,7 +30,7 @@ enum {
     SWEEP_ROWS = 500,
 };
 
-struct keeper {
+struct retention_job {
     struct server *server;
     uv_timer_t timer;
     struct retirer retirer;
@@ -44,20 +50,20 @@ struct keeper {
     char story[400];
 };
 
-static const struct retention *retention_of(const struct keeper *k)
+static const struct retention *retention_of(const struct retention_job *k)
 {
     return k->server->config.retention;
 }
 
 static void fired(uv_timer_t *t);
 
-static void again_in(struct keeper *k, int64_t ms)
+static void again_in(struct retention_job *k, int64_t ms)
 {
     if (!uv_is_closing((uv_handle_t *)&k->timer))
         (void)uv_timer_start(&k->timer, fired, (uint64_t)ms, 0); /* it has a callback */
 }
 
-static int64_t pass_every_ms(const struct keeper *k)
+static int64_t pass_every_ms(const struct retention_job *k)
 {
     int64_t ms = PASS_EVERY_H * MS_PER_H;
 
@@ -80,7 +86,7 @@ static bool leads(const struct server *sv)
 
 /* ---- trouble: told when it begins, and when it is over ---- */
 
-static void trouble_begins(struct keeper *k, enum err err, const char *story)
+static void trouble_begins(struct retention_job *k, enum err err, const char *story)
 {
     if (k->trouble == ERR_OK) {
         k->trouble_since = server_now(k->server);
@@ -92,16 +98,16 @@ static void trouble_begins(struct keeper *k, enum err err, const char *story)
     (void)snprintf(k->story, sizeof k->story, "%s", story);
 }
 
-static void trouble_ends(struct keeper *k)
+static void trouble_ends(struct retention_job *k)
 {
     if (k->trouble != ERR_OK)
         log_line(LOG_INFO, "event=deleting_works_again");
     k->trouble = ERR_OK;
 }
 
-bool keeper_trouble(const struct server *sv, struct slice *ret_story, int64_t *ret_since)
+bool retention_trouble(const struct server *sv, struct slice *ret_story, int64_t *ret_since)
 {
-    const struct keeper *k = sv->keeper;
+    const struct retention_job *k = sv->retention;
 
     if (!k || k->trouble == ERR_OK)
         return false;
@@ -114,7 +120,7 @@ bool keeper_trouble(const struct server *sv, struct slice *ret_story, int64_t *r
 
 /* ---- a pass ---- */
 
-static void pass_end(struct keeper *k)
+static void pass_end(struct retention_job *k)
 {
     const struct retirer *r = &k->retirer;
 
@@ -133,7 +139,7 @@ static void pass_end(struct keeper *k)
 
 static void sweep_run(struct store_job *j, struct store *store)
 {
-    struct keeper *k = CONTAINER_OF(j, struct keeper, sweep);
+    struct retention_job *k = CONTAINER_OF(j, struct retention_job, sweep);
 
     struct shrink room = {.budget_us = RETIRE_BUDGET_US};
     size_t swept = 0;
@@ -149,10 +155,10 @@ static void sweep_run(struct store_job *j, struct store *store)
 
 static void sweep_done(struct store_job *j)
 {
-    struct keeper *k = CONTAINER_OF(j, struct keeper, sweep);
+    struct retention_job *k = CONTAINER_OF(j, struct retention_job, sweep);
 
     k->at_work = false;
-    k->server->exchange_count--;
+    k->server->load.exchanges--;
     if (k->sweep_err != ERR_OK)
         trouble_begins(k, k->sweep_err, k->sweep_error.text);
     if (k->sweep_err != ERR_OK || !k->sweep_more || !leads(k->server))
@@ -161,17 +167,17 @@ static void sweep_done(struct store_job *j)
         again_in(k, max_i64(j->took_us * PAUSE_TIMES / 1000, PAUSE_MIN_MS));
 }
 
-static void sweep_begin(struct keeper *k)
+static void sweep_begin(struct retention_job *k)
 {
     k->at_work = k->sweeping = true;
     k->sweep_now = server_now_at_least(k->server);
-    k->server->exchange_count++;
+    k->server->load.exchanges++;
     k->sweep = (struct store_job){.run = sweep_run, .done = sweep_done};
     store_thread_background(k->server->thread, &k->sweep, RETIRE_PATIENCE);
 }
 
 /* The next workflow, or all at once. False: there is none left. */
-static bool scan_begin(struct keeper *k)
+static bool scan_begin(struct retention_job *k)
 {
     const struct retention *rt = retention_of(k);
 
@@ -185,7 +191,7 @@ static bool scan_begin(struct keeper *k)
 
 static void part_done(struct retirer *r)
 {
-    struct keeper *k = CONTAINER_OF(r, struct keeper, retirer);
+    struct retention_job *k = CONTAINER_OF(r, struct retention_job, retirer);
 
     k->at_work = false;
     if (r->err != ERR_OK) {
@@ -201,7 +207,7 @@ static void part_done(struct retirer *r)
     }
 }
 
-static void part_begin(struct keeper *k)
+static void part_begin(struct retention_job *k)
 {
     k->at_work = true;
     retirer_part(&k->retirer);
@@ -217,7 +223,7 @@ static bool is_by_workflow(const struct retention *rt)
     return false;
 }
 
-static void pass_begin(struct keeper *k)
+static void pass_begin(struct retention_job *k)
 {
     static struct slice any[] = {{NULL, 0}};
     const struct retention *rt = retention_of(k);
@@ -237,7 +243,7 @@ static void pass_begin(struct keeper *k)
 }
 
 /* Whoever does not lead has no trouble with it. */
-static void look_later(struct keeper *k)
+static void look_later(struct retention_job *k)
 {
     if (!leads(k->server))
         k->trouble = ERR_OK;
@@ -246,7 +252,7 @@ static void look_later(struct keeper *k)
 
 static void fired(uv_timer_t *t)
 {
-    struct keeper *k = t->data;
+    struct retention_job *k = t->data;
 
     ASSERT(!k->at_work);
     if (k->server->draining)
@@ -261,28 +267,44 @@ static void fired(uv_timer_t *t)
         look_later(k);
 }
 
-struct keeper *keeper_new(struct server *sv)
+static enum err retention_open(struct server *sv, struct error *e)
 {
-    struct keeper *k = calloc(1, sizeof *k);
+    struct retention_job *k = calloc(1, sizeof *k);
+    (void)e;
 
     ASSERT(k);
     k->server = sv;
+    if (sv->config.retention->archive.folder)
+        sv->archive = archive_writer_new(&sv->config.retention->archive, sv->config.node);
     int rc = uv_timer_init(&sv->loop, &k->timer);
     ASSERT(rc == 0);
     k->timer.data = k;
     again_in(k, LOOK_MS);
-    return k;
+    sv->retention = k;
+    return ERR_OK;
 }
 
-void keeper_close(struct keeper *k)
+static void retention_close(struct server *sv)
 {
+    struct retention_job *k = sv->retention;
+
     uv_close((uv_handle_t *)&k->timer, NULL);
 }
 
-void keeper_free(struct keeper *k)
+static void retention_free(struct server *sv)
 {
+    struct retention_job *k = sv->retention;
+
     if (k->passing)
         retirer_end(&k->retirer);
     arena_fini(&k->names_arena);
+    archive_writer_free(sv->archive);
     free(k);
 }
+
+const struct part retention_part = {
+    .name = "retention",
+    .open = retention_open,
+    .close = retention_close,
+    .free = retention_free,
+};

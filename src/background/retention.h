@@ -1,9 +1,11 @@
 #ifndef BACKGROUND_RETENTION_H
 #define BACKGROUND_RETENTION_H
 
-/* How long tasks that are over are kept, and what becomes of them then. */
+/* How long ended tasks are kept, and what happens to them then: the rules, and the job that applies
+ * them on the node that leads. */
 
 #include "archive/archive.h"
+#include "node/part.h"
 #include "store/store.h"
 
 /* The first rule that is for a task's workflow and state counts. Kept is what either of its limits
@@ -32,5 +34,19 @@ struct retention {
     int64_t reserve_ms; /* how long ids of deleted tasks are not given to others; 0: they are */
     struct archive_config archive; /* without a folder none is kept, and no rule asks for it */
 };
+
+enum {
+    RETIRE_ROWS = 500,        /* that one part examines */
+    RETIRE_BUDGET_US = 2000,  /* how long a change may have to wait for one, about */
+    RETIRE_PATIENCE = 4,      /* the others get so much more of a busy store */
+    RETIRE_AGE_MIN_MS = 60000 /* younger ones are not deleted */
+};
+
+struct retention_job;
+struct server;
+/* What keeps tasks from being deleted or archived; false: nothing. Either may be NULL. */
+bool retention_trouble(const struct server *sv, struct slice *ret_story, int64_t *ret_since);
+
+extern const struct part retention_part;
 
 #endif

@@ -1,9 +1,21 @@
+/*
+ * Deletes ended tasks that rules let go, in small parts between other work, after they were written
+ * to the archive. Used by the job that follows the configured rules (retention.c) and by POST
+ * /v1/retire (api/retire.c).
+ */
+
 #include "background/retire.h"
 
 #include <stdlib.h>
 
+#include "archive/archive.h"
+#include "background/retention.h"
 #include "base/log.h"
-#include "node/internal.h"
+#include "definition/registry.h"
+#include "node/node.h"
+#include "node/render.h"
+#include "node/store_thread.h"
+#include "node/task_read.h"
 #include "store/codec.h"
 
 enum {
@@ -88,7 +100,7 @@ static void submit(struct retirer *r, void (*run)(struct store_job *, struct sto
 
 static void part_end(struct retirer *r)
 {
-    r->server->exchange_count--;
+    r->server->load.exchanges--;
     r->more = r->look.more;
     r->after_seq = r->look.after_seq;
     buf_clear(&r->lines);
@@ -425,6 +437,6 @@ void retirer_part(struct retirer *r)
     r->took_us = 0;
     r->err = ERR_OK;
     r->archive_failed = false;
-    r->server->exchange_count++;
+    r->server->load.exchanges++;
     begin_floor(r);
 }

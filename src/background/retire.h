@@ -69,7 +69,7 @@ struct retirer {
  * the caller's, as of the moment `now`. It goes on behind r->after_seq. Then retirer_part. */
 void retirer_begin(struct retirer *r, const struct retention_rule *rules, size_t count,
                    struct slice workflow, int64_t now);
-/* One part; r->part_done is called, later. While it is at work sv->exchange_count counts it. */
+/* One part; r->part_done is called, later. While it is at work sv->load.exchanges counts it. */
 void retirer_part(struct retirer *r);
 void retirer_end(struct retirer *r); /* frees what it holds; not while a part is at work */
 

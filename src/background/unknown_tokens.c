@@ -1,7 +1,3 @@
-#include "node/internal.h"
-
-#include <stdlib.h>
-
 /*
  * Tokens that are not known here. Another node may have made one a moment ago, and its client may
  * come here with it at once: so the store is asked before such a request is refused. Who has no
@@ -10,15 +6,28 @@
  * tokens comes in by the same way.
  */
 
-enum { PAUSE_MS = 200, STRANGERS_MAX = 64 };
+#include "background/unknown_tokens.h"
 
-struct stranger {
+#include <stdlib.h>
+
+#include "background/token_list.h"
+#include "base/list.h"
+#include "node/answer.h"
+#include "node/door.h"
+#include "node/exchange.h"
+#include "node/node.h"
+#include "node/part.h"
+#include "store/job.h"
+
+enum { PAUSE_MS = 200, HELD_MAX = 64 };
+
+struct held_request {
     struct exchange x;
     struct link link;
     void (*again)(struct server *sv, struct http_request *r);
 };
 
-struct strangers {
+struct unknown_tokens {
     struct server *server;
     uv_timer_t timer;
     bool timer_open, reading;
@@ -38,7 +47,7 @@ struct strangers {
 
 static void read_run(struct store_job *j, struct store *s)
 {
-    struct strangers *st = CONTAINER_OF(j, struct strangers, job);
+    struct unknown_tokens *st = CONTAINER_OF(j, struct unknown_tokens, job);
 
     st->now = st->known;
     st->err = s->ops->generations(s, &st->now, &st->error);
@@ -47,10 +56,10 @@ static void read_run(struct store_job *j, struct store *s)
 }
 
 /* Or not; but that is found out again. */
-static void let_in(struct strangers *st)
+static void let_in(struct unknown_tokens *st)
 {
     for (struct link *l = NULL; (l = list_first(&st->told));) {
-        struct stranger *who = CONTAINER_OF(l, struct stranger, link);
+        struct held_request *who = CONTAINER_OF(l, struct held_request, link);
         struct http_request *r = who->x.http;
         void (*again)(struct server *, struct http_request *) = who->again;
         link_remove(l);
@@ -64,17 +73,17 @@ static void let_in(struct strangers *st)
     }
 }
 
-static void arm(struct strangers *st);
+static void arm(struct unknown_tokens *st);
 
 static void read_done(struct store_job *j)
 {
-    struct strangers *st = CONTAINER_OF(j, struct strangers, job);
+    struct unknown_tokens *st = CONTAINER_OF(j, struct unknown_tokens, job);
     struct server *sv = st->server;
 
     st->reading = false;
-    sv->exchange_count--;
+    sv->load.exchanges--;
     if (st->now.tokens != st->known.tokens) {
-        sv->tokens_heard = st->now.tokens;
+        token_list_set_generation(sv, st->now.tokens);
         token_list_apply(sv, &st->tokens);
     }
     arena_fini(&st->arena);
@@ -85,7 +94,7 @@ static void read_done(struct store_job *j)
 
 static void timer_fired(uv_timer_t *t)
 {
-    struct strangers *st = t->data;
+    struct unknown_tokens *st = t->data;
 
     ASSERT(!st->reading);
     for (struct link *l = NULL; (l = list_first(&st->waiting));) {
@@ -94,13 +103,13 @@ static void timer_fired(uv_timer_t *t)
     }
     st->ask_at = server_steady(NULL) + PAUSE_MS;
     st->reading = true;
-    st->known = (struct generations){.tokens = st->server->tokens_heard};
-    st->server->exchange_count++;
+    st->known = (struct generations){.tokens = token_list_generation(st->server)};
+    st->server->load.exchanges++;
     st->job = (struct store_job){.run = read_run, .done = read_done};
     st->server->store->submit(st->server->store, &st->job);
 }
 
-static void arm(struct strangers *st)
+static void arm(struct unknown_tokens *st)
 {
     if (!st->timer_open || st->reading || list_empty(&st->waiting))
         return;
@@ -111,33 +120,33 @@ static void arm(struct strangers *st)
 
 /* ---- requests ---- */
 
-static void stranger_gone(struct exchange *x)
+static void held_request_gone(struct exchange *x)
 {
-    struct stranger *who = CONTAINER_OF(x, struct stranger, x);
+    struct held_request *who = CONTAINER_OF(x, struct held_request, x);
 
     link_remove(&who->link);
-    who->x.server->strangers->count--;
+    who->x.server->unknown_tokens->count--;
     free(who);
 }
 
-bool strangers_may_hold(const struct server *sv)
+bool unknown_tokens_may_hold(const struct server *sv)
 {
-    return sv->config.store->shared && !sv->draining && sv->strangers->count < STRANGERS_MAX
+    return sv->config.store->shared && !sv->draining && sv->unknown_tokens->count < HELD_MAX
            && door_may_wait(sv);
 }
 
-bool strangers_hold(struct server *sv, struct http_request *r,
-                    void (*again)(struct server *sv, struct http_request *r))
+bool unknown_tokens_hold(struct server *sv, struct http_request *r,
+                         void (*again)(struct server *sv, struct http_request *r))
 {
-    struct strangers *st = sv->strangers;
+    struct unknown_tokens *st = sv->unknown_tokens;
 
-    if (!strangers_may_hold(sv))
+    if (!unknown_tokens_may_hold(sv))
         return false;
-    struct stranger *who = calloc(1, sizeof *who);
+    struct held_request *who = calloc(1, sizeof *who);
     ASSERT(who);
     who->again = again;
     exchange_begin(&who->x, sv, r);
-    who->x.gone = stranger_gone;
+    who->x.gone = held_request_gone;
     list_push(&st->waiting, &who->link);
     st->count++;
     arm(st);
@@ -146,9 +155,10 @@ bool strangers_hold(struct server *sv, struct http_request *r,
 
 /* ---- life ---- */
 
-struct strangers *strangers_new(struct server *sv)
+static enum err unknown_tokens_open(struct server *sv, struct error *e)
 {
-    struct strangers *st = calloc(1, sizeof *st);
+    struct unknown_tokens *st = calloc(1, sizeof *st);
+    (void)e;
 
     ASSERT(st);
     st->server = sv;
@@ -158,17 +168,29 @@ struct strangers *strangers_new(struct server *sv)
     ASSERT(rc == 0);
     st->timer.data = st;
     st->timer_open = true;
-    return st;
+    sv->unknown_tokens = st;
+    return ERR_OK;
 }
 
-void strangers_close(struct strangers *st)
+static void unknown_tokens_close(struct server *sv)
 {
+    struct unknown_tokens *st = sv->unknown_tokens;
+
     st->timer_open = false;
     uv_close((uv_handle_t *)&st->timer, NULL);
 }
 
-void strangers_free(struct strangers *st)
+static void unknown_tokens_free(struct server *sv)
 {
+    struct unknown_tokens *st = sv->unknown_tokens;
+
     ASSERT(st->count == 0 && !st->reading);
     free(st);
 }
+
+const struct part unknown_tokens_part = {
+    .name = "unknown tokens",
+    .open = unknown_tokens_open,
+    .close = unknown_tokens_close,
+    .free = unknown_tokens_free,
+};

@@ -1,6 +1,22 @@
+/*
+ * Those who wait for the end of a task. They are woken up when this node ends it, or when another
+ * node is seen to have done so (elsewhere.c).
+ */
+
 #include "background/waits.h"
 
 #include <stdlib.h>
+
+#include "background/elsewhere.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "node/node.h"
+#include "node/part.h"
+
+struct waits {
+    struct map lists; /* of struct wait_list, by id */
+    struct elsewhere *elsewhere;
+};
 
 struct wait_list {
     struct waits *waits;
@@ -83,10 +99,49 @@ void waiters_of(struct waits *waits, struct slice id)
     free(list);
 }
 
-void waiters_all(struct waits *waits)
+static void waiters_all(struct waits *waits)
 {
     const struct wait_list *list = NULL;
 
     for (size_t i = 0; (list = map_next(&waits->lists, &i)); i = 0)
         waiters_of(waits, list->sight.id);
 }
+
+static enum err waits_open(struct server *sv, struct error *e)
+{
+    struct waits *waits = calloc(1, sizeof *waits);
+    (void)e;
+
+    ASSERT(waits);
+    sv->elsewhere = elsewhere_new(&sv->loop, sv->store, sv->scheduler, sv->config.store->shared,
+                                  &sv->load.exchanges);
+    waits->elsewhere = sv->elsewhere;
+    sv->waits = waits;
+    return ERR_OK;
+}
+
+static void waits_drain(struct server *sv)
+{
+    waiters_all(sv->waits);
+}
+
+static void waits_close(struct server *sv)
+{
+    elsewhere_close(sv->elsewhere);
+}
+
+static void waits_free(struct server *sv)
+{
+    ASSERT(sv->waits->lists.len == 0);
+    map_fini(&sv->waits->lists);
+    free(sv->waits);
+    elsewhere_free(sv->elsewhere);
+}
+
+const struct part waits_part = {
+    .name = "waits",
+    .open = waits_open,
+    .drain = waits_drain,
+    .close = waits_close,
+    .free = waits_free,
+};

@@ -6,7 +6,7 @@
 
 #include "background/elsewhere.h"
 #include "base/list.h"
-#include "base/map.h"
+#include "node/part.h"
 
 struct wait_list;
 
@@ -18,14 +18,12 @@ struct waiter {
     void (*told)(struct waiter *w);
 };
 
-struct waits {
-    struct map lists; /* of struct wait_list, by id */
-    struct elsewhere *elsewhere;
-};
+struct waits;
+
+extern const struct part waits_part;
 
 void waiter_join(struct waits *waits, struct slice id, struct waiter *w);
 void waiter_leave(struct waits *waits, struct waiter *w); /* harmless if it waits for nothing */
 void waiters_of(struct waits *waits, struct slice id);    /* tells those who wait for that task */
-void waiters_all(struct waits *waits);                    /* tells everybody */
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Tokens in memory, and what they may do: looks a token up by its hash, reads roles, and decides
+ * what a grant covers. Touches no store: access_load is given what was read (token_list.c).
+ */
+
 #include "node/access.h"
 
 #include <openssl/evp.h>
@@ -5,6 +10,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/map.h"
 #include "node/quota.h"
 #include "store/codec.h"
 #include "json/json.h"

@@ -1,10 +1,14 @@
-/* Lines of jobs by token, of which one job at a time is with a thread of libuv's pool. */
+/*
+ * Lines of jobs by token, of which one at a time is on a thread of libuv's pool. See aside.h for
+ * who has room and whose turn it is.
+ */
 
 #include "node/aside.h"
 
 #include <stdlib.h>
 
 #include "base/beside.h"
+#include "base/list.h"
 #include "base/map.h"
 
 enum { SHARE_OF_TOKEN = 4, SHARE_OF_LATER = 2 };

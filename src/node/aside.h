@@ -21,6 +21,9 @@
 
 struct aside;
 
+/* Up to so many bytes the loop parses a JSON text itself: that takes a few milliseconds. */
+enum { BODY_SMALL = 64 << 10 };
+
 enum aside_rank { ASIDE_SOON, ASIDE_LATER, ASIDE_RANKS };
 
 /* Embed it in what the job works on; nobody else touches that in between. Zeroed at first. */

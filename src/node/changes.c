@@ -1,10 +1,15 @@
-/* Changes that people make wait here for the store, in lines by token: see changes.h. */
+/*
+ * Changes that people make wait here for the store, in lines by token: see changes.h. The store has
+ * one of them at a time.
+ */
 
 #include "node/changes.h"
 
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "base/map.h"
+#include "store/job.h"
 
 enum {
     LONG_US = 1000, /* a change that takes longer is followed by a rest: twice what is beyond it */
@@ -155,6 +160,8 @@ void changes_close(struct changes *ch)
 
 void changes_free(struct changes *ch)
 {
+    if (!ch)
+        return;
     map_fini(&ch->by_name);
     free(ch);
 }

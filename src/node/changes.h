@@ -32,6 +32,6 @@ struct changes *changes_new(uv_loop_t *loop, const struct changes_config *c);
 void changes_add(struct changes *ch, struct slice token, void *account, struct store_job *j);
 size_t changes_waiting(const struct changes *ch); /* with the one that the store has */
 void changes_close(struct changes *ch);           /* nothing waits any more */
-void changes_free(struct changes *ch);            /* when the loop has let go of its handle */
+void changes_free(struct changes *ch); /* the loop has let go of its handle; NULL is fine */
 
 #endif

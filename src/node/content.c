@@ -9,6 +9,8 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+#include "json/json.h"
+
 enum { SHA256_SIZE = 32 };
 
 struct contents {

@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-#include "node/internal.h"
+#include "base/list.h"
+#include "node/exchange.h"
+#include "node/node.h"
 
 #define ALONE_NS    UINT64_C(1000000000) /* so long without a call of another token */
 #define REST_MAX_NS UINT64_C(250000000)  /* of one call */

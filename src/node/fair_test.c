@@ -1,7 +1,8 @@
 /* Fair shares of the loop's time, over a real loop: who is served when, where calls take time. */
 
 #include "base/test.h"
-#include "node/internal.h"
+#include "node/fair.h"
+#include "node/node.h"
 
 enum { CALLS_MAX = 64 };
 

@@ -4,7 +4,11 @@
  * several addresses cannot begin a task again in an installation that does not know of it.
  */
 
-#include "node/internal.h"
+#include "node/installation.h"
+
+#include <openssl/sha.h>
+
+#include "node/node.h"
 
 #define HEADER "Intact-Installation"
 
@@ -34,4 +38,26 @@ bool installation_is_another(const struct server *sv, struct http_request *r)
                  "installation %s; use the addresses of one installation only",
                  SLICE_ARG(slice_cut(wanted, 64)), sv->config.node, installation_id(sv));
     return true;
+}
+
+const char *server_version(const struct server *sv)
+{
+    return sv->config.version ? sv->config.version : INTACT_VERSION;
+}
+
+/* The same on all nodes, and after all restarts; it tells nothing of the secret. */
+void installation_source(struct server *sv)
+{
+    const struct server_config *c = &sv->config;
+    unsigned char text[64] = "installation";
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+
+    if (c->source) {
+        (void)snprintf(sv->source, sizeof sv->source, "%s", c->source);
+        return;
+    }
+    memcpy(text + 16, c->store->ops->secret(c->store), 32);
+    (void)SHA256(text, sizeof text, hash);
+    (void)snprintf(sv->source, sizeof sv->source, "/intact/%02x%02x%02x%02x%02x%02x%02x%02x",
+                   hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]);
 }

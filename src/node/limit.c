@@ -1,3 +1,8 @@
+/*
+ * The table of limits (serve --limit): names, defaults and bounds. Whoever keeps a limit reads it
+ * from struct server_limits; nothing is enforced here.
+ */
+
 #include "node/limit.h"
 
 #include "base/when.h"

@@ -34,9 +34,14 @@ struct metrics {
     uint64_t tasks_deleted, tasks_archived;
     uint64_t events_sent, gaps;
     int64_t started_at; /* ms since 1970 */
+    /* Writes the labels of a route, by its number: method="GET",route="/v1/tasks" */
+    void (*route_label)(struct buf *b, unsigned route);
 };
 
-void metrics_begin(struct metrics *m, int64_t now_ms);
+/* Upper bounds of the buckets: microseconds; changes. */
+extern const uint64_t metrics_duration_bounds[BOUNDS_MAX], metrics_batch_bounds[BOUNDS_MAX];
+
+void metrics_begin(struct metrics *m, int64_t now_ms, void (*label)(struct buf *b, unsigned route));
 void metrics_request_begins(struct http_request *r); /* when it is handed over ... */
 void metrics_request_done(struct metrics *m, const struct http_request *r); /* ... and let go */
 void metrics_committed(struct metrics *m, size_t changes, int64_t took_us);

@@ -1,3 +1,8 @@
+/*
+ * Notifies the service manager (sd_notify): READY=1, STOPPING=1, WATCHDOG=1. Touches nothing but
+ * the socket that the manager names; errors are ignored.
+ */
+
 #include "node/notify.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* Ends the server when an evaluation of expressions holds the loop for far too long, after it was
  * counted in the store. */
+
 #include "node/overrun.h"
 
 #include <pthread.h>
@@ -8,7 +9,9 @@
 #include <time.h>
 #include <uv.h>
 
+#include "base/list.h"
 #include "base/log.h"
+#include "store/job.h"
 
 enum { LOOK_MS = 500, STORE_MS = 5000 /* that the end waits for the store */ };
 

@@ -1,9 +1,15 @@
-#include "node/internal.h"
-
 /*
  * While the store is slow, or stands still, clients give up and come again, and what they asked for
  * the first time still waits: without a bound memory would grow for as long as that lasts.
  */
+
+#include "node/pressure.h"
+
+#include "node/changes.h"
+#include "node/fair.h"
+#include "node/node.h"
+#include "node/quota.h"
+#include "node/readings.h"
 
 enum {
     ASKS_MAX = 16384,          /* some 4 KiB each */
@@ -23,24 +29,24 @@ static bool answer_overloaded(struct http_request *r, const char *what)
 /* One body alone always fits, however large bodies may be. */
 bool asks_have_room(struct server *sv, struct http_request *r, size_t bytes)
 {
-    bool fits = sv->asks_bytes == 0 || sv->asks_bytes + bytes <= ASKS_BYTES_MAX;
+    bool fits = sv->load.asks_bytes == 0 || sv->load.asks_bytes + bytes <= ASKS_BYTES_MAX;
 
     return (fits && asks_may_grow(sv)) || answer_overloaded(r, "changes");
 }
 
 bool asks_may_grow(const struct server *sv)
 {
-    return sv->asks_open < ASKS_MAX;
+    return sv->load.asks_open < ASKS_MAX;
 }
 
 size_t asks_left(const struct server *sv)
 {
-    return sv->asks_open < ASKS_MAX ? ASKS_MAX - sv->asks_open : 0;
+    return sv->load.asks_open < ASKS_MAX ? ASKS_MAX - sv->load.asks_open : 0;
 }
 
 bool reads_have_room(struct server *sv, struct http_request *r)
 {
-    return sv->reads_open < READS_MAX || answer_overloaded(r, "readings");
+    return sv->load.reads_open < READS_MAX || answer_overloaded(r, "readings");
 }
 
 size_t trees_max(const struct server *sv)
@@ -122,6 +128,6 @@ struct changes *pressure_changes(struct server *sv)
 
 void server_ask(struct server *sv, struct ask *a)
 {
-    sv->asks_open++;
+    sv->load.asks_open++;
     scheduler_ask(sv->scheduler, a);
 }

@@ -1,10 +1,19 @@
-/* What each token may use of this node, and what it has used: see quota.h. */
+/*
+ * What each token may use of this node, and what it has used: see quota.h. The defaults are the
+ * table below; docs/access.md describes them.
+ */
 
 #include "node/quota.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
+
+#include "base/map.h"
+#include "http/http.h"
+#include "node/access.h"
+#include "node/fair.h"
+#include "json/json.h"
 
 /* The defaults are beyond what one client of a node can reach, but that connections that wait are
  * left for others; and so many open tasks fill a disk. */

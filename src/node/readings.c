@@ -1,4 +1,7 @@
-/* What people read is read on a thread of its own; tokens take turns: see readings.h. */
+/*
+ * The reading thread: what people read is read here, and tokens take turns. See readings.h for
+ * lines and for how results are handed back.
+ */
 
 #include "node/readings.h"
 
@@ -6,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/beside.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "node/fair.h"
 

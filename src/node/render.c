@@ -1,5 +1,11 @@
-#include "node/internal.h"
+/*
+ * Renders tasks and entries of the audit as JSON, for answers, events and archives. Any thread: it
+ * reads only what it is given. docs/openapi.yaml describes the members.
+ */
 
+#include "node/render.h"
+
+#include "node/node.h"
 #include "json/json.h"
 
 static void member(struct buf *b, const char *key, struct slice text)
@@ -99,6 +105,26 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
         member_error(b, &a->error);
     if (a->outcome == OUTCOME_OPEN)
         render_pulse(b, p);
+    json_close(b, '}');
+}
+
+void render_audit_open(struct buf *b, const struct audit *a)
+{
+    json_open(b, '{');
+    json_key(b, "at");
+    json_time(b, a->at);
+    member(b, "actor", a->actor);
+    member(b, "verb", a->verb);
+    member(b, "task", a->task);
+    member(b, "step", a->step);
+    member(b, "reason", a->reason);
+    json_key(b, "detail");
+    json_raw(b, a->detail);
+}
+
+void render_audit(struct buf *b, const struct audit *a)
+{
+    render_audit_open(b, a);
     json_close(b, '}');
 }
 
@@ -231,47 +257,4 @@ void render_task(struct buf *b, const struct pulses *pulses, const struct workfl
         render_audit(b, &operations->entries[i]);
     json_close(b, ']');
     json_close(b, '}');
-}
-
-void answer_json(struct http_request *r, int status, const struct buf *b, const char *headers)
-{
-    http_answer(r, status, "application/json", buf_view(b), headers);
-}
-
-/* What one can act upon has a type of its own. The others are told apart by their detail, for
- * people; those of a store that is not ours or too new come at the start only. */
-const char *trouble_type(enum err err)
-{
-    switch (err) {
-    case ERR_NOT_FOUND:
-        return "no-such-task";
-    case ERR_CONFLICT:
-        return "conflict";
-    case ERR_TOO_BIG:
-        return "too-big";
-    case ERR_FULL:
-        return "full";
-    case ERR_BUSY:
-        return "busy";
-    case ERR_IO:
-    case ERR_UNKNOWN:
-    case ERR_LOCKED:
-        return "io";
-    case ERR_OK:
-    case ERR_PARSE:
-    case ERR_INVALID:
-    case ERR_CORRUPT:
-    case ERR_NOT_A_STORE:
-    case ERR_NEWER:
-    case ERR_COPIED:
-        return "corrupt";
-    }
-    UNREACHABLE();
-}
-
-void answer_trouble(struct http_request *r, enum err err, const char *story)
-{
-    int status = err_http_status(err);
-
-    http_problem(r, status, trouble_type(err), "%s%s", story, status == 503 ? "; try again" : "");
 }

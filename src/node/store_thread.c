@@ -1,9 +1,18 @@
+/*
+ * The thread on which the store is used: a queue of jobs in order, background jobs between them,
+ * and maintenance while there is nothing else to do. What was done is handed back to the event
+ * loop.
+ */
+
 #include "node/store_thread.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "base/list.h"
+#include "store/job.h"
 
 enum { QUIET_MS = 200 /* without work, before it counts as idle */ };
 

@@ -1,6 +1,12 @@
+/*
+ * Rejects what a request says that nobody understands: unknown members and parameters, with a
+ * suggestion, content types, and texts that are not JSON.
+ */
+
 #include "node/strict.h"
 
 #include "config/reader.h"
+#include "http/http.h"
 
 /* ---- names ---- */
 

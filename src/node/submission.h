@@ -6,7 +6,11 @@
  * what became of it.
  */
 
-#include "node/internal.h"
+#include "scheduler/scheduler.h"
+
+struct grant; /* node/access.h */
+struct http_request;
+struct server;
 
 enum { LINES_MAX = 100000 };
 
@@ -41,6 +45,13 @@ void submission_read_aside(struct server *sv, struct submission *s, struct slice
 /* The request's trace context, copied; NONE if there is none, or more than one: W3C Trace Context
  * has such a request treated as one without. */
 struct slice submission_trace(const struct http_request *r, struct arena *a);
+
+/* The scheduler has answered its ask (a->user is the submission): `answered` is called. */
+void submission_answered(struct server *sv, struct ask *a);
+
+/* It has this problem from now on. */
+void submission_fails(struct submission *s, int status, const char *type, const char *fmt, ...)
+    PRINTF(4, 5);
 
 /* Of a problem document, for an answer to a line. */
 void submission_problem(struct buf *b, int status, const char *type, struct slice detail);

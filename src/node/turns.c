@@ -1,4 +1,8 @@
-/* Wakes the loop for its turns. */
+/*
+ * Wakes the event loop for its turns: after each round of arrivals, and when something is due. It
+ * knows nothing of what a turn does (server/parts.c).
+ */
+
 #include "node/turns.h"
 
 #include "base/base.h"

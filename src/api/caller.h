@@ -1,0 +1,30 @@
+#ifndef API_CALLER_H
+#define API_CALLER_H
+
+/* Who sends a request, and how one is refused that lacks a good token or the right. */
+
+#include "http/http.h"
+#include "node/access.h"
+
+struct server;
+
+/* NULL: no good token, and *ret_why tells more. */
+const struct bearer *caller_of(struct server *sv, struct http_request *r, const char **ret_why);
+/* The token of a request that has waited, if it is still good; until the next turn. NULL: the
+ * request was answered that it is not. */
+const struct bearer *caller_recheck(struct server *sv, struct http_request *r);
+
+void answer_unauthenticated(struct server *sv, struct http_request *r, const char *why);
+/* Logs that a request is answered 403. `token` is its name. */
+void caller_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,
+                          const char *why);
+
+/* From where a request comes, as the audit has it: the peer's address; behind a proxy, " for " and
+ * what the proxy says. Printable ASCII. */
+#define ADDRESS_FOR " for "
+enum { ADDRESS_SIZE = 256 };
+void caller_address_write(const struct server *sv, const struct http_request *r,
+                          char ret[ADDRESS_SIZE]);
+struct slice caller_address(const struct server *sv, const struct http_request *r, struct arena *a);
+
+#endif

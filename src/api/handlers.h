@@ -1,0 +1,79 @@
+#ifndef API_HANDLERS_H
+#define API_HANDLERS_H
+
+/* The handlers of all routes (routes.c), by file. Each answers the request, now or later. */
+
+struct http_request;
+struct server;
+
+typedef void handler_fn(struct server *sv, struct http_request *r);
+
+/* work.c, attempts.c, heartbeats.c: calls of agents */
+handler_fn work_post;
+handler_fn attempt_post;
+handler_fn heartbeats_post;
+
+/* tasks_submit.c, tasks_read.c, tasks_list.c, tasks_why.c, events.c, events_task.c */
+handler_fn tasks_post;
+handler_fn task_get;
+handler_fn tasks_list;
+handler_fn task_why_get;
+handler_fn events_get;
+handler_fn task_events_get;
+
+/* submissions.c, submissions_put.c: what came by SQL or from a queue */
+handler_fn submissions_get;
+handler_fn submissions_retry;
+handler_fn submissions_drop;
+handler_fn submissions_put_refused;
+
+/* operations.c */
+handler_fn operations_post;
+handler_fn operations_list;
+handler_fn operation_get;
+handler_fn operation_stop;
+handler_fn operation_continue;
+
+/* workflows.c */
+handler_fn workflow_put;
+handler_fn workflow_get;
+handler_fn workflows_list;
+handler_fn validate_post;
+
+/* agents.c, agents_list.c */
+handler_fn agents_get;
+handler_fn agent_get;
+handler_fn agent_put;
+handler_fn agent_delete;
+handler_fn breaker_post;
+
+/* alerts.c */
+handler_fn alerts_list;
+handler_fn alert_acknowledge;
+handler_fn alert_test;
+
+/* outbox.c: status messages that were not delivered */
+handler_fn outbox_get;
+handler_fn targets_get;
+handler_fn outbox_retry_post;
+handler_fn outbox_drop_post;
+
+/* tokens.c, audit.c */
+handler_fn tokens_list;
+handler_fn token_post;
+handler_fn token_rotate;
+handler_fn token_put;
+handler_fn token_delete;
+handler_fn audit_get;
+
+/* nodes.c, stats.c, status.c, metrics.c, backup.c, retire.c */
+handler_fn nodes_get;
+handler_fn nodes_refuse; /* 503: this node is no scheduler; tells which nodes are */
+handler_fn stats_get;
+handler_fn healthz_get;
+handler_fn readyz_get;
+handler_fn metrics_get;
+handler_fn backup_post;
+handler_fn retire_post;
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * The times of a node. All that expires goes by the store's time; waiting goes by the steady clock.
+ * The wall clock is read at the start, and afterwards only to log how far it is off.
+ */
+
+#include "node/clock.h"
+
+#include "base/log.h"
+#include "node/node.h"
+
+enum {
+    CLOCK_LOOK_MS = 1000,
+    CLOCK_JUMP_MS = 5000,
+    CLOCK_BEHIND_MS = 1000,     /* is worth telling */
+    CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
+};
+
+static int64_t clock_ms(clockid_t id)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(id, &ts); /* cannot fail for these clocks */
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t wall_now_ms(void)
+{
+    return clock_ms(CLOCK_REALTIME);
+}
+
+int64_t server_steady(void *arg)
+{
+    (void)arg;
+    return clock_ms(CLOCK_BOOTTIME);
+}
+
+/* The store's time; where it has none, wall time as it was at the start, carried on by the clock
+ * that never jumps: nothing expires because somebody set the clock. */
+int64_t server_now(void *arg)
+{
+    const struct server *sv = arg;
+
+    struct store *st = sv->config.store;
+
+    if (st->ops->now)
+        return st->ops->now(st);
+    return server_steady(NULL) + sv->clock.wall_minus_steady_ms;
+}
+
+int64_t server_now_at_least(struct server *sv)
+{
+    return min_i64(server_now(sv), wall_now_ms());
+}
+
+/* Where our time begins. If the wall clock was set back since the server last ran, it goes on from
+ * where it stood then: what is stored would otherwise not be due for just as long. Further ahead
+ * than a day it must have been wrong then, and not now. */
+static int64_t time_at_start(const struct server *sv)
+{
+    struct store *st = sv->config.store;
+    int64_t wall = wall_now_ms();
+    int64_t used_until = st->ops->used_until(st);
+    int64_t behind = used_until - wall;
+    bool believed = behind <= CLOCK_BELIEVE_MS;
+
+    if (behind >= CLOCK_BEHIND_MS)
+        log_line(LOG_WARN, "event=clock_behind ms=%" PRId64 " going_by=%s", behind,
+                 believed ? "store" : "clock");
+    return believed ? max_i64(wall, used_until) : wall;
+}
+
+void clock_start(struct server *sv)
+{
+    struct node_clock *c = &sv->clock;
+
+    c->wall_minus_steady_ms = time_at_start(sv) - server_steady(NULL);
+    c->logged_off_ms = min_i64(0, wall_now_ms() - server_steady(NULL) - c->wall_minus_steady_ms);
+}
+
+/* The wall clock is looked at only to tell of it: whoever reads the log beside others, or expects
+ * times of now in the API, should know. A clock that drifts is told of when it has come so far. */
+void clock_check(struct server *sv)
+{
+    int64_t steady = server_steady(NULL);
+
+    if (steady < sv->clock.check_at)
+        return;
+    sv->clock.check_at = steady + CLOCK_LOOK_MS;
+    int64_t off = wall_now_ms() - steady - sv->clock.wall_minus_steady_ms;
+    int64_t jump = off - sv->clock.logged_off_ms;
+    if (jump >= -CLOCK_JUMP_MS && jump <= CLOCK_JUMP_MS)
+        return;
+    sv->clock.logged_off_ms = off;
+    log_line(LOG_WARN, "event=clock_jump ms=%" PRId64 " off_ms=%" PRId64, jump, off);
+}

@@ -1,0 +1,27 @@
+#ifndef NODE_CLOCK_H
+#define NODE_CLOCK_H
+
+/* The times of a node: the store's time, by which everything expires, and the steady clock, which
+ * never jumps. */
+
+#include "base/base.h"
+
+struct server;
+
+struct node_clock {
+    int64_t wall_minus_steady_ms; /* at the start: the anchor of all our times */
+    int64_t logged_off_ms;        /* the wall clock's distance from it, as last logged */
+    int64_t check_at;             /* steady */
+};
+
+void clock_start(struct server *sv); /* needs the store; before anything else uses a time */
+void clock_check(struct server *sv); /* logs a jump of the wall clock; in each turn */
+
+int64_t server_now(void *arg); /* the store's time; arg is the server. Any thread */
+/* The store's time or this machine's, whichever is earlier: for changes that cannot be undone. A
+ * single clock that is ahead makes nothing old. */
+int64_t server_now_at_least(struct server *sv);
+int64_t server_steady(void *arg); /* arg is ignored. Any thread */
+int64_t wall_now_ms(void);        /* this machine's wall clock */
+
+#endif

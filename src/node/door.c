@@ -1,0 +1,172 @@
+/*
+ * Which requests are let in by their headers, before any token is looked at, and how many may wait.
+ * The address itself is opened by server/listen.c; who may use which route is decided by
+ * api/routes.c.
+ */
+
+#include "node/door.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "node/node.h"
+#include "node/quota.h"
+
+/* ---- names ---- */
+
+/* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
+ * somebody else's DNS answers for) passes. */
+static bool is_loopback_address(struct slice s)
+{
+    char text[16] = "";
+    struct in_addr address;
+
+    if (s.len == 0 || s.len >= sizeof text)
+        return false;
+    memcpy(text, s.ptr, s.len);
+    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+/* Cuts a ":7420" off, if there is one. */
+static struct slice port_cut(struct slice *host)
+{
+    size_t len = host->len;
+
+    while (len > 0 && host->ptr[len - 1] >= '0' && host->ptr[len - 1] <= '9')
+        len--;
+    if (len == 0 || len == host->len || host->ptr[len - 1] != ':')
+        return SLICE_NONE;
+    struct slice port = {host->ptr + len, host->len - len};
+    host->len = len - 1;
+    return port;
+}
+
+/* The port does not matter: a proxy or a forwarded one may stand before ours. */
+static bool is_our_host(const struct server *sv, struct slice host)
+{
+    struct slice listens = slice_of(sv->config.listen);
+
+    (void)port_cut(&host);
+    (void)port_cut(&listens);
+    if (http_slice_is_like(host, "[::1]") || is_loopback_address(host)
+        || http_slice_is_like(host, "localhost"))
+        return true;
+    for (size_t i = 0; i < sv->config.host_count; i++)
+        if (http_slice_is_like(host, sv->config.hosts[i]))
+            return true;
+    return host.len == listens.len && host.len > 0
+           && strncasecmp(host.ptr, listens.ptr, host.len) == 0;
+}
+
+static bool same_authority(struct slice a, struct slice b, const char *default_port)
+{
+    struct slice port_a = port_cut(&a);
+    struct slice port_b = port_cut(&b);
+
+    if (!port_a.ptr)
+        port_a = slice_of(default_port);
+    if (!port_b.ptr)
+        port_b = slice_of(default_port);
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0 && slice_eq(port_a, port_b);
+}
+
+/* Does the page come from where it asks? A proxy may have taken TLS off, so that we cannot tell. */
+static bool is_our_origin(const struct server *sv, struct slice origin, struct slice host)
+{
+    static const struct {
+        const char *scheme, *port;
+    } kinds[] = {{"http://", "80"}, {"https://", "443"}};
+    bool is_secure = http_is_secure(sv->http);
+
+    for (unsigned i = 0; i < COUNT_OF(kinds); i++) {
+        size_t len = strlen(kinds[i].scheme);
+        if (!sv->config.behind_proxy && is_secure != (i == 1))
+            continue;
+        if (origin.len > len && strncasecmp(origin.ptr, kinds[i].scheme, len) == 0)
+            return same_authority((struct slice){origin.ptr + len, origin.len - len}, host,
+                                  kinds[i].port);
+    }
+    return false;
+}
+
+bool door_is_foreign(const struct server *sv, const struct http_request *r)
+{
+    struct slice host = http_header(r, "host");
+    struct slice origin = http_header(r, "origin");
+
+    struct slice site = http_header(r, "sec-fetch-site");
+
+    if (host.ptr && !is_our_host(sv, host))
+        return true;
+    /* A browser says of itself that another page asks, also where it sends no Origin. */
+    if (site.ptr && !http_slice_is_like(site, "same-origin") && !http_slice_is_like(site, "none"))
+        return true;
+    return origin.ptr && !(host.ptr && is_our_origin(sv, origin, host));
+}
+
+/* ---- those who wait ---- */
+
+bool door_may_wait(const struct server *sv)
+{
+    return http_request_count(sv->http) <= sv->limits.waiting_max;
+}
+
+/* A quarter of the places is left to others, at least one if there are two. */
+static size_t readers_max(const struct server *sv)
+{
+    size_t all = sv->limits.waiting_max < sv->limits.http.connection_max
+                     ? sv->limits.waiting_max
+                     : sv->limits.http.connection_max;
+
+    return all - (all > 4 ? all / 4 : all > 1);
+}
+
+bool door_may_park(const struct server *sv, const struct http_request *r)
+{
+    size_t others = quota_open(r->account);
+
+    return door_may_wait(sv)
+           && quota_share_has_room(sv->quotas, r->account, others > 0 ? others - 1 : 0,
+                                   sv->limits.waiting_max);
+}
+
+bool door_may_read(struct server *sv, struct http_request *r)
+{
+    if (r->is_reader)
+        return true;
+    if (!door_may_park(sv, r) || sv->load.readers_open >= readers_max(sv)
+        || !quota_share_has_room(sv->quotas, r->account, quota_readers(r->account),
+                                 readers_max(sv)))
+        return false;
+    r->is_reader = true;
+    sv->load.readers_open++;
+    quota_reads(r->account, true);
+    return true;
+}
+
+void door_left(struct server *sv, const struct http_request *r)
+{
+    if (!r->is_reader)
+        return;
+    ASSERT(sv->load.readers_open > 0);
+    sv->load.readers_open--;
+    quota_reads(r->account, false);
+}
+
+void door_refuse_to_wait(const struct server *sv, struct http_request *r)
+{
+    if (door_may_wait(sv) && sv->load.readers_open < readers_max(sv))
+        http_problem(r, 503, "busy",
+                     "too many requests of this token are waiting: the remaining places are "
+                     "reserved for other tokens");
+    else if (door_may_wait(sv))
+        http_problem(r, 503, "busy",
+                     "%zu requests are waiting for events or results: the remaining places are "
+                     "reserved for agents",
+                     sv->load.readers_open);
+    else
+        http_problem(r, 503, "busy",
+                     "%zu requests are waiting, which is the maximum of this server",
+                     sv->limits.waiting_max);
+}

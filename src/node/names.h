@@ -1,0 +1,19 @@
+#ifndef NODE_NAMES_H
+#define NODE_NAMES_H
+
+/* Names and ids in requests: which ones are valid, and new ones. */
+
+#include "base/base.h"
+
+struct server;
+
+enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
+
+bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
+
+/* A new id, by RFC 9562, version 7: those given one after another lie together. */
+enum { ID_TEXT_SIZE = 37 };
+void id_give(struct server *sv, char ret[ID_TEXT_SIZE]);
+
+#endif

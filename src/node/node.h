@@ -1,0 +1,92 @@
+#ifndef NODE_NODE_H
+#define NODE_NODE_H
+
+/*
+ * The node: what its parts share. A part includes this header and those of the modules that it
+ * uses. Its own state is its own: the last members point to structs that only their modules know.
+ *
+ * Used by the loop's thread alone, but for what a module says otherwise.
+ */
+
+#include <uv.h>
+
+#include "base/log.h"
+#include "http/http.h"
+#include "node/channels.h"
+#include "node/clock.h"
+#include "node/config.h"
+#include "node/limit.h"
+#include "node/metrics.h"
+#include "node/pressure.h"
+#include "node/trouble.h"
+#include "scheduler/library.h"
+#include "scheduler/scheduler.h"
+#include "supervisor/supervisor.h"
+
+struct server {
+    struct server_config config;
+    struct server_limits limits;
+    char holder[80];  /* "node/boot": the name under which it holds leases */
+    char source[256]; /* of CloudEvents; that of the configuration is shorter */
+    uv_loop_t loop;
+    bool draining, ended;
+    struct node_clock clock;
+    struct store_trouble trouble;
+    struct load load;
+    struct metrics metrics;
+
+    /* the store */
+    struct store_thread *thread;
+    struct store_queue *store;
+    struct readings *readings;
+    struct changes *changes; /* that people make beside tasks */
+
+    /* tasks */
+    struct registry workflows;
+    struct library *library; /* of what other nodes store; NULL: the store is this node's alone */
+    struct scheduler *scheduler;
+    struct supervisor *supervisor;
+    struct token_key *key; /* of attempts */
+    struct overrun_watch *overrun;
+    struct contents *contents; /* tells one submission from another */
+    struct channels channels;
+
+    /* clients */
+    struct http_server *http;
+    char always[128]; /* the header lines of every answer */
+    struct access *access;
+    struct quotas *quotas; /* http_request.account is that of its token, or NULL */
+    struct fair *fair;
+    struct aside *definitions, *bodies; /* large ones are read on a thread, each in its own line */
+    struct log_burst refusals[2]; /* of requests without a good token; with one of another role */
+    /* The name and the token of the request that is being handled (NULL: it needs none); until its
+     * handler returns. */
+    struct slice caller;
+    const struct bearer *bearer;
+    /* Other tokens are good now. Set by the assembly, since it concerns open streams. */
+    void (*tokens_changed)(struct server *sv);
+
+    /* background/ */
+    struct admin_token *admin_token;
+    struct token_reload *token_reload;
+    struct unknown_tokens *unknown_tokens;
+    struct elsewhere *elsewhere;
+    struct waits *waits;
+    struct nodes *nodes;
+    struct inbox *inbox;
+    struct operations *operations;
+    struct messages *messages;
+    struct alerting *alerting;
+    struct retention_job *retention;
+    struct archive_writer *archive; /* NULL: none is kept */
+    bool archive_busy;              /* something is being written there */
+    struct open_tasks *open_tasks;
+    struct helper *helpers[HELPERS_MAX]; /* NULL: none */
+
+    /* api/ */
+    struct events *events;
+    struct batches *batches;
+    struct backup *backup; /* NULL: none is being made */
+};
+
+#endif

@@ -1,0 +1,21 @@
+#ifndef NODE_RENDER_H
+#define NODE_RENDER_H
+
+/* A task as JSON: its whole record, its summary in lists, and entries of the audit. Any thread. */
+
+#include "scheduler/scheduler.h"
+
+/* A record of which more was read is rendered on the thread that read it: that takes longer than
+ * handing it over. */
+enum { RECORD_LARGE = 32 << 10 };
+
+void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
+                 const struct task *t, const struct task_row *row,
+                 const struct audit_page *operations);
+void render_summary(struct buf *b, const struct task_row *row);
+/* Without the address: a caller that may see a task may not be allowed to read the audit. */
+void render_audit(struct buf *b, const struct audit *a);
+/* The same, with the object left open for further members. */
+void render_audit_open(struct buf *b, const struct audit *a);
+
+#endif

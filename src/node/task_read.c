@@ -1,0 +1,50 @@
+/*
+ * Reads one task with its operations, or what is kept of a deleted one, from the store. Any thread
+ * that may use a store. Used by GET, events, the archive and "why".
+ */
+
+#include "node/task_read.h"
+
+#include "node/access.h"
+#include "node/node.h"
+
+enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
+
+/* Of an id that is not there: was it that of a task that was deleted? */
+static enum err read_gone(struct store *store, struct slice id, struct arena *a,
+                          struct reservation *ret, struct error *e)
+{
+    struct error unsaid = {0}; /* that there is none is no error to be told */
+    enum err err = store->ops->reserved(store, id, a, ret, &unsaid);
+
+    if (err == ERR_OK || err == ERR_NOT_FOUND)
+        return ERR_NOT_FOUND;
+    *e = unsaid;
+    return err;
+}
+
+enum err task_read(struct store *store, struct slice id, struct arena *a, struct task_row *ret,
+                   struct audit_page *ret_operations, struct reservation *ret_gone, struct error *e)
+{
+    const struct audit_query operations = {.task = id, .limit = OPERATIONS_MAX};
+    enum err err = store->ops->get(store, id, a, ret, e);
+
+    *ret_gone = (struct reservation){0};
+    if (err == ERR_OK)
+        err = store->ops->audit_list(store, &operations, a, ret_operations, e);
+    else if (err == ERR_NOT_FOUND)
+        err = read_gone(store, id, a, ret_gone, e);
+    return err;
+}
+
+void task_hide(const struct grant *grant, const struct task_row *row, enum err *err,
+               struct reservation *gone)
+{
+    bool seen = *err == ERR_OK || *err == ERR_CORRUPT ? grant_sees(grant, row)
+                : *err == ERR_NOT_FOUND ? gone->until != 0 && grant_reads(grant, gone->workflow)
+                                        : true;
+    if (seen)
+        return;
+    *err = ERR_NOT_FOUND;
+    *gone = (struct reservation){0};
+}

@@ -1,0 +1,148 @@
+/*
+ * Passes on what scheduler and supervisor report: answers to their askers, changes of tasks to
+ * events, waits, quotas and alerts. They know nothing of these parts.
+ */
+
+#include "server/outside.h"
+
+#include "api/events.h"
+#include "api/work.h"
+#include "background/alerts.h"
+#include "background/inbox.h"
+#include "background/known.h"
+#include "background/messages.h"
+#include "background/nodes.h"
+#include "background/operations.h"
+#include "background/waits.h"
+#include "node/node.h"
+#include "node/overrun.h"
+#include "node/quota.h"
+#include "node/submission.h"
+#include "json/json.h"
+
+static void ask_answered(void *arg, struct ask *a)
+{
+    struct server *sv = arg;
+
+    ASSERT(sv->load.asks_open > 0);
+    sv->load.asks_open--;
+    if (operations_answered(sv->operations, a))
+        return;
+    if (a->kind == ASK_SUBMIT) {
+        submission_answered(sv, a);
+        return;
+    }
+    void (**answered)(struct ask *) = a->user; /* see tasks_operate.c */
+    (*answered)(a);
+}
+
+static void task_ended(void *arg, const struct task *t)
+{
+    struct server *sv = arg;
+
+    sv->metrics.tasks_ended[t->state]++;
+    quotas_task(sv->quotas, t->owner, false);
+    waiters_of(sv->waits, t->id);
+}
+
+static void task_changed(void *arg, const struct workflow *w, const struct task *t)
+{
+    struct server *sv = arg;
+
+    events_changed(sv->events, w, t);
+}
+
+static void evaluates(void *arg, struct slice task, bool begins)
+{
+    const struct server *sv = arg;
+
+    overrun_evaluates(sv->overrun, task, begins);
+}
+
+static void turn_over(void *arg)
+{
+    overrun_turn_over(((const struct server *)arg)->overrun);
+}
+
+static void committed(void *arg, size_t changes, int64_t took_us)
+{
+    struct server *sv = arg;
+
+    metrics_committed(&sv->metrics, changes, took_us);
+}
+
+static void messages(void *arg, const struct message *list, size_t count)
+{
+    messages_stored(arg, list, count);
+}
+
+static void alert(void *arg, const struct task *t)
+{
+    CLEANUP(buf_fini) struct buf code = {0};
+    CLEANUP(buf_fini) struct buf reason = {0};
+    struct server *sv = arg;
+
+    alerts_hint(sv);
+    log_word(&code, t->error.code); /* an agent's words: quoted, nothing can be forged */
+    json_string(&reason, t->error.message);
+    log_line(LOG_ERROR, "event=operator_needed task=%.*s state=%s code=%s reason=%s",
+             SLICE_ARG(t->id), task_state_text(t->state), code.ptr, reason.ptr);
+}
+
+static void requested(void *arg, struct slice id, bool released)
+{
+    struct server *sv = arg;
+
+    scheduler_requested(sv->scheduler, id, released);
+    events_touched(sv->events, id);
+}
+
+static bool wants_lead(void *arg)
+{
+    const struct server *sv = arg;
+
+    return supervisor_wants_lead(sv->supervisor);
+}
+
+static void surveyed(void *arg, const struct survey *v)
+{
+    struct server *sv = arg;
+
+    supervisor_surveyed(sv->supervisor, v);
+    if (v->messages)
+        messages_are_new(sv);
+    inbox_surveyed(sv->inbox, v);
+    nodes_surveyed(sv->nodes);
+}
+
+struct outside outside_of_scheduler(struct server *sv)
+{
+    return (struct outside){
+        .arg = sv,
+        .work_answer = work_answered,
+        .ask_answer = ask_answered,
+        .task_ended = task_ended,
+        .task_changed = task_changed,
+        .evaluates = evaluates,
+        .turn_over = turn_over,
+        .committed = committed,
+        .messages = messages,
+        .wants_lead = wants_lead,
+        .surveyed = surveyed,
+        .generations = known_check_generations,
+        .alert = alert,
+        .store_trouble = store_trouble,
+    };
+}
+
+struct supervisor_outside outside_of_supervisor(struct server *sv)
+{
+    return (struct supervisor_outside){
+        .arg = sv,
+        .now = server_now,
+        .steady = server_steady,
+        .requested = requested,
+        .generations = known_check_generations,
+        .failed = store_scan_failed,
+    };
+}
