@@ -24,7 +24,7 @@
 
 enum { REASON_MAX = BREAKER_REASON_SIZE - 1 };
 
-struct saying {
+struct change_call {
     struct exchange x;
     struct store_job job;
     struct arena arena; /* it lies in it */
@@ -84,7 +84,7 @@ void agent_get(struct server *sv, struct http_request *r)
 
 static void put_run(struct store_job *j, struct store *store)
 {
-    struct saying *s = CONTAINER_OF(j, struct saying, job);
+    struct change_call *s = CONTAINER_OF(j, struct change_call, job);
 
     s->err = store->ops->agent_put(store, &s->change, &s->audit, &s->error);
 }
@@ -102,7 +102,7 @@ static void learn(struct server *sv, const struct agent_change *c)
 
 static void put_done(struct store_job *j)
 {
-    struct saying *s = CONTAINER_OF(j, struct saying, job);
+    struct change_call *s = CONTAINER_OF(j, struct change_call, job);
     struct server *sv = s->x.server;
     struct http_request *r = s->x.http;
     struct arena a = s->arena;
@@ -130,12 +130,12 @@ static void put_begin(struct server *sv, struct http_request *r, const struct ag
 {
     CLEANUP(buf_fini) struct buf why = {0};
     struct arena a = {0};
-    struct saying *s = arena_alloc(&a, sizeof *s);
+    struct change_call *s = arena_alloc(&a, sizeof *s);
 
     buf_slice(&why, c->name);
     if (reason.ptr)
         buf_fmt(&why, ": %.*s", SLICE_ARG(reason));
-    *s = (struct saying){.arena = a};
+    *s = (struct change_call){.arena = a};
     s->change = (struct agent_change){.name = arena_copy(&s->arena, c->name),
                                       .part = c->part,
                                       .text = arena_copy(&s->arena, c->text)};

@@ -187,7 +187,7 @@ void alerts_list(struct server *sv, struct http_request *r)
 
 /* ---- acknowledging ---- */
 
-struct saying {
+struct acknowledgement {
     struct exchange x;
     struct store_job job;
     struct arena arena; /* it lies in it */
@@ -197,14 +197,14 @@ struct saying {
     struct error error;
 };
 
-static void saying_run(struct store_job *j, struct store *store)
+static void acknowledgement_run(struct store_job *j, struct store *store)
 {
-    struct saying *y = CONTAINER_OF(j, struct saying, job);
+    struct acknowledgement *y = CONTAINER_OF(j, struct acknowledgement, job);
 
     y->err = store->ops->alerts->acknowledge(store, y->id, &y->audit, &y->error);
 }
 
-static void answer_saying(struct http_request *r, const struct saying *y)
+static void answer_acknowledgement(struct http_request *r, const struct acknowledgement *y)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
@@ -225,9 +225,9 @@ static void answer_saying(struct http_request *r, const struct saying *y)
     }
 }
 
-static void saying_done(struct store_job *j)
+static void acknowledgement_done(struct store_job *j)
 {
-    struct saying *y = CONTAINER_OF(j, struct saying, job);
+    struct acknowledgement *y = CONTAINER_OF(j, struct acknowledgement, job);
     struct server *sv = y->x.server;
     struct http_request *r = y->x.http;
     struct arena a = y->arena;
@@ -236,26 +236,26 @@ static void saying_done(struct store_job *j)
         watch_acknowledged(alerts_watch(sv), y->id, y->audit.at, y->audit.actor, y->audit.reason);
     if (r) {
         exchange_untie(&y->x);
-        answer_saying(r, y);
+        answer_acknowledgement(r, y);
     }
     sv->load.exchanges--;
     sv->load.asks_open--;
     arena_fini(&a);
 }
 
-static void saying_begin(struct server *sv, struct http_request *r, struct slice reason)
+static void acknowledgement_begin(struct server *sv, struct http_request *r, struct slice reason)
 {
     struct arena a = {0};
-    struct saying *y = arena_alloc(&a, sizeof *y);
+    struct acknowledgement *y = arena_alloc(&a, sizeof *y);
 
-    *y = (struct saying){.arena = a};
+    *y = (struct acknowledgement){.arena = a};
     y->id = arena_copy(&y->arena, http_segment(r, 2));
     y->audit = (struct audit){.at = server_now(sv),
                               .actor = arena_copy(&y->arena, sv->caller),
                               .address = caller_address(sv, r, &y->arena),
                               .verb = SLICE("alert.acknowledge"),
                               .reason = arena_copy(&y->arena, reason)};
-    y->job = (struct store_job){.run = saying_run, .done = saying_done};
+    y->job = (struct store_job){.run = acknowledgement_run, .done = acknowledgement_done};
     exchange_begin(&y->x, sv, r);
     sv->load.exchanges++;
     sv->load.asks_open++;
@@ -280,7 +280,7 @@ void alert_acknowledge(struct server *sv, struct http_request *r)
         return;
     }
     if (asks_have_room(sv, r, 0))
-        saying_begin(sv, r, reason);
+        acknowledgement_begin(sv, r, reason);
 }
 
 /* ---- a test ---- */

@@ -45,7 +45,7 @@ static void answer_status(struct http_request *r, const struct ending *en)
     answer_json(r, 200, &b, NULL);
 }
 
-/* Of what does not exist, and of what is not for this token, nothing more is told. */
+/* The answer is the same for an attempt that does not exist and for one of another token. */
 static void answer_unknown(struct http_request *r)
 {
     http_problem(

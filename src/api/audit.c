@@ -20,7 +20,7 @@ static void text_or_null(struct buf *b, const char *key, struct slice text)
     json_string(b, text);
 }
 
-/* What the proxy said stands behind its own address. */
+/* The address that the proxy reports follows its own. */
 static void render_address(struct buf *b, struct slice address)
 {
     const size_t skip = strlen(ADDRESS_FOR);

@@ -31,7 +31,7 @@
 enum {
     STEP_US = 2000,     /* how long a change may have to wait for a step */
     PATIENCE = 4,       /* the others get so much more of a busy store than the backup */
-    LOOK_EVERY = 64,    /* steps between two looks at how it gets on */
+    LOOK_EVERY = 64,    /* steps between two checks of the progress */
     PIECE = 128 * 1024, /* read and sent at once */
 };
 
@@ -110,7 +110,7 @@ static void piece_read(uv_fs_t *fs)
         return;
     }
     if (!http_stream_write(b->x.http, (struct slice){b->piece, (size_t)n}))
-        return; /* the client has gone, and that is told soon */
+        return; /* the client has gone: `gone` is called soon */
     b->at += (uint64_t)n;
     if (http_stream_backlog(b->x.http) == 0)
         send_on(b);
@@ -178,7 +178,7 @@ static void backup_run(struct store_job *j, struct store *store)
     }
 }
 
-/* If the store grows half as fast as it is copied, it would take too long, or for ever. */
+/* If the store grows half as fast as it is copied, the copy takes too long, or never ends. */
 static void keep_pace(struct backup *b)
 {
     b->copied += b->step.copied;

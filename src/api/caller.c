@@ -13,9 +13,9 @@
 
 enum { PATH_TOLD = 200, FORWARDED_MAX = 200 }; /* of a request that is refused, in the log */
 
-/* Whoever sits at the same machine is told where a token lies; it lies there for its owner alone.
- * Who challenges us is shown that it is we who know that token, before he sends it.
- * What a proxy passes on comes from somebody else. */
+/* A client on the same machine is told where a token is, in a file for its owner alone. A client
+ * that sends a challenge gets proof that this server knows that token, before it sends the token.
+ * Requests that a proxy passes on come from elsewhere. */
 static void write_token_hints(struct server *sv, struct http_request *r, struct buf *headers)
 {
     const char *file = access_file(sv->access);
@@ -25,7 +25,7 @@ static void write_token_hints(struct server *sv, struct http_request *r, struct 
         return;
     for (const char *c = file; *c; c++)
         if (*c < ' ' || *c > '~')
-            return; /* no header can say it */
+            return; /* it does not fit into a header */
     buf_fmt(headers, "Intact-Token-File: %s\r\n", file);
     struct slice challenge = http_header(r, PROOF_CHALLENGE_HEADER);
     if (!proof_challenge_is_sound(challenge))
@@ -35,8 +35,8 @@ static void write_token_hints(struct server *sv, struct http_request *r, struct 
         buf_fmt(headers, PROOF_HEADER ": %s\r\n", proof);
 }
 
-/* Somebody may be trying; but many lines in a minute would tell no more. What a proxy says of whom
- * it speaks for is told, too, since the address is the proxy's. */
+/* Refusals may be attempts to break in. Their number is bounded: more lines per minute would add
+ * nothing. Behind a proxy the client's address is logged as the proxy reports it. */
 static void log_refused(struct server *sv, const struct http_request *r, int status,
                         struct slice token, const char *why)
 {
@@ -90,7 +90,8 @@ struct slice caller_address(const struct server *sv, const struct http_request *
     return arena_copy(a, slice_of(text));
 }
 
-/* The command line asks without a token first, to learn where it lies: nobody was refused. */
+/* The command line sends its first request without a token, to learn where it is: that is no
+ * refusal. */
 static bool looks_for_token(const struct http_request *r)
 {
     return http_peer_is_loopback(r) && !http_header(r, "authorization").ptr

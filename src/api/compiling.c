@@ -104,7 +104,7 @@ static void compile_later(struct server *sv, struct http_request *r, enum aside_
     aside_add(sv->definitions, sv->caller, rank, &c->job);
 }
 
-/* False: it is neither JSON nor YAML by what the request says. */
+/* False: by its content type it is neither JSON nor YAML. */
 static bool format_of(const struct http_request *r, enum definition_format *ret)
 {
     static const char *const yaml[] = {"application/yaml", "text/yaml", "application/x-yaml"};

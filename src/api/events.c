@@ -95,8 +95,8 @@ void stream_end(struct stream *st)
     http_stream_end(r);
 }
 
-/* What a stream tells, it tells to whom its request came from: a token is good until it expires or
- * is deleted, however long somebody has been listening. */
+/* A stream is for the token of its request, and ends when that expires or is deleted, however long
+ * it has been open. */
 void stream_recheck(struct stream *st)
 {
     struct server *sv = st->ev->server;
@@ -171,7 +171,7 @@ static void keep_alive(struct events *ev)
     LIST_FOREACH (l, after, &ev->all) {
         struct stream *st = CONTAINER_OF(l, struct stream, link);
         buf_clear(&ev->text);
-        if (st->next == ev->next) /* what it was not told was not meant for it */
+        if (st->next == ev->next) /* what it did not receive was not meant for it */
             buf_fmt(&ev->text, "id: %s-%" PRIu64 "\n", ev->place, ev->next - 1);
         buf_str(&ev->text, ":\n\n");
         if (http_stream_backlog(st->x.http) == 0)
@@ -338,7 +338,7 @@ static void put_gap(struct events *ev)
     ev->server->metrics.gaps++;
 }
 
-/* Tells it more of what it was not told. False: it did not take it. */
+/* Writes what it has not received yet. False: it did not take it. */
 static bool pump_more(struct stream *st)
 {
     struct events *ev = st->ev;
@@ -395,8 +395,8 @@ static int64_t events_turn(struct server *sv)
 
 /* ---- GET /v1/events ---- */
 
-/* "BOOT-N", or "NODE/BOOT-N" where the store is shared; false: not one of this boot of this node,
- * or of nobody. */
+/* "BOOT-N", or "NODE/BOOT-N" if the store is shared; false: an id of another boot or node, or
+ * none. */
 static bool read_id(const struct events *ev, struct slice id, uint64_t *ret)
 {
     size_t place = strlen(ev->place);
@@ -472,7 +472,7 @@ static enum err events_open(struct server *sv, struct error *e)
                    sv->config.store->ops->boot(sv->config.store));
     ev->first = ev->next = 1;
     list_init(&ev->all);
-    list_init(&ev->telling);
+    list_init(&ev->unwritten);
     int rc = uv_timer_init(&sv->loop, &ev->timer) | uv_idle_init(&sv->loop, &ev->idle)
              | uv_timer_init(&sv->loop, &ev->rest);
     ASSERT(rc == 0);
@@ -508,7 +508,7 @@ static void events_free(struct server *sv)
 {
     struct events *ev = sv->events;
 
-    ASSERT(list_empty(&ev->all) && list_empty(&ev->telling));
+    ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten));
     ASSERT(ev->watches.len == 0);
     for (size_t i = 0; ev->ring && i < RING_MAX; i++) {
         buf_fini(&ev->ring[i].names);

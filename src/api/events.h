@@ -9,9 +9,9 @@
  *   events_task.c  GET /v1/tasks/{id}/events: all listeners of a task share a watch, which reads
  *                  the row again when it has changed
  *
- * Nobody waits for a slow reader. While more than STREAM_FULL bytes of its own wait for it, a
- * stream gets nothing: a listener of a task then finds the latest state, one of all tasks is told
- * of a gap if the ring has gone over it.
+ * A slow reader delays nobody. While more than STREAM_FULL bytes wait for it, a stream gets
+ * nothing: a listener of a task then receives the latest state, and a listener of all tasks is
+ * notified of a gap if the ring has overwritten what it missed.
  */
 
 #include "base/map.h"
@@ -25,7 +25,7 @@ enum {
     STREAM_CHUNK_MAX = 64 * 1024, /* of what is written in one go */
     RING_MAX = 8192,
     KEEP_ALIVE_MS = 15000,
-    BEHIND_MS = 20, /* slow readers are looked after so often */
+    BEHIND_MS = 20, /* slow readers are checked so often */
     RECORD_MS = 60000,
     ID_SIZE = 112, /* of an event of the stream of all tasks */
 };
@@ -57,7 +57,7 @@ struct stream {
     struct arena arena; /* of the grant */
     const struct grant *grant;
     /* of all tasks */
-    uint64_t next;       /* the number of the event that it is to be told next */
+    uint64_t next;       /* the number of the event that it receives next */
     uint32_t states;     /* bits; 0: any */
     struct slice wanted; /* workflow, in the request's memory; NONE: any */
     /* of a task */
@@ -65,8 +65,8 @@ struct stream {
     uint64_t after; /* the revision that it knows */
 };
 
-/* A change as listeners of all tasks are told of it. Most want few of them, mostly ends: its JSON
- * is written when somebody first wants it. */
+/* A change as listeners of all tasks receive it. Most want only a few, mostly ends: its JSON is
+ * written when a listener first wants it. */
 struct happening {
     struct buf names; /* the task's id, then the workflow's name */
     size_t id_len;
@@ -83,19 +83,19 @@ struct events {
     char place[88]; /* what ids begin with: the boot, and the node's name where there are others */
     uv_timer_t timer;
     bool timer_open, drained;
-    bool fresh;  /* there are events that not all were told */
-    bool behind; /* somebody could not be told yet */
+    bool fresh;  /* there are events that were not written to all */
+    bool behind; /* some reader was too slow */
     int64_t keep_alive_at;
-    struct link all;     /* of struct stream */
-    struct map watches;  /* of struct watch, by task id */
-    uv_idle_t idle;      /* active while `telling` is not empty, and ... */
-    uv_timer_t rest;     /* ... this is not: whose turn it is rests */
-    struct link telling; /* of struct watch: not all of their streams were told yet */
+    struct link all;       /* of struct stream */
+    struct map watches;    /* of struct watch, by task id */
+    uv_idle_t idle;        /* active while `telling` is not empty, and ... */
+    uv_timer_t rest;       /* ... this is not: the account whose turn it is rests */
+    struct link unwritten; /* of struct watch: some of their streams are behind */
     struct events_stats stats;
     /* The ring holds events first <= n < next; all changes are counted, told or not. */
     struct happening *ring;
     uint64_t first, next;
-    int64_t record_until; /* what happens with nobody listening is still kept until then */
+    int64_t record_until; /* until then events are kept without listeners, too */
     struct buf text;      /* what is about to be written */
 };
 
@@ -107,8 +107,8 @@ void stream_recheck(struct stream *st); /* ends it if its token is good no more 
 void stream_free(struct stream *st);    /* one that did not begin and is answered otherwise */
 bool stream_is_full(const struct stream *st);
 
-/* Writes what stands in ev->text, all or nothing: so many events. False: nothing was taken; if it
- * has gone we shall hear of that. */
+/* Writes what stands in ev->text, all or nothing: so many events. False: nothing was taken; if
+ * the client has gone, `gone` is called. */
 bool stream_write(struct stream *st, uint64_t events);
 
 /* "event: NAME", "id: ID" (NULL: none), "data: DATA", to ev->text. DATA is made to be one line. */
@@ -117,13 +117,13 @@ void event_put(struct events *ev, const char *name, const char *id, struct slice
 size_t event_begin(struct buf *b, const char *name, const char *id);
 void event_end(struct buf *b, size_t from);
 
-void events_fall_behind(struct events *ev); /* somebody has to be told later */
+void events_fall_behind(struct events *ev); /* a reader gets the rest later */
 
-/* Is there room for an event of so many bytes, for whoever does not take it at once? */
+/* Is there room for an event of so many bytes, for readers that do not take it at once? */
 bool events_have_room(const struct events *ev, size_t bytes);
 
 /* events_task.c */
-void watches_tell(uv_idle_t *idle); /* goes on with telling; once in each round */
+void watches_write(uv_idle_t *idle); /* writes more; once in each round */
 void watches_recheck(struct events *ev);
 void watches_keep_alive(struct events *ev);
 void watches_catch_up(struct events *ev);

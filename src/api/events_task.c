@@ -1,10 +1,9 @@
 /*
- * Those who listen to one task share a watch. It reads the row when somebody comes and whenever it
- * has changed; what changes while it reads is one more reading, so quick changes are told as one.
- * It reads in the turns of the first of them.
- *
- * What is told is written once. In one round of the loop as many streams are told as fit into a
- * slice (fair.h), the others in the next rounds; the time is that of their tokens.
+ * GET /v1/tasks/{id}/events. All streams of a task share a watch. It reads the row when a stream
+ * begins and whenever the row has changed; changes during a read are one more read, so quick
+ * changes are one event. It reads in the turns of its first stream. An event is rendered once. In
+ * one round of the loop it is written to as many streams as fit into a slice (fair.h), and to the
+ * others in the next rounds; the time is charged to their tokens.
  */
 
 #include <stdio.h>
@@ -48,15 +47,15 @@ struct watch {
     struct reservation gone; /* of one that is not there */
     enum err err;
     struct error error;
-    bool reading, touched; /* a reading is over when all were told */
+    bool reading, touched; /* a read is over when it was written to all */
     bool was_read;         /* it was not dropped before it began */
-    struct link link;      /* in events.telling */
+    struct link link;      /* in events.unwritten */
     size_t untold;         /* so many of the first streams */
     struct pulses pulses;  /* as they were when the reading began */
     struct buf written; /* the event, as the thread that reads has written it; empty: it did not */
-    struct http_text *text; /* the event that they are told */
+    struct http_text *text; /* the event that is written to them */
     size_t size;            /* of the latest */
-    bool behind;            /* somebody could not be told, or it could not be read */
+    bool behind;            /* a stream was too slow, or it could not be read */
     uint64_t known;         /* the revision last read; 0: it could not be read */
 };
 
@@ -84,9 +83,9 @@ void watch_left(struct stream *st)
     free_if_unused(w);
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
-static void told_later(struct watch *w)
+static void written_later(struct watch *w)
 {
     w->behind = true;
     events_fall_behind(w->ev);
@@ -110,7 +109,7 @@ static void begin(struct stream *st)
     (void)stream_write(st, 0);
 }
 
-static void tell_end(struct stream *st, const struct task_row *row)
+static void write_end_event(struct stream *st, const struct task_row *row)
 {
     CLEANUP(buf_fini) struct buf data = {0};
 
@@ -122,12 +121,12 @@ static void tell_end(struct stream *st, const struct task_row *row)
     json_close(&data, '}');
     buf_clear(&st->ev->text);
     event_put(st->ev, "end", NULL, buf_view(&data));
-    (void)stream_write(st, 1); /* who does not get it comes back, and gets 204 */
+    (void)stream_write(st, 1); /* a client that does not get it connects again, and gets 204 */
     stream_end(st);
 }
 
 /* True: it knows the row now. */
-static bool tell_row(const struct watch *w, struct stream *st)
+static bool write_row(const struct watch *w, struct stream *st)
 {
     if (w->row.revision <= st->after)
         return true;
@@ -159,17 +158,17 @@ static void tell(struct watch *w, struct stream *st)
     }
     if (!st->begun)
         begin(st);
-    bool knows = tell_row(w, st);
+    bool knows = write_row(w, st);
     if (knows && over)
-        tell_end(st, &w->row);
+        write_end_event(st, &w->row);
     else if (st->ev->drained)
         stream_end(st);
     else if (!knows)
-        told_later(w);
+        written_later(w);
 }
 
-/* The event: built once, however many are told of it. Any thread: of a large task it takes
- * milliseconds, which the loop has for others. */
+/* The event: rendered once for all streams. Any thread: a large task takes milliseconds, which the
+ * event loop has for others. */
 static bool write_event(struct watch *w, const struct definition *d)
 {
     struct task t;
@@ -205,7 +204,7 @@ static bool render(struct watch *w)
     return true;
 }
 
-/* A row that was read, whatever became of it then, is hidden from whoever may not see it. */
+/* A row is hidden from a client that may not see it, also if it could not be decoded. */
 static void refuse(struct watch *w, struct stream *st)
 {
     enum err err = w->row.revision != 0 ? ERR_OK : w->err;
@@ -222,8 +221,8 @@ static void refuse(struct watch *w, struct stream *st)
         answer_trouble(r, w->err, w->error.text);
 }
 
-/* Who has just come is told why; the others are told the state when it can be read again, or are
- * let go if there is nothing to be read any more. */
+/* A new stream is answered with the error. The others get the state when it can be read again, or
+ * end if there is nothing left to read. */
 static void could_not_read(struct watch *w)
 {
     LIST_FOREACH (l, after, &w->streams) {
@@ -233,7 +232,7 @@ static void could_not_read(struct watch *w)
         else if (!err_is_transient(w->err))
             stream_end(st);
         else
-            told_later(w);
+            written_later(w);
     }
 }
 
@@ -270,8 +269,8 @@ static void reading_ends(struct watch *w)
     free_if_unused(w);
 }
 
-/* Who is told goes behind the others; who has just come is told too. */
-static void tell_first(struct watch *w)
+/* A stream that was written to goes behind the others; a new one is written to as well. */
+static void write_first(struct watch *w)
 {
     struct link *first = w->streams.next; /* there is one */
     struct stream *st = CONTAINER_OF(first, struct stream, link);
@@ -286,12 +285,12 @@ static void tell_first(struct watch *w)
         account_worked(w->ev->server, account, now_ns, now_ns - began_ns);
 }
 
-/* True: all were told. */
-static bool tell_some(struct watch *w, uint64_t end_ns)
+/* True: it was written to all. */
+static bool write_some(struct watch *w, uint64_t end_ns)
 {
     while (w->untold > 0 && !list_empty(&w->streams)) {
         w->untold--;
-        tell_first(w);
+        write_first(w);
         if (uv_hrtime() >= end_ns)
             break;
     }
@@ -302,7 +301,7 @@ static void rested(uv_timer_t *timer)
 {
     struct events *ev = timer->data;
 
-    (void)uv_idle_start(&ev->idle, watches_tell);
+    (void)uv_idle_start(&ev->idle, watches_write);
 }
 
 /* True: its turn is left out, and comes when the token of its next stream has rested. */
@@ -317,7 +316,7 @@ static bool rests(struct watch *w)
     void *account = st->x.http->account;
     uint64_t now_ns = uv_hrtime();
     uint64_t until_ns = account ? account_rests_until(ev->server, account, now_ns) : 0;
-    if (until_ns <= now_ns || ev->telling.next != ev->telling.prev)
+    if (until_ns <= now_ns || ev->unwritten.next != ev->unwritten.prev)
         return until_ns != 0; /* in the next round; or others may go on meanwhile */
     (void)uv_idle_stop(&ev->idle);
     uv_update_time(ev->rest.loop);
@@ -325,20 +324,20 @@ static bool rests(struct watch *w)
     return true;
 }
 
-void watches_tell(uv_idle_t *idle)
+void watches_write(uv_idle_t *idle)
 {
     struct events *ev = idle->data;
     uint64_t end_ns = uv_hrtime() + FAIR_SLICE_NS;
-    struct link *first = list_first(&ev->telling);
+    struct link *first = list_first(&ev->unwritten);
 
     if (first) {
         struct watch *w = CONTAINER_OF(first, struct watch, link);
         link_remove(first);
-        list_push(&ev->telling, first);
-        if (!rests(w) && tell_some(w, end_ns))
+        list_push(&ev->unwritten, first);
+        if (!rests(w) && write_some(w, end_ns))
             reading_ends(w);
     }
-    if (list_empty(&ev->telling))
+    if (list_empty(&ev->unwritten))
         (void)uv_idle_stop(idle);
 }
 
@@ -351,26 +350,26 @@ static size_t count_streams(const struct watch *w)
     return n;
 }
 
-static void begin_telling(struct watch *w)
+static void begin_writing(struct watch *w)
 {
     w->untold = count_streams(w);
-    if (tell_some(w, uv_hrtime() + FAIR_SLICE_NS)) {
+    if (write_some(w, uv_hrtime() + FAIR_SLICE_NS)) {
         reading_ends(w);
         return;
     }
-    list_push(&w->ev->telling, &w->link);
-    (void)uv_idle_start(&w->ev->idle, watches_tell);
+    list_push(&w->ev->unwritten, &w->link);
+    (void)uv_idle_start(&w->ev->idle, watches_write);
 }
 
 static void is_read(struct watch *w)
 {
-    bool tells = w->was_read && w->err == ERR_OK && !list_empty(&w->streams) && render(w);
+    bool writes = w->was_read && w->err == ERR_OK && !list_empty(&w->streams) && render(w);
 
     if (w->was_read && w->err != ERR_OK)
         could_not_read(w);
     w->known = w->was_read && w->err == ERR_OK ? w->row.revision : 0;
-    if (tells)
-        begin_telling(w);
+    if (writes)
+        begin_writing(w);
     else
         reading_ends(w);
 }
@@ -393,7 +392,7 @@ static void read_done(struct store_job *j)
     is_read(w);
 }
 
-/* Another node changed it: here nobody was told. */
+/* Another node changed it: this node was not notified. */
 static void changed(struct sight *s, const struct glance *g)
 {
     struct watch *w = CONTAINER_OF(s, struct watch, sight);
@@ -458,7 +457,7 @@ static void render_beat(struct buf *b, const struct definition *d, const struct 
     json_close(b, '}');
 }
 
-/* The next one tells more: who has no room for it goes without. */
+/* The next event has more: a stream without room goes without this one. */
 void events_beat(struct events *ev, const struct heartbeat *beat)
 {
     struct server *sv = ev->server;
@@ -506,7 +505,8 @@ void watches_recheck(struct events *ev)
         }
 }
 
-/* Reading costs what the record is large: not before somebody could be told of it. */
+/* A read takes as long as the record is large: there is none before a stream can take its
+ * result. */
 static bool is_worth_reading(const struct watch *w)
 {
     if (w->known == 0)
@@ -536,7 +536,7 @@ void watches_catch_up(struct events *ev)
     }
 }
 
-/* Those that are being read are told what comes of it, and then end. */
+/* Watches that are being read write the result, and then end. */
 void watches_end(struct events *ev)
 {
     struct watch *w = NULL;
@@ -584,7 +584,7 @@ void task_events_get(struct server *sv, struct http_request *r)
     if (!reading_has_room(sv, r, READING_ONE))
         return;
     if (last.ptr && !count_of(last, INT64_MAX, &after))
-        after = 0; /* of nobody's: from the start, so that nothing is missed */
+        after = 0; /* in a line of no token: from the start, so that nothing is missed */
     struct stream *st = stream_new(sv, r, true);
     if (!st)
         return;

@@ -58,7 +58,7 @@ static void seconds(struct buf *b, uint64_t us)
     buf_fmt(b, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
 }
 
-/* Bounds in microseconds are told in seconds. */
+/* Bounds in microseconds are written in seconds. */
 static void histogram(struct buf *b, const char *name, const char *labels,
                       const struct histogram *h, const uint64_t bounds[BOUNDS_MAX], bool time)
 {
@@ -214,8 +214,7 @@ static uint64_t requests_of(const struct metrics *m, unsigned route)
     return sum;
 }
 
-/* Routes that nobody asked for are left out, but for the first: a name is never without a sample.
- */
+/* Routes without requests are left out, except for the first: a name is never without a sample. */
 static void put_requests(struct buf *b, const struct metrics *m)
 {
     static const char *const classes[STATUS_CLASSES] = {"gone", "1xx", "2xx", "3xx", "4xx", "5xx"};
@@ -487,7 +486,7 @@ static void put_readings(struct buf *b, const struct server *sv)
            "Read requests refused because too many of the same token waited.", st.refused);
 }
 
-/* What is done beside the loop, of either kind. */
+/* What is done on threads, of either kind. */
 static void put_asides(struct buf *b, const struct server *sv)
 {
     static const char *const kinds[] = {"bodies", "definitions"};
@@ -539,7 +538,7 @@ static void put_events(struct buf *b, const struct server *sv)
            sv->metrics.gaps);
 }
 
-/* Of a node that does not lead all are 0. */
+/* On a node that does not lead all are 0. */
 static void put_alerts(struct buf *b, const struct server *sv)
 {
     uint64_t taken = 0;

@@ -23,7 +23,7 @@ static void render_roles(struct buf *b, unsigned roles)
     json_close(b, ']');
 }
 
-/* As in a semantic version, what tells builds apart follows a plus. */
+/* As in a semantic version, the build follows a plus. */
 static void render_version(struct buf *b, struct slice version)
 {
     const char *plus = version.len > 0 ? memchr(version.ptr, '+', version.len) : NULL;
@@ -130,7 +130,7 @@ static void answer_not_a_scheduler(struct server *sv, struct http_request *r)
 }
 
 /* A request that waits for the list. */
-struct asker {
+struct list_request {
     struct exchange x;
     struct nodes_wait wait;
     bool refused; /* it came to a node that is no scheduler: where is one? */
@@ -138,7 +138,7 @@ struct asker {
 
 static void list_is_read(struct nodes_wait *w, enum err err, const char *story)
 {
-    struct asker *k = CONTAINER_OF(w, struct asker, wait);
+    struct list_request *k = CONTAINER_OF(w, struct list_request, wait);
     struct server *sv = k->x.server;
     struct http_request *r = k->x.http;
 
@@ -159,7 +159,7 @@ static void wait_for_list(struct server *sv, struct http_request *r, bool refuse
 {
     if (!reads_have_room(sv, r))
         return;
-    struct asker *k = calloc(1, sizeof *k);
+    struct list_request *k = calloc(1, sizeof *k);
     ASSERT(k);
     k->refused = refused;
     k->wait.done = list_is_read;

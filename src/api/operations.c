@@ -146,7 +146,7 @@ static void call_run(struct store_job *j, struct store *st)
     if (c->listing) {
         c->err = st->ops->operations->list(st, &c->query, &c->arena, &c->page, &c->error);
     } else if (c->changes) {
-        c->err = ERR_CONFLICT; /* who works on it writes as well */
+        c->err = ERR_CONFLICT; /* the node that executes it writes as well */
         for (int i = 0; i < CHANGES_MAX && c->err == ERR_CONFLICT; i++)
             c->err = change(st, c);
     } else if (c->query.id.ptr) {

@@ -1,7 +1,7 @@
 /*
- * A dry run of an operation: which tasks it would concern, and what it would find them to be. It
- * reads as the operation does, in small parts, for a few seconds at most, and says whether that was
- * all.
+ * A dry run of an operation: the tasks that it would change, and those that it would refuse. It
+ * reads as the operation does, in small parts, for a few seconds at most, and tells whether it has
+ * read all.
  */
 
 #include "api/operations.h"
@@ -77,7 +77,7 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
 {
     const struct operation *op = &d->op;
     int step = op->step.ptr ? workflow_step_index(w, op->step) : -1;
-    bool stands = op->kind == ASK_CANCEL /* for a person, not for who submitted it */
+    bool stands = op->kind == ASK_CANCEL /* for an operator, not for the submitter */
                   && (t->state == TASK_ERROR || t->state == TASK_PROCESSED);
     uint16_t at = 0;
 

@@ -260,7 +260,7 @@ static void part_done(struct store_job *j)
     if (c->err == ERR_OK) {
         c->count += c->verb.count;
         if (c->verb.count > 0)
-            c->verb.audit = NULL; /* it stands there, once a call */
+            c->verb.audit = NULL; /* it is listed, once a call */
     }
     if (c->err != ERR_OK || !c->verb.more || sv->draining)
         call_end(c);

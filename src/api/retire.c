@@ -1,7 +1,8 @@
 /*
- * POST /v1/retire: deletes what ended long ago, in small parts between the store's other work. One
- * call works for a few seconds at most and then says where the next one goes on, so that whoever
- * asks sees how it gets on and may stop; what is deleted by then stays so.
+ * POST /v1/retire: deletes ended tasks, in small parts between the store's other work
+ * (background/retire.c). One call works for a few seconds at most and then returns where the next
+ * one continues, so that an operator sees the progress and may stop; what is deleted by then stays
+ * deleted.
  */
 
 #include "background/retire.h"
@@ -131,7 +132,8 @@ static bool refuse(struct http_request *r, const char *what)
     return false;
 }
 
-/* Of what ended just now somebody may yet ask: agents whose answer was lost, clients that wait. */
+/* A task that ended just now may still be needed: by agents whose answer was lost, and by clients
+ * that wait. */
 static bool read_moment(struct http_request *r, const struct json *j, int64_t now, int64_t *ret)
 {
     const struct json *before = json_get(j, "ended_before");

@@ -22,13 +22,13 @@
 
 struct route {
     const char *method;
-    const char *path; /* "*" stands for one segment */
+    const char *path; /* "*" matches one segment */
     void (*serve)(struct server *sv, struct http_request *r);
-    unsigned may; /* enum role: who may use it; the admin may all */
+    unsigned may; /* enum role: any of these may use it; an admin may use all */
 };
 
-/* Who may ask for one task (which a grant may still hide: grant_sees), who for lists of them, who
- * for definitions, and who for all else. */
+/* The roles for one task (which a grant may still hide: grant_sees), for lists of tasks, for
+ * definitions, and for all else. */
 enum {
     OWN = ROLE_SUBMIT | ROLE_SUBMIT_TO,
     SEE = OWN | ROLE_READ | ROLE_READ_SOME,
@@ -215,7 +215,7 @@ static bool takes_scheduler(const struct route *rt)
            || rt->serve == task_undo || rt->serve == task_cancel;
 }
 
-/* RFC 9110, 15.5.6: says what is possible. */
+/* RFC 9110, 15.5.6: lists what is possible. */
 static void answer_wrong_method(struct http_request *r)
 {
     CLEANUP(buf_fini) struct buf allow = {0};
@@ -244,7 +244,7 @@ static void answer_forbidden(struct server *sv, struct http_request *r, const st
                  SLICE_ARG(b->name), wanted.ptr);
 }
 
-/* A request, the route it takes, and who sends it (NULL: anybody may). */
+/* A request's route and its token (NULL: the route needs none). */
 struct passage {
     const struct route *route;
     const struct bearer *bearer;
@@ -283,12 +283,12 @@ static const struct route *route_of(struct http_request *r, bool *ret_path_is_kn
 static void route_again(struct server *sv, struct http_request *r);
 
 /* Another node may have made its token a moment ago. */
-static bool may_be_news(struct server *sv, struct http_request *r)
+static bool may_be_new(struct server *sv, struct http_request *r)
 {
-    return access_is_news(sv->access, http_header(r, "authorization"));
+    return access_may_be_new(sv->access, http_header(r, "authorization"));
 }
 
-/* Strangers learn nothing of what is there: only those who may look at all get a 404 or 405. */
+/* Clients without a token learn nothing of what exists: only a good token gets a 404 or 405. */
 static bool is_let_in(struct server *sv, struct http_request *r, const struct passage *p,
                       const char *why)
 {
@@ -418,7 +418,7 @@ void route(void *arg, struct http_request *r)
     if (is_refused_at_once(sv, r))
         return;
     const char *why = passage_find(sv, r, &p);
-    if (is_unauthenticated(&p) && may_be_news(sv, r) && unknown_tokens_hold(sv, r, route_again))
+    if (is_unauthenticated(&p) && may_be_new(sv, r) && unknown_tokens_hold(sv, r, route_again))
         return;
     if (is_let_in(sv, r, &p, why) && !fair_holds(sv->fair, quota_share(r->account), r))
         serve(sv, r, &p);
@@ -448,7 +448,7 @@ bool route_head(void *arg, struct http_request *r)
     if (is_refused_at_once(sv, r))
         return false;
     const char *why = passage_find(sv, r, &p);
-    if (is_unauthenticated(&p) && may_be_news(sv, r) && unknown_tokens_may_hold(sv)) {
+    if (is_unauthenticated(&p) && may_be_new(sv, r) && unknown_tokens_may_hold(sv)) {
         if (http_limit_body(r, UNKNOWN_TOKEN_BODY_MAX, false))
             return true; /* it is held when it is whole */
         if (unknown_tokens_hold(sv, r, route_again))
@@ -461,11 +461,11 @@ bool route_head(void *arg, struct http_request *r)
     if (p.route && p.route->serve == attempt_post)
         return attempt_head(sv, r);
     if (p.route && p.route->may == ROLE_ANYBODY) {
-        /* It reads no body, and whoever has no token gets no room for one. */
+        /* It reads no body, and a client without a token gets no room for one. */
         if (is_let_in(sv, r, &p, why))
             serve(sv, r, &p);
         return false;
     }
-    /* All else is told when the body is there: the connection stays usable then. */
+    /* Other refusals wait for the body: the connection stays usable then. */
     return true;
 }

@@ -1,7 +1,7 @@
 /*
- * GET /v1/stats: what somebody who looks after the server wants to see at a glance. Counters are of
- * this node since it started; what is stored is counted by the store, up to COUNT_MAX, so that this
- * costs the same however much there is.
+ * GET /v1/stats: what an operator wants to see at a glance. Counters are of this node since it
+ * started; what is stored is counted by the store, up to COUNT_MAX, so that this costs the same
+ * however much there is.
  */
 
 #include <stdlib.h>

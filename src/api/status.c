@@ -6,7 +6,7 @@
 #include "http/answer.h"
 #include "node/node.h"
 
-/* The loop turns: that is all that it says. */
+/* It tells only that the event loop turns. */
 void healthz_get(struct server *sv, struct http_request *r)
 {
     (void)sv;
@@ -21,8 +21,8 @@ static void not_ready(struct http_request *r, const char *type, const char *why)
     http_answer(r, 503, "application/problem+json", buf_view(&b), "Retry-After: 1\r\n");
 }
 
-/* Does the store work, as far as we know, and is this node to stay? Nothing is asked of the store
- * for that: who asks is answered even while it hangs. */
+/* Does the store work, as far as this node knows, and will the node stay? The store is not asked:
+ * the answer comes even while it hangs. */
 void readyz_get(struct server *sv, struct http_request *r)
 {
     char story[sizeof sv->trouble.text];

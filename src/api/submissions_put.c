@@ -1,8 +1,8 @@
 /*
  * POST /v1/submissions/refused {source, reason, id?, message_id?, submission? | message?}: a queue
- * brought what can be no task, and whoever reads the queue puts it aside here before it lets go of
- * the message. A submission is taken apart, so that it can be tried again; any other message is
- * kept as input.
+ * delivered something that cannot be a task. The reader of the queue stores it here before it
+ * acknowledges the message. A submission is stored by its members, so that it can be retried; any
+ * other message is kept as input.
  */
 
 #include <openssl/evp.h>
@@ -87,8 +87,8 @@ static void take_apart(struct arena *a, const struct json *s, struct submission_
     row->input = arena_copy(a, json_get_raw(s, "input"));
 }
 
-/* A queue brings a message again to whoever was killed before it let go: it is known by its id, and
- * by what it says, since not everybody's ids are their messages' own. */
+/* A queue delivers a message again if its reader was killed before it acknowledged it. The message
+ * is recognised by its id and its content, since not all ids are unique. */
 static void set_key(const struct json *j, struct put_call *c)
 {
     CLEANUP(buf_fini) struct buf b = {0};

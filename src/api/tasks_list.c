@@ -296,7 +296,7 @@ static bool read_query(struct http_request *r, struct lister *ls)
     return true;
 }
 
-/* What one may not see is not looked for. */
+/* What the token may not see is not searched. */
 static void list_within(struct lister *ls, const struct grant *g)
 {
     struct list_query *q = &ls->filter.query;

@@ -34,7 +34,7 @@
 enum {
     WINDOW = 2048,     /* lines with the scheduler: a batch commits, one gathers, one is read ... */
     WINDOW_MAX = 4096, /* ... of one request, and of all: each has a task in memory, some 8 KiB */
-    LINES_AT_ONCE = 512, /* read in one go: others want to be heard as well */
+    LINES_AT_ONCE = 512, /* read in one go: others wait meanwhile */
     WINDOW_SHARED = 48,  /* while other tokens call: all wait for a commit of all these lines */
     STATES_AT_ONCE = 256,
     LINES_WAITING_MAX = 500000, /* of all requests that wait for ends: some 100 bytes each */
@@ -54,7 +54,7 @@ struct verdict {
     struct many *many;
 };
 
-/* Of a node. */
+/* All batches of the node. */
 struct batches {
     struct link ready; /* of struct many: they have lines for the scheduler */
 };
@@ -65,13 +65,13 @@ struct many {
     struct arena arena; /* of ids and problems; it lies in it */
     char *body;         /* until all lines are answered */
     struct slice rest;  /* of it, still to be read */
-    struct slice trace; /* of the request: of all lines that say none */
+    struct slice trace; /* of the request: for lines without their own */
     const struct grant *grant;
     struct slice caller;
     const struct fair_share *share; /* its token's */
     size_t bytes;
     uint32_t line; /* read so far */
-    bool away;     /* the last of them is being read beside the loop: others wait for it */
+    bool away;     /* the last of them is being read on a thread: others wait for it */
     struct verdict *verdicts;
     size_t count, open; /* lines that were read; that the scheduler has */
     int64_t wait_ms, wait_until;
@@ -81,7 +81,7 @@ struct many {
     size_t from, to; /* whose states are being read */
     size_t waiting;  /* verdicts that wait for the end of their task */
     size_t held;     /* lines that count as waiting */
-    bool last_look;  /* whatever the states are now, they are told */
+    bool last_read;  /* the states are answered as they are now */
     bool reading, timer_open;
     uv_timer_t timer;
 };
@@ -236,9 +236,9 @@ static void states_run(struct store_job *j, struct store *store)
 }
 
 static void states_done(struct store_job *j);
-static void look(struct many *m);
+static void look_up_states(struct many *m);
 
-static void begin_look(struct many *m)
+static void begin_states(struct many *m)
 {
     m->reading = true;
     m->x.server->load.exchanges++;
@@ -246,12 +246,12 @@ static void begin_look(struct many *m)
     m->x.server->store->submit(m->x.server->store, &m->job);
 }
 
-static void look_for_the_last_time(struct many *m)
+static void read_for_the_last_time(struct many *m)
 {
     stop_waiting(m);
-    m->last_look = true;
+    m->last_read = true;
     m->to = 0;
-    look(m);
+    look_up_states(m);
 }
 
 static void wait_over(uv_timer_t *t)
@@ -260,23 +260,23 @@ static void wait_over(uv_timer_t *t)
 
     m->wait_until = 0;
     if (!m->reading)
-        look_for_the_last_time(m);
+        read_for_the_last_time(m);
 }
 
-static void told(struct waiter *w)
+static void task_has_ended(struct waiter *w)
 {
     struct many *m = CONTAINER_OF(w, struct verdict, waiter)->many;
 
     m->waiting--;
     if (m->waiting == 0 && !m->reading)
-        look_for_the_last_time(m);
+        read_for_the_last_time(m);
 }
 
 static bool may_wait(const struct many *m)
 {
     const struct server *sv = m->x.server;
 
-    return !m->last_look && !sv->draining && m->wait_until > server_now(m->x.server);
+    return !m->last_read && !sv->draining && m->wait_until > server_now(m->x.server);
 }
 
 static void join(struct many *m)
@@ -285,7 +285,7 @@ static void join(struct many *m)
         struct verdict *o = &m->verdicts[i];
         if (!is_to_be_read(o))
             continue;
-        o->waiter.told = told;
+        o->waiter.ended = task_has_ended;
         waiter_join(m->x.server->waits, o->id, &o->waiter);
         m->waiting++;
     }
@@ -303,7 +303,7 @@ static void states_done(struct store_job *j)
     }
     if (may_wait(m))
         join(m);
-    look(m);
+    look_up_states(m);
 }
 
 static void begin_timer(struct many *m)
@@ -320,18 +320,18 @@ static void begin_timer(struct many *m)
     (void)uv_timer_start(&m->timer, wait_over, (uint64_t)left, 0); /* it has a callback */
 }
 
-/* Reads states, page after page; then waits for those that have not ended. Who has been told since
- * of an end knows nothing of the state: whoever is left is looked at once more. */
-static void look(struct many *m)
+/* Reads states, page after page; then waits for tasks that have not ended. An end that is reported
+ * during the read does not tell the state: those left are read once more. */
+static void look_up_states(struct many *m)
 {
     if (choose_states(m))
-        begin_look(m);
-    else if (m->last_look)
+        begin_states(m);
+    else if (m->last_read)
         answer(m);
     else if (m->waiting > 0 && may_wait(m))
         begin_timer(m);
     else
-        look_for_the_last_time(m);
+        read_for_the_last_time(m);
 }
 
 /* ---- reading ---- */
@@ -360,18 +360,18 @@ struct line {
     size_t index; /* of its verdict */
 };
 
-/* Without room to wait, the states are told as they are. */
+/* Without room to wait, the states are answered as they are. */
 static void begin_waiting(struct many *m)
 {
     size_t *lines = &m->x.server->load.lines_waiting;
 
     if (*lines + m->count > LINES_WAITING_MAX) {
-        look_for_the_last_time(m);
+        read_for_the_last_time(m);
         return;
     }
     m->held = m->count;
     *lines += m->held;
-    look(m);
+    look_up_states(m);
 }
 
 static void many_is_read(struct many *m)
@@ -430,7 +430,7 @@ static size_t count_lines(struct slice body)
     return n;
 }
 
-/* Of one that is wrong nobody is asked. */
+/* A wrong line is not handed to the scheduler. */
 static void line_is_read(struct submission *s, bool ok)
 {
     struct many *m = CONTAINER_OF(s, struct line, s)->many;
@@ -508,16 +508,16 @@ static bool batches_go_on(const struct server *sv)
     return false;
 }
 
-/* Each in its turn, so that a long body does not keep the others out: who had lines taken goes
- * behind those for whom there was no room. */
+/* Each in its turn, so that a long body does not block the others: a batch that had lines taken
+ * goes behind those for which there was no room. */
 static int64_t batches_turn(struct server *sv)
 {
-    struct link fed;
+    struct link served;
 
     if (list_empty(&sv->batches->ready))
         return 0;
     uint64_t until_ns = uv_hrtime() + FAIR_SLICE_NS;
-    list_init(&fed);
+    list_init(&served);
     LIST_FOREACH (link, after, &sv->batches->ready) {
         struct many *m = CONTAINER_OF(link, struct many, link);
         if (m->rest.len > 0 && !may_take(m))
@@ -525,11 +525,11 @@ static int64_t batches_turn(struct server *sv)
         take_lines(m, until_ns);
         link_remove(link);
         if (m->rest.len > 0)
-            list_push(&fed, link);
+            list_push(&served, link);
         else if (is_read(m))
             many_is_read(m);
     }
-    list_take_all(&sv->batches->ready, &fed);
+    list_take_all(&sv->batches->ready, &served);
     return 0;
 }
 

@@ -175,7 +175,7 @@ static bool values_ok(struct http_request *r, const struct json *j, enum ask_kin
     return true;
 }
 
-/* Of one that took effect more is to be said than that. */
+/* A command that took effect needs more than that. */
 static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kind kind)
 {
     if (kind != ASK_RESOLVE || slice_is(json_get_text(j, "effect"), "none"))
@@ -186,7 +186,7 @@ static bool effect_ok(struct http_request *r, const struct json *j, enum ask_kin
     return false;
 }
 
-/* The latest that was looked at; 0: it is not said. */
+/* The latest that was seen; 0: it is not given. */
 static int64_t attempt_in(const struct json *j)
 {
     return json_get_int(j, "attempt", json_get(j, "attempt") ? -1 : 0);

@@ -179,7 +179,7 @@ static void read_run(struct store_job *j, struct store *store)
         const struct definition *d =
             registry_find_aside(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
         if (d)
-            (void)render(rd, d); /* what is wrong is found again by whoever answers */
+            (void)render(rd, d); /* an error is found again by answer_task */
     }
     j->bytes = rd->arena.total + rd->text.cap;
 }
@@ -276,7 +276,7 @@ static void reader_gone(struct exchange *x)
         reader_end(rd);
 }
 
-static void reader_told(struct waiter *w)
+static void task_has_ended(struct waiter *w)
 {
     begin_reading(CONTAINER_OF(w, struct reader, waiter));
 }
@@ -291,7 +291,7 @@ static struct reader *reader_new(struct server *sv, struct http_request *r, stru
     rd->id = arena_copy(&rd->arena, id);
     rd->grant = grant_copy(grant, &rd->arena);
     rd->caller = arena_copy(&rd->arena, sv->caller);
-    rd->waiter.told = reader_told;
+    rd->waiter.ended = task_has_ended;
     rd->definitions.told = definitions_read;
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;

@@ -32,7 +32,7 @@ struct single {
     size_t bytes;
 };
 
-/* All that is left to be told of it. */
+/* All that is kept of it. */
 static void answer_deleted(struct http_request *r, const struct submission *s)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -98,7 +98,7 @@ static void single_end(struct single *one)
         one->x.http->body = SLICE(""); /* it goes, however long the request stays */
     if (one->x.http && http_is_alive(one->x.http))
         single_answer(one);
-    exchange_untie(&one->x); /* whose client is about to be told to have gone */
+    exchange_untie(&one->x); /* its client is about to be gone */
     one->x.server->load.asks_bytes -= one->bytes;
     buf_fini(&one->large);
     arena_fini(&a);

@@ -12,15 +12,15 @@
 #include "node/node.h"
 #include "node/readings.h"
 #include "node/task_read.h"
+#include "why/why.h"
 #include "store/codec/codec.h"
 #include "store/job.h"
 #include "store/row.h"
-#include "why/why.h"
 #include "json/json.h"
 
 enum { SHOWN_MAX = 50 /* reasons in one answer */ };
 
-struct asker {
+struct why_request {
     struct exchange x;
     struct store_job job;
     struct arena arena; /* it lies in it */
@@ -29,18 +29,18 @@ struct asker {
     struct task_row row;
     struct audit_page operations;
     struct reservation gone; /* of one that is not there */
-    struct why_told told;
+    struct why_sources sources;
     struct registry_wait definitions;
     struct node_row *nodes; /* that share the store */
     size_t node_count;
-    struct json **agents; /* of each: what it says is connected to it; NULL: it does not say */
+    struct json **agents; /* of each: the agents connected to it; NULL: it does not list them */
     struct facts own;     /* as this node alone has them */
     int64_t now;
     enum err err;
     struct error error;
 };
 
-static void asker_end(struct asker *k)
+static void why_request_end(struct why_request *k)
 {
     struct arena a = k->arena;
 
@@ -80,7 +80,7 @@ static void render_reason(struct buf *b, const struct why *y, const struct reaso
     json_close(b, '}');
 }
 
-static void render_why(struct buf *b, const struct asker *k, const struct why *y)
+static void render_why(struct buf *b, const struct why_request *k, const struct why *y)
 {
     CLEANUP(buf_fini) struct buf summary = {0};
 
@@ -96,7 +96,7 @@ static void render_why(struct buf *b, const struct asker *k, const struct why *y
     for (size_t i = 0; i < y->reasons->count; i++)
         render_reason(b, y, &y->reasons->list[i]);
     json_close(b, ']');
-    why_told_render(b, k->x.server, y, &k->told, !k->grant || k->grant->reads_all);
+    why_sources_render(b, k->x.server, y, &k->sources, !k->grant || k->grant->reads_all);
     json_close(b, '}');
 }
 
@@ -110,7 +110,7 @@ static bool is_of_task(struct slice verb)
     return false;
 }
 
-static void gather_acts(struct asker *k, const struct workflow *w, struct facts *f)
+static void gather_acts(struct why_request *k, const struct workflow *w, struct facts *f)
 {
     struct intervention *acts = arena_alloc(&k->arena, (k->operations.count + 1) * sizeof *acts);
 
@@ -124,7 +124,7 @@ static void gather_acts(struct asker *k, const struct workflow *w, struct facts 
 }
 
 /* Whether its owner lives, and how it is reached. A later boot of that node takes it over. */
-static void gather_owner(const struct asker *k, struct facts *f)
+static void gather_owner(const struct why_request *k, struct facts *f)
 {
     struct slice node = owner_node(f->owner_name); /* with its slash */
 
@@ -140,7 +140,7 @@ static void gather_owner(const struct asker *k, struct facts *f)
     }
 }
 
-static bool is_another(const struct asker *k, const struct node_row *n)
+static bool is_another(const struct why_request *k, const struct node_row *n)
 {
     return n->alive && !slice_eq(n->name, slice_of(k->x.server->config.node));
 }
@@ -160,10 +160,10 @@ static bool has_agent(const struct json *agents, struct slice name)
     return false;
 }
 
-/* What this node knows; if the agent is not connected here, what the others say. */
+/* What this node knows; if the agent is not connected here, what the other nodes list. */
 static void see_everywhere(void *arg, int step, struct slice name, struct agent_view *ret)
 {
-    struct asker *k = arg;
+    struct why_request *k = arg;
     CLEANUP(buf_fini) struct buf who = {0};
 
     k->own.agent(k->own.arg, step, name, ret);
@@ -181,12 +181,12 @@ static void see_everywhere(void *arg, int step, struct slice name, struct agent_
 
 static void see_attempt(void *arg, int step, const struct attempt *a, struct attempt_view *ret)
 {
-    const struct asker *k = arg;
+    const struct why_request *k = arg;
 
     k->own.attempt(k->own.arg, step, a, ret);
 }
 
-static struct json *agents_of(struct asker *k, const struct node_row *n)
+static struct json *agents_of(struct why_request *k, const struct node_row *n)
 {
     struct json *j = NULL;
 
@@ -195,7 +195,7 @@ static struct json *agents_of(struct asker *k, const struct node_row *n)
     return j->type == JSON_ARRAY ? j : NULL;
 }
 
-static void gather_nodes(struct asker *k, struct facts *f)
+static void gather_nodes(struct why_request *k, struct facts *f)
 {
     CLEANUP(buf_fini) struct buf others = {0};
     CLEANUP(buf_fini) struct buf unknown = {0};
@@ -221,7 +221,8 @@ static void gather_nodes(struct asker *k, struct facts *f)
     f->arg = k;
 }
 
-static void gather(struct asker *k, const struct workflow *w, const struct task *t, struct facts *f)
+static void gather(struct why_request *k, const struct workflow *w, const struct task *t,
+                   struct facts *f)
 {
     const struct server *sv = k->x.server;
     char story[sizeof sv->trouble.text];
@@ -238,7 +239,7 @@ static void gather(struct asker *k, const struct workflow *w, const struct task 
     gather_acts(k, w, f);
 }
 
-static void answer(struct asker *k)
+static void answer(struct why_request *k)
 {
     struct server *sv = k->x.server;
     struct http_request *r = k->x.http;
@@ -273,29 +274,29 @@ static void answer(struct asker *k)
 
 static void read_run(struct store_job *j, struct store *store)
 {
-    struct asker *k = CONTAINER_OF(j, struct asker, job);
+    struct why_request *k = CONTAINER_OF(j, struct why_request, job);
 
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->gone, &k->error);
     if (k->err == ERR_OK)
-        k->err = why_told_read(store, &k->row, &k->arena, &k->told, &k->error);
-    if (k->err == ERR_OK && store->ops->nodes)
+        k->err = why_sources_read(store, &k->row, &k->arena, &k->sources, &k->error);
+    if (k->err == ERR_OK && store->ops->node_list)
         k->err =
             store->ops->nodes->list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);
     j->bytes = k->arena.total;
 }
 
-static void is_read(struct asker *k)
+static void is_read(struct why_request *k)
 {
     k->x.server->load.reads_open--;
     task_hide(k->grant, &k->row, &k->err, &k->gone);
     if (k->x.http)
         answer(k);
-    asker_end(k);
+    why_request_end(k);
 }
 
 static void definitions_read(struct registry_wait *w, enum err err, const char *story)
 {
-    struct asker *k = CONTAINER_OF(w, struct asker, definitions);
+    struct why_request *k = CONTAINER_OF(w, struct why_request, definitions);
 
     if (err != ERR_OK)
         k->err = error_set(&k->error, err, "%s", story);
@@ -304,7 +305,7 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
 
 static void read_done(struct store_job *j)
 {
-    struct asker *k = CONTAINER_OF(j, struct asker, job);
+    struct why_request *k = CONTAINER_OF(j, struct why_request, job);
 
     if (k->x.http && k->err == ERR_OK && known_must_wait(k->x.server, &k->row, &k->definitions))
         return;
@@ -322,7 +323,7 @@ void task_why_get(struct server *sv, struct http_request *r)
         http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
         return;
     }
-    struct asker *k = arena_alloc(&a, sizeof *k);
+    struct why_request *k = arena_alloc(&a, sizeof *k);
     k->arena = a;
     k->id = arena_copy(&k->arena, id);
     k->grant = grant_new(sv->bearer, &k->arena);

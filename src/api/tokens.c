@@ -26,7 +26,7 @@
 
 enum { RELOAD_MS = 500, TOKENS_MAX = 10000, ROTATE_TRIES = 5 };
 
-#define EXPIRY_MS INT64_C(7776000000) /* 90 days, if nothing is said */
+#define EXPIRY_MS INT64_C(7776000000) /* 90 days, by default */
 #define KEEP_MS   INT64_C(3600000)
 #define KEEP_MAX  INT64_C(2592000000) /* 30 days */
 
@@ -64,7 +64,7 @@ static const struct token_row *row_of(const struct token_list *list, struct slic
     return NULL;
 }
 
-/* Of the token as it is: a new text, and the one before for a while, but not beyond its own end. */
+/* The token gets a new text, and keeps the old one for a while, but not beyond its own end. */
 static struct token_row rotated(const struct token_change *c, const struct token_row *t)
 {
     struct token_row row = *t;
@@ -95,7 +95,7 @@ static const char *file_of(const struct token_change *c)
     return c->x.server->config.token_file;
 }
 
-/* The rotation goes on without it: whoever asked has the text. */
+/* The rotation goes on without the file: its caller has the text. */
 static void prepare_file(struct token_change *c, const struct token_row *t)
 {
     if (c->kind != TOKEN_ROTATE || c->file != FILE_OTHER || !file_of(c)
@@ -105,20 +105,20 @@ static void prepare_file(struct token_change *c, const struct token_row *t)
     c->file = err == ERR_OK ? FILE_PREPARED : FILE_FAILED;
 }
 
-/* The list was read after the change: that says what became of it, if nothing else does. */
+/* The list was read after the change: it tells the outcome if nothing else does. */
 static void settle_file(struct token_change *c)
 {
     const struct token_row *t = row_of(&c->list, c->row.name);
     bool good = c->err == ERR_OK || (t && memcmp(t->hash, c->row.hash, sizeof t->hash) == 0);
 
     if (c->file != FILE_PREPARED || (c->err == ERR_UNKNOWN && c->list.err != ERR_OK))
-        return; /* the next start looks at it */
+        return; /* the next start settles it */
     enum err err = admin_token_settle(file_of(c), good, &c->file_error);
     if (good)
         c->file = err == ERR_OK ? FILE_REPLACED : FILE_FAILED;
 }
 
-static void tell_file(const struct token_change *c)
+static void log_file(const struct token_change *c)
 {
     if (c->file == FILE_REPLACED)
         admin_token_renewed(c->x.server);
@@ -129,8 +129,8 @@ static void tell_file(const struct token_change *c)
                  file_of(c), c->file_error.text);
 }
 
-/* Would nobody be admin any more, once the token has ended that is rotated? It ends earlier than
- * before, and no other one outlives it. */
+/* Would there be no admin once the rotated token has expired? It expires earlier than before, and
+ * no other one outlives it. */
 static bool ends_last_admin(const struct token_change *c, const struct token_row *before,
                             const struct token_row *after)
 {
@@ -285,9 +285,8 @@ static void answer_change(struct http_request *r, const struct token_change *c)
     }
 }
 
-/* The commit's answer was lost, and the list has been read after it: that says what became of it.
- * Of new limits it is not looked for: they can be stored again.
- */
+/* The answer to the commit was lost, and the list was read after it: it tells the outcome. Limits
+ * are not compared: they can be stored again. */
 static void settle_unknown(struct token_change *c)
 {
     bool there = false;
@@ -321,7 +320,7 @@ static void change_done(struct store_job *j)
     token_list_apply(c->x.server, &c->list);
     if (c->err == ERR_OK && c->list.err != ERR_OK)
         apply_alone(c);
-    tell_file(c);
+    log_file(c);
     if (c->err == ERR_OK)
         log_line(LOG_WARN, "event=%.*s name=%.*s by=%.*s", SLICE_ARG(c->audit.verb),
                  SLICE_ARG(c->row.name), SLICE_ARG(c->audit.actor));
@@ -372,7 +371,7 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 
 /* ---- POST /v1/tokens ---- */
 
-/* Nobody shall be taken for somebody else in the audit. */
+/* No token may look like another actor in the audit. */
 static bool name_ok(struct http_request *r, const struct json *j)
 {
     struct slice name = json_get_text(j, "name");
@@ -383,7 +382,7 @@ static bool name_ok(struct http_request *r, const struct json *j)
                      ACCESS_NAME_MAX);
         return false;
     }
-    /* Those by which the audit names who has no token. */
+    /* Actors of the audit that have no token. */
     static const char *const taken[] = {"open", "server", "helper", "amqp"};
     for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (slice_is(name, taken[i])) {
@@ -404,7 +403,7 @@ static bool has_text(const struct json *list, const struct json *before)
     return false;
 }
 
-/* Written anew: whatever they were given as, each stands there once. */
+/* Written again in a fixed form, so that each role is listed once. */
 static bool read_roles(struct http_request *r, const struct json *j, struct token_change *c)
 {
     const struct json *list = json_get(j, "roles");
@@ -441,7 +440,7 @@ static bool read_roles(struct http_request *r, const struct json *j, struct toke
     return true;
 }
 
-/* *ret: 0: never; it stays if nothing is said. */
+/* *ret: 0: never; unchanged if it is not given. */
 static bool read_expiry(struct http_request *r, const struct json *j, int64_t *ret)
 {
     const struct json *in = json_get(j, "expires_in");

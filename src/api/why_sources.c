@@ -24,13 +24,13 @@ static enum err read_messages(struct store *store, struct slice task, bool dead,
     return store->ops->outbox->list(store, &q, a, ret, e);
 }
 
-enum err why_told_read(struct store *store, const struct task_row *row, struct arena *a,
-                       struct why_told *ret, struct error *e)
+enum err why_sources_read(struct store *store, const struct task_row *row, struct arena *a,
+                          struct why_sources *ret, struct error *e)
 {
     const struct alert_query q = {.live = true, .limit = ALERTS_READ};
     enum err err = ERR_OK;
 
-    *ret = (struct why_told){0};
+    *ret = (struct why_sources){0};
     if (row->reply_to.ptr)
         err = read_messages(store, row->id, false, a, &ret->waiting, e);
     if (err == ERR_OK && row->reply_to.ptr)
@@ -70,7 +70,7 @@ static void render_message(struct buf *b, const struct server *sv, const struct 
     json_close(b, '}');
 }
 
-static void render_messages(struct buf *b, const struct server *sv, const struct why_told *t)
+static void render_messages(struct buf *b, const struct server *sv, const struct why_sources *t)
 {
     json_key(b, "messages");
     json_open(b, '[');
@@ -85,7 +85,7 @@ static void render_messages(struct buf *b, const struct server *sv, const struct
 
 /* ---- alerts ---- */
 
-/* A label that is left out says nothing; a long one was cut. */
+/* A label that is left out matches any; a long one was cut. */
 static bool label_is(const struct json *labels, const char *name, struct slice value)
 {
     struct slice label = json_get_text(labels, name);
@@ -95,7 +95,7 @@ static bool label_is(const struct json *labels, const char *name, struct slice v
                && slice_eq(label, slice_cut(value, label.len)));
 }
 
-/* Of tasks that stopped: of this workflow, at a step that failed here, and so. */
+/* An alert of tasks that stopped: of this workflow, at a step that failed here, and so on. */
 static bool is_of_error(const struct why *y, const struct json *labels)
 {
     const struct task *t = y->task;
@@ -114,7 +114,7 @@ static bool is_of_error(const struct why *y, const struct json *labels)
     return false;
 }
 
-/* Of an agent that something of it waits for. */
+/* An alert of an agent that a step of it waits for. */
 static bool is_of_agent(const struct why *y, const struct json *labels)
 {
     if (!json_get(labels, "agent"))
@@ -125,7 +125,7 @@ static bool is_of_agent(const struct why *y, const struct json *labels)
     return false;
 }
 
-static bool is_of_target(const struct why_told *t, const struct json *labels)
+static bool is_of_target(const struct why_sources *t, const struct json *labels)
 {
     const struct message_page *pages[] = {&t->waiting, &t->dead};
 
@@ -146,7 +146,7 @@ static bool names_it(const struct why *y, const struct json *doc)
     return false;
 }
 
-static bool concerns(const struct why *y, const struct why_told *t, struct slice text)
+static bool concerns(const struct why *y, const struct why_sources *t, struct slice text)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     enum alert_condition c = CONDITION_COUNT;
@@ -185,8 +185,8 @@ static void render_alert(struct buf *b, const struct alert_row *r, struct slice 
         json_raw(b, buf_view(&one));
 }
 
-void why_told_render(struct buf *b, const struct server *sv, const struct why *y,
-                     const struct why_told *t, bool reads_all)
+void why_sources_render(struct buf *b, const struct server *sv, const struct why *y,
+                        const struct why_sources *t, bool reads_all)
 {
     size_t shown = 0;
 

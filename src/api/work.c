@@ -47,7 +47,7 @@ static bool delay_of(const struct json *j, const char *key, int64_t *ret_ms)
            || (v->type == JSON_STRING && duration_parse(v->text, ret_ms));
 }
 
-/* Texts of errors stand in the task's document: long ones are cut, between characters. */
+/* Texts of errors are kept in the task's document: long ones are cut, between characters. */
 enum { ERROR_CODE_MAX = 128, ERROR_MESSAGE_MAX = 4096 };
 
 static struct slice cut(struct slice s, size_t max)
@@ -253,7 +253,7 @@ static bool read_work(struct http_request *r, const struct json *j, struct work 
     return read_lists(r, j, w);
 }
 
-/* Of an agent whose step it was: so nobody can make names up. */
+/* The name comes from the step: a client cannot invent it. */
 static bool has_own_result(const struct server *sv, const struct work *w)
 {
     struct token t;
@@ -268,7 +268,7 @@ static bool has_own_result(const struct server *sv, const struct work *w)
  * for one that all such calls of the agent share; it gets no work. */
 static void take_results_alone(struct work *w)
 {
-    w->instance_name = SLICE("(others)"); /* no client may say that */
+    w->instance_name = SLICE("(others)"); /* not for clients */
     w->max = 0;
     w->wait_ms = 0;
     w->instead = false;
@@ -303,7 +303,7 @@ static bool names_have_room(const struct server *sv, struct http_request *r, str
     UNREACHABLE();
 }
 
-/* False: it was answered that it may not. Results are never turned away: who brings some is
+/* False: it was answered that it may not. Results are never refused: a call with results is
  * answered at once instead. */
 static bool has_place_to_wait(struct server *sv, struct http_request *r, struct work *w)
 {
@@ -452,8 +452,8 @@ bool work_answered(void *arg, struct work *w)
     if (!r || !http_is_alive(r))
         return false;
     exchange_untie(&wx->x);
-    /* Who was let in then, and would not be now, gets no work. (What came with results has not
-     * waited for work, and is told what became of them.) */
+    /* A token that is no longer good gets no work. (A call with results has not waited for work,
+     * and is answered with their outcome.) */
     if (w->waited_ms > 0 && w->result_count == 0 && !caller_recheck(sv, r))
         return false;
     if (w->failed) {

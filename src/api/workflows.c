@@ -109,8 +109,7 @@ static enum err find_older(struct putter *p, struct store *store)
     return err;
 }
 
-/* For those who submit in SQL. If this fails they are checked later, and the next start makes up
- * for it. */
+/* For submissions in SQL. If this fails they are checked later, and the next start stores it. */
 static void describe(const struct putter *p, struct store *store)
 {
     CLEANUP(buf_fini) struct buf inputs = {0};
@@ -135,8 +134,8 @@ static void put_run(struct store_job *j, struct store *store)
     p->err = find_older(p, store);
     if (p->err != ERR_OK || *p->older)
         return;
-    /* Once more, if nobody can say whether it was stored: then it is found as it is. Else a version
-     * could stand in the store that this process does not know of. */
+    /* Retried if it is unknown whether it was stored: then it is found as it is. Otherwise the
+     * store could have a version that this process does not know of. */
     for (; tries < 2 && (tries == 0 || p->err == ERR_UNKNOWN); tries++)
         p->err = store->ops->workflow_put(store, p->definition->workflow.name, p->definition->text,
                                           p->now, &audit, &p->version, &p->is_new, &p->error);
@@ -221,7 +220,7 @@ static bool is_there(struct putter *p)
 static void known_is_read(struct registry_wait *w, enum err err, const char *story)
 {
     struct putter *p = CONTAINER_OF(w, struct putter, known);
-    (void)story; /* the store tells it as well */
+    (void)story; /* the store reports it as well */
 
     if (err == ERR_OK && is_there(p))
         put_end(p);
@@ -229,8 +228,8 @@ static void known_is_read(struct registry_wait *w, enum err err, const char *sto
         store_definition(p);
 }
 
-/* What is there already is not stored again: whoever puts the same for ever takes no turn of those
- * that change something. Another node may have stored a newer one, which is read first. */
+/* A definition that exists is not stored again: a client that repeats it takes no turn of real
+ * changes. Another node may have stored a newer one, which is read first. */
 static void put_or_not(struct putter *p)
 {
     p->known.told = known_is_read;
@@ -260,7 +259,7 @@ static void begin_put(struct server *sv, struct http_request *r, struct compiled
     put_or_not(p);
 }
 
-/* A name in the path has to be that of the definition; without one the definition says it. */
+/* A name in the path must be that of the definition; without one the definition has it. */
 static void put_compiled(struct server *sv, struct http_request *r, struct compiled *c)
 {
     bool is_named = http_segment_count(r) > 2;
@@ -334,7 +333,7 @@ void workflow_get(struct server *sv, struct http_request *r)
     CLEANUP(arena_fini) struct arena a = {0};
     struct slice name = http_segment(r, 2);
 
-    if (grant_knows(grant_new(sv->bearer, &a), name))
+    if (grant_reads_definition(grant_new(sv->bearer, &a), name))
         known_serve(sv, r, get_now);
     else
         answer_no_workflow(r, name, http_segment(r, 4).ptr != NULL);
@@ -354,7 +353,7 @@ static void list_now(struct server *sv, struct http_request *r)
     json_open(&b, '[');
     for (size_t i = 0; i < sv->workflows.names.cap; i++) {
         const struct map_entry *e = &sv->workflows.names.entries[i];
-        if (e->value && grant_knows(grant, e->key))
+        if (e->value && grant_reads_definition(grant, e->key))
             render_definition(&b, registry_find(&sv->workflows, e->key, 0), false);
     }
     json_close(&b, ']');

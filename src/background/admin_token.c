@@ -158,7 +158,7 @@ static bool file_read(const char *path, char ret[ACCESS_TOKEN_SIZE + 2])
     return n == ACCESS_TOKEN_SIZE + 1 && ret[ACCESS_TOKEN_SIZE] == '\n';
 }
 
-/* Does it hold a token that is good? If not, *ret_why says why. */
+/* Does it hold a good token? If not, *ret_why tells why. */
 static bool file_is_good(struct server *sv, const char *path, const char **ret_why)
 {
     CLEANUP(buf_fini) struct buf header = {0};
@@ -178,8 +178,8 @@ static bool file_is_good(struct server *sv, const char *path, const char **ret_w
     return good;
 }
 
-/* People write another token to it by hand, as the manual says. Only a good one is remembered: one
- * that another node made may not be known here yet. */
+/* Operators may replace the file, as the manual describes. Only a good token is remembered: one
+ * that another node created may not be known here yet. */
 static void refresh(struct server *sv)
 {
     const char *path = sv->config.token_file;
@@ -197,7 +197,7 @@ static void refresh(struct server *sv)
     sv->admin_token->written_at = st.st_mtim;
 }
 
-/* Who reads the log should know where a token lies, and which one is there in vain. */
+/* The log names the file of a token, and a file whose token is of no use. */
 void admin_token_log(struct server *sv)
 {
     const char *path = sv->config.token_file;

@@ -1,7 +1,7 @@
 /*
- * What the alerts ask of the store besides tasks in error: agents that are not there, messages that
- * do not arrive, submissions that were refused, operations that failed. It is read by who leads,
- * not remembered, so a restart or another leader finds it again. Seldom, and in the background.
+ * Queries of the store for alerts besides tasks in error: agents that are not connected, messages
+ * that are not delivered, refused submissions, failed operations. Only the leader queries, seldom,
+ * as background jobs. Nothing is remembered, so a restart or another leader finds it again.
  */
 
 #include <stdio.h>
@@ -19,35 +19,35 @@
 enum {
     LOOK_MS = 15000,        /* so often ... */
     LOOK_SHARED_MS = 60000, /* ... and in a database that others use, too, so often */
-    SOON_MS = 1000,         /* who does not lead sees so often whether he does */
+    SOON_MS = 1000,         /* a node that does not lead checks so often whether it does */
     AGENT_TASKS = 200,      /* counted, up to about so many */
     TARGETS = 50,
     MESSAGES = 1000, /* counted of each target */
-    REFUSED = 200,   /* the newest so many are looked at */
+    REFUSED = 200,   /* so many of the newest are read */
     SOURCES = 8,
     OPERATIONS = 50,
-    BUSY_ROWS = 10, /* of tasks that stand at a step of an agent */
+    BUSY_ROWS = 10, /* of tasks that are at a step of an agent */
     BUSY_SCAN = 2000,
 };
 
-/* An operation that is over is told of for so long. */
+/* A failed operation is reported for so long after its end. */
 #define OPERATION_MS INT64_C(3600000)
 
 /* ---- what was found ---- */
 
-static struct said *found_add(struct alerting *al, enum alert_condition c, const char *label,
-                              struct slice value)
+static struct reported *found_add(struct alerting *al, enum alert_condition c, const char *label,
+                                  struct slice value)
 {
     if (al->fresh_count == COUNT_OF(al->fresh))
         return NULL;
-    struct said *w = &al->fresh[al->fresh_count++];
-    *w = (struct said){.condition = c, .label = label};
+    struct reported *w = &al->fresh[al->fresh_count++];
+    *w = (struct reported){.condition = c, .label = label};
     (void)snprintf(w->value, sizeof w->value, "%.*s", SLICE_ARG(slice_cut(value, 128)));
     return w;
 }
 
-static struct said *found_of(struct alerting *al, enum alert_condition c, const char *label,
-                             struct slice value)
+static struct reported *found_of(struct alerting *al, enum alert_condition c, const char *label,
+                                 struct slice value)
 {
     for (size_t i = 0; i < al->fresh_count; i++)
         if (al->fresh[i].condition == c && slice_is(slice_cut(value, 128), al->fresh[i].value))
@@ -55,13 +55,13 @@ static struct said *found_of(struct alerting *al, enum alert_condition c, const 
     return found_add(al, c, label, value);
 }
 
-static void earliest(struct said *w, int64_t at)
+static void earliest(struct reported *w, int64_t at)
 {
     if (w->at == 0 || at < w->at)
         w->at = at;
 }
 
-static void story(struct said *w, struct slice text)
+static void story(struct reported *w, struct slice text)
 {
     (void)snprintf(w->story, sizeof w->story, "%.*s", SLICE_ARG(slice_cut(text, 150)));
 }
@@ -69,7 +69,7 @@ static void story(struct said *w, struct slice text)
 /* ---- messages ---- */
 
 /* Those that are dead, and targets whose oldest message has waited for long. */
-static enum err look_at_messages(struct alerting *al, struct store *store, bool dead)
+static enum err query_messages(struct alerting *al, struct store *store, bool dead)
 {
     int64_t late = al->census_now - alerts_for_ms(&al->settings->config, CONDITION_OUTBOX_TROUBLE);
     struct outbox_target *list = NULL;
@@ -82,7 +82,7 @@ static enum err look_at_messages(struct alerting *al, struct store *store, bool 
         const struct outbox_target *t = &list[i];
         if (!dead && t->oldest_at > late)
             continue;
-        struct said *w = found_of(al, CONDITION_OUTBOX_TROUBLE, "target", t->target);
+        struct reported *w = found_of(al, CONDITION_OUTBOX_TROUBLE, "target", t->target);
         if (!w)
             break;
         w->count += t->count;
@@ -95,9 +95,9 @@ static enum err look_at_messages(struct alerting *al, struct store *store, bool 
 
 /* ---- submissions ---- */
 
-/* Of the newest of a source it is told why. */
-static enum err tell_why(struct alerting *al, struct store *store, struct slice source,
-                         struct said *w)
+/* The reason is that of the newest of a source. */
+static enum err write_why(struct alerting *al, struct store *store, struct slice source,
+                          struct reported *w)
 {
     const struct submission_query q = {.refused = true, .source = source, .limit = 1};
     struct submission_page page = {0};
@@ -113,7 +113,7 @@ static enum err tell_why(struct alerting *al, struct store *store, struct slice 
     return ERR_OK;
 }
 
-static enum err look_at_submissions(struct alerting *al, struct store *store)
+static enum err query_submissions(struct alerting *al, struct store *store)
 {
     const struct submission_query q = {.refused = true, .brief = true, .limit = REFUSED};
     struct submission_page page = {0};
@@ -126,13 +126,13 @@ static enum err look_at_submissions(struct alerting *al, struct store *store)
         size_t before = al->fresh_count;
         if (sources == SOURCES)
             break;
-        struct said *w = found_of(al, CONDITION_SUBMISSION_REFUSED, "source", source);
+        struct reported *w = found_of(al, CONDITION_SUBMISSION_REFUSED, "source", source);
         if (!w)
             break;
         w->count++;
         if (al->fresh_count > before) {
             sources++;
-            err = tell_why(al, store, source, w);
+            err = write_why(al, store, source, w);
         }
     }
     return err;
@@ -150,7 +150,7 @@ static void take_operation(struct alerting *al, const struct operation_row *row)
         return;
     if (operation_decode(&al->census_arena, row, &op, &e) != ERR_OK || op.failed == 0)
         return;
-    struct said *w = found_add(al, CONDITION_OPERATION_FAILED, "operation", op.id);
+    struct reported *w = found_add(al, CONDITION_OPERATION_FAILED, "operation", op.id);
     if (!w)
         return;
     w->count = op.failed;
@@ -160,7 +160,7 @@ static void take_operation(struct alerting *al, const struct operation_row *row)
                    ask_kind_text(op.kind), op.matched, op.failed);
 }
 
-static enum err look_at_operations(struct alerting *al, struct store *store)
+static enum err query_operations(struct alerting *al, struct store *store)
 {
     const struct operation_query q = {.limit = OPERATIONS};
     struct operation_page page = {0};
@@ -187,8 +187,8 @@ static void name_places(struct alerting *al)
     }
 }
 
-/* Who calls another node has a task of that node's in hand, if he is only slow. */
-static enum err look_for_work(struct alerting *al, struct store *store, struct absent *w)
+/* An agent that calls another node, and is only slow, has a task of that node. */
+static enum err query_work(struct alerting *al, struct store *store, struct absent *w)
 {
     struct list_query q = {.states = 1U << TASK_PROCESSING | 1U << TASK_COMPENSATING,
                            .places = w->places,
@@ -204,7 +204,7 @@ static enum err look_for_work(struct alerting *al, struct store *store, struct a
     return err;
 }
 
-static enum err look_at_agents(struct alerting *al, struct store *store)
+static enum err query_agents(struct alerting *al, struct store *store)
 {
     struct error e = {0};
     enum err err = ERR_OK;
@@ -213,7 +213,7 @@ static enum err look_at_agents(struct alerting *al, struct store *store)
         return ERR_OK;
     for (size_t i = 0; store->shared && err == ERR_OK && i < al->waiting_count; i++)
         if (al->waitings[i].place_count > 0)
-            err = look_for_work(al, store, &al->waitings[i]);
+            err = query_work(al, store, &al->waitings[i]);
     if (err == ERR_OK)
         err = store->ops->counts->census(store, al->census_now, AGENT_TASKS, &al->census_arena,
                                          &al->census, &e);
@@ -267,26 +267,26 @@ static void take_census(struct alerting *al)
 
 /* ---- a look ---- */
 
-static void look_run(struct store_job *j, struct store *store)
+static void query_run(struct store_job *j, struct store *store)
 {
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
     enum err err = ERR_OK; /* whatever is wrong, the supervisor meets it too */
 
     al->census = (struct census){0};
     al->fresh_count = 0;
-    err = look_at_agents(al, store);
+    err = query_agents(al, store);
     if (err == ERR_OK)
-        err = look_at_messages(al, store, false);
+        err = query_messages(al, store, false);
     if (err == ERR_OK)
-        err = look_at_messages(al, store, true);
+        err = query_messages(al, store, true);
     if (err == ERR_OK)
-        err = look_at_submissions(al, store);
+        err = query_submissions(al, store);
     if (err == ERR_OK)
-        err = look_at_operations(al, store);
+        err = query_operations(al, store);
     al->census_err = err;
 }
 
-static void look_done(struct store_job *j)
+static void query_done(struct store_job *j)
 {
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
 
@@ -317,7 +317,7 @@ void alerts_query_store(struct alerting *al)
     al->counting = true;
     al->census_now = server_now(sv);
     name_places(al);
-    al->census_job = (struct store_job){.run = look_run, .done = look_done};
+    al->census_job = (struct store_job){.run = query_run, .done = query_done};
     sv->load.exchanges++;
     store_thread_background(sv->thread, &al->census_job, RETIRE_PATIENCE);
 }

@@ -1,7 +1,7 @@
 /*
- * A command that is told of alerts, without a shell. It is a process group of its own, which is
- * killed when its time is over, and when it has ended: nothing of it stays behind. It sees PATH,
- * HOME and LANG of the server's environment, where secrets may be, and no more.
+ * Runs a command that receives alerts, without a shell. It is a process group of its own, which is
+ * killed when its time is over, and when it has ended: no process of it remains. It gets PATH, HOME
+ * and LANG of the server's environment, and nothing else, because secrets may be there.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct run {
     pid_t pid;
     int in, err; /* -1: closed */
     size_t written;
-    struct buf heard; /* of its standard error */
+    struct buf output; /* of its standard error */
 };
 
 static int64_t steady_ms(void)
@@ -114,7 +114,7 @@ static int start(struct run *r, const struct sink_setting *how)
     return rc;
 }
 
-/* Who does not read all of it is content with what it read: SIGPIPE is ignored in a server. */
+/* A command need not read all of its input: SIGPIPE is ignored in a server. */
 static void feed(struct run *r, struct slice body)
 {
     ssize_t n = write(r->in, body.ptr + r->written, body.len - r->written);
@@ -130,8 +130,8 @@ static void hear(struct run *r)
     char chunk[512];
     ssize_t n = read(r->err, chunk, sizeof chunk);
 
-    if (n > 0 && r->heard.len < HEARD_MAX)
-        buf_add(&r->heard, chunk, (size_t)n);
+    if (n > 0 && r->output.len < HEARD_MAX)
+        buf_add(&r->output, chunk, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         close_fd(&r->err);
 }
@@ -174,20 +174,20 @@ static bool attend(struct run *r, const struct alert_sending *s, int *ret_status
 
 static bool tell(const struct run *r, bool ended, int status, char *story, size_t size)
 {
-    struct slice heard = slice_cut(buf_view(&r->heard), HEARD_MAX);
+    struct slice output = slice_cut(buf_view(&r->output), HEARD_MAX);
 
     if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
-    for (size_t i = 0; i < heard.len; i++)
-        if ((unsigned char)r->heard.ptr[i] < ' ' || (unsigned char)r->heard.ptr[i] > '~')
-            r->heard.ptr[i] = ' ';
+    for (size_t i = 0; i < output.len; i++)
+        if ((unsigned char)r->output.ptr[i] < ' ' || (unsigned char)r->output.ptr[i] > '~')
+            r->output.ptr[i] = ' ';
     if (!ended)
         (void)snprintf(story, size, "it did not end in time and was killed");
     else if (WIFSIGNALED(status))
         (void)snprintf(story, size, "signal %d ended it", WTERMSIG(status));
     else
         (void)snprintf(story, size, "it ended with status %d: %.*s", WEXITSTATUS(status),
-                       SLICE_ARG(heard));
+                       SLICE_ARG(output));
     return false;
 }
 
@@ -205,6 +205,6 @@ bool alert_run(const struct alert_sending *s, char *story, size_t story_size)
     close_fd(&r.in);
     close_fd(&r.err);
     bool took = tell(&r, ended, status, story, story_size);
-    buf_fini(&r.heard);
+    buf_fini(&r.output);
     return took;
 }

@@ -8,8 +8,8 @@
 #include <curl/curl.h>
 #include <stdio.h>
 
-#include "alerts/alert_settings.h"
 #include "alerts/alerts.h"
+#include "alerts/alert_settings.h"
 #include "base/map.h"
 #include "json/json.h"
 
@@ -76,8 +76,8 @@ static void put_annotations(struct buf *b, const struct alert *al)
     json_close(b, '}');
 }
 
-/* https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml, postableAlert. One
- * that is open ends by itself, should nobody tell of it again. */
+/* https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml, postableAlert. An open
+ * alert ends by itself if it is not sent again. */
 static void put_postable(struct buf *b, const struct alert *al, int64_t now)
 {
     json_open(b, '{');

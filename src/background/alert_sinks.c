@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "alerts/alert_settings.h"
 #include "alerts/alerts.h"
+#include "alerts/alert_settings.h"
 #include "background/alert_send.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -215,7 +215,7 @@ static enum err webhook_fits(const struct alert_sinks *s, size_t i, struct error
                      s->webhooks ? why.text : "there is no such section");
 }
 
-/* Why the program cannot be run, as errno says it; EISDIR if it is no file. 0 if it can. */
+/* Why the program cannot be run, as an errno; EISDIR if it is no file. 0 if it can. */
 static int program_fault(const char *path)
 {
     struct stat st;
@@ -227,8 +227,8 @@ static int program_fault(const char *path)
     return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* It may come to be there yet, so it is no mistake; but nobody should find out by an alert that
- * does not arrive. */
+/* The program may be installed later, so this is no error; but an operator should not find out by
+ * an alert that is not delivered. */
 static void look_at_command(const struct alert_sinks *s, size_t i)
 {
     const char *path = s->settings->how[i].words[0];

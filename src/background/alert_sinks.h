@@ -2,9 +2,9 @@
 #define BACKGROUND_ALERT_SINKS_H
 
 /*
- * How alerts get to those who are told: the log, webhooks (their channel), Alertmanager (its API,
- * version 2), commands. One that waits for the outside has a thread of its own, so that none that
- * hangs holds up another one, nor the loop. Each takes one delivery at a time, in order.
+ * The sinks of alerts: the log, webhooks (their channel), Alertmanager (its API, version 2) and
+ * commands. A sink that waits for the outside has a thread of its own, so that one that hangs
+ * blocks neither others nor the event loop. Each takes one delivery at a time, in order.
  */
 
 #include <uv.h>

@@ -19,7 +19,7 @@ struct absent {
 };
 
 /* What others of this node said that holds. */
-struct said {
+struct reported {
     enum alert_condition condition;
     const char *label;
     char value[132], example[132], story[160];
@@ -48,10 +48,10 @@ struct alerting {
     bool counting;
     struct absent absents[CENSUS_AGENTS], waitings[CENSUS_AGENTS];
     size_t absent_count, waiting_count; /* waitings: as of the last look */
-    struct said said[ALERT_REPORTED];
-    size_t said_count;
+    struct reported reported[ALERT_REPORTED];
+    size_t reported_count;
     /* what the store was found to have; fresh: of the look that goes on */
-    struct said found[ALERT_FOUND], fresh[ALERT_FOUND];
+    struct reported found[ALERT_FOUND], fresh[ALERT_FOUND];
     size_t found_count, fresh_count;
 };
 

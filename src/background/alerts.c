@@ -1,6 +1,7 @@
 /*
- * What a person is told of, as far as it is the server's: what this node knows in memory, a timer,
- * and the way to the sinks. Who is told of what, and when, is alerts/.
+ * Alerts, as far as they are the server's: the conditions that this node sees in memory, a timer,
+ * and the way to the sinks. Which alerts are opened and sent, and when, is decided by src/alerts;
+ * what the store is asked for is in alert_queries.c.
  */
 
 #include "background/alerts.h"
@@ -8,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "alerts/alert_settings.h"
 #include "alerts/alerts.h"
+#include "alerts/alert_settings.h"
 #include "alerts/watch.h"
 #include "background/alert_sinks.h"
 #include "background/alerting.h"
@@ -52,7 +53,7 @@ static void see_risk(const struct server *sv, struct alerts *a, int64_t now)
         .condition = CONDITION_STORE_AT_RISK,
         .labels = {{"node", slice_of(sv->config.node)}},
         .count = 1,
-        .first_at = sv->metrics.started_at, /* or it would be news each time */
+        .first_at = sv->metrics.started_at, /* otherwise it would be a new one each time */
         .story = SLICE("a crash may lose acknowledged data; the log names the setting")};
 
     if (sv->config.store->at_risk)
@@ -75,10 +76,10 @@ static void see_breakers(const struct server *sv, struct alerts *a, int64_t now)
     }
 }
 
-static void see_said(const struct said *list, size_t count, struct alerts *a, int64_t now)
+static void see_reported(const struct reported *list, size_t count, struct alerts *a, int64_t now)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct said *w = &list[i];
+        const struct reported *w = &list[i];
         const struct sighting s = {.condition = w->condition,
                                    .labels = {{w->label, slice_of(w->value)}},
                                    .count = w->count,
@@ -99,8 +100,8 @@ static void see_retention(const struct server *sv, struct alerts *a, int64_t now
         alerts_see(a, &s, now);
 }
 
-/* Those who wait for an agent that is not connected, and none of whom got on since the last look:
- * it might be connected elsewhere. */
+/* Tasks that wait for an agent that is not connected, and none of which made progress since the
+ * last query: the agent may be connected to another node. */
 static void see_agents(const struct alerting *al, struct alerts *a, int64_t now)
 {
     for (size_t i = 0; i < al->absent_count; i++) {
@@ -114,8 +115,8 @@ static void see_agents(const struct alerting *al, struct alerts *a, int64_t now)
     }
 }
 
-/* Long before it is too late, and for a while after: whoever uses it may not have called since. A
- * token that was made for a short time is meant to end. */
+/* From long before it expires to a while after, because its clients may not have called since. A
+ * token with a short life is meant to expire. */
 static bool expires_soon(const struct bearer *b, int64_t now)
 {
     return b->expires_at != 0 && b->expires_at - b->created_at >= TOKEN_LONG_MS
@@ -155,31 +156,31 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
     see_agents(sv->alerting, a, now);
     see_retention(sv, a, now);
     see_tokens(sv, a, now);
-    see_said(sv->alerting->said, sv->alerting->said_count, a, now);
-    see_said(sv->alerting->found, sv->alerting->found_count, a, now);
+    see_reported(sv->alerting->reported, sv->alerting->reported_count, a, now);
+    see_reported(sv->alerting->found, sv->alerting->found_count, a, now);
 }
 
 void alerts_condition(struct server *sv, enum alert_condition c, const char *label,
                       struct slice value, uint64_t count, struct slice example, struct slice story)
 {
     struct alerting *al = sv->alerting;
-    struct said *w = NULL;
+    struct reported *w = NULL;
 
     if (!al)
         return;
-    for (size_t i = 0; !w && i < al->said_count; i++)
-        if (al->said[i].condition == c && slice_is(value, al->said[i].value))
-            w = &al->said[i];
+    for (size_t i = 0; !w && i < al->reported_count; i++)
+        if (al->reported[i].condition == c && slice_is(value, al->reported[i].value))
+            w = &al->reported[i];
     if (count == 0) {
         if (w)
-            *w = al->said[--al->said_count];
+            *w = al->reported[--al->reported_count];
         return;
     }
     if (!w) {
-        if (al->said_count == ALERT_REPORTED)
+        if (al->reported_count == ALERT_REPORTED)
             return;
-        w = &al->said[al->said_count++];
-        *w = (struct said){.condition = c, .label = label, .at = server_now(sv)};
+        w = &al->reported[al->reported_count++];
+        *w = (struct reported){.condition = c, .label = label, .at = server_now(sv)};
         (void)snprintf(w->value, sizeof w->value, "%.*s", SLICE_ARG(slice_cut(value, 128)));
     }
     w->count = count;

@@ -27,14 +27,14 @@ struct batch {
     delivery_done_fn *done;
     void *arg;
     uint64_t first;           /* the numbers of its deliveries follow each other */
-    size_t count, said, open; /* said: told to the child; open: not ended */
+    size_t count, sent, open; /* sent: passed to the child; open: not ended */
     bool is_ended[BATCH_MAX];
 };
 
 struct amqp_channel {
     struct channel channel; /* first: it is one */
     const struct amqp_config *config;
-    struct helper_ears ears;
+    struct helper_listener listener;
     struct helper *helper; /* NULL: the server does not run yet, or no more */
     struct link batches;
     uint64_t numbers;
@@ -85,8 +85,8 @@ static void end_one(struct batch *b, size_t i, enum delivery_end end, struct sli
                    SLICE_ARG(slice_cut(story, sizeof d->story - 1)));
 }
 
-/* The order of a subject holds: what stands behind one that did not get there is sent again, after
- * it. The receiver may have it by then, and knows it by its id. */
+/* Messages of a subject keep their order: those after one that failed are sent again, after it. The
+ * receiver may have them by then, and recognises them by their ids. */
 static void hold_order(struct batch *b)
 {
     for (size_t i = 0; i < b->count; i++)
@@ -131,33 +131,33 @@ static bool write_packet(struct buf *b, const struct delivery *d, uint64_t numbe
 }
 
 /* False: the child has no room. */
-static bool say_next(struct amqp_channel *a, struct batch *b)
+static bool send_next(struct amqp_channel *a, struct batch *b)
 {
     CLEANUP(buf_fini) struct buf packet = {0};
-    size_t i = b->said;
+    size_t i = b->sent;
 
     if (b->is_ended[i]) {
-        b->said++;
+        b->sent++;
         return true;
     }
     if (!amqp_target_queue(b->list[i]->target).ptr
         || !write_packet(&packet, b->list[i], b->first + i)) {
         end_one(b, i, DELIVERY_REFUSED, SLICE("it is too large for a queue"));
-        b->said++;
+        b->sent++;
         return true;
     }
-    if (!helper_say(a->helper, buf_view(&packet)))
+    if (!helper_send(a->helper, buf_view(&packet)))
         return false;
-    b->said++;
+    b->sent++;
     return true;
 }
 
-static void say_all(struct amqp_channel *a)
+static void send_all(struct amqp_channel *a)
 {
     LIST_FOREACH (l, after, &a->batches) {
         struct batch *b = CONTAINER_OF(l, struct batch, link);
-        while (b->said < b->count)
-            if (!say_next(a, b))
+        while (b->sent < b->count)
+            if (!send_next(a, b))
                 return;
     }
 }
@@ -177,7 +177,7 @@ static void send_list(struct channel *c, struct delivery **list, size_t count,
     b->first = a->numbers + 1;
     a->numbers += count;
     list_push(&a->batches, &b->link);
-    if (a->helper) /* otherwise it is said once there is one, or the server ends */
+    if (a->helper) /* otherwise it is sent once there is one, or the server ends */
         helper_wake(a->helper);
 }
 
@@ -205,7 +205,7 @@ static void give_up(struct amqp_channel *a)
     }
 }
 
-/* Room, or something new to say. */
+/* There is room, or something new to send. */
 static void on_room(void *arg)
 {
     struct amqp_channel *a = arg;
@@ -214,13 +214,13 @@ static void on_room(void *arg)
         give_up(a);
         return;
     }
-    say_all(a);
+    send_all(a);
     LIST_FOREACH (l, after, &a->batches) {
         conclude(a, CONTAINER_OF(l, struct batch, link));
     }
 }
 
-/* The broker is there again: nobody waits until it is tried the next time. */
+/* The broker is available again: deliveries do not wait for their next retry. */
 static void on_back(struct amqp_channel *a)
 {
     if (a->was_away && !a->is_closed && a->channel.back)
@@ -229,7 +229,7 @@ static void on_back(struct amqp_channel *a)
 }
 
 /* "a17", "r17 why", "w17 why", "x17 why"; "c": connected. */
-static void on_heard(void *arg, struct slice packet)
+static void on_packet(void *arg, struct slice packet)
 {
     static const enum delivery_end ends[] = {
         ['a'] = DELIVERED, ['r'] = DELIVERY_RETRY, ['w'] = DELIVERY_AWAY, ['x'] = DELIVERY_REFUSED};
@@ -285,13 +285,13 @@ struct amqp_channel *amqp_channel_new(const struct amqp_config *c)
     a->channel.ops = &ops;
     a->config = c;
     list_init(&a->batches);
-    a->ears = (struct helper_ears){on_opened, on_heard, on_room, on_ended, a};
+    a->listener = (struct helper_listener){on_opened, on_packet, on_room, on_ended, a};
     return a;
 }
 
-const struct helper_ears *amqp_channel_ears(const struct amqp_channel *a)
+const struct helper_listener *amqp_channel_listener(const struct amqp_channel *a)
 {
-    return &a->ears;
+    return &a->listener;
 }
 
 struct channel *amqp_channel_channel(struct amqp_channel *a)

@@ -2,9 +2,9 @@
 #define BACKGROUND_AMQP_H
 
 /*
- * The channel of status messages to queues. What speaks AMQP is the child `intact agent amqp`: a
- * message goes to it as one packet, and it says in another what became of it. What it had when it
- * ended is to be sent again.
+ * The channel of status messages to queues. The child process `intact agent amqp` speaks AMQP: it
+ * receives a message as one packet, and returns the outcome in another. Messages without an outcome
+ * when it ends are sent again.
  */
 
 #include "amqp/amqp_config.h"
@@ -13,10 +13,10 @@
 
 struct amqp_channel;
 
-/* `c` outlives it. Never NULL. Given to its child's helper_config as `ears`, before the server
+/* `c` outlives it. Never NULL. Given to its child's helper_config as `listener`, before the server
  * runs; closed after it. */
 struct amqp_channel *amqp_channel_new(const struct amqp_config *c);
-const struct helper_ears *amqp_channel_ears(const struct amqp_channel *a);
+const struct helper_listener *amqp_channel_listener(const struct amqp_channel *a);
 struct channel *amqp_channel_channel(struct amqp_channel *a);
 void amqp_channel_free(struct amqp_channel *a); /* NULL is fine */
 

@@ -12,7 +12,7 @@
 #include "store/job.h"
 
 enum {
-    PAUSE_MIN_MS = 50, /* between two looks at one task, and between two readings */
+    PAUSE_MIN_MS = 50, /* between two lookups of one task, and between two reads */
     PAUSE_MAX_MS = 1000,
     HERE_MS = 5000,
     LOOK_MAX = 2048, /* tasks in one statement */
@@ -40,7 +40,7 @@ struct elsewhere {
 
 /* ---- when ---- */
 
-/* Those that are looked at equally seldom are looked at together. */
+/* Tasks with the same interval are looked up together. */
 static void put_off(struct elsewhere *e, struct sight *s)
 {
     int64_t now = server_steady(NULL);
@@ -94,13 +94,13 @@ static void look_done(struct store_job *j)
     for (size_t i = 0; i < e->count; i++) {
         struct sight *s = e->sights[i];
         if (!s)
-            continue; /* who was told of another one ended it */
+            continue; /* a caller of `changed` ended it */
         s->slot = 0;
         if (e->err == ERR_OK) {
             seen(e, s, &e->glances[i]);
             continue;
         }
-        s->pause_ms = PAUSE_MAX_MS; /* whoever works with the store tells of its trouble */
+        s->pause_ms = PAUSE_MAX_MS; /* failures of the store are reported elsewhere */
         put_off(e, s);
     }
     arena_fini(&e->arena);

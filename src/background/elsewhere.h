@@ -2,11 +2,11 @@
 #define BACKGROUND_ELSEWHERE_H
 
 /*
- * What other nodes do to tasks that somebody here is interested in. Nobody tells: so they are
- * looked at in the store, all that are due by one statement, and each the more seldom the longer
- * nothing has happened to it. Nothing is read while nobody is interested. Of a task that this node
- * has in memory it hears by itself: that is looked at only now and then, since the node might have
- * lost it without having noticed. On the loop's thread.
+ * What other nodes do to tasks that a client of this node waits for. Nodes do not notify each
+ * other, so these tasks are looked up in the store: all that are due with one statement, and each
+ * the less often the longer it has not changed. Nothing is read without interest. A task in this
+ * node's memory reports its changes itself; it is looked up only now and then, because the node may
+ * have lost it without noticing. Event loop only.
  */
 
 #include <uv.h>
@@ -16,7 +16,7 @@
 
 struct elsewhere;
 
-/* One task that somebody is interested in. Embed it; it is in use from sight_begin to sight_end. */
+/* One task of interest. Embed it; it is in use from sight_begin to sight_end. */
 struct sight {
     struct heap_node due; /* in elsewhere, unless it is being read */
     struct slice id;      /* lives as long as it is in use */

@@ -25,7 +25,7 @@ enum {
     DOOR = 4,
     AGAIN_FIRST_MS = 500,
     AGAIN_MOST_MS = 30000,
-    STEADY_MS = 60000, /* who has run for so long begins anew with short waits */
+    STEADY_MS = 60000, /* after running for so long, restarts begin with short waits again */
     TAKEN_MAX = 64,    /* connections, or packets, in one turn */
     EAR_PACKET_MAX = 512,
 };
@@ -36,7 +36,7 @@ struct helper {
     uv_process_t process;
     uv_timer_t again;
     uv_poll_t door;
-    uv_poll_t ear; /* on the channel, if somebody listens */
+    uv_poll_t ear; /* on the channel, if there is a listener */
     uv_timer_t wake;
     bool has_door, has_ear, wants_room;
     int door_fd;   /* -1: there is none */
@@ -93,26 +93,26 @@ static void listen_to_channel(struct helper *h)
         (void)uv_poll_start(&h->ear, events, on_ear);
 }
 
-/* What it says after its end is not waited for: whoever asks is told of the end. */
+/* Packets after its end are not waited for: the listener is notified of the end. */
 static void on_ear(uv_poll_t *p, int status, int events)
 {
     struct helper *h = p->data;
-    const struct helper_ears *ears = h->config.ears;
+    const struct helper_listener *listener = h->config.listener;
     char packet[EAR_PACKET_MAX];
 
     if (status >= 0 && (events & UV_WRITABLE) && h->wants_room) {
         h->wants_room = false;
         listen_to_channel(h);
-        ears->room(ears->arg);
+        listener->room(listener->arg);
     }
     for (int i = 0; status >= 0 && i < TAKEN_MAX && h->has_ear; i++) {
         ssize_t n = recv(h->fd, packet, sizeof packet, MSG_DONTWAIT);
         if (n > 0)
-            ears->heard(ears->arg, (struct slice){packet, (size_t)n});
+            listener->received(listener->arg, (struct slice){packet, (size_t)n});
         else if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         else
-            (void)uv_poll_stop(&h->ear); /* its end will be told by its exit */
+            (void)uv_poll_stop(&h->ear); /* its exit reports the end */
         if (n <= 0)
             return;
     }
@@ -122,11 +122,11 @@ static void open_ear(struct helper *h)
 {
     const int size = HELPER_PACKET_MAX;
 
-    if (!h->config.ears)
+    if (!h->config.listener)
         return;
     (void)setsockopt(h->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size); /* a wish */
     if (uv_poll_init(&h->server->loop, &h->ear, h->fd) != 0)
-        return; /* then nothing is heard, and what is said is not answered: it will be said again */
+        return; /* then nothing is received, and packets without a reply are sent again */
     h->ear.data = h;
     h->open++;
     h->has_ear = true;
@@ -137,12 +137,12 @@ static void on_wake(uv_timer_t *t)
 {
     struct helper *h = t->data;
 
-    h->config.ears->room(h->config.ears->arg);
+    h->config.listener->room(h->config.listener->arg);
 }
 
 void helper_wake(struct helper *h)
 {
-    ASSERT(h->config.ears);
+    ASSERT(h->config.listener);
     if (!h->is_closing)
         (void)uv_timer_start(&h->wake, on_wake, 0, 0);
 }
@@ -152,7 +152,7 @@ bool helper_is_there(const struct helper *h)
     return h->has_ear && h->is_running;
 }
 
-bool helper_say(struct helper *h, struct slice packet)
+bool helper_send(struct helper *h, struct slice packet)
 {
     if (!helper_is_there(h))
         return false;
@@ -214,7 +214,7 @@ static void on_door(uv_poll_t *p, int status, int events)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n <= 0) {
-            (void)uv_poll_stop(&h->door); /* its end will be told by its exit */
+            (void)uv_poll_stop(&h->door); /* its exit reports the end */
             return;
         }
         let_in(h);
@@ -266,8 +266,8 @@ static void on_exit_of(uv_process_t *p, int64_t status, int signal)
              h->config.argv[2], (int)status, signal);
     close_channel(h);
     close_door(h);
-    if (h->config.ears)
-        h->config.ears->ended(h->config.ears->arg);
+    if (h->config.listener)
+        h->config.listener->ended(h->config.listener->arg);
     uv_close((uv_handle_t *)p, on_process_closed);
 }
 
@@ -278,7 +278,7 @@ static bool is_named(const char *variable, const char *name)
     return strncmp(variable, name, len) == 0 && variable[len] == '=';
 }
 
-/* What the C library, OpenSSL, Proton and those who look for faults heed. */
+/* Variables that the C library, OpenSSL, Proton and debuggers use. */
 static bool is_for_libraries(const char *variable)
 {
     static const char *const names[] = {
@@ -407,8 +407,8 @@ static struct helper *helper_open(struct server *sv, const struct helper_config 
     ASSERT(rc == 0);
     h->wake.data = h;
     h->open++;
-    if (c->ears)
-        c->ears->opened(c->ears->arg, h);
+    if (c->listener)
+        c->listener->opened(c->listener->arg, h);
     start(h);
     return h;
 }
@@ -432,8 +432,8 @@ static void helper_close(struct helper *h)
     if (!h)
         return;
     h->is_closing = true;
-    if (h->config.ears)
-        h->config.ears->opened(h->config.ears->arg, NULL);
+    if (h->config.listener)
+        h->config.listener->opened(h->config.listener->arg, NULL);
     close_channel(h); /* the child takes that for the end */
     close_door(h);
     uv_close((uv_handle_t *)&h->again, on_closed);

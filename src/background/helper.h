@@ -3,13 +3,12 @@
 
 /*
  * A child process that is an agent of this server alone: `intact serve --http`. It is started with
- * the server and again when it has ended, told when the server drains, and ends with it, however
- * that ends.
+ * the server, restarted when it has ended, notified when the server drains, and ends with the
+ * server, however that ends.
  *
- * It comes in by a door of its own, a socket pair that nobody else has an end of: it asks there
- * for connections, and is sent ends of further pairs (libintact/door.h), without TLS and without a
- * token. Another pair, the channel, tells it when the server drains and when it has ended
- * (agents/http/inside.h).
+ * It connects by a socket pair of its own: it asks there for connections, and receives ends of
+ * further pairs (libintact/door.h), without TLS and without a token. Another pair, the channel,
+ * tells it when the server drains and when it has ended (http_agent/inside.h).
  */
 
 #include <uv.h>
@@ -29,26 +28,27 @@ struct helper_config {
     const char *variable;
     const char *const *kept;
     bool submits; /* it may submit tasks, and not only be an agent */
-    /* Whoever talks with it over the channel, a packet at a time; NULL: nobody. */
-    const struct helper_ears *ears;
+    /* The user of the channel, a packet at a time; may be NULL. */
+    const struct helper_listener *listener;
 };
 
 /* Called on the loop's thread, never from within a function of this header. */
-struct helper_ears {
+struct helper_listener {
     void (*opened)(void *arg, struct helper *h); /* by helper_open; with NULL by helper_close */
-    void (*heard)(void *arg, struct slice packet);
-    void (*room)(void *arg);  /* after helper_say said no: it may say yes now; or helper_wake */
-    void (*ended)(void *arg); /* the child is gone: the next one knows nothing of what was said */
+    void (*received)(void *arg, struct slice packet);
+    void (*room)(
+        void *arg); /* after helper_send returned false: there is room now; or helper_wake */
+    void (*ended)(void *arg); /* the child is gone: the next one knows nothing of earlier packets */
     void *arg;
 };
 
 enum { HELPER_PACKET_MAX = 384 << 10 /* bytes: a socket's buffer takes it as it is */ };
 void helper_hangup(struct helper *h); /* SIGHUP was sent: for the child, too */
 /* A packet for the child, all of it or nothing. False: it has no room now, or there is no child. */
-bool helper_say(struct helper *h, struct slice packet) MUST_USE;
+bool helper_send(struct helper *h, struct slice packet) MUST_USE;
 void helper_wake(struct helper *h); /* `room` will be called, whether there is a child or not */
 bool helper_is_there(const struct helper *h); /* a child that listens */
-/* Who a request came from that http_adopted says that of. */
+/* The token of a request over a connection of a helper (http_adopted). */
 const struct bearer *helper_bearer(unsigned whose);
 
 extern const struct part helpers_part;

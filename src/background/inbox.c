@@ -1,8 +1,8 @@
 /*
- * What applications put into the database by SQL becomes tasks as what they send by HTTP does: each
- * row is written as the text of a submission, and that is read. See intake/intake.h.
- * A large row is read beside the loop, as a large body is, and so is what a batch has beyond
- * HERE_MAX. Then one that was put in later may be asked first.
+ * Submissions that applications insert into the database by SQL become tasks like those by HTTP:
+ * each row is written as the text of a submission, and read as one. See scheduler/intake.h. A large
+ * row is read on a thread, and so is what a batch has beyond HERE_MAX. Then a later row may be
+ * submitted first.
  */
 
 #include "background/inbox.h"
@@ -11,17 +11,17 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "intake/intake.h"
 #include "node/aside.h"
 #include "node/node.h"
 #include "node/part.h"
 #include "node/submission.h"
+#include "intake/intake.h"
 #include "json/json.h"
 #include "json/text.h"
 
 enum {
-    LOOK_MS = 1000,      /* for what nobody told us of */
-    LOOK_UNTOLD_MS = 40, /* where nobody can */
+    LOOK_MS = 1000,      /* for rows without a notification */
+    LOOK_UNTOLD_MS = 40, /* if the store cannot notify */
     ASKS_LEFT = 1024,    /* for clients of the API */
     LOGGED_MAX = 10,     /* lines for one batch */
     HERE_MAX = 256 << 10 /* bytes of a batch that are read on the loop */
@@ -121,7 +121,7 @@ static void refuse(struct row_ask *ra, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Each column by itself, so that what is wrong with one is told of it. */
+/* Each column by itself, so that an error names its column. */
 static bool is_json(struct row_ask *ra, const char *name, struct slice v)
 {
     const struct server *sv = ra->inbox->server;
@@ -288,9 +288,9 @@ static void settled(void *arg, struct intake_item *const *refused, size_t count)
         log_line(LOG_WARN, "event=submission_refused more=%zu", count - LOGGED_MAX);
 }
 
-/* ---- being told ---- */
+/* ---- notifications ---- */
 
-static void told(uv_poll_t *p, int status, int events)
+static void notified(uv_poll_t *p, int status, int events)
 {
     struct inbox *ib = p->data;
     (void)status;
@@ -310,7 +310,7 @@ static void looks(void *arg)
         return;
     while (read(ib->fd, bytes, sizeof bytes) > 0)
         ;
-    (void)uv_poll_start(&ib->watch, UV_READABLE, told);
+    (void)uv_poll_start(&ib->watch, UV_READABLE, notified);
 }
 
 static void failed(void *arg, const struct error *e)

@@ -1,9 +1,8 @@
 /*
- * What other nodes stored, and this one keeps in memory: definitions and tokens. Nobody tells; but
- * whenever a lease is renewed, the store says how often each was changed (struct generations), and
- * what has moved is read again. That is once a second or so. Who has to know for certain, because a
- * client may rely on what another node has just answered, has the store asked (registry_read), once
- * for all who ask at a time.
+ * What other nodes stored and this one keeps in memory: definitions and tokens. Whenever a lease is
+ * renewed, about once a second, the store returns how often each was changed (struct generations),
+ * and what has changed is read again. A request that depends on what another node has just answered
+ * has the store read first (registry_read); one read serves all that wait.
  */
 
 #include "background/known.h"

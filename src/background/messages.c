@@ -1,6 +1,6 @@
 /*
- * Status messages of this node: which channels there are, the delivery on the loop of whoever
- * leads, and what is told of it.
+ * Status messages of this node: opens the channels, drives the courier (src/outbox), which delivers
+ * while this node leads, and counts. GET /v1/outbox and its commands are api/outbox.c.
  */
 
 #include "background/messages.h"
@@ -205,7 +205,7 @@ static void census_done(struct store_job *j)
         t->census = t->fresh;
 }
 
-/* Who asks is told what was counted last, and has it counted for the next time. */
+/* Returns the last census, and starts a new one for the next caller. */
 void messages_stats(struct server *sv, struct courier_stats *ret, struct outbox_census *ret_census)
 {
     struct messages *t = sv->messages;

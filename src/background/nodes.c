@@ -25,7 +25,7 @@ enum {
     FRESH_MS = 1000,
     PUT_AGAIN_MS = 500,
     URL_SIZE = 300,
-    AGENTS_MAX = 1000,      /* that a node says it has */
+    AGENTS_MAX = 1000,      /* that a node lists in its row */
     AGENTS_AGAIN_MS = 5000, /* what comes and goes costs a statement so often */
 };
 
@@ -40,8 +40,8 @@ struct nodes {
     struct link waiting; /* of struct nodes_wait */
     bool reading, putting, to_put, listens;
     int64_t put_at;     /* steady: not before */
-    struct buf agents;  /* that are connected, as `own` says it */
-    uint64_t agents_of; /* tells other ones apart */
+    struct buf agents;  /* that are connected, for `own` */
+    uint64_t agents_of; /* a hash, by which a change is found */
     int64_t agents_at;  /* steady: when that was found */
 };
 
@@ -56,7 +56,7 @@ struct reader {
     struct error error;
 };
 
-/* ---- what is said of us ---- */
+/* ---- this node's row ---- */
 
 static bool is_any_address(const char *listen)
 {
@@ -186,7 +186,7 @@ static void put_run(struct store_job *j, struct store *store)
     p->err = store->ops->nodes->put(store, &p->row, &e);
 }
 
-/* Whatever is wrong, the scheduler meets it too, and tells of it. */
+/* The scheduler meets the same error, and reports it. */
 static void put_done(struct store_job *j)
 {
     struct putter *p = CONTAINER_OF(j, struct putter, job);
@@ -265,7 +265,7 @@ static void begin_read(struct nodes *n)
     rd->job = (struct store_job){.run = read_run, .done = read_done};
     n->reading = true;
     sv->load.exchanges++;
-    readings_add(sv->readings, SLICE(" nodes"), READING_ONE, &rd->job); /* of nobody's token */
+    readings_add(sv->readings, SLICE(" nodes"), READING_ONE, &rd->job); /* in a line of no token */
 }
 
 bool nodes_are_fresh(const struct nodes *n)

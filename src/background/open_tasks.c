@@ -19,7 +19,7 @@
 enum {
     PART = 1000, /* rows */
     TICK_MS = 1000,
-    AGAIN_MS = 60000, /* from one count to the next, if nobody wants to know */
+    AGAIN_MS = 60000, /* from one count to the next, if it is not asked for */
     REST = 40,        /* times what the part took */
     REST_NEAR = 2
 };
@@ -139,7 +139,7 @@ static void tick(uv_timer_t *t)
         arm(count, TICK_MS);
 }
 
-/* Without tokens, tasks belong to nobody. */
+/* Without tokens, tasks have no owner. */
 static enum err open_tasks_open(struct server *sv, struct error *e)
 {
     struct open_tasks *count = calloc(1, sizeof *count);

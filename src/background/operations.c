@@ -16,10 +16,10 @@
 #include "json/json.h"
 
 enum {
-    /* Of operations: asks, and tasks that wait for a place. Each batch of the store that others
-     * wait for has a part of these, and its length is what they notice. */
+    /* Asks of operations, and their tasks that wait for a place. Each batch of the store that
+     * others wait for has a part of these, so others notice its length. */
     IN_FLIGHT = 32,
-    IN_FLIGHT_ALONE = 256, /* while there is nobody to notice ... */
+    IN_FLIGHT_ALONE = 256, /* while there are no others ... */
     ALONE_MS = 1000,       /* ... for so long */
     ASKS_LEAVE = 8192,     /* of all changes that may wait, so many are for others */
     BACKGROUND_PATIENCE = 4,
@@ -86,7 +86,7 @@ static void ask_out(void *arg, struct ask *a)
     server_ask(o->server, a);
 }
 
-static void told(void *arg, const struct operation *op)
+static void operation_reported(void *arg, const struct operation *op)
 {
     CLEANUP(buf_fini) struct buf reason = {0};
     (void)arg;
@@ -178,7 +178,7 @@ static enum err operations_open(struct server *sv, struct error *e)
                                            .steady = steady_now,
                                            .room = room,
                                            .ask = ask_out,
-                                           .progressed = told};
+                                           .told = operation_reported};
     (void)e;
 
     ASSERT(o);

@@ -1,8 +1,8 @@
 /*
- * Retention (serve --keep, and the section of that name in its configuration): deletes what ended
- * long ago, and forgets the ids of what was deleted when they are free again. Once in a cluster:
- * whoever leads does it, pass after pass, each in small parts with pauses between, so that neither
- * this node's work nor that of others on the same database waits for it.
+ * Retention (serve --keep, and its section in the configuration): deletes ended tasks by rule, and
+ * releases the ids of deleted tasks in time. Only the leader does it, pass after pass, in small
+ * parts with pauses between, so that neither this node nor others on the same database wait for it.
+ * What a part does is in retire.c.
  */
 
 #include "background/retention.h"
@@ -40,7 +40,7 @@ struct retention_job {
     enum err sweep_err;
     struct error sweep_error;
     bool at_work, passing, sweeping;
-    struct arena names_arena; /* of the pass: the workflows that are looked through one by one */
+    struct arena names_arena; /* of the pass: the workflows that are examined one by one */
     struct slice *names;
     size_t name_count, name;
     int64_t pass_at; /* steady; the next one */
@@ -84,7 +84,7 @@ static bool leads(const struct server *sv)
     return st.leads && !sv->draining;
 }
 
-/* ---- trouble: told when it begins, and when it is over ---- */
+/* ---- trouble: logged when it begins and when it ends ---- */
 
 static void trouble_begins(struct retention_job *k, enum err err, const char *story)
 {
@@ -213,8 +213,8 @@ static void part_begin(struct retention_job *k)
     retirer_part(&k->retirer);
 }
 
-/* Rules for certain workflows, and those that keep the newest, need each workflow by itself:
- * through an index, so that what is kept for long is not looked at each time. */
+/* Rules for certain workflows, and those that keep the newest, examine each workflow by itself: by
+ * an index, so that tasks that are kept for long are not read each time. */
 static bool is_by_workflow(const struct retention *rt)
 {
     for (size_t i = 0; i < rt->rule_count; i++)
@@ -242,7 +242,7 @@ static void pass_begin(struct retention_job *k)
         sweep_begin(k);
 }
 
-/* Whoever does not lead has no trouble with it. */
+/* A node that does not lead has no trouble with it. */
 static void look_later(struct retention_job *k)
 {
     if (!leads(k->server))

@@ -15,15 +15,15 @@ struct retention_rule {
     uint32_t states;       /* as in struct retire_rule */
     int64_t keep_ms;       /* KEEP_FOR_EVER */
     int64_t keep_last;     /* by when they were submitted */
-    bool archive;          /* written down before they are deleted */
+    bool archive;          /* archived before they are deleted */
 };
 
 #define KEEP_FOR_EVER INT64_MAX
 
 enum { RETENTION_RULES_MAX = 1000, KEEP_LAST_MAX = 100000 };
 
-/* What is over and done with, if nothing else is said: a person may still take up what stopped in
- * error, unless it was closed. */
+/* What rules without states are for: an operator may still continue a task that stopped in error,
+ * unless it was closed. */
 #define RETENTION_STATES   (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | RETIRE_CLOSED)
 
 #define RESERVE_MS_DEFAULT (INT64_C(90) * 86400000)

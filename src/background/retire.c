@@ -152,7 +152,7 @@ static void delete_done(struct store_job *j)
     for (size_t i = 0; i < r->delete.dealt_with; i++)
         if (r->delete.gone[i]) {
             count(r, &r->delete.tasks[i]);
-            r->audit = NULL; /* it stands there, once */
+            r->audit = NULL; /* it is listed once */
         }
     r->delete.tasks += r->delete.dealt_with;
     r->delete.task_count -= r->delete.dealt_with;
@@ -165,7 +165,7 @@ static void delete_done(struct store_job *j)
     deal(r);
 }
 
-/* Of what is archived, those that were written down. */
+/* Of those that are to be archived, the ones that were written. */
 static void begin_delete(struct retirer *r)
 {
     int64_t reserve_ms = r->server->config.retention->reserve_ms;
@@ -230,9 +230,10 @@ static bool add_line(struct retirer *r, struct retire_record *record)
     return true;
 }
 
-/* What went or was changed meanwhile is no news; what cannot be read stays, and is told of. */
-static void tell_unreadable(struct retirer *r, const struct retired *t,
-                            const struct retire_record *record)
+/* A record that was deleted or changed meanwhile is not logged; one that cannot be read is, and is
+ * kept. */
+static void log_unreadable(struct retirer *r, const struct retired *t,
+                           const struct retire_record *record)
 {
     if (record->err == ERR_NOT_FOUND)
         return;
@@ -249,7 +250,7 @@ static void make_lines(struct retirer *r)
         const struct retired *t = &r->look.found[i];
         struct retire_record *record = &r->records[i - r->at];
         if (!add_line(r, record)) {
-            tell_unreadable(r, t, record);
+            log_unreadable(r, t, record);
             continue;
         }
         r->batch[r->batch_count] = *t;
@@ -271,7 +272,7 @@ static void read_run(struct store_job *j, struct store *store)
 
     for (; i < r->end && (i == r->at || (bytes < READ_BYTES && uv_hrtime() < until)); i++) {
         struct retire_record *one = &r->records[i - r->at];
-        struct reservation gone; /* somebody else may have deleted it: it is left out */
+        struct reservation gone; /* another part may have deleted it: it is left out */
         one->err = task_read(store, r->look.found[i].id, &r->arena, &one->row, &one->operations,
                              &gone, &one->error);
         bytes += one->err == ERR_OK ? one->row.doc.len : 0;
@@ -318,7 +319,7 @@ static void deal(struct retirer *r)
     }
     bool archive = r->needs[r->look.found[r->at].rule].archive;
     ASSERT(!archive || r->server->archive);
-    if (r->server->draining || (archive && r->server->archive_busy)) { /* by somebody else's part */
+    if (r->server->draining || (archive && r->server->archive_busy)) { /* by another part */
         r->look.after_seq = r->look.found[r->at].seq - 1;
         r->look.more = true;
         part_end(r);

@@ -2,14 +2,14 @@
 #define BACKGROUND_RETIRE_H
 
 /*
- * Deletes what rules let go, part by part, between the store's other work. On the loop's thread.
+ * Deletes ended tasks by rule, part by part, between the store's other work. Event loop only.
  *
- *     floors -> look -> (read -> write down -> delete, some at a time) -> part_done -> look ...
+ *     floors -> look -> (read -> archive -> delete, some at a time) -> part_done -> look ...
  *
  * "Floors" is done once, for rules that keep the newest: how far down they reach. What is to be
  * archived is read as a whole, made into lines, and on the archive's disk before it is deleted; if
  * it cannot be written, nothing is deleted and the part ends with the error. A record that cannot
- * be read is left where it is. A part goes on until all that was found in one look is dealt with.
+ * be read is not deleted. A part ends when all tasks found in one look are deleted or left.
  */
 
 #include <uv.h>

@@ -46,8 +46,8 @@ static void reload_due(struct server *sv)
         (void)uv_timer_start(&t->timer, timer_fired, RELOAD_MS, 0);
 }
 
-/* Whatever became of a change, what is good is what the store says. If that cannot be read now, it
- * is later, as often as it takes. */
+/* Whatever the result of a change, the store knows which tokens are good. If it cannot be read now,
+ * it is read later, as often as it takes. */
 void token_list_apply(struct server *sv, const struct token_list *list)
 {
     if (list->err != ERR_OK) {

@@ -1,9 +1,9 @@
 /*
- * Tokens that are not known here. Another node may have made one a moment ago, and its client may
- * come here with it at once: so the store is asked before such a request is refused. Who has no
- * token must not be able to keep the store busy, nor memory: it is asked for all of them together,
- * a few times a second at most, and but few requests are held for that. Who wants a list of all
- * tokens comes in by the same way.
+ * Requests with a token that this node does not know. Another node may have created it a moment
+ * ago, so the store is asked before such a request is refused. A client without a good token must
+ * not be able to load the store, or to take memory: the store is asked for all of them together, a
+ * few times a second at most, and few requests are held. Requests for the list of tokens take the
+ * same way.
  */
 
 #include "background/unknown_tokens.h"
@@ -31,8 +31,8 @@ struct unknown_tokens {
     struct server *server;
     uv_timer_t timer;
     bool timer_open, reading;
-    int64_t ask_at;            /* steady: not before */
-    struct link waiting, told; /* of struct stranger: for the next reading, for this one */
+    int64_t ask_at;                   /* steady: not before */
+    struct link waiting, being_asked; /* of struct stranger: for the next reading, for this one */
     size_t count;
     /* Of the reading: */
     struct store_job job;
@@ -58,7 +58,7 @@ static void read_run(struct store_job *j, struct store *s)
 /* Or not; but that is found out again. */
 static void let_in(struct unknown_tokens *st)
 {
-    for (struct link *l = NULL; (l = list_first(&st->told));) {
+    for (struct link *l = NULL; (l = list_first(&st->being_asked));) {
         struct held_request *who = CONTAINER_OF(l, struct held_request, link);
         struct http_request *r = who->x.http;
         void (*again)(struct server *, struct http_request *) = who->again;
@@ -99,7 +99,7 @@ static void timer_fired(uv_timer_t *t)
     ASSERT(!st->reading);
     for (struct link *l = NULL; (l = list_first(&st->waiting));) {
         link_remove(l);
-        list_push(&st->told, l);
+        list_push(&st->being_asked, l);
     }
     st->ask_at = server_steady(NULL) + PAUSE_MS;
     st->reading = true;
@@ -163,7 +163,7 @@ static enum err unknown_tokens_open(struct server *sv, struct error *e)
     ASSERT(st);
     st->server = sv;
     list_init(&st->waiting);
-    list_init(&st->told);
+    list_init(&st->being_asked);
     int rc = uv_timer_init(&sv->loop, &st->timer);
     ASSERT(rc == 0);
     st->timer.data = st;

@@ -94,7 +94,7 @@ void waiters_of(struct waits *waits, struct slice id)
         struct waiter *w = CONTAINER_OF(l, struct waiter, link);
         link_remove(l);
         w->in = NULL;
-        w->told(w);
+        w->ended(w);
     }
     free(list);
 }

@@ -1,8 +1,7 @@
 #ifndef BACKGROUND_WAITS_H
 #define BACKGROUND_WAITS_H
 
-/* Those who wait for the end of a task, whoever they are, and whichever node brings it there. On
- * the loop's thread. */
+/* Those who wait for the end of a task, on whichever node it ends. Event loop only. */
 
 #include "background/elsewhere.h"
 #include "base/list.h"
@@ -15,7 +14,7 @@ struct waiter {
     struct wait_list *in; /* NULL: it waits for nothing */
     /* The task has ended (or is gone), or the node is about to: it waits no more. It may wait
      * again, or end. */
-    void (*told)(struct waiter *w);
+    void (*ended)(struct waiter *w);
 };
 
 struct waits;
@@ -24,6 +23,6 @@ extern const struct part waits_part;
 
 void waiter_join(struct waits *waits, struct slice id, struct waiter *w);
 void waiter_leave(struct waits *waits, struct waiter *w); /* harmless if it waits for nothing */
-void waiters_of(struct waits *waits, struct slice id);    /* tells those who wait for that task */
+void waiters_of(struct waits *waits, struct slice id);    /* wakes up those who wait for it */
 
 #endif

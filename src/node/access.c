@@ -76,7 +76,7 @@ static bool is_pattern(struct slice s)
     return is_agent_name((struct slice){s.ptr, s.len - open});
 }
 
-/* What stands behind "agent:" and the like; NONE if it begins otherwise. */
+/* The part after "agent:" and the like; NONE if it begins otherwise. */
 static struct slice behind(struct slice text, const char *prefix)
 {
     size_t skip = strlen(prefix);
@@ -304,7 +304,7 @@ bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HA
 
 /* ---- requests ---- */
 
-/* What stands behind "Bearer"; NONE if it is something else. */
+/* The part after "Bearer"; NONE if it is something else. */
 static struct slice token_in(struct slice authorization)
 {
     static const char scheme[] = "bearer ";
@@ -351,7 +351,7 @@ const struct bearer *access_who(struct access *a, struct slice authorization, in
     return NULL;
 }
 
-bool access_is_news(struct access *a, struct slice authorization)
+bool access_may_be_new(struct access *a, struct slice authorization)
 {
     unsigned char hash[TOKEN_HASH_SIZE];
 
@@ -421,7 +421,7 @@ bool grant_reads(const struct grant *g, struct slice workflow)
     return !g || g->reads_all || name_is_within(workflow, g->reads, g->read_count);
 }
 
-bool grant_knows(const struct grant *g, struct slice workflow)
+bool grant_reads_definition(const struct grant *g, struct slice workflow)
 {
     return !g || g->defines || grant_submits(g, workflow) || grant_reads(g, workflow);
 }

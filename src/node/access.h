@@ -2,14 +2,14 @@
 #define NODE_ACCESS_H
 
 /*
- * Who is let in. A token is "intact_" and 43 characters of base64url (32 random bytes); the server
- * knows its SHA-256 alone. Checking one is one hash and one look into a map, which is loaded at the
- * start and after every change of a token, when that is durable.
+ * Tokens, and what they may do. A token is "intact_" and 43 characters of base64url (32 random
+ * bytes); the server knows only its SHA-256. A check takes one hash and one lookup in a map, which
+ * is loaded at the start and after every change of a token, when the change is durable.
  *
- * Hashes of tokens are looked up like any key: who measures how long that takes learns something of
- * a hash that he cannot choose, and from it nothing of a token.
+ * Hashes are looked up like any key. A client that measures the time learns something about a hash
+ * that it cannot choose, and nothing about a token.
  *
- * Used by the loop's thread alone.
+ * Event loop only.
  */
 
 #include "base/buf.h"
@@ -71,7 +71,7 @@ struct bearer {
 
 struct access;
 
-/* `file`: where the admin's token lies, as clients are told; NULL: no tokens are asked for. */
+/* `file`: where the admin token is, as answers to clients have it; NULL: no tokens are required. */
 struct access *access_new(const char *file);
 void access_free(struct access *a);
 bool access_is_open(const struct access *a);
@@ -91,18 +91,18 @@ const struct bearer *access_list(const struct access *a, size_t *ret_count);
 enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e) MUST_USE;
 bool access_hash(struct access *a, struct slice text, unsigned char ret[TOKEN_HASH_SIZE]) MUST_USE;
 
-/* Who sends this Authorization header at `now`? NULL: nobody we know, and *ret_why tells more.
- * Where no tokens are asked for, it is somebody called "open" who may all. */
+/* The token in this Authorization header, at `now`. NULL: no good one, and *ret_why tells more. If
+ * no tokens are required, it is one called "open" that may do everything. */
 const struct bearer *access_who(struct access *a, struct slice authorization, int64_t now,
                                 const char **ret_why);
 
-/* Might that be a token that was made elsewhere, and is not known here yet? */
-bool access_is_news(struct access *a, struct slice authorization);
+/* Could this be a token that another node created and this one does not know yet? */
+bool access_may_be_new(struct access *a, struct slice authorization);
 
-/* The server's own children: one is every agent, the other one submits tasks, too. */
+/* Those of the server's child processes: one is every agent, the other one submits tasks, too. */
 extern const struct bearer access_helper, access_amqp;
 
-/* May that one use a route that asks for `may`? `agent`: the one in its path, or NONE. */
+/* May this token use a route that requires `may`? `agent`: the one in its path, or NONE. */
 bool access_may(const struct bearer *b, unsigned may, struct slice agent);
 
 /* "submit", "agent:payment", ...: is it a role, and which? *ret_name: what stands behind the colon:
@@ -124,12 +124,13 @@ struct grant {
     size_t submit_count, read_count;
 };
 
-/* In `a`; b may be NULL: as for an inner one. */
+/* In `a`; b may be NULL: as for one of the server's own. */
 const struct grant *grant_new(const struct bearer *b, struct arena *a);
 const struct grant *grant_copy(const struct grant *g, struct arena *a);
 bool grant_submits(const struct grant *g, struct slice workflow);
 bool grant_reads(const struct grant *g, struct slice workflow); /* all tasks of it */
-bool grant_knows(const struct grant *g, struct slice workflow); /* may look at its definition */
+bool grant_reads_definition(const struct grant *g,
+                            struct slice workflow); /* may look at its definition */
 /* May it see that task? */
 bool grant_sees(const struct grant *g, const struct task_row *row);
 

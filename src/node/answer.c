@@ -12,8 +12,8 @@ void answer_json(struct http_request *r, int status, const struct buf *b, const 
     http_answer(r, status, "application/json", buf_view(b), headers);
 }
 
-/* What one can act upon has a type of its own. The others are told apart by their detail, for
- * people; those of a store that is not ours or too new come at the start only. */
+/* Errors on which a client can act have a type of their own. The detail distinguishes the others,
+ * for people. Errors of a store that is not Intact's, or too new, occur at the start only. */
 const char *trouble_type(enum err err)
 {
     switch (err) {

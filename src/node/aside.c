@@ -92,7 +92,7 @@ static void line_lose(struct aside *as, struct line *l, struct aside_job *j)
     free(l);
 }
 
-/* Of the line whose turn it is, which then comes last. NULL: nothing waits. */
+/* The first job of the line whose turn it is, which then comes last. NULL: nothing waits. */
 static struct aside_job *next(struct aside *as, enum aside_rank *ret_rank)
 {
     struct link *first = NULL;

@@ -2,16 +2,16 @@
 #define NODE_ASIDE_H
 
 /*
- * Work that takes too long for the loop, and needs nothing of what the loop has: parsing large
- * bodies, compiling definitions. It is done on a thread of libuv's pool, one job at a time, so that
- * the memory of one is all that it takes.
+ * Work that takes too long for the event loop and needs nothing of it: parsing large bodies,
+ * compiling definitions. It is done on a thread of libuv's pool, one job at a time, so that it
+ * takes the memory of one job only.
  *
- * The jobs of one token stand in line, and lines take turns, a job each: so a token that sends much
- * keeps others waiting for one of its jobs at most. A token may have a quarter of all places and
- * bytes, so none can fill them alone. Jobs that may wait (ASIDE_LATER) begin when there is no other
- * one, and get half of all places and bytes.
+ * Each token has a line of jobs, and lines take turns, one job each. So a token that sends much
+ * delays others by one of its jobs at most. A token may have a quarter of all places and bytes, so
+ * no token can fill them alone. Jobs that may wait (ASIDE_LATER) begin when there is no other job,
+ * and get half of all places and bytes.
  *
- * Used by the loop's thread alone, but for `run`.
+ * Event loop only, except for `run`.
  */
 
 #include <uv.h>
@@ -26,7 +26,7 @@ enum { BODY_SMALL = 64 << 10 };
 
 enum aside_rank { ASIDE_SOON, ASIDE_LATER, ASIDE_RANKS };
 
-/* Embed it in what the job works on; nobody else touches that in between. Zeroed at first. */
+/* Embed it in what the job works on; nothing else touches that in between. Zeroed at first. */
 struct aside_job {
     void (*run)(struct aside_job *j);  /* on a thread */
     void (*done)(struct aside_job *j); /* later, on the loop */
@@ -46,7 +46,7 @@ struct aside_stats {
 struct aside *aside_new(uv_loop_t *loop, size_t count_max, size_t bytes_max);
 void aside_free(struct aside *as); /* nothing is open any more */
 
-/* Is there room for a job of this token (NONE: nobody's)? False is counted as refused. */
+/* Is there room for a job of this token (or NONE)? False is counted as refused. */
 bool aside_has_room(struct aside *as, struct slice token, enum aside_rank rank, size_t bytes);
 /* Whether there is room or not. */
 void aside_add(struct aside *as, struct slice token, enum aside_rank rank, struct aside_job *j);

@@ -53,7 +53,7 @@ static struct line *line_of(struct changes *ch, struct slice token)
     return l;
 }
 
-/* Of the line whose turn it is, which then comes last. NULL: nothing waits. */
+/* The first change of the line whose turn it is, which then comes last. NULL: nothing waits. */
 static struct store_job *next(struct changes *ch)
 {
     struct link *first = list_first(&ch->lines);

@@ -2,16 +2,15 @@
 #define NODE_CHANGES_H
 
 /*
- * What people change beside tasks: definitions, tokens, agents, what is said of alerts. Each change
- * is a transaction of its own, and submissions and results wait behind those that the store's
- * thread has. So it has one of them at a time: between two changes it commits what tasks have.
+ * Changes by operators that concern no task: definitions, tokens, agents, alerts. Each change is a
+ * transaction of its own, and submissions and results wait behind those that the store thread has.
+ * So it gets one at a time: between two changes it commits those of tasks.
  *
- * The changes of one token stand in line, and lines take turns, a change each: so a token that
- * changes much keeps others waiting for one of its changes at most. A long change is followed by a
- * rest while several tokens call (fair.h), so that two thirds of the time are left to tasks.
+ * Each token has a line of changes, and lines take turns, one change each. So a token that changes
+ * much delays others by one of its changes at most. A long change is followed by a rest while
+ * several tokens call (fair.h), so that two thirds of the time are left to tasks.
  *
- * How many wait is bounded by those who hand them in (asks_have_room). Used by the loop's thread
- * alone.
+ * The callers bound how many wait (asks_have_room). Event loop only.
  */
 
 #include <uv.h>
@@ -22,7 +21,7 @@ struct changes;
 
 struct changes_config {
     struct store_queue *store;
-    /* Does no token call but that of the account? NULL: none does. */
+    /* Is this the only account whose token calls? NULL: there is no account. */
     bool (*is_alone)(void *arg, void *account);
     void *arg;
 };

@@ -11,7 +11,7 @@
 struct channel *channels_find(const struct server *sv, struct slice target, struct error *e)
 {
     bool is_queue = target.len >= 5 && memcmp(target.ptr, "amqp:", 5) == 0;
-    /* The last one says what it would take. */
+    /* The error of the last one is reported: it tells what would be needed. */
     struct channel *const list[] = {is_queue ? sv->channels.webhooks : sv->config.amqp,
                                     is_queue ? sv->config.amqp : sv->channels.webhooks};
     bool any = false;

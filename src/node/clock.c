@@ -11,7 +11,7 @@
 enum {
     CLOCK_LOOK_MS = 1000,
     CLOCK_JUMP_MS = 5000,
-    CLOCK_BEHIND_MS = 1000,     /* is worth telling */
+    CLOCK_BEHIND_MS = 1000,     /* is logged */
     CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
 };
 
@@ -34,8 +34,8 @@ int64_t server_steady(void *arg)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
-/* The store's time; where it has none, wall time as it was at the start, carried on by the clock
- * that never jumps: nothing expires because somebody set the clock. */
+/* The store's time. A store without one goes by the wall time of the start, continued by the steady
+ * clock: nothing expires because the wall clock was set. */
 int64_t server_now(void *arg)
 {
     const struct server *sv = arg;
@@ -77,8 +77,8 @@ void clock_start(struct server *sv)
     c->logged_off_ms = min_i64(0, wall_now_ms() - server_steady(NULL) - c->wall_minus_steady_ms);
 }
 
-/* The wall clock is looked at only to tell of it: whoever reads the log beside others, or expects
- * times of now in the API, should know. A clock that drifts is told of when it has come so far. */
+/* The wall clock is read only to log a jump, for readers of the log who compare it with others, and
+ * of times in the API. A clock that drifts is logged whenever it has drifted this far. */
 void clock_check(struct server *sv)
 {
     int64_t steady = server_steady(NULL);

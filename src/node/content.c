@@ -1,7 +1,7 @@
 /*
- * The identity of a submission's content: the SHA-256 of its canonical bytes. Beside it stands the
- * 64-bit hash by which versions before knew it: nodes of such a version that share the database
- * compare that alone, and so does this one with what they stored.
+ * The identity of a submission's content: the SHA-256 of its canonical bytes, and the 64-bit hash
+ * of earlier versions. Nodes of an earlier version that share the database compare only the hash;
+ * so does this one with what they stored.
  */
 
 #include "node/content.h"

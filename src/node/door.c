@@ -15,8 +15,8 @@
 
 /* ---- names ---- */
 
-/* "127.0.0.1" and its like: all of it is an address, so that no name that only begins so (and that
- * somebody else's DNS answers for) passes. */
+/* "127.0.0.1" and the like. The whole text must be an address: a name that only begins like one may
+ * belong to another's DNS. */
 static bool is_loopback_address(struct slice s)
 {
     char text[16] = "";
@@ -42,7 +42,7 @@ static struct slice port_cut(struct slice *host)
     return port;
 }
 
-/* The port does not matter: a proxy or a forwarded one may stand before ours. */
+/* The port does not matter: a proxy, or a forwarded port, may be in front of ours. */
 static bool is_our_host(const struct server *sv, struct slice host)
 {
     struct slice listens = slice_of(sv->config.listen);
@@ -71,7 +71,7 @@ static bool same_authority(struct slice a, struct slice b, const char *default_p
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0 && slice_eq(port_a, port_b);
 }
 
-/* Does the page come from where it asks? A proxy may have taken TLS off, so that we cannot tell. */
+/* Does the page come from this server? Behind a proxy the scheme is unknown. */
 static bool is_our_origin(const struct server *sv, struct slice origin, struct slice host)
 {
     static const struct {
@@ -99,13 +99,13 @@ bool door_is_foreign(const struct server *sv, const struct http_request *r)
 
     if (host.ptr && !is_our_host(sv, host))
         return true;
-    /* A browser says of itself that another page asks, also where it sends no Origin. */
+    /* A browser reports that another page sends the request, even without an Origin. */
     if (site.ptr && !http_slice_is_like(site, "same-origin") && !http_slice_is_like(site, "none"))
         return true;
     return origin.ptr && !(host.ptr && is_our_origin(sv, origin, host));
 }
 
-/* ---- those who wait ---- */
+/* ---- requests that wait ---- */
 
 bool door_may_wait(const struct server *sv)
 {

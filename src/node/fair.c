@@ -17,7 +17,7 @@ struct fair {
     void (*serve)(struct server *sv, struct http_request *r);
     uv_idle_t idle;   /* active while something waits that may go on at once */
     uv_timer_t timer; /* the end of the first rest */
-    struct link hungry;
+    struct link active;
     size_t count;
     uint64_t round;
     /* Tokens that called or were served: the latest one, and the latest of all others. */
@@ -53,7 +53,7 @@ struct fair *fair_new(struct server *sv, uv_loop_t *loop,
     f->server = sv;
     f->serve = serve;
     f->round = 1;
-    list_init(&f->hungry);
+    list_init(&f->active);
     int rc = uv_idle_init(loop, &f->idle) | uv_timer_init(loop, &f->timer);
     ASSERT(rc == 0);
     return f;
@@ -61,7 +61,7 @@ struct fair *fair_new(struct server *sv, uv_loop_t *loop,
 
 void fair_close(struct fair *f)
 {
-    ASSERT(f->count == 0 && list_empty(&f->hungry));
+    ASSERT(f->count == 0 && list_empty(&f->active));
     uv_close((uv_handle_t *)&f->idle, NULL);
     uv_close((uv_handle_t *)&f->timer, NULL);
 }
@@ -76,7 +76,7 @@ size_t fair_waiting(const struct fair *f)
     return f->count;
 }
 
-/* ---- who may go on ---- */
+/* ---- whose turn it is ---- */
 
 static void note_call(struct fair *f, const struct fair_share *s, uint64_t now)
 {
@@ -96,7 +96,7 @@ static bool is_alone(const struct fair *f, const struct fair_share *s, uint64_t 
     for (size_t i = 0; i < COUNT_OF(f->recent); i++)
         if (f->recent[i].share != s && is_recent(&f->recent[i], now))
             return false;
-    for (struct link *l = f->hungry.next; l != &f->hungry; l = l->next)
+    for (struct link *l = f->active.next; l != &f->active; l = l->next)
         if (CONTAINER_OF(l, struct fair_share, link) != s)
             return false;
     return true;
@@ -177,7 +177,7 @@ bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r)
     h->x.gone = held_gone;
     list_push(&s->waiting, &h->link);
     if (!link_is_in(&s->link))
-        list_push(&f->hungry, &s->link);
+        list_push(&f->active, &s->link);
     f->count++;
     (void)uv_idle_start(&f->idle, on_idle);
     return true;
@@ -196,32 +196,33 @@ static void serve_first(struct fair *f, struct fair_share *s)
     f->serve(f->server, r);
 }
 
-/* The round in which each of those that are hungry now is looked at once. Serving may make others
- * hungry, and take any of these out of the list. */
+/* One round: each active share is served once. Serving may make others active, and may remove any
+ * of these from the list. */
 static void serve_round(struct fair *f)
 {
     struct link todo;
     struct link *l = NULL;
 
     list_init(&todo);
-    list_take_all(&todo, &f->hungry);
+    list_take_all(&todo, &f->active);
     while ((l = list_first(&todo))) {
         struct fair_share *s = CONTAINER_OF(l, struct fair_share, link);
         link_remove(l);
         while (!list_empty(&s->waiting) && may_go_on(f, s, uv_hrtime()))
             serve_first(f, s);
         if (!list_empty(&s->waiting) && !link_is_in(&s->link))
-            list_push(&f->hungry, &s->link);
+            list_push(&f->active, &s->link);
     }
 }
 
-/* The loop does not wait if somebody could go on in the next round; else until a rest ends. */
+/* The loop does not block if a share can go on in the next round; otherwise it blocks until a rest
+ * ends. */
 static void arm(struct fair *f)
 {
     uint64_t now = uv_hrtime();
     uint64_t first = UINT64_MAX;
 
-    for (struct link *l = f->hungry.next; l != &f->hungry; l = l->next) {
+    for (struct link *l = f->active.next; l != &f->active; l = l->next) {
         const struct fair_share *s = CONTAINER_OF(l, struct fair_share, link);
         if (s->rests_until_ns < first)
             first = s->rests_until_ns;
@@ -240,7 +241,7 @@ static void arm(struct fair *f)
 void fair_turn(struct fair *f)
 {
     f->round++;
-    if (list_empty(&f->hungry) && !uv_is_active((uv_handle_t *)&f->idle))
+    if (list_empty(&f->active) && !uv_is_active((uv_handle_t *)&f->idle))
         return;
     serve_round(f);
     arm(f);

@@ -2,16 +2,16 @@
 #define NODE_FAIR_H
 
 /*
- * Fair shares of the loop's time. While several tokens call, each may use FAIR_SLICE_NS in one
- * round of the loop; what it asks for beyond that waits for the next rounds, in the order in which
- * it came. So a call waits for one slice of every other token, and not for all that they have sent.
+ * Fair shares of the event loop's time. While several tokens call, each may use FAIR_SLICE_NS in
+ * one round of the loop; its further requests wait for the next rounds, in their order. So a
+ * request waits for one slice of every other token, and not for all that they have sent.
  *
- * One call cannot be cut short. A token whose call took longer than a slice rests for twice what it
- * took beyond that, a quarter of a second at most; so however much it sends, two thirds of the time
- * are left to the others.
+ * A request cannot be interrupted. A token whose request took longer than a slice rests for twice
+ * the excess, a quarter of a second at most. So two thirds of the time are left to the others,
+ * however much it sends.
  *
- * A token is alone if no other one has called for a second, and none waits: then nothing of this
- * happens. Used by the loop's thread alone.
+ * A token is alone if no other token has called for a second, and none waits: then none of this
+ * applies. Event loop only.
  */
 
 #include <uv.h>
@@ -37,8 +37,8 @@ struct fair *fair_new(struct server *sv, uv_loop_t *loop,
 void fair_close(struct fair *f); /* nothing waits any more */
 void fair_free(struct fair *f);  /* when the loop has let go of its handles */
 
-/* Has no token but this one called for a second? Its own last call may lie further back: what came
- * with it may take long. */
+/* Has no other token called for a second? Its own last request may be older, and still take long.
+ */
 bool fair_is_alone(const struct fair *f, const struct fair_share *s);
 
 /* True: the request waits, and is served later. False: it is its turn. `s` NULL: always. */
@@ -46,7 +46,7 @@ bool fair_holds(struct fair *f, struct fair_share *s, struct http_request *r) MU
 /* Serving a request took so long. */
 void fair_charge(struct fair *f, struct fair_share *s, uint64_t now_ns, uint64_t took_ns);
 
-/* When a token may go on that has had its share: at the earliest then. 0: it may now. */
+/* The earliest time at which a token that has used its share may go on. 0: now. */
 uint64_t fair_rests_until(const struct fair *f, struct fair_share *s, uint64_t now_ns);
 
 /* Begins a round: serves those that wait, as far as the slices go. */

@@ -19,7 +19,7 @@ const char *installation_id(const struct server *sv)
 
 struct slice installation_headers(struct server *sv)
 {
-    /* A browser takes what it is given for what it is said to be, and never for a page. */
+    /* A browser uses the declared type of an answer, and never takes it for a page. */
     int len = snprintf(sv->always, sizeof sv->always,
                        HEADER ": %s\r\nX-Content-Type-Options: nosniff\r\n", installation_id(sv));
 
@@ -45,7 +45,7 @@ const char *server_version(const struct server *sv)
     return sv->config.version ? sv->config.version : INTACT_VERSION;
 }
 
-/* The same on all nodes, and after all restarts; it tells nothing of the secret. */
+/* The same on all nodes and after all restarts. It does not reveal the secret. */
 void installation_source(struct server *sv)
 {
     const struct server_config *c = &sv->config;

@@ -32,7 +32,7 @@ void metrics_begin(struct metrics *m, int64_t now_ms, void (*label)(struct buf *
 void metrics_request_begins(struct http_request *r)
 {
     if (r->began_ns != 0)
-        return; /* its head was looked at before its body came */
+        return; /* its head was routed before its body came */
     r->began_ns = uv_hrtime();
     r->route = ROUTES_MAX - 1;
 }

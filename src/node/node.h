@@ -11,7 +11,6 @@
 #include <uv.h>
 
 #include "base/log.h"
-#include "catalog/catalog.h"
 #include "http/http.h"
 #include "node/channels.h"
 #include "node/clock.h"
@@ -20,6 +19,7 @@
 #include "node/metrics.h"
 #include "node/pressure.h"
 #include "node/trouble.h"
+#include "catalog/catalog.h"
 #include "scheduler/scheduler.h"
 #include "supervisor/supervisor.h"
 

@@ -2,9 +2,8 @@
 #define NODE_NOTIFY_H
 
 /*
- * Tells the service manager how it goes: one datagram to the socket that it names in
- * NOTIFY_SOCKET (sd_notify(3), of which this is all that is needed). Without a manager nothing
- * happens. A manager that does not listen is no reason to fail: errors are ignored.
+ * Notifies the service manager: one datagram to the socket in NOTIFY_SOCKET, as sd_notify(3) does.
+ * Without a manager nothing happens. Errors are ignored: the node works without a manager.
  */
 
 #include <stdint.h>
@@ -15,7 +14,7 @@
  * newlines. Does not block. */
 void notify(const char *state);
 
-/* How often the manager wants to hear "WATCHDOG=1", ms, half of what it allows; 0: not at all. */
+/* The interval of "WATCHDOG=1", ms: half of what the manager allows; 0: it expects none. */
 int64_t notify_watchdog_ms(void);
 
 #endif

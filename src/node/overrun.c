@@ -29,7 +29,7 @@ struct counted {
 
 /* A change of a count on its way. The store's thread writes it, and the loop gives it back, which
  * may be much later: an evaluation may hold it. */
-struct telling {
+struct report {
     struct store_job job;
     struct overrun_watch *watch;
     struct counted *of;
@@ -43,8 +43,8 @@ struct overrun_watch {
     pthread_t thread;
     clockid_t loop_clock; /* the processor time of the loop's thread */
     int64_t end_ms;
-    /* What is being evaluated; NULL: nothing. Who looks at it takes it away for a moment, and the
-     * loop does not go on before it is back. */
+    /* What is being evaluated; NULL: nothing. The watching thread takes it away while it reads it,
+     * and the loop does not go on before it is back. */
     _Atomic(const struct slice *) under_way;
     atomic_uint_fast64_t number; /* of the task that is evaluated, each time that another one is */
     struct slice task;           /* the loop's; under_way points here */
@@ -57,12 +57,12 @@ struct overrun_watch {
     bool stop;
     struct link counted;
     /* The watching thread's: */
-    uint64_t seen;       /* the number that was under way when it last looked; 0: none was */
+    uint64_t seen;       /* the number that was under way at the last check; 0: none was */
     int64_t since_ms;    /* of the loop's processor time: when it was first seen */
     struct counted *now; /* it was counted */
 };
 
-static const struct slice looked_at = {NULL, 0}; /* in under_way, while somebody looks */
+static const struct slice looked_at = {NULL, 0}; /* in under_way, while the watching thread reads */
 
 static int64_t ms_of(clockid_t id)
 {
@@ -166,7 +166,7 @@ static void forget(struct counted *c)
 /* What is unknown may be stored: then it is taken back, once. */
 static void count_run(struct store_job *j, struct store *s)
 {
-    struct telling *t = CONTAINER_OF(j, struct telling, job);
+    struct report *t = CONTAINER_OF(j, struct report, job);
     struct overrun_watch *w = t->watch;
 
     enum err err = s->ops->overrun_count(s, &t->count, &t->error);
@@ -183,7 +183,7 @@ static void count_run(struct store_job *j, struct store *s)
 
 static void count_done(struct store_job *j)
 {
-    struct telling *t = CONTAINER_OF(j, struct telling, job);
+    struct report *t = CONTAINER_OF(j, struct report, job);
 
     arena_fini(&t->arena);
     free(t);
@@ -192,7 +192,7 @@ static void count_done(struct store_job *j)
 /* Lock held. */
 static void count(struct overrun_watch *w, struct counted *c, int by)
 {
-    struct telling *t = calloc(1, sizeof *t);
+    struct report *t = calloc(1, sizeof *t);
 
     ASSERT(t);
     ASSERT(!c->away);
@@ -280,7 +280,7 @@ static _Noreturn void end_server(struct overrun_watch *w, int64_t spent_ms)
 }
 
 /* Lock held. */
-static void look(struct overrun_watch *w)
+static void check(struct overrun_watch *w)
 {
     bool any = atomic_load_explicit(&w->under_way, memory_order_acquire) != NULL;
     uint64_t number = atomic_load_explicit(&w->number, memory_order_acquire);
@@ -314,7 +314,7 @@ static void *body(void *arg)
         while (!w->stop && rc == 0)
             rc = pthread_cond_timedwait(&w->wake, &w->lock, &until);
         if (!w->stop)
-            look(w);
+            check(w);
     }
     (void)pthread_mutex_unlock(&w->lock);
     return NULL;

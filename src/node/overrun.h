@@ -2,26 +2,26 @@
 #define NODE_OVERRUN_H
 
 /*
- * A backstop behind the budget of expressions. An evaluation pays for each step and ends when it
- * cannot pay, in some fiftieth of a second. Should one go on all the same, by a defect or because
- * the machine is far too slow, it holds the loop, and nobody is served.
+ * A backstop behind the budget of expressions. An evaluation pays for each step and ends when its
+ * budget is spent, after about 20 ms. If one continues nevertheless, because of a defect or a
+ * machine that is far too slow, it blocks the event loop, and no client is served.
  *
- * A thread looks twice a second at what is being evaluated, and at the processor time that the
- * loop's thread has spent on it: time in which the machine was suspended, or busy with others, does
- * not count. After OVERRUN_COUNT_MS the task is counted in the store; if the evaluation ends after
- * all, that is taken back, as often as the store refuses it. After OVERRUN_END_MS the process ends,
- * once the count is durable, or the store has not answered for a while. Who takes the task over
+ * A thread checks twice a second what is being evaluated, and how much processor time the loop's
+ * thread has spent on it: time in which the machine was suspended, or busy with other processes,
+ * does not count. After OVERRUN_COUNT_MS the task is counted in the store; if the evaluation ends
+ * after all, the count is removed, with retries. After OVERRUN_END_MS the process ends, once the
+ * count is durable or the store has not answered for a while. The node that claims the task next
  * finds the count: see overruns.c of the scheduler.
  */
 
 #include "store/job.h"
 
 enum {
-    OVERRUN_COUNT_MS = 500, /* shorter than a lease: others that take over know of it */
+    OVERRUN_COUNT_MS = 500, /* shorter than a lease: the next node finds it */
     OVERRUN_END_MS = 10000, /* well below WatchdogSec= of the service */
 };
 
-/* What the store has of them at the start. */
+/* Those in the store at the start. */
 struct overruns {
     struct arena arena;
     struct overrun *list;

@@ -1,6 +1,7 @@
 /*
- * While the store is slow, or stands still, clients give up and come again, and what they asked for
- * the first time still waits: without a bound memory would grow for as long as that lasts.
+ * Bounds on what waits for the store. While the store is slow or blocked, clients give up and come
+ * again, and their first requests still wait: without a bound, memory would grow all that time.
+ * Also charges time on the event loop to tokens (fair.c, quota.c).
  */
 
 #include "node/pressure.h"
@@ -15,7 +16,7 @@ enum {
     ASKS_MAX = 16384,          /* some 4 KiB each */
     ASKS_BYTES_MAX = 64 << 20, /* of bodies; all in all a few times as much */
     READS_MAX = 8192,
-    TREE_MIN = 16 << 20, /* however little memory the server has: who asks little is served */
+    TREE_MIN = 16 << 20, /* however little memory the server has, small requests are served */
     TREE_MAX = 256 << 20,
     ANSWER_SMALL = 16 << 10,
 };
@@ -68,7 +69,7 @@ size_t trees_left(const struct server *sv)
 
 bool reading_has_room(struct server *sv, struct http_request *r, enum reading_kind kind)
 {
-    if (!quota_looks(r->account, r) || !reads_have_room(sv, r))
+    if (!quota_reading(r->account, r) || !reads_have_room(sv, r))
         return false;
     return readings_have_room(sv->readings, sv->caller, kind)
            || answer_overloaded(r, "readings of this token");

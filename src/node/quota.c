@@ -76,8 +76,8 @@ struct recent {
 struct quotas {
     struct map by_name;
     struct recent recent[2];
-    /* Since a count of open tasks began last: a token came near its limit, or somebody wants to
-     * know. */
+    /* Since the last count of open tasks began: a token came near its limit, or its use was asked
+     * for. */
     bool near_open, wants_count;
 };
 
@@ -117,7 +117,7 @@ void quota_limits_write(struct buf *b, const struct quota_limits *l)
     json_close(b, '}');
 }
 
-/* The admin is let in whatever happens, unless something else was said of its token. */
+/* An admin token has no limits, unless some were set for it. */
 static struct quota_limits limits_of(const struct bearer *b)
 {
     struct quota_limits l = b->limits;
@@ -362,7 +362,7 @@ bool quota_submits(struct quotas *qs, struct quota *q, struct http_request *r, u
     return true;
 }
 
-bool quota_looks(struct quota *q, struct http_request *r)
+bool quota_reading(struct quota *q, struct http_request *r)
 {
     uint64_t now_ns = uv_hrtime();
 

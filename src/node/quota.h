@@ -2,24 +2,23 @@
 #define NODE_QUOTA_H
 
 /*
- * What one token may use of this node, so that a client that has gone wild does not leave the
- * others without: calls, submissions and readings a second, bytes a second that it sends, calls
- * that are open at a time, time of the loop, tasks that it submitted and that go on. Whoever is
- * beyond one of them is answered 429, with Retry-After.
+ * What one token may use of this node, so that one client cannot starve the others: calls,
+ * submissions and reads per second, bytes per second that it sends, open calls, time of the event
+ * loop, and open tasks that it submitted. A call beyond a limit is answered 429 with Retry-After.
  *
- * Time of the loop is what its handlers take there, by the clock: that is what others wait for. It
- * is looked at only if another token called within OTHERS_S seconds.
+ * The time of the event loop is what handlers take, by the clock, since others wait for that. It is
+ * limited only if another token called within OTHERS_S seconds.
  *
- * Rates are leaky buckets that hold BURST_S seconds: a call is let in as long as the bucket is not
- * full, and is then paid for whole, so one large body, or one batch of many lines, always fits.
+ * Rates are leaky buckets that hold BURST_S seconds. A call is accepted while the bucket is not
+ * full, and is then charged as a whole, so one large body, or one batch of many lines, always fits.
  *
- * How many tasks of a token go on is counted in the store now and then (open_tasks.c). Between two
- * counts a node adds what it accepts, and takes away what it sees end. So the number is near the
- * truth, whatever was restarted and whoever else works on the same database, and costs changes
- * nothing. A batch is let in whole, and so are those that come with it: the limit keeps a store
- * from being filled, it is no exact one.
+ * The open tasks of a token are counted in the store from time to time (open_tasks.c). Between two
+ * counts a node adds the tasks that it accepts and subtracts those that it sees end. So the number
+ * is approximately right after restarts and with other nodes on the same database, and changes of
+ * tasks cost nothing more. A batch is accepted as a whole: the limit protects the store, and is not
+ * exact.
  *
- * In memory, and of this node alone. Used by the loop's thread alone.
+ * In memory, of this node alone. Event loop only.
  */
 
 #include "base/buf.h"
@@ -40,11 +39,11 @@ struct quota; /* of one token, by its name; it outlives the token */
 struct quotas *quotas_new(void);
 void quotas_free(struct quotas *qs);
 
-/* Of the token whose use it is; NONE of NULL. */
+/* The name of its token; NONE for NULL. */
 struct slice quota_name(const struct quota *q);
 
-/* Is the call let in? NULL: it was answered 429. It is open until quota_leave. Whether a call for
- * work may wait is asked later: one that brings results does not have to. */
+/* Accepts a call. NULL: it was answered 429. It is open until quota_leave. Whether a call for work
+ * may wait is asked later, because a call that brings results need not wait. */
 struct quota *quota_enter(struct quotas *qs, const struct bearer *b, struct http_request *r,
                           int64_t now, bool is_work);
 /* A call for work is let in, and must not wait if this is false. NULL: it may. */
@@ -54,7 +53,7 @@ void quota_refuse_to_wait(struct quota *q, struct http_request *r); /* 429 */
  * to each other: half of them if others are there, else a sixteenth. */
 bool quota_share_has_room(const struct quotas *qs, const struct quota *q, size_t has, size_t all);
 size_t quota_open(const struct quota *q); /* its calls */
-/* It waits to see something, or does so no more. */
+/* Its requests that wait to see something; one more or one less. */
 size_t quota_readers(const struct quota *q);
 void quota_reads(struct quota *q, bool more);
 void quota_leave(struct quota *q);               /* NULL: nothing */
@@ -63,7 +62,7 @@ struct fair_share *quota_share(struct quota *q); /* of the loop's time; NULL: NU
 void quota_worked(struct quota *q, uint64_t now_ns, uint64_t took_ns);
 /* So many submissions came with the call that is being handled. False: it was answered 429. */
 bool quota_submits(struct quotas *qs, struct quota *q, struct http_request *r, uint64_t count);
-bool quota_looks(struct quota *q, struct http_request *r); /* the same of one reading */
+bool quota_reading(struct quota *q, struct http_request *r); /* the same of one reading */
 
 /* A task of that token (NONE: of none) was accepted here, or came to its end. */
 void quotas_task(struct quotas *qs, struct slice owner, bool begins);
@@ -72,7 +71,7 @@ void quotas_task(struct quotas *qs, struct slice owner, bool begins);
 void quotas_count_begin(struct quotas *qs);
 void quotas_counted(struct quotas *qs, struct slice owner);
 void quotas_count_end(struct quotas *qs);
-bool quotas_want_count(const struct quotas *qs); /* somebody wants to know, or a token is near */
+bool quotas_want_count(const struct quotas *qs); /* it was asked for, or a token is near */
 bool quotas_near(const struct quotas *qs);       /* a token is near its limit */
 
 /* "limits", "use", "recent" and "last_used_at" of a token, as members of the object that is open.

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "node/fair.h"
 
-enum { ONES_FOR_MANY = 8 /* so many times more readings of one task may stand in line */ };
+enum { ONES_FOR_MANY = 8 /* so many times more reads of single objects may wait */ };
 
 /* Lines are as many as there are tokens of which something waits. */
 struct line {
@@ -36,7 +36,7 @@ struct readings {
     struct readings_stats stats;
     bool stop;
     uv_async_t async;
-    /* Of the loop: */
+    /* Event loop only: */
     struct link back; /* what was read, in its order, and not handed back yet */
     uv_timer_t timer; /* the end of the first rest */
     unsigned handles; /* that libuv has not let go of */
@@ -82,7 +82,7 @@ static void line_lose(struct readings *rs, struct line *l, struct store_job *j)
     free(l);
 }
 
-/* Of the line whose turn it is, which then comes last. */
+/* The first read of the line whose turn it is, which then comes last. */
 static struct store_job *next(struct readings *rs)
 {
     struct link *first = list_first(&rs->lines);

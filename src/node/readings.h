@@ -2,12 +2,12 @@
 #define NODE_READINGS_H
 
 /*
- * The thread on which people's reading is done: lists, records, counts. It has a way to the store
- * of its own, so changes and what the node itself reads never wait for it.
+ * The reading thread: lists, records and counts that clients ask for. It has a connection to the
+ * store of its own, so changes and the node's own reads never wait for it.
  *
- * The readings of one token stand in line, those of one task (or other thing) in one, those that
- * look at many in another. Lines take turns, a reading each: so a token that asks for much keeps
- * others waiting for one of its readings at most, and its own short ones for one long one.
+ * Each token has two lines: one for reads of a single object, one for reads of many. Lines take
+ * turns, one read each. So a token that reads much delays others by one of its reads at most, and
+ * its own short reads by one long one.
  */
 
 #include <uv.h>
@@ -17,9 +17,9 @@
 struct readings;
 
 /*
- * What was read is handed back in parts: `done` is called for no more than fits into a slice of a
- * round (fair.h), and the time that it takes is its account's. While an account rests, what was
- * read for it waits. The thread reads on while what waits holds no more than READINGS_HELD_MAX.
+ * Results are returned in parts: `done` is called for no more than fits into a slice of a round
+ * (fair.h), and its time is charged to its account. While an account rests, its results wait. The
+ * thread continues to read while waiting results hold at most READINGS_HELD_MAX.
  */
 enum { READINGS_HELD_MAX = 32 << 20 };
 
@@ -41,7 +41,7 @@ struct readings_stats {
     uint64_t refused; /* since the start */
 };
 
-/* 0, or why the system does not let us have a thread, as libuv's (negative) code. */
+/* 0, or why the thread cannot be started, as libuv's (negative) code. */
 int readings_start(uv_loop_t *loop, const struct readings_config *c, struct readings **ret);
 
 /* Has the line of that token (NONE: there are none) room? Asked before one is handed in for the
@@ -52,7 +52,8 @@ bool readings_have_room(struct readings *rs, struct slice token, enum reading_ki
 void readings_add(struct readings *rs, struct slice token, enum reading_kind kind,
                   struct store_job *j);
 
-/* Nobody waits for it any more: if it has not begun, `run` is not called, and `done` soon. */
+/* The result is not needed any more: if the read has not begun, `run` is not called, and `done` is
+ * called soon. */
 void readings_drop(struct readings *rs, struct store_job *j);
 
 void readings_stats(struct readings *rs, struct readings_stats *ret);

@@ -45,7 +45,7 @@ static void member_error(struct buf *b, const struct fault_note *n)
     json_close(b, '}');
 }
 
-/* The first failure: `error` may tell of a later one. */
+/* The first failure; `error` may be a later one. */
 static void member_cause(struct buf *b, const struct workflow *w, const struct cause *c)
 {
     json_key(b, "cause");
@@ -68,7 +68,7 @@ static void render_pulse(struct buf *b, const struct pulse *p)
     member(b, "message", p ? p->message : SLICE_NONE);
 }
 
-/* Of the first key, TASK/STEP, nothing is said; the second one is TASK/STEP~2. */
+/* The first key is TASK/STEP and needs no member; the second one is TASK/STEP~2. */
 static void render_generation(struct buf *b, uint32_t generation)
 {
     if (generation > 0)

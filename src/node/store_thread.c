@@ -107,7 +107,7 @@ static bool maintain(struct store_thread *t, bool idle)
     return again;
 }
 
-/* Waits for work; looks after the store when there is none for a while. Lock held. */
+/* Waits for work; maintains the store when there is none for a while. Lock held. */
 static void wait_for_work(struct store_thread *t)
 {
     bool again = t->config.maintain != NULL;

@@ -1,8 +1,8 @@
 #ifndef NODE_STORE_THREAD_H
 #define NODE_STORE_THREAD_H
 
-/* The thread on which the store lives: runs jobs one at a time, in order, and hands them back to
- * the loop. While it commits one batch, the loop gathers the next. */
+/* The thread on which the store is used: runs jobs one at a time, in order, and returns them to the
+ * event loop. While it commits one batch, the loop gathers the next. */
 
 #include <uv.h>
 
@@ -23,9 +23,9 @@ int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
 struct store_queue *store_thread_queue(struct store_thread *t);
 
 /*
- * A job that is part of something long, of which nobody waits for the next part: run when there is
- * nothing else to do, or when the others have had `patience` times the time that the last such job
- * took (0: whenever a round of others is done). Several of them take turns.
+ * A part of a long job that is not urgent: it runs when there is nothing else to do, or when the
+ * other jobs have had `patience` times the time that the last such part took (0: after each round
+ * of other jobs). Several of them take turns.
  */
 void store_thread_background(struct store_thread *t, struct store_job *j, unsigned patience);
 

@@ -140,7 +140,7 @@ static struct slice trimmed(struct slice s)
     return s;
 }
 
-/* What stands before the next ';'; *rest goes on behind it. */
+/* The part before the next ';'; *rest is the part after it. */
 static struct slice part(struct slice *rest)
 {
     const char *end = memchr(rest->ptr, ';', rest->len);
@@ -153,7 +153,7 @@ static struct slice part(struct slice *rest)
     return trimmed(s);
 }
 
-/* JSON has no parameters; a charset that says what is so anyway does no harm. */
+/* JSON has no parameters; a charset that repeats the default does no harm. */
 static bool is_harmless(struct slice parameter)
 {
     return parameter.len == 0 || http_slice_is_like(parameter, "charset=utf-8")

@@ -2,9 +2,9 @@
 #define NODE_STRICT_H
 
 /*
- * What a request says that nobody understands is refused, with what was found and what is known:
- * a misspelt member must not be dropped in silence, nor a misspelt parameter change what is asked
- * for.
+ * Rejects unknown members and parameters of a request, and names what was found and what is
+ * expected: a misspelt member must not be ignored, and a misspelt parameter must not change the
+ * meaning of a request.
  */
 
 #include "http/http.h"
@@ -13,7 +13,7 @@
 /* Names that are known in some place, ended by NULL. */
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Are these all the members that the object has? If not, *ret_story tells of the first stranger:
+/* Are these all the members that the object has? If not, *ret_story names the first unknown one:
  * `there is no member "prioritty" in a submission, did you mean "priority"?` */
 bool members_known(const struct json *object, const char *const *known, const char *where,
                    struct buf *ret_story);

@@ -98,7 +98,7 @@ static bool priority_ok(struct submission *s, const struct json *priority)
     return true;
 }
 
-/* A moment and no length of time: who submits again, later, means the same moment. */
+/* A time and not a duration: a repeated submission means the same time. */
 static bool not_before_ok(struct submission *s, const struct json *not_before)
 {
     if (!not_before || not_before->type == JSON_NULL)
@@ -123,7 +123,7 @@ static bool reply_to_ok(struct submission *s, const struct json *reply_to)
         return false;
     }
     s->ask.reply_to = arena_copy(&s->arena, reply_text(reply_to));
-    s->said.reply_target = arena_copy(&s->arena, reply.to);
+    s->named.reply_target = arena_copy(&s->arena, reply.to);
     return true;
 }
 
@@ -137,16 +137,16 @@ static bool paused_ok(struct submission *s, const struct json *paused)
     return false;
 }
 
-/* What belongs to a trace says so: the submission itself, its tags (who submits in SQL has no other
- * place), or the request. What is none is ignored, as the standard wants it. */
+/* The trace context is in the submission itself, in its tags (SQL has no other place), or in the
+ * request. An invalid one is ignored, as the standard requires. */
 static void read_trace(struct submission *s, const struct json *j)
 {
-    const struct slice said[] = {json_get_text(j, "traceparent"),
-                                 json_get_text(json_get(j, "tags"), "traceparent"), s->trace};
+    const struct slice named[] = {json_get_text(j, "traceparent"),
+                                  json_get_text(json_get(j, "tags"), "traceparent"), s->trace};
 
-    for (size_t i = 0; i < COUNT_OF(said) && !s->ask.trace.ptr; i++)
-        if (said[i].ptr)
-            s->ask.trace = trace_read(&s->arena, said[i]);
+    for (size_t i = 0; i < COUNT_OF(named) && !s->ask.trace.ptr; i++)
+        if (named[i].ptr)
+            s->ask.trace = trace_read(&s->arena, named[i]);
 }
 
 static bool read_options(struct submission *s, const struct json *j)
@@ -184,25 +184,25 @@ static bool workflow_ok(struct submission *s, const struct json *j)
                          workflow ? json_type_text(workflow->type) : "missing");
         return false;
     }
-    if (version && (!json_int(version, &s->said.version) || s->said.version < 1)) {
+    if (version && (!json_int(version, &s->named.version) || s->named.version < 1)) {
         submission_fails(s, 422, "bad-workflow", "version is %.*s, expected a whole number from 1",
                          SLICE_ARG(shown(version)));
         return false;
     }
-    s->said.workflow = arena_copy(&s->arena, workflow->text);
+    s->named.workflow = arena_copy(&s->arena, workflow->text);
     return true;
 }
 
 static bool workflow_known(struct server *sv, struct submission *s)
 {
-    if (!grant_submits(s->grant, s->said.workflow)) {
-        struct slice name = slice_cut(s->said.workflow, 80);
+    if (!grant_submits(s->grant, s->named.workflow)) {
+        struct slice name = slice_cut(s->named.workflow, 80);
         submission_fails(s, 403, "forbidden",
                          "the token \"%.*s\" may not submit to workflow \"%.*s\"",
                          SLICE_ARG(s->grant->owner), SLICE_ARG(name));
         return false;
     }
-    return find_workflow(sv, s, s->said.workflow, s->said.version);
+    return find_workflow(sv, s, s->named.workflow, s->named.version);
 }
 
 /* In memory of its own, most of which is not needed any longer: trees are many times as large as
@@ -210,7 +210,7 @@ static bool workflow_known(struct server *sv, struct submission *s)
 static bool read_input(struct submission *s)
 {
     CLEANUP(arena_fini) struct arena trees = {0};
-    struct slice input = s->said.input.ptr ? s->said.input : SLICE("null");
+    struct slice input = s->named.input.ptr ? s->named.input : SLICE("null");
     struct error e = {0};
     struct slice checked;
 
@@ -252,7 +252,7 @@ static bool read_tree(struct submission *s, const struct json *j)
     }
     if (!read_id(s, j) || !keys_ok(s, j) || !workflow_ok(s, j))
         return false;
-    s->said.names_workflow = true;
+    s->named.names_workflow = true;
     return read_options(s, j);
 }
 
@@ -293,7 +293,7 @@ static void submission_parse(struct submission *s, struct slice text, struct bou
     if (!read_tree(s, j))
         return;
     read_trace(s, j);
-    s->said.input = json_get_raw(j, "input");
+    s->named.input = json_get_raw(j, "input");
     s->ask.content = content_of(contents, j, &s->arena);
 }
 
@@ -302,9 +302,9 @@ static bool submission_place(struct server *sv, struct submission *s)
 {
     struct error e = {0};
 
-    if (!s->said.names_workflow || !workflow_known(sv, s) || s->problem_type)
+    if (!s->named.names_workflow || !workflow_known(sv, s) || s->problem_type)
         return false;
-    if (s->said.reply_target.ptr && !channels_take(sv, s->said.reply_target, &e)) {
+    if (s->named.reply_target.ptr && !channels_take(sv, s->named.reply_target, &e)) {
         submission_fails(s, 422, "bad-reply-to", "%s", e.text);
         /* What was accepted once is accepted again, even if the configuration names it no more. */
         s->ask.only_if_exists = true;
@@ -345,7 +345,7 @@ bool submission_read(struct server *sv, struct submission *s, struct slice text)
     return ok;
 }
 
-/* ---- the same, beside the loop ---- */
+/* ---- the same, on a thread ---- */
 
 /* It lies in the submission's arena. */
 struct aside_reading {
@@ -471,7 +471,7 @@ void submission_answered(struct server *sv, struct ask *a)
     if (a->outcome == ERR_OK && !a->existed && !a->deleted)
         quotas_task(sv->quotas, a->owner, true);
     if (a->outcome == ERR_INVALID && a->only_if_exists)
-        ; /* the problem stands as it was found */
+        ; /* it keeps the problem that was found */
     else if (a->outcome == ERR_OK)
         accepted(s);
     else if (a->outcome == ERR_CONFLICT && a->overran)

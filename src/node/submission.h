@@ -22,11 +22,11 @@ struct submission {
     struct slice trace; /* what the request says of all its submissions; lives as long as the ask */
     uint32_t line;      /* of the text, from 1: where its first line stands in the body */
     /* What the text says, as far as that is not in the ask: */
-    struct said {
+    struct named {
         struct slice workflow, reply_target, input; /* input NONE: there is none */
         int64_t version;
         bool names_workflow; /* what was said up to there is good */
-    } said;
+    } named;
     int status;               /* 0: not answered yet */
     const char *problem_type; /* NULL: there is none */
     char problem[300];

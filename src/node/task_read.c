@@ -10,16 +10,16 @@
 
 enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
 
-/* Of an id that is not there: was it that of a task that was deleted? */
+/* Of an id that does not exist: was it that of a deleted task? */
 static enum err read_gone(struct store *store, struct slice id, struct arena *a,
                           struct reservation *ret, struct error *e)
 {
-    struct error unsaid = {0}; /* that there is none is no error to be told */
-    enum err err = store->ops->retention->reserved(store, id, a, ret, &unsaid);
+    struct error ignored = {0}; /* that there is none is not reported */
+    enum err err = store->ops->reserved(store, id, a, ret, &ignored);
 
     if (err == ERR_OK || err == ERR_NOT_FOUND)
         return ERR_NOT_FOUND;
-    *e = unsaid;
+    *e = ignored;
     return err;
 }
 

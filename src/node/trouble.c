@@ -32,11 +32,11 @@ void store_trouble(void *arg, const struct error *e)
     struct server *sv = arg;
 
     /* the supervisor and the scheduler may both have met it */
-    bool told = e && sv->trouble.err == e->code
-                && strncmp(sv->trouble.text, e->text, sizeof sv->trouble.text - 1) == 0;
+    bool is_known = e && sv->trouble.err == e->code
+                    && strncmp(sv->trouble.text, e->text, sizeof sv->trouble.text - 1) == 0;
 
     sv->trouble.scans_fail = false;
-    if (told)
+    if (is_known)
         return;
     sv->metrics.troubles += e && sv->trouble.err == ERR_OK;
     if (sv->trouble.err == ERR_OK)
@@ -57,8 +57,7 @@ static uint64_t scans(const struct server *sv)
     return st.scans;
 }
 
-/* Where nothing is to be written, nobody but the supervisor notices that the store is in trouble.
- */
+/* While nothing is written, only the supervisor detects that the store fails. */
 void store_scan_failed(void *arg, const struct error *e)
 {
     struct server *sv = arg;

@@ -55,7 +55,7 @@ enum err server_take_files(struct error *e)
                      (unsigned long long)files.rlim_cur, FILES_MIN);
 }
 
-/* Connections beyond the descriptors that we may have would not even be told so. */
+/* Connections beyond the available descriptors could not even be refused. */
 static void fit_to_files(struct http_limits *l)
 {
     struct rlimit files = {0};
@@ -137,10 +137,9 @@ static void on_hangup(uv_signal_t *s, int signum)
         log_line(LOG_INFO, "event=nothing_to_read_again");
 }
 
-/* With a terminal, and without TLS, a helper and webhooks, a hang-up means that the terminal has
- * gone; a service is asked to read its files again, and must not end because it has none. Who
- * ignores it (nohup) goes on to.
- */
+/* With a terminal, and without TLS, helpers and webhooks, a hang-up means that the terminal has
+ * gone. A service is asked to read its files again, and must not end because it has none. A process
+ * that ignores SIGHUP (nohup) continues to. */
 static enum hangup hangup_means(const struct server *sv)
 {
     struct sigaction before = {0};
@@ -226,7 +225,7 @@ static enum err listen_open(struct server *sv, struct error *e)
     log_started(sv, wanted);
     notify("READY=1");
     admin_token_log(sv);
-    if (sv->config.print_ready) /* if nobody takes it, the log has it */
+    if (sv->config.print_ready) /* if it cannot be written, the log has it */
         (void)!dprintf(STDOUT_FILENO, "listening on port %d\n", http_port(sv->http));
     nodes_listening(sv->nodes);
     return ERR_OK;

@@ -1,6 +1,6 @@
 /*
- * The table of all parts. It says what a node consists of, in which order parts are opened and take
- * their turns, and nothing about any of them: see the file of a part, and node/part.h.
+ * The table of all parts: what a node consists of, and the order in which parts are opened and take
+ * their turns. It knows nothing else about them: see the file of a part, and node/part.h.
  */
 
 #include "server/parts.h"

@@ -124,8 +124,7 @@ static void on_signal(uv_signal_t *s, int signum)
     take_turn(run);
 }
 
-/* The bare system call: _exit() of the thread sanitizer looks for threads that were not joined yet.
- */
+/* The bare system call: _exit() of the thread sanitizer looks for threads that were not joined. */
 static void end_at_once(int signum)
 {
     (void)syscall(SYS_exit_group, 128 + signum);
@@ -154,7 +153,7 @@ static void close_signals(struct run *run)
     (void)pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 }
 
-/* What is counted so that it is bounded must come to nothing when nobody is left. */
+/* All counters that bound something must be zero when no request is left. */
 static void assert_nothing_open(const struct server *sv)
 {
     const struct load *l = &sv->load;

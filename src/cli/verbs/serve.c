@@ -313,7 +313,7 @@ static int serve(const struct options *o, struct store *store)
                                        .variable = INSIDE_VARIABLE_AMQP,
                                        .kept = amqp_kept,
                                        .submits = true,
-                                       .ears = channel ? amqp_channel_ears(channel) : NULL};
+                                       .listener = channel ? amqp_channel_listener(channel) : NULL};
     const struct helper_config helper = {.argv = argv,
                                          .variable = INSIDE_VARIABLE,
                                          .kept = http_kept};
