@@ -12,10 +12,10 @@
 #include "node/node.h"
 #include "node/readings.h"
 #include "node/task_read.h"
-#include "why/why.h"
 #include "store/codec/codec.h"
 #include "store/job.h"
 #include "store/row.h"
+#include "why/why.h"
 #include "json/json.h"
 
 enum { SHOWN_MAX = 50 /* reasons in one answer */ };
@@ -279,7 +279,7 @@ static void read_run(struct store_job *j, struct store *store)
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->gone, &k->error);
     if (k->err == ERR_OK)
         k->err = why_sources_read(store, &k->row, &k->arena, &k->sources, &k->error);
-    if (k->err == ERR_OK && store->ops->node_list)
+    if (k->err == ERR_OK && store->ops->nodes)
         k->err =
             store->ops->nodes->list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);
     j->bytes = k->arena.total;

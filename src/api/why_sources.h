@@ -6,8 +6,8 @@
  * that are open and concern it. A part of the answer to "why": a task does not wait for them.
  */
 
-#include "why/why.h"
 #include "store/store.h"
+#include "why/why.h"
 
 struct server;
 

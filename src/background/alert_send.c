@@ -8,8 +8,8 @@
 #include <curl/curl.h>
 #include <stdio.h>
 
-#include "alerts/alerts.h"
 #include "alerts/alert_settings.h"
+#include "alerts/alerts.h"
 #include "base/map.h"
 #include "json/json.h"
 

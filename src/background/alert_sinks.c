@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "alerts/alerts.h"
 #include "alerts/alert_settings.h"
+#include "alerts/alerts.h"
 #include "background/alert_send.h"
 #include "base/list.h"
 #include "base/log.h"

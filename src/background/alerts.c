@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "alerts/alerts.h"
 #include "alerts/alert_settings.h"
+#include "alerts/alerts.h"
 #include "alerts/watch.h"
 #include "background/alert_sinks.h"
 #include "background/alerting.h"

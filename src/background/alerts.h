@@ -6,8 +6,8 @@
  * and resolves them while the node leads, and their delivery to the sinks.
  */
 
-#include "alerts/alerts.h"
 #include "alerts/alert_settings.h"
+#include "alerts/alerts.h"
 #include "alerts/watch.h"
 #include "base/list.h"
 #include "node/part.h"

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "intake/intake.h"
 #include "node/aside.h"
 #include "node/node.h"
 #include "node/part.h"
 #include "node/submission.h"
-#include "intake/intake.h"
 #include "json/json.h"
 #include "json/text.h"
 

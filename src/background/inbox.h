@@ -3,8 +3,8 @@
 
 /* Submissions that applications put into the database by SQL. */
 
-#include "node/part.h"
 #include "intake/intake.h"
+#include "node/part.h"
 
 struct inbox;
 struct server;

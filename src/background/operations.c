@@ -178,7 +178,7 @@ static enum err operations_open(struct server *sv, struct error *e)
                                            .steady = steady_now,
                                            .room = room,
                                            .ask = ask_out,
-                                           .told = operation_reported};
+                                           .progressed = operation_reported};
     (void)e;
 
     ASSERT(o);

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "http/http.h"
 #include "node/channels.h"
 #include "node/clock.h"
@@ -19,7 +20,6 @@
 #include "node/metrics.h"
 #include "node/pressure.h"
 #include "node/trouble.h"
-#include "catalog/catalog.h"
 #include "scheduler/scheduler.h"
 #include "supervisor/supervisor.h"
 

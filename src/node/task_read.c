@@ -15,7 +15,7 @@ static enum err read_gone(struct store *store, struct slice id, struct arena *a,
                           struct reservation *ret, struct error *e)
 {
     struct error ignored = {0}; /* that there is none is not reported */
-    enum err err = store->ops->reserved(store, id, a, ret, &ignored);
+    enum err err = store->ops->retention->reserved(store, id, a, ret, &ignored);
 
     if (err == ERR_OK || err == ERR_NOT_FOUND)
         return ERR_NOT_FOUND;
