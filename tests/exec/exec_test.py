@@ -219,7 +219,7 @@ class ExecTest(unittest.TestCase):
                                                   "PROGRESS_FD")})
 
     def test_it_has_no_descriptor_of_ours_and_a_session_of_its_own(self):
-        self.start({"look": {"command": [sys.executable, "-c", """
+        self.start({"look": {"command": [sys.executable, "-I", "-c", """
 import json, os, signal
 fds = [int(n) for n in os.listdir("/proc/self/fd")]
 print(json.dumps({"fds": sorted(f for f in fds if os.path.exists(f"/proc/self/fd/{f}")),
