@@ -635,7 +635,7 @@ bool node_knows(struct node *n, const struct flow *f)
     if (registry_find(&n->registry, slice_of(f->name), 1))
         return true;
     if (!link_is_in(&n->curious.link)) {
-        n->curious.told = learned;
+        n->curious.done = learned;
         bool reads = registry_read(&n->registry, &n->curious);
         ASSERT(reads);
     }

@@ -246,7 +246,7 @@ static void read_run(struct store_job *j, struct store *store)
     w->was_read = true;
     if (w->err == ERR_OK && w->arena.total > RECORD_LARGE) {
         const struct definition *d =
-            registry_find_aside(&w->ev->server->workflows, w->row.workflow, w->row.version);
+            registry_find_shared(&w->ev->server->workflows, w->row.workflow, w->row.version);
         if (d)
             (void)write_event(w, d);
     }
@@ -562,7 +562,7 @@ static struct watch *watch_of(struct events *ev, struct slice id)
     ASSERT(w);
     w->ev = ev;
     w->id = arena_copy(&w->keys, id);
-    w->definitions.told = definitions_read;
+    w->definitions.done = definitions_read;
     w->sight.id = w->id;
     w->sight.changed = changed;
     sight_begin(ev->server->elsewhere, &w->sight);

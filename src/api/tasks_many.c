@@ -567,7 +567,7 @@ static void begin_lines(struct many *m)
 {
     struct server *sv = m->x.server;
 
-    m->definitions.told = many_may_be_read;
+    m->definitions.done = many_may_be_read;
     m->reading = registry_read(&sv->workflows, &m->definitions);
     if (!m->reading)
         list_push(&sv->batches->ready, &m->link);

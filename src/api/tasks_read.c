@@ -177,7 +177,7 @@ static void read_run(struct store_job *j, struct store *store)
     if (rd->err == ERR_OK && rd->renders && rd->arena.total > RECORD_LARGE
         && (rd->ends || is_over(&rd->row))) {
         const struct definition *d =
-            registry_find_aside(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
+            registry_find_shared(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
         if (d)
             (void)render(rd, d); /* an error is found again by answer_task */
     }
@@ -292,7 +292,7 @@ static struct reader *reader_new(struct server *sv, struct http_request *r, stru
     rd->grant = grant_copy(grant, &rd->arena);
     rd->caller = arena_copy(&rd->arena, sv->caller);
     rd->waiter.ended = task_has_ended;
-    rd->definitions.told = definitions_read;
+    rd->definitions.done = definitions_read;
     exchange_begin(&rd->x, sv, r);
     rd->x.gone = reader_gone;
     rd->x.reading = &rd->job;

@@ -172,7 +172,7 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     single_take_body(one, r);
     one->s.trace = submission_trace(r, &one->s.arena);
     one->s.grant = grant_new(sv->bearer, &one->s.arena);
-    one->definitions.told = single_may_be_read;
+    one->definitions.done = single_may_be_read;
     if (!registry_read(&sv->workflows, &one->definitions)) {
         single_read(one);
         return;

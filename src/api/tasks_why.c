@@ -230,9 +230,9 @@ static void gather(struct why_request *k, const struct workflow *w, const struct
     scheduler_facts(sv->scheduler, t, &k->row, &k->arena, f);
     f->scan_ms = sv->config.supervisor_interval_ms ? sv->config.supervisor_interval_ms : 1000;
     f->lost = supervisor_lost_time(sv->supervisor);
-    f->troubled = server_trouble(sv, story, sizeof story) != ERR_OK;
-    if (f->troubled) {
-        f->troubled_since = sv->trouble.err != ERR_OK ? sv->trouble.since : 0;
+    f->store_failed = server_trouble(sv, story, sizeof story) != ERR_OK;
+    if (f->store_failed) {
+        f->store_failed_since = sv->trouble.err != ERR_OK ? sv->trouble.since : 0;
         f->trouble = arena_copy(&k->arena, slice_of(story));
     }
     gather_nodes(k, f);
@@ -331,7 +331,7 @@ void task_why_get(struct server *sv, struct http_request *r)
     sv->load.exchanges++;
     sv->load.reads_open++;
     k->now = server_now(sv);
-    k->definitions.told = definitions_read;
+    k->definitions.done = definitions_read;
     k->job = (struct store_job){.run = read_run, .done = read_done};
     reading_begin(&k->x, READING_ONE, &k->job);
 }

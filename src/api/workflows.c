@@ -232,7 +232,7 @@ static void known_is_read(struct registry_wait *w, enum err err, const char *sto
  * changes. Another node may have stored a newer one, which is read first. */
 static void put_or_not(struct putter *p)
 {
-    p->known.told = known_is_read;
+    p->known.done = known_is_read;
     if (!is_there(p))
         store_definition(p);
     else if (!registry_read(&p->x.server->workflows, &p->known))

@@ -68,7 +68,7 @@ void known_serve(struct server *sv, struct http_request *r,
     h = calloc(1, sizeof *h);
     ASSERT(h);
     h->serve = serve;
-    h->definitions.told = definitions_read;
+    h->definitions.done = definitions_read;
     exchange_begin(&h->x, sv, r);
     sv->load.exchanges++;
     sv->load.reads_open++;

@@ -111,7 +111,7 @@ static void tell(struct catalog *c, enum err err, const char *story)
     for (struct link *w = NULL; (w = list_first(&asked));) {
         struct registry_wait *wait = CONTAINER_OF(w, struct registry_wait, link);
         link_remove(w);
-        wait->told(wait, err, story);
+        wait->done(wait, err, story);
     }
 }
 

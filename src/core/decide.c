@@ -377,7 +377,7 @@ static enum answer on_bad_input(struct decision *d)
     if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->error = d->ev->error;
-    if (step_goes(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO)
+    if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO)
         begin_undo(s);
     s->failure_count++;
     d->t->failure_count++;
@@ -393,8 +393,8 @@ static enum answer on_condition(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (step_goes(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO || step_was_tried(s)
-        || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
+    if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO
+        || step_was_tried(s) || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
     return ANSWER_ACCEPTED;
@@ -478,7 +478,7 @@ static enum answer on_hasten(struct decision *d)
 
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
         || s->direction != d->ev->direction
-        || step_goes(d->w, d->t, (uint16_t)d->ev->step) != d->ev->direction
+        || step_next_direction(d->w, d->t, (uint16_t)d->ev->step) != d->ev->direction
         || s->attempt != d->ev->attempt || s->wait_until <= task_clock(d))
         return ANSWER_REFUSED;
     s->wait_until = 0;

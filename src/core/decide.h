@@ -123,7 +123,8 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
 
 /* The direction in which the step runs next. Steps of on_undo go forward while the task is
  * undone. */
-static inline enum direction step_goes(const struct workflow *w, const struct task *t, uint16_t i)
+static inline enum direction step_next_direction(const struct workflow *w, const struct task *t,
+                                                 uint16_t i)
 {
     return w->steps[i].on_undo ? DIRECTION_FORWARD : t->direction;
 }

@@ -117,7 +117,8 @@ static void check_next(const struct node *n, const struct reason *r)
            r);
         return;
     case NEXT_ON: /* in on_undo another failed step may keep the task from ending */
-        SO(back ? step_goes(&history.graph.w, &n->t, (uint16_t)r->step) == DIRECTION_FORWARD
+        SO(back ? step_next_direction(&history.graph.w, &n->t, (uint16_t)r->step)
+                      == DIRECTION_FORWARD
                 : image.t.stop == n->t.stop && image.t.state != TASK_ERROR,
            r);
         return;

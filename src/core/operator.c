@@ -10,7 +10,7 @@ int64_t operator_may_resolve_at(const struct step *s)
     return step_doubt_until(s) + CLOCK_MARGIN_MS;
 }
 
-const char *operator_way_text(const struct task *t)
+const char *operator_direction_text(const struct task *t)
 {
     if (t->direction != DIRECTION_UNDO || task_state_is_end(t->state))
         return "";
@@ -49,7 +49,7 @@ static bool goes_back(const struct task *t)
 static enum obstacle obstacle_to_undo(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
     if (goes_back(t)) /* it is being undone already */
-        return t->paused_at ? OBSTACLE_NONE : OBSTACLE_BACK;
+        return t->paused_at ? OBSTACLE_NONE : OBSTACLE_TASK_UNDONE;
     if (pivot_completed(w, t, ret))
         return OBSTACLE_PIVOT;
     for (uint16_t i = 0; i < t->step_count; i++) {
@@ -69,7 +69,7 @@ static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i
     const struct step *s = &t->steps[i];
     int64_t clock = t->paused_at ? t->paused_at : now;
 
-    if (s->direction != step_goes(w, t, i))
+    if (s->direction != step_next_direction(w, t, i))
         return false;
     if (s->state == STEP_FAILED && t->state == TASK_ERROR && !step_has_ended(&w->steps[i], s))
         return true;
@@ -95,10 +95,10 @@ static enum obstacle obstacle_to_skip(const struct workflow *w, const struct tas
 
     if (step_is_open(s))
         return OBSTACLE_OPEN;
-    if (step_goes(w, t, i) == DIRECTION_UNDO)
+    if (step_next_direction(w, t, i) == DIRECTION_UNDO)
         return step_needs_undo(&w->steps[i], s) ? OBSTACLE_NONE : OBSTACLE_ENDED;
     if (t->stop == STOP_UNDO && !w->steps[i].on_undo)
-        return OBSTACLE_BACK;
+        return OBSTACLE_TASK_UNDONE;
     return s->state == STEP_WAITING || s->state == STEP_FAILED ? OBSTACLE_NONE : OBSTACLE_ENDED;
 }
 
@@ -114,7 +114,7 @@ static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const s
 static enum obstacle obstacle_to_correct(const struct workflow *w, const struct task *t, int step)
 {
     if (goes_back(t) && (step < 0 || !w->steps[step].on_undo))
-        return OBSTACLE_BACK;
+        return OBSTACLE_TASK_UNDONE;
     if (step < 0)
         return OBSTACLE_NONE;
     const struct step *s = &t->steps[step];
@@ -163,9 +163,9 @@ static enum obstacle obstacle_to_retry_from(const struct workflow *w, const stru
     bool any = false;
 
     if (goes_back(t))
-        return OBSTACLE_BACK;
+        return OBSTACLE_TASK_UNDONE;
     if (t->stop != STOP_NONE)
-        return OBSTACLE_HOLDS;
+        return OBSTACLE_STOPPING;
     for (uint16_t i = 0; i < t->step_count; i++) {
         if (!comes_after(w, i, step))
             continue;
@@ -187,7 +187,7 @@ static enum obstacle obstacle_to_close(const struct task *t, bool reopen)
 static enum obstacle obstacle_to_pause(const struct task *t, bool resume)
 {
     if (t->state == TASK_ERROR)
-        return OBSTACLE_STANDS;
+        return OBSTACLE_STOPPED;
     return (t->paused_at != 0) == resume ? OBSTACLE_NONE : OBSTACLE_STATE;
 }
 
@@ -218,7 +218,7 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
     if (verb == EVENT_RESOLVE)
         return obstacle_to_resolve(&w->steps[step], &t->steps[step], now);
     if (verb == EVENT_SUPPLY && goes_back(t) && !w->steps[step].on_undo)
-        return OBSTACLE_BACK;
+        return OBSTACLE_TASK_UNDONE;
     ASSERT(verb == EVENT_SUPPLY || verb == EVENT_SKIP);
     return obstacle_to_skip(w, t, (uint16_t)step);
 }

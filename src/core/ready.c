@@ -8,7 +8,7 @@
 static int64_t attempt_deadline(const struct workflow *w, const struct task *t, int step,
                                 int64_t now)
 {
-    bool undo = step_goes(w, t, (uint16_t)step) == DIRECTION_UNDO;
+    bool undo = step_next_direction(w, t, (uint16_t)step) == DIRECTION_UNDO;
     const struct call_spec *spec = undo ? &w->steps[step].undo : &w->steps[step].call;
     int64_t cap = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     int64_t at = now + spec->complete_by_ms;
@@ -20,7 +20,7 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
                                  int64_t now)
 {
     const struct step *s = &t->steps[step];
-    enum direction goes = step_goes(w, t, (uint16_t)step);
+    enum direction goes = step_next_direction(w, t, (uint16_t)step);
 
     return (struct attempt){
         .number = s->direction == goes ? s->attempt + 1 : 1,
@@ -97,7 +97,7 @@ static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16
 static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
-    enum direction goes = step_goes(w, t, i);
+    enum direction goes = step_next_direction(w, t, i);
     int64_t at = s->direction == goes ? s->wait_until : 0;
 
     if (goes == DIRECTION_UNDO) {

@@ -43,7 +43,7 @@ static struct reason *add(const struct search *x, enum reason_kind kind, int ste
 
     *r = (struct reason){.kind = kind, .step = step, .direction = x->t->direction};
     if (step >= 0)
-        r->direction = step_goes(x->w, x->t, (uint16_t)step);
+        r->direction = step_next_direction(x->w, x->t, (uint16_t)step);
     return r;
 }
 
@@ -60,7 +60,7 @@ static int64_t last_end(const struct step *s)
 
 static bool goes_back(const struct search *x, uint16_t i)
 {
-    return step_goes(x->w, x->t, i) == DIRECTION_UNDO;
+    return step_next_direction(x->w, x->t, i) == DIRECTION_UNDO;
 }
 
 static bool of_on_undo(const struct search *x, int step)
@@ -335,8 +335,8 @@ static void find_task(const struct search *x)
 
     if (x->t->paused_at != 0)
         add(x, REASON_PAUSED, -1)->since = x->t->paused_at;
-    if (f->troubled)
-        add(x, REASON_STORE, -1)->since = f->troubled_since;
+    if (f->store_failed)
+        add(x, REASON_STORE, -1)->since = f->store_failed_since;
     if (f->draining)
         (void)add(x, REASON_DRAINING, -1);
     find_owner(x);
@@ -388,7 +388,7 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
 {
     const struct task *t = x->t;
     const struct step *s = &t->steps[i];
-    enum direction goes = step_goes(x->w, t, i);
+    enum direction goes = step_next_direction(x->w, t, i);
     bool undo = goes == DIRECTION_UNDO;
     bool waits = s->direction == goes && s->wait_until > x->f->now;
     enum reason_kind kind = REASON_NOT_BEFORE;
@@ -430,7 +430,7 @@ static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_
 static void find_ready(const struct search *x, uint16_t i, int64_t at)
 {
     const struct facts *f = x->f;
-    struct slice agent = spec_of(x, i, step_goes(x->w, x->t, i))->agent;
+    struct slice agent = spec_of(x, i, step_next_direction(x->w, x->t, i))->agent;
     struct agent_view v = {0};
 
     /* Queues of other nodes are unknown, and queues mean nothing where nothing starts. */
@@ -438,7 +438,7 @@ static void find_ready(const struct search *x, uint16_t i, int64_t at)
         return;
     f->agent(f->arg, i, agent, &v);
     enum reason_kind kind = kind_of_ready(f, &v);
-    if (kind == REASON_STARTING && (f->draining || f->troubled))
+    if (kind == REASON_STARTING && (f->draining || f->store_failed))
         return;
     struct reason *r = add(x, kind, i);
     r->agent = agent;
@@ -465,7 +465,7 @@ static void find_later(const struct search *x, uint16_t i)
     if (!undo && reason_waits_for(x->w, x->t, x->out, i, NULL, 0) == 0)
         return; /* its time has passed: the task's reason says so */
     add(x, undo ? REASON_UNDO_AFTER : REASON_AFTER, i)->agent =
-        spec_of(x, i, step_goes(x->w, x->t, i))->agent;
+        spec_of(x, i, step_next_direction(x->w, x->t, i))->agent;
 }
 
 /* ---- all reasons ---- */
@@ -614,7 +614,7 @@ size_t reason_waits_for(const struct workflow *w, const struct task *t, const st
 
     if (ws->on_undo && !undo_is_settled(w, t))
         return waits_for_undo(w, t, ret, max);
-    if (step_goes(w, t, i) == DIRECTION_FORWARD)
+    if (step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return waits_forward(w, t, i, ret, max);
     for (uint16_t n = 0; n < ws->after_count; n++) {
         uint16_t b = ws->after[n];

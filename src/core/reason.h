@@ -147,8 +147,8 @@ struct facts {
                                    * known, and those whose agents are not. NONE */
     bool live;                    /* it is in this server's memory */
     bool draining, full;
-    bool troubled; /* the store is unavailable */
-    int64_t troubled_since;
+    bool store_failed; /* it is unavailable */
+    int64_t store_failed_since;
     struct slice trouble;
     int64_t scan_ms; /* interval of the supervisor's scans */
     struct lost_time lost;
@@ -182,28 +182,28 @@ void reasons_limit(struct reasons *r, size_t max);
 /* Why an operator's verb is refused. The caller makes the text. */
 enum obstacle {
     OBSTACLE_NONE,
-    OBSTACLE_STATE,   /* not in this state */
-    OBSTACLE_NEW,     /* nothing that would start anew has begun */
-    OBSTACLE_CLOSED,  /* it is closed and must be reopened first */
-    OBSTACLE_OPEN,    /* an attempt of the step is running */
-    OBSTACLE_DOUBT,   /* it is unknown whether the step took effect */
-    OBSTACLE_EFFECT,  /* the step took effect, which would have to be undone */
-    OBSTACLE_ENDED,   /* the step has ended */
-    OBSTACLE_BACK,    /* the task is being undone, or will be */
-    OBSTACLE_STANDS,  /* it has stopped in error: no pause is needed */
-    OBSTACLE_HOLDS,   /* it is about to stop in error: perhaps possible then */
-    OBSTACLE_PIVOT,   /* a pivot took effect, or may have */
-    OBSTACLE_KNOWN,   /* the step is not in doubt: nothing to resolve */
-    OBSTACLE_EARLY,   /* an effect may still come */
-    OBSTACLE_UNDOING, /* its compensation has begun and must be completed */
-    OBSTACLE_UNTIL,   /* it was processed too long ago: its undo_until has passed */
-    OBSTACLE_NEWER,   /* an attempt began that the operator has not seen; set by the caller, never
-                       * by operator_obstacle() */
+    OBSTACLE_STATE,       /* not in this state */
+    OBSTACLE_NEW,         /* nothing that would start anew has begun */
+    OBSTACLE_CLOSED,      /* it is closed and must be reopened first */
+    OBSTACLE_OPEN,        /* an attempt of the step is running */
+    OBSTACLE_DOUBT,       /* it is unknown whether the step took effect */
+    OBSTACLE_EFFECT,      /* the step took effect, which would have to be undone */
+    OBSTACLE_ENDED,       /* the step has ended */
+    OBSTACLE_TASK_UNDONE, /* the task is being undone, or will be */
+    OBSTACLE_STOPPED,     /* it has stopped in error: no pause is needed */
+    OBSTACLE_STOPPING,    /* it is about to stop in error: perhaps possible then */
+    OBSTACLE_PIVOT,       /* a pivot took effect, or may have */
+    OBSTACLE_KNOWN,       /* the step is not in doubt: nothing to resolve */
+    OBSTACLE_EARLY,       /* an effect may still come */
+    OBSTACLE_UNDOING,     /* its compensation has begun and must be completed */
+    OBSTACLE_UNTIL,       /* it was processed too long ago: its undo_until has passed */
+    OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never
+                     * by operator_obstacle() */
 };
 
 /* What follows the word for the task's state: that the task is being undone, or "" if it has ended
  * or goes forward. */
-const char *operator_way_text(const struct task *t);
+const char *operator_direction_text(const struct task *t);
 
 /* Whether decide() would accept this operator's verb in the present state. `step` as in struct
  * event. False if the task is in that condition already (paused, being undone). */

@@ -28,7 +28,7 @@ bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
-    return s->direction == step_goes(w, t, i) && step_failure_stops(&w->steps[i], s);
+    return s->direction == step_next_direction(w, t, i) && step_failure_stops(&w->steps[i], s);
 }
 
 bool any_step_stops_task(const struct workflow *w, const struct task *t)

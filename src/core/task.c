@@ -390,7 +390,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 
     if (!step_valid(s) || !predecessors_valid(w, t, i))
         return false;
-    if (s->direction == DIRECTION_UNDO && step_goes(w, t, i) == DIRECTION_FORWARD)
+    if (s->direction == DIRECTION_UNDO && step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
              && (step_is_open(s) /* it would have prevented the turn to undo */

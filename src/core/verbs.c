@@ -44,7 +44,7 @@ static bool retry_step(struct decision *d, uint16_t i)
         s->wait_until = 0;
         return true;
     }
-    if (step_is_open(s) || s->direction != step_goes(d->w, d->t, i)
+    if (step_is_open(s) || s->direction != step_next_direction(d->w, d->t, i)
         || s->wait_until <= task_clock(d))
         return false;
     s->wait_until = 0;
@@ -71,7 +71,7 @@ static enum answer on_retry(struct decision *d)
 /* The direction of the event's step. */
 static enum direction goes(const struct decision *d)
 {
-    return step_goes(d->w, d->t, (uint16_t)d->ev->step);
+    return step_next_direction(d->w, d->t, (uint16_t)d->ev->step);
 }
 
 static bool may_skip(const struct decision *d, const struct step *s)

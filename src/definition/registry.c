@@ -1,5 +1,5 @@
 /* The registry of compiled definitions: see registry.h. A map from names to versions; only
- * registry_find_aside may be called from other threads. */
+ * registry_find_shared may be called from other threads. */
 #include "definition/registry.h"
 
 #include <stdlib.h>
@@ -75,7 +75,8 @@ const struct definition *registry_find(const struct registry *r, struct slice na
     return version == 0 ? v->list[v->count - 1] : find(v, version);
 }
 
-const struct definition *registry_find_aside(struct registry *r, struct slice name, int64_t version)
+const struct definition *registry_find_shared(struct registry *r, struct slice name,
+                                              int64_t version)
 {
     (void)pthread_mutex_lock(&r->lock);
     const struct definition *d = registry_find(r, name, version);

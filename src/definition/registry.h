@@ -2,8 +2,8 @@
 #define DEFINITION_REGISTRY_H
 
 /* All stored definitions, compiled, by name and version. Used by the event loop's thread only,
- * except for registry_find_aside. Definitions stay until the registry is freed, because tasks point
- * to them. A zeroed registry is empty. */
+ * except for registry_find_shared. Definitions stay until the registry is freed, because tasks
+ * point to them. A zeroed registry is empty. */
 
 #include <pthread.h>
 
@@ -18,7 +18,7 @@ struct registry_wait {
     struct link link;
     /* ERR_OK: the registry has all definitions stored before the wait began. Otherwise they could
      * not be read (`story` says why), and the registry is unchanged. */
-    void (*told)(struct registry_wait *w, enum err err, const char *story);
+    void (*done)(struct registry_wait *w, enum err err, const char *story);
 };
 
 /* Reads newly stored definitions: see catalog/catalog.h. */
@@ -43,8 +43,8 @@ const struct definition *registry_find(const struct registry *r, struct slice na
 
 /* The same, for any other thread. The result stays valid and unchanged until the registry is
  * freed. */
-const struct definition *registry_find_aside(struct registry *r, struct slice name,
-                                             int64_t version);
+const struct definition *registry_find_shared(struct registry *r, struct slice name,
+                                              int64_t version);
 
 /* All names, allocated in `a`; returns their number. */
 size_t registry_names(const struct registry *r, struct arena *a, struct slice **ret);
@@ -53,7 +53,7 @@ size_t registry_names(const struct registry *r, struct arena *a, struct slice **
 void registry_each(const struct registry *r, void (*look)(void *arg, const struct definition *d),
                    void *arg);
 
-/* Requests a read of the definitions stored so far. w->told is called later, never from within.
+/* Requests a read of the definitions stored so far. w->done is called later, never from within.
  * False: the registry is complete, there is nothing to wait for. link_remove(&w->link) cancels the
  * wait. */
 bool registry_read(struct registry *r, struct registry_wait *w) MUST_USE;

@@ -250,7 +250,7 @@ static void take_done(struct store_job *j)
     }
     in->transient = false;
     in->items = arena_alloc(&in->arena, in->take.count * sizeof *in->items);
-    in->definitions = (struct registry_wait){.told = definitions_known};
+    in->definitions = (struct registry_wait){.done = definitions_known};
     in->state = READING;
     if (!registry_read(in->config.workflows, &in->definitions))
         ask_all(in);

@@ -254,7 +254,7 @@ static int take_object_end(void *arg)
     const struct json *twice = p->keeps_twice ? NULL : json_twice(object);
 
     if (twice)
-        return refuse(p, twice->key_at, "key \"%.*s\" stands here twice",
+        return refuse(p, twice->key_at, "key \"%.*s\" appears twice",
                       SLICE_ARG(slice_cut(twice->key, 80)));
     return 1;
 }

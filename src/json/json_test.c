@@ -78,11 +78,11 @@ static const struct refusal {
     {"{\"\xff\":1}",        1, 3, "bytes that are not UTF-8"},
     {"\xff",                1, 1, "invalid char"},
     {"\xef\xbb\xbf{}",      1, 1, "invalid char"},
-    {"{\"a\":1,\n \"b\":2, \"a\":3}", 2, 9, "key \"a\" stands here twice"},
-    {"{\"a\":1,\"\\u0061\":2}", 1, 8, "key \"a\" stands here twice"},
+    {"{\"a\":1,\n \"b\":2, \"a\":3}", 2, 9, "key \"a\" appears twice"},
+    {"{\"a\":1,\"\\u0061\":2}", 1, 8, "key \"a\" appears twice"},
     {"[\f1]",                1, 2, "invalid char"},
     {"{\v}",                1, 2, "invalid char"},
-    {"[{\"\":1,\"\":2}]",   1, 8, "key \"\" stands here twice"},
+    {"[{\"\":1,\"\":2}]",   1, 8, "key \"\" appears twice"},
 };
 /* clang-format on */
 
@@ -256,7 +256,7 @@ static void a_long_key_is_quoted_up_to_a_whole_character(void **state)
         buf_fmt(&text, "{\"%s\":1,\"%s\":2}", key.ptr, key.ptr);
         CHECK(json_parse(&a, buf_view(&text), &j, &f) == ERR_PARSE, "twice");
         CHECK(text_utf8_end(slice_of(f.what)) == strlen(f.what), "%s", f.what);
-        CHECK(strstr(f.what, "\xc3\xa4\" stands here twice"), "%s", f.what);
+        CHECK(strstr(f.what, "\xc3\xa4\" appears twice"), "%s", f.what);
     }
 }
 

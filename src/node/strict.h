@@ -28,7 +28,7 @@ void answer_unknown_parameter(struct http_request *r, struct slice name, const c
 /* Are these all the parameters of the query, each at most once? False: answered. */
 bool parameters_ok(struct http_request *r, const char *const *known);
 
-/* Why the text is no JSON: "line 2, column 7: key "a" stands here twice, at "a": 5". `line` is the
+/* Why the text is no JSON: "line 2, column 7: key "a" appears twice, at "a": 5". `line` is the
  * number of its first line. Printable, whatever the text holds. */
 void refusal_write(struct buf *b, struct slice text, const struct json_fault *f, uint32_t line);
 

@@ -324,9 +324,9 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         [OBSTACLE_DOUBT] = "the step is in doubt",
         [OBSTACLE_EFFECT] = "the step already took effect",
         [OBSTACLE_ENDED] = "the step has already ended",
-        [OBSTACLE_BACK] = "the task is being undone",
-        [OBSTACLE_STANDS] = "the task has stopped in error",
-        [OBSTACLE_HOLDS] = "the task is about to stop in error",
+        [OBSTACLE_TASK_UNDONE] = "the task is being undone",
+        [OBSTACLE_STOPPED] = "the task has stopped in error",
+        [OBSTACLE_STOPPING] = "the task is about to stop in error",
         [OBSTACLE_PIVOT] = "a pivot took effect, or may have",
         [OBSTACLE_KNOWN] = "the step is not in doubt",
         [OBSTACLE_EARLY] = "an attempt of the step may still take effect",
@@ -339,7 +339,7 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         buf_str(b, words[o]);
     else if (t)
         buf_fmt(b, "not possible while the task is %s%s%s", task_state_text(t->state),
-                operator_way_text(t), t->paused_at != 0 ? ", paused" : "");
+                operator_direction_text(t), t->paused_at != 0 ? ", paused" : "");
 }
 
 uint64_t operation_refused_count(const struct operation *op)

@@ -46,8 +46,8 @@ bool condition_is_undecided(const struct scheduler *s, const struct live *l, con
 
     ASSERT(r->step < l->task.step_count);
     return l->definition->steps[r->step].condition && r->at <= scheduler_now(s)
-           && step_goes(w, &l->task, r->step) == DIRECTION_FORWARD && !l->steps[r->step].holds
-           && !step_was_tried(&l->task.steps[r->step]);
+           && step_next_direction(w, &l->task, r->step) == DIRECTION_FORWARD
+           && !l->steps[r->step].holds && !step_was_tried(&l->task.steps[r->step]);
 }
 
 /* The outcome of a condition. */

@@ -140,7 +140,7 @@ static struct value kept_value(struct live *l, struct slice json)
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
                    struct error *e)
 {
-    bool undo = step_goes(&l->definition->workflow, &l->task, step) == DIRECTION_UNDO;
+    bool undo = step_next_direction(&l->definition->workflow, &l->task, step) == DIRECTION_UNDO;
     const struct value *known = undo ? &l->task.steps[step].undo_input : &l->task.steps[step].input;
     struct arena a = {0};
     struct slice json = SLICE_NONE;

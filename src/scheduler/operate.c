@@ -156,7 +156,7 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
 static void explain_state(struct ask *a, const struct task *t)
 {
     (void)snprintf(a->story, sizeof a->story, "not possible while task %.*s is %s%s%s",
-                   SLICE_ARG(t->id), task_state_text(t->state), operator_way_text(t),
+                   SLICE_ARG(t->id), task_state_text(t->state), operator_direction_text(t),
                    t->paused_at != 0 ? ", paused" : "");
 }
 
@@ -262,15 +262,15 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
     case OBSTACLE_ENDED:
         explain_step(a, "has already ended", step);
         return;
-    case OBSTACLE_BACK:
+    case OBSTACLE_TASK_UNDONE:
         (void)snprintf(a->story, sizeof a->story, "task %.*s is being undone", SLICE_ARG(t->id));
         return;
-    case OBSTACLE_STANDS:
+    case OBSTACLE_STOPPED:
         (void)snprintf(a->story, sizeof a->story,
                        "task %.*s has stopped in error: none of its steps is running",
                        SLICE_ARG(t->id));
         return;
-    case OBSTACLE_HOLDS:
+    case OBSTACLE_STOPPING:
         (void)snprintf(a->story, sizeof a->story,
                        "task %.*s is about to stop in error; send the request again after that",
                        SLICE_ARG(t->id));

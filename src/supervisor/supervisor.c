@@ -341,7 +341,7 @@ static void read_done(struct store_job *j)
         scan_over(sv, true);
         return;
     }
-    sv->definitions.told = definitions_read;
+    sv->definitions.done = definitions_read;
     if (!knows_definitions(sv) && registry_read(sv->workflows, &sv->definitions))
         sv->phase = PHASE_DEFINITIONS;
     else

@@ -203,7 +203,7 @@ static void adopt_open_attempt(struct tasks *ts, struct live *l, uint16_t i)
     struct agent *agent = dispatch_agent(&ts->dispatch, spec->agent);
     limits_open(ts, ls, dispatch_lane(agent, spec->action), dispatch_instance(agent, a->instance));
     ls->delivered = true;
-    if (a->direction != step_goes(&l->definition->workflow, &l->task, i))
+    if (a->direction != step_next_direction(&l->definition->workflow, &l->task, i))
         call_stop(ls);
     silence_begin_anew(ts, ls);
     ls->tries = agent;
@@ -271,7 +271,7 @@ bool live_awaits_definition(struct tasks *ts, struct live *l, const struct task_
     if (l->definition_reads == DEFINITION_READS_MAX
         || registry_find(ts->workflows, row->workflow, row->version))
         return false;
-    ts->definitions.told = definitions_read;
+    ts->definitions.done = definitions_read;
     if (!link_is_in(&ts->definitions.link) && list_empty(&ts->awaiting_definition)
         && !registry_read(ts->workflows, &ts->definitions))
         return false;

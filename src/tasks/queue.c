@@ -11,7 +11,7 @@ int64_t task_rank(const struct task *t)
 static const struct call_spec *spec_of(const struct live *l, uint16_t step)
 {
     const struct workflow *w = &l->definition->workflow;
-    bool undo = step_goes(w, &l->task, step) == DIRECTION_UNDO;
+    bool undo = step_next_direction(w, &l->task, step) == DIRECTION_UNDO;
 
     return undo ? &w->steps[step].undo : &w->steps[step].call;
 }

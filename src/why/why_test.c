@@ -39,7 +39,7 @@ static const struct example examples[] = {
     {REASON_DEADLINE, "by=15s hold a b<a", "claim, start a, ok a, deadline, wait 1m", FREE},
     {REASON_STOPPED, "a b#<a", "claim, start a, ok a, start b, fail b, wait 1m", FREE},
     {REASON_PAUSED, "by=15s a b<a", "claim, start a, wait 5s, pause, wait 1m", FREE},
-    {REASON_STORE, "a", "wait 1m", FREE, .facts = {.troubled = true, .troubled_since = -20000,
+    {REASON_STORE, "a", "wait 1m", FREE, .facts = {.store_failed = true, .store_failed_since = -20000,
      .trouble = {"the disk is full", 16}}},
     {REASON_DRAINING, "a", "wait 1m", FREE, .facts = {.draining = true}},
     {REASON_OWNER_GONE, "a", "claim, wait 1m", FREE,
@@ -187,7 +187,7 @@ static void stage_make(struct stage *g, const struct example *e)
     f->attempt = see_attempt;
     f->arg = g;
     f->owner_lease_until = from(g, f->owner_lease_until);
-    f->troubled_since = from(g, f->troubled_since);
+    f->store_failed_since = from(g, f->store_failed_since);
     f->lost.from = from(g, f->lost.from);
     f->lost.until = from(g, f->lost.until);
     reasons_find(&g->kit.g.w, &g->kit.t, f, &g->reasons);
@@ -367,7 +367,7 @@ static void of_what_is_not_known_nothing_is_said(void **state)
         {REASON_TAKING_OVER, "a", "claim, wait 1s", ABSENT,
          .facts = {.owner = OWNER_BEFORE_US, .owner_name = {"n1/3", 4}}},
         {REASON_STORE, "a", "claim", FREE,
-         .facts = {.troubled = true, .trouble = {"the disk is full", 16}}},
+         .facts = {.store_failed = true, .trouble = {"the disk is full", 16}}},
         {REASON_DRAINING, "a", "claim", FREE, .facts = {.draining = true}},
     };
     (void)state;

@@ -177,7 +177,7 @@ static void what_is_no_json_is_told_with_line_and_column(void **state)
         {"", "line 1, column 1: the text ends too early"},
         {"{\n  \"workflow\": \"one\",\n}", "line 3, column 1"},
         {"{\n  \"workflow\": \"one\",\n}", ", at }"},
-        {"{\"a\": 1,\n \"a\": 2}", "line 2, column 2: key \"a\" stands here twice"},
+        {"{\"a\": 1,\n \"a\": 2}", "line 2, column 2: key \"a\" appears twice"},
         {"{\"a\": tru}", "column 7"},
         {"{\"a\": 01}", "line 1, column 8"},
         {"{\"a\": .5}", "column 7"},

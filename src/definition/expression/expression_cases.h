@@ -539,7 +539,7 @@ static const struct expression_case {
     {"fromjson", "\"1 2\"", "!cannot be parsed as JSON", 0},
     {"fromjson", "5", "!cannot be parsed as JSON", 0},
     {"fromjson", "\"\\\"\\\\u0000\\\"\"", "!cannot be parsed as JSON", STRICT},
-    {"fromjson", "\"{\\\"a\\\":1,\\\"a\\\":2}\"", "!stands here twice", STRICT},
+    {"fromjson", "\"{\\\"a\\\":1,\\\"a\\\":2}\"", "!appears twice", STRICT},
     {"tojson|fromjson", "{\"a\":[1.5,\"\xc3\xa9\",null]}", "{\"a\":[1.5,\"\xc3\xa9\",null]}", 0},
     {"tonumber", "\"00\"", "!cannot be parsed", STRICT},
     {"tonumber", "\"1.5e3\"", "1500", 0},
