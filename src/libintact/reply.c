@@ -82,8 +82,7 @@ static const char *remedy(CURLcode code)
     case CURLE_PEER_FAILED_VERIFICATION:
         return "The server answers, but its certificate is not trusted, or is for another name. "
                "--ca or INTACT_CA names a file of trusted certificates; the address must use a "
-               "name "
-               "of the certificate.";
+               "name of the certificate.";
     case CURLE_SSL_CACERT_BADFILE:
         return "--ca or INTACT_CA must name a readable file of certificates (PEM).";
     case CURLE_SSL_CONNECT_ERROR:

@@ -94,8 +94,10 @@ static const struct live *first_of_queue(void)
 {
     const struct lane *lane =
         dispatch_lane(dispatch_agent(&f.ts.dispatch, SLICE("ag")), SLICE("x"));
+    const struct heap_node *first = heap_min(&lane->queue);
 
-    return CONTAINER_OF(heap_min(&lane->queue), struct live_step, want)->live;
+    ASSERT(first);
+    return CONTAINER_OF(first, struct live_step, want)->live;
 }
 
 static void a_queue_goes_by_priority_and_age(void **state)

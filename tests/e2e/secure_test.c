@@ -91,8 +91,8 @@ static void a_certificate_that_is_not_trusted_is_told(void **state)
         const char *ca, *address, *told;
     } cases[] = {
         {NULL, "https://localhost", "INTACT_CA"},
-        {"/nowhere.pem", "https://localhost", "a file of certificates (PEM) that can be read"},
-        {cert, "https://elsewhere.localhost", "a name that the certificate is for"},
+        {"/nowhere.pem", "https://localhost", "a readable file of certificates (PEM)"},
+        {cert, "https://elsewhere.localhost", "the address must use a name of the certificate"},
         {cert, "https://localhost", NULL},
     };
     (void)state;
