@@ -668,6 +668,7 @@ static enum err cannot_start_thread(struct server *sv, int rc, struct error *e)
     contents_free(sv->contents);
     quotas_free(sv->quotas);
     registry_fini(&sv->workflows);
+    (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* handles close */
     int closed = uv_loop_close(&sv->loop);
     ASSERT(closed == 0);
     return cannot_start(sv, "the store's thread", rc, e);
@@ -682,7 +683,6 @@ static int start_overrun(struct server *sv)
         return 0;
     readings_stop(sv->readings);
     store_thread_stop(sv->thread);
-    (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* their handles close */
     return rc;
 }
 
@@ -699,7 +699,6 @@ static int start_readings(struct server *sv)
     if (rc == 0)
         return 0;
     store_thread_stop(sv->thread);
-    (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* its handle closes */
     return rc;
 }
 
