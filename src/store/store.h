@@ -93,6 +93,11 @@ struct store_ops {
      * and node_list (the last one where the store has it). It is closed before the store, and made
      * when nobody else is at work on that. NULL: there is none. */
     struct store *(*reading)(struct store *s);
+    /* Of such a one. The calls between these two read one moment, in one transaction. If one of
+     * them fails, the next one may read a later moment. They cannot be nested. NULL: each call
+     * reads a moment of its own. */
+    void (*snapshot)(struct store *s);
+    void (*snapshot_end)(struct store *s);
     /* Of such a one. False: only the store itself can do something about it now, so it is the one
      * to be asked. */
     bool (*is_usable)(struct store *s);
