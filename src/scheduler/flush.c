@@ -21,6 +21,7 @@ struct job {
     struct link untold; /* its messages are durable, but not reported yet */
     struct scheduler *s;
     struct arena arena;
+    size_t used, total; /* of the arena, by the job alone */
     int64_t asked_at;
     struct batch batch;
     struct live **lives; /* of the changes */
@@ -293,6 +294,9 @@ void flush_forget(struct scheduler *s)
         link_remove(first);
         job_free(CONTAINER_OF(first, struct job, untold));
     }
+    if (s->spare_job)
+        job_free(s->spare_job);
+    s->spare_job = NULL;
 }
 
 /* ---- gathering ---- */
@@ -649,15 +653,36 @@ static void gather_look(struct scheduler *s, struct job *j)
                                   .limit = LOOK_MAX};
 }
 
-bool flush(struct scheduler *s)
+static struct job *job_new(struct scheduler *s)
 {
+    struct job *j = s->spare_job;
     struct arena a = {0};
 
+    s->spare_job = NULL;
+    if (j)
+        return j;
+    j = arena_alloc(&a, sizeof *j);
+    j->arena = a;
+    j->used = a.used;
+    j->total = a.total;
+    j->s = s;
+    return j;
+}
+
+/* Most turns gather nothing: then the job serves the next one, if it is as it was made. */
+static void job_drop(struct scheduler *s, struct job *j)
+{
+    if (j->arena.total == j->total && j->arena.used == j->used)
+        s->spare_job = j;
+    else
+        job_free(j);
+}
+
+bool flush(struct scheduler *s)
+{
     if (s->job || scheduler_now(s) < s->retry_at)
         return false;
-    struct job *j = arena_alloc(&a, sizeof *j);
-    j->arena = a;
-    j->s = s;
+    struct job *j = job_new(s);
     gather_changes(s, j);
     gather_claims(s, j);
     gather_loads(s, j);
@@ -675,7 +700,7 @@ bool flush(struct scheduler *s)
                || j->save_count || j->batch.change_count + j->batch.claim_count + j->load_count > 0;
     j->surveys = shared_survey(s, &j->arena, any, &j->survey);
     if (!any && !j->surveys) {
-        job_free(j);
+        job_drop(s, j);
         return false;
     }
     s->stats.batches++;

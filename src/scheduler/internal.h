@@ -178,6 +178,7 @@ struct scheduler {
     struct heap silences;              /* of struct live_step: attempts with a limit on silence */
     int64_t silences_seen_at;          /* when `silences` was last checked */
     struct job *job;                   /* at the store; NULL: none */
+    struct job *spare_job;             /* nothing was gathered for it */
     struct link untold;    /* of struct job: done, but their messages are not reported yet */
     int64_t retry_at;      /* after a failure: no commit before */
     int64_t time_next_at;  /* when to claim tasks that wait for a time; 0: none waits */
