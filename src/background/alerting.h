@@ -36,6 +36,7 @@ struct alerting {
     struct alert_sinks *sinks;
     struct watch *watch;
     uv_timer_t timer;
+    int64_t due_at; /* of the timer, by the server's clock */
     uv_check_t check;
     bool closed;
     struct link trials; /* of struct alert_trial */

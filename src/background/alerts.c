@@ -199,9 +199,9 @@ static void turn(struct alerting *al)
     if (al->closed)
         return;
     alerts_query_store(al);
-    int64_t at = watch_turn(al->watch);
+    al->due_at = watch_turn(al->watch);
     uv_update_time(&sv->loop);
-    (void)uv_timer_start(&al->timer, fired, (uint64_t)max_i64(1, at - server_now(sv)), 0);
+    (void)uv_timer_start(&al->timer, fired, (uint64_t)max_i64(1, al->due_at - server_now(sv)), 0);
 }
 
 static void fired(uv_timer_t *t)
@@ -216,8 +216,7 @@ static void idled(uv_check_t *c)
 
     if (al->closed)
         return;
-    int64_t at = watch_turn(al->watch);
-    if (at - server_now(al->server) < (int64_t)uv_timer_get_due_in(&al->timer))
+    if (watch_turn(al->watch) < al->due_at)
         turn(al);
 }
 

@@ -2,6 +2,8 @@
  * clock. */
 #include "http/reader.h"
 
+#include <endian.h>
+
 enum {
     CHUNK_SIZE_LEN = 18
 }; /* sixteen digits and CRLF: the size of a chunk line without extensions */
@@ -157,6 +159,31 @@ static bool is_fit_for_line(char c)
     return (u >= ' ' && u != 0x7f) || u == '\t' || u == '\r';
 }
 
+/* The length of the run of bytes that are allowed in a line, without CR and tabs; or of a part of
+ * it. Eight at a time: a head has few others. */
+static size_t plain_run(const char *ptr, size_t len)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+
+    for (size_t i = 0; i + 8 <= len; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, ptr + i, sizeof eight);
+        eight = le64toh(eight);
+        uint64_t is_del = eight ^ (each * 0x7f); /* a byte that is 0 */
+        uint64_t found = (((eight - each * ' ') & ~eight) | ((is_del - each) & ~is_del))
+                         & (each * 0x80); /* its lowest bit is that of the first one */
+        if (found)
+            return i + (size_t)__builtin_ctzll(found) / 8;
+    }
+    return len & ~(size_t)7;
+}
+
+/* So many of what is left may stand in the line that has `len` bytes before the last one. */
+static size_t run_max(size_t left, size_t line_max, size_t len)
+{
+    return left < line_max - len ? left : line_max - len;
+}
+
 /* Scans on from where it stopped to the end of a part: a chunk size line ends with its first line,
  * a head or trailers with an empty one (empty lines before a head are skipped, RFC 9112, 2.2).
  * Refused: a line that begins with white space, because it may or may not continue the previous
@@ -177,6 +204,9 @@ static enum scan scan(struct http_reader *r, struct slice in, size_t *ret_end)
         if (c != '\n') {
             if (!is_fit_for_line(c) || (i == r->line && strchr(" \t:", c)))
                 return SCAN_BAD;
+            if (c != '\r')
+                r->seen +=
+                    plain_run(in.ptr + i + 1, run_max(in.len - i - 1, line_max, i - r->line));
             continue;
         }
         bool is_empty = i == r->line + 1;

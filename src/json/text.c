@@ -25,16 +25,25 @@ static size_t character_size(const unsigned char *p, size_t left)
     return size;
 }
 
+static uint64_t high_bits(const char *ptr)
+{
+    uint64_t eight;
+
+    memcpy(&eight, ptr, sizeof eight);
+    return eight & UINT64_C(0x8080808080808080);
+}
+
+/* Most strings are short, and all of them ASCII: what is left over is read again with what is
+ * before it. */
 static size_t ascii_run(const char *ptr, size_t len)
 {
     size_t i = 0;
-    uint64_t eight;
 
-    for (; i + sizeof eight <= len; i += sizeof eight) {
-        memcpy(&eight, ptr + i, sizeof eight);
-        if (eight & UINT64_C(0x8080808080808080))
+    for (; i + 8 <= len; i += 8)
+        if (high_bits(ptr + i))
             break;
-    }
+    if (len >= 8 && i + 8 > len && !high_bits(ptr + len - 8))
+        return len;
     while (i < len && (unsigned char)ptr[i] < 0x80)
         i++;
     return i;

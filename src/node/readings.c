@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "node/fair.h"
+#include "node/wake.h"
 
 enum { ONES_FOR_MANY = 8 /* so many times more reads of single objects may wait */ };
 
@@ -35,7 +36,7 @@ struct readings {
     struct map by_name;
     struct readings_stats stats;
     bool stop;
-    uv_async_t async;
+    struct wake wake_loop;
     /* Event loop only: */
     struct link back; /* what was read, in its order, and not handed back yet */
     uv_timer_t timer; /* the end of the first rest */
@@ -148,7 +149,7 @@ static void go_on_later(struct readings *rs, uint64_t at_ns)
     if (list_empty(&rs->back))
         return;
     if (at_ns <= now_ns) {
-        (void)uv_async_send(&rs->async);
+        wake_send(&rs->wake_loop);
         return;
     }
     uv_update_time(rs->timer.loop);
@@ -182,9 +183,9 @@ static void rested(uv_timer_t *timer)
     hand_back(timer->data);
 }
 
-static void on_async(uv_async_t *async)
+static void woken(struct wake *w)
 {
-    hand_back(async->data);
+    hand_back(CONTAINER_OF(w, struct readings, wake_loop));
 }
 
 bool readings_have_room(struct readings *rs, struct slice token, enum reading_kind kind)
@@ -232,7 +233,7 @@ void readings_drop(struct readings *rs, struct store_job *j)
     }
     (void)pthread_mutex_unlock(&rs->lock);
     if (l)
-        (void)uv_async_send(&rs->async);
+        wake_send(&rs->wake_loop);
 }
 
 void readings_stats(struct readings *rs, struct readings_stats *ret)
@@ -255,7 +256,7 @@ static void run(struct readings *rs, struct store_job *j)
     rs->stats.held += j->bytes;
     list_push(&rs->finished, &j->link);
     (void)pthread_mutex_unlock(&rs->lock);
-    (void)uv_async_send(&rs->async);
+    wake_send(&rs->wake_loop);
 }
 
 static void *body(void *arg)
@@ -281,6 +282,15 @@ static void *body(void *arg)
 
 /* ---- life ---- */
 
+/* libuv lets go of a handle, and there may be another one. */
+static void closed(uv_handle_t *h)
+{
+    struct readings *rs = h->data;
+
+    if (--rs->handles == 0)
+        free(rs);
+}
+
 static void forget(struct readings *rs)
 {
     if (rs->way)
@@ -288,6 +298,8 @@ static void forget(struct readings *rs)
     map_fini(&rs->by_name);
     (void)pthread_cond_destroy(&rs->wake);
     (void)pthread_mutex_destroy(&rs->lock);
+    wake_close(&rs->wake_loop, closed);
+    uv_close((uv_handle_t *)&rs->timer, closed);
 }
 
 int readings_start(uv_loop_t *loop, const struct readings_config *c, struct readings **ret)
@@ -296,6 +308,15 @@ int readings_start(uv_loop_t *loop, const struct readings_config *c, struct read
     struct store *st = c->store;
 
     ASSERT(rs);
+    int rc = wake_open(&rs->wake_loop, loop, woken);
+    if (rc != 0) {
+        free(rs);
+        return rc;
+    }
+    rc = uv_timer_init(loop, &rs->timer);
+    ASSERT(rc == 0);
+    rs->wake_loop.poll.data = rs->timer.data = rs;
+    rs->handles = 2;
     rs->config = *c;
     list_init(&rs->lines);
     list_init(&rs->finished);
@@ -303,28 +324,13 @@ int readings_start(uv_loop_t *loop, const struct readings_config *c, struct read
     (void)pthread_mutex_init(&rs->lock, NULL);
     (void)pthread_cond_init(&rs->wake, NULL);
     rs->way = st->ops->reading ? st->ops->reading(st) : NULL;
-    int rc = rs->way ? pthread_create(&rs->thread, NULL, body, rs) : 0;
+    rc = rs->way ? pthread_create(&rs->thread, NULL, body, rs) : 0;
     if (rc != 0) {
         forget(rs);
-        free(rs);
         return uv_translate_sys_error(rc);
     }
-    rc = uv_async_init(loop, &rs->async, on_async); /* the thread uses it for jobs only */
-    ASSERT(rc == 0);                                /* the loop has what it needs for it already */
-    rc = uv_timer_init(loop, &rs->timer);
-    ASSERT(rc == 0);
-    rs->async.data = rs->timer.data = rs;
-    rs->handles = 2;
     *ret = rs;
     return 0;
-}
-
-static void closed(uv_handle_t *h)
-{
-    struct readings *rs = h->data;
-
-    if (--rs->handles == 0)
-        free(rs);
 }
 
 void readings_stop(struct readings *rs)
@@ -337,6 +343,4 @@ void readings_stop(struct readings *rs)
         (void)pthread_join(rs->thread, NULL);
     ASSERT(rs->stats.waiting == 0 && list_empty(&rs->finished) && list_empty(&rs->back));
     forget(rs);
-    uv_close((uv_handle_t *)&rs->async, closed);
-    uv_close((uv_handle_t *)&rs->timer, closed);
 }

@@ -41,7 +41,8 @@ struct readings_stats {
     uint64_t refused; /* since the start */
 };
 
-/* 0, or why the thread cannot be started, as libuv's (negative) code. */
+/* 0, or why the thread cannot be started, as libuv's (negative) code: then the loop must run once
+ * more, to close a handle. */
 int readings_start(uv_loop_t *loop, const struct readings_config *c, struct readings **ret);
 
 /* Has the line of that token (NONE: there are none) room? Asked before one is handed in for the

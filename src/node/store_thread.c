@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/list.h"
+#include "node/wake.h"
 #include "store/job.h"
 
 enum { QUIET_MS = 200 /* without work, before it counts as idle */ };
@@ -27,7 +28,7 @@ struct store_thread {
     int64_t background_us; /* what the last one took */
     int64_t others_us;     /* and what the others did since */
     atomic_int_fast64_t busy_since_ms;
-    uv_async_t async;
+    struct wake wake_loop;
 };
 
 static void take_all(struct link *from, struct link *to)
@@ -40,9 +41,9 @@ static void take_all(struct link *from, struct link *to)
 
 /* ---- on the loop ---- */
 
-static void hand_back(uv_async_t *async)
+static void hand_back(struct wake *w)
 {
-    struct store_thread *t = async->data;
+    struct store_thread *t = CONTAINER_OF(w, struct store_thread, wake_loop);
     struct link finished;
 
     list_init(&finished);
@@ -143,7 +144,7 @@ static void run_and_return(struct store_thread *t, struct store_job *j)
     (void)pthread_mutex_lock(&t->lock);
     list_push(&t->finished, &j->link);
     (void)pthread_mutex_unlock(&t->lock);
-    (void)uv_async_send(&t->async);
+    wake_send(&t->wake_loop);
 }
 
 /* What is urgent comes first, even if it was handed over after the others were taken. */
@@ -211,6 +212,18 @@ static void *body(void *arg)
 
 /* ---- life ---- */
 
+static void forget(struct store_thread *t)
+{
+    (void)pthread_cond_destroy(&t->wake);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+static void closed(uv_handle_t *h)
+{
+    forget(h->data);
+}
+
 int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
                        struct store_thread **ret)
 {
@@ -229,16 +242,17 @@ int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&t->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    int rc = pthread_create(&t->thread, NULL, body, t);
+    int rc = wake_open(&t->wake_loop, loop, hand_back);
     if (rc != 0) {
-        (void)pthread_cond_destroy(&t->wake);
-        (void)pthread_mutex_destroy(&t->lock);
-        free(t);
+        forget(t);
+        return rc;
+    }
+    t->wake_loop.poll.data = t;
+    rc = pthread_create(&t->thread, NULL, body, t);
+    if (rc != 0) {
+        wake_close(&t->wake_loop, closed);
         return uv_translate_sys_error(rc);
     }
-    rc = uv_async_init(loop, &t->async, hand_back); /* the thread uses it for jobs only */
-    ASSERT(rc == 0);                                /* the loop has what it needs for it already */
-    t->async.data = t;
     *ret = t;
     return 0;
 }
@@ -253,15 +267,6 @@ int64_t store_thread_busy_since_ms(struct store_thread *t)
     return atomic_load(&t->busy_since_ms);
 }
 
-static void closed(uv_handle_t *h)
-{
-    struct store_thread *t = h->data;
-
-    (void)pthread_cond_destroy(&t->wake);
-    (void)pthread_mutex_destroy(&t->lock);
-    free(t);
-}
-
 void store_thread_stop(struct store_thread *t)
 {
     (void)pthread_mutex_lock(&t->lock);
@@ -269,5 +274,5 @@ void store_thread_stop(struct store_thread *t)
     (void)pthread_cond_signal(&t->wake);
     (void)pthread_mutex_unlock(&t->lock);
     (void)pthread_join(t->thread, NULL);
-    uv_close((uv_handle_t *)&t->async, closed);
+    wake_close(&t->wake_loop, closed);
 }

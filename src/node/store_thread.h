@@ -17,7 +17,8 @@ struct store_thread_config {
     bool (*maintain)(struct store *s, bool idle);
 };
 
-/* 0, or why the system does not let us have a thread, as libuv's (negative) code. */
+/* 0, or why the system does not let us have a thread, as libuv's (negative) code: then the loop is
+ * to run once more, to let go of a handle. */
 int store_thread_start(uv_loop_t *loop, const struct store_thread_config *c,
                        struct store_thread **ret);
 struct store_queue *store_thread_queue(struct store_thread *t);

@@ -27,13 +27,18 @@ enum err task_read(struct store *store, struct slice id, struct arena *a, struct
                    struct audit_page *ret_operations, struct reservation *ret_gone, struct error *e)
 {
     const struct audit_query operations = {.task = id, .limit = OPERATIONS_MAX};
-    enum err err = store->ops->get(store, id, a, ret, e);
+    bool is_snapshot = store->ops->snapshot != NULL;
 
     *ret_gone = (struct reservation){0};
+    if (is_snapshot)
+        store->ops->snapshot(store);
+    enum err err = store->ops->get(store, id, a, ret, e);
     if (err == ERR_OK)
         err = store->ops->audit_list(store, &operations, a, ret_operations, e);
     else if (err == ERR_NOT_FOUND)
         err = read_gone(store, id, a, ret_gone, e);
+    if (is_snapshot)
+        store->ops->snapshot_end(store);
     return err;
 }
 

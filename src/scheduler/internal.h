@@ -47,6 +47,7 @@ struct scheduler {
     const struct live *just_read;  /* its state is that of its row at this moment */
     struct link answers;           /* of struct command: settled asks */
     struct job *job;               /* at the store; NULL: none */
+    struct job *spare_job;         /* nothing was gathered for it; NULL: none */
     struct link unreported; /* of struct job: done, but their messages are not reported yet */
     int64_t retry_at;       /* after a failure: no commit before */
     int64_t time_next_at;   /* when to claim tasks that wait for a time; 0: none waits */

@@ -106,3 +106,29 @@ void job_free(struct job *j)
 
     arena_fini(&a);
 }
+
+struct job *job_new(struct scheduler *s)
+{
+    struct job *j = s->spare_job;
+    struct arena a = {0};
+
+    s->spare_job = NULL;
+    if (j)
+        return j;
+    j = arena_alloc(&a, sizeof *j);
+    j->arena = a;
+    j->used = a.used;
+    j->total = a.total;
+    j->s = s;
+    return j;
+}
+
+/* Most turns gather nothing: then the job serves the next one, if it is as it was made. */
+void job_drop(struct scheduler *s, struct job *j)
+{
+    ASSERT(!s->spare_job);
+    if (j->arena.total == j->total && j->arena.used == j->used)
+        s->spare_job = j;
+    else
+        job_free(j);
+}

@@ -13,6 +13,7 @@ struct job {
     struct link unreported; /* its messages are durable, but not reported yet */
     struct scheduler *s;
     struct arena arena;
+    size_t used, total; /* of the arena, by the job alone */
     int64_t asked_at;
     struct batch batch;
     struct live **lives; /* of the changes */
@@ -53,6 +54,8 @@ void claim_gather(struct scheduler *s, struct job *j);
 
 bool job_takes_over(const struct job *j); /* from a node that its expressions may have killed? */
 void job_run(struct store_job *sj, struct store *store); /* on the store's thread */
+struct job *job_new(struct scheduler *s);
+void job_drop(struct scheduler *s, struct job *j); /* nothing was gathered for it */
 void job_free(struct job *j);
 
 /* The job is done: keeps it until its messages are reported, or frees it. */

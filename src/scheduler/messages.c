@@ -70,6 +70,9 @@ void messages_drop(struct scheduler *s)
         link_remove(first);
         job_free(CONTAINER_OF(first, struct job, unreported));
     }
+    if (s->spare_job)
+        job_free(s->spare_job);
+    s->spare_job = NULL;
 }
 
 void messages_keep(struct scheduler *s, struct job *j)

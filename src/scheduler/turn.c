@@ -224,18 +224,14 @@ static bool gather_rest(struct scheduler *s, struct job *j)
 /* Gives the store a batch, if there is something for it, and it has none. */
 static void flush(struct scheduler *s)
 {
-    struct arena a = {0};
-
     if (s->job || scheduler_now(s) < s->retry_at)
         return;
-    struct job *j = arena_alloc(&a, sizeof *j);
-    j->arena = a;
-    j->s = s;
+    struct job *j = job_new(s);
     change_gather(s, j);
     claim_gather(s, j);
     gather_loads(s, j);
     if (!gather_rest(s, j)) {
-        job_free(j);
+        job_drop(s, j);
         return;
     }
     s->tasks.counts.batches++;

@@ -125,10 +125,8 @@ static int start_threads(struct server *sv)
         if (rc != 0)
             readings_stop(sv->readings);
     }
-    if (rc != 0) {
+    if (rc != 0)
         store_thread_stop(sv->thread);
-        (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* their handles close */
-    }
     return rc;
 }
 
@@ -137,8 +135,10 @@ int core_start(struct run *run)
     struct server *sv = &run->sv;
     int rc = start_threads(sv);
 
-    if (rc != 0)
+    if (rc != 0) {
+        (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* handles close */
         return rc;
+    }
     sv->key = token_key_new(sv->config.store->ops->secret(sv->config.store));
     sv->fair = fair_new(sv, &sv->loop, route_held);
     sv->changes = pressure_changes(sv);

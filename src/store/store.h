@@ -355,6 +355,11 @@ struct store_ops {
      * and counts; where the store lacks a capability, so does it. It is made and closed while
      * nothing else uses the store, and closed first. NULL: there is none. */
     struct store *(*reading)(struct store *s);
+    /* Of such a handle. The calls between these two see one moment, in one transaction. If one of
+     * them fails, the next one may see a later moment. They cannot be nested. NULL: each call sees
+     * a moment of its own. */
+    void (*snapshot)(struct store *s);
+    void (*snapshot_end)(struct store *s);
 
     /* Of such a handle. False: only the store itself can recover it, so the caller has to use
      * that. */

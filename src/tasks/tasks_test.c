@@ -94,7 +94,7 @@ static const struct live *first_of_queue(void)
 {
     const struct lane *lane =
         dispatch_lane(dispatch_agent(&f.ts.dispatch, SLICE("ag")), SLICE("x"));
-    const struct heap_node *first = heap_min(&lane->queue);
+    struct heap_node *first = heap_min(&lane->queue);
 
     ASSERT(first);
     return CONTAINER_OF(first, struct live_step, want)->live;

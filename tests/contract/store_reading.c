@@ -46,6 +46,29 @@ static void what_was_committed_is_read(void **state)
     r->ops->close(r);
 }
 
+/* Several calls read one moment, and the next call reads what was committed meanwhile. */
+static void a_snapshot_is_of_one_moment(void **state)
+{
+    struct world *w = *state;
+    struct store *r = reading_of(w);
+
+    CHECK(r->ops->snapshot && r->ops->snapshot_end, "there are no snapshots");
+    for (int i = 0; i < 3; i++) {
+        char id[20];
+        (void)snprintf(id, sizeof id, "t-%d", i);
+        r->ops->snapshot(r);
+        CHECK(!reads(w, r, id), "%s is not there yet", id);
+        must(insert_row(w, a_row(id)), id);
+        CHECK(!reads(w, r, id), "%s came later", id);
+        r->ops->snapshot_end(r);
+        CHECK(reads(w, r, id), "%s is there", id);
+    }
+    r->ops->snapshot(r);
+    r->ops->snapshot_end(r); /* nothing was read */
+    CHECK(reads(w, r, "t-0"), "it reads on");
+    r->ops->close(r);
+}
+
 /* Both say the same of everything that both can be asked for. */
 static void all_that_reads_is_there(void **state)
 {
@@ -268,11 +291,12 @@ static void a_lost_log_is_left_by_both(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_SQLITE(what_was_committed_is_read),  ON_POSTGRES(what_was_committed_is_read),
-        ON_SQLITE(all_that_reads_is_there),     ON_POSTGRES(all_that_reads_is_there),
-        ON_SQLITE(owners_are_counted_in_parts), ON_POSTGRES(owners_are_counted_in_parts),
-        ON_SQLITE(changes_go_on_beside_it),     ON_POSTGRES(changes_go_on_beside_it),
-        ON_SQLITE(the_log_stays_short),         ON_SQLITE(a_lost_log_is_left_by_both),
+        ON_SQLITE(what_was_committed_is_read),    ON_POSTGRES(what_was_committed_is_read),
+        ON_SQLITE(a_snapshot_is_of_one_moment),   ON_SQLITE(all_that_reads_is_there),
+        ON_POSTGRES(all_that_reads_is_there),     ON_SQLITE(owners_are_counted_in_parts),
+        ON_POSTGRES(owners_are_counted_in_parts), ON_SQLITE(changes_go_on_beside_it),
+        ON_POSTGRES(changes_go_on_beside_it),     ON_SQLITE(the_log_stays_short),
+        ON_SQLITE(a_lost_log_is_left_by_both),
     };
     return cmocka_run_group_tests_name("store reading", tests, NULL, NULL);
 }

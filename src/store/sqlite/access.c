@@ -280,10 +280,30 @@ enum err sqlite_token_list(struct store *base, struct arena *a, struct token_row
 
 /* ---- the audit ---- */
 
+/* Most tasks have none or few: the list grows with what there is. */
+static void page_grow(struct arena *a, struct audit_page *p, size_t *cap, size_t limit)
+{
+    size_t more = *cap ? 4 * *cap : 4;
+
+    if (more > limit)
+        more = limit;
+    struct audit *entries = arena_alloc(a, more * sizeof *entries);
+    int64_t *seqs = arena_alloc(a, more * sizeof *seqs);
+
+    if (p->count > 0) {
+        memcpy(entries, p->entries, p->count * sizeof *entries);
+        memcpy(seqs, p->seqs, p->count * sizeof *seqs);
+    }
+    p->entries = entries;
+    p->seqs = seqs;
+    *cap = more;
+}
+
 static int audit_read(struct db *d, const struct audit_query *aq, struct arena *a,
                       struct audit_page *p)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    size_t cap = 0;
     int rc = db_query(d, aq->task.ptr ? SQL_AUDIT_TASK : SQL_AUDIT_LIST, &q);
 
     if (rc != SQLITE_OK)
@@ -296,6 +316,8 @@ static int audit_read(struct db *d, const struct audit_query *aq, struct arena *
         p->more = p->count == aq->limit;
         if (p->more)
             return SQLITE_OK;
+        if (p->count == cap)
+            page_grow(a, p, &cap, aq->limit);
         struct audit row = {0};
         int col = 1;
         AUDIT_COLUMNS(READ, )
@@ -314,8 +336,6 @@ enum err sqlite_audit_list(struct store *base, const struct audit_query *q, stru
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;
-    page.entries = arena_alloc(a, q->limit * sizeof *page.entries);
-    page.seqs = arena_alloc(a, q->limit * sizeof *page.seqs);
     int rc = audit_read(&s->reader, q, a, &page);
     if (rc != SQLITE_OK)
         return store_failed(s, rc, e, "read the audit");

@@ -3,11 +3,11 @@
  * struct sqlite_store of which only the names of the files and `reader` are used, so the functions
  * that read serve both.
  *
- * Each call is one transaction, so several statements see one moment. While it has its snapshot the
- * WAL cannot begin anew, and the store's own thread waits for nobody. So when the WAL has grown
- * long, that thread asks for a pause: the current call ends, the next one waits, and the checkpoint
- * finds no snapshot. When the connections of the store are made again, this one is closed first, so
- * that nothing continues with an old WAL.
+ * Each call is one transaction, or several calls are (snapshot), so several statements see one
+ * moment. While it has its snapshot the WAL cannot begin anew, and the store's own thread waits for
+ * nobody. So when the WAL has grown long, that thread asks for a pause: the current call ends, the
+ * next one waits, and the checkpoint finds no snapshot. When the connections of the store are made
+ * again, this one is closed first, so that nothing continues with an old WAL.
  */
 #include "store/sqlite/body.h"
 
@@ -16,7 +16,7 @@
 #include <time.h>
 
 enum {
-    READ_MAX_MS = 10000,    /* of one call; listings have a budget of their own, far below */
+    READ_MAX_MS = 10000,    /* of one transaction; listings have a budget of their own, far below */
     LOOK_EVERY_OPS = 10000, /* of SQLite's machine: at the clock */
     PAUSE_MAX_MS = 250,     /* that a call waits for a checkpoint that was asked for */
 };
@@ -38,6 +38,8 @@ struct sqlite_reading {
     struct file_id wal; /* that the connections of the store have open, as long as none is halted */
     atomic_bool usable, break_off;
     int64_t until; /* steady: of the call at work */
+    bool snapshot; /* the transaction is for the next call, too */
+    bool begun;    /* there is a transaction */
 };
 
 static struct timespec after_ms(int64_t ms)
@@ -143,12 +145,9 @@ static bool take_way(struct sqlite_reading *r)
     return taken;
 }
 
-static void leave(struct sqlite_reading **call)
+static void end(struct sqlite_reading *r)
 {
-    struct sqlite_reading *r = *call;
-
-    if (!r)
-        return;
+    r->begun = false;
     if (r->store.reader.handle && !sqlite3_get_autocommit(r->store.reader.handle))
         (void)run(&r->store.reader, SQL_COMMIT); /* nothing was written */
     db_rollback(&r->store.reader);
@@ -158,19 +157,37 @@ static void leave(struct sqlite_reading **call)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
+/* After a failure nothing is kept for the next call. */
+static void leave(struct sqlite_reading **call)
+{
+    struct sqlite_reading *r = *call;
+
+    if (r && (!r->snapshot || r->store.broken || sqlite3_get_autocommit(r->store.reader.handle)))
+        end(r);
+}
+
+static struct sqlite_reading *reading_of(struct store *base)
+{
+    return CONTAINER_OF(sqlite_store_of(base), struct sqlite_reading, store);
+}
+
 /* NULL, and *e: it cannot be read now. */
 static struct sqlite_reading *enter(struct store *base, struct error *e)
 {
-    struct sqlite_reading *r = CONTAINER_OF(sqlite_store_of(base), struct sqlite_reading, store);
+    struct sqlite_reading *r = reading_of(base);
 
+    if (r->begun)
+        return r;
     if (!take_way(r)) {
         (void)error_set(e, ERR_BUSY, "state store %s: it is opened again just now; try again",
                         r->store.path);
         return NULL;
     }
-    if (begin(r, e) == ERR_OK)
+    if (begin(r, e) == ERR_OK) {
+        r->begun = true;
         return r;
-    leave(&r);
+    }
+    end(r);
     return NULL;
 }
 
@@ -266,11 +283,29 @@ static enum err reading_operation_list(struct store *s, const struct operation_q
     return call ? sqlite_operation_list(s, q, a, ret, e) : e->code;
 }
 
+static void snapshot(struct store *base)
+{
+    struct sqlite_reading *r = reading_of(base);
+
+    ASSERT(!r->snapshot);
+    r->snapshot = true;
+}
+
+static void snapshot_end(struct store *base)
+{
+    struct sqlite_reading *r = reading_of(base);
+
+    ASSERT(r->snapshot);
+    r->snapshot = false;
+    if (r->begun)
+        end(r);
+}
+
 /* ---- life ---- */
 
 static bool reading_is_usable(struct store *base)
 {
-    struct sqlite_reading *r = CONTAINER_OF(sqlite_store_of(base), struct sqlite_reading, store);
+    struct sqlite_reading *r = reading_of(base);
 
     return atomic_load(&r->usable) && !atomic_load(&r->of->broken);
 }
@@ -322,6 +357,8 @@ static const struct store_count_ops counts_ops = {
 static const struct store_ops ops = {
     .close = reading_close,
     .is_usable = reading_is_usable,
+    .snapshot = snapshot,
+    .snapshot_end = snapshot_end,
     .get = reading_get,
     .list = reading_list,
     .audit_list = reading_audit_list,
