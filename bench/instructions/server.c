@@ -215,14 +215,16 @@ static enum err no_submissions(struct store *s, struct submission_take *t, struc
 static void open_store(void)
 {
     static struct store_ops ops;
+    static struct store_submission_ops submissions;
     struct error e = {0};
 
     must(sqlite_store_open(".", &my.store, &e), &e);
     ops = *my.store->ops;
     ops.watch = nobody;
-    ops.submissions_take = no_submissions;
-    ops.census = NULL;
-    ops.owners = NULL;
+    submissions = *ops.submissions;
+    submissions.take = no_submissions;
+    ops.submissions = &submissions;
+    ops.counts = NULL;
     my.store->ops = &ops;
 }
 
