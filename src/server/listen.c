@@ -217,6 +217,7 @@ static enum err listen_open(struct server *sv, struct error *e)
     if (err != ERR_OK) {
         if (sv->http)
             http_close(sv->http);
+        sv->http = NULL;
         return err;
     }
     http_say_always(sv->http, installation_headers(sv));
