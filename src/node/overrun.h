@@ -11,7 +11,13 @@
  * does not count. After OVERRUN_COUNT_MS the task is counted in the store; if the evaluation ends
  * after all, the count is removed, with retries. After OVERRUN_END_MS the process ends, once the
  * count is durable or the store has not answered for a while. The node that claims the task next
- * finds the count: see overruns.c of the scheduler.
+ * finds the count: see tasks/overruns.h.
+ *
+ * A thread, because the handler of a timer signal can neither lock nor write. The loop marks an
+ * evaluation by storing a pointer, and clears it by compare-and-swap; the thread holds the pointer
+ * while it looks, so the task's id stays valid. A count has a table of its own: a column of the
+ * task would be read and written with each change, and a task that is being submitted has no row.
+ * It is not fenced, because a node that was deposed meanwhile has evaluated all the same.
  */
 
 #include "store/job.h"

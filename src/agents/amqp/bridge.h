@@ -10,9 +10,17 @@
  *     queue --submission--> offers.c   --POST /v1/tasks-->              server
  *     queue <--request----- requests.c <--agent (libintact)--           server
  *     queue --reply-------> replies.c  --results, POST /v1/attempts-->  server
- *     queue <--CloudEvent-- told.c     <--channel--                     server (our parent)
+ *     queue <--CloudEvent-- messages.c <--channel--                     server (our parent)
  *
- * One thread drives all of it; nothing here blocks.
+ * One thread drives all of it; nothing here blocks. Proton's engine (pn_connection_driver) has
+ * neither threads nor sockets of its own, so there is no lock.
+ *
+ * The correlation id of a request is the attempt's token. A reply must bring it after any restart,
+ * and only the agent and the broker see the queue, where the body is as secret. A name of our own
+ * would have to be stored durably, for no gain: a reader of the reply queue could then end no
+ * attempts, but a reader of the request queue is the agent. `message-id` is no secret, because
+ * brokers log it and detect duplicates by it. Each queue has a session of its own, because RabbitMQ
+ * ends a session for an error of one link.
  */
 
 #include <intact/agent.h>
