@@ -447,7 +447,9 @@ class Inside(unittest.TestCase):
         server = self.server(config_of(service), "--open").start()
         server.put(one_step("buy", "payment", complete_by="1h"))
         server.submit("buy", "o-1", {"case": "slow"})
-        self.assertTrue(arrived.wait(kit.PATIENCE_S))
+        if not arrived.wait(kit.PATIENCE_S):
+            self.fail(f"it is never called: {server.call('GET', '/v1/tasks/o-1/why')}, {server.call('GET', '/v1/agents')}, "
+                      f"children {server.children()}, {server.read_log()}")
         server.call("POST", "/v1/tasks/o-1/undo", {"reason": "not wanted any more"})
         self.assertTrue(gone.wait(kit.PATIENCE_S), "it is still called")
         server.ended("o-1")
