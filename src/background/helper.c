@@ -1,7 +1,7 @@
 /*
  * Child processes that are agents of this node (serve --http, --amqp): starts them, restarts them,
  * passes them connections and packets, and ends them. What crosses the sockets is described in
- * libintact/door.h and http_agent/inside.h.
+ * libintact/door.h and agents/http/inside.h.
  */
 
 #include "background/helper.h"

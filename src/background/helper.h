@@ -8,7 +8,7 @@
  *
  * It connects by a socket pair of its own: it asks there for connections, and receives ends of
  * further pairs (libintact/door.h), without TLS and without a token. Another pair, the channel,
- * tells it when the server drains and when it has ended (http_agent/inside.h).
+ * tells it when the server drains and when it has ended (agents/http/inside.h).
  */
 
 #include <uv.h>

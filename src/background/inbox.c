@@ -1,6 +1,6 @@
 /*
  * Submissions that applications insert into the database by SQL become tasks like those by HTTP:
- * each row is written as the text of a submission, and read as one. See scheduler/intake.h. A large
+ * each row is written as the text of a submission, and read as one. See intake/intake.h. A large
  * row is read on a thread, and so is what a batch has beyond HERE_MAX. Then a later row may be
  * submitted first.
  */

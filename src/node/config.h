@@ -10,8 +10,8 @@ struct store;           /* store/store.h */
 struct server_limits;   /* node/limit.h */
 struct channel;         /* outbox/channel.h */
 struct helper_config;   /* background/helper.h */
-struct webhook_config;  /* webhook/config.h */
-struct alerts_settings; /* alerts/settings.h */
+struct webhook_config;  /* webhook/webhook_config.h */
+struct alerts_settings; /* alerts/alert_settings.h */
 struct retention;       /* background/retention.h */
 enum { HELPERS_MAX = 2 };
 

@@ -1,5 +1,5 @@
 /* Applies a batch's outcome to the tasks in memory: durable changes, conflicts, failures, claimed
- * and read rows. flush.c calls it; live.c loads the rows. */
+ * and read rows. turn.c calls it; tasks/live.c loads the rows. */
 
 #include "scheduler/internal.h"
 

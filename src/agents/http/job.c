@@ -1,5 +1,5 @@
 /* One request, from the handler to its answer: calls, retries, polls, redirects. Never blocks.
- * Secrets leave this file only in requests. Meaning of answers: answer.c. */
+ * Secrets leave this file only in requests. Meaning of answers: http_answer.c. */
 
 #include "agents/http/job.h"
 

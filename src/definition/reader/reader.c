@@ -1,5 +1,5 @@
 /* Shared by the files that read parts of a definition: reserved words, and steps by index and
- * name. See reader.h; config/reader.c reads fields. */
+ * name. See reader.h; config/config_reader.c reads fields. */
 #include "definition/reader/reader.h"
 
 const struct reserved definition_reserved[] = {

@@ -1,7 +1,7 @@
 #ifndef DEFINITION_READER_READER_H
 #define DEFINITION_READER_READER_H
 
-/* Extends config/reader.h for definitions: readers of their fields, and what is known of the steps
+/* Extends config/config_reader.h for definitions: readers of their fields, and what is known of the steps
  * while they are read. */
 
 #include "base/map.h"
