@@ -1,8 +1,8 @@
 #ifndef DEFINITION_READER_READER_H
 #define DEFINITION_READER_READER_H
 
-/* Extends config/config_reader.h for definitions: readers of their fields, and what is known of the steps
- * while they are read. */
+/* Extends config/config_reader.h for definitions: readers of their fields, and what is known of the
+ * steps while they are read. */
 
 #include "base/map.h"
 #include "config/config_reader.h"
