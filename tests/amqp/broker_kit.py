@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "http_agent"))
 
-from kit import ENVIRONMENT, PATIENCE_S, Server, certificates, eventually, free_port  # noqa: E402,F401
+from kit import ENVIRONMENT, PATIENCE_S, Server, certificates, end_listener, eventually, free_port  # noqa: E402,F401
 
 import npm_modules  # noqa: E402
 
@@ -207,20 +207,24 @@ class Wire:
     def __init__(self, port):
         self.to, self.is_held, self.is_mute, self.is_away, self.pairs = port, False, False, False, []
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.port, self.is_closed = self.listener.getsockname()[1], False
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
 
     def accept(self):
         while True:
             try:
                 near, _ = self.listener.accept()
+            except OSError:
+                if self.is_closed:
+                    return
+                continue
+            try:
                 if self.is_away:
                     near.close()
                     continue
                 far = socket.create_connection(("127.0.0.1", self.to))
             except OSError:
-                if self.listener.fileno() < 0:
-                    return
                 near.close()
                 continue
             self.pairs.append((near, far))
@@ -250,8 +254,8 @@ class Wire:
                 pass
 
     def close(self):
-        self.is_held = False
-        self.listener.close()
+        self.is_held, self.is_closed = False, True
+        end_listener(self.listener, self.thread)
         self.cut()
 
 

@@ -36,6 +36,15 @@ def eventually(what, condition):
     raise AssertionError(f"never: {what}")
 
 
+def end_listener(listener, thread):
+    """The thread that accepts ends before the socket is closed: it would go on by the same number, which may be that of the next
+    listener, and take a connection of that one."""
+    if listener.fileno() >= 0:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
 class Service:
     """Reads a request, and hands the connection to a function of the path's last part."""
 
@@ -46,10 +55,11 @@ class Service:
         self.cases, self.context = cases, context
         self.requests, self.connections = [], 0
         self.lock = threading.Lock()
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
 
     def close(self):
-        self.listener.close()
+        end_listener(self.listener, self.thread)
 
     def accept(self):
         while True:

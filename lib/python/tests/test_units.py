@@ -296,9 +296,12 @@ class Server:
                     threading.Thread(target=run, args=(self.socket.accept()[0],), daemon=True).start()
                 except OSError:
                     return
-        threading.Thread(target=accept, daemon=True).start()
+        self.thread = threading.Thread(target=accept, daemon=True)
+        self.thread.start()
 
     def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)  # ends the thread first: its accept would go on with the next socket of this number
+        self.thread.join()
         self.socket.close()
 
 
