@@ -254,7 +254,10 @@ class Place:
         if self.waits and re.search(r"\bintact serve\b.*&$", command):
             self.wait_ready("https" if "--tls-cert" in command else "http", path + ".out")
         with open(path + ".out", encoding="utf-8", errors="replace") as f:
-            return status, self.there(f.read())
+            said = f.read()
+        # The shell says that a program in the background was killed, with whichever command it notices that.
+        said = re.sub(rf"^{re.escape(self.work)}/\d+\.sh: line \d+: +\d+ Killed .*\n", "", said, flags=re.M)
+        return status, self.there(said)
 
     def wait_ready(self, scheme, log):
         end = time.monotonic() + PATIENCE_S

@@ -191,6 +191,17 @@ static bool is_turned_away(int fd)
     return strcmp(head, "HTTP/1.1 503") == 0;
 }
 
+static int answered(const int *fds, int count)
+{
+    int n = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct pollfd p = {.fd = fds[i], .events = POLLIN};
+        n += poll(&p, 1, 0) == 1;
+    }
+    return n;
+}
+
 /* However many one token opens: another one finds a place, whether it came before or not. */
 static void a_token_leaves_places_to_others(void **state)
 {
@@ -223,7 +234,8 @@ static void a_token_leaves_places_to_others(void **state)
     for (int i = 0; i < MANY; i++)
         fds[i] = ask(&agent, "POST", "/v1/agents/a/work", "application/json",
                      SLICE("{\"instance\": \"i\", \"wait\": \"5m\"}"));
-    let_read(&node);
+    /* A call that is being turned away has a place until its answer has left. */
+    WAIT_FOR(metric("intact_parked_calls") + answered(fds, MANY) == MANY, "each has its answer");
     int call = ask(&another, "POST", "/v1/agents/b/work", "application/json",
                    SLICE("{\"instance\": \"i\", \"wait\": \"1ms\"}"));
     CHECK(!is_turned_away(call), "the other agent finds none");
