@@ -37,6 +37,14 @@ static void hurry(struct workflow_step *s)
     s->undo.complete_by_ms = GRAPH_UNDO_MS / 4;
 }
 
+static void become_wait(struct workflow_step *s, int64_t ms)
+{
+    s->kind = KIND_WAIT;
+    s->wait_ms = ms;
+    s->call = (struct call_spec){0};
+    s->undo_kind = UNDO_NONE;
+}
+
 static void graph_step(struct graph *g, const char *word)
 {
     uint16_t i = (uint16_t)(word[0] - 'a');
@@ -54,6 +62,8 @@ static void graph_step(struct graph *g, const char *word)
             s->on_undo = true;
         else if (*p == '/')
             hurry(s);
+        else if (*p == '~' || *p == '@')
+            become_wait(s, *p == '~' ? GRAPH_LONG_MS : 0);
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
@@ -293,6 +303,8 @@ static struct event event_of(const char *verb)
         {"from", EVENT_RETRY_FROM},     {"resolve", EVENT_RESOLVE},
         {"close", EVENT_CLOSE},         {"reopen", EVENT_REOPEN},
         {"undo-bare", EVENT_UNDO},      {"overrun", EVENT_OVERRUN},
+        {"begin", EVENT_BEGIN},         {"due", EVENT_DUE},
+        {"due-now", EVENT_DUE},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -305,6 +317,8 @@ static struct event event_of(const char *verb)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("changed my mind")};
             if (ev.kind == EVENT_CLOSE)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("settled by telephone")};
+            if (ev.kind == EVENT_BEGIN)
+                ev.until = GRAPH_MOMENT;
             if (ev.kind == EVENT_CORRECT)
                 ev.input.json = SLICE("{\"in\":2}");
             if (ev.kind == EVENT_SUPPLY)
@@ -351,6 +365,8 @@ static void let_time_pass(struct kit *k, const struct event *ev, const char *ver
         k->now = max_i64(k->now, a->complete_by);
     if (strcmp(verb, "silence") == 0 && a)
         k->now = max_i64(k->now, a->started_at + k->g.steps[ev->step].call.heartbeat_ms);
+    if (strcmp(verb, "due") == 0 && ev->step >= 0)
+        k->now = max_i64(k->now, k->steps[ev->step].wait_until);
     if (strcmp(verb, "deadline") == 0)
         k->now = max_i64(k->now, undo ? k->t.undo_complete_by : k->t.complete_by);
 }

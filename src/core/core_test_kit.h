@@ -23,6 +23,7 @@ enum { GRAPH_STEPS = 6 };
  *   ?    on_failure: continue                        <ab  its predecessors
  *   +    of on_undo (undo: none; on_failure: hold, if not continue)
  *   /    its attempts have a quarter of the time, in both directions
+ *   ~    a wait by length                            @    a wait for a moment
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
  * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
@@ -42,7 +43,9 @@ struct graph {
 #define GRAPH_UNDO_MS  INT64_C(20000) /* ... and back */
 #define GRAPH_WAIT_MS  INT64_C(1000)  /* between attempts, constant */
 #define GRAPH_DEFER_MS INT64_C(60000)
-#define KIT_BEGIN      INT64_C(1000000) /* start time of a test */
+#define KIT_BEGIN      INT64_C(1000000)    /* start time of a test */
+#define GRAPH_LONG_MS  INT64_C(6000)       /* a wait by length */
+#define GRAPH_MOMENT   (KIT_BEGIN + 12000) /* of a wait for a moment */
 
 void graph_make(struct graph *g, const char *text);
 
@@ -72,6 +75,7 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *
  *     pause, resume, correct [a], supply a, from a (all from there on starts anew), close, reopen,
  *     resolve a (none of its attempts took effect)
+ *     begin a, due a (at its time), due-now a (the same event, but now)     of a wait
  *     claim, release, retry [a], undo, undo-bare (undo without a reason), skip a, start a, notsent
  * a, resend a, cond a, bad a ok a        a result; of the open attempt, or of the one named: f2
  * (second forward), u1 fail a      an error: permanent, without effect        doubt a   ... with

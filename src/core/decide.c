@@ -123,8 +123,9 @@ static enum answer on_start(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt a = task_next_attempt(d->w, d->t, d->ev->step, d->now);
 
-    if (!step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now) || d->ev->direction != a.direction
-        || d->ev->attempt != a.number || a.complete_by <= d->now)
+    if (d->w->steps[d->ev->step].kind != KIND_CALL
+        || !step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now)
+        || d->ev->direction != a.direction || d->ev->attempt != a.number || a.complete_by <= d->now)
         return ANSWER_REFUSED;
     ASSERT(!step_needs_room(s));
     a.instance = d->ev->instance;
@@ -249,7 +250,7 @@ static void step_completes(struct decision *d, struct step *s)
         step_move(s, STEP_UNDONE);
         return;
     }
-    s->output = d->ev->output;
+    s->output = d->ev->output; /* EVENT_DUE has none */
     if (!s->output.json.ptr)
         s->output.json = SLICE("null");
     step_move(s, STEP_COMPLETED);
@@ -374,7 +375,7 @@ static enum answer on_bad_input(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
+    if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now) || s->begun_at != 0)
         return ANSWER_REFUSED;
     s->error = d->ev->error;
     if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO)
@@ -394,9 +395,36 @@ static enum answer on_condition(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO
-        || step_was_tried(s) || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        || step_was_tried(s) || s->begun_at != 0
+        || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
+    return ANSWER_ACCEPTED;
+}
+
+/* ---- waits ---- */
+
+/* The moment is fixed now: it does not change if the values that it was computed from do. A moment
+ * in the past is over at once. */
+static enum answer on_begin(struct decision *d)
+{
+    const struct workflow_step *ws = &d->w->steps[d->ev->step];
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (s->begun_at != 0 || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        return ANSWER_REFUSED;
+    s->begun_at = d->now;
+    s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_due(struct decision *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (s->begun_at == 0 || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        return ANSWER_REFUSED;
+    step_completes(d, s);
     return ANSWER_ACCEPTED;
 }
 
@@ -477,7 +505,7 @@ static enum answer on_hasten(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
-        || s->direction != d->ev->direction
+        || s->begun_at != 0 || s->direction != d->ev->direction
         || step_next_direction(d->w, d->t, (uint16_t)d->ev->step) != d->ev->direction
         || s->attempt != d->ev->attempt || s->wait_until <= task_clock(d))
         return ANSWER_REFUSED;
@@ -510,6 +538,10 @@ static enum answer happen(struct decision *d)
         return on_condition(d);
     case EVENT_BAD_INPUT:
         return on_bad_input(d);
+    case EVENT_BEGIN:
+        return on_begin(d);
+    case EVENT_DUE:
+        return on_due(d);
     case EVENT_CLAIM:
         return on_claim(d);
     case EVENT_RELEASE:
@@ -557,6 +589,8 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_SILENCE:
     case EVENT_CONDITION:
     case EVENT_BAD_INPUT:
+    case EVENT_BEGIN:
+    case EVENT_DUE:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:

@@ -34,6 +34,8 @@ enum event_kind {
     EVENT_EXTEND,     /* time was lost: the task's complete-by in its direction moves to `until` */
     EVENT_CONDITION,  /* the step's `if` was evaluated to false */
     EVENT_BAD_INPUT,  /* an expression of the step failed: `error` has the details */
+    EVENT_BEGIN,      /* a wait begins: it is over at `until`, or after its length */
+    EVENT_DUE,        /* a wait is over; refused before that moment */
     EVENT_CLAIM,      /* a scheduler claims the task: `instance` is its node/boot */
     EVENT_RELEASE,    /* its owner releases it */
     EVENT_RETRY,      /* operator: retry the step (or all that failed) now */
@@ -78,8 +80,8 @@ struct event {
                           * keeps the present details */
     bool spared; /* RESULT with a retryable error, TIMEOUT, SILENCE: the service behind the agent is
                   * known to be unavailable, so this is no failure of the step */
-    int64_t until; /* EXTEND; RESOLVE: the operator's view is from then, attempts that began later
-                    * are unknown to the operator. 0: not given */
+    int64_t until; /* EXTEND; BEGIN, if the wait has no length; RESOLVE: the operator's view is from
+                    * then, attempts that began later are unknown to the operator. 0: not given */
 };
 
 enum answer {
@@ -116,8 +118,9 @@ struct ready {
 
 /*
  * All steps that are to be started next, at most step_count. They include forward steps whose `if`
- * was not evaluated yet: the caller evaluates it and sends EVENT_CONDITION. Steps of a task whose
- * deadline has passed are not included: they wait for EVENT_DEADLINE.
+ * was not evaluated yet: the caller evaluates it and sends EVENT_CONDITION. They include waits: one
+ * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE).
+ * Steps of a task whose deadline has passed are not included: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
 

@@ -31,6 +31,10 @@ int64_t task_clock(const struct decision *d);
 /* Ends a pause, if there is one: the clocks move by its length. */
 void pause_over(struct decision *d);
 
+/* The task leaves the state error: the time that it was there does not count for its waits by
+ * length. */
+void error_over(struct decision *d);
+
 /* The step's compensation begins: attempts and failures are counted from zero. */
 void begin_undo(struct step *s);
 

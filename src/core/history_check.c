@@ -30,7 +30,8 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
         [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",    [EVENT_PAUSE] = "pause",
         [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
         [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
-        [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",
+        [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",  [EVENT_BEGIN] = "begin",
+        [EVENT_DUE] = "due",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -314,6 +315,11 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.spared, ev->spared && answer == ANSWER_ACCEPTED && is->left.spared > 0);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
     spend(&is->left.verbs, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
+    if (was->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at
+        && was->t.direction == is->t.direction)
+        world_error_over(w, is->now);
+    if (is->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at)
+        w->erred_at = is->now;
     if (was->t.direction != is->t.direction)
         world_turned(w, is->now);
     else if (was->t.state == TASK_ERROR && is->t.state != TASK_ERROR)
@@ -372,6 +378,13 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
                       && (ev->attempt == 0 || ev->attempt == was->steps[ev->step].attempt)
                       && world_resolvable(&was->world, (uint16_t)ev->step, was->now)),
               "%s: was %s", history_story(), kit_answer_text(answer));
+    if (ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE) {
+        uint16_t i = (uint16_t)ev->step;
+        bool may = ev->kind == EVENT_BEGIN ? world_wait_begins(&was->world, i, was->now)
+                                           : world_wait_is_over(&was->world, i, was->now);
+        CHECK((answer == ANSWER_ACCEPTED) == (may && is_active(t) && t->stop == STOP_NONE),
+              "%s: was %s", history_story(), kit_answer_text(answer));
+    }
     if (ev->kind == EVENT_CLAIM)
         CHECK((answer == ANSWER_ACCEPTED) == (is_active(t) && !t->locked_by.ptr), "%s",
               history_story());
@@ -404,8 +417,11 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
               "%s: was %s", history_story(), kit_answer_text(answer));
     if (answer != ANSWER_ACCEPTED)
         return;
-    if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT)
+    if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT
+        || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE)
         check_start(was, ev);
+    CHECK(ev->kind != EVENT_START || history.graph.steps[ev->step].kind == KIND_CALL,
+          "%s: a wait has no attempts", history_story());
     if (ev->kind == EVENT_SKIP)
         CHECK(!world_open(&was->world.steps[ev->step]), "%s: it runs", history_story());
     CHECK(ev->kind == EVENT_RESULT || !task_state_is_end(t->state)
@@ -423,8 +439,9 @@ static bool must_start(const struct node *was, const struct event *ev)
 
     if (was->steps[ev->step].dropped_count > 0)
         return false; /* merged attempts may make it wait longer than the observer knows */
-    return owned && was->t.stop == STOP_NONE && world_startable(w, (uint16_t)ev->step, was->now)
-           && (at == 0 || was->now < at) && (ev->direction == DIRECTION_UNDO) == back
+    return owned && history.graph.steps[ev->step].kind == KIND_CALL && was->t.stop == STOP_NONE
+           && world_startable(w, (uint16_t)ev->step, was->now) && (at == 0 || was->now < at)
+           && (ev->direction == DIRECTION_UNDO) == back
            && ev->attempt == w->steps[ev->step].count[back] + 1;
 }
 
@@ -490,6 +507,9 @@ int64_t history_next_time(const struct node *n)
             later_only(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
     if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* from then on it cannot be undone */
         later_only(&next, task_undo_until(&history.graph.w, &n->t), n->now);
+    for (uint16_t i = 0; i < w->step_count && n->left.acts > 0; i++) /* what is left of it stays */
+        if (n->t.state == TASK_ERROR && step_has_begun(&n->steps[i]))
+            later_only(&next, w->erred_at + HISTORY_PAUSE_MS, n->now);
     if (!is_active(&n->t))
         return next;
     if (w->paused_at) /* long enough for every wait to have passed if it were not paused */
@@ -534,6 +554,16 @@ struct event history_event_at(enum event_kind kind, int step, const struct step 
                           .error = {SLICE("code"), SLICE("words")}};
 }
 
+static bool wait_goes_on(struct node *n, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_BEGIN, i, &n->steps[i]);
+
+    ev.until = GRAPH_MOMENT;
+    if (step_has_begun(&n->steps[i]))
+        ev.kind = EVENT_DUE;
+    return happens(n, ev);
+}
+
 /* One event of a world in which everything succeeds from now on; or, with `silence`, in which
  * running attempts are never answered and only new ones succeed. */
 static bool goes_well(struct node *n, bool silence)
@@ -557,6 +587,8 @@ static bool goes_well(struct node *n, bool silence)
     for (size_t k = 0; k < count; k++) {
         if (ready[k].at > n->now)
             continue;
+        if (history.graph.steps[ready[k].step].kind == KIND_WAIT)
+            return wait_goes_on(n, ready[k].step);
         struct attempt a = task_next_attempt(&history.graph.w, &n->t, ready[k].step, n->now);
         struct event ev = history_event_at(EVENT_START, ready[k].step, &n->steps[ready[k].step]);
         ev.direction = a.direction;
@@ -610,6 +642,9 @@ void history_check_end(const struct node *from)
         CHECK(happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])), "%s: retry",
               history_story());
         run_to_end(&n, false);
+        if (slice_is(n.t.error.code, "deadline")
+            && happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])))
+            run_to_end(&n, false); /* a wait that went on may have outlasted the complete-by */
         CHECK(task_state_is_end(n.t.state), "%s: cannot be brought to an end", history_story());
     }
 }

@@ -127,6 +127,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     put(h, s->resolved);
     put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u) | (w->resume ? 4u : 0u));
     put_time(h, s->wait_until, n->now, 0);
+    if (step_has_begun(s)) /* in error, what was left of it when the task stopped */
+        put(h, n->t.state == TASK_ERROR ? (uint64_t)(s->wait_until - n->world.erred_at) : 1);
     for (uint16_t k = 0; k < s->attempt_count; k++) {
         const struct attempt *a = &s->attempts[k];
         put(h, (uint64_t)a->number << 32 | (uint64_t)a->direction << 16 | (uint64_t)a->outcome << 8

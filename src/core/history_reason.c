@@ -157,6 +157,22 @@ static void check_sleeping(const struct node *n, const struct reason *r)
     SO(starts_at(n, i, r->until) != r->capped, r);
 }
 
+static bool wait_goes_on_at(const struct node *n, const struct reason *r, int64_t now)
+{
+    struct event ev = history_event_at(EVENT_DUE, r->step, &n->steps[r->step]);
+
+    if (!step_has_begun(&n->steps[r->step]))
+        ev.kind = EVENT_BEGIN;
+    ev.until = GRAPH_MOMENT;
+    return !world_is_early(&n->world, now) && happens_at(n, &ev, now) == ANSWER_ACCEPTED;
+}
+
+static void check_wait(const struct node *n, const struct reason *r)
+{
+    SO(r->until == 0 || (r->until > n->now && !wait_goes_on_at(n, r, r->until - 1)), r);
+    SO(wait_goes_on_at(n, r, r->until ? r->until : n->now) != r->capped, r);
+}
+
 static void check_deadline(const struct node *n, const struct reason *r)
 {
     if (r->kind == REASON_DEADLINE_DUE) {
@@ -244,6 +260,9 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_DEFERRED:
     case REASON_BETWEEN:
         check_sleeping(n, r);
+        return;
+    case REASON_WAIT:
+        check_wait(n, r);
         return;
     case REASON_DEADLINE_DUE:
     case REASON_COMPLETE_BY:

@@ -117,11 +117,24 @@ static void try_start(struct trial *x, uint16_t i)
         }
 }
 
+static void try_wait(struct trial *x, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_BEGIN, i, &x->was->steps[i]);
+
+    if (world_is_early(&x->was->world, x->was->now))
+        return;
+    ev.until = GRAPH_MOMENT;
+    trial(x, &ev);
+    ev.kind = EVENT_DUE;
+    trial(x, &ev);
+}
+
 static void try_step(struct trial *x, uint16_t i)
 {
     struct event ev = history_event_at(EVENT_CONDITION, i, &x->was->steps[i]);
 
     try_start(x, i);
+    try_wait(x, i);
     try_attempts(x, i);
     if (x->was->left.bad > 0) {
         trial(x, &ev);
@@ -319,6 +332,18 @@ static const struct history_case {
     {"from=5s a",               {1, 0, 1, 1, 0, 0, 0, 0, 2}, {1, 1, 1, 2, 0, 0, 0, 0, 3}},
     {"from=5s by=15s undo=25s a2", {0, 0, 0, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 1, 0, 0, 2}},
     {"from=30s a b<a",          {0, 0, 0, 1, 0, 0, 0, 0, 1}, {0, 0, 1, 1, 0, 0, 0, 0, 2}},
+    {"a~",                      {0, 0, 1, 2, 1, 0, 0, 0, 2}, {0, 0, 1, 3, 2, 1, 0, 0, 3}},
+    {"a@",                      {0, 0, 1, 2, 1, 0, 0, 0, 2}, {0, 0, 1, 3, 2, 1, 0, 0, 3}},
+    {"a~?",                     {0, 0, 0, 1, 1, 0, 0, 0, 1}, {0, 0, 1, 2, 2, 0, 0, 0, 2}},
+    {"a b~<a",                  {1, 0, 0, 1, 1, 0, 0, 0, 1}, {1, 1, 1, 1, 1, 0, 0, 0, 2}},
+    {"a~ b<a",                  {0, 0, 0, 1, 0, 0, 0, 0, 1}, {1, 1, 1, 1, 1, 0, 0, 0, 2}},
+    {"a b@",                    {0, 0, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 1, 0, 0, 0, 1}},
+    {"a2! b~",                  {0, 0, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 1, 0, 0, 0, 0, 1}},
+    {"a# b~ c@#",               {0, 0, 0, 1, 1, 0, 0, 0, 0}, {0, 0, 0, 2, 1, 0, 0, 0, 1}},
+    {"a~ b@<a",                 {0, 0, 1, 1, 0, 0, 0, 0, 1}, {0, 0, 1, 2, 1, 0, 0, 0, 2}},
+    {"by=15s undo=25s a b~<a",  {0, 0, 0, 1, 0, 1, 0, 0, 0}, {1, 0, 0, 1, 0, 1, 0, 0, 1}},
+    {"by=25s hold a~",          {0, 0, 0, 1, 0, 1, 0, 0, 1}, {0, 0, 1, 2, 0, 1, 0, 0, 2}},
+    {"from=5s a@ b<a",          {0, 0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 1, 1, 0, 0, 0, 0, 1}},
 };
 /* clang-format on */
 

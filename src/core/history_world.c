@@ -32,7 +32,12 @@ static int64_t clock_of(const struct world *w, int64_t now)
     return w->paused_at ? w->paused_at : now;
 }
 
-/* All times that it waits for move by the length of the pause. */
+static bool waits_for_moment(const struct world *w, uint16_t i)
+{
+    return w->graph->steps[i].kind == KIND_WAIT && w->graph->steps[i].wait_ms == 0;
+}
+
+/* All times that it waits for move by the length of the pause, but not a moment. */
 void world_unpaused(struct world *w, int64_t now)
 {
     int64_t *deadline = &w->deadline[w->back];
@@ -46,8 +51,18 @@ void world_unpaused(struct world *w, int64_t now)
     if (w->not_before > was)
         w->not_before = now + (w->not_before - was);
     for (uint16_t i = 0; i < w->step_count; i++)
-        if (w->steps[i].wait_until > was)
+        if (w->steps[i].wait_until > was && !waits_for_moment(w, i))
             w->steps[i].wait_until = now + (w->steps[i].wait_until - was);
+}
+
+void world_error_over(struct world *w, int64_t now)
+{
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        struct world_step *s = &w->steps[i];
+        if (s->begun_at != 0 && s->phase == PHASE_IDLE && !waits_for_moment(w, i)
+            && s->wait_until > w->erred_at)
+            s->wait_until = now + (s->wait_until - w->erred_at);
+    }
 }
 
 void world_turned(struct world *w, int64_t now)
@@ -200,6 +215,22 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now)
         return false;
     return after_is_undone(w, i) && (doubt == 0 || now >= doubt + 1000)
            && (!s->back || now >= s->wait_until);
+}
+
+static bool has_time(const struct world *w, int64_t now)
+{
+    return w->deadline[0] == 0 || w->due[0] || now < w->deadline[0];
+}
+
+bool world_wait_begins(const struct world *w, uint16_t i, int64_t now)
+{
+    return spec_of(w, i)->kind == KIND_WAIT && w->steps[i].begun_at == 0
+           && world_startable(w, i, now) && has_time(w, now);
+}
+
+bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now)
+{
+    return w->steps[i].begun_at != 0 && world_startable(w, i, now) && has_time(w, now);
 }
 
 bool world_resolvable(const struct world *w, uint16_t i, int64_t now)
@@ -359,7 +390,7 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
             s->phase = PHASE_IDLE;
             s->failures = s->spared = 0;
         }
-        if (fits)
+        if (fits && s->begun_at == 0)
             s->wait_until = 0;
     }
 }
@@ -383,7 +414,7 @@ static void begun_anew(struct world *w, uint16_t from)
             continue;
         s->phase = PHASE_IDLE;
         s->failures = s->spared = 0;
-        s->wait_until = 0;
+        s->begun_at = s->wait_until = 0;
         s->resume = s->supplied = false;
         s->request++;
     }
@@ -403,6 +434,14 @@ static void supplied(struct world_step *s)
     s->supplied = true;
     s->resume = false;
     s->wait_until = 0;
+}
+
+static void begun(struct world *w, const struct event *ev, int64_t now)
+{
+    struct world_step *s = &w->steps[ev->step];
+
+    s->begun_at = now;
+    s->wait_until = waits_for_moment(w, (uint16_t)ev->step) ? ev->until : now + GRAPH_LONG_MS;
 }
 
 static void given_up(struct world *w, const struct event *ev, int64_t now)
@@ -478,6 +517,12 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_BAD_INPUT:
         bad_input(w, ev);
+        return;
+    case EVENT_BEGIN:
+        begun(w, ev, now);
+        return;
+    case EVENT_DUE:
+        w->steps[ev->step].phase = PHASE_DONE;
         return;
     case EVENT_CLAIM:
     case EVENT_RELEASE:
@@ -622,6 +667,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
         CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
                   || (c->wait_until <= now && s->wait_until <= now),
               "%s: step %u: wait", about(), i);
+        CHECK(c->begun_at == s->begun_at, "%s: step %u: begun", about(), i);
         CHECK((c->resume.ptr != NULL) == s->resume, "%s: step %u: resume", about(), i);
         check_doubt(s, c, about);
         check_attempts(s, c, about);

@@ -49,12 +49,13 @@ struct world_step {
     enum phase phase;
     bool back; /* its compensation began */
     uint32_t failures;
-    uint32_t spared; /* failures in that direction that did not count */
-    int64_t wait_until;
-    bool resume;       /* an attempt in this direction left resume details */
-    bool supplied;     /* an operator said that it took effect */
-    uint32_t resolved; /* an operator said that this many attempts had no effect */
-    uint32_t request;  /* incremented whenever the next request may differ */
+    uint32_t spared;    /* failures in that direction that did not count */
+    int64_t begun_at;   /* of a wait; 0: it has not begun */
+    int64_t wait_until; /* of a wait that has begun: when it is over */
+    bool resume;        /* an attempt in this direction left resume details */
+    bool supplied;      /* an operator said that it took effect */
+    uint32_t resolved;  /* an operator said that this many attempts had no effect */
+    uint32_t request;   /* incremented whenever the next request may differ */
 };
 
 struct world {
@@ -68,6 +69,7 @@ struct world {
     int64_t not_before;  /* 0: it may begin at once */
     enum stop wish;      /* of the first failure since it was continued */
     int64_t paused_at;   /* 0: not paused */
+    int64_t erred_at;    /* when it last stopped in error; 0: never */
     bool closed;
     struct world_step steps[WORLD_STEPS]; /* last: only those that are there are copied */
 };
@@ -104,6 +106,10 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now);
 int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
                         const struct world_attempt *a);
 
+/* The expected answer to BEGIN and DUE of a task that is active and not to stop. */
+bool world_wait_begins(const struct world *w, uint16_t i, int64_t now);
+bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now);
+
 /* The expected answer to RESULT, TIMEOUT, SILENCE, ELSEWHERE, NOT_SENT, SEND_AGAIN or HASTEN. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);
 
@@ -113,6 +119,10 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
 /* Records that the task turned to undo, or continued after it had stopped in error. */
 void world_turned(struct world *w, int64_t now);
 void world_resumed(struct world *w, int64_t now);
+
+/* Records that the task leaves the state error, perhaps only to stop again at once: waits by length
+ * go on with the time that they had left. */
+void world_error_over(struct world *w, int64_t now);
 
 /* Checks that the core and the observer agree on each step. */
 void world_check(const struct world *w, const struct task *t, int64_t now,

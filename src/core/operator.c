@@ -73,7 +73,7 @@ static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i
         return false;
     if (s->state == STEP_FAILED && t->state == TASK_ERROR && !step_has_ended(&w->steps[i], s))
         return true;
-    return !step_is_open(s) && s->wait_until > clock;
+    return !step_is_open(s) && s->begun_at == 0 && s->wait_until > clock;
 }
 
 static enum obstacle obstacle_to_retry(const struct workflow *w, const struct task *t, int step,
@@ -86,6 +86,8 @@ static enum obstacle obstacle_to_retry(const struct workflow *w, const struct ta
             any |= may_retry(w, t, i, now);
     if (!any && step >= 0 && step_is_open(&t->steps[step]))
         return OBSTACLE_OPEN;
+    if (!any && step >= 0 && step_has_begun(&t->steps[step]))
+        return OBSTACLE_KIND;
     return any ? OBSTACLE_NONE : OBSTACLE_STATE;
 }
 
@@ -117,6 +119,8 @@ static enum obstacle obstacle_to_correct(const struct workflow *w, const struct 
         return OBSTACLE_TASK_UNDONE;
     if (step < 0)
         return OBSTACLE_NONE;
+    if (w->steps[step].kind != KIND_CALL)
+        return OBSTACLE_KIND;
     const struct step *s = &t->steps[step];
     enum obstacle o = obstacle_to_new_key(&w->steps[step], s);
     bool ended =
@@ -154,7 +158,8 @@ static bool comes_after(const struct workflow *w, uint16_t i, uint16_t step)
 static bool has_begun(const struct step *s)
 {
     return s->state != STEP_WAITING || s->failure_count > 0 || s->spared_count > 0
-           || s->wait_until != 0 || s->input.json.ptr || s->resume.ptr || step_was_tried(s);
+           || s->begun_at != 0 || s->wait_until != 0 || s->input.json.ptr || s->resume.ptr
+           || step_was_tried(s);
 }
 
 static enum obstacle obstacle_to_retry_from(const struct workflow *w, const struct task *t,

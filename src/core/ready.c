@@ -107,6 +107,14 @@ static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t
     return at;
 }
 
+/* A wait needs none: only the task's own deadline counts. */
+static bool has_time(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    if (w->steps[i].kind == KIND_CALL)
+        return attempt_deadline(w, t, i, now) > now;
+    return t->complete_by == 0 || t->deadline_passed || t->complete_by > now;
+}
+
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
 {
     struct undo_order order;
@@ -123,7 +131,7 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
             continue; /* fast path: most steps of a long task */
         if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
-        if (attempt_deadline(w, t, i, now) <= now)
+        if (!has_time(w, t, i, now))
             continue;
         ret[count++] = (struct ready){i, ready_at(w, t, i)};
     }
@@ -144,6 +152,12 @@ bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_
         return false;
     }
     return ready_at(w, t, i) <= now;
+}
+
+bool wait_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    return w->steps[i].kind == KIND_WAIT && step_may_be_decided(w, t, i, now)
+           && has_time(w, t, i, now);
 }
 
 bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)

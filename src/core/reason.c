@@ -407,6 +407,19 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
     r->next = r->capped ? next_of_deadline(x) : NEXT_TRY;
 }
 
+/* A wait that has begun, or that is about to. */
+static void find_wait(const struct search *x, uint16_t i, int64_t at)
+{
+    const struct step *s = &x->t->steps[i];
+    int64_t cap = deadline_of(x->t);
+    struct reason *r = add(x, REASON_WAIT, i);
+
+    r->since = s->begun_at ? s->begun_at : ready_since(x, i, 0);
+    r->until = at > x->f->now ? at : 0;
+    r->capped = r->until != 0 && cap != 0 && cap <= at;
+    r->next = r->capped ? next_of_deadline(x) : NEXT_ON;
+}
+
 /* What a ready step waits for, as far as its agent is known. */
 static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
@@ -494,6 +507,8 @@ static void find_steps(const struct search *x)
             at = max_i64(at, t->not_before);
         if (step_is_open(&t->steps[i]))
             find_open(x, i);
+        else if (ready && x->w->steps[i].kind == KIND_WAIT)
+            find_wait(x, i, at);
         else if (ready && at > x->f->now)
             find_sleeping(x, i, at);
         else if (ready)

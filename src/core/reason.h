@@ -43,6 +43,7 @@
     X(DEFERRED, "deferred", "a step failed and is in an extended wait before its next attempt")   \
     X(BETWEEN, "between-tries", "a step failed and waits for its next attempt")                   \
     X(NOT_BEFORE, "not-before", "the task has a start time that has not come yet")                \
+    X(WAIT, "wait", "a step waits for a length of time, or for a moment")                         \
     X(NO_PLACE, "no-place", "a step is ready, but all places of its agent are taken")             \
     X(QUEUED, "queued", "a step is ready, but others come before it in its agent's queue")        \
     X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
@@ -196,6 +197,7 @@ enum obstacle {
     OBSTACLE_KNOWN,       /* the step is not in doubt: nothing to resolve */
     OBSTACLE_EARLY,       /* an effect may still come */
     OBSTACLE_UNDOING,     /* its compensation has begun and must be completed */
+    OBSTACLE_KIND,        /* the step is a wait: it has no attempts, and no input */
     OBSTACLE_UNTIL,       /* it was processed too long ago: its undo_until has passed */
     OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never
                      * by operator_obstacle() */

@@ -34,6 +34,28 @@ int64_t task_clock(const struct decision *d)
     return d->t->paused_at ? d->t->paused_at : d->now;
 }
 
+/* A wait for a moment ends at that moment, whatever happens meanwhile. */
+static bool is_fixed(const struct workflow_step *ws)
+{
+    return ws->kind == KIND_WAIT && ws->wait_ms == 0;
+}
+
+/* The times since `from` do not count. `retries`: the waits before retries move as well. */
+static void waits_move(struct decision *d, int64_t from, int64_t length, bool retries)
+{
+    for (uint16_t i = 0; i < d->t->step_count; i++) {
+        const struct workflow_step *ws = &d->w->steps[i];
+        struct step *s = &d->t->steps[i];
+        if (s->wait_until > from && !is_fixed(ws) && (retries || step_has_begun(s)))
+            s->wait_until += length;
+    }
+}
+
+void error_over(struct decision *d)
+{
+    waits_move(d, d->t->ended_at, max_i64(d->now - d->t->ended_at, 0), false);
+}
+
 void pause_over(struct decision *d)
 {
     struct task *t = d->t;
@@ -48,9 +70,7 @@ void pause_over(struct decision *d)
         *by = *by > from ? *by + length : d->now + PAUSE_GRACE_MS;
     if (t->not_before > from)
         t->not_before += length;
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (t->steps[i].wait_until > from)
-            t->steps[i].wait_until += length;
+    waits_move(d, from, length, true);
 }
 
 /* ---- ends, and the turn to undo ---- */

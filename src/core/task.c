@@ -252,6 +252,16 @@ static bool attempts_valid(const struct step *s)
     return s->attempt == (d == s->direction ? number : 0);
 }
 
+/* A wait has no attempts, and is over at some time; a call does not begin like one. */
+static bool kind_valid(const struct workflow_step *ws, const struct step *s)
+{
+    if (ws->kind == KIND_CALL)
+        return s->begun_at == 0;
+    return s->attempt_count == 0 && s->dropped_count == 0 && !s->input.json.ptr && s->begun_at >= 0
+           && (step_has_begun(s) ? s->wait_until > 0 : true)
+           && (s->state != STEP_WAITING || s->begun_at != 0 || s->wait_until == 0);
+}
+
 static bool step_valid(const struct step *s)
 {
     if (s->state == STEP_WAITING && s->attempt_count == 0) /* fast path: a new step */
@@ -266,8 +276,8 @@ static bool step_valid(const struct step *s)
     case STEP_RUNNING:
         return open && s->direction == DIRECTION_FORWARD;
     case STEP_COMPLETED:
-        return !open && s->direction == DIRECTION_FORWARD && step_has_effect(s)
-               && s->output.json.ptr;
+        return !open && s->direction == DIRECTION_FORWARD
+               && (step_has_effect(s) || s->begun_at != 0) && s->output.json.ptr;
     case STEP_FAILED:
         return !open && s->error.code.ptr;
     case STEP_SKIPPED:
@@ -388,7 +398,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
-    if (!step_valid(s) || !predecessors_valid(w, t, i))
+    if (!step_valid(s) || !kind_valid(&w->steps[i], s) || !predecessors_valid(w, t, i))
         return false;
     if (s->direction == DIRECTION_UNDO && step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return false;

@@ -37,7 +37,7 @@
 #define STEP_STATES(X)                                                                            \
     X(WAITING,      "waiting",     TO(RUNNING, "a place is free")                                 \
                                    | TO(SKIPPED, "its `if` is false, or the operator skips it")   \
-                                   | TO(COMPLETED, "the operator supplies its output")            \
+                                   | TO(COMPLETED, "its wait is over, or the operator supplies")  \
                                    | TO(FAILED, "its input cannot be evaluated")                  \
                                    | TO(UNDOING, "in doubt, and the task goes back")              \
                                    | TO(UNDONE, "the operator undid it, in doubt"))               \
@@ -192,7 +192,9 @@ struct step {
     uint32_t failure_count;   /* in that direction */
     uint32_t spared_count;    /* failures in that direction that did not count ... */
     int64_t spared_at;        /* ... and the time of the latest; 0: none */
-    int64_t wait_until;       /* earliest time of the next attempt; 0: at once */
+    int64_t begun_at;         /* of a wait: when it began; 0: not yet. Always 0 for a call */
+    int64_t wait_until;       /* earliest time of the next attempt; 0: at once. Of a wait that has
+                               * begun: when it is over */
     struct value input, output, undo_input; /* evaluated once, recorded at the first start */
     struct fault_note error;                /* of the latest failure */
     struct slice resume;      /* JSON: resume details from an attempt in this direction, or NONE */
@@ -270,6 +272,12 @@ struct cause task_first_failure(const struct workflow *w, const struct task *t);
 /* The step's last forward error, whatever its compensation did. Code NONE: it completed, or nothing
  * failed yet. */
 struct fault_note step_forward_error(const struct step *s);
+
+/* Whether it is a wait that has begun and is not over. */
+static inline bool step_has_begun(const struct step *s)
+{
+    return s->state == STEP_WAITING && s->begun_at != 0;
+}
 
 /* Some forward attempt has unknown effect, none completed, and it was not resolved. */
 bool step_in_doubt(const struct step *s);

@@ -24,6 +24,7 @@ static void continue_stopped(struct decision *d)
         return;
     if (at != 0 && at <= d->now) /* the passed deadline must not undo now */
         t->deadline_passed = true;
+    error_over(d);
     t->ended_at = 0;
     t->stop = STOP_NONE;
     t->error = (struct fault_note){0};
@@ -44,7 +45,7 @@ static bool retry_step(struct decision *d, uint16_t i)
         s->wait_until = 0;
         return true;
     }
-    if (step_is_open(s) || s->direction != step_next_direction(d->w, d->t, i)
+    if (step_is_open(s) || s->direction != step_next_direction(d->w, d->t, i) || s->begun_at != 0
         || s->wait_until <= task_clock(d))
         return false;
     s->wait_until = 0;
@@ -175,7 +176,7 @@ static bool may_correct(const struct decision *d, uint16_t i)
     const struct workflow_step *ws = &d->w->steps[i];
     const struct step *s = &d->t->steps[i];
 
-    if (step_is_open(s) || may_matter(ws, s))
+    if (ws->kind != KIND_CALL || step_is_open(s) || may_matter(ws, s))
         return false;
     return s->state == STEP_WAITING || step_failure_stops(ws, s);
 }
@@ -272,7 +273,8 @@ static void mark_from(const struct workflow *w, uint16_t step, bool *ret)
 static bool is_new(const struct step *s)
 {
     return s->state == STEP_WAITING && s->failure_count == 0 && s->spared_count == 0
-           && s->wait_until == 0 && !s->input.json.ptr && !s->resume.ptr && !step_was_tried(s);
+           && s->begun_at == 0 && s->wait_until == 0 && !s->input.json.ptr && !s->resume.ptr
+           && !step_was_tried(s);
 }
 
 /* A step that was skipped or supplied without an attempt also gets another key, which shows that it
@@ -286,6 +288,7 @@ static void start_anew(struct step *s)
     s->failure_count = 0;
     s->spared_count = 0;
     s->spared_at = 0;
+    s->begun_at = 0;
     s->wait_until = 0;
     s->input = s->output = (struct value){0};
     s->error = (struct fault_note){0};

@@ -59,6 +59,15 @@ static bool order_valid(const struct workflow *w)
     return true;
 }
 
+/* A wait has no agent, and nothing to undo. */
+static bool kind_valid(const struct workflow_step *s)
+{
+    if (s->kind == KIND_CALL)
+        return call_valid(&s->call) && s->wait_ms == 0;
+    return s->kind == KIND_WAIT && !s->call.agent.ptr && s->undo_kind == UNDO_NONE && !s->on_undo
+           && s->wait_ms >= 0;
+}
+
 /* A step of on_undo has no undo, and its failure cannot start one. */
 static bool on_undo_valid(const struct workflow_step *s)
 {
@@ -72,7 +81,7 @@ bool workflow_valid(const struct workflow *w)
         return false;
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct workflow_step *s = &w->steps[i];
-        if (s->name.len == 0 || !call_valid(&s->call) || !edges_valid(w, i))
+        if (s->name.len == 0 || !kind_valid(s) || !edges_valid(w, i))
             return false;
         if ((s->undo_kind == UNDO_CALL && !call_valid(&s->undo)) || !on_undo_valid(s))
             return false;

@@ -42,9 +42,18 @@ struct call_spec {
 /* How a step is undone. */
 enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT };
 
+/* What a step does. Only a call has attempts, an effect, and perhaps an undo. */
+enum step_kind {
+    KIND_CALL, /* requests something of an agent */
+    KIND_WAIT, /* waits for a length of time, or for a moment */
+};
+
 struct workflow_step {
     struct slice name;
-    struct call_spec call;
+    enum step_kind kind;
+    struct call_spec call; /* of KIND_CALL */
+    int64_t wait_ms;       /* of KIND_WAIT: its length; 0: it waits for a moment, which is given
+                            * when it begins */
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;

@@ -7,7 +7,7 @@
 
 #include "base/when.h"
 #include "definition/reader/http_step.h"
-#include "definition/reader/reader.h"
+#include "definition/reader/wait_step.h"
 #include "definition/template/template.h"
 
 enum { COMPLETE_BY_DEFAULT_MS = 30000, HEARTBEAT_MIN_MS = 100 };
@@ -20,6 +20,7 @@ struct draft {
 
     const struct json *complete_by, *undo_complete_by, *heartbeat, *undo_heartbeat;
     const struct json *input, *http, *undo_input, *undo_http;
+    struct wait_draft wait;
     bool is_pivot;
 };
 
@@ -206,6 +207,23 @@ static const struct field step_fields[] = {
     FIELD("pivot", read_pivot, 0),
 };
 
+static const struct field wait_fields[] = {
+    REQUIRED("name", read_name, offsetof(struct draft, step.name)),
+    REQUIRED("wait", read_wait, offsetof(struct draft, wait)),
+    FIELD("if", read_condition, offsetof(struct draft, templates.condition)),
+    FIELD("after", read_node, offsetof(struct draft, after)),
+    FIELD("on_failure", read_step_on_failure, 0),
+    FIELD("agent", refuse_beside_wait, 0),
+    FIELD("action", refuse_beside_wait, 0),
+    FIELD("input", refuse_beside_wait, 0),
+    FIELD("http", refuse_beside_wait, 0),
+    FIELD("complete_by", refuse_beside_wait, 0),
+    FIELD("heartbeat", refuse_beside_wait, 0),
+    FIELD("retry", refuse_beside_wait, 0),
+    FIELD("undo", refuse_beside_wait, 0),
+    FIELD("pivot", refuse_beside_wait, 0),
+};
+
 /* Every step must declare how it is undone. */
 static void settle_undo(struct reader *r, const struct json *j, const struct path *path,
                         struct draft *d)
@@ -232,12 +250,9 @@ static void settle_undo(struct reader *r, const struct json *j, const struct pat
         d->step.undo.agent = d->step.call.agent;
 }
 
-static void read_step(struct reader *r, const struct json *j, const struct path *path,
-                      struct draft *d)
+static void read_call_step(struct reader *r, const struct json *j, const struct path *path,
+                           struct draft *d)
 {
-    *d = (struct draft){0};
-    d->step.undo_kind = UNDO_NONE;
-    d->step.on_undo = is_of_on_undo(r);
     d->step.call.complete_by_ms = d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
     d->step.call.retry = d->step.undo.retry = retry_default;
     read_object(r, j, path, step_fields, COUNT_OF(step_fields), d);
@@ -245,6 +260,35 @@ static void read_step(struct reader *r, const struct json *j, const struct path 
         return;
     settle_call(r, j, path, d->input, d->http, &d->step.call.action);
     settle_undo(r, j, path, d);
+}
+
+static void read_wait_step(struct reader *r, const struct json *j, const struct path *path,
+                           struct draft *d)
+{
+    struct path at_wait = {path, SLICE("wait"), 0};
+
+    if (is_of_on_undo(r))
+        mistake_in(r, &at_wait, json_get(j, "wait"),
+                   "an agent: on_undo has no other kinds of steps");
+    read_object(r, j, path, wait_fields, COUNT_OF(wait_fields), d);
+    d->step.kind = KIND_WAIT;
+    d->step.wait_ms = d->wait.ms;
+    d->templates.wait_until = d->wait.until;
+    d->templates.wait_plus_ms = d->wait.plus_ms;
+}
+
+static void read_step(struct reader *r, const struct json *j, const struct path *path,
+                      struct draft *d)
+{
+    *d = (struct draft){0};
+    d->step.undo_kind = UNDO_NONE;
+    d->step.on_undo = is_of_on_undo(r);
+    if (json_get(j, "wait"))
+        read_wait_step(r, j, path, d);
+    else
+        read_call_step(r, j, path, d);
+    if (j->type != JSON_OBJECT)
+        return;
     struct slice name = json_get_text(j, "name");
     if (name.ptr && reader_step_index(r, name) != reading_of(r)->step) {
         struct path at = {path, SLICE("name"), 0};
@@ -314,7 +358,7 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
-        d->has_conditions |= d->steps[i].condition != NULL;
+        d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind == KIND_WAIT;
     }
     d->workflow.steps = steps;
     d->workflow.step_count = reading_of(r)->step_count;

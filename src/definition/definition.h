@@ -34,8 +34,10 @@ struct definition {
         struct template *input;       /* NULL: the task's input */
         struct template *undo_input;  /* NULL: {input, output} of the step */
         struct expression *condition; /* `if`; NULL: always */
+        struct template *wait_until;  /* of a wait for a moment: gives the moment ... */
+        int64_t wait_plus_ms;         /* ... to which this is added */
     } * steps;
-    bool has_conditions; /* some step has one */
+    bool has_decisions; /* some step has an `if` or is a wait: it is decided without an agent */
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE means boolean, JSON_NULL means any */
@@ -97,6 +99,9 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
                                struct error *e) MUST_USE;
 enum err definition_condition(const struct scope *s, int step, struct arena *a, bool *ret,
                               struct error *e) MUST_USE;
+/* The moment that a wait without a length waits for; before 1970 it is 1. */
+enum err definition_wait_until(const struct scope *s, int step, struct arena *a, int64_t *ret_at,
+                               struct error *e) MUST_USE;
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e) MUST_USE; /* NONE if the definition has no `output` */
 

@@ -4,11 +4,15 @@
 
 enum grammar grammar_of(const struct workflow *w)
 {
-    bool is_new = w->undo_until_ms != 0;
+    enum grammar g = w->undo_until_ms != 0 ? GRAMMAR_ON_UNDO : GRAMMAR_FIRST;
 
-    for (uint16_t i = 0; i < w->step_count; i++)
-        is_new |= w->steps[i].on_undo;
-    return is_new ? GRAMMAR_ON_UNDO : GRAMMAR_FIRST;
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        if (w->steps[i].kind == KIND_WAIT)
+            return GRAMMAR_WAIT;
+        if (w->steps[i].on_undo)
+            g = GRAMMAR_ON_UNDO;
+    }
+    return g;
 }
 
 const char *grammar_words(enum grammar g)
@@ -18,6 +22,8 @@ const char *grammar_words(enum grammar g)
         break;
     case GRAMMAR_ON_UNDO:
         return "on_undo and undo_until";
+    case GRAMMAR_WAIT:
+        return "wait";
     }
     UNREACHABLE();
 }

@@ -14,7 +14,8 @@
 enum grammar {
     GRAMMAR_FIRST,
     GRAMMAR_ON_UNDO, /* on_undo, undo_until */
-    GRAMMAR_NEWEST = GRAMMAR_ON_UNDO,
+    GRAMMAR_WAIT,    /* wait */
+    GRAMMAR_NEWEST = GRAMMAR_WAIT,
 };
 
 /* The oldest grammar that has all words of the definition. */

@@ -25,9 +25,9 @@ static inline bool same_indexes(const uint16_t *a, uint16_t a_count, const uint1
 
 static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
 {
-    return slice_eq(a->name, b->name) && same_call(&a->call, &b->call)
-           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
-           && a->on_undo == b->on_undo
+    return slice_eq(a->name, b->name) && a->kind == b->kind && a->wait_ms == b->wait_ms
+           && same_call(&a->call, &b->call) && a->on_failure == b->on_failure
+           && a->undo_kind == b->undo_kind && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);

@@ -1,3 +1,4 @@
+#include "base/when.h"
 #include "definition/definition.h"
 #include "definition/expression/recorded.h"
 #include "definition/template/template.h"
@@ -255,6 +256,46 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
                           SLICE_ARG(name), SLICE_ARG(slice_cut(x->text, 80)),
                           x->text.len > 80 ? "..." : "");
     *ret = json_truth(j);
+    return ERR_OK;
+}
+
+/* Reads what the expression gave. */
+static enum err read_moment(struct slice json, int64_t plus_ms, struct arena *a, int64_t *ret_at,
+                            struct error *e)
+{
+    struct json *j = NULL;
+    enum err err = json_parse(a, json, &j, NULL);
+    int64_t last = 0;
+    bool is_ok = time_parse(SLICE("9999-12-31T23:59:59.999Z"), &last);
+
+    ASSERT(is_ok);
+    if (err != ERR_OK || j->type != JSON_STRING || !time_parse(j->text, ret_at))
+        return error_set(e, ERR_INVALID,
+                         "found %.*s, expected a time from 1970 to 9999 with Z or "
+                         "an offset: 2027-01-31T10:00:00Z",
+                         SLICE_ARG(slice_cut(json, 80)));
+    *ret_at = max_i64(*ret_at + plus_ms, 1);
+    if (*ret_at > last)
+        return error_set(e, ERR_INVALID, "found %.*s, which with `plus` is after the year 9999",
+                         SLICE_ARG(slice_cut(json, 80)));
+    return ERR_OK;
+}
+
+enum err definition_wait_until(const struct scope *s, int step, struct arena *a, int64_t *ret_at,
+                               struct error *e)
+{
+    const struct step_templates *t = &s->definition->steps[step];
+    struct slice name = step_name(s, step);
+    struct template_place place;
+    struct slice json;
+
+    ASSERT(t->wait_until);
+    enum err err = evaluate(s, t->wait_until, a, &json, &place, e);
+    if (err == ERR_OK)
+        err = read_moment(json, t->wait_plus_ms, a, ret_at, e);
+    if (err != ERR_OK)
+        return error_wrap(e, "%s.wait.until of step \"%.*s\"", place_of_step(s, step, a),
+                          SLICE_ARG(name));
     return ERR_OK;
 }
 

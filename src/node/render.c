@@ -167,6 +167,10 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     member(b, "state", slice_of(step_state_text(s->state)));
     member(b, "agent", ws->call.agent);
     member(b, "action", ws->call.action);
+    if (ws->kind == KIND_WAIT) {
+        member(b, "kind", SLICE("wait"));
+        member_time(b, "begun_at", s->begun_at);
+    }
     if (ws->on_undo) {
         json_key(b, "on_undo");
         json_bool(b, true);

@@ -330,6 +330,7 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         [OBSTACLE_PIVOT] = "a pivot took effect, or may have",
         [OBSTACLE_KNOWN] = "the step is not in doubt",
         [OBSTACLE_EARLY] = "an attempt of the step may still take effect",
+        [OBSTACLE_KIND] = "the step is a wait, which has no attempts and no input",
         [OBSTACLE_UNTIL] = "the task was processed too long ago to be undone",
         [OBSTACLE_UNDOING] = "the step is being undone",
         [OBSTACLE_NEWER] = "an attempt of the step started after the operation",

@@ -106,6 +106,19 @@ static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
     }
 }
 
+/* Waits are a quarter of a batch at most: a million that are due at once must not starve others. */
+static void claim_due(struct scheduler *s, struct job *j, enum due due)
+{
+    struct claim *c = add_claim(s, j, CLAIM_TIME);
+
+    if (!c)
+        return;
+    c->agent = due == DUE_WAIT ? WAITING_WAIT : WAITING_TIME;
+    c->among = due == DUE_AMONG;
+    if (due == DUE_WAIT)
+        c->limit = CLAIM_MAX / 4;
+}
+
 void claim_gather(struct scheduler *s, struct job *j)
 {
     struct agent *a = NULL;
@@ -119,13 +132,9 @@ void claim_gather(struct scheduler *s, struct job *j)
         (void)add_claim(s, j, CLAIM_NODE);
     if (s->tasks.counts.live >= s->config.live_max)
         return;
-    if (s->time_next_at != 0 && s->time_next_at <= scheduler_now(s))
-        (void)add_claim(s, j, CLAIM_TIME);
-    if (s->among_next_at != 0 && s->among_next_at <= scheduler_now(s)) {
-        struct claim *c = add_claim(s, j, CLAIM_TIME);
-        if (c)
-            c->among = true;
-    }
+    for (enum due due = DUE_TIME; due < DUES; due++)
+        if (s->due_at[due] != 0 && s->due_at[due] <= scheduler_now(s))
+            claim_due(s, j, due);
     /* Starts where the last batch stopped, if it had more agents than claims. */
     size_t i = s->claim_from;
     s->claim_from = 0;

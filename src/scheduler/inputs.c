@@ -1,5 +1,5 @@
 /* Evaluates a task's expressions: conditions, inputs, output. Changes nothing but the task's
- * values; conditions.c decides by the results, tasks/effort.c limits them. */
+ * values; decisions.c decides by the results, tasks/effort.c limits them. */
 
 #include "scheduler/internal.h"
 
@@ -172,6 +172,19 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
     struct scope scope = scope_of(s, l);
     evaluates(s, l);
     enum err err = definition_condition(&scope, step, &a, ret, e);
+    arena_fini(&a);
+    return err;
+}
+
+enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, int64_t *ret_at,
+                          struct error *e)
+{
+    struct arena a = {0};
+
+    ASSERT(step < l->task.step_count);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
+    enum err err = definition_wait_until(&scope, step, &a, ret_at, e);
     arena_fini(&a);
     return err;
 }

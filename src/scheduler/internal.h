@@ -6,7 +6,7 @@
  * here is what decides, and what talks to the store and the outside. Each file calls only those
  * before it:
  *
- *   inputs, conditions   evaluate expressions
+ *   inputs, decisions    evaluate expressions, and decide what needs no agent
  *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
  *   operate, commands    take the commands of a task, decide and answer them
@@ -35,6 +35,14 @@
 
 struct job;
 
+/* Tasks that are claimed when their time has come. */
+enum due {
+    DUE_TIME,  /* they wait for a time alone */
+    DUE_WAIT,  /* ... for the moment of a `wait` */
+    DUE_AMONG, /* ... for agents, too */
+    DUES,
+};
+
 struct scheduler {
     struct tasks tasks;
     struct scheduler_config config;
@@ -50,8 +58,7 @@ struct scheduler {
     struct job *spare_job;         /* nothing was gathered for it; NULL: none */
     struct link unreported; /* of struct job: done, but their messages are not reported yet */
     int64_t retry_at;       /* after a failure: no commit before */
-    int64_t time_next_at;   /* when to claim tasks that wait for a time; 0: none waits */
-    int64_t among_next_at;  /* the same for tasks that wait for agents, too */
+    int64_t due_at[DUES];   /* when to claim tasks that wait for a time; 0: none waits */
     int64_t sweep_at;
     bool overruns_stale; /* the last read failed */
     bool uncounted;      /* some open attempts of this node may not be counted yet */
@@ -103,16 +110,20 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
 /* inputs_evaluated must follow the task's last evaluation. */
 enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
                          struct error *e);
+/* The same for the moment of a wait. */
+enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, int64_t *ret_at,
+                          struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
 void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluations have ended */
 
-/* conditions.c */
-/* Decides the `if` of all steps whose turn it is; no agent is needed for that. If the turn's limit
- * is reached, the task becomes undecided. */
-void conditions_decide(struct scheduler *s, struct live *l);
-bool condition_is_undecided(const struct scheduler *s, const struct live *l, const struct ready *r);
-void condition_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e);
+/* decisions.c: what needs no agent */
+/* Decides the `if` of all steps whose turn it is, and their waits. If the turn's limit is reached,
+ * the task becomes undecided. */
+void decisions_make(struct scheduler *s, struct live *l);
+/* Is the step still to be decided? Then it cannot be queued. */
+bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r);
+void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e);
 /* Stops the task if it overran too often. True: nothing of it may be evaluated until its change is
  * durable. */
 bool overrun_hold(struct scheduler *s, struct live *l);

@@ -218,6 +218,13 @@ static void nothing_is_left(struct agent *a, const struct claim *c)
     }
 }
 
+static enum due due_of(const struct claim *c)
+{
+    if (c->among)
+        return DUE_AMONG;
+    return slice_eq(c->agent, WAITING_WAIT) ? DUE_WAIT : DUE_TIME;
+}
+
 void landed_claim(struct scheduler *s, const struct claim *c)
 {
     s->tasks.counts.claims += c->row_count;
@@ -231,8 +238,7 @@ void landed_claim(struct scheduler *s, const struct claim *c)
         s->reclaiming = c->more;
         break;
     case CLAIM_TIME:
-        *(c->among ? &s->among_next_at : &s->time_next_at) =
-            c->more ? scheduler_now(s) : c->next_rank;
+        s->due_at[due_of(c)] = c->more ? scheduler_now(s) : c->next_rank;
         break;
     case CLAIM_AGENT:
         if (!c->more) /* what is submitted or released from now on sets it again */

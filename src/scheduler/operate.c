@@ -284,6 +284,14 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
     case OBSTACLE_EARLY:
         explain_early(a, &t->steps[at], step);
         return;
+    case OBSTACLE_KIND:
+        explain_step(a,
+                     e->kind == EVENT_RETRY
+                         ? "is a wait, which has no attempts; skip it to end it"
+                         : "is a wait, which has no input; correct the input of the task, or skip "
+                           "the step",
+                     step);
+        return;
     case OBSTACLE_UNTIL:
         explain_until(a, l);
         return;

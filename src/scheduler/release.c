@@ -5,6 +5,15 @@
 
 enum { SWEEP_MS = 500 };
 
+/* A wait that is ready needs no agent. */
+static bool starts_soon(struct scheduler *s, const struct live *l, uint16_t step, int64_t now)
+{
+    if (l->definition->workflow.steps[step].kind == KIND_WAIT)
+        return true;
+    const struct lane *lane = queue_lane(&s->tasks, l, step);
+    return lane_is_served(lane, now) && !lane_is_too_long(lane, now);
+}
+
 /* With no attempt open: will none of the ready steps start here soon? */
 static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
                           size_t count)
@@ -13,14 +22,9 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 
     if (l->task.paused_at != 0)
         return true;
-    for (size_t i = 0; i < count; i++) {
-        const struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
-        if (s->draining)
-            continue;
-        if (ready[i].at > now ? ready[i].at - now <= NAP_MS
-                              : lane_is_served(lane, now) && !lane_is_too_long(lane, now))
+    for (size_t i = 0; i < count && !s->draining; i++)
+        if (ready[i].at > now ? ready[i].at - now <= NAP_MS : starts_soon(s, l, ready[i].step, now))
             return false;
-    }
     return count > 0 || s->draining;
 }
 
@@ -93,11 +97,12 @@ void scheduler_drain(struct scheduler *s)
 
 /* ---- what a task without owner waits for ---- */
 
-/* An agent once for each of its lines, and "time". */
+/* An agent once for each of its lines, and a time. */
 struct waits {
     struct task_wait list[STEPS_MAX + 1];
-    struct lane *lanes[STEPS_MAX + 1]; /* NULL: "time" */
+    struct lane *lanes[STEPS_MAX + 1]; /* NULL: a time */
     size_t count;
+    enum due due; /* which claims find it by its time */
 };
 
 static bool is_same_line(const struct lane *a, const struct lane *b)
@@ -122,33 +127,39 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
     struct ready *ready = NULL;
     size_t count = queue_ready(&s->tasks, l, &ready);
     int64_t now = scheduler_now(s);
+    bool only_waits = count > 0;
 
     ret->count = 0;
     for (size_t i = 0; i < count; i++) {
+        bool is_wait = l->definition->workflow.steps[ready[i].step].kind == KIND_WAIT;
+        only_waits &= is_wait;
+        if (is_wait || ready[i].at > now) {
+            add_wait(ret, NULL, WAITING_TIME, ready[i].at);
+            continue;
+        }
         struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
-        if (ready[i].at > now)
-            add_wait(ret, NULL, SLICE("time"), ready[i].at);
-        else
-            add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
+        add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
     }
     if (ret->count == 0) /* its deadline has passed: the supervisor's request is due */
-        add_wait(ret, NULL, SLICE("time"), now);
+        add_wait(ret, NULL, WAITING_TIME, now);
+    ret->due = ret->count > 1 ? DUE_AMONG : only_waits ? DUE_WAIT : DUE_TIME;
+    if (ret->due == DUE_WAIT)
+        ret->list[0].agent = WAITING_WAIT;
 }
 
 /* The store will hold the task: the next claims must know. */
-static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, bool among)
+static void note_backlog(struct scheduler *s, struct lane *lane, int64_t rank, enum due due)
 {
     struct backlog *b = NULL;
 
     if (!lane) {
-        int64_t *next_at = among ? &s->among_next_at : &s->time_next_at;
-        *next_at = earlier(*next_at, rank);
+        s->due_at[due] = earlier(s->due_at[due], rank);
         return;
     }
     ASSERT(lane->agent);
     lane->agent->stored = true;
     b = lane->limited ? &lane->backlog : &lane->agent->backlog;
-    *(among ? &b->among : &b->alone) = true;
+    *(due == DUE_AMONG ? &b->among : &b->alone) = true;
 }
 
 /* Each name once, as long as there is room. */
@@ -175,7 +186,7 @@ void release_wait_fields(struct scheduler *s, struct live *l, struct arena *a, s
     ASSERT(!l->task.locked_by.ptr);
     find_waits(s, l, &w);
     for (size_t i = 0; i < w.count; i++)
-        note_backlog(s, w.lanes[i], w.list[i].rank, w.count > 1);
+        note_backlog(s, w.lanes[i], w.list[i].rank, w.due);
     ASSERT(w.count > 0);
     if (w.count == 1) {
         row->waiting_for = arena_copy(a, w.list[0].agent); /* the agent may be forgotten */

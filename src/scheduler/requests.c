@@ -26,7 +26,7 @@ void scheduler_requested(struct scheduler *s, struct slice id, bool released)
     else if (!l && (released ? reads_what_is_overdue(s) : !s->config.shared))
         live_read(&s->tasks, id); /* ours, but elsewhere: then it is overdue */
     if (released)
-        s->time_next_at = scheduler_now(s);
+        s->due_at[DUE_TIME] = scheduler_now(s);
 }
 
 void requests_polled(struct scheduler *s, const struct row_page *page)

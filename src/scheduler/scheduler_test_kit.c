@@ -106,7 +106,7 @@ bool stage_turn_without_store(struct stage *s)
     CHECK(stage_stats(s).turn_steps <= TURN_MAX + ONE_MAX + COPY_MAX, "%llu steps in a turn",
           (unsigned long long)stage_stats(s).turn_steps);
     s->asleep = !s->job && (next == 0 || next > s->now + SLEEP_MAX_MS);
-    s->now = s->job ? s->now + 1 : max_i64(s->now + 1, next);
+    s->now = s->job || s->asleep ? s->now + 1 : max_i64(s->now + 1, next);
     CHECK(++s->turns < TURNS_MAX, "it comes to an end");
     return s->job != NULL;
 }
@@ -124,6 +124,14 @@ void stage_turn(struct stage *s)
 {
     if (stage_turn_without_store(s))
         stage_store(s);
+}
+
+void stage_pass(struct stage *s, int64_t ms)
+{
+    s->asleep = false;
+    s->now += ms;
+    while (!s->asleep)
+        stage_turn(s);
 }
 
 void stage_end(struct stage *s)

@@ -51,6 +51,9 @@ void stage_turn(struct stage *s);
 bool stage_turn_without_store(struct stage *s);
 void stage_store(struct stage *s);
 
+/* Lets that time pass, and runs turns until nothing is due. */
+void stage_pass(struct stage *s, int64_t ms);
+
 /* `rest`: what comes after the name of the workflow, in JSON. */
 void stage_define(struct stage *s, const char *name, const char *rest);
 struct client *stage_ask(struct stage *s, const struct ask *a);

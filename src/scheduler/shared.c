@@ -178,8 +178,9 @@ static void take_survey(struct scheduler *s, const struct survey *v)
     s->polling |= v->requested;
     s->reclaiming |= v->orphans;
     s->uncounted |= v->orphans;
-    s->time_next_at = earlier(s->time_next_at, v->due_at);
-    s->among_next_at = earlier(s->among_next_at, v->among_due_at);
+    s->due_at[DUE_TIME] = earlier(s->due_at[DUE_TIME], v->due_at);
+    s->due_at[DUE_WAIT] = earlier(s->due_at[DUE_WAIT], v->wait_due_at);
+    s->due_at[DUE_AMONG] = earlier(s->due_at[DUE_AMONG], v->among_due_at);
     for (size_t i = 0; i < v->agent_count; i++) {
         struct agent *a = map_get(&s->tasks.dispatch.agents, v->agents[i]);
         if (a)

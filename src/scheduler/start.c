@@ -15,7 +15,7 @@ void start_refresh(struct scheduler *s, struct live *l)
     queue_leave_all(&s->tasks, l);
     if (overrun_hold(s, l))
         return;
-    conditions_decide(s, l);
+    decisions_make(s, l);
     if (!live_is_ours(&s->tasks, l))
         return;
     size_t count = queue_ready(&s->tasks, l, &ready);
@@ -25,7 +25,7 @@ void start_refresh(struct scheduler *s, struct live *l)
             nap_until = nap_until ? min_i64(nap_until, ready[i].at) : ready[i].at;
             continue;
         }
-        if (condition_is_undecided(s, l, &ready[i]))
+        if (decision_is_open(s, l, &ready[i]))
             continue;
         queue_step(&s->tasks, ls, queue_lane(&s->tasks, l, ready[i].step));
     }
@@ -102,7 +102,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
         return false;
     }
     if (!input_of_step(s, l, ls->step, &start.input, &e)) {
-        condition_bad_input(s, l, ls->step, &e);
+        decision_bad_input(s, l, ls->step, &e);
         start_refresh(s, l);
         return false;
     }

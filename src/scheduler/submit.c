@@ -83,6 +83,8 @@ static bool has_room(struct scheduler *s, struct live *l)
     if (s->draining || s->tasks.counts.live >= s->config.live_max || !shared_may_claim(s))
         return false;
     for (size_t i = 0; i < count; i++) {
+        if (l->definition->workflow.steps[ready[i].step].kind != KIND_CALL)
+            continue;
         const struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
         struct backlog backlog = lane->limited ? lane->backlog : lane->agent->backlog;
         if (ready[i].at <= now && !backlog_any(backlog) && lane_room(lane, now) > 0)
@@ -97,7 +99,7 @@ void submit_continue(struct scheduler *s, struct live *l)
 {
     ASSERT(l->fresh);
     ASSERT(!l->in_flight);
-    conditions_decide(s, l);
+    decisions_make(s, l);
     if (link_is_in(&l->undecided))
         return;
     /* A task that already turned back still has steps of on_undo, and only a claimed task can be

@@ -48,7 +48,7 @@ uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 #define CENSUS_BEFORE_AGENTS SLICE(CENSUS_BEFORE)
 /* Adds what is counted apart; the list stays in the order of the names, and at its length. */
 void census_add(struct census *c, const struct census_agent *list, size_t count, struct arena *a);
-/* "time" is no agent: takes it out of the list. */
+/* Times are no agents: takes them out of the list. */
 void census_take_sleeping(struct census *c);
 /* A part of a count by owner: before its rows are read, one owner of them (NONE: none), and then
  * that so many rows were read, of which the last one is `last_seq`. */

@@ -174,6 +174,7 @@ struct agent *agent_of_attempts(struct tasks *ts, const struct live *l, uint16_t
 {
     const struct workflow_step *ws = &l->definition->workflow.steps[step];
 
+    ASSERT(ws->kind == KIND_CALL);
     return dispatch_agent(&ts->dispatch, d == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent);
 }
 
@@ -182,7 +183,8 @@ bool breakers_spare(struct tasks *ts, const struct live *l, const struct event *
     bool fails = e->kind == EVENT_TIMEOUT || e->kind == EVENT_SILENCE
                  || (e->kind == EVENT_RESULT && e->failed);
 
-    if (!fails || e->step < 0 || e->step >= l->task.step_count)
+    if (!fails || e->step < 0 || e->step >= l->task.step_count
+        || l->definition->workflow.steps[e->step].kind != KIND_CALL)
         return false;
     const struct agent *a = agent_of_attempts(ts, l, (uint16_t)e->step, e->direction);
     return a->breaker.state != BREAKER_CLOSED;

@@ -142,6 +142,8 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
     case EVENT_EXTEND:
     case EVENT_CONDITION:
     case EVENT_BAD_INPUT:
+    case EVENT_BEGIN:
+    case EVENT_DUE:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:
@@ -168,7 +170,7 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
 
 static void forget_conditions(struct live *l)
 {
-    for (uint16_t i = 0; l->definition->has_conditions && i < l->task.step_count; i++)
+    for (uint16_t i = 0; l->definition->has_decisions && i < l->task.step_count; i++)
         l->steps[i].holds = false;
 }
 

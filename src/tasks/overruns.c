@@ -1,5 +1,5 @@
 /* Tasks whose evaluations took far too long: how often each did. See overruns.h; what follows from
- * it is decided in scheduler/conditions.c. */
+ * it is decided in scheduler/decisions.c. */
 
 #include "tasks/overruns.h"
 

@@ -151,6 +151,18 @@ static void move_sleeping(struct buf *b, const struct why *y, const struct reaso
     }
 }
 
+static void move_wait(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->capped)
+        buf_fmt(b, "The task's complete-by comes before that. Then %s.", then(y, r));
+    else
+        buf_str(b, "The task continues by itself then.");
+    if (may(y, EVENT_SKIP, r->step)) {
+        buf_str(b, " To end the wait now:");
+        command(b, y, "skip", r->step, "");
+    }
+}
+
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
@@ -430,6 +442,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_MORE] = move_more,
         [REASON_BREAKER] = move_breaker,
         [REASON_LIMIT] = move_limit,
+        [REASON_WAIT] = move_wait,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

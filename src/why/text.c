@@ -359,6 +359,27 @@ static void say_sleeping(struct buf *b, const struct why *y, const struct reason
     buf_str(b, r->kind == REASON_DEFERRED ? ", after an extended wait." : ".");
 }
 
+static void say_wait(struct buf *b, const struct why *y, const struct reason *r)
+{
+    int64_t ms = y->workflow->steps[r->step].wait_ms;
+
+    say_what(b, y, r, true);
+    if (r->until == 0) {
+        buf_str(b, step_has_begun(step_of(y, r)) ? " has waited; the task is about to continue."
+                                                 : " is about to begin its wait.");
+        return;
+    }
+    buf_str(b, " waits ");
+    if (ms > 0) {
+        buf_str(b, "for ");
+        duration_tell(b, ms);
+    } else {
+        buf_str(b, "until ");
+        time_write(b, step_of(y, r)->wait_until);
+    }
+    buf_byte(b, '.');
+}
+
 static void say_after(struct buf *b, const struct why *y, const struct reason *r)
 {
     uint16_t others[4];
@@ -456,7 +477,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_RUNNING] = say_open,        [REASON_STARTING] = say_ready,
         [REASON_UNDO_AFTER] = say_after,    [REASON_AFTER] = say_after,
         [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
-        [REASON_MORE] = say_more,
+        [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

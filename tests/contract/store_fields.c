@@ -88,7 +88,10 @@ static void compare(struct world *w, const struct workflow *flow, const struct t
 
 static const struct workflow *flow_of(int i)
 {
-    return i % 3 == 0 ? kit_workflow_long() : i % 3 == 1 ? &kit_workflow : &kit_workflow_back;
+    const struct workflow *const all[] = {kit_workflow_long(), &kit_workflow, &kit_workflow_back,
+                                          &kit_workflow_wait};
+
+    return all[(size_t)i % COUNT_OF(all)];
 }
 
 static void a_new_task_is_read_as_it_was_written(void **state)

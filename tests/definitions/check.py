@@ -150,7 +150,9 @@ def check_files():
 
 STEP = {"name": "a", "agent": "x", "action": "y", "input": 1, "undo": {"action": "z", "http": {"path": "/"}, "retry": {"attempts": 2}},
         "retry": {"attempts": 3, "wait": "1s", "defer": "1m", "defers": 1}}
-BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "inputs": {"i": {"type": "any"}}, "steps": [STEP],
+WAITS = [{"name": "l", "wait": "3d", "if": ".input", "after": [], "on_failure": "hold"},
+         {"name": "m", "wait": {"until": "${ .input.at }", "plus": "-2h"}}]
+BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "inputs": {"i": {"type": "any"}}, "steps": [STEP, *WAITS],
         "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
@@ -183,6 +185,11 @@ WRONG = [
     ("undo_until", "0s"), ("undo_until", 30), ("on_undo", {}), ("on_undo", []), ("on_undo", [7]), ("on_undo.0.undo", GONE),
     ("on_undo.0.undo", {"action": "z"}), ("on_undo.0.pivot", True), ("on_undo.0.pivot", False), ("on_undo.0.on_failure", "undo"),
     ("on_undo.0.on_undo", []), ("on_undo.0.retry", 5), ("steps.0.on_undo", []),
+    ("steps.1.wait", "0s"), ("steps.1.wait", 3), ("steps.1.wait", None), ("steps.1.wait", []), ("steps.1.wait", "-1d"),
+    ("steps.1.wait", "soon"), ("steps.1.agent", "x"), ("steps.1.undo", "none"), ("steps.1.complete_by", "1d"),
+    ("steps.1.name", GONE), ("steps.1.if", 1), ("steps.1.on_failure", "stop"), ("steps.1.pivot", False), ("steps.1.input", 1),
+    ("steps.2.wait", {}), ("steps.2.wait.until", 7), ("steps.2.wait.until", None), ("steps.2.wait.plus", 2),
+    ("steps.2.wait.plus", "2"), ("steps.2.wait.till", "x"), ("on_undo.0.wait", "1s"),
     ("", []), ("", None), ("", "x"),
 ]
 

@@ -147,6 +147,23 @@ static bool is_elsewhere(const struct json *attempts)
     return false;
 }
 
+/* Until when a step waits that has begun to. */
+static void put_wait(struct buf *b, const struct json *step, int64_t now)
+{
+    struct slice until = json_get_text(step, "wait_until");
+    int64_t at = 0;
+
+    if (!slice_is(json_get_text(step, "kind"), "wait")
+        || !slice_is(json_get_text(step, "state"), "waiting") || !time_parse(until, &at))
+        return;
+    buf_str(b, "; waits until ");
+    people_time(b, at, now);
+    if (at > now) {
+        buf_str(b, ", in ");
+        people_duration(b, at - now);
+    }
+}
+
 /* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *step)
 {
@@ -156,6 +173,7 @@ static void put_more(struct view *v, const struct json *step)
     struct slice resume = json_get_raw(step, "resume");
 
     put_tries(&tries, attempts);
+    put_wait(&more, step, v->table.now);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))

@@ -228,7 +228,7 @@ static void draw_waiting(const struct watched *w, const struct watch_view *v, st
         put_time(l, "begins not before ", not_before, v->now);
         put_duration(l, LOOK_PLAIN, ", in ", not_before - v->now, "");
         line_end(l);
-    } else if (agent.len > 0 && !slice_is(agent, "time")) {
+    } else if (agent.len > 0 && !slice_is(agent, "time") && !slice_is(agent, "@wait")) {
         line_fmt(l, LOOK_PLAIN, "waits for a place at agent %.*s", SLICE_ARG(agent));
         line_end(l);
     }
@@ -430,7 +430,9 @@ static void draw_failed(const struct json *step, int64_t now, struct line *l)
     line_text(l, LOOK_STRONG, json_get_text(step, "name"));
     line_text(l, LOOK_PLAIN, SLICE(": "));
     if (waits) {
-        put_duration(l, LOOK_PLAIN, "next try in ", wait_until - now, "");
+        bool is_wait = slice_is(json_get_text(step, "kind"), "wait");
+        put_duration(l, LOOK_PLAIN, is_wait ? "waits, over in " : "next try in ", wait_until - now,
+                     "");
         line_text(l, LOOK_PLAIN, is_object(error) ? SLICE("; ") : SLICE(""));
     }
     if (is_object(error))

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "definition/reader/reader.h"
+#include "definition/reader/wait_step.h"
 
 /* The edges while they are read. There may be as many as pairs of steps, so each is stored as its
  * two ends only. */
@@ -252,7 +252,10 @@ void read_graph(struct reader *r, struct workflow_step *steps, const struct json
             follow_last(&g, i);
     }
     fill_after(&g);
-    if (order_steps(&g, order))
+    if (order_steps(&g, order)) {
         check_uses(&g);
+        check_wait_lengths(r, steps, order, g.count,
+                           reading_of(r)->definition->workflow.complete_by_ms);
+    }
     reading_of(r)->definition->workflow.order = order;
 }

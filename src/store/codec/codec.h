@@ -8,9 +8,9 @@
  *   {"input":..., "output":..., "error":{"code","message"}, "cause":{"step","code","message"},
  *    "stop":"undo", "content":"16 hex digits", "sha256":"base64url", "deadline_passed":true,
  * "undo_complete_by":ms, "payloads":n, "traceparent":"...", "owner":"name of a token",
- *    "steps":[{"name","state","direction","attempt","failure_count","wait_until","in_doubt",
- *              "input","output","undo_input","error","resume","key_generation","supplied",
- *              "resolved","dropped":{"count","effect","until","attempt"},
+ *    "steps":[{"name","state","direction","attempt","failure_count","begun_at","wait_until",
+ *              "in_doubt","input","output","undo_input","error","resume","key_generation",
+ *              "supplied","resolved","dropped":{"count","effect","until","attempt"},
  *              "attempts":[{"attempt","direction","outcome","effect","instance","started_at",
  *                           "ended_at","complete_by","resent","tries","elsewhere",
  *                           "output","error"}]}]}

@@ -220,6 +220,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_number(b, "failure_count", s->failure_count);
     put_number(b, "spared_count", s->spared_count);
     put_number(b, "spared_at", s->spared_at);
+    put_number(b, "begun_at", s->begun_at);
     put_number(b, "wait_until", s->wait_until);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
     put_input(en, s);

@@ -38,7 +38,9 @@ static void every_field_survives_the_document(void **state)
         CLEANUP(arena_fini) struct arena a = {0};
         CLEANUP(buf_fini) struct buf doc = {0};
         struct prng p = {seed};
-        const struct workflow *w = seed % 3 == 0 ? &kit_workflow_back : &kit_workflow;
+        const struct workflow *w = seed % 3 == 0   ? &kit_workflow_back
+                                   : seed % 3 == 1 ? &kit_workflow_wait
+                                                   : &kit_workflow;
         struct task t;
         struct task_row row;
 

@@ -30,9 +30,9 @@ void encoded_look_at(struct encoded *kept, int step)
         kept->texts[i].changed = true;
 }
 
-/* A listing looks for what stands somewhere into documents alone: neither what failed nor what
- * waits for another try ever leaves them. One that a person has start anew has attempts, but none
- * under the key that it has now. */
+/* A listing looks for what stands somewhere into documents alone: neither what failed, nor what
+ * waits for another try or for a time, ever leaves them. One that a person has start anew has
+ * attempts, but none under the key that it has now. */
 bool kept_is_worth(const struct step *s)
 {
     switch (s->state) {
@@ -41,7 +41,7 @@ bool kept_is_worth(const struct step *s)
     case STEP_UNDONE:
         return true;
     case STEP_WAITING:
-        return s->failure_count == 0 && !step_was_tried(s);
+        return s->failure_count == 0 && s->begun_at == 0 && !step_was_tried(s);
     case STEP_RUNNING:
     case STEP_FAILED:
     case STEP_UNDOING:

@@ -50,6 +50,17 @@ const struct workflow kit_workflow = {.name = {"order", 5},
                                       .steps = steps,
                                       .step_count = STEPS};
 
+static const struct workflow_step steps_wait[] = {
+    {.name = {"reserve", 7}, .undo_kind = UNDO_CALL},
+    {.name = {"cool", 4}, .kind = KIND_WAIT, .wait_ms = 1000, .undo_kind = UNDO_NONE},
+    {.name = {"until", 5}, .kind = KIND_WAIT, .undo_kind = UNDO_NONE},
+};
+
+const struct workflow kit_workflow_wait = {.name = {"wait", 4},
+                                           .version = 3,
+                                           .steps = steps_wait,
+                                           .step_count = COUNT_OF(steps_wait)};
+
 static const struct workflow_step steps_back[] = {
     {.name = {"reserve", 7}, .undo_kind = UNDO_CALL},
     {.name = {"ship", 4}, .undo_kind = UNDO_PIVOT},
@@ -75,7 +86,7 @@ const struct workflow *kit_workflow_long(void)
                                 .step_count = LONG};
 
     for (size_t i = 0; i < LONG; i++) {
-        of_long[i] = steps[i % STEPS];
+        of_long[i] = i % 8 == 7 ? steps_wait[1] : steps[i % STEPS];
         (void)snprintf(names[i], sizeof names[i], "%.*s-%zu", SLICE_ARG(of_long[i].name), i);
         of_long[i].name = slice_of(names[i]);
     }
@@ -155,12 +166,13 @@ static void random_attempts(struct prng *p, struct arena *a, struct step *s, enu
     s->attempt = number;
 }
 
-static struct step random_step(struct prng *p, struct arena *a)
+static struct step random_step(struct prng *p, struct arena *a, enum step_kind kind)
 {
     struct step s = {
         .state = (enum step_state)prng_below(p, STEP_UNDONE + 1),
         .direction = (enum direction)prng_below(p, 2),
         .failure_count = (uint32_t)prng_next(p) >> (2 + prng_below(p, 30)),
+        .begun_at = prng_chance(p, 50) ? random_time(p) : 0,
         .wait_until = prng_chance(p, 50) ? random_time(p) : 0,
         .input = random_value(p, a),
         .output = random_value(p, a),
@@ -178,6 +190,12 @@ static struct step random_step(struct prng *p, struct arena *a)
     };
 
     random_attempts(p, a, &s, DIRECTION_FORWARD);
+    if (kind == KIND_WAIT) { /* it has none */
+        s.attempt = s.attempt_count = 0;
+        s.dropped_count = s.resolved = 0;
+        s.input = (struct value){0};
+        return s;
+    }
     if (s.direction == DIRECTION_UNDO)
         random_attempts(p, a, &s, DIRECTION_UNDO);
     if (s.attempt_count > 0 && prng_chance(p, 20)) {
@@ -196,7 +214,7 @@ struct step valid_step(struct prng *p, struct arena *a, const struct workflow_st
     const struct workflow one = {.steps = ws, .step_count = 1};
 
     for (;;) {
-        struct step s = random_step(p, a);
+        struct step s = random_step(p, a, ws->kind);
         struct task t = {.state = TASK_PENDING,
                          .direction = DIRECTION_UNDO,
                          .submitted_at = 1,

@@ -144,12 +144,11 @@ static bool in_range(const struct claim *c, int64_t rank)
 /* By the waits: the least rank of those that the claim is about. */
 static bool waits_among(const struct claim *c, const struct mem_task *t, int64_t *ret_rank)
 {
-    struct slice agent = c->kind == CLAIM_TIME ? SLICE("time") : c->agent;
     bool found = false;
 
     for (size_t i = 0; i < t->wait_count && row_waits_for_several(&t->row); i++) {
         const struct task_wait *w = &t->waits[i];
-        if (!slice_eq(w->agent, agent) || !in_range(c, w->rank))
+        if (!slice_eq(w->agent, c->agent) || !in_range(c, w->rank))
             continue;
         *ret_rank = found ? min_i64(*ret_rank, w->rank) : w->rank;
         found = true;
@@ -171,7 +170,7 @@ static bool claim_wants(const struct memory_store *s, const struct claim *c,
     case CLAIM_AGENT:
         return is_claimable(row) && slice_eq(row->waiting_for, c->agent) && in_range(c, row->rank);
     case CLAIM_TIME:
-        return is_claimable(row) && slice_is(row->waiting_for, "time");
+        return is_claimable(row) && slice_eq(row->waiting_for, c->agent);
     case CLAIM_NODE:
         return row->locked_by.ptr && !slice_eq(row->locked_by, c->locked_by)
                && !mem_owner_lives(&s->nodes, row->locked_by, c->now);
@@ -486,10 +485,12 @@ static void survey_task(struct memory_store *s, struct survey *v, const struct m
 {
     const struct task_row *row = &t->row;
     const struct claim orphans = {.kind = CLAIM_NODE, .locked_by = v->owner, .now = v->now};
-    struct claim c = {.kind = CLAIM_TIME};
+    struct claim c = {.kind = CLAIM_TIME, .agent = WAITING_WAIT};
     int64_t rank = 0;
 
     earlier_of(&v->wake_at, row->wake_at != 0, row->wake_at);
+    earlier_of(&v->wait_due_at, claim_wants(s, &c, t, &rank), row->rank);
+    c.agent = WAITING_TIME;
     earlier_of(&v->due_at, claim_wants(s, &c, t, &rank), row->rank);
     c.among = true;
     bool sleeps = claim_wants(s, &c, t, &rank);
@@ -526,7 +527,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->messages = mem_outbox_any(&s->outbox);
     v->submissions = mem_submissions_wait(&s->submissions);
     v->overruns = s->overruns.count > 0;
-    v->due_at = v->among_due_at = v->wake_at = 0;
+    v->due_at = v->wait_due_at = v->among_due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, s->tasks[i]);
     return ERR_OK;

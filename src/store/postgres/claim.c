@@ -10,19 +10,18 @@ static void waiting(struct postgres_store *s, const struct claim *c, struct aren
                     struct query *ret)
 {
     bool by_time = c->kind == CLAIM_TIME;
-    struct slice agent = by_time ? SLICE("time") : c->agent;
     int64_t first = c->rank_from ? c->rank_from : INT64_MIN;
     int64_t last = c->rank_before ? c->rank_before - 1 : INT64_MAX;
 
     query_of(&ret[0], s, c->among ? PG_CLAIM_AMONG : PG_CLAIM_WAITING, a);
     param_text(&ret[0], c->locked_by);
     param_number(&ret[0], c->now);
-    param_text(&ret[0], agent);
+    param_text(&ret[0], c->agent);
     param_number(&ret[0], by_time ? c->now : last);
     param_number(&ret[0], (int64_t)c->limit);
     param_number(&ret[0], first);
     query_of(&ret[1], s, c->among ? PG_CLAIM_AMONG_NEXT : PG_CLAIM_NEXT, a); /* what is left */
-    param_text(&ret[1], agent);
+    param_text(&ret[1], c->agent);
     param_number(&ret[1], first);
     param_number(&ret[1], last);
 }

@@ -727,7 +727,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "ORDER BY w.agent, w.rank, w.task LIMIT 1)), "
             "(SELECT w.rank FROM ~wait AS w WHERE w.agent >= 'time' AND w.agent <= 'time' "
             "ORDER BY w.agent, w.rank, w.task LIMIT 1), "
-            "EXISTS (SELECT 1 FROM ~overrun) "
+            "EXISTS (SELECT 1 FROM ~overrun), "
+            "(SELECT t.rank FROM " CLAIMABLE "'@wait' ORDER BY t.rank, t.seq LIMIT 1) "
             "FROM x ORDER BY x.name",
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,

@@ -108,6 +108,7 @@ struct survey {
     bool submissions;       /* out: some wait, of anybody's part */
     bool overruns;          /* out: evaluations were counted that took too long */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
+    int64_t wait_due_at;    /* out: the same of those at a `wait` */
     int64_t among_due_at;   /* out: the same of those that wait for agents, too */
     int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
     /* out: nodes with the role NODE_SCHEDULER whose leases run, with this one; and how many of

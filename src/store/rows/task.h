@@ -14,9 +14,15 @@ struct payload {
     struct slice json;
 };
 
+/* What a task waits for that waits for no agent: a time, or (steps that wait, and nothing else) the
+ * moment of a `wait`. Those are claimed apart: very many may fall due at once. No agent has such a
+ * name. */
+#define WAITING_TIME SLICE("time")
+#define WAITING_WAIT SLICE("@wait")
+
 /* A row of the table `wait`: a task that waits for several is claimed by whichever comes first. */
 struct task_wait {
-    struct slice agent; /* or "time" */
+    struct slice agent; /* or WAITING_TIME */
     int64_t rank;       /* as in struct task_row */
 };
 
@@ -32,10 +38,11 @@ struct task_row {
     int priority;
     struct slice locked_by; /* "node/boot"; NONE: unlocked */
     int64_t complete_by, wake_at, not_before;
-    /* The agent that has no place for it, or "time"; NONE while it is locked. A task that waits for
-     * several has all their names here, each behind a comma (",bank,time"), and `waits`. */
+    /* The agent that has no place for it, WAITING_TIME or WAITING_WAIT; NONE while it is locked. A
+     * task that waits for several has all their names here, each behind a comma (",bank,time"), and
+     * `waits`. */
     struct slice waiting_for;
-    int64_t rank;         /* order of claims, least first; for "time" the moment it is due */
+    int64_t rank;         /* order of claims, least first; for times the moment it is due */
     struct slice request; /* of the supervisor, JSON; NONE */
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
@@ -119,7 +126,7 @@ bool row_waits_for(const struct task_row *row, struct slice agent);
 
 enum claim_kind {
     CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
-    CLAIM_TIME,  /* pending, unlocked, waiting_for == "time", rank <= now; least rank first */
+    CLAIM_TIME,  /* the same, and rank <= now; agent: WAITING_TIME or WAITING_WAIT */
     CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
                    as they are, running steps included */
     CLAIM_NODE,  /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose

@@ -46,7 +46,7 @@ static int claim_waiting(struct db *d, struct claim *c, struct arena *a, struct 
     int rc = db_query(d, c->among ? SQL_CLAIM_AMONG : SQL_CLAIM_WAITING, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_text(q, 1, c->kind == CLAIM_TIME ? SLICE("time") : c->agent);
+    bind_text(q, 1, c->agent);
     bind_number(q, 2, (int64_t)c->limit + 1);
     bind_number(q, 3, c->rank_from ? c->rank_from : INT64_MIN);
     bind_number(q, 4, c->rank_before ? c->rank_before : INT64_MAX);

@@ -1,0 +1,160 @@
+/* Decides what needs no agent: the `if` of steps whose turn it is, and when steps that wait begin
+ * and are over. Within the turn's share of evaluations. Also stops tasks whose evaluations ended a
+ * server. inputs.c evaluates; start.c goes on. */
+
+#include "scheduler/internal.h"
+
+/* An operator who lets the task go on resets the count, and that must be durable first. */
+static bool is_let_go(const struct live *l)
+{
+    return l->erred && l->task.state != TASK_ERROR;
+}
+
+bool overrun_hold(struct scheduler *s, struct live *l)
+{
+    const struct event overrun = {.kind = EVENT_OVERRUN, .step = -1};
+
+    if (!l->loaded || !overruns_too_often(&s->tasks.overruns, l->id))
+        return false;
+    if (!l->erred)
+        (void)live_decide(&s->tasks, l,
+                          &overrun); /* refused once it has ended, stops or is paused */
+    return is_let_go(l);
+}
+
+bool overrun_is_over(const struct scheduler *s, const struct live *l)
+{
+    return overruns_has(&s->tasks.overruns, l->id)
+           && (task_state_is_end(l->task.state) || l->task.closed_at != 0 || is_let_go(l));
+}
+
+void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e)
+{
+    const struct event bad = {
+        .kind = EVENT_BAD_INPUT,
+        .step = step,
+        .error = {SLICE("expression"), arena_copy(&l->arena, slice_of(e->text))},
+    };
+    enum answer answer = live_decide(&s->tasks, l, &bad);
+
+    ASSERT(answer == ANSWER_ACCEPTED);
+}
+
+/* Is its `if` still to be evaluated? */
+static bool condition_is_open(const struct scheduler *s, const struct live *l,
+                              const struct ready *r)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct step *st = &l->task.steps[r->step];
+
+    return l->definition->steps[r->step].condition && r->at <= scheduler_now(s)
+           && step_next_direction(w, &l->task, r->step) == DIRECTION_FORWARD
+           && !l->steps[r->step].holds && !step_was_tried(st) && !step_has_begun(st);
+}
+
+bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r)
+{
+    ASSERT(r->step < l->task.step_count);
+    return (l->definition->workflow.steps[r->step].kind == KIND_WAIT && r->at <= scheduler_now(s))
+           || condition_is_open(s, l, r);
+}
+
+/* What became of a ready step. */
+enum decision_outcome {
+    DECISION_NONE,   /* it is as it was: its `if` holds, and it needs an agent */
+    DECISION_MADE,   /* it was skipped, begins or is over: that may make other steps ready */
+    DECISION_FAILED, /* the task goes another way */
+    DECISION_LEFT,   /* left for the next turn */
+};
+
+static enum decision_outcome decide_step(struct scheduler *s, struct live *l,
+                                         const struct event *ev)
+{
+    enum answer answer = live_decide(&s->tasks, l, ev);
+
+    ASSERT(answer == ANSWER_ACCEPTED);
+    return DECISION_MADE;
+}
+
+static enum decision_outcome condition_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    const struct event skip = {.kind = EVENT_CONDITION, .step = step};
+    struct error e = {0};
+
+    if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return DECISION_LEFT;
+    if (input_condition(s, l, step, &l->steps[step].holds, &e) != ERR_OK) {
+        l->steps[step].holds = false;
+        decision_bad_input(s, l, step, &e);
+        return DECISION_FAILED;
+    }
+    return l->steps[step].holds ? DECISION_NONE : decide_step(s, l, &skip);
+}
+
+/* It begins, or it is over. */
+static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct event ev = {.kind = EVENT_BEGIN, .step = step};
+    struct error e = {0};
+
+    if (step_has_begun(&l->task.steps[step])) {
+        ev.kind = EVENT_DUE;
+        return decide_step(s, l, &ev);
+    }
+    if (l->definition->steps[step].wait_until) {
+        if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+            return DECISION_LEFT;
+        if (input_wait_until(s, l, step, &ev.until, &e) != ERR_OK) {
+            decision_bad_input(s, l, step, &e);
+            return DECISION_FAILED;
+        }
+    }
+    return decide_step(s, l, &ev);
+}
+
+static enum decision_outcome decision_of(struct scheduler *s, struct live *l, const struct ready *r)
+{
+    enum decision_outcome outcome = DECISION_NONE;
+
+    if (condition_is_open(s, l, r))
+        outcome = condition_of(s, l, r->step);
+    if (outcome == DECISION_NONE && l->definition->workflow.steps[r->step].kind == KIND_WAIT)
+        outcome = wait_of(s, l, r->step);
+    return outcome;
+}
+
+/* Decides each of the ready steps once: what is decided of one makes others ready, and leaves ready
+ * ones as they are. */
+static enum decision_outcome decide_ready(struct scheduler *s, struct live *l)
+{
+    struct ready *ready = NULL;
+    size_t count = queue_ready(&s->tasks, l, &ready);
+    enum decision_outcome all = DECISION_NONE;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!decision_is_open(s, l, &ready[i]))
+            continue;
+        enum decision_outcome one = decision_of(s, l, &ready[i]);
+        if (one == DECISION_FAILED || one == DECISION_LEFT)
+            return one;
+        all = one == DECISION_MADE ? one : all;
+    }
+    return all;
+}
+
+void decisions_make(struct scheduler *s, struct live *l)
+{
+    enum decision_outcome last = DECISION_NONE;
+
+    ASSERT(l->loaded);
+    ASSERT(!l->in_flight);
+    link_remove(&l->undecided);
+    if (!l->definition->has_decisions)
+        return;
+    do
+        last = decide_ready(s, l);
+    while (last == DECISION_MADE || last == DECISION_FAILED);
+    inputs_evaluated(s);
+    if (last == DECISION_LEFT)
+        list_push(&s->tasks.undecided, &l->undecided);
+}
