@@ -8,6 +8,7 @@
  *   check_row.c      changes of a row: revisions, states, attempts
  *   check_cause.c    the first failure, and what an undo is sent of it
  *   check_start.c    when an attempt may begin: order, margins, waits, deadlines
+ *   check_waits.c    steps that wait: when they begin and are over
  *   check_world.c    effects in the world, and what an end means
  *   check_wire.c     what a node may send, and when
  *   check_time.c     nothing is given up too early, nothing overdue stays
@@ -68,6 +69,9 @@ void check_claim(const struct claim *c);                        /* before its ro
 
 void check_start(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new, const struct seen_attempt *a);
+
+void check_waits(const struct subject *t, uint32_t step, const struct seen *old,
+                 const struct seen *new);
 
 void check_limits_begin(void);
 void check_limits_changed(void);

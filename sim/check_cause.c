@@ -64,9 +64,11 @@ static uint64_t text_hash(const struct json *j, const char *key)
 
 /* ---- references of an undo ---- */
 
-static bool knows_output(const struct seen_step *s, bool *ret_late)
+static bool knows_output(const struct flow_step *f, const struct seen_step *s, bool *ret_late)
 {
     *ret_late = false;
+    if (f->is_wait) /* it has none, unless by hand */
+        return s->supplied;
     for (uint32_t i = 0; i < s->attempt_count; i++)
         *ret_late |= s->attempts[i].direction == DIRECTION_FORWARD
                      && s->attempts[i].outcome == OUTCOME_LATE
@@ -82,10 +84,11 @@ void check_undo_begins(struct subject *t, uint32_t step, const struct seen *old,
     bool late = false;
 
     for (uint32_t i = 0; i < new->step_count; i++) {
-        bool known = knows_output(&new->steps[i], &late);
+        const struct flow_step *f = &t->flow->steps[i];
+        bool known = knows_output(f, &new->steps[i], &late);
         if (known && !t->undone_as[step])
             t->undo_may_know[step] |= BIT(i);
-        if (known && !t->undo_began[step] && knows_output(&old->steps[i], &late))
+        if (known && !t->undo_began[step] && knows_output(f, &old->steps[i], &late))
             t->undo_knew[step] |= BIT(i);
     }
     t->undo_began[step] = true;
@@ -105,7 +108,7 @@ static void check_reference(const struct subject *t, uint32_t step, const struct
     must(t, (t->undo_may_know[step] & BIT(of)) != 0, "an undo is told the outputs on record");
     must(t, slice_eq(id->text, text_of("%s-%u", t->id, of)) || slice_is(id->text, "by hand"),
          "an undo is told the output of the step that it names");
-    (void)knows_output(&t->seen.steps[of], &late);
+    (void)knows_output(&t->flow->steps[of], &t->seen.steps[of], &late);
     if (late && !t->seen.steps[of].has_output)
         covered(COVER_UNDO_LATE_OUTPUT);
 }

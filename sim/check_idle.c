@@ -128,6 +128,18 @@ static void look_for_calls(void)
         }
 }
 
+/* A wait that is to begin, or that is over, needs no agent. */
+static void check_wait(const struct subject *t, uint32_t i)
+{
+    NODES_FOREACH (n)
+        if (node_schedules(n) && node_knows(n, t->flow)
+            && (!t->seen.locked || node_owns(n, t->seen.owner))) {
+            describe(t);
+            broken("a wait goes on when its time has come", "%s/s%u: begun at %" PRId64, t->id, i,
+                   t->seen.steps[i].begun_at);
+        }
+}
+
 static void check_step(const struct subject *t, uint32_t i)
 {
     const struct flow_step *f = &t->flow->steps[i];
@@ -159,7 +171,10 @@ void check_idle(void)
         for (uint32_t k = 0; is_at_rest(t) && k < t->seen.step_count; k++)
             if (is_ready(t, k)) {
                 covered(COVER_LOOKED_IDLE);
-                check_step(t, k);
+                if (t->flow->steps[k].is_wait)
+                    check_wait(t, k);
+                else
+                    check_step(t, k);
             }
     }
 }

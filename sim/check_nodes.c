@@ -157,10 +157,8 @@ static bool is_among(struct slice agent, const char *waiting_for)
 
 static bool waits_for_the_same(const struct claim *c, const struct seen *s)
 {
-    struct slice agent = c->kind == CLAIM_AGENT ? c->agent : SLICE("time");
-
     return s->state == TASK_PENDING && !s->locked
-           && (c->among ? is_among(agent, s->waiting_for) : slice_is(agent, s->waiting_for));
+           && (c->among ? is_among(c->agent, s->waiting_for) : slice_is(c->agent, s->waiting_for));
 }
 
 /* One level of priority is worth a minute. */
@@ -203,6 +201,9 @@ static void check_fairness(const struct claim *c)
         broken("who comes first is claimed first", "%s", t->id);
     }
 }
+
+/* A quarter of what a claim takes. */
+enum { WAITS_MAX = 128 };
 
 static void check_robbed(const struct node *n, const struct claim *c)
 {
@@ -294,8 +295,12 @@ void check_claims(const struct node *n, const struct batch *b)
         check_claimer(n);
     if (b->claim_count > 0 && !node_schedules(n))
         broken("who does not schedule claims nothing", "%s", n->me);
-    for (size_t i = 0; i < b->claim_count; i++)
-        check_robbed(n, &b->claims[i]);
+    for (size_t i = 0; i < b->claim_count; i++) {
+        const struct claim *c = &b->claims[i];
+        check_robbed(n, c);
+        if (slice_is(c->agent, "@wait") && c->limit > WAITS_MAX)
+            broken("waits are a quarter of a batch", "%s: %zu", n->me, c->limit);
+    }
 }
 
 void check_claim(const struct claim *c)

@@ -41,7 +41,7 @@ static bool state_may(const struct turn *u)
     switch (u->before->state) {
     case STEP_WAITING:
         return to == STEP_RUNNING || to == STEP_SKIPPED || (to == STEP_FAILED && u->f->may_break)
-               || (to == STEP_COMPLETED && verbs && u->after->supplied)
+               || (to == STEP_COMPLETED && (u->f->is_wait || (verbs && u->after->supplied)))
                || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
     case STEP_RUNNING:
         return to == STEP_WAITING || to == STEP_COMPLETED || to == STEP_FAILED
@@ -102,7 +102,9 @@ static void check_state(const struct turn *u)
     must(u, state_may(u), "steps move along their edges");
     must(u, s->state != STEP_RUNNING || seen_open(s), "a running step has an attempt");
     must(u, s->state != STEP_WAITING || !seen_open(s), "a waiting step has no open attempt");
-    must(u, s->state != STEP_COMPLETED || s->supplied || has_completed(s, DIRECTION_FORWARD),
+    must(u,
+         s->state != STEP_COMPLETED || s->supplied || u->f->is_wait
+             || has_completed(s, DIRECTION_FORWARD),
          "a step completes by an attempt, or by hand");
     must(u, s->generation >= u->before->generation, "no key comes back");
     must(u,
@@ -587,6 +589,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_not_before(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
+        check_waits(t, i, &old, &new);
         if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i])) {
             t->began_at[i] = world.now;
             if (seen_open(&new.steps[i])->direction == DIRECTION_UNDO)

@@ -142,6 +142,9 @@ static void check_foretold(const struct node *n, const struct subject *t, const 
         bool begun = is && (!was || was->number != is->number || was->direction != is->direction);
         if (begun)
             check_absent(n, t, i, is);
+        if (new->steps[i].state == STEP_COMPLETED && old->steps[i].state == STEP_WAITING)
+            must_be(t->foretold_over[i] <= latest_now(), t,
+                    "no wait is over before the moment that was told", "it is over");
         if (!begun || is->started_at >= t->foretold[i])
             continue;
         if (late_answers(&old->steps[i]) != late_answers(&new->steps[i]))
@@ -174,6 +177,8 @@ static void foretell(const struct node *n, struct subject *t, const struct why *
             t->foretold[r->step] = r->until;
             t->foretold_kind[r->step] = r->kind;
         }
+        if (r->kind == REASON_WAIT)
+            t->foretold_over[r->step] = r->until;
         if (r->kind == REASON_NOT_BEFORE)
             for (uint32_t k = 0; k < t->flow->step_count; k++)
                 t->foretold[k] = r->until;
@@ -196,6 +201,7 @@ void check_why(const struct node *n, struct subject *t, const struct task_row *r
     t->absent_slot = n->slot;
     t->absent_boot = n->boot;
     memset(t->foretold, 0, sizeof t->foretold);
+    memset(t->foretold_over, 0, sizeof t->foretold_over);
     t->foretold_end = false;
     t->foretold_way = row->direction;
     enum err err = task_decode(w, row, &a, &task, &e);

@@ -169,6 +169,11 @@
     X(TOLD_WHY,           "undos that were told the first failure")                               \
     X(ON_UNDO,            "attempts of steps that run on undo")                                   \
     X(UNDO_PROCESSED,     "processed tasks that were undone")                                     \
+    X(WAIT_LENGTH,        "waits by length that began")                                           \
+    X(WAIT_MOMENT,        "waits for a moment that began")                                        \
+    X(WAIT_OVER,          "waits that were over")                                                 \
+    X(WAIT_PAUSED,        "waits by length that a pause moved")                                   \
+    X(WAIT_IN_ERROR,      "waits by length of tasks that had stopped in error")                   \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

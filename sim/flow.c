@@ -173,6 +173,35 @@ static void draw_way_back(struct flow *f, uint32_t number)
         draw_step_of_on_undo(f, &own, i == 0);
 }
 
+/* One run in six, as above. */
+bool flows_wait(void)
+{
+    return (hash_stable(&world.seed, sizeof world.seed) ^ 0xebf281) % 6 == 0;
+}
+
+/* Some steps become waits. The task has time for all of them, one after the other. */
+static void draw_waits(struct flow *f, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x7761697473000000) + number)};
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < f->step_count && flows_wait(); i++) {
+        struct flow_step *s = &f->steps[i];
+        if (s->undo == UNDO_PIVOT || s->on_undo || !prng_chance(&own, 40))
+            continue;
+        s->is_wait = true;
+        s->undo = UNDO_NONE;
+        if (prng_chance(&own, 60))
+            s->wait_ms = 1 + prng_below(&own, prng_chance(&own, 30) ? 60000 : 5000);
+        else
+            s->wait_plus_ms = (int64_t)prng_below(&own, 40000) - 5000;
+        s->may_break |= s->wait_ms == 0 && prng_chance(&own, 10);
+        sum += s->wait_ms;
+    }
+    if (f->complete_by_ms && sum > 0)
+        f->complete_by_ms = max_i64(f->complete_by_ms, sum);
+}
+
 static void draw(struct flow *f, uint32_t number)
 {
     bool graph = chance(weather.bad_expressions || weather.pivots ? 900 : 500);
@@ -189,17 +218,23 @@ static void draw(struct flow *f, uint32_t number)
     if (weather.pivots)
         draw_failing_branches(f, pivot);
     fit_deadlines(f);
+    draw_waits(f, number);
     draw_way_back(f, number);
 }
 
 /* ---- as JSON ---- */
 
-static void put_duration(struct buf *b, const char *key, int64_t ms)
+static void put_duration_value(struct buf *b, int64_t ms)
 {
-    json_key(b, key);
     buf_byte(b, '"');
     duration_write(b, ms);
     buf_byte(b, '"');
+}
+
+static void put_duration(struct buf *b, const char *key, int64_t ms)
+{
+    json_key(b, key);
+    put_duration_value(b, ms);
 }
 
 static void put_retry(struct buf *b, const struct flow_retry *r)
@@ -335,10 +370,43 @@ static void put_after(struct buf *b, const struct flow_step *s, uint32_t i)
     json_close(b, ']');
 }
 
+/* A wait that may break has no moment. */
+static void put_wait(struct buf *b, const struct flow_step *s)
+{
+    json_key(b, "wait");
+    if (s->wait_ms) {
+        put_duration_value(b, s->wait_ms);
+        return;
+    }
+    json_open(b, '{');
+    put_text(b, "until",
+             s->may_break ? SLICE("${ .input.text }") : SLICE("${ .task.submitted_at }"));
+    json_key(b, "plus");
+    json_string(b, text_of("%s%" PRId64 "ms", s->wait_plus_ms < 0 ? "-" : "",
+                           s->wait_plus_ms < 0 ? -s->wait_plus_ms : s->wait_plus_ms));
+    json_close(b, '}');
+}
+
+static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step *s, uint32_t i)
+{
+    json_open(b, '{');
+    put_text(b, "name", text_of("s%u", i));
+    put_wait(b, s);
+    put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
+    put_after(b, s, i);
+    if (!f->fixed)
+        put_condition(b, s);
+    json_close(b, '}');
+}
+
 static void put_step(struct buf *b, struct flow *f, uint32_t i)
 {
     struct flow_step *s = &f->steps[i];
 
+    if (s->is_wait) {
+        put_wait_step(b, f, s, i);
+        return;
+    }
     json_open(b, '{');
     put_text(b, "name", text_of("s%u", i));
     put_text(b, "agent", text_of("a%u", s->service));

@@ -27,6 +27,9 @@ struct flow_step {
     struct flow_retry retry, undo_retry;
     bool on_undo;   /* runs when the task turned back and everything is undone */
     bool may_break; /* an expression of it may fail, or skip it */
+    bool is_wait;
+    int64_t wait_ms;      /* its length; 0: until the submission ... */
+    int64_t wait_plus_ms; /* ... and this, which may be negative */
 };
 
 struct flow {
@@ -47,6 +50,9 @@ void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
 
 /* Does this run have steps of on_undo, and undo of processed tasks? */
 bool flows_go_back(void);
+
+/* Does this run have steps that wait? */
+bool flows_wait(void);
 
 /* Are its steps so many, and its outputs so long, that some are stored outside the tasks'
  * documents? */

@@ -113,6 +113,7 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .spared_count = (uint32_t)number_of(j, "spared_count"),
         .spared_at = number_of(j, "spared_at"),
         .attempt = (uint32_t)number_of(j, "attempt"),
+        .begun_at = number_of(j, "begun_at"),
         .wait_until = number_of(j, "wait_until"),
         .supplied = json_get_bool(j, "supplied", false),
         .resolved = (uint32_t)number_of(j, "resolved"),

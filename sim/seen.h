@@ -26,7 +26,7 @@ struct seen_step {
     enum step_state state;
     enum direction direction;
     uint32_t failure_count, spared_count;
-    int64_t wait_until, spared_at;
+    int64_t begun_at, wait_until, spared_at;
     bool has_output;
     bool supplied;       /* by hand */
     uint32_t resolved;   /* an operator said that no attempt up to this one took effect */

@@ -115,7 +115,8 @@ struct subject {
     } absent[FLOW_STEPS_MAX];
     uint32_t absent_slot; /* the node: its process */
     uint64_t absent_boot;
-    bool foretold_end; /* it was told that it has ended */
+    int64_t foretold_over[FLOW_STEPS_MAX]; /* predicted: the wait is not over before */
+    bool foretold_end;                     /* it was told that it has ended */
 };
 
 struct subjects {
