@@ -1,4 +1,4 @@
-/* The table of scenarios. docs/agent-check.md shows it; a test compares the two. */
+/* The table of scenarios: `intact agent check --list`. A test looks for their chapters. */
 
 #include "agents/check/plays.h"
 

@@ -308,8 +308,8 @@ static size_t check_rows(const char *path)
 static void every_example_of_the_manual_is_true(void **state)
 {
     (void)state;
-    CHECK(check_rows(manual) >= 90, "%s has few examples", manual);
-    CHECK(check_rows(more) >= 80, "%s has few examples", more);
+    CHECK(check_rows(manual) >= 50, "%s has few examples", manual);
+    CHECK(check_rows(more) >= 120, "%s has few examples", more);
 }
 
 /* A decimal as people write it: with few digits or many, large or small. */
