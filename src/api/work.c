@@ -278,7 +278,10 @@ static void take_results_alone(struct work *w)
 
 static bool names_have_room(const struct server *sv, struct http_request *r, struct work *w)
 {
-    enum dispatch_room room = scheduler_room(sv->scheduler, w->agent_name, w->instance_name);
+    struct slice token = quota_name(r->account);
+
+    w->by = token.ptr ? hash_stable(token.ptr, token.len) : 0;
+    enum dispatch_room room = scheduler_room(sv->scheduler, w);
 
     if (room != ROOM_FOR_IT && has_own_result(sv, w)) {
         take_results_alone(w);
@@ -290,13 +293,14 @@ static bool names_have_room(const struct server *sv, struct http_request *r, str
     case NO_ROOM_FOR_INSTANCE:
         http_problem(r, 503, "busy",
                      "there are too many instances: a node keeps at most %zu of one agent, and "
-                     "four times as many in all; it forgets those that do not call",
+                     "four times as many in all, of which some are left to other tokens; it "
+                     "forgets those that do not call",
                      sv->limits.instances_max);
         return false;
     case NO_ROOM_FOR_AGENT:
         http_problem(r, 503, "busy",
-                     "there are too many agents: a node keeps at most %zu; it forgets those that "
-                     "do not call",
+                     "there are too many agents: a node keeps at most %zu, of which some are left "
+                     "to other tokens; it forgets those that do not call",
                      sv->limits.agents_max);
         return false;
     }

@@ -189,17 +189,41 @@ static void announces(struct instance *i, uint32_t places)
     i->places = places;
 }
 
-enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
-                                 struct slice instance)
+/* How many names of agents, or of instances, were added by calls of that token. */
+static size_t added_by(const struct dispatch *d, uint64_t by, bool instances)
 {
-    const struct agent *a = map_get(&d->agents, agent);
+    const struct agent *a = NULL;
+    const struct instance *i = NULL;
+    size_t count = 0;
 
-    if (!a && d->agents.len >= d->agents_max)
+    for (size_t k = 0; (a = map_next(&d->agents, &k));) {
+        count += !instances && a->added_by == by;
+        for (size_t n = 0; instances && (i = map_next(&a->instances, &n));)
+            count += i->added_by == by;
+    }
+    return count;
+}
+
+/* Counting is worth it only if so few names are left that the token may have too many. */
+static bool leaves_to_others(const struct dispatch *d, uint64_t by, size_t left, size_t all,
+                             bool instances)
+{
+    return by == 0 || left > all / 8 || added_by(d, by, instances) < 7 * left;
+}
+
+enum dispatch_room dispatch_room(const struct dispatch *d, const struct work *w)
+{
+    const struct agent *a = map_get(&d->agents, w->agent_name);
+    size_t agents_left = d->agents.len < d->agents_max ? d->agents_max - d->agents.len : 0;
+
+    if (!a && (agents_left == 0 || !leaves_to_others(d, w->by, agents_left, d->agents_max, false)))
         return NO_ROOM_FOR_AGENT;
-    if (a && map_get(&a->instances, instance))
+    if (a && map_get(&a->instances, w->instance_name))
         return ROOM_FOR_IT;
     size_t all = 4 * d->instances_max;
     size_t left = d->instances_about < all ? all - d->instances_about : 0;
+    if (!leaves_to_others(d, w->by, left, all, true))
+        return NO_ROOM_FOR_INSTANCE;
     /* An agent may have as many as are left, so that a few agents with many instances leave names
      * to the others. */
     if (left == 0 || (a && (a->instances.len >= d->instances_max || a->instances.len >= left)))
@@ -209,10 +233,17 @@ enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
 
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
 {
+    bool is_new_agent = !map_get(&d->agents, w->agent_name);
+
     ASSERT(!w->agent && !w->instance);
     w->agent = dispatch_agent(d, w->agent_name);
-    d->instances_about += !map_get(&w->agent->instances, w->instance_name);
+    if (is_new_agent)
+        w->agent->added_by = w->by;
+    bool is_new = !map_get(&w->agent->instances, w->instance_name);
+    d->instances_about += is_new;
     w->instance = dispatch_instance(w->agent, w->instance_name);
+    if (is_new)
+        w->instance->added_by = w->by;
     w->arrived_at = now;
     if (w->instance->calls++ == 0 && w->instance->open == 0)
         health_moved(&w->instance->health, now); /* it was idle */

@@ -53,6 +53,7 @@ struct recent {
 
 struct agent {
     struct slice name;
+    uint64_t added_by; /* the token whose call added the name, as in struct work; 0: none */
     struct map instances;
     struct map lanes;
     struct link calls;   /* of struct work, by its `turn` */
@@ -116,6 +117,7 @@ struct lane {
 
 struct instance {
     struct slice name;
+    uint64_t added_by; /* as of an agent */
     struct agent *agent;
     struct link sent;    /* its open attempts, the scheduler's elements */
     uint32_t open;       /* number of them */
@@ -150,11 +152,11 @@ struct agent *dispatch_agent(struct dispatch *d, struct slice name);    /* creat
 struct instance *dispatch_instance(struct agent *a, struct slice name); /* created if missing */
 
 /* Names come from clients, and each takes memory until it is forgotten. Known names always have
- * room. All agents together may have four times as many instances as one agent. Names from steps
+ * room. All agents together may have four times as many instances as one agent. A token may have
+ * added seven times as many names as are left, so that each leaves some to others. Names from steps
  * are not counted when a call is checked, but they are part of the count. */
 enum dispatch_room { ROOM_FOR_IT, NO_ROOM_FOR_INSTANCE, NO_ROOM_FOR_AGENT };
-enum dispatch_room dispatch_room(const struct dispatch *d, struct slice agent,
-                                 struct slice instance);
+enum dispatch_room dispatch_room(const struct dispatch *d, const struct work *w);
 
 /* A call arrives: it makes the instance connected, and announces its places. */
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now);

@@ -488,6 +488,54 @@ static void call_as(struct dispatch *d, const char *agent, const char *name, int
     dispatch_unpark(&w, now);
 }
 
+static enum dispatch_room room_of(const struct dispatch *d, struct slice agent,
+                                  struct slice instance, uint64_t by)
+{
+    const struct work w = {.agent_name = agent, .instance_name = instance, .by = by};
+
+    return dispatch_room(d, &w);
+}
+
+/* A token adds as many names as it may, of agents or of instances; returns how many. */
+static size_t add_names(struct dispatch *d, uint64_t by, bool agents)
+{
+    for (size_t n = 0;; n++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "n-%d-%zu", (int)by, n);
+        char own[32]; /* several agents: one has no more than a quarter of all instances */
+        (void)snprintf(own, sizeof own, "a-%d-%zu", (int)by, n % 8);
+        struct work w = {.agent_name = slice_of(agents ? name : own),
+                         .instance_name = agents ? SLICE("i") : slice_of(name),
+                         .by = by};
+        if (dispatch_room(d, &w) != ROOM_FOR_IT)
+            return n;
+        list_init(&w.turn);
+        dispatch_park(d, &w, 1);
+        dispatch_unpark(&w, 1);
+    }
+}
+
+static void tokens_leave_names_to_each_other(void **state)
+{
+    struct dispatch d;
+    (void)state;
+
+    for (int agents = 0; agents < 2; agents++) {
+        dispatch_init(&d, (struct share){1, 0}, 1);
+        d.agents_max = agents ? 640 : 10000;
+        d.instances_max = 640;
+        size_t first = add_names(&d, 1, agents);
+        size_t second = add_names(&d, 2, agents);
+        CHECK(first > 320, "one alone has %zu", first);
+        CHECK(second >= 40 && second < first, "the next one gets %zu", second);
+        CHECK(add_names(&d, 1, agents) == first, "the first one gets no more, and keeps those");
+        CHECK(add_names(&d, 3, agents) > 0, "something is left to the third");
+        CHECK(room_of(&d, SLICE("n-1-0"), SLICE("i"), 1) == ROOM_FOR_IT || !agents,
+              "known ones go on");
+        dispatch_fini(&d);
+    }
+}
+
 /* Later agents get some names, however many the first ones use. */
 static void few_agents_leave_names_to_others(void **state)
 {
@@ -504,7 +552,7 @@ static void few_agents_leave_names_to_others(void **state)
         for (int i = 0; i < MANY; i++) {
             char name[20];
             (void)snprintf(name, sizeof name, "i-%d", i);
-            if (dispatch_room(&d, slice_of(agents[k]), slice_of(name)) == ROOM_FOR_IT) {
+            if (room_of(&d, slice_of(agents[k]), slice_of(name), 0) == ROOM_FOR_IT) {
                 call_as(&d, agents[k], name, 1);
                 has++;
             }
@@ -530,25 +578,25 @@ static void names_are_bounded_and_forgotten(void **state)
     d.agents_max = 6;
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(name, sizeof name, "i-%d", i);
-        CHECK(dispatch_room(&d, SLICE("a"), slice_of(name)) == ROOM_FOR_IT, "%s", name);
+        CHECK(room_of(&d, SLICE("a"), slice_of(name), 0) == ROOM_FOR_IT, "%s", name);
         call_as(&d, "a", name, now);
     }
-    CHECK(dispatch_room(&d, SLICE("a"), SLICE("new")) == NO_ROOM_FOR_INSTANCE, "one too many");
-    CHECK(dispatch_room(&d, SLICE("a"), SLICE("i-7")) == ROOM_FOR_IT, "known ones go on");
-    CHECK(dispatch_room(&d, SLICE("b"), SLICE("new")) == ROOM_FOR_IT, "so do other agents");
+    CHECK(room_of(&d, SLICE("a"), SLICE("new"), 0) == NO_ROOM_FOR_INSTANCE, "one too many");
+    CHECK(room_of(&d, SLICE("a"), SLICE("i-7"), 0) == ROOM_FOR_IT, "known ones go on");
+    CHECK(room_of(&d, SLICE("b"), SLICE("new"), 0) == ROOM_FOR_IT, "so do other agents");
     for (size_t k = 0; k < COUNT_OF(agents); k++)
         for (int i = 0; i < MANY && k < 3; i++) {
             (void)snprintf(name, sizeof name, "i-%d", i);
             call_as(&d, agents[k], name, now);
         }
-    CHECK(dispatch_room(&d, SLICE("e"), SLICE("new")) == NO_ROOM_FOR_INSTANCE, "of all agents");
+    CHECK(room_of(&d, SLICE("e"), SLICE("new"), 0) == NO_ROOM_FOR_INSTANCE, "of all agents");
     (void)dispatch_agent(&d, SLICE("e"));
     (void)dispatch_agent(&d, SLICE("f"));
-    CHECK(dispatch_room(&d, SLICE("g"), SLICE("i")) == NO_ROOM_FOR_AGENT, "of agents");
+    CHECK(room_of(&d, SLICE("g"), SLICE("i"), 0) == NO_ROOM_FOR_AGENT, "of agents");
     now += 31000; /* with half of the names taken, absent instances are forgotten after this */
     for (int i = 0; i < 3; i++)
         dispatch_sweep(&d, now);
-    CHECK(dispatch_room(&d, SLICE("a"), SLICE("new")) == ROOM_FOR_IT, "there is room again");
+    CHECK(room_of(&d, SLICE("a"), SLICE("new"), 0) == ROOM_FOR_IT, "there is room again");
     CHECK(d.instances_about < 2 * MANY, "%zu are left", d.instances_about);
     call_as(&d, "few", "i", now);
     dispatch_sweep(&d, now + 31000);
@@ -583,6 +631,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_hung_up_is_away_before_its_call_is_over),
         cmocka_unit_test(few_agents_leave_names_to_others),
+        cmocka_unit_test(tokens_leave_names_to_each_other),
         cmocka_unit_test(names_are_bounded_and_forgotten),
         cmocka_unit_test(who_is_ill_is_remembered_though_it_never_called),
         cmocka_unit_test(a_rate_is_exact_over_any_time),

@@ -64,6 +64,7 @@ struct work {
     struct arena arena; /* contains the work itself and everything it points to */
     void *user;         /* the server's; cleared when the client is gone */
     struct slice agent_name, instance_name;
+    uint64_t by;  /* hash of the name of its token; 0: none */
     uint32_t max; /* places; 0: only results */
     int64_t wait_ms;
     bool instead; /* replaces this instance's parked calls: they are answered */

@@ -152,10 +152,9 @@ void scheduler_bound_names(struct scheduler *s, size_t instances, size_t agents)
     s->tasks.dispatch.agents_max = agents;
 }
 
-enum dispatch_room scheduler_room(const struct scheduler *s, struct slice agent,
-                                  struct slice instance)
+enum dispatch_room scheduler_room(const struct scheduler *s, const struct work *w)
 {
-    return dispatch_room(&s->tasks.dispatch, agent, instance);
+    return dispatch_room(&s->tasks.dispatch, w);
 }
 
 bool scheduler_is_busy(const struct scheduler *s)

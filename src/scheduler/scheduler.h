@@ -101,9 +101,8 @@ int64_t scheduler_turn(struct scheduler *s);
 
 /* Limits the number of agents' names, and of instances' names per agent, that calls may add. */
 void scheduler_bound_names(struct scheduler *s, size_t instances, size_t agents);
-/* Is the name known, or is there room for it? */
-enum dispatch_room scheduler_room(const struct scheduler *s, struct slice agent,
-                                  struct slice instance);
+/* Are the names of the call known, or is there room for them? */
+enum dispatch_room scheduler_room(const struct scheduler *s, const struct work *w);
 void scheduler_work(struct scheduler *s, struct work *w);      /* takes w */
 void scheduler_work_gone(struct scheduler *s, struct work *w); /* its client is gone */
 void scheduler_ask(struct scheduler *s, struct ask *a);
