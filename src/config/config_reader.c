@@ -162,9 +162,10 @@ void read_object(struct reader *r, const struct json *j, const struct path *path
         read_field(r, &fields[i], m, &at, (char *)target + fields[i].offset);
     }
     for (size_t i = 0; i < count; i++) {
+        if (!fields[i].is_required || seen & BIT(i))
+            continue;
         struct path at = {path, slice_of(fields[i].name), 0};
-        if (fields[i].is_required && !(seen & BIT(i)))
-            mistake_at(r, &at, j->at, "nothing", "a key \"%s\"", fields[i].name);
+        mistake_at(r, &at, j->at, "nothing", "a key \"%s\"", fields[i].name);
     }
 }
 

@@ -94,9 +94,9 @@ static const struct foreign {
     {"||", "write: or"},
 };
 
-static const char *const signs[] = {"//", "==", "!=", "<=", ">=", ".", "[", "]",
-                                    "{",  "}",  "(",  ")",  "|",  ",", ":", ";",
-                                    "?",  "+",  "-",  "*",  "/",  "%", "<", ">"};
+/* Besides those of is_whole_sign(). */
+static const char *const signs[] = {"//", "==", "!=", "<=", ">=", ".", "|", "?",
+                                    "+",  "-",  "*",  "/",  "%",  "<", ">"};
 
 static bool stands_at(struct slice text, size_t at, const char *sign)
 {
@@ -106,8 +106,29 @@ static bool stands_at(struct slice text, size_t at, const char *sign)
     return text.len - at >= len && memcmp(text.ptr + at, sign, len) == 0;
 }
 
+/* No other sign begins with one of these. */
+static bool is_whole_sign(char c)
+{
+    switch (c) {
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case ',':
+    case ':':
+    case ';':
+        return true;
+    default:
+        return false;
+    }
+}
+
 static struct token sign_read(struct slice text, size_t at)
 {
+    if (is_whole_sign(text.ptr[at])) /* fast path */
+        return made(TOKEN_SIGN, text, at, at + 1);
     for (size_t i = 0; i < COUNT_OF(foreign); i++)
         if (stands_at(text, at, foreign[i].sign))
             return bad(text, at, foreign[i].why);
