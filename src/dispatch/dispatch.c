@@ -134,13 +134,10 @@ void dispatch_fini(struct dispatch *d)
     heap_fini(&d->lane_wakes);
 }
 
-struct agent *dispatch_agent(struct dispatch *d, struct slice name)
+static struct agent *agent_new(struct dispatch *d, struct slice name)
 {
-    struct agent *a = map_get(&d->agents, name);
+    struct agent *a = calloc(1, sizeof *a);
 
-    if (a)
-        return a;
-    a = calloc(1, sizeof *a);
     ASSERT(a);
     a->name = name_copy(name);
     a->backlog = BACKLOG_UNKNOWN;
@@ -153,13 +150,17 @@ struct agent *dispatch_agent(struct dispatch *d, struct slice name)
     return a;
 }
 
-struct instance *dispatch_instance(struct agent *a, struct slice name)
+struct agent *dispatch_agent(struct dispatch *d, struct slice name)
 {
-    struct instance *i = map_get(&a->instances, name);
+    struct agent *a = map_get(&d->agents, name);
 
-    if (i)
-        return i;
-    i = calloc(1, sizeof *i);
+    return a ? a : agent_new(d, name);
+}
+
+static struct instance *instance_new(struct agent *a, struct slice name)
+{
+    struct instance *i = calloc(1, sizeof *i);
+
     ASSERT(i);
     i->name = name_copy(name);
     i->agent = a;
@@ -167,6 +168,13 @@ struct instance *dispatch_instance(struct agent *a, struct slice name)
     list_init(&i->leaving);
     map_put(&a->instances, i->name, i);
     return i;
+}
+
+struct instance *dispatch_instance(struct agent *a, struct slice name)
+{
+    struct instance *i = map_get(&a->instances, name);
+
+    return i ? i : instance_new(a, name);
 }
 
 /* The instance called: it is connected while a call is parked, and for a while afterwards. */
@@ -233,17 +241,18 @@ enum dispatch_room dispatch_room(const struct dispatch *d, const struct work *w)
 
 void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
 {
-    bool is_new_agent = !map_get(&d->agents, w->agent_name);
-
     ASSERT(!w->agent && !w->instance);
-    w->agent = dispatch_agent(d, w->agent_name);
-    if (is_new_agent)
+    w->agent = map_get(&d->agents, w->agent_name);
+    if (!w->agent) {
+        w->agent = agent_new(d, w->agent_name);
         w->agent->added_by = w->by;
-    bool is_new = !map_get(&w->agent->instances, w->instance_name);
-    d->instances_about += is_new;
-    w->instance = dispatch_instance(w->agent, w->instance_name);
-    if (is_new)
+    }
+    w->instance = map_get(&w->agent->instances, w->instance_name);
+    if (!w->instance) {
+        d->instances_about++;
+        w->instance = instance_new(w->agent, w->instance_name);
         w->instance->added_by = w->by;
+    }
     w->arrived_at = now;
     if (w->instance->calls++ == 0 && w->instance->open == 0)
         health_moved(&w->instance->health, now); /* it was idle */
