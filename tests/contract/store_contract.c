@@ -449,19 +449,19 @@ static void sleepers_are_claimed_when_they_are_due(void **state)
     insert_ranked(w, "at-20", "time", 20);
     insert_ranked(w, "agent", "a", 1);
 
-    struct claim c = claim_of(w, CLAIM_TIME, NULL, 9, 9);
+    struct claim c = claim_of(w, CLAIM_TIME, "time", 9, 9);
     claim_commit(w, &c);
     claimed(&c, NULL, 0, false);
     CHECK(c.next_rank == 10, "next is %" PRId64, c.next_rank);
-    c = claim_of(w, CLAIM_TIME, NULL, 1, 20);
+    c = claim_of(w, CLAIM_TIME, "time", 1, 20);
     claim_commit(w, &c);
     claimed(&c, (const char *const[]){"at-10"}, 1, true);
     CHECK(c.next_rank == 20, "next is %" PRId64, c.next_rank);
-    c = claim_of(w, CLAIM_TIME, NULL, 9, 20);
+    c = claim_of(w, CLAIM_TIME, "time", 9, 20);
     claim_commit(w, &c);
     claimed(&c, (const char *const[]){"at-20"}, 1, false);
     CHECK(c.next_rank == 30, "next is %" PRId64, c.next_rank);
-    c = claim_of(w, CLAIM_TIME, NULL, 9, 30);
+    c = claim_of(w, CLAIM_TIME, "time", 9, 30);
     claim_commit(w, &c);
     claimed(&c, (const char *const[]){"at-30"}, 1, false);
     CHECK(c.next_rank == 0, "nothing sleeps");

@@ -40,7 +40,7 @@ static void none_is_left(struct world *w)
     claimed(&c, NULL, 0, false);
     c = among(w, CLAIM_AGENT, "b", 9, 1000000);
     claimed(&c, NULL, 0, false);
-    c = among(w, CLAIM_TIME, NULL, 9, 1000000);
+    c = among(w, CLAIM_TIME, "time", 9, 1000000);
     claimed(&c, NULL, 0, false);
 }
 
@@ -54,7 +54,7 @@ static void each_of_several_finds_the_task(void **state)
     struct claim c = claim_of(w, CLAIM_AGENT, "a", 9, 777);
     claim_commit(w, &c);
     claimed(&c, NULL, 0, false); /* they do not wait for it alone */
-    c = claim_of(w, CLAIM_TIME, NULL, 9, 100000);
+    c = claim_of(w, CLAIM_TIME, "time", 9, 100000);
     claim_commit(w, &c);
     claimed(&c, NULL, 0, false);
     c = among(w, CLAIM_AGENT, "a", 1, 777);
@@ -64,10 +64,10 @@ static void each_of_several_finds_the_task(void **state)
     CHECK(seen.state == TASK_PROCESSING && !seen.waiting_for.ptr, "claimed");
     c = among(w, CLAIM_AGENT, "b", 1, 777);
     claimed(&c, (const char *const[]){"one"}, 1, true);
-    c = among(w, CLAIM_TIME, NULL, 9, 699);
+    c = among(w, CLAIM_TIME, "time", 9, 699);
     claimed(&c, NULL, 0, false);
     CHECK(c.next_rank == 700, "the next one is due at %" PRId64, c.next_rank);
-    c = among(w, CLAIM_TIME, NULL, 9, 700);
+    c = among(w, CLAIM_TIME, "time", 9, 700);
     claimed(&c, (const char *const[]){"three"}, 1, false);
     none_is_left(w);
 }
@@ -193,7 +193,7 @@ static void what_the_supervisor_releases_waits_for_nobody_else(void **state)
                                        .row = row}),
          "request");
     none_is_left(w);
-    struct claim c = claim_of(w, CLAIM_TIME, NULL, 9, 777);
+    struct claim c = claim_of(w, CLAIM_TIME, "time", 9, 777);
     claim_commit(w, &c);
     claimed(&c, (const char *const[]){"x"}, 1, false);
 }

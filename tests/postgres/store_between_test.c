@@ -103,7 +103,7 @@ static void a_claim_takes_nothing_that_changed_under_its_hands(void **state)
         struct task_row row = a_row(kinds[i].id);
         bool among = kinds[i].waiting_for && kinds[i].waiting_for[0] == ',';
         struct claim claim = {.kind = kinds[i].kind,
-                              .agent = SLICE("a"),
+                              .agent = kinds[i].kind == CLAIM_TIME ? WAITING_TIME : SLICE("a"),
                               .among = among,
                               .locked_by = SLICE("n1/9"),
                               .now = 50,

@@ -133,8 +133,8 @@ class Attempt(_AttemptRequired, total=False):
 class _StepRequired(TypedDict):
     name: str
     state: StepState
-    agent: str
-    action: str
+    agent: Optional[str]
+    action: Optional[str]
     failure_count: int
     in_doubt: bool
     complete_by: Optional[str]
@@ -146,8 +146,11 @@ class _StepRequired(TypedDict):
 
 
 class Step(_StepRequired, total=False):
-    """A step of a task. `resume`: what the latest attempt left for the next."""
+    """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
+    has no agent."""
 
+    kind: Literal["wait"]
+    begun_at: Optional[str]
     on_undo: bool
     resume: Any
     key_generation: int

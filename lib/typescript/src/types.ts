@@ -118,8 +118,13 @@ export interface Attempt {
 export interface Step {
   name: string;
   state: StepState;
-  agent: string;
-  action: string;
+  /** Null for a step that waits, as is its action. */
+  agent: string | null;
+  action: string | null;
+  /** Of a step that waits. */
+  kind?: "wait";
+  /** When its wait began. */
+  begun_at?: string | null;
   /** It runs only when the task goes back, after the last compensation. */
   on_undo?: true;
   failure_count: number;
