@@ -2,7 +2,9 @@
 """What the worst that many clients do costs everybody else: for each role, and for strangers, 64 clients that do one thing
 without end, beside one client that submits, an agent that hands in results, and tasks that become overdue. Everything is
 measured with and without the crowd by turns, in one run; "idle" clients ask the cheapest question there is.
-Usage: bench/crowds.py SERVER_PROGRAM [--seconds S] [--clients N] [--json FILE] [CROWD...]"""
+The store is a file in the folder for temporary files; or, with --store, PostgreSQL: a connection string without a database, of
+which each server gets a new one.
+Usage: bench/crowds.py SERVER_PROGRAM [--store CONNECTION] [--seconds S] [--clients N] [--json FILE] [CROWD...]"""
 
 import argparse
 import http.client
@@ -104,9 +106,13 @@ CROWDS = [
 
 
 class Server:
-    def __init__(self, program, tls=False):
+    made = 0  # databases
+
+    def __init__(self, program, store, tls=False):
         self.program, self.folder, self.tls = program, tempfile.mkdtemp(prefix="intact-crowds."), tls
         flags = self.make_certificate() if tls else []
+        if store:
+            flags += ["--node", "n1", "--store", self.make_database(store)]
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
@@ -119,6 +125,13 @@ class Server:
             time.sleep(0.05)
         with open(f"{self.folder}/data/admin-token", encoding="utf-8") as f:
             self.admin = f.read().strip()
+
+    @staticmethod
+    def make_database(store):
+        Server.made += 1
+        name = f"crowds_{Server.made}"
+        subprocess.run(["psql", "-q", "-d", f"{store} dbname=postgres", "-c", f"CREATE DATABASE {name}"], check=True)
+        return f"{store} dbname={name}"
 
     def make_certificate(self):
         cert, key = f"{self.folder}/cert.pem", f"{self.folder}/key.pem"
@@ -351,8 +364,8 @@ def beside(server, others, crowd, count, seconds):
     return took, answers
 
 
-def measure(program, crowd, count, seconds):
-    server = Server(program, crowd.tls)
+def measure(program, store, crowd, count, seconds):
+    server = Server(program, store, crowd.tls)
     server.tokens = {crowd.role: server.admin if crowd.role == "admin" else server.token("crowd", crowd.role)} if crowd.role else {}
     admin = Client(server, server.admin)
     for w in (NOBODY, ONE, LATE):
@@ -389,6 +402,7 @@ def cell(row, kind, which):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
+    parser.add_argument("--store")
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--json")
@@ -401,7 +415,7 @@ def main():
     rows = []
     print("| crowd | submission, median ms (times) | 99 % | result, median | 99 % | overdue found after, median | 99 % | answers a second |\n|---|---|---|---|---|---|---|---|")
     for crowd in chosen:
-        row = measure(args.program, crowd, args.clients, args.seconds)
+        row = measure(args.program, args.store, crowd, args.clients, args.seconds)
         rows.append(row)
         told = ", ".join(f"{s or 'cut'}: {n / args.seconds / 2:.0f}" for s, n in sorted(row["answers"].items()))
         print(f"| {crowd.name} | {cell(row, 'submit', 'median')} | {cell(row, 'submit', 'p99')} | {cell(row, 'result', 'median')} "

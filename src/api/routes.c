@@ -25,6 +25,13 @@ struct route {
     const char *path; /* "*" matches one segment */
     void (*serve)(struct server *sv, struct http_request *r);
     unsigned may; /* enum role: any of these may use it; an admin may use all */
+    unsigned how; /* of the next */
+};
+
+enum {
+    QUERY = 1,     /* its handler checks the query, or takes any; others have no parameters */
+    SCHEDULER = 2, /* only a node with that role can do it */
+    BODY = 4,      /* its handler parses a large body itself */
 };
 
 /* The roles for one task (which a grant may still hide: grant_sees), for lists of tasks, for
@@ -93,66 +100,67 @@ static void task_reopen(struct server *sv, struct http_request *r)
 }
 
 static const struct route routes[] = {
-    {"POST", "v1/agents/*/work", work_post, ROLE_AGENT},
-    {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT},
-    {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY}, /* its token says that they may */
-    {"POST", "v1/tasks", tasks_post, OWN},
-    {"GET", "v1/tasks/*", task_get, SEE},
-    {"GET", "v1/tasks/*/events", task_events_get, SEE},
-    {"GET", "v1/tasks/*/why", task_why_get, SEE},
-    {"GET", "v1/events", events_get, LIST},
-    {"GET", "v1/tasks", tasks_list, LIST},
-    {"POST", "v1/tasks/*/retry", task_retry, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/skip", task_skip, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/undo", task_undo, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/pause", task_pause, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/resume", task_resume, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/correct", task_correct, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/supply", task_supply, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/resolve", task_resolve, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/close", task_close, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_REPAIR},
-    {"POST", "v1/tasks/*/cancel", task_cancel, OWN | ROLE_REPAIR},
-    {"GET", "v1/submissions", submissions_get, ROLE_READ},
-    {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR},
-    {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR},
-    {"POST", "v1/operations", operations_post, ROLE_REPAIR},
-    {"GET", "v1/operations", operations_list, ROLE_READ},
-    {"GET", "v1/operations/*", operation_get, ROLE_READ},
-    {"POST", "v1/operations/*/stop", operation_stop, ROLE_REPAIR},
-    {"POST", "v1/operations/*/continue", operation_continue, ROLE_REPAIR},
-    {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT},
-    {"PUT", "v1/workflows/*", workflow_put, ROLE_DEFINE},
-    {"POST", "v1/workflows", workflow_put, ROLE_DEFINE},
-    {"GET", "v1/workflows/*/versions/*", workflow_get, KNOW},
-    {"GET", "v1/workflows/*", workflow_get, KNOW},
-    {"GET", "v1/workflows", workflows_list, KNOW},
-    {"POST", "v1/validate", validate_post, KNOW},
-    {"GET", "v1/agents", agents_get, ROLE_READ},
-    {"GET", "v1/agents/*", agent_get, ROLE_READ},
-    {"PUT", "v1/agents/*", agent_put, LIMIT},
-    {"DELETE", "v1/agents/*", agent_delete, LIMIT},
-    {"POST", "v1/agents/*/breaker", breaker_post, ROLE_REPAIR},
-    {"GET", "v1/nodes", nodes_get, ROLE_BEARER},
-    {"GET", "v1/stats", stats_get, ROLE_READ},
-    {"GET", "v1/alerts", alerts_list, ROLE_READ},
-    {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_REPAIR},
-    {"POST", "v1/alerts/test", alert_test, ROLE_REPAIR},
-    {"GET", "v1/audit", audit_get, ROLE_REPAIR},
-    {"GET", "v1/outbox", outbox_get, ROLE_READ},
-    {"GET", "v1/targets", targets_get, ROLE_READ},
-    {"POST", "v1/outbox/retry", outbox_retry_post, ROLE_REPAIR},
-    {"POST", "v1/outbox/drop", outbox_drop_post, ROLE_REPAIR},
-    {"POST", "v1/backup", backup_post, ROLE_ADMIN},
-    {"POST", "v1/retire", retire_post, ROLE_ADMIN},
-    {"GET", "v1/tokens", tokens_list, ROLE_ADMIN},
-    {"POST", "v1/tokens", token_post, ROLE_ADMIN},
-    {"POST", "v1/tokens/*/rotate", token_rotate, ROLE_ADMIN},
-    {"PUT", "v1/tokens/*", token_put, ROLE_ADMIN},
-    {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN},
-    {"GET", "metrics", metrics_get, ROLE_READ},
-    {"GET", "healthz", healthz_get, ROLE_ANYBODY},
-    {"GET", "readyz", readyz_get, ROLE_ANYBODY},
+    {"POST", "v1/agents/*/work", work_post, ROLE_AGENT, SCHEDULER},
+    {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT, SCHEDULER},
+    /* The token of the attempt says who may. */
+    {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY, SCHEDULER},
+    {"POST", "v1/tasks", tasks_post, OWN, QUERY | SCHEDULER | BODY},
+    {"GET", "v1/tasks/*", task_get, SEE, QUERY},
+    {"GET", "v1/tasks/*/events", task_events_get, SEE, 0},
+    {"GET", "v1/tasks/*/why", task_why_get, SEE, 0},
+    {"GET", "v1/events", events_get, LIST, QUERY},
+    {"GET", "v1/tasks", tasks_list, LIST, QUERY},
+    {"POST", "v1/tasks/*/retry", task_retry, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/skip", task_skip, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/undo", task_undo, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/pause", task_pause, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/resume", task_resume, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/correct", task_correct, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/supply", task_supply, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/resolve", task_resolve, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/close", task_close, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/tasks/*/cancel", task_cancel, OWN | ROLE_REPAIR, SCHEDULER},
+    {"GET", "v1/submissions", submissions_get, ROLE_READ, QUERY},
+    {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR, 0},
+    {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR, 0},
+    {"POST", "v1/operations", operations_post, ROLE_REPAIR, 0},
+    {"GET", "v1/operations", operations_list, ROLE_READ, QUERY},
+    {"GET", "v1/operations/*", operation_get, ROLE_READ, 0},
+    {"POST", "v1/operations/*/stop", operation_stop, ROLE_REPAIR, 0},
+    {"POST", "v1/operations/*/continue", operation_continue, ROLE_REPAIR, 0},
+    {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT, 0},
+    {"PUT", "v1/workflows/*", workflow_put, ROLE_DEFINE, BODY},
+    {"POST", "v1/workflows", workflow_put, ROLE_DEFINE, BODY},
+    {"GET", "v1/workflows/*/versions/*", workflow_get, KNOW, 0},
+    {"GET", "v1/workflows/*", workflow_get, KNOW, 0},
+    {"GET", "v1/workflows", workflows_list, KNOW, 0},
+    {"POST", "v1/validate", validate_post, KNOW, BODY},
+    {"GET", "v1/agents", agents_get, ROLE_READ, 0},
+    {"GET", "v1/agents/*", agent_get, ROLE_READ, 0},
+    {"PUT", "v1/agents/*", agent_put, LIMIT, 0},
+    {"DELETE", "v1/agents/*", agent_delete, LIMIT, 0},
+    {"POST", "v1/agents/*/breaker", breaker_post, ROLE_REPAIR, 0},
+    {"GET", "v1/nodes", nodes_get, ROLE_BEARER, 0},
+    {"GET", "v1/stats", stats_get, ROLE_READ, 0},
+    {"GET", "v1/alerts", alerts_list, ROLE_READ, QUERY},
+    {"POST", "v1/alerts/*/acknowledge", alert_acknowledge, ROLE_REPAIR, 0},
+    {"POST", "v1/alerts/test", alert_test, ROLE_REPAIR, 0},
+    {"GET", "v1/audit", audit_get, ROLE_REPAIR, QUERY},
+    {"GET", "v1/outbox", outbox_get, ROLE_READ, QUERY},
+    {"GET", "v1/targets", targets_get, ROLE_READ, 0},
+    {"POST", "v1/outbox/retry", outbox_retry_post, ROLE_REPAIR, 0},
+    {"POST", "v1/outbox/drop", outbox_drop_post, ROLE_REPAIR, 0},
+    {"POST", "v1/backup", backup_post, ROLE_ADMIN, 0},
+    {"POST", "v1/retire", retire_post, ROLE_ADMIN, 0},
+    {"GET", "v1/tokens", tokens_list, ROLE_ADMIN, 0},
+    {"POST", "v1/tokens", token_post, ROLE_ADMIN, 0},
+    {"POST", "v1/tokens/*/rotate", token_rotate, ROLE_ADMIN, 0},
+    {"PUT", "v1/tokens/*", token_put, ROLE_ADMIN, 0},
+    {"DELETE", "v1/tokens/*", token_delete, ROLE_ADMIN, 0},
+    {"GET", "metrics", metrics_get, ROLE_READ, 0},
+    {"GET", "healthz", healthz_get, ROLE_ANYBODY, QUERY},
+    {"GET", "readyz", readyz_get, ROLE_ANYBODY, QUERY},
 };
 
 _Static_assert(COUNT_OF(routes) < ROUTES_MAX, "the last number is of what matches none");
@@ -194,25 +202,6 @@ static bool method_matches(const struct route *rt, struct slice method)
 {
     return slice_is(method, rt->method)
            || (slice_is(method, "HEAD") && strcmp(rt->method, "GET") == 0);
-}
-
-/* Those that read the query by themselves, and those that whoever looks after the server may ask as
- * they like; to all others no parameter means anything. */
-static bool reads_query(const struct route *rt)
-{
-    return rt->serve == tasks_post || rt->serve == tasks_list || rt->serve == task_get
-           || rt->serve == audit_get || rt->serve == alerts_list || rt->serve == events_get
-           || rt->serve == outbox_get || rt->serve == submissions_get
-           || rt->serve == operations_list
-           || (rt->may == ROLE_ANYBODY && rt->serve != attempt_post);
-}
-
-/* What only a scheduler does. */
-static bool takes_scheduler(const struct route *rt)
-{
-    return rt->serve == work_post || rt->serve == heartbeats_post || rt->serve == attempt_post
-           || rt->serve == tasks_post || rt->serve == task_retry || rt->serve == task_skip
-           || rt->serve == task_undo || rt->serve == task_cancel;
 }
 
 /* RFC 9110, 15.5.6: lists what is possible. */
@@ -305,9 +294,9 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
         answer_wrong_method(r);
     else if (p->bearer && !access_may(p->bearer, rt->may, http_segment(r, 2)))
         answer_forbidden(sv, r, p->bearer, rt);
-    else if (!reads_query(rt) && !parameters_ok(r, NAMES(NULL)))
+    else if (!(rt->how & QUERY) && !parameters_ok(r, NAMES(NULL)))
         return false; /* answered */
-    else if (takes_scheduler(rt) && !(sv->config.roles & NODE_SCHEDULER))
+    else if (rt->how & SCHEDULER && !(sv->config.roles & NODE_SCHEDULER))
         nodes_refuse(sv, r);
     else
         return true;
@@ -330,12 +319,6 @@ static bool is_unauthenticated(const struct passage *p)
     return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
 }
 
-/* Those that parse a large body by themselves, and not before they are served. */
-static bool parses_aside(const struct route *rt)
-{
-    return rt->serve == tasks_post || rt->serve == workflow_put || rt->serve == validate_post;
-}
-
 /* By whose turns a large body is parsed: those of its token, or of the task whose attempt it ends.
  */
 static struct slice line_of(struct server *sv, struct http_request *r, const struct passage *p,
@@ -356,7 +339,7 @@ static bool waits_for_its_body(struct server *sv, struct http_request *r, const 
 {
     CLEANUP(buf_fini) struct buf text = {0};
 
-    if (r->large || r->body.len <= BODY_SMALL || parses_aside(p->route))
+    if (r->large || r->body.len <= BODY_SMALL || p->route->how & BODY)
         return false;
     struct slice line = line_of(sv, r, p, &text);
     return line.ptr && body_is_parsed_first(sv, r, line, route_held);

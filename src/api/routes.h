@@ -13,6 +13,6 @@ bool route_head(void *arg, struct http_request *r); /* false: refused, or held, 
 /* A request that was let in, and has waited. */
 void route_held(struct server *sv, struct http_request *r);
 
-void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks/" */
+void route_label(struct buf *b, unsigned route); /* method="GET",route="/v1/tasks" */
 
 #endif

@@ -35,19 +35,19 @@ enum {
 
 /* ---- what was found ---- */
 
-static struct reported *found_add(struct alerting *al, enum alert_condition c, const char *label,
-                                  struct slice value)
+static struct found_condition *found_add(struct alerting *al, enum alert_condition c,
+                                         const char *label, struct slice value)
 {
     if (al->fresh_count == COUNT_OF(al->fresh))
         return NULL;
-    struct reported *w = &al->fresh[al->fresh_count++];
-    *w = (struct reported){.condition = c, .label = label};
+    struct found_condition *w = &al->fresh[al->fresh_count++];
+    *w = (struct found_condition){.condition = c, .label = label};
     (void)snprintf(w->value, sizeof w->value, "%.*s", SLICE_ARG(slice_cut(value, 128)));
     return w;
 }
 
-static struct reported *found_of(struct alerting *al, enum alert_condition c, const char *label,
-                                 struct slice value)
+static struct found_condition *found_of(struct alerting *al, enum alert_condition c,
+                                        const char *label, struct slice value)
 {
     for (size_t i = 0; i < al->fresh_count; i++)
         if (al->fresh[i].condition == c && slice_is(slice_cut(value, 128), al->fresh[i].value))
@@ -55,13 +55,13 @@ static struct reported *found_of(struct alerting *al, enum alert_condition c, co
     return found_add(al, c, label, value);
 }
 
-static void earliest(struct reported *w, int64_t at)
+static void earliest(struct found_condition *w, int64_t at)
 {
     if (w->at == 0 || at < w->at)
         w->at = at;
 }
 
-static void story(struct reported *w, struct slice text)
+static void story(struct found_condition *w, struct slice text)
 {
     (void)snprintf(w->story, sizeof w->story, "%.*s", SLICE_ARG(slice_cut(text, 150)));
 }
@@ -82,7 +82,7 @@ static enum err query_messages(struct alerting *al, struct store *store, bool de
         const struct outbox_target *t = &list[i];
         if (!dead && t->oldest_at > late)
             continue;
-        struct reported *w = found_of(al, CONDITION_OUTBOX_TROUBLE, "target", t->target);
+        struct found_condition *w = found_of(al, CONDITION_OUTBOX_TROUBLE, "target", t->target);
         if (!w)
             break;
         w->count += t->count;
@@ -97,7 +97,7 @@ static enum err query_messages(struct alerting *al, struct store *store, bool de
 
 /* The reason is that of the newest of a source. */
 static enum err write_why(struct alerting *al, struct store *store, struct slice source,
-                          struct reported *w)
+                          struct found_condition *w)
 {
     const struct submission_query q = {.refused = true, .source = source, .limit = 1};
     struct submission_page page = {0};
@@ -126,7 +126,7 @@ static enum err query_submissions(struct alerting *al, struct store *store)
         size_t before = al->fresh_count;
         if (sources == SOURCES)
             break;
-        struct reported *w = found_of(al, CONDITION_SUBMISSION_REFUSED, "source", source);
+        struct found_condition *w = found_of(al, CONDITION_SUBMISSION_REFUSED, "source", source);
         if (!w)
             break;
         w->count++;
@@ -150,7 +150,7 @@ static void take_operation(struct alerting *al, const struct operation_row *row)
         return;
     if (operation_decode(&al->census_arena, row, &op, &e) != ERR_OK || op.failed == 0)
         return;
-    struct reported *w = found_add(al, CONDITION_OPERATION_FAILED, "operation", op.id);
+    struct found_condition *w = found_add(al, CONDITION_OPERATION_FAILED, "operation", op.id);
     if (!w)
         return;
     w->count = op.failed;

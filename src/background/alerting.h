@@ -13,13 +13,13 @@ struct absent {
     char agent[132];
     uint64_t tasks;
     int64_t first_submitted_at;      /* of the one that comes next */
-    bool busy;                       /* another node had work in its hands */
+    bool busy;                       /* another node has work of it */
     const struct list_place *places; /* of the look */
     size_t place_count;
 };
 
-/* What others of this node said that holds. */
-struct reported {
+/* A condition that holds, as found in the store. */
+struct found_condition {
     enum alert_condition condition;
     const char *label;
     char value[132], example[132], story[160];
@@ -49,10 +49,8 @@ struct alerting {
     bool counting;
     struct absent absents[CENSUS_AGENTS], waitings[CENSUS_AGENTS];
     size_t absent_count, waiting_count; /* waitings: as of the last look */
-    struct reported reported[ALERT_REPORTED];
-    size_t reported_count;
-    /* what the store was found to have; fresh: of the look that goes on */
-    struct reported found[ALERT_FOUND], fresh[ALERT_FOUND];
+    /* what was found in the store; fresh: by the queries in progress */
+    struct found_condition found[ALERT_FOUND], fresh[ALERT_FOUND];
     size_t found_count, fresh_count;
 };
 

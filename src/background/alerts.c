@@ -76,10 +76,11 @@ static void see_breakers(const struct server *sv, struct alerts *a, int64_t now)
     }
 }
 
-static void see_reported(const struct reported *list, size_t count, struct alerts *a, int64_t now)
+static void see_found(const struct found_condition *list, size_t count, struct alerts *a,
+                      int64_t now)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct reported *w = &list[i];
+        const struct found_condition *w = &list[i];
         const struct sighting s = {.condition = w->condition,
                                    .labels = {{w->label, slice_of(w->value)}},
                                    .count = w->count,
@@ -156,36 +157,7 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
     see_agents(sv->alerting, a, now);
     see_retention(sv, a, now);
     see_tokens(sv, a, now);
-    see_reported(sv->alerting->reported, sv->alerting->reported_count, a, now);
-    see_reported(sv->alerting->found, sv->alerting->found_count, a, now);
-}
-
-void alerts_condition(struct server *sv, enum alert_condition c, const char *label,
-                      struct slice value, uint64_t count, struct slice example, struct slice story)
-{
-    struct alerting *al = sv->alerting;
-    struct reported *w = NULL;
-
-    if (!al)
-        return;
-    for (size_t i = 0; !w && i < al->reported_count; i++)
-        if (al->reported[i].condition == c && slice_is(value, al->reported[i].value))
-            w = &al->reported[i];
-    if (count == 0) {
-        if (w)
-            *w = al->reported[--al->reported_count];
-        return;
-    }
-    if (!w) {
-        if (al->reported_count == ALERT_REPORTED)
-            return;
-        w = &al->reported[al->reported_count++];
-        *w = (struct reported){.condition = c, .label = label, .at = server_now(sv)};
-        (void)snprintf(w->value, sizeof w->value, "%.*s", SLICE_ARG(slice_cut(value, 128)));
-    }
-    w->count = count;
-    (void)snprintf(w->example, sizeof w->example, "%.*s", SLICE_ARG(slice_cut(example, 128)));
-    (void)snprintf(w->story, sizeof w->story, "%.*s", SLICE_ARG(slice_cut(story, 150)));
+    see_found(sv->alerting->found, sv->alerting->found_count, a, now);
 }
 
 /* ---- the watch ---- */

@@ -15,17 +15,6 @@
 struct server;
 
 void alerts_hint(struct server *sv); /* a task stopped in error, or may have gone on */
-/*
- * A condition that another part of the node knows of holds; with a count of 0: no longer. `label`
- * is one of those of alert_json.c, with `value` as what distinguishes conditions that hold at the
- * same time; `example` a task, or NONE. It is reported if this node leads, and forgotten with the
- * process: the next leader has to report it again. At most ALERT_REPORTED at a time; beyond that
- * it is left out.
- */
-enum { ALERT_REPORTED = 256 };
-void alerts_condition(struct server *sv, enum alert_condition c, const char *label,
-                      struct slice value, uint64_t count, struct slice example, struct slice story);
-
 size_t alerts_open_count(const struct server *sv, enum alert_condition c); /* known here */
 void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *ret_failed);
 struct watch *alerts_watch(const struct server *sv);

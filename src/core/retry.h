@@ -2,8 +2,8 @@
 #define CORE_RETRY_H
 
 /*
- * The retry rules: whether and when a failed step is retried. The owner of a task uses them for
- * failures that an agent reported, the supervisor for those without a report.
+ * The retry rules: whether and when a failed step is retried. decide.c applies them to each failure
+ * that is not spared; supervisor/ and reason.c only predict with them.
  */
 
 #include "core/workflow.h"

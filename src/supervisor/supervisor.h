@@ -3,8 +3,8 @@
 
 /*
  * The supervisor: at every interval, finds tasks of which something is past its complete-by without
- * a result, and writes a request into their rows: retry, undo, hold. It decides by the same rules
- * as the scheduler (core/), carries nothing out, and does not know what steps do.
+ * a result, and writes a request into their rows: that an attempt ends, the task stops, or has more
+ * time (store/request.h). The task's owner decides by core/ what follows.
  *
  * A scan reads an index range: its cost depends on how much is overdue, not on how much is stored.
  *

@@ -209,7 +209,7 @@ static void end_one(struct post *p, enum delivery_end how, int64_t after_ms, con
     for (size_t i = 1; i < p->left_count; i++)
         if (slice_eq(p->left[i]->subject, subject))
             end(p->left[i], DELIVERY_RETRY, after_ms,
-                "one before it of the same task was not taken");
+                "an earlier message of the same task was not accepted");
         else
             p->left[kept++] = p->left[i];
     p->left_count = kept;

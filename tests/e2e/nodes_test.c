@@ -669,7 +669,11 @@ static void a_node_without_scheduler_only_supervises(void **state)
     static const char *const paths[] = {"/v1/agents/one/work", "/v1/agents/one/heartbeats",
                                         "/v1/tasks",           "/v1/tasks/t/retry",
                                         "/v1/tasks/t/skip",    "/v1/tasks/t/undo",
-                                        "/v1/tasks/t/cancel",  "/v1/attempts/t"};
+                                        "/v1/tasks/t/cancel",  "/v1/tasks/t/pause",
+                                        "/v1/tasks/t/resume",  "/v1/tasks/t/correct",
+                                        "/v1/tasks/t/supply",  "/v1/tasks/t/resolve",
+                                        "/v1/tasks/t/close",   "/v1/tasks/t/reopen",
+                                        "/v1/attempts/t"};
     char where[80];
     REPLY r = {0};
     (void)state;
