@@ -167,15 +167,21 @@ static int64_t rank_of(const struct subject *t)
     return max_i64(t->seen.submitted_at, t->seen.not_before) - t->priority * INT64_C(60000);
 }
 
-/* The rank at most: a step that failed in an outage ranks as if it had arrived then; a bulk
+/* The rank at most: a step that failed in an outage ranks as if it had arrived then, a task that
+ * has waited as if it had been submitted when its wait was over; a bulk
  * operation ranks its tasks as of its time, with one level of priority less. */
 static int64_t rank_behind(const struct subject *t)
 {
     int64_t rank = rank_of(t);
 
-    for (uint32_t i = 0; i < t->seen.step_count; i++)
-        if (t->seen.steps[i].spared_at)
-            rank = max_i64(rank, t->seen.steps[i].spared_at - t->priority * INT64_C(60000));
+    for (uint32_t i = 0; i < t->seen.step_count; i++) {
+        const struct seen_step *s = &t->seen.steps[i];
+        int64_t at = s->spared_at;
+        if (s->begun_at && s->state == STEP_COMPLETED)
+            at = max_i64(at, max_i64(s->begun_at, s->wait_until));
+        if (at)
+            rank = max_i64(rank, at - t->priority * INT64_C(60000));
+    }
     if (t->bulk_at)
         rank = max_i64(rank, t->bulk_at - (t->priority - 1) * INT64_C(60000));
     return rank;

@@ -199,7 +199,7 @@ static void draw_waits(struct flow *f, uint32_t number)
         sum += s->wait_ms;
     }
     if (f->complete_by_ms && sum > 0)
-        f->complete_by_ms = max_i64(f->complete_by_ms, sum);
+        f->complete_by_ms = max_i64(f->complete_by_ms, sum + 1);
 }
 
 static void draw(struct flow *f, uint32_t number)

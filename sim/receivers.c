@@ -127,8 +127,8 @@ static void will_hear(struct to_tell *tt, enum happening what, const struct seen
 static bool has_begun(const struct seen *s)
 {
     for (uint32_t i = 0; i < s->step_count; i++)
-        if (s->steps[i].state != STEP_WAITING || s->steps[i].attempt_count > 0
-            || s->steps[i].generation > 1)
+        if (s->steps[i].state != STEP_WAITING || s->steps[i].begun_at != 0
+            || s->steps[i].attempt_count > 0 || s->steps[i].generation > 1)
             return true;
     return s->failure_count > 0;
 }

@@ -87,7 +87,7 @@ static enum obstacle obstacle_to_retry(const struct workflow *w, const struct ta
     if (!any && step >= 0 && step_is_open(&t->steps[step]))
         return OBSTACLE_OPEN;
     if (!any && step >= 0 && step_has_begun(&t->steps[step]))
-        return OBSTACLE_KIND;
+        return goes_back(t) ? OBSTACLE_TASK_UNDONE : OBSTACLE_KIND;
     return any ? OBSTACLE_NONE : OBSTACLE_STATE;
 }
 

@@ -51,7 +51,8 @@ static struct reason *add(const struct search *x, enum reason_kind kind, int ste
 
 static int64_t last_end(const struct step *s)
 {
-    int64_t at = 0;
+    bool waited = s->begun_at != 0 && s->state == STEP_COMPLETED;
+    int64_t at = waited ? max_i64(s->begun_at, s->wait_until) : 0;
 
     for (uint16_t i = 0; i < s->attempt_count; i++)
         at = max_i64(at, s->attempts[i].ended_at);
@@ -507,7 +508,8 @@ static void find_steps(const struct search *x)
             at = max_i64(at, t->not_before);
         if (step_is_open(&t->steps[i]))
             find_open(x, i);
-        else if (ready && x->w->steps[i].kind == KIND_WAIT)
+        else if (ready && x->w->steps[i].kind == KIND_WAIT
+                 && (t->steps[i].begun_at != 0 || at <= x->f->now))
             find_wait(x, i, at);
         else if (ready && at > x->f->now)
             find_sleeping(x, i, at);

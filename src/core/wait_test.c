@@ -108,6 +108,16 @@ static void a_wait_is_ready_for_what_comes_next(void **state)
     CHECK(task_wake_at(&k.t) == 0, "nobody has to look after it");
 }
 
+static void the_end_of_an_outage_ends_no_wait(void **state)
+{
+    const struct event hasten = {.kind = EVENT_HASTEN, .step = 0};
+    (void)state;
+
+    kit_make(&k, "an outage", "a~");
+    kit_play(&k, "begin a");
+    CHECK(kit_event(&k, &hasten) == ANSWER_REFUSED, "it did not fail in an outage");
+}
+
 static void an_operator_is_told_what_a_wait_has_not(void **state)
 {
     uint16_t at = 9;
@@ -119,6 +129,10 @@ static void an_operator_is_told_what_a_wait_has_not(void **state)
     CHECK(operator_obstacle(&k.g.w, &k.t, EVENT_CORRECT, 0, k.now, &at) == OBSTACLE_KIND, "input");
     CHECK(operator_may(&k.g.w, &k.t, EVENT_SKIP, 0, k.now), "skip");
     CHECK(operator_may(&k.g.w, &k.t, EVENT_RETRY_FROM, 0, k.now), "start anew");
+    kit_make(&k, "obstacles", "a b~");
+    kit_play(&k, "claim, start a, ok a, begin b, undo");
+    CHECK(operator_obstacle(&k.g.w, &k.t, EVENT_RETRY, 1, k.now, &at) == OBSTACLE_TASK_UNDONE,
+          "while it is undone");
 }
 
 int main(void)
@@ -128,6 +142,7 @@ int main(void)
         cmocka_unit_test(what_moves_the_end),
         cmocka_unit_test(a_moment_that_has_passed_is_over_at_once),
         cmocka_unit_test(a_wait_is_ready_for_what_comes_next),
+        cmocka_unit_test(the_end_of_an_outage_ends_no_wait),
         cmocka_unit_test(an_operator_is_told_what_a_wait_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

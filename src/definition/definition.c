@@ -358,6 +358,7 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
+        d->has_waits |= steps[i].kind == KIND_WAIT;
         d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind == KIND_WAIT;
     }
     d->workflow.steps = steps;

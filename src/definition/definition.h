@@ -38,6 +38,7 @@ struct definition {
         int64_t wait_plus_ms;         /* ... to which this is added */
     } * steps;
     bool has_decisions; /* some step has an `if` or is a wait: it is decided without an agent */
+    bool has_waits;
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE means boolean, JSON_NULL means any */

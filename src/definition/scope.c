@@ -14,7 +14,7 @@ struct builder {
     bool has_failed;
 };
 
-enum { COPIED_PER_STEP = 64 /* bytes */ };
+enum { COPIED_PER_STEP = 64 /* bytes */, MOMENT_MAX = 100 };
 
 static const struct wanted all_of_it = {.whole = true};
 
@@ -264,11 +264,13 @@ static enum err read_moment(struct slice json, int64_t plus_ms, struct arena *a,
                             struct error *e)
 {
     struct json *j = NULL;
-    enum err err = json_parse(a, json, &j, NULL);
     int64_t last = 0;
     bool is_ok = time_parse(SLICE("9999-12-31T23:59:59.999Z"), &last);
 
     ASSERT(is_ok);
+    /* What is no text, or no time, may be large. */
+    enum err err =
+        json.len > MOMENT_MAX || json.ptr[0] != '"' ? ERR_INVALID : json_parse(a, json, &j, NULL);
     if (err != ERR_OK || j->type != JSON_STRING || !time_parse(j->text, ret_at))
         return error_set(e, ERR_INVALID,
                          "found %.*s, expected a time from 1970 to 9999 with Z or "

@@ -55,8 +55,8 @@ static const struct mistake_case {
     {OF("", "{\"name\":\"b\",\"wait\":\"1s\",\n\"complete_by\":\"1m\"}"), 3, 15, "steps[0].complete_by", "\"1m\"", "no such key"},
     {OF("", "{\"wait\":\"1s\"}"), 2, 1, "steps[0].name", "nothing", "a key \"name\""},
     {OF("", STEP("b", "") "," WAIT("b", "\"1s\"")), 2, 61, "steps[1].name", "\"b\"", "a name that no other step has"},
-    {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"25h\"")), 2, 20, "steps[0].wait", "waits of 25h", "at most the task's complete_by"},
-    {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"13h\"") ",\n" WAIT("c", "\"12h\"")), 3, 20, "steps[1].wait", "waits of 25h", "at most"},
+    {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"25h\"")), 2, 20, "steps[0].wait", "waits of 25h", "less than the task's complete_by"},
+    {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"13h\"") ",\n" WAIT("c", "\"12h\"")), 3, 20, "steps[1].wait", "waits of 25h", "less than"},
     {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", "") "],\"on_undo\":[\n" WAIT("b", "\"1s\"") "]}", 2, 20, "on_undo[0].wait", "\"1s\"", "an agent: on_undo has no other kinds"},
 };
 /* clang-format on */
@@ -85,7 +85,7 @@ static void waits_beside_each_other_are_no_sum(void **state)
     (void)state;
     definition_free(
         defined(OF(",\"complete_by\":\"1d\"",
-                   WAIT("b", "\"24h\"") ",{\"name\":\"c\",\"wait\":\"20h\",\"after\":[]}")));
+                   WAIT("b", "\"23h\"") ",{\"name\":\"c\",\"wait\":\"20h\",\"after\":[]}")));
 }
 
 struct moment {

@@ -22,7 +22,7 @@ static bool has_started(const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
         if (t->steps[i].attempt_count > 0 || t->steps[i].state != STEP_WAITING
-            || t->steps[i].generation > 0) /* it starts anew */
+            || t->steps[i].begun_at != 0 || t->steps[i].generation > 0) /* it starts anew */
             return true;
     return t->state == TASK_PROCESSED || t->failure_count > 0; /* continued after a failure */
 }

@@ -106,7 +106,8 @@ static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
     }
 }
 
-/* Waits are a quarter of a batch at most: a million that are due at once must not starve others. */
+/* Of waits only a quarter as many are claimed: a million that are due at once must not starve
+ * others. */
 static void claim_due(struct scheduler *s, struct job *j, enum due due)
 {
     struct claim *c = add_claim(s, j, CLAIM_TIME);

@@ -134,7 +134,8 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         bool is_wait = l->definition->workflow.steps[ready[i].step].kind == KIND_WAIT;
         only_waits &= is_wait;
         if (is_wait || ready[i].at > now) {
-            add_wait(ret, NULL, WAITING_TIME, ready[i].at);
+            /* 0 means none: a wait that is to begin is due now */
+            add_wait(ret, NULL, WAITING_TIME, ready[i].at ? ready[i].at : now);
             continue;
         }
         struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);

@@ -51,6 +51,7 @@ static void a_wait_alone_is_no_burden(void **state)
 
 static void what_comes_after_a_wait_gets_its_agent(void **state)
 {
+    CLEANUP(arena_fini) struct arena a = {0};
     (void)state;
     stage_begin(&s);
     stage_define(&s, "w", "\"steps\":[" WAIT("a", "\"1h\"") "," CALL("b", "") "]");
@@ -58,6 +59,8 @@ static void what_comes_after_a_wait_gets_its_agent(void **state)
     stage_until_answered(&s, c);
     stage_pass(&s, MS_PER_H);
     check_row(c, TASK_PENDING, "ag");
+    CHECK(row_of(c, &a).rank >= row_of(c, &a).submitted_at + MS_PER_H - 5 * MS_PER_MIN,
+          "it is no older than its wait");
     stage_take_requests(&s, "ag", 1);
     CHECK(slice_is(s.idempotency_key, "t-0/b"), "the request");
     stage_end(&s);

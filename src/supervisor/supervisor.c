@@ -232,7 +232,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     ret->release = v.release;
     if (v.release) {
         ret->drops_waits = row_waits_for_several(row);
-        ret->row.waiting_for = SLICE("time");
+        ret->row.waiting_for = WAITING_TIME;
         ret->row.rank = sv->scan_at;
     }
     sv->stats.overdue++;

@@ -24,6 +24,20 @@ struct lane *queue_lane(struct tasks *ts, const struct live *l, uint16_t step)
     return dispatch_lane(dispatch_agent(&ts->dispatch, spec->agent), spec->action);
 }
 
+/* When the latest wait of the task was over; 0: none was. From then on the task counts as one that
+ * was just submitted: those that waited for a month would go before all others. */
+static int64_t waited_until(const struct live *l)
+{
+    int64_t at = 0;
+
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        const struct step *s = &l->task.steps[i];
+        if (s->begun_at != 0 && s->state == STEP_COMPLETED)
+            at = max_i64(at, max_i64(s->begun_at, s->wait_until));
+    }
+    return at;
+}
+
 /* The rank of a step in its agent's queue. A step that failed in an outage goes behind those that
  * were not tried: otherwise the oldest steps would be the only trials, and if they fail and not the
  * service, the breaker would never close. A bulk operation ranks its tasks as of its time, with one
@@ -33,10 +47,11 @@ int64_t queue_rank(const struct live *l, uint16_t step)
     const struct task *t = &l->task;
     int64_t spared = t->steps[step].spared_at;
     int64_t bulk = l->bulk_at ? l->bulk_at + AGING_MS : 0;
+    int64_t waited = l->definition->has_waits ? waited_until(l) : 0;
 
-    if (!spared && !bulk)
+    if (!spared && !bulk && !waited)
         return task_rank(t);
-    return max_i64(task_rank(t), max_i64(spared, bulk) - t->priority * AGING_MS);
+    return max_i64(task_rank(t), max_i64(waited, max_i64(spared, bulk)) - t->priority * AGING_MS);
 }
 
 void queue_step(struct tasks *ts, struct live_step *ls, struct lane *lane)

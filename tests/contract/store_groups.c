@@ -125,6 +125,17 @@ static void listings_look_beyond_what_is_grouped(void **state)
     must(update_row(w, row), "update");
     must(w->s->ops->list(w->s, &at_b, &w->a, &page, &w->e), "list");
     CHECK(page.count == 1, "it stands there");
+    row.revision = 3;
+    row.doc = SLICE("{\"grouped\":true,\"steps\":[2,{\"name\":\"b\",\"state\":\"waiting\"},2]}");
+    must(update_row(w, row), "update");
+    must(w->s->ops->list(w->s, &at_b, &w->a, &page, &w->e), "list");
+    CHECK(page.count == 0, "it has not begun there");
+    row.revision = 4;
+    row.doc = SLICE("{\"grouped\":true,\"steps\":[2,{\"name\":\"b\",\"state\":\"waiting\","
+                    "\"begun_at\":5,\"wait_until\":9},2]}");
+    must(update_row(w, row), "update");
+    must(w->s->ops->list(w->s, &at_b, &w->a, &page, &w->e), "list");
+    CHECK(page.count == 1, "it waits there");
 }
 
 /* By what they say of a task in error. */

@@ -16,6 +16,15 @@ void record_state(struct buf *b, const struct json *task)
         buf_str(b, ", closed");
 }
 
+bool record_goes_forward(const struct json *task)
+{
+    struct slice state = json_get_text(task, "state");
+
+    return (slice_is(state, "pending") || slice_is(state, "processing"))
+           && slice_is(json_get_text(task, "direction"), "forward")
+           && !json_get_text(task, "paused_at").ptr;
+}
+
 /* Attempts are numbered from 1 per direction, and the record may omit some of many. */
 void record_attempts(struct buf *b, const struct json *step)
 {

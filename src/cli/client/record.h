@@ -10,6 +10,10 @@
  * does not imply it. */
 void record_state(struct buf *b, const struct json *task);
 
+/* Whether its waits continue: it goes forward, and has neither ended nor stopped, nor is it paused.
+ */
+bool record_goes_forward(const struct json *task);
+
 /* For a step: "2", or "1+3" with three attempts to undo it. Empty without attempts. */
 void record_attempts(struct buf *b, const struct json *step);
 

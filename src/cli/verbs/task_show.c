@@ -148,12 +148,12 @@ static bool is_elsewhere(const struct json *attempts)
 }
 
 /* Until when a step waits that has begun to. */
-static void put_wait(struct buf *b, const struct json *step, int64_t now)
+static void put_wait(struct buf *b, const struct json *task, const struct json *step, int64_t now)
 {
     struct slice until = json_get_text(step, "wait_until");
     int64_t at = 0;
 
-    if (!slice_is(json_get_text(step, "kind"), "wait")
+    if (!slice_is(json_get_text(step, "kind"), "wait") || !record_goes_forward(task)
         || !slice_is(json_get_text(step, "state"), "waiting") || !time_parse(until, &at))
         return;
     buf_str(b, "; waits until ");
@@ -165,7 +165,7 @@ static void put_wait(struct buf *b, const struct json *step, int64_t now)
 }
 
 /* Details without a column of their own, because few steps have them. */
-static void put_more(struct view *v, const struct json *step)
+static void put_more(struct view *v, const struct json *task, const struct json *step)
 {
     CLEANUP(buf_fini) struct buf more = {0};
     CLEANUP(buf_fini) struct buf tries = {0};
@@ -173,7 +173,7 @@ static void put_more(struct view *v, const struct json *step)
     struct slice resume = json_get_raw(step, "resume");
 
     put_tries(&tries, attempts);
-    put_wait(&more, step, v->table.now);
+    put_wait(&more, task, step, v->table.now);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))
@@ -239,7 +239,7 @@ void task_show(const struct invocation *in, const struct json *task)
     table_print(&v.table);
     buf_clear(&v.b);
     for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
-        put_more(&v, step);
+        put_more(&v, task, step);
     if (v.b.len > 0)
         printf("\n%.*s", SLICE_ARG(buf_view(&v.b)));
     table_fini(&v.table);

@@ -416,7 +416,8 @@ static const struct json *last_of(const struct json *list)
 }
 
 /* A step that is retried, or that failed. */
-static void draw_failed(const struct json *step, int64_t now, struct line *l)
+static void draw_failed(const struct json *task, const struct json *step, int64_t now,
+                        struct line *l)
 {
     const struct json *last = last_of(json_get(step, "attempts"));
     const struct json *error = json_get(step, "error");
@@ -424,13 +425,14 @@ static void draw_failed(const struct json *step, int64_t now, struct line *l)
 
     if (!is_object(error))
         error = json_get(last, "error");
-    bool waits = wait_until > now && !is_over(json_get_text(step, "state"));
+    bool is_wait = slice_is(json_get_text(step, "kind"), "wait");
+    bool waits = wait_until > now && !is_over(json_get_text(step, "state"))
+                 && (!is_wait || record_goes_forward(task));
     if (!is_object(error) && !waits)
         return;
     line_text(l, LOOK_STRONG, json_get_text(step, "name"));
     line_text(l, LOOK_PLAIN, SLICE(": "));
     if (waits) {
-        bool is_wait = slice_is(json_get_text(step, "kind"), "wait");
         put_duration(l, LOOK_PLAIN, is_wait ? "waits, over in " : "next try in ", wait_until - now,
                      "");
         line_text(l, LOOK_PLAIN, is_object(error) ? SLICE("; ") : SLICE(""));
@@ -450,7 +452,7 @@ static void draw_doings(const struct watched *w, const struct watch_view *v, str
         if (slice_is(json_get_text(last, "outcome"), "open") && !watched_has_ended(w))
             draw_open(w, s, last, v->now, l);
         else if (!slice_is(state, "completed") && !slice_is(state, "undone"))
-            draw_failed(s, v->now, l);
+            draw_failed(w->task, s, v->now, l);
     }
 }
 

@@ -78,7 +78,7 @@ void check_wait_lengths(struct reader *r, const struct workflow_step *steps, con
         for (uint16_t n = 0; n < steps[i].before_count; n++)
             begin = max_i64(begin, end[steps[i].before[n]]);
         end[i] = begin + steps[i].wait_ms;
-        if (begin > complete_by_ms || end[i] <= complete_by_ms)
+        if (begin >= complete_by_ms || end[i] < complete_by_ms)
             continue; /* the first step that is too late is reported, not those after it */
         struct path list;
         struct path step = reader_step_path(r, i, &list);
@@ -87,6 +87,6 @@ void check_wait_lengths(struct reader *r, const struct workflow_step *steps, con
         buf_str(&sum, "waits of ");
         duration_write(&sum, end[i]);
         mistake_at(r, &at, json_get(reader_step(r, i), "wait")->at, sum.ptr,
-                   "at most the task's complete_by, together with the waits before it");
+                   "less than the task's complete_by, together with the waits before it");
     }
 }

@@ -8,7 +8,9 @@
 
 /* Steps that rest leave the document of a long task, in groups. */
 
-enum { STEPS = 100, SHORT = STEPS_FEW, OUTPUT = 600 };
+enum { STEPS = 100, SHORT = STEPS_FEW, OUTPUT = 600, WAIT = 90 };
+
+static bool has_wait; /* one of the steps is a wait */
 
 static const struct workflow *workflow_of(uint16_t count)
 {
@@ -19,6 +21,10 @@ static const struct workflow *workflow_of(uint16_t count)
     for (uint16_t i = 0; i < STEPS; i++) {
         (void)snprintf(names[i], sizeof names[i], "s%u", i);
         steps[i] = (struct workflow_step){.name = slice_of(names[i]), .undo_kind = UNDO_CALL};
+    }
+    if (has_wait) {
+        steps[WAIT].kind = KIND_WAIT;
+        steps[WAIT].undo_kind = UNDO_NONE;
     }
     w.step_count = count;
     return &w;
@@ -194,6 +200,29 @@ static void steps_that_start_anew_rest_until_they_do(void **state)
     life_end(&l);
 }
 
+/* Listings by step look into documents only. */
+static void a_wait_that_has_begun_is_in_the_document(void **state)
+{
+    static struct life l;
+    (void)state;
+
+    has_wait = true;
+    life_begin(&l, STEPS);
+    for (uint16_t i = 0; i < WAIT; i++) {
+        start(&l, i);
+        complete(&l, i);
+        life_write(&l);
+    }
+    CHECK(!memmem(l.row.doc.ptr, l.row.doc.len, "\"s90\"", 5), "it rests before it begins");
+    l.steps[WAIT].begun_at = 5;
+    l.steps[WAIT].wait_until = 9;
+    encoded_look_at(l.kept, WAIT);
+    life_write(&l);
+    CHECK(memmem(l.row.doc.ptr, l.row.doc.len, "\"begun_at\":5", 12), "%.*s", SLICE_ARG(l.row.doc));
+    life_end(&l);
+    has_wait = false;
+}
+
 static void what_is_over_or_short_stays_whole(void **state)
 {
     static struct life l;
@@ -309,6 +338,7 @@ int main(void)
         cmocka_unit_test(what_is_written_at_each_change_does_not_grow_with_the_steps),
         cmocka_unit_test(a_step_that_changes_is_in_the_document_again),
         cmocka_unit_test(steps_that_start_anew_rest_until_they_do),
+        cmocka_unit_test(a_wait_that_has_begun_is_in_the_document),
         cmocka_unit_test(what_is_over_or_short_stays_whole),
         cmocka_unit_test(groups_that_do_not_fit_are_corrupt),
         cmocka_unit_test(a_row_names_the_groups_that_it_needs),

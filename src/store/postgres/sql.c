@@ -194,7 +194,8 @@
     "ON s.value ->> 'name' = p.step WHERE (p.workflow IS NULL OR (p.workflow = c.workflow "     \
     "AND p.version = c.version)) AND (s.value ->> 'state' IN ('running', 'undoing', 'failed') " \
     "OR (s.value ->> 'state' = 'waiting' "                                                      \
-    "AND coalesce((s.value ->> 'failure_count')::int8, 0) > 0)))"
+    "AND (coalesce((s.value ->> 'failure_count')::int8, 0) > 0 "                                \
+    "OR s.value ->> 'begun_at' IS NOT NULL))))"
 
 /* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
  * the numbers of those that fit, newest first. */

@@ -178,7 +178,8 @@ struct list_place {
  * What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
  * may change between pages, its place does not: no page repeats or misses one.
  *
- * A task stands at a step that is running or undoing, has failed, or waits for another try.
+ * A task stands at a step that is running or undoing, has failed, or waits for another try or a
+ * time.
  */
 struct list_query {
     uint32_t states;       /* of (1 << enum task_state); 0: any */
