@@ -373,6 +373,23 @@ static void open_tasks_are_bounded_at_all_nodes(void **state)
     expect_problem(&r, 429, "over-quota");
 }
 
+/* The other node has seen nothing of the task: it finds it when its wait is over. */
+static void a_wait_outlives_its_node(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(a, "nap", "\"steps\": [{\"name\": \"nap\", \"wait\": \"5s\"}]");
+    submit(a, "nap", "nap-1");
+    task_of(a, &r, "nap-1");
+    EXPECT_TEXT(&r, "waiting_for", "@wait");
+    node_kill(a);
+    wait_for_state(b, "nap-1", "processed");
+    task_of(b, &r, "nap-1");
+    CHECK(time_at(&r, "ended_at") >= time_at(&r, "steps.0.wait_until"), "%.*s", SLICE_ARG(r.body));
+    node_start(a, FAST);
+}
+
 static void a_silent_attempt_ends_although_its_node_is_gone(void **state)
 {
     int64_t until = steady_ms() + PATIENCE_MS;
@@ -724,6 +741,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_is_elsewhere_takes_nothing_of_a_limit, begin, end),
         cmocka_unit_test_setup_teardown(a_token_that_is_no_text_troubles_nobody, begin, end),
         cmocka_unit_test_setup_teardown(open_tasks_are_bounded_at_all_nodes, begin, end),
+        cmocka_unit_test_setup_teardown(a_wait_outlives_its_node, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_attempt_ends_although_its_node_is_gone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(both_work_when_both_have_agents, begin, end),
