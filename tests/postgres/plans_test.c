@@ -283,7 +283,8 @@ static void look_at_claims(struct world *w)
           (struct claim){.kind = CLAIM_AGENT, .agent = SLICE("agent-1"), .limit = 10}, 10, 60);
     claim(w, "claim for nobody",
           (struct claim){.kind = CLAIM_AGENT, .agent = SLICE("agent-2"), .limit = 10}, 0, 10);
-    claim(w, "claim of sleepers", (struct claim){.kind = CLAIM_TIME, .agent = WAITING_TIME, .now = INT64_MAX, .limit = 2},
+    claim(w, "claim of sleepers",
+          (struct claim){.kind = CLAIM_TIME, .agent = WAITING_TIME, .now = INT64_MAX, .limit = 2},
           2, 20);
     claim(w, "claim of an older boot", (struct claim){.kind = CLAIM_BOOT, .limit = 10}, 0, 20);
     claim(w, "claim of a node that is gone",
@@ -293,7 +294,12 @@ static void look_at_claims(struct world *w)
         (struct claim){.kind = CLAIM_AGENT, .agent = SLICE("agent-3"), .among = true, .limit = 10},
         10, 60);
     claim(w, "claim of those that sleep beside agents, of which there are none",
-          (struct claim){.kind = CLAIM_TIME, .agent = WAITING_TIME, .among = true, .now = INT64_MAX, .limit = 2}, 0, 10);
+          (struct claim){.kind = CLAIM_TIME,
+                         .agent = WAITING_TIME,
+                         .among = true,
+                         .now = INT64_MAX,
+                         .limit = 2},
+          0, 10);
 }
 
 /* Of a batch of ten: each row is looked up, locked and changed. */
