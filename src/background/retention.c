@@ -2,7 +2,7 @@
  * Retention (serve --keep, and its section in the configuration): deletes ended tasks by rule, and
  * releases the ids of deleted tasks in time. Only the leader does it, pass after pass, in small
  * parts with pauses between, so that neither this node nor others on the same database wait for it.
- * What a part does is in retire.c.
+ * What a part does is in retire.c; its size is in retention.h.
  */
 
 #include "background/retention.h"

@@ -8,8 +8,9 @@
 #include "node/part.h"
 #include "store/store.h"
 
-/* The first rule that is for a task's workflow and state counts. Kept is what either of its limits
- * keeps: what ended less than `keep_ms` ago, and the newest `keep_last` of each workflow. */
+/* The first rule that matches a task's workflow and state applies. A task is kept if either limit
+ * covers it: it ended less than `keep_ms` ago, or is among the newest `keep_last` of its workflow.
+ */
 struct retention_rule {
     struct slice workflow; /* NONE: any */
     uint32_t states;       /* as in struct retire_rule */
@@ -37,8 +38,8 @@ struct retention {
 
 enum {
     RETIRE_ROWS = 500,        /* that one part examines */
-    RETIRE_BUDGET_US = 2000,  /* how long a change may have to wait for one, about */
-    RETIRE_PATIENCE = 4,      /* the others get so much more of a busy store */
+    RETIRE_BUDGET_US = 2000,  /* about how long a part may delay a change */
+    RETIRE_PATIENCE = 4,      /* other jobs get so many times as long; also beside alerts, outbox */
     RETIRE_AGE_MIN_MS = 60000 /* younger ones are not deleted */
 };
 

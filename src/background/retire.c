@@ -305,10 +305,10 @@ static void read_done(struct store_job *j)
     r->server->archive_busy = true;
     r->written_at = server_now(r->server);
     int rc = uv_queue_work(&r->server->loop, &r->work, write_run, write_done);
-    ASSERT(rc == 0); /* it has what to do */
+    ASSERT(rc == 0); /* cannot fail: it has a callback */
 }
 
-/* The next of those that were found: as many as go the same way. */
+/* Takes the next run of found tasks that are treated alike: archived, or only deleted. */
 static void deal(struct retirer *r)
 {
     size_t found = r->look.found_count;

@@ -5,7 +5,7 @@
  * The idempotency key of a request to an agent: TASK/STEP, or TASK/STEP/undo for its undo. It is
  * the same for all attempts of a step in one direction, so that an agent recognizes a request that
  * it executed before. A step whose input was corrected has another key from then on (TASK/STEP~2),
- * because its requests differ.
+ * because its requests differ. scheduler/work.c fills it in.
  */
 
 #include "core/task.h"

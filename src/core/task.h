@@ -153,6 +153,8 @@ struct fault_note {
     struct slice code, message;
 };
 
+/* With fewer, stored tasks could not be read; with more, older programs could not read newer ones.
+ */
 enum {
     ATTEMPTS_HEAD = 5,  /* of a step with many attempts the first ones are kept ... */
     ATTEMPTS_TAIL = 20, /* ... and the last ones; those between are merged */

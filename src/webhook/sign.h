@@ -4,7 +4,7 @@
 /*
  * Signatures of the Standard Webhooks specification: of id, time and body, by a secret that the
  * receiver knows ("whsec_...", HMAC-SHA256, "v1"), or by a private key ("whsk_...", Ed25519, "v1a")
- * whose public key the receiver knows. One thread at a time.
+ * whose public key the receiver knows. post.c makes the text. One thread at a time.
  */
 
 #include "base/buf.h"

@@ -30,9 +30,9 @@ void encoded_look_at(struct encoded *kept, int step)
         kept->texts[i].changed = true;
 }
 
-/* A listing looks for what stands somewhere into documents alone: neither what failed, nor what
- * waits for another try or for a time, ever leaves them. One that a person has start anew has
- * attempts, but none under the key that it has now. */
+/* Listings by step search documents only, so failed steps, and those that wait for a retry or a
+ * time, always stay in them. A step that an operator starts anew has attempts, but none under its
+ * present key. */
 bool kept_is_worth(const struct step *s)
 {
     switch (s->state) {

@@ -38,25 +38,24 @@ struct kept_step {
 
 struct encoded {
     struct arena *arena;
-    struct slice input; /* of the task: what a text means that does not say its step's; or NONE */
-    bool regroup;       /* what lay in groups has to be written into others */
+    struct slice input; /* the task's, which a step's text without an input has; or NONE */
+    bool regroup;       /* the steps in groups have to be written into new ones */
     uint16_t count;
     struct kept_text *texts;
     struct kept_step steps[];
 };
 
-/* May it be written once, and copied from then on? It may well change later. */
+/* Whether the step's text is worth keeping, although the step may change later. */
 bool kept_is_worth(const struct step *s);
 
-/* Is what is kept of it true? Nothing is kept: false. */
+/* Whether the kept text, or group, is that of the step as it is now. False if none is kept. */
 bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s);
 
 void kept_forget(struct encoded *kept, uint16_t i);
 void kept_set(struct encoded *kept, uint16_t i, const struct step *s, struct slice text);
 void kept_set_group(struct encoded *kept, uint16_t i, const struct step *s, uint32_t group);
 
-/* The task has that one now. If it was corrected, all that stood for the one before is forgotten.
- */
+/* Sets the task's input. If it was corrected, the texts that relied on the old one are dropped. */
 void kept_set_input(struct encoded *kept, const struct value *input);
 
 bool kept_has_group(const struct encoded *kept); /* any of them lies in one */

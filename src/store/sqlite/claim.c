@@ -113,7 +113,7 @@ int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a)
 {
     struct db *d = &s->writer;
     struct rows list = {0};
-    int rc = SQLITE_OK; /* nor is there any other node */
+    int rc = SQLITE_OK; /* CLAIM_NODE finds nothing: there is only this node */
 
     if (c->kind == CLAIM_BOOT)
         rc = claim_boot(d, c, a, &list);
