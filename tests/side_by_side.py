@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -22,9 +23,12 @@ def _run(case, one, first):
 def in_processes(case, words, first=()):
     """`words`: the script and what it was given; behind them it takes the name of a test. `first` are the long ones."""
     def one(name):
-        done = subprocess.run([sys.executable, *words, f"{case.__name__}.{name}"], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
-        return done.returncode == 0, done.stdout
+        # A file, and no pipe: the end of a pipe comes only when all processes that the test left behind have ended.
+        with tempfile.TemporaryFile("w+", errors="replace") as said:
+            done = subprocess.run([sys.executable, *words, f"{case.__name__}.{name}"], stdout=said,
+                                  stderr=subprocess.STDOUT, check=False)
+            said.seek(0)
+            return done.returncode == 0, said.read()
 
     sys.exit(_run(case, one, first))
 

@@ -20,10 +20,12 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 sys.dont_write_bytecode = True
 import side_by_side  # pylint: disable=wrong-import-position
+from ports import free_port  # pylint: disable=wrong-import-position
 
 INTACT = os.path.realpath(sys.argv[1])
 WRONG = os.path.join(os.path.dirname(os.path.realpath(__file__)), "wrong.py")
 PATIENCE_S = 240
+ALL_SCENARIOS_S = 1500  # their waits alone take two minutes
 LONG = "test_one_that_calls_by_itself", "test_bodies_that_are_no_calls", "test_a_flood_of_bytes_in_calls"  # begin first
 MARK = f"intact-odd-{os.getpid()}"
 
@@ -44,9 +46,9 @@ def call(text, path="/v1/agents/odd/work", more=""):
 """
 
 
-def check(*words, patience="3s", status=1, **more):
+def check(*words, patience="3s", status=1, within=PATIENCE_S, **more):
     done = subprocess.run([INTACT, "agent", "check", "--patience", patience, *words], capture_output=True, text=True,
-                          timeout=PATIENCE_S, check=False, **more)
+                          timeout=within, check=False, **more)
     if status is not None and done.returncode != status:
         raise AssertionError(f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done
@@ -245,14 +247,14 @@ while True:
 
     def test_one_that_calls_by_itself(self):
         """It listens, and an agent that was started elsewhere calls."""
-        port = socket.create_server(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{port.getsockname()[1]}"
-        port.close()
+        url = f"http://127.0.0.1:{free_port()}"
         with tempfile.TemporaryDirectory(prefix="intact-odd-") as folder:
             agent = subprocess.Popen([sys.executable, WRONG, folder], env={**os.environ, "INTACT_SERVER": url, "INTACT_TOKEN": "x"})
-            done = check("--json", url, patience="4m", status=None)
-            agent.kill()
-            agent.wait()
+            try:
+                done = check("--json", url, patience="4m", status=None, within=ALL_SCENARIOS_S)
+            finally:
+                agent.kill()
+                agent.wait()
         verdicts = {v["name"]: v["end"] for v in json.loads(done.stdout)["scenarios"]}
         self.assertEqual([n for n, end in verdicts.items() if end == "wrong"], [], done.stdout)
         self.assertEqual({n for n, end in verdicts.items() if end == "skipped"} - {"nodes-found", "nodes-holding", "nodes-same", "record-killed", "undo-killed",
