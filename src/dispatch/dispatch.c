@@ -72,10 +72,42 @@ static void count_out(struct instance *i)
     link_remove(&i->leaving);
 }
 
-static void instance_free(struct instance *i)
+static struct slice token_key(const uint64_t *token)
+{
+    return (struct slice){(const char *)token, sizeof *token};
+}
+
+/* What calls of that token have added; made if missing. NULL: no token. */
+static struct adder *adder_of(struct dispatch *d, uint64_t token)
+{
+    struct adder *a = token ? map_get(&d->adders, token_key(&token)) : NULL;
+
+    if (a || token == 0)
+        return a;
+    a = calloc(1, sizeof *a);
+    ASSERT(a);
+    a->token = token;
+    map_put(&d->adders, token_key(&a->token), a);
+    return a;
+}
+
+static void adder_drop(struct dispatch *d, struct adder *a)
+{
+    if (!a || a->agents > 0 || a->instances > 0)
+        return;
+    (void)map_remove(&d->adders, token_key(&a->token));
+    free(a);
+}
+
+static void instance_free(struct dispatch *d, struct instance *i)
 {
     ASSERT(list_empty(&i->sent));
     count_out(i);
+    if (i->added_by) {
+        ASSERT(i->added_by->instances > 0);
+        i->added_by->instances--;
+        adder_drop(d, i->added_by);
+    }
     if (i->agent->mover == i)
         i->agent->mover = NULL;
     name_free(i->name);
@@ -96,7 +128,12 @@ static void agent_free(struct dispatch *d, struct agent *a)
     struct lane *l = NULL;
 
     for (size_t k = 0; (in = map_next(&a->instances, &k));)
-        instance_free(in);
+        instance_free(d, in);
+    if (a->added_by) {
+        ASSERT(a->added_by->agents > 0);
+        a->added_by->agents--;
+        adder_drop(d, a->added_by);
+    }
     for (size_t k = 0; (l = map_next(&a->lanes, &k));)
         lane_free(d, l);
     map_fini(&a->instances);
@@ -130,6 +167,8 @@ void dispatch_fini(struct dispatch *d)
     for (size_t i = 0; (a = map_next(&d->agents, &i));)
         agent_free(d, a);
     map_fini(&d->agents);
+    ASSERT(d->adders.len == 0);
+    map_fini(&d->adders);
     heap_fini(&d->wakes);
     heap_fini(&d->lane_wakes);
 }
@@ -197,26 +236,15 @@ static void announces(struct instance *i, uint32_t places)
     i->places = places;
 }
 
-/* How many names of agents, or of instances, were added by calls of that token. */
-static size_t added_by(const struct dispatch *d, uint64_t by, bool instances)
-{
-    const struct agent *a = NULL;
-    const struct instance *i = NULL;
-    size_t count = 0;
-
-    for (size_t k = 0; (a = map_next(&d->agents, &k));) {
-        count += !instances && a->added_by == by;
-        for (size_t n = 0; instances && (i = map_next(&a->instances, &n));)
-            count += i->added_by == by;
-    }
-    return count;
-}
-
-/* Counting is worth it only if so few names are left that the token may have too many. */
-static bool leaves_to_others(const struct dispatch *d, uint64_t by, size_t left, size_t all,
+/* Has the token added so few of `all` names, of agents or of instances, that others find room? */
+static bool leaves_to_others(const struct dispatch *d, uint64_t token, size_t left, size_t all,
                              bool instances)
 {
-    return by == 0 || left > all / 8 || added_by(d, by, instances) < 7 * left;
+    if (token == 0 || left > all / 8)
+        return true;
+    const struct adder *a = map_get(&d->adders, token_key(&token));
+    size_t added = !a ? 0 : instances ? a->instances : a->agents;
+    return added < 7 * left;
 }
 
 enum dispatch_room dispatch_room(const struct dispatch *d, const struct work *w)
@@ -245,13 +273,17 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->agent = map_get(&d->agents, w->agent_name);
     if (!w->agent) {
         w->agent = agent_new(d, w->agent_name);
-        w->agent->added_by = w->by;
+        w->agent->added_by = adder_of(d, w->by);
+        if (w->agent->added_by)
+            w->agent->added_by->agents++;
     }
     w->instance = map_get(&w->agent->instances, w->instance_name);
     if (!w->instance) {
         d->instances_about++;
         w->instance = instance_new(w->agent, w->instance_name);
-        w->instance->added_by = w->by;
+        w->instance->added_by = adder_of(d, w->by);
+        if (w->instance->added_by)
+            w->instance->added_by->instances++;
     }
     w->arrived_at = now;
     if (w->instance->calls++ == 0 && w->instance->open == 0)
@@ -353,7 +385,7 @@ static int64_t heard_at(const struct instance *i)
     return max_i64(i->health.moved_at, max_i64(i->seen_at, i->heartbeat_at));
 }
 
-static void sweep_agent(const struct dispatch *d, struct agent *a, int64_t now)
+static void sweep_agent(struct dispatch *d, struct agent *a, int64_t now)
 {
     int64_t old = is_crowded(d, a) ? FORGOTTEN_SOON_MS : FORGOTTEN_MS;
     struct instance *forgotten[SWEEP_MAX];
@@ -365,7 +397,7 @@ static void sweep_agent(const struct dispatch *d, struct agent *a, int64_t now)
             forgotten[count++] = i;
     for (size_t n = 0; n < count; n++) {
         (void)map_remove(&a->instances, forgotten[n]->name);
-        instance_free(forgotten[n]);
+        instance_free(d, forgotten[n]);
     }
 }
 

@@ -51,9 +51,15 @@ struct recent {
     size_t count, cap, next;
 };
 
+/* What calls of a token have added to the names in memory. It is there while there is any. */
+struct adder {
+    uint64_t token; /* as in struct work */
+    size_t agents, instances;
+};
+
 struct agent {
     struct slice name;
-    uint64_t added_by; /* the token whose call added the name, as in struct work; 0: none */
+    struct adder *added_by; /* the token whose call added the name; NULL: none */
     struct map instances;
     struct map lanes;
     struct link calls;   /* of struct work, by its `turn` */
@@ -117,7 +123,7 @@ struct lane {
 
 struct instance {
     struct slice name;
-    uint64_t added_by; /* as of an agent */
+    struct adder *added_by; /* as of an agent */
     struct agent *agent;
     struct link sent;    /* its open attempts, the scheduler's elements */
     uint32_t open;       /* number of them */
@@ -136,6 +142,7 @@ struct instance {
 
 struct dispatch {
     struct map agents;
+    struct map adders;                /* of struct adder, by the bytes of their tokens */
     struct link busy;                 /* of struct agent: steps wait for them */
     struct heap lane_wakes;           /* of struct lane */
     struct heap wakes;                /* of struct agent */

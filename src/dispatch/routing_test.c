@@ -532,6 +532,9 @@ static void tokens_leave_names_to_each_other(void **state)
         CHECK(add_names(&d, 3, agents) > 0, "something is left to the third");
         CHECK(room_of(&d, SLICE("n-1-0"), SLICE("i"), 1) == ROOM_FOR_IT || !agents,
               "known ones go on");
+        for (int n = 0; n < 64; n++) /* each forgets a part */
+            dispatch_sweep(&d, 3600000);
+        CHECK(add_names(&d, 1, agents) == first, "what was forgotten counts no more");
         dispatch_fini(&d);
     }
 }
