@@ -534,7 +534,8 @@ static void tokens_leave_names_to_each_other(void **state)
               "known ones go on");
         for (int n = 0; n < 64; n++) /* each forgets a part */
             dispatch_sweep(&d, 3600000);
-        CHECK(add_names(&d, 1, agents) == first, "what was forgotten counts no more");
+        CHECK(add_names(&d, 2, agents) == first, "all names are free again");
+        CHECK(add_names(&d, 1, agents) == second, "what was forgotten counts no more");
         dispatch_fini(&d);
     }
 }
