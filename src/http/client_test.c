@@ -288,6 +288,34 @@ static void a_refusal_survives_a_client_that_goes_on_sending(void **state)
     end();
 }
 
+/* The server closes long before the two seconds for which it would discard. */
+static void a_refused_client_cannot_send_without_end(void **state)
+{
+    enum { MUCH = 400000000, BOUND = 100000000 };
+    static char piece[1 << 20];
+    struct client c;
+    size_t sent = 0;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    client_say(&c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000000\r\n\r\n");
+    UNTIL(&c, client_has(&c, "413"), "it is refused");
+    for (int ms = 0; sent < MUCH; ms++) {
+        ssize_t n = send(c.fd, piece, sizeof piece, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN)
+            break;
+        sent += n > 0 ? (size_t)n : 0;
+        CHECK(ms < PATIENCE_MS, "cannot send");
+        turn();
+        if (n < 0)
+            test_pause();
+    }
+    CHECK(sent < BOUND, "%zu bytes were taken", sent);
+    client_close(&c);
+    UNTIL(NULL, http_connection_count(w.server) == 0, "it is let go");
+    end();
+}
+
 static struct http_limits patience(uint64_t head, uint64_t body, uint64_t idle, uint64_t write)
 {
     struct http_limits l = http_limits_default;
@@ -501,6 +529,7 @@ int main(void)
         cmocka_unit_test(bodies_beyond_the_memory_are_refused_and_small_requests_are_not),
         cmocka_unit_test(who_does_not_take_its_answer_is_cut_off_when_memory_is_short),
         cmocka_unit_test(a_refusal_survives_a_client_that_goes_on_sending),
+        cmocka_unit_test(a_refused_client_cannot_send_without_end),
         cmocka_unit_test(slow_clients_are_cut_off_even_if_they_make_progress),
         cmocka_unit_test(every_request_has_its_own_deadline),
         cmocka_unit_test(idle_clients_are_closed_and_parked_ones_are_not),

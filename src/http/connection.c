@@ -539,7 +539,10 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct http_connection *c = stream->data;
 
-    if (len > 0 && c->tls) {
+    if (len > 0 && c->phase == HTTP_LINGERING) {
+        if (!http_server_may_discard(c->server, (size_t)len))
+            http_connection_close(c);
+    } else if (len > 0 && c->tls) {
         http_secure_receive(c, (struct slice){buf->base, (size_t)len});
     } else if (len > 0) {
         http_connection_receive(c, (struct slice){buf->base, (size_t)len});

@@ -21,7 +21,9 @@
  *
  * LINGERING: our side is shut down, and input is discarded until the client closes or two seconds
  * pass. Closing at once would answer its last bytes with a reset, which may destroy our response
- * before it is read (RFC 9112, 9.6).
+ * before it is read (RFC 9112, 9.6). All connections together may have four of the longest bodies
+ * discarded, and as much in each second; beyond that they are closed at once, so that clients that
+ * are refused and send on do not take the time of others.
  *
  * With TLS the handshake is part of reading the first head, and of its deadline, which then begins
  * with the connection. Each step of it runs on a thread of libuv's pool, few at a time (secure.c).
@@ -77,9 +79,10 @@ struct http_server {
     struct link answered;    /* answered from outside their handler */
     struct link waiting[HTTP_WAIT_COUNT];
     uint64_t wait_ms[HTTP_WAIT_COUNT];
-    uint64_t timer_at;  /* 0: not armed */
-    uint64_t accept_at; /* when to accept again after a shortage; 0: accepting */
-    bool is_short;      /* the handler was told that connections cannot be accepted */
+    uint64_t timer_at;                /* 0: not armed */
+    uint64_t accept_at;               /* when to accept again after a shortage; 0: accepting */
+    uint64_t discarded, discarded_at; /* bytes thrown away, less what time gave back; when */
+    bool is_short;                    /* the handler was told that connections cannot be accepted */
     bool is_draining, is_closing;
     struct tls_keys *tls;   /* NULL: no TLS */
     uint64_t tls_look_at;   /* when to check its files again */
@@ -159,6 +162,8 @@ void http_connection_hang_up(struct http_connection *c); /* after it had time to
 /* In http.c. */
 void http_server_arm(struct http_server *s, uint64_t at); /* wake up at this time at the latest */
 void http_server_defer(struct http_server *s, struct http_connection *c);
+/* May so much be thrown away? Then it is counted. */
+bool http_server_may_discard(struct http_server *s, size_t bytes);
 /* It goes on reading, or writing, when it is its turn: in each round of the loop few do. */
 void http_server_turn_to_read(struct http_server *s, struct http_connection *c);
 void http_server_turn_to_write(struct http_server *s, struct http_connection *c);

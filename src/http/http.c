@@ -22,13 +22,15 @@ enum {
     ACCEPT_PAUSE_MS = 100, /* after a shortage of descriptors or memory */
     SWEEP_MS = 50,         /* deadlines may fire that much too late */
     LINGER_MS = 2000,
+    BODY_MAX = 4194304, /* default */
+    DISCARDED_BODIES = 4,
     PEEK_MS = 1000,
     READS_AT_ONCE = 4,  /* in one round of the loop, of those that have much: 64 KiB each, ... */
     WRITES_AT_ONCE = 4, /* ... and HTTP_OUTPUT_SLICE */
 };
 
 const struct http_limits http_limits_default = {
-    .body_max = 4194304,
+    .body_max = BODY_MAX,
     .line_max = 8192,
     .head_max = 16384,
     .header_count_max = 64,
@@ -117,6 +119,26 @@ void http_server_defer(struct http_server *s, struct http_connection *c)
     list_push(&s->answered, &c->answered);
     if (!s->is_closing)
         (void)uv_idle_start(&s->finisher, on_answered); /* fails only without a callback */
+}
+
+/* --- what is thrown away --- */
+
+/* A bucket of tokens: so much at once, and as much in each second. A body that is refused because
+ * it is too long counts, too: the bucket does not become small with the limit. */
+bool http_server_may_discard(struct http_server *s, size_t bytes)
+{
+    uint64_t body = s->limits.body_max > BODY_MAX ? s->limits.body_max : BODY_MAX;
+    uint64_t most = body * DISCARDED_BODIES;
+    uint64_t now = uv_now(s->loop);
+    uint64_t after_ms = now - s->discarded_at < 1000 ? now - s->discarded_at : 1000;
+    uint64_t back = most / 1000 * after_ms;
+
+    s->discarded -= s->discarded < back ? s->discarded : back;
+    s->discarded_at = now;
+    if (s->discarded + bytes > most)
+        return false;
+    s->discarded += bytes;
+    return true;
 }
 
 /* --- turns of those that have much --- */
