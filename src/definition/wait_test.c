@@ -57,6 +57,7 @@ static const struct mistake_case {
     {OF("", STEP("b", "") "," WAIT("b", "\"1s\"")), 2, 61, "steps[1].name", "\"b\"", "a name that no other step has"},
     {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"25h\"")), 2, 20, "steps[0].wait", "waits of 25h", "less than the task's complete_by"},
     {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"13h\"") ",\n" WAIT("c", "\"12h\"")), 3, 20, "steps[1].wait", "waits of 25h", "less than"},
+    {OF(",\"complete_by\":\"1d\"", WAIT("b", "\"13h\"") ",\n{\"name\":\"c\",\"wait\":\"12h\",\"if\":\".input.c\"}"), 3, 20, "steps[1].wait", "waits of 25h", "less than"},
     {"{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", "") "],\"on_undo\":[\n" WAIT("b", "\"1s\"") "]}", 2, 20, "on_undo[0].wait", "\"1s\"", "an agent: on_undo has no other kinds"},
 };
 /* clang-format on */
@@ -80,9 +81,12 @@ static void every_mistake_has_its_place(void **state)
     }
 }
 
-static void waits_beside_each_other_are_no_sum(void **state)
+static void waits_that_may_not_both_take_place_are_no_sum(void **state)
 {
     (void)state;
+    definition_free(defined(OF(",\"complete_by\":\"1d\"",
+                               "{\"name\":\"b\",\"wait\":\"23h\",\"if\":\".input.slow\"},"
+                               "{\"name\":\"c\",\"wait\":\"20h\",\"if\":\".input.slow | not\"}")));
     definition_free(
         defined(OF(",\"complete_by\":\"1d\"",
                    WAIT("b", "\"23h\"") ",{\"name\":\"c\",\"wait\":\"20h\",\"after\":[]}")));
@@ -144,7 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_and_moments_are_read),
         cmocka_unit_test(every_mistake_has_its_place),
-        cmocka_unit_test(waits_beside_each_other_are_no_sum),
+        cmocka_unit_test(waits_that_may_not_both_take_place_are_no_sum),
         cmocka_unit_test(the_moment_is_evaluated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

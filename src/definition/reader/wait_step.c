@@ -69,7 +69,7 @@ void refuse_beside_wait(struct reader *r, const struct json *j, const struct pat
 void check_wait_lengths(struct reader *r, const struct workflow_step *steps, const uint16_t *order,
                         uint16_t count, int64_t complete_by_ms)
 {
-    int64_t end[STEPS_MAX]; /* when a step can end at the earliest, by waits alone */
+    int64_t end[STEPS_MAX]; /* when a step ends at the earliest, by waits that always take place */
     CLEANUP(buf_fini) struct buf sum = {0};
 
     for (uint16_t k = 0; k < count && complete_by_ms > 0; k++) {
@@ -77,15 +77,16 @@ void check_wait_lengths(struct reader *r, const struct workflow_step *steps, con
         int64_t begin = 0;
         for (uint16_t n = 0; n < steps[i].before_count; n++)
             begin = max_i64(begin, end[steps[i].before[n]]);
-        end[i] = begin + steps[i].wait_ms;
-        if (begin >= complete_by_ms || end[i] < complete_by_ms)
+        int64_t own_end = begin + steps[i].wait_ms;
+        end[i] = json_get(reader_step(r, i), "if") ? begin : own_end;
+        if (begin >= complete_by_ms || own_end < complete_by_ms)
             continue; /* the first step that is too late is reported, not those after it */
         struct path list;
         struct path step = reader_step_path(r, i, &list);
         struct path at = {&step, SLICE("wait"), 0};
         buf_clear(&sum);
         buf_str(&sum, "waits of ");
-        duration_write(&sum, end[i]);
+        duration_write(&sum, own_end);
         mistake_at(r, &at, json_get(reader_step(r, i), "wait")->at, sum.ptr,
                    "less than the task's complete_by, together with the waits before it");
     }
