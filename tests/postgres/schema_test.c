@@ -203,6 +203,17 @@ static void a_schema_brought_forward_is_as_a_new_one(void **state)
        "0");
 }
 
+/* Also in a schema that was brought forward: all changes wait for a batch that has such a value. */
+static void large_values_are_compressed_by_the_quick_method(void **state)
+{
+    (void)state;
+    is("SELECT string_agg(a.attrelid::regclass || '.' || a.attname, ' ' ORDER BY c.relname) "
+       "FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid AND c.relkind = 'r' "
+       "JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname = 'intact_older' "
+       "WHERE a.attcompression = 'l'",
+       "intact_older.payload.json intact_older.submission.input intact_older.task.doc");
+}
+
 /* By whoever has all rights, and in a schema that was brought forward, too. */
 static void the_audit_is_only_added_to(void **state)
 {
@@ -563,6 +574,7 @@ int main(void)
         cmocka_unit_test(nodes_killed_while_they_make_it_leave_nothing_half_done),
         cmocka_unit_test(ten_nodes_bring_one_schema_forward),
         cmocka_unit_test(a_schema_brought_forward_is_as_a_new_one),
+        cmocka_unit_test(large_values_are_compressed_by_the_quick_method),
         cmocka_unit_test(the_audit_is_only_added_to),
         cmocka_unit_test(ids_reserved_by_an_older_node_are_known_by_the_hash),
         cmocka_unit_test(a_newer_schema_is_refused_and_left_alone),
