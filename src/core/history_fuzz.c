@@ -11,17 +11,19 @@
 static void write_step(struct fuzz *f, char *text, size_t size, uint16_t i)
 {
     static bool on_undo[GRAPH_STEPS]; /* of the steps before this one */
-    static const char kinds[] = {0, '!', '-', 0};
+    static const char kinds[] = {0, '!', '-', '~'};
     static const char rules[] = {0, '#', '?', 0};
     size_t at = strlen(text);
     uint8_t what = fuzz_byte(f);
     uint8_t before = i > 0 ? fuzz_byte(f) : 0;
     char kind = kinds[what % 4];
     char rule = rules[what / 4 % 4];
-    bool of_on_undo = before & 0x80;
+    bool of_on_undo = before & 0x80 && kind != '~';
     const char *class = of_on_undo ? "+" : "";
 
     at += (size_t)snprintf(text + at, size - at, " %c%u%s", 'a' + i, 1u + what / 16 % 9, class);
+    if (kind == '~' && what & 0x80)
+        kind = '@';
     if (kind)
         text[at++] = kind;
     if (rule)
@@ -82,6 +84,7 @@ static struct event event_of(struct fuzz *f, const struct node *n)
         || ev.kind == EVENT_CLOSE || ev.kind == EVENT_REOPEN || ev.kind == EVENT_OVERRUN
         || (ev.kind == EVENT_CORRECT && how & 1) || (ev.kind == EVENT_RETRY && how & 1))
         ev.step = -1;
+    ev.until = ev.kind == EVENT_BEGIN ? GRAPH_MOMENT : 0;
     if (ev.kind == EVENT_START) {
         ev.direction = step_next_direction(&history.graph.w, &n->t, (uint16_t)step);
         ev.attempt = n->world.steps[step].count[ev.direction] + 1;

@@ -277,11 +277,11 @@ static bool is_new(const struct step *s)
            && !step_was_tried(s);
 }
 
-/* A step that was skipped or supplied without an attempt also gets another key, which shows that it
- * had begun. */
+/* A step that had begun without an attempt (a wait, or one that was skipped or supplied) also gets
+ * another key, which shows that it had begun. */
 static void start_anew(struct step *s)
 {
-    s->generation += s->state != STEP_WAITING && !step_was_tried(s);
+    s->generation += (s->state != STEP_WAITING || s->begun_at != 0) && !step_was_tried(s);
     renew_key(s);
     if (s->state != STEP_WAITING)
         step_move(s, STEP_WAITING);

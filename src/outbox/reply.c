@@ -32,8 +32,9 @@ static bool event_of(const struct json *j, uint32_t *events)
 
 static enum err events_read(const struct json *j, uint32_t *ret, struct error *e)
 {
-    static const char *const all = "received, started, progress, processed, compensating, "
-                                   "compensated, error, needs_operator, paused, resumed, closed";
+    static const char *const all = "received, started, progress, waiting, processed, "
+                                   "compensating, compensated, error, needs_operator, "
+                                   "paused, resumed, closed";
 
     *ret = 0;
     if (j->type == JSON_STRING && slice_is(j->text, "all")) {

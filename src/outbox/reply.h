@@ -16,6 +16,7 @@
     X(RECEIVED,         "received",        true)  /* the task is durable */         \
     X(STARTED,          "started",         true)  /* its first step began */        \
     X(PROGRESS,         "progress",        false) /* a step ended */                \
+    X(WAITING,          "waiting",         false) /* a step began to wait */        \
     X(PROCESSED,        "processed",       true)                                    \
     X(COMPENSATING,     "compensating",    true)  /* it is undone from now on */    \
     X(COMPENSATED,      "compensated",     true)                                    \

@@ -11,6 +11,9 @@ enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 1, TEXT_USUAL = 1000 };
 
 _Static_assert(STEPS_MAX + EVENT_TYPE_COUNT < 1 << SEQUENCE_SHIFT, "of one change");
 
+/* As the key of the step in its definition. */
+static const char *const kinds[] = {[KIND_CALL] = "agent", [KIND_WAIT] = "wait"};
+
 static uint32_t ended_tries(const struct step *s)
 {
     uint32_t tries = s->dropped_count + s->attempt_count - step_is_open(s);
@@ -32,10 +35,15 @@ static bool wants(const struct reply *r, enum event_type type)
     return r->events & 1U << type;
 }
 
+static int64_t waits_since(const struct step *s)
+{
+    return step_has_begun(s) ? s->begun_at : 0;
+}
+
 /* Failed compensations are reported to receivers of needs_operator. */
 static bool tells_of_steps(const struct reply *r, enum direction d)
 {
-    return wants(r, EVENT_TYPE_PROGRESS)
+    return wants(r, EVENT_TYPE_PROGRESS) || wants(r, EVENT_TYPE_WAITING)
            || (wants(r, EVENT_TYPE_NEEDS_OPERATOR) && d == DIRECTION_UNDO);
 }
 
@@ -54,9 +62,10 @@ void told_of(const struct task *t, const struct reply *r, struct arena *a, struc
     if (!tells_of_steps(r, t->direction))
         return;
     ret->steps = steps ? steps : arena_alloc(a, t->step_count * sizeof *steps);
-    for (uint16_t i = 0; i < t->step_count; i++)
-        ret->steps[i] =
-            (struct told_step){t->steps[i].state, t->steps[i].direction, ended_tries(&t->steps[i])};
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        ret->steps[i] = (struct told_step){s->state, s->direction, ended_tries(s), waits_since(s)};
+    }
 }
 
 /* ---- the envelope ---- */
@@ -109,7 +118,12 @@ static void write_step(struct buf *b, const struct telling *now, int step)
     json_member_text(b, "name", now->workflow->steps[step].name);
     json_member_text(b, "state", slice_of(step_state_text(s->state)));
     json_member_text(b, "direction", slice_of(direction_text(s->direction)));
-    json_member_number(b, "failure_count", s->failure_count);
+    if (step_has_begun(s)) {
+        json_member_text(b, "kind", slice_of(kinds[now->workflow->steps[step].kind]));
+        at(b, ",\"until\":\"", s->wait_until);
+    } else {
+        json_member_number(b, "failure_count", s->failure_count);
+    }
     if (s->state == STEP_FAILED)
         write_error(b, &s->error);
     json_close(b, '}');
@@ -252,6 +266,19 @@ static void add_progress(struct list *l, const struct told *before)
             add(l, EVENT_TYPE_PROGRESS, i);
 }
 
+static void add_waiting(struct list *l, const struct told *before)
+{
+    const struct task *t = l->now->task;
+
+    if (!wants(l->now->reply, EVENT_TYPE_WAITING))
+        return;
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        int64_t since = waits_since(&t->steps[i]);
+        if (since != 0 && (!before->steps || since != before->steps[i].begun_at))
+            add(l, EVENT_TYPE_WAITING, i);
+    }
+}
+
 static bool is_at_work(const struct task *t)
 {
     return !task_state_is_end(t->state) && t->state != TASK_ERROR;
@@ -293,6 +320,7 @@ static void add_states(struct list *l, const struct told *before)
     if (t->direction == DIRECTION_UNDO && (!before->any || before->direction != t->direction))
         add(l, EVENT_TYPE_COMPENSATING, -1);
     add_progress(l, before);
+    add_waiting(l, before);
     if (t->state == TASK_PROCESSED && was != TASK_PROCESSED)
         add(l, EVENT_TYPE_PROCESSED, -1);
     if (t->state == TASK_COMPENSATED && was != TASK_COMPENSATED)

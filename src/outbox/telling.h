@@ -31,7 +31,8 @@ struct told {
 struct told_step {
     enum step_state state;
     enum direction direction;
-    uint32_t tries; /* of all its ended attempts: detects another end of the same kind */
+    uint32_t tries;   /* of all its ended attempts: detects another end of the same kind */
+    int64_t begun_at; /* when it began to wait; 0: it does not wait */
 };
 
 /* For the present durable state of the task. `a` must live as long. */

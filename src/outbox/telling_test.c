@@ -140,6 +140,10 @@ static void check_steps(const struct node *was, const struct node *is)
                   || s->failure_count != was->steps[i].failure_count;
         }
         must_tell(EVENT_TYPE_PROGRESS, i, ended && new);
+        bool waits = s->state == STEP_WAITING && s->begun_at != 0;
+        bool waited =
+            h.any && was->steps[i].state == STEP_WAITING && was->steps[i].begun_at == s->begun_at;
+        must_tell(EVENT_TYPE_WAITING, i, waits && !waited);
         must_tell(EVENT_TYPE_NEEDS_OPERATOR, i,
                   ended && new &&undo && s->state == STEP_FAILED && !over(is)
                       && is->t.direction == DIRECTION_UNDO);

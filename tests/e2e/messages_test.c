@@ -101,6 +101,7 @@ static int begin(void **state)
     define(&node, "short",
            "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": "
            "\"x\", \"undo\": {\"action\": \"y\"}}]");
+    define(&node, "nap", "\"steps\": [{\"name\": \"nap\", \"wait\": \"1s\"}]");
     *state = &node;
     return 0;
 }
@@ -164,15 +165,20 @@ static void expect_order(const char *task, const char *const *names)
     }
 }
 
-static void submit_told(const char *id, const char *events)
+static void submit_told_of(const char *workflow, const char *id, const char *events)
 {
     REPLY r = {0};
 
     post(&node, &r, "/v1/tasks",
-         "{\"workflow\": \"short\", \"id\": \"%s\", \"input\": {\"n\": 1}, \"reply_to\": {\"to\": "
+         "{\"workflow\": \"%s\", \"id\": \"%s\", \"input\": {\"n\": 1}, \"reply_to\": {\"to\": "
          "\"http://127.0.0.1:%d/%s\"%s}}",
-         id, receiver.port, "told", events);
+         workflow, id, receiver.port, "told", events);
     EXPECT(&r, 201);
+}
+
+static void submit_told(const char *id, const char *events)
+{
+    submit_told_of("short", id, events);
 }
 
 static void wait_for_targets(int64_t waiting, int64_t dead)
@@ -364,6 +370,20 @@ static void what_was_asked_for_is_told(void **state)
     serve_step(&node, "ag", "i", "1");
     expect_order("t-2", (const char *[]){"progress/a", "processed", NULL});
     CHECK(times("t-2", "received", &(int){-1}) == 0, "nobody asked for it");
+}
+
+static void a_step_that_waits_is_told(void **state)
+{
+    int place = -1;
+    (void)state;
+
+    submit_told_of("nap", "t-nap", ", \"events\": [\"waiting\", \"processed\"]");
+    expect_order("t-nap", (const char *[]){"waiting/nap", "processed", NULL});
+    CHECK(times("t-nap", "waiting/nap", &place) == 1, "once");
+    (void)pthread_mutex_lock(&receiver.lock);
+    CHECK(strstr(receiver.heard[place], "\"kind\":\"wait\",\"until\":\"20"), "%s",
+          receiver.heard[place]);
+    (void)pthread_mutex_unlock(&receiver.lock);
 }
 
 static void fail_it(const char *task)
@@ -655,6 +675,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(traces_are_found_where_they_are_said),
         cmocka_unit_test(two_trace_contexts_are_none),
         cmocka_unit_test(what_was_asked_for_is_told),
+        cmocka_unit_test(a_step_that_waits_is_told),
         cmocka_unit_test(what_no_target_takes_is_refused),
         cmocka_unit_test(a_target_that_is_down_gets_all_of_it_later),
         cmocka_unit_test(what_is_gone_is_dead_and_may_be_revived_or_dropped),
