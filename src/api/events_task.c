@@ -13,8 +13,8 @@
 #include "api/events.h"
 #include "api/handlers.h"
 #include "api/tasks.h"
+#include "background/cache.h"
 #include "background/elsewhere.h"
-#include "background/known.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "definition/registry.h"
@@ -387,7 +387,7 @@ static void read_done(struct store_job *j)
 {
     struct watch *w = CONTAINER_OF(j, struct watch, job);
 
-    if (w->was_read && w->err == ERR_OK && known_must_wait(w->ev->server, &w->row, &w->definitions))
+    if (w->was_read && w->err == ERR_OK && cache_must_wait(w->ev->server, &w->row, &w->definitions))
         return;
     is_read(w);
 }

@@ -6,7 +6,7 @@
 #include "api/body.h"
 #include "api/handlers.h"
 #include "api/tasks.h"
-#include "background/known.h"
+#include "background/cache.h"
 #include "background/waits.h"
 #include "base/when.h"
 #include "definition/registry.h"
@@ -243,7 +243,7 @@ static void read_done(struct store_job *j)
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
 
     if (rd->x.http && rd->err == ERR_OK
-        && known_must_wait(rd->x.server, &rd->row, &rd->definitions))
+        && cache_must_wait(rd->x.server, &rd->row, &rd->definitions))
         return;
     is_read(rd);
 }

@@ -4,7 +4,7 @@
 #include "api/handlers.h"
 #include "api/tasks.h"
 #include "api/why_sources.h"
-#include "background/known.h"
+#include "background/cache.h"
 #include "definition/registry.h"
 #include "node/access.h"
 #include "node/answer.h"
@@ -307,7 +307,7 @@ static void read_done(struct store_job *j)
 {
     struct why_request *k = CONTAINER_OF(j, struct why_request, job);
 
-    if (k->x.http && k->err == ERR_OK && known_must_wait(k->x.server, &k->row, &k->definitions))
+    if (k->x.http && k->err == ERR_OK && cache_must_wait(k->x.server, &k->row, &k->definitions))
         return;
     is_read(k);
 }

@@ -10,7 +10,7 @@
 #include "api/caller.h"
 #include "api/compiling.h"
 #include "api/handlers.h"
-#include "background/known.h"
+#include "background/cache.h"
 #include "base/log.h"
 #include "definition/definition.h"
 #include "definition/grammar.h"
@@ -334,7 +334,7 @@ void workflow_get(struct server *sv, struct http_request *r)
     struct slice name = http_segment(r, 2);
 
     if (grant_reads_definition(grant_new(sv->bearer, &a), name))
-        known_serve(sv, r, get_now);
+        cache_serve(sv, r, get_now);
     else
         answer_no_workflow(r, name, http_segment(r, 4).ptr != NULL);
 }
@@ -363,5 +363,5 @@ static void list_now(struct server *sv, struct http_request *r)
 
 void workflows_list(struct server *sv, struct http_request *r)
 {
-    known_serve(sv, r, list_now);
+    cache_serve(sv, r, list_now);
 }

@@ -8,7 +8,7 @@
 
 #include "api/routes.h"
 #include "background/admin_token.h"
-#include "background/known.h"
+#include "background/cache.h"
 #include "background/token_list.h"
 #include "definition/registry.h"
 #include "dispatch/token.h"
@@ -69,7 +69,7 @@ enum err core_load(struct run *run, struct error *e)
         err = overruns_load(sv->config.store, &run->overruns, e);
     log_tasks_in_error(sv);
     if (err == ERR_OK)
-        known_describe(sv);
+        cache_describe(sv);
     return err;
 }
 
@@ -200,7 +200,7 @@ static enum err scheduling_open(struct server *sv, struct error *e)
     if (sv->config.store->shared) {
         sv->catalog = catalog_new(&sv->workflows, sv->store);
         catalog_is_at(sv->catalog, run->known);
-        catalog_aside(sv->catalog, known_compile, sv);
+        catalog_aside(sv->catalog, cache_compile, sv);
     }
     make_scheduler(sv, &run->overruns);
     make_supervisor(sv);

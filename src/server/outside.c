@@ -8,8 +8,8 @@
 #include "api/events.h"
 #include "api/work.h"
 #include "background/alerts.h"
+#include "background/cache.h"
 #include "background/inbox.h"
-#include "background/known.h"
 #include "background/messages.h"
 #include "background/nodes.h"
 #include "background/operations.h"
@@ -129,7 +129,7 @@ struct outside outside_of_scheduler(struct server *sv)
         .messages = messages,
         .wants_lead = wants_lead,
         .surveyed = surveyed,
-        .generations = known_check_generations,
+        .generations = cache_check_generations,
         .alert = alert,
         .store_trouble = store_trouble,
     };
@@ -142,7 +142,7 @@ struct supervisor_outside outside_of_supervisor(struct server *sv)
         .now = server_now,
         .steady = server_steady,
         .requested = requested,
-        .generations = known_check_generations,
+        .generations = cache_check_generations,
         .failed = store_scan_failed,
     };
 }

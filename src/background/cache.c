@@ -1,11 +1,11 @@
 /*
- * What other nodes stored and this one keeps in memory: definitions and tokens. Whenever a lease is
- * renewed, about once a second, the store returns how often each was changed (struct generations),
- * and what has changed is read again. A request that depends on what another node has just answered
- * has the store read first (registry_read); one read serves all that wait.
+ * The caches of what other nodes store, too: definitions and tokens. Whenever a lease is renewed,
+ * about once a second, the store returns how often each was changed (struct generations), and what
+ * has changed is read again. A request that depends on what another node has just answered has the
+ * store read first (registry_read); one read serves all that wait.
  */
 
-#include "background/known.h"
+#include "background/cache.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 #include "node/exchange.h"
 #include "node/node.h"
 
-void known_check_generations(void *arg, const struct generations *g)
+void cache_check_generations(void *arg, const struct generations *g)
 {
     struct server *sv = arg;
 
@@ -54,7 +54,7 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
     free(h);
 }
 
-void known_serve(struct server *sv, struct http_request *r,
+void cache_serve(struct server *sv, struct http_request *r,
                  void (*serve)(struct server *sv, struct http_request *r))
 {
     struct held *h = NULL;
@@ -76,13 +76,13 @@ void known_serve(struct server *sv, struct http_request *r,
     ASSERT(waits);
 }
 
-bool known_must_wait(struct server *sv, const struct task_row *row, struct registry_wait *w)
+bool cache_must_wait(struct server *sv, const struct task_row *row, struct registry_wait *w)
 {
     return !registry_find(&sv->workflows, row->workflow, row->version)
            && registry_read(&sv->workflows, w);
 }
 
-void known_describe(struct server *sv)
+void cache_describe(struct server *sv)
 {
     struct store *st = sv->config.store;
     struct workflow_row *rows = NULL;
@@ -134,7 +134,7 @@ static void thread_done(struct aside_job *j)
     free(c);
 }
 
-void known_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of)
+void cache_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of)
 {
     struct server *sv = arg;
     struct compiling_of_others *c = calloc(1, sizeof *c);
