@@ -3,11 +3,11 @@
 
 /*
  * Reading JSON bodies. What a body says by itself is found out by body_parse, on the loop if the
- * body is small, else on a thread (body_aside.c).
+ * body is small, else on a thread (body_offload.c).
  */
 
-#include "node/aside.h"
 #include "node/exchange.h"
+#include "node/offload.h"
 #include "node/part.h"
 #include "json/json.h"
 
@@ -23,10 +23,10 @@ struct parsed_body {
 void body_parse(struct arena *tree, struct slice text, unsigned depth, size_t left,
                 struct parsed_body *ret);
 
-/* What is attached to a request whose body was parsed aside. */
+/* What is attached to a request whose body was parsed off the loop. */
 struct large_body {
     struct exchange x;
-    struct aside_job job;
+    struct offload_job job;
     struct buf text; /* the request may end before the thread has done with it */
     struct arena tree;
     unsigned depth;

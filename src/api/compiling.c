@@ -9,14 +9,14 @@
 
 #include "definition/definition.h"
 #include "node/access.h"
-#include "node/aside.h"
 #include "node/exchange.h"
 #include "node/node.h"
+#include "node/offload.h"
 #include "node/strict.h"
 
 struct compiling {
     struct exchange x;
-    struct aside_job job;
+    struct offload_job job;
     char *text; /* the request may end before the thread has done with it */
     size_t len;
     enum definition_format format;
@@ -49,14 +49,14 @@ static void compiling_free(struct compiling *c)
     free(c);
 }
 
-static void on_thread(struct aside_job *j)
+static void on_thread(struct offload_job *j)
 {
     struct compiling *c = CONTAINER_OF(j, struct compiling, job);
 
     run(&c->result, (struct slice){c->text, c->len}, c->format);
 }
 
-static void thread_done(struct aside_job *j)
+static void thread_done(struct offload_job *j)
 {
     struct compiling *c = CONTAINER_OF(j, struct compiling, job);
     struct http_request *r = c->x.http;
@@ -73,14 +73,14 @@ static void compiling_gone(struct exchange *x)
 {
     struct compiling *c = CONTAINER_OF(x, struct compiling, x);
 
-    if (aside_drop(&c->job))
+    if (offload_drop(&c->job))
         compiling_free(c);
 }
 
-static void compile_later(struct server *sv, struct http_request *r, enum aside_rank rank,
+static void compile_later(struct server *sv, struct http_request *r, enum offload_rank rank,
                           enum definition_format format, compiled_fn *then)
 {
-    if (!aside_has_room(sv->definitions, sv->caller, rank, r->body.len)) {
+    if (!offload_has_room(sv->definitions, sv->caller, rank, r->body.len)) {
         http_problem(r, 503, "busy", "too many definitions wait to be read; try again");
         return;
     }
@@ -100,8 +100,8 @@ static void compile_later(struct server *sv, struct http_request *r, enum aside_
     exchange_begin(&c->x, sv, r);
     c->x.gone = compiling_gone;
     sv->load.exchanges++;
-    c->job = (struct aside_job){.run = on_thread, .done = thread_done, .bytes = c->len};
-    aside_add(sv->definitions, sv->caller, rank, &c->job);
+    c->job = (struct offload_job){.run = on_thread, .done = thread_done, .bytes = c->len};
+    offload_add(sv->definitions, sv->caller, rank, &c->job);
 }
 
 /* False: by its content type it is neither JSON nor YAML. */
@@ -117,7 +117,7 @@ static bool format_of(const struct http_request *r, enum definition_format *ret)
     return content_type_is(r, "application/json");
 }
 
-void definition_compile(struct server *sv, struct http_request *r, enum aside_rank rank,
+void definition_compile(struct server *sv, struct http_request *r, enum offload_rank rank,
                         compiled_fn *then)
 {
     enum definition_format format;

@@ -3,13 +3,13 @@
 
 /*
  * Compiling the definition in a request's body. A large one takes up to a second: it is compiled
- * aside (aside.h), while the loop goes on; those that are to be stored come before those that are
- * only to be validated. Small ones are compiled at once.
+ * on a thread (offload.h), while the loop goes on; those that are to be stored come before those
+ * that are only to be validated. Small ones are compiled at once.
  */
 
 #include "definition/definition.h"
 #include "http/http.h"
-#include "node/aside.h"
+#include "node/offload.h"
 
 struct server;
 
@@ -31,7 +31,7 @@ typedef void compiled_fn(struct server *sv, struct http_request *r, struct compi
 
 /* Calls `then` with what came of it, now or later; not if the client has gone meanwhile. Or the
  * request was answered already: it has no definition that could be compiled. */
-void definition_compile(struct server *sv, struct http_request *r, enum aside_rank rank,
+void definition_compile(struct server *sv, struct http_request *r, enum offload_rank rank,
                         compiled_fn *then);
 
 #endif

@@ -18,8 +18,8 @@
 #include "background/operations.h"
 #include "background/retention.h"
 #include "base/map.h"
-#include "node/aside.h"
 #include "node/node.h"
+#include "node/offload.h"
 #include "node/readings.h"
 #include "operations/runner.h"
 #include "outbox/courier.h"
@@ -487,13 +487,13 @@ static void put_readings(struct buf *b, const struct server *sv)
 }
 
 /* What is done on threads, of either kind. */
-static void put_asides(struct buf *b, const struct server *sv)
+static void put_offloads(struct buf *b, const struct server *sv)
 {
     static const char *const kinds[] = {"bodies", "definitions"};
-    struct aside_stats st[2];
+    struct offload_stats st[2];
 
-    aside_stats(sv->bodies, &st[0]);
-    aside_stats(sv->definitions, &st[1]);
+    offload_stats(sv->bodies, &st[0]);
+    offload_stats(sv->definitions, &st[1]);
     head(b, "intact_aside_waiting", "gauge",
          "Large bodies and definitions being parsed, or waiting for that.");
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
@@ -570,7 +570,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_leases(&b, sv, &st);
     put_store(&b, sv);
     put_readings(&b, sv);
-    put_asides(&b, sv);
+    put_offloads(&b, sv);
     put_requests(&b, &sv->metrics);
     put_agents(&b, scheduler_dispatch(sv->scheduler));
     put_messages(&b, sv);

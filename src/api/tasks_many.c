@@ -476,7 +476,7 @@ static void take_line(struct many *m, struct slice text)
         return;
     }
     m->away = true;
-    submission_read_aside(m->x.server, &l->s, text, m->caller, large_line_is_read);
+    submission_read_offloaded(m->x.server, &l->s, text, m->caller, large_line_is_read);
 }
 
 static bool may_take(const struct many *m)

@@ -124,7 +124,7 @@ static void single_read(struct single *one)
     struct server *sv = one->x.server;
 
     if (one->large.len > 0)
-        submission_read_aside(sv, &one->s, one->body, one->caller, single_is_read);
+        submission_read_offloaded(sv, &one->s, one->body, one->caller, single_is_read);
     else
         single_is_read(&one->s, submission_read(sv, &one->s, one->body));
 }

@@ -17,10 +17,10 @@
 #include "definition/registry.h"
 #include "node/access.h"
 #include "node/answer.h"
-#include "node/aside.h"
 #include "node/changes.h"
 #include "node/exchange.h"
 #include "node/node.h"
+#include "node/offload.h"
 #include "store/job.h"
 #include "json/json.h"
 
@@ -69,7 +69,7 @@ static void validated(struct server *sv, struct http_request *r, struct compiled
 
 void validate_post(struct server *sv, struct http_request *r)
 {
-    definition_compile(sv, r, ASIDE_LATER, validated);
+    definition_compile(sv, r, OFFLOAD_LATER, validated);
 }
 
 /* ---- PUT /v1/workflows/{name}, POST /v1/workflows ---- */
@@ -278,7 +278,7 @@ static void put_compiled(struct server *sv, struct http_request *r, struct compi
 void workflow_put(struct server *sv, struct http_request *r)
 {
     if (asks_have_room(sv, r, r->body.len))
-        definition_compile(sv, r, ASIDE_SOON, put_compiled);
+        definition_compile(sv, r, OFFLOAD_SOON, put_compiled);
 }
 
 /* ---- GET ---- */

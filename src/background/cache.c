@@ -14,9 +14,9 @@
 #include "definition/definition.h"
 #include "definition/registry.h"
 #include "node/answer.h"
-#include "node/aside.h"
 #include "node/exchange.h"
 #include "node/node.h"
+#include "node/offload.h"
 
 void cache_check_generations(void *arg, const struct generations *g)
 {
@@ -113,20 +113,20 @@ void cache_describe(struct server *sv)
 /* ---- compiling what was read ---- */
 
 struct compiling_of_others {
-    struct aside_job job;
+    struct offload_job job;
     void (*run)(void *of);
     void (*done)(void *of);
     void *of;
 };
 
-static void on_thread(struct aside_job *j)
+static void on_thread(struct offload_job *j)
 {
     const struct compiling_of_others *c = CONTAINER_OF(j, struct compiling_of_others, job);
 
     c->run(c->of);
 }
 
-static void thread_done(struct aside_job *j)
+static void thread_done(struct offload_job *j)
 {
     struct compiling_of_others *c = CONTAINER_OF(j, struct compiling_of_others, job);
 
@@ -141,5 +141,5 @@ void cache_compile(void *arg, void (*run)(void *of), void (*done)(void *of), voi
 
     ASSERT(c);
     *c = (struct compiling_of_others){{.run = on_thread, .done = thread_done}, run, done, of};
-    aside_add(sv->definitions, SLICE(" nodes"), ASIDE_SOON, &c->job);
+    offload_add(sv->definitions, SLICE(" nodes"), OFFLOAD_SOON, &c->job);
 }

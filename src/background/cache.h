@@ -16,7 +16,7 @@ void cache_check_generations(void *arg, const struct generations *g);
 /* At the start: stores the inputs of definitions that were stored by a version that did not. */
 void cache_describe(struct server *sv);
 
-/* Compiles a definition that was read, on a thread (catalog_aside_fn); arg is the server. */
+/* Compiles a definition that was read, on a thread (catalog_offload_fn); arg is the server. */
 void cache_compile(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
 
 /* Serves the request when all definitions that are stored by now are cached here; at once if the

@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "intake/intake.h"
-#include "node/aside.h"
 #include "node/node.h"
+#include "node/offload.h"
 #include "node/part.h"
 #include "node/submission.h"
 #include "json/json.h"
@@ -44,7 +44,7 @@ struct row_ask {
     struct submission s;
     struct intake_item *item;
     struct inbox *inbox;
-    struct aside_job job;
+    struct offload_job job;
     struct slice text;
     char problem[300]; /* of a column; "": there is none */
 };
@@ -205,7 +205,7 @@ static void row_is_read(struct row_ask *ra, bool ok)
 
 /* ---- large ones ---- */
 
-static void read_aside(struct submission *s, bool ok)
+static void large_row_read(struct submission *s, bool ok)
 {
     struct row_ask *ra = CONTAINER_OF(s, struct row_ask, s);
 
@@ -213,31 +213,32 @@ static void read_aside(struct submission *s, bool ok)
     intake_read(ra->item);
 }
 
-static void write_on_thread(struct aside_job *j)
+static void write_on_thread(struct offload_job *j)
 {
     row_write(CONTAINER_OF(j, struct row_ask, job));
 }
 
-static void written_aside(struct aside_job *j)
+static void large_row_written(struct offload_job *j)
 {
     struct row_ask *ra = CONTAINER_OF(j, struct row_ask, job);
     struct server *sv = ra->inbox->server;
 
     sv->load.exchanges--;
     if (row_is_written(ra))
-        submission_read_aside(sv, &ra->s, ra->text, LINE, read_aside);
+        submission_read_offloaded(sv, &ra->s, ra->text, LINE, large_row_read);
     else
         intake_read(ra->item);
 }
 
-static void row_goes_aside(struct row_ask *ra, size_t bytes)
+static void row_offload(struct row_ask *ra, size_t bytes)
 {
     struct server *sv = ra->inbox->server;
 
     ra->item->away = true;
-    ra->job = (struct aside_job){.run = write_on_thread, .done = written_aside, .bytes = bytes};
+    ra->job =
+        (struct offload_job){.run = write_on_thread, .done = large_row_written, .bytes = bytes};
     sv->load.exchanges++;
-    aside_add(sv->bodies, LINE, ASIDE_SOON, &ra->job);
+    offload_add(sv->bodies, LINE, OFFLOAD_SOON, &ra->job);
 }
 
 static void row_read(void *arg, struct intake_item *it)
@@ -248,7 +249,7 @@ static void row_read(void *arg, struct intake_item *it)
 
     *ra = (struct row_ask){.item = it, .inbox = ib, .s = {.answered = row_answered, .line = 1}};
     if (bytes > BODY_SMALL || ib->here + bytes > HERE_MAX) {
-        row_goes_aside(ra, bytes);
+        row_offload(ra, bytes);
         return;
     }
     ib->here += bytes;

@@ -13,8 +13,8 @@ struct catalog {
     struct registry *registry;
     struct store_queue *store;
     struct store_job job;
-    catalog_aside_fn *aside; /* may be NULL */
-    void *aside_arg;
+    catalog_offload_fn *offload; /* may be NULL */
+    void *offload_arg;
     bool reading;              /* or compiling what was read */
     uint64_t known;            /* the registry has everything up to this generation */
     struct link asking, asked; /* of struct registry_wait: for the next read, for this one */
@@ -92,7 +92,7 @@ static void read_run(struct store_job *j, struct store *s)
         return;
     c->definitions = arena_alloc(&c->arena, count * sizeof(struct definition *));
     c->versions = arena_alloc(&c->arena, count * sizeof *c->versions);
-    while (!c->aside && c->compiled < c->row_count)
+    while (!c->offload && c->compiled < c->row_count)
         compile_next(c);
 }
 
@@ -132,7 +132,7 @@ static void enter(struct catalog *c)
         begin(c);
 }
 
-static void run_aside(void *of)
+static void run_offloaded(void *of)
 {
     compile_next(of);
 }
@@ -143,7 +143,7 @@ static void one_is_compiled(void *of);
 static void go_on_compiling(struct catalog *c)
 {
     if (c->compiled < c->row_count)
-        c->aside(c->aside_arg, run_aside, one_is_compiled, c);
+        c->offload(c->offload_arg, run_offloaded, one_is_compiled, c);
     else
         enter(c);
 }
@@ -216,10 +216,10 @@ struct catalog *catalog_new(struct registry *r, struct store_queue *store)
     return c;
 }
 
-void catalog_aside(struct catalog *c, catalog_aside_fn *aside, void *arg)
+void catalog_offload(struct catalog *c, catalog_offload_fn *offload, void *arg)
 {
-    c->aside = aside;
-    c->aside_arg = arg;
+    c->offload = offload;
+    c->offload_arg = arg;
 }
 
 static void forget(struct link *list)

@@ -4,7 +4,7 @@
 /*
  * Keeps a registry up to date with the store where other nodes store definitions, too. Definitions
  * are read when a caller needs to know (registry_read), or when the store's generation changes.
- * They are read on the store's thread, compiled on another one (catalog_aside), and added to the
+ * They are read on the store's thread, compiled on another one (catalog_offload), and added to the
  * registry on the event loop.
  *
  * Reads are shared. A caller that arrives during a read may need what was stored after the read
@@ -20,8 +20,8 @@ struct catalog;
 struct catalog *catalog_new(struct registry *r, struct store_queue *store);
 /* The compiler: calls `run(of)` on a thread, where it may take a second, and then `done(of)` on the
  * event loop. Without it, compilation is part of the read and blocks the store. */
-typedef void catalog_aside_fn(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
-void catalog_aside(struct catalog *c, catalog_aside_fn *aside, void *arg);
+typedef void catalog_offload_fn(void *arg, void (*run)(void *of), void (*done)(void *of), void *of);
+void catalog_offload(struct catalog *c, catalog_offload_fn *offload, void *arg);
 void catalog_free(struct catalog *c); /* it is not busy; waiting callers are dropped */
 
 /* The store has reached this generation: reads, unless everything up to it is known. */

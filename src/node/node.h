@@ -57,7 +57,7 @@ struct server {
     struct access *access;
     struct quotas *quotas; /* http_request.account is that of its token, or NULL */
     struct fair *fair;
-    struct aside *definitions, *bodies; /* large ones are read on a thread, each in its own line */
+    struct offload *definitions, *bodies; /* queues of large ones, for a thread */
     struct log_burst refusals[2]; /* of requests without a good token; with one of another role */
     /* The name and the token of the request that is being handled (NULL: it needs none); until its
      * handler returns. */

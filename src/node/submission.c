@@ -12,10 +12,10 @@
 #include "dispatch/trace.h"
 #include "node/access.h"
 #include "node/answer.h"
-#include "node/aside.h"
 #include "node/content.h"
 #include "node/names.h"
 #include "node/node.h"
+#include "node/offload.h"
 #include "node/quota.h"
 #include "node/strict.h"
 #include "outbox/reply.h"
@@ -348,8 +348,8 @@ bool submission_read(struct server *sv, struct submission *s, struct slice text)
 /* ---- the same, on a thread ---- */
 
 /* It lies in the submission's arena. */
-struct aside_reading {
-    struct aside_job job;
+struct offloaded_reading {
+    struct offload_job job;
     struct server *server;
     struct submission *s;
     struct slice text, token;
@@ -357,62 +357,62 @@ struct aside_reading {
     void (*then)(struct submission *s, bool ok);
 };
 
-static void reading_begin_aside(struct aside_reading *ar)
+static void reading_offload(struct offloaded_reading *rd)
 {
-    aside_add(ar->server->bodies, ar->token, ASIDE_SOON, &ar->job);
+    offload_add(rd->server->bodies, rd->token, OFFLOAD_SOON, &rd->job);
 }
 
-static void reading_end(struct aside_reading *ar, bool ok)
+static void reading_end(struct offloaded_reading *rd, bool ok)
 {
-    struct server *sv = ar->server;
+    struct server *sv = rd->server;
 
     sv->load.exchanges--;
     sv->load.asks_open--;
     sv->metrics.tasks_refused += !ok;
-    ar->then(ar->s, ok);
+    rd->then(rd->s, ok);
 }
 
-static void check_on_thread(struct aside_job *j)
+static void check_on_thread(struct offload_job *j)
 {
-    submission_check(CONTAINER_OF(j, struct aside_reading, job)->s);
+    submission_check(CONTAINER_OF(j, struct offloaded_reading, job)->s);
 }
 
-static void checked(struct aside_job *j)
+static void checked(struct offload_job *j)
 {
-    struct aside_reading *ar = CONTAINER_OF(j, struct aside_reading, job);
+    struct offloaded_reading *rd = CONTAINER_OF(j, struct offloaded_reading, job);
 
-    reading_end(ar, submission_finish(ar->server, ar->s));
+    reading_end(rd, submission_finish(rd->server, rd->s));
 }
 
-static void parse_on_thread(struct aside_job *j)
+static void parse_on_thread(struct offload_job *j)
 {
-    struct aside_reading *ar = CONTAINER_OF(j, struct aside_reading, job);
+    struct offloaded_reading *rd = CONTAINER_OF(j, struct offloaded_reading, job);
 
     struct contents *contents = contents_new();
 
-    submission_parse(ar->s, ar->text, ar->max, contents);
+    submission_parse(rd->s, rd->text, rd->max, contents);
     contents_free(contents);
 }
 
-static void parsed(struct aside_job *j)
+static void parsed(struct offload_job *j)
 {
-    struct aside_reading *ar = CONTAINER_OF(j, struct aside_reading, job);
+    struct offloaded_reading *rd = CONTAINER_OF(j, struct offloaded_reading, job);
 
-    if (!submission_place(ar->server, ar->s)) {
-        reading_end(ar, false);
+    if (!submission_place(rd->server, rd->s)) {
+        reading_end(rd, false);
         return;
     }
     j->run = check_on_thread;
     j->done = checked;
-    reading_begin_aside(ar);
+    reading_offload(rd);
 }
 
-void submission_read_aside(struct server *sv, struct submission *s, struct slice text,
-                           struct slice token, void (*then)(struct submission *s, bool ok))
+void submission_read_offloaded(struct server *sv, struct submission *s, struct slice text,
+                               struct slice token, void (*then)(struct submission *s, bool ok))
 {
-    struct aside_reading *ar = arena_alloc(&s->arena, sizeof *ar);
+    struct offloaded_reading *rd = arena_alloc(&s->arena, sizeof *rd);
 
-    *ar = (struct aside_reading){
+    *rd = (struct offloaded_reading){
         .job = {.run = parse_on_thread, .done = parsed, .bytes = text.len},
         .server = sv,
         .s = s,
@@ -423,7 +423,7 @@ void submission_read_aside(struct server *sv, struct submission *s, struct slice
     };
     sv->load.exchanges++;
     sv->load.asks_open++;
-    reading_begin_aside(ar);
+    reading_offload(rd);
 }
 
 struct slice submission_trace(const struct http_request *r, struct arena *a)

@@ -39,8 +39,8 @@ bool submission_read(struct server *sv, struct submission *s, struct slice text)
 
 /* The same of a text that takes too long for the loop: beside it, in the turns of `token`. `then`
  * is called with what submission_read returns. */
-void submission_read_aside(struct server *sv, struct submission *s, struct slice text,
-                           struct slice token, void (*then)(struct submission *s, bool ok));
+void submission_read_offloaded(struct server *sv, struct submission *s, struct slice text,
+                               struct slice token, void (*then)(struct submission *s, bool ok));
 
 /* The request's trace context, copied; NONE if there is none, or more than one: W3C Trace Context
  * has such a request treated as one without. */

@@ -200,7 +200,7 @@ static enum err scheduling_open(struct server *sv, struct error *e)
     if (sv->config.store->shared) {
         sv->catalog = catalog_new(&sv->workflows, sv->store);
         catalog_is_at(sv->catalog, run->known);
-        catalog_aside(sv->catalog, cache_compile, sv);
+        catalog_offload(sv->catalog, cache_compile, sv);
     }
     make_scheduler(sv, &run->overruns);
     make_supervisor(sv);

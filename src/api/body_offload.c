@@ -5,13 +5,13 @@
 
 #include "api/body.h"
 #include "api/compiling.h"
-#include "node/aside.h"
 #include "node/exchange.h"
 #include "node/node.h"
+#include "node/offload.h"
 #include "node/part.h"
 #include "node/strict.h"
 
-static void on_thread(struct aside_job *j)
+static void on_thread(struct offload_job *j)
 {
     struct large_body *b = CONTAINER_OF(j, struct large_body, job);
 
@@ -58,7 +58,7 @@ void body_is_used(struct server *sv, struct http_request *r)
     large_free(b);
 }
 
-static void parsed(struct aside_job *j)
+static void parsed(struct offload_job *j)
 {
     struct large_body *b = CONTAINER_OF(j, struct large_body, job);
     struct http_request *r = b->x.http;
@@ -76,13 +76,13 @@ static void large_gone(struct exchange *x)
 {
     struct large_body *b = CONTAINER_OF(x, struct large_body, x);
 
-    if (aside_drop(&b->job))
+    if (offload_drop(&b->job))
         large_free(b);
 }
 
 static bool has_room(struct server *sv, struct http_request *r, struct slice line)
 {
-    if (aside_has_room(sv->bodies, line, ASIDE_SOON, r->body.len))
+    if (offload_has_room(sv->bodies, line, OFFLOAD_SOON, r->body.len))
         return true;
     http_problem(r, 503, "busy", "too many large bodies wait to be read; try again");
     return false;
@@ -109,8 +109,8 @@ bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slic
     exchange_begin(&b->x, sv, r);
     b->x.gone = large_gone;
     sv->load.exchanges++;
-    b->job = (struct aside_job){.run = on_thread, .done = parsed, .bytes = b->text.len};
-    aside_add(sv->bodies, line, ASIDE_SOON, &b->job);
+    b->job = (struct offload_job){.run = on_thread, .done = parsed, .bytes = b->text.len};
+    offload_add(sv->bodies, line, OFFLOAD_SOON, &b->job);
     return true;
 }
 
@@ -119,15 +119,15 @@ bool body_is_parsed_first(struct server *sv, struct http_request *r, struct slic
 static enum err bodies_open(struct server *sv, struct error *e)
 {
     (void)e;
-    sv->definitions = aside_new(&sv->loop, DEFINITIONS_MAX, DEFINITIONS_BYTES);
-    sv->bodies = aside_new(&sv->loop, BODIES_MAX, trees_max(sv));
+    sv->definitions = offload_new(&sv->loop, DEFINITIONS_MAX, DEFINITIONS_BYTES);
+    sv->bodies = offload_new(&sv->loop, BODIES_MAX, trees_max(sv));
     return ERR_OK;
 }
 
 static void bodies_free(struct server *sv)
 {
-    aside_free(sv->definitions);
-    aside_free(sv->bodies);
+    offload_free(sv->definitions);
+    offload_free(sv->bodies);
 }
 
 const struct part bodies_part = {

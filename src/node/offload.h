@@ -1,5 +1,5 @@
-#ifndef NODE_ASIDE_H
-#define NODE_ASIDE_H
+#ifndef NODE_OFFLOAD_H
+#define NODE_OFFLOAD_H
 
 /*
  * Work that takes too long for the event loop and needs nothing of it: parsing large bodies,
@@ -8,8 +8,8 @@
  *
  * Each token has a line of jobs, and lines take turns, one job each. So a token that sends much
  * delays others by one of its jobs at most. A token may have a quarter of all places and bytes, so
- * no token can fill them alone. Jobs that may wait (ASIDE_LATER) begin when there is no other job,
- * and get half of all places and bytes.
+ * no token can fill them alone. Jobs that may wait (OFFLOAD_LATER) begin when there is no other
+ * job, and get half of all places and bytes.
  *
  * Event loop only, except for `run`.
  */
@@ -19,40 +19,41 @@
 #include "base/base.h"
 #include "base/list.h"
 
-struct aside;
+struct offload;
 
 /* Up to so many bytes the loop parses a JSON text itself: that takes a few milliseconds. */
 enum { BODY_SMALL = 64 << 10 };
 
-enum aside_rank { ASIDE_SOON, ASIDE_LATER, ASIDE_RANKS };
+enum offload_rank { OFFLOAD_SOON, OFFLOAD_LATER, OFFLOAD_RANKS };
 
 /* Embed it in what the job works on; nothing else touches that in between. Zeroed at first. */
-struct aside_job {
-    void (*run)(struct aside_job *j);  /* on a thread */
-    void (*done)(struct aside_job *j); /* later, on the loop */
-    size_t bytes;                      /* that it holds meanwhile */
+struct offload_job {
+    void (*run)(struct offload_job *j);  /* on a thread */
+    void (*done)(struct offload_job *j); /* later, on the loop */
+    size_t bytes;                        /* that it holds meanwhile */
     /* Ours: */
     struct link link;
-    struct aside *aside;
+    struct offload *offload;
     void *line; /* NULL: it has begun */
     uv_work_t work;
 };
 
-struct aside_stats {
+struct offload_stats {
     size_t waiting, bytes; /* with the one that is at work */
     uint64_t run, refused; /* since the start */
 };
 
-struct aside *aside_new(uv_loop_t *loop, size_t count_max, size_t bytes_max);
-void aside_free(struct aside *as); /* nothing is open any more */
+struct offload *offload_new(uv_loop_t *loop, size_t count_max, size_t bytes_max);
+void offload_free(struct offload *o); /* nothing is open any more */
 
 /* Is there room for a job of this token (or NONE)? False is counted as refused. */
-bool aside_has_room(struct aside *as, struct slice token, enum aside_rank rank, size_t bytes);
+bool offload_has_room(struct offload *o, struct slice token, enum offload_rank rank, size_t bytes);
 /* Whether there is room or not. */
-void aside_add(struct aside *as, struct slice token, enum aside_rank rank, struct aside_job *j);
+void offload_add(struct offload *o, struct slice token, enum offload_rank rank,
+                 struct offload_job *j);
 /* True: it had not begun, and neither `run` nor `done` is called. */
-bool aside_drop(struct aside_job *j);
+bool offload_drop(struct offload_job *j);
 
-void aside_stats(const struct aside *as, struct aside_stats *ret);
+void offload_stats(const struct offload *o, struct offload_stats *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* Work beside the loop: whose turn it is, who has room, who leaves. */
 
-#include "node/aside.h"
+#include "node/offload.h"
 
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -10,37 +10,37 @@
 enum { COUNT_MAX = 16, BYTES_MAX = 1600 };
 
 static uv_loop_t loop;
-static struct aside *as;
+static struct offload *o;
 static atomic_bool holds;
 static atomic_uint ran;
 
 static atomic_int nice_there;
 
 struct entry {
-    struct aside_job job;
+    struct offload_job job;
     unsigned place; /* 0: it did not run */
     bool done;
 };
 
-static void enters(struct aside_job *j)
+static void enters(struct offload_job *j)
 {
     CONTAINER_OF(j, struct entry, job)->place = atomic_fetch_add(&ran, 1) + 1;
 }
 
-static void looks_at_its_thread(struct aside_job *j)
+static void looks_at_its_thread(struct offload_job *j)
 {
     atomic_store(&nice_there, getpriority(PRIO_PROCESS, 0));
     enters(j);
 }
 
-static void holds_up(struct aside_job *j)
+static void holds_up(struct offload_job *j)
 {
     while (atomic_load(&holds))
         uv_sleep(1);
     enters(j);
 }
 
-static void is_done(struct aside_job *j)
+static void is_done(struct offload_job *j)
 {
     CONTAINER_OF(j, struct entry, job)->done = true;
 }
@@ -49,7 +49,7 @@ static int begin(void **state)
 {
     (void)state;
     CHECK(uv_loop_init(&loop) == 0, "no loop");
-    as = aside_new(&loop, COUNT_MAX, BYTES_MAX);
+    o = offload_new(&loop, COUNT_MAX, BYTES_MAX);
     atomic_store(&ran, 0);
     return 0;
 }
@@ -58,14 +58,14 @@ static int end(void **state)
 {
     (void)state;
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    aside_free(as);
+    offload_free(o);
     return uv_loop_close(&loop);
 }
 
-static void add(struct entry *x, const char *token, enum aside_rank rank, size_t bytes)
+static void add(struct entry *x, const char *token, enum offload_rank rank, size_t bytes)
 {
     *x = (struct entry){.job = {.run = enters, .done = is_done, .bytes = bytes}};
-    aside_add(as, slice_of(token), rank, &x->job);
+    offload_add(o, slice_of(token), rank, &x->job);
 }
 
 /* One that is at work until it is let go. */
@@ -73,7 +73,7 @@ static void hold(struct entry *x)
 {
     atomic_store(&holds, true);
     *x = (struct entry){.job = {.run = holds_up, .done = is_done}};
-    aside_add(as, SLICE("held"), ASIDE_SOON, &x->job);
+    offload_add(o, SLICE("held"), OFFLOAD_SOON, &x->job);
 }
 
 static void go_on(void)
@@ -88,10 +88,10 @@ static void tokens_take_turns(void **state)
     (void)state;
 
     hold(&held);
-    add(&late, "b", ASIDE_LATER, 1);
+    add(&late, "b", OFFLOAD_LATER, 1);
     for (size_t i = 0; i < COUNT_OF(a); i++)
-        add(&a[i], "a", ASIDE_SOON, 1);
-    add(&b, "b", ASIDE_SOON, 1);
+        add(&a[i], "a", OFFLOAD_SOON, 1);
+    add(&b, "b", OFFLOAD_SOON, 1);
     go_on();
     CHECK(held.place == 1 && a[0].place == 2 && b.place == 3, "%u %u %u", held.place, a[0].place,
           b.place);
@@ -99,32 +99,32 @@ static void tokens_take_turns(void **state)
     CHECK(late.place == 6 && late.done, "what may wait has not: %u", late.place);
 }
 
-static bool room(const char *token, enum aside_rank rank, size_t bytes)
+static bool room(const char *token, enum offload_rank rank, size_t bytes)
 {
-    return aside_has_room(as, slice_of(token), rank, bytes);
+    return offload_has_room(o, slice_of(token), rank, bytes);
 }
 
 static void no_token_fills_it(void **state)
 {
     struct entry held, a[COUNT_MAX / 4], b;
-    struct aside_stats st;
+    struct offload_stats st;
     (void)state;
 
     hold(&held);
     for (size_t i = 0; i < COUNT_OF(a); i++) {
-        CHECK(room("a", ASIDE_SOON, 100), "no room for %zu", i);
-        add(&a[i], "a", ASIDE_SOON, 100);
+        CHECK(room("a", OFFLOAD_SOON, 100), "no room for %zu", i);
+        add(&a[i], "a", OFFLOAD_SOON, 100);
     }
-    CHECK(!room("a", ASIDE_SOON, 0), "it has a quarter of all places");
-    CHECK(room("b", ASIDE_SOON, 1200), "another one has none");
-    add(&b, "b", ASIDE_SOON, 400);
-    CHECK(!room("b", ASIDE_SOON, 1), "it has a quarter of all bytes");
-    CHECK(room("c", ASIDE_SOON, 800) && !room("c", ASIDE_SOON, 801), "all have so many bytes");
-    aside_stats(as, &st);
+    CHECK(!room("a", OFFLOAD_SOON, 0), "it has a quarter of all places");
+    CHECK(room("b", OFFLOAD_SOON, 1200), "another one has none");
+    add(&b, "b", OFFLOAD_SOON, 400);
+    CHECK(!room("b", OFFLOAD_SOON, 1), "it has a quarter of all bytes");
+    CHECK(room("c", OFFLOAD_SOON, 800) && !room("c", OFFLOAD_SOON, 801), "all have so many bytes");
+    offload_stats(o, &st);
     CHECK(st.waiting == 6 && st.bytes == 800 && st.refused == 3, "%zu, %zu, %" PRIu64, st.waiting,
           st.bytes, st.refused);
     go_on();
-    CHECK(room("a", ASIDE_SOON, 5000), "one alone has no room");
+    CHECK(room("a", OFFLOAD_SOON, 5000), "one alone has no room");
 }
 
 static void what_may_wait_has_half_of_it(void **state)
@@ -135,11 +135,11 @@ static void what_may_wait_has_half_of_it(void **state)
 
     hold(&held);
     for (size_t i = 0; i < COUNT_OF(x); i++, token[0]++) {
-        CHECK(room(token, ASIDE_LATER, 100), "no room for %zu", i);
-        add(&x[i], token, ASIDE_LATER, 100);
+        CHECK(room(token, OFFLOAD_LATER, 100), "no room for %zu", i);
+        add(&x[i], token, OFFLOAD_LATER, 100);
     }
-    CHECK(!room("z", ASIDE_LATER, 0), "it has half of all places");
-    CHECK(room("z", ASIDE_SOON, 800), "the others have not the other half");
+    CHECK(!room("z", OFFLOAD_LATER, 0), "it has half of all places");
+    CHECK(room("z", OFFLOAD_SOON, 800), "the others have not the other half");
     go_on();
 }
 
@@ -149,11 +149,11 @@ static void what_is_dropped_is_not_done(void **state)
     (void)state;
 
     hold(&held);
-    add(&a, "a", ASIDE_SOON, 1);
-    add(&b, "a", ASIDE_SOON, 1);
-    CHECK(!aside_drop(&held.job), "it has begun");
-    CHECK(aside_drop(&a.job), "it has not begun");
-    CHECK(!aside_drop(&a.job), "once is enough");
+    add(&a, "a", OFFLOAD_SOON, 1);
+    add(&b, "a", OFFLOAD_SOON, 1);
+    CHECK(!offload_drop(&held.job), "it has begun");
+    CHECK(offload_drop(&a.job), "it has not begun");
+    CHECK(!offload_drop(&a.job), "once is enough");
     go_on();
     CHECK(held.done && b.done && b.place == 2 && !a.done && a.place == 0, "%u %u", a.place,
           b.place);
@@ -166,7 +166,7 @@ static void its_thread_gives_way(void **state)
     int nice_here = getpriority(PRIO_PROCESS, 0);
     (void)state;
 
-    aside_add(as, SLICE("a"), ASIDE_SOON, &x.job);
+    offload_add(o, SLICE("a"), OFFLOAD_SOON, &x.job);
     while (!x.done)
         (void)uv_run(&loop, UV_RUN_ONCE);
     CHECK(nice_there > nice_here || nice_here == 19, "%d there, %d here", nice_there, nice_here);
@@ -182,5 +182,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_dropped_is_not_done, begin, end),
         cmocka_unit_test_setup_teardown(its_thread_gives_way, begin, end),
     };
-    return cmocka_run_group_tests_name("aside", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("offload", tests, NULL, NULL);
 }
