@@ -10,7 +10,7 @@
  *   hosts.c       where the database is
  *   connect.c     making the connection
  *   primary.c     whether it is the primary that answers
- *   aside.c       connections that were given up
+ *   abandoned.c   connections that were given up
  *   connection.c  transactions in one round trip; errors
  *   durable.c     whether the database keeps what it acknowledges
  *   schema.c      migrations, and what is read once at start
@@ -48,7 +48,7 @@ enum {
     PG_SECRET_SIZE = 32,
     PG_PARAMS_MAX = 48,
     PG_HOSTS_MAX = 8,
-    PG_ASIDE_MAX = 24,
+    PG_ABANDONED_MAX = 24,
     PG_PROVEN_MAX = 64,
 };
 
@@ -188,11 +188,11 @@ struct postgres_store {
     char schema[64], prefix[72]; /* "intact", "\"intact\"." */
     char *node;
     int64_t wait_ms;
-    struct pg_aside {
+    struct pg_abandoned {
         PGconn *conn;
         size_t host;
-    } aside[PG_ASIDE_MAX]; /* given up without an answer */
-    size_t aside_count;
+    } abandoned[PG_ABANDONED_MAX]; /* given up without an answer */
+    size_t abandoned_count;
     PGconn *conn;          /* NULL: to be made again */
     bool unproven;         /* what it shows may not be on the standby: a commit has to tell */
     bool is_pooled;        /* there is a pooler in between */
@@ -286,12 +286,12 @@ struct store *pg_reading_new(struct store *s);
 void pg_turn(struct postgres_store *s);
 void pg_follow(struct postgres_store *s); /* of one that reads: before each call */
 
-/* aside.c. The connection is given up; it may still be at work on the server. */
-void pg_aside_put(struct postgres_store *s, PGconn *c);
+/* abandoned.c. The connection is given up; it may still be at work on the server. */
+void pg_abandoned_put(struct postgres_store *s, PGconn *c);
 /* False: too many connections to the host that is next wait for an answer already. */
-bool pg_aside_has_room(struct postgres_store *s);
-void pg_aside_tidy(struct postgres_store *s); /* ends those that are through by now */
-void pg_aside_free(struct postgres_store *s);
+bool pg_abandoned_has_room(struct postgres_store *s);
+void pg_abandoned_tidy(struct postgres_store *s); /* ends those that are through by now */
+void pg_abandoned_free(struct postgres_store *s);
 
 /* connect.c. A connection that can be used, and `until` of what is done with it. */
 enum err connection_ready(struct postgres_store *s, struct error *e) MUST_USE;

@@ -226,7 +226,7 @@ static bool connect_host(struct postgres_store *s, int64_t until, struct buf *wh
     struct error e = {0};
     int64_t of_the_call = s->until;
 
-    if (!pg_aside_has_room(s)) {
+    if (!pg_abandoned_has_room(s)) {
         CLEANUP(buf_fini) struct buf text = {0};
         buf_fmt(&text,
                 "it takes connections, and acknowledges nothing; if it waits for a synchronous "
@@ -334,7 +334,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
     int64_t now = pg_steady_ms();
 
     s->until = s->call_until ? s->call_until : now + s->wait_ms;
-    pg_aside_tidy(s);
+    pg_abandoned_tidy(s);
     if (s->of)
         pg_follow(s);
     if (s->conn && PQstatus(s->conn) == CONNECTION_OK)

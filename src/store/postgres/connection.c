@@ -1,6 +1,6 @@
 /*
  * Runs statements on one connection, for one thread: transactions in one round trip, and errors.
- * Each wait has an end, after which the connection is given up (aside.c), because nothing else
+ * Each wait has an end, after which the connection is given up (abandoned.c), because nothing else
  * tells a stalled network from a slow answer. The database is told to give up earlier than that, so
  * that it is mostly certain what was done.
  */
@@ -31,16 +31,16 @@ static enum err lost(struct postgres_store *s, struct error *e, const char *what
 }
 
 /* All was sent, and no answer came: what was asked for may yet be done. */
-static void put_aside(struct postgres_store *s)
+static void abandon(struct postgres_store *s)
 {
-    pg_aside_put(s, s->conn);
+    pg_abandoned_put(s, s->conn);
     s->conn = NULL;
     pg_turn(s);
 }
 
 static enum err unanswered(struct postgres_store *s, struct error *e, const char *what)
 {
-    put_aside(s);
+    abandon(s);
     return error_set(e, ERR_IO,
                      "cannot %s: the database did not answer within %" PRId64 " ms; if it waits "
                      "for a synchronous standby, see what became of that%s",
@@ -215,7 +215,7 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
         results[i] = NULL;
     bool sent = !fault() && send(s->conn, queries, count);
     if (sent && is_silent_pooler(s)) {
-        put_aside(s);
+        abandon(s);
         s->pooler_is_silent = true;
         o.err = error_set(e, ERR_IO, "cannot %s: " PG_NO_ROOM, what);
         return o;

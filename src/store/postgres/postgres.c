@@ -15,7 +15,7 @@ static void pg_close(struct store *base)
     connection_drop(s);
     for (size_t i = 0; i < PG_COUNT; i++)
         free(s->sql[i]);
-    pg_aside_free(s);
+    pg_abandoned_free(s);
     pg_hosts_free(s);
     free(s->node);
     store_time_fini(&s->time);

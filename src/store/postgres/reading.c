@@ -39,7 +39,7 @@ static void reading_close(struct store *base)
     struct postgres_store *s = postgres_store_of(base);
 
     connection_drop(s);
-    pg_aside_free(s);
+    pg_abandoned_free(s);
     store_time_fini(&s->time);
     free(s);
 }

@@ -6,7 +6,7 @@
  */
 #include "store/postgres/body.h"
 
-enum { ASIDE_OF_A_HOST_MAX = 3, ASIDE_OF_READING_MAX = 1 };
+enum { ABANDONED_OF_A_HOST_MAX = 3, ABANDONED_OF_READING_MAX = 1 };
 
 /* Has it answered all that it was asked, or will it never? */
 static bool is_through(PGconn *c)
@@ -27,38 +27,38 @@ static bool is_through(PGconn *c)
     return nothing == 2;
 }
 
-void pg_aside_tidy(struct postgres_store *s)
+void pg_abandoned_tidy(struct postgres_store *s)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < s->aside_count; i++)
-        if (is_through(s->aside[i].conn))
-            PQfinish(s->aside[i].conn);
+    for (size_t i = 0; i < s->abandoned_count; i++)
+        if (is_through(s->abandoned[i].conn))
+            PQfinish(s->abandoned[i].conn);
         else
-            s->aside[kept++] = s->aside[i];
-    s->aside_count = kept;
+            s->abandoned[kept++] = s->abandoned[i];
+    s->abandoned_count = kept;
 }
 
-bool pg_aside_has_room(struct postgres_store *s)
+bool pg_abandoned_has_room(struct postgres_store *s)
 {
     size_t count = 0;
 
-    pg_aside_tidy(s);
-    for (size_t i = 0; i < s->aside_count; i++)
-        count += s->aside[i].host == s->host_at;
-    return count < (s->of ? ASIDE_OF_READING_MAX : ASIDE_OF_A_HOST_MAX);
+    pg_abandoned_tidy(s);
+    for (size_t i = 0; i < s->abandoned_count; i++)
+        count += s->abandoned[i].host == s->host_at;
+    return count < (s->of ? ABANDONED_OF_READING_MAX : ABANDONED_OF_A_HOST_MAX);
 }
 
-void pg_aside_put(struct postgres_store *s, PGconn *c)
+void pg_abandoned_put(struct postgres_store *s, PGconn *c)
 {
-    if (s->aside_count == COUNT_OF(s->aside))
+    if (s->abandoned_count == COUNT_OF(s->abandoned))
         PQfinish(c);
     else
-        s->aside[s->aside_count++] = (struct pg_aside){c, s->host_at};
+        s->abandoned[s->abandoned_count++] = (struct pg_abandoned){c, s->host_at};
 }
 
-void pg_aside_free(struct postgres_store *s)
+void pg_abandoned_free(struct postgres_store *s)
 {
-    for (size_t i = 0; i < s->aside_count; i++)
-        PQfinish(s->aside[i].conn);
+    for (size_t i = 0; i < s->abandoned_count; i++)
+        PQfinish(s->abandoned[i].conn);
 }
