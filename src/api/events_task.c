@@ -14,7 +14,7 @@
 #include "api/handlers.h"
 #include "api/tasks.h"
 #include "background/cache.h"
-#include "background/elsewhere.h"
+#include "background/task_poll.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "definition/registry.h"
@@ -40,8 +40,8 @@ struct watch {
     size_t users; /* streams that are not gone yet, ended ones too */
     struct store_job job;
     struct registry_wait definitions;
-    struct sight sight; /* other nodes change it, too */
-    struct arena arena; /* of what is read */
+    struct task_poll poll; /* other nodes change it, too */
+    struct arena arena;    /* of what is read */
     struct task_row row;
     struct audit_page operations;
     struct reservation gone; /* of one that is not there */
@@ -66,7 +66,7 @@ static void free_if_unused(struct watch *w)
     if (w->reading || w->users > 0)
         return;
     ASSERT(list_empty(&w->streams));
-    sight_end(w->ev->server->elsewhere, &w->sight);
+    task_poll_end(w->ev->server->task_poller, &w->poll);
     (void)map_remove(&w->ev->watches, w->id);
     arena_fini(&w->keys);
     free(w);
@@ -393,9 +393,9 @@ static void read_done(struct store_job *j)
 }
 
 /* Another node changed it: this node was not notified. */
-static void changed(struct sight *s, const struct glance *g)
+static void changed(struct task_poll *s, const struct glance *g)
 {
-    struct watch *w = CONTAINER_OF(s, struct watch, sight);
+    struct watch *w = CONTAINER_OF(s, struct watch, poll);
 
     if (g->revision != w->known && !list_empty(&w->streams))
         begin_reading(w);
@@ -563,9 +563,9 @@ static struct watch *watch_of(struct events *ev, struct slice id)
     w->ev = ev;
     w->id = arena_copy(&w->keys, id);
     w->definitions.done = definitions_read;
-    w->sight.id = w->id;
-    w->sight.changed = changed;
-    sight_begin(ev->server->elsewhere, &w->sight);
+    w->poll.id = w->id;
+    w->poll.changed = changed;
+    task_poll_begin(ev->server->task_poller, &w->poll);
     list_init(&w->streams);
     map_put(&ev->watches, w->id, w);
     return w;

@@ -1,13 +1,13 @@
 /*
  * Those who wait for the end of a task. They are woken up when this node ends it, or when another
- * node is seen to have done so (elsewhere.c).
+ * node is seen to have done so (task_poll.c).
  */
 
 #include "background/waits.h"
 
 #include <stdlib.h>
 
-#include "background/elsewhere.h"
+#include "background/task_poll.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "node/node.h"
@@ -15,19 +15,19 @@
 
 struct waits {
     struct map lists; /* of struct wait_list, by id */
-    struct elsewhere *elsewhere;
+    struct task_poller *task_poller;
 };
 
 struct wait_list {
     struct waits *waits;
-    struct sight sight; /* its id's text lies behind */
+    struct task_poll poll; /* its id's text lies behind */
     struct link waiters;
 };
 
 /* Another node ended it, or it was deleted. */
-static void changed(struct sight *s, const struct glance *g)
+static void changed(struct task_poll *s, const struct glance *g)
 {
-    struct wait_list *list = CONTAINER_OF(s, struct wait_list, sight);
+    struct wait_list *list = CONTAINER_OF(s, struct wait_list, poll);
 
     if (g->revision == 0 || task_state_is_end(g->state) || g->state == TASK_ERROR)
         waiters_of(list->waits, s->id);
@@ -41,11 +41,11 @@ static struct wait_list *wait_list_new(struct waits *waits, struct slice id)
     char *text = (char *)(list + 1);
     memcpy(text, id.ptr, id.len);
     list->waits = waits;
-    list->sight.id = (struct slice){text, id.len};
-    list->sight.changed = changed;
+    list->poll.id = (struct slice){text, id.len};
+    list->poll.changed = changed;
     list_init(&list->waiters);
-    map_put(&waits->lists, list->sight.id, list);
-    sight_begin(waits->elsewhere, &list->sight);
+    map_put(&waits->lists, list->poll.id, list);
+    task_poll_begin(waits->task_poller, &list->poll);
     return list;
 }
 
@@ -54,7 +54,7 @@ static struct wait_list *take_out(struct waits *waits, struct slice id)
     struct wait_list *list = map_remove(&waits->lists, id);
 
     if (list)
-        sight_end(waits->elsewhere, &list->sight);
+        task_poll_end(waits->task_poller, &list->poll);
     return list;
 }
 
@@ -77,9 +77,9 @@ void waiter_leave(struct waits *waits, struct waiter *w)
         return;
     link_remove(&w->link);
     w->in = NULL;
-    if (!list_empty(&list->waiters) || map_get(&waits->lists, list->sight.id) != list)
+    if (!list_empty(&list->waiters) || map_get(&waits->lists, list->poll.id) != list)
         return; /* others are there, or it is just being told */
-    (void)take_out(waits, list->sight.id);
+    (void)take_out(waits, list->poll.id);
     free(list);
 }
 
@@ -104,7 +104,7 @@ static void waiters_all(struct waits *waits)
     const struct wait_list *list = NULL;
 
     for (size_t i = 0; (list = map_next(&waits->lists, &i)); i = 0)
-        waiters_of(waits, list->sight.id);
+        waiters_of(waits, list->poll.id);
 }
 
 static enum err waits_open(struct server *sv, struct error *e)
@@ -113,9 +113,9 @@ static enum err waits_open(struct server *sv, struct error *e)
     (void)e;
 
     ASSERT(waits);
-    sv->elsewhere = elsewhere_new(&sv->loop, sv->store, sv->scheduler, sv->config.store->shared,
-                                  &sv->load.exchanges);
-    waits->elsewhere = sv->elsewhere;
+    sv->task_poller = task_poller_new(&sv->loop, sv->store, sv->scheduler, sv->config.store->shared,
+                                      &sv->load.exchanges);
+    waits->task_poller = sv->task_poller;
     sv->waits = waits;
     return ERR_OK;
 }
@@ -127,7 +127,7 @@ static void waits_drain(struct server *sv)
 
 static void waits_close(struct server *sv)
 {
-    elsewhere_close(sv->elsewhere);
+    task_poller_close(sv->task_poller);
 }
 
 static void waits_free(struct server *sv)
@@ -135,7 +135,7 @@ static void waits_free(struct server *sv)
     ASSERT(sv->waits->lists.len == 0);
     map_fini(&sv->waits->lists);
     free(sv->waits);
-    elsewhere_free(sv->elsewhere);
+    task_poller_free(sv->task_poller);
 }
 
 const struct part waits_part = {

@@ -3,7 +3,7 @@
 
 /* Those who wait for the end of a task, on whichever node it ends. Event loop only. */
 
-#include "background/elsewhere.h"
+#include "background/task_poll.h"
 #include "base/list.h"
 #include "node/part.h"
 

@@ -70,7 +70,7 @@ struct server {
     struct admin_token *admin_token;
     struct token_reload *token_reload;
     struct unknown_tokens *unknown_tokens;
-    struct elsewhere *elsewhere;
+    struct task_poller *task_poller;
     struct waits *waits;
     struct nodes *nodes;
     struct inbox *inbox;
