@@ -66,7 +66,7 @@ static void free_if_unused(struct watch *w)
     if (w->reading || w->users > 0)
         return;
     ASSERT(list_empty(&w->streams));
-    task_poll_end(w->ev->server->task_poller, &w->poll);
+    task_poll_end(w->ev->server, &w->poll);
     (void)map_remove(&w->ev->watches, w->id);
     arena_fini(&w->keys);
     free(w);
@@ -565,7 +565,7 @@ static struct watch *watch_of(struct events *ev, struct slice id)
     w->definitions.done = definitions_read;
     w->poll.id = w->id;
     w->poll.changed = changed;
-    task_poll_begin(ev->server->task_poller, &w->poll);
+    task_poll_begin(ev->server, &w->poll);
     list_init(&w->streams);
     map_put(&ev->watches, w->id, w);
     return w;

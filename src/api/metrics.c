@@ -112,7 +112,7 @@ static void put_submissions(struct buf *b, const struct server *sv)
 {
     struct intake_stats st;
 
-    inbox_stats(sv->inbox, &st);
+    inbox_stats(sv, &st);
     head(b, "intact_submissions_total", "counter",
          "Submissions by SQL that this node processed, by outcome.");
     buf_fmt(b, "intact_submissions_total{outcome=\"accepted\"} %" PRIu64 "\n", st.accepted);
@@ -511,7 +511,7 @@ static void put_operations(struct buf *b, const struct server *sv)
 {
     struct runner_stats st;
 
-    operations_stats(sv->operations, &st);
+    operations_stats(sv, &st);
     single(b, "intact_operations_running", "gauge",
            "Operations on many tasks running on this node.", st.running);
     head(b, "intact_operation_tasks_total", "counter", "Tasks handled by operations, by outcome.");

@@ -67,7 +67,7 @@ static void answer_list(struct server *sv, struct http_request *r, const struct 
 
     json_open(&b, '{');
     json_key(&b, "self");
-    json_string(&b, nodes_own(sv->nodes)->name);
+    json_string(&b, nodes_own(sv)->name);
     json_key(&b, "installation");
     json_string(&b, slice_of(installation_id(sv)));
     json_key(&b, "nodes");
@@ -83,10 +83,10 @@ static void answer_list(struct server *sv, struct http_request *r, const struct 
 static void answer_rows(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena a = {0};
-    const struct node_row *self = nodes_own(sv->nodes);
+    const struct node_row *self = nodes_own(sv);
     struct node_row own = *self;
     size_t stored = 0;
-    const struct node_row *list = nodes_list(sv->nodes, &stored);
+    const struct node_row *list = nodes_list(sv, &stored);
     struct node_row *rows = arena_alloc(&a, (stored + 1) * sizeof *rows);
     size_t count = 0;
 
@@ -114,7 +114,7 @@ static void answer_not_a_scheduler(struct server *sv, struct http_request *r)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     size_t count = 0;
-    const struct node_row *list = nodes_list(sv->nodes, &count);
+    const struct node_row *list = nodes_list(sv, &count);
 
     for (size_t i = 0; i < count; i++) {
         const struct node_row *row = &list[i];
@@ -126,7 +126,7 @@ static void answer_not_a_scheduler(struct server *sv, struct http_request *r)
     }
     http_problem(r, 503, "not-a-scheduler",
                  "the node \"%.*s\" only supervises (--roles); schedulers that are alive: %s",
-                 SLICE_ARG(nodes_own(sv->nodes)->name), b.len ? b.ptr : "none");
+                 SLICE_ARG(nodes_own(sv)->name), b.len ? b.ptr : "none");
 }
 
 /* A request that waits for the list. */
@@ -165,13 +165,13 @@ static void wait_for_list(struct server *sv, struct http_request *r, bool refuse
     k->wait.done = list_is_read;
     sv->load.reads_open++;
     exchange_begin(&k->x, sv, r);
-    nodes_read(sv->nodes, &k->wait);
+    nodes_read(sv, &k->wait);
 }
 
 /* The store of a single node is locked by it: it lives, and leads. */
 static void answer_alone(struct server *sv, struct http_request *r)
 {
-    struct node_row row = *nodes_own(sv->nodes);
+    struct node_row row = *nodes_own(sv);
 
     row.leads = true;
     answer_list(sv, r, &row, 1);
@@ -181,7 +181,7 @@ void nodes_get(struct server *sv, struct http_request *r)
 {
     if (!sv->config.store->shared)
         answer_alone(sv, r);
-    else if (nodes_are_fresh(sv->nodes))
+    else if (nodes_are_fresh(sv))
         answer_rows(sv, r);
     else
         wait_for_list(sv, r, false);
@@ -189,7 +189,7 @@ void nodes_get(struct server *sv, struct http_request *r)
 
 void nodes_refuse(struct server *sv, struct http_request *r)
 {
-    if (nodes_are_fresh(sv->nodes))
+    if (nodes_are_fresh(sv))
         answer_not_a_scheduler(sv, r);
     else
         wait_for_list(sv, r, true);

@@ -218,7 +218,7 @@ static void call_done(struct store_job *j)
     if (c->audit.verb.ptr) {
         if (c->err == ERR_OK && !c->gone && !c->ended)
             log_change(c);
-        operations_changed(sv->operations);
+        operations_changed(sv);
     }
     if (r) {
         exchange_untie(&c->x);

@@ -208,8 +208,8 @@ static bool read_archive(struct server *sv, struct http_request *r, const struct
 
     if (archive && archive->type != JSON_TRUE && archive->type != JSON_FALSE)
         return refuse(r, "archive must be true or false");
-    rule->archive = sv->archive && (!archive || archive->type == JSON_TRUE);
-    if (archive && archive->type == JSON_TRUE && !sv->archive)
+    rule->archive = retire_archives(sv) && (!archive || archive->type == JSON_TRUE);
+    if (archive && archive->type == JSON_TRUE && !retire_archives(sv))
         return refuse(r, "this server has no archive: set archive: {folder: DIR} in its "
                          "configuration, or send archive: false");
     return true;

@@ -154,7 +154,7 @@ static void verb_end(struct verb_call *c)
     if (c->count > 0) {
         log_line(LOG_WARN, "event=submissions_%s submissions=%" PRIu64 " by=%.*s",
                  c->verb.drop ? "dropped" : "retried", c->count, SLICE_ARG(c->audit.actor));
-        inbox_wake(sv->inbox);
+        inbox_wake(sv);
     }
     if (r) {
         exchange_untie(&c->x);

@@ -118,7 +118,7 @@ static void stop_waiting(struct many *m)
 {
     for (size_t i = 0; i < m->count && m->waiting > 0; i++)
         if (m->verdicts[i].waiter.in) {
-            waiter_leave(m->x.server->waits, &m->verdicts[i].waiter);
+            waiter_leave(m->x.server, &m->verdicts[i].waiter);
             m->waiting--;
         }
 }
@@ -286,7 +286,7 @@ static void join(struct many *m)
         if (!is_to_be_read(o))
             continue;
         o->waiter.ended = task_has_ended;
-        waiter_join(m->x.server->waits, o->id, &o->waiter);
+        waiter_join(m->x.server, o->id, &o->waiter);
         m->waiting++;
     }
 }

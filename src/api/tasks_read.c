@@ -67,7 +67,7 @@ static void timer_closed(uv_handle_t *h)
 
 static void reader_end(struct reader *rd)
 {
-    waiter_leave(rd->x.server->waits, &rd->waiter);
+    waiter_leave(rd->x.server, &rd->waiter);
     rd->x.server->load.exchanges--;
     if (rd->timer_open)
         uv_close((uv_handle_t *)&rd->timer, timer_closed);
@@ -191,7 +191,7 @@ static void wait_over(uv_timer_t *t)
     struct reader *rd = t->data;
 
     rd->wait_until = 0;
-    waiter_leave(rd->x.server->waits, &rd->waiter);
+    waiter_leave(rd->x.server, &rd->waiter);
     if (!rd->reading)
         begin_reading(rd);
 }
@@ -200,7 +200,7 @@ static void begin_waiting(struct reader *rd)
 {
     struct server *sv = rd->x.server;
 
-    waiter_join(sv->waits, rd->id, &rd->waiter);
+    waiter_join(sv, rd->id, &rd->waiter);
     if (rd->timer_open)
         return;
     int rc = uv_timer_init(&sv->loop, &rd->timer);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "background/room.h"
 #include "background/token_list.h"
 #include "base/log.h"
 #include "net/proof.h"
@@ -170,8 +171,8 @@ static bool file_is_good(struct server *sv, const char *path, const char **ret_w
         line[ACCESS_TOKEN_SIZE] = 0;
         buf_fmt(&header, "Bearer %s", line);
         good = access_who(sv->access, buf_view(&header), server_now(sv), ret_why);
-        sv->admin_token->is_known = good;
-        proof_key((struct slice){line, ACCESS_TOKEN_SIZE}, sv->admin_token->key);
+        sv->background->admin_token->is_known = good;
+        proof_key((struct slice){line, ACCESS_TOKEN_SIZE}, sv->background->admin_token->key);
         OPENSSL_cleanse(header.ptr, header.len);
     }
     OPENSSL_cleanse(line, sizeof line);
@@ -187,14 +188,14 @@ static void refresh(struct server *sv)
     struct stat st;
 
     if (!path || stat(path, &st) != 0
-        || (st.st_ino == sv->admin_token->inode
-            && st.st_mtim.tv_sec == sv->admin_token->written_at.tv_sec
-            && st.st_mtim.tv_nsec == sv->admin_token->written_at.tv_nsec))
+        || (st.st_ino == sv->background->admin_token->inode
+            && st.st_mtim.tv_sec == sv->background->admin_token->written_at.tv_sec
+            && st.st_mtim.tv_nsec == sv->background->admin_token->written_at.tv_nsec))
         return;
     if (!file_is_good(sv, path, &why))
         return;
-    sv->admin_token->inode = st.st_ino;
-    sv->admin_token->written_at = st.st_mtim;
+    sv->background->admin_token->inode = st.st_ino;
+    sv->background->admin_token->written_at = st.st_mtim;
 }
 
 /* The log names the file of a token, and a file whose token is of no use. */
@@ -206,9 +207,9 @@ void admin_token_log(struct server *sv)
     if (access_is_open(sv->access))
         return;
     bool good = file_is_good(sv, path, &why);
-    if (sv->admin_token->made == TOKEN_MADE)
+    if (sv->background->admin_token->made == TOKEN_MADE)
         log_line(LOG_INFO, "event=admin_token_made file=%s", path);
-    else if (sv->admin_token->made == TOKEN_ELSEWHERE)
+    else if (sv->background->admin_token->made == TOKEN_ELSEWHERE)
         log_line(LOG_WARN,
                  "event=admin_token_elsewhere file=%s advice=\"the database already has an admin "
                  "token: it is in the data folder of the node that created it; create others with "
@@ -313,7 +314,7 @@ static enum err make_one_for_all(struct server *sv, const char *path, struct err
 {
     char name[ACCESS_NAME_MAX];
 
-    sv->admin_token->made = TOKEN_MADE;
+    sv->background->admin_token->made = TOKEN_MADE;
     if (finish_earlier(sv, path))
         return ERR_OK;
     for (int i = 0; i < TRIES && !has_good_admin(sv); i++) {
@@ -325,7 +326,7 @@ static enum err make_one_for_all(struct server *sv, const char *path, struct err
         if (err != ERR_OK || made == ERR_OK)
             return err;
     }
-    sv->admin_token->made = TOKEN_ELSEWHERE;
+    sv->background->admin_token->made = TOKEN_ELSEWHERE;
     return ERR_OK;
 }
 
@@ -356,7 +357,7 @@ static enum err ensure(struct server *sv, const char *path, struct error *e)
     enum err err = make(sv, SLICE(NAME), path, e);
     if (err != ERR_OK)
         return err;
-    sv->admin_token->made = TOKEN_MADE;
+    sv->background->admin_token->made = TOKEN_MADE;
     return token_list_load(sv, e);
 }
 
@@ -375,9 +376,9 @@ bool admin_token_prove(struct server *sv, struct slice challenge, int port,
                        char ret[PROOF_SIZE + 1])
 {
     refresh(sv);
-    if (!sv->admin_token->is_known)
+    if (!sv->background->admin_token->is_known)
         return false;
-    proof_make(sv->admin_token->key, challenge, port, ret);
+    proof_make(sv->background->admin_token->key, challenge, port, ret);
     return true;
 }
 

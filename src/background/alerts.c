@@ -15,6 +15,7 @@
 #include "background/alert_sinks.h"
 #include "background/alerting.h"
 #include "background/retention.h"
+#include "background/room.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/when.h"
@@ -154,10 +155,10 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
         return;
     see_risk(sv, a, now);
     see_breakers(sv, a, now);
-    see_agents(sv->alerting, a, now);
+    see_agents(sv->background->alerting, a, now);
     see_retention(sv, a, now);
     see_tokens(sv, a, now);
-    see_found(sv->alerting->found, sv->alerting->found_count, a, now);
+    see_found(sv->background->alerting->found, sv->background->alerting->found_count, a, now);
 }
 
 /* ---- the watch ---- */
@@ -217,13 +218,13 @@ static void deliver(void *arg, size_t sink, const struct alert *const *list, siz
 {
     struct server *sv = arg;
 
-    alert_sinks_send(sv->alerting->sinks, sink, list, count, server_now(sv), NULL);
+    alert_sinks_send(sv->background->alerting->sinks, sink, list, count, server_now(sv), NULL);
 }
 
 static void delivered(void *arg, void *user, size_t sink, bool took, const char *story)
 {
     struct server *sv = arg;
-    struct alerting *al = sv->alerting;
+    struct alerting *al = sv->background->alerting;
 
     struct alert_trial *t = user;
 
@@ -286,7 +287,7 @@ static enum err alerting_open(struct server *sv, struct error *e)
         free(al);
         return e->code;
     }
-    sv->alerting = al;
+    sv->background->alerting = al;
     al->watch = watch_of(sv, al->settings);
     int rc = uv_timer_init(&sv->loop, &al->timer) | uv_check_init(&sv->loop, &al->check);
     ASSERT(rc == 0);
@@ -298,17 +299,17 @@ static enum err alerting_open(struct server *sv, struct error *e)
 
 static bool alerting_is_busy(const struct server *sv)
 {
-    return watch_is_busy(sv->alerting->watch);
+    return watch_is_busy(sv->background->alerting->watch);
 }
 
 static void alerting_drain(struct server *sv)
 {
-    watch_stop(sv->alerting->watch);
+    watch_stop(sv->background->alerting->watch);
 }
 
 static void alerting_close(struct server *sv)
 {
-    struct alerting *al = sv->alerting;
+    struct alerting *al = sv->background->alerting;
 
     al->closed = true;
     uv_close((uv_handle_t *)&al->timer, NULL);
@@ -323,28 +324,29 @@ static void alerting_close(struct server *sv)
 
 static void alerting_free(struct server *sv)
 {
-    struct alerting *al = sv->alerting;
+    struct alerting *al = sv->background->alerting;
 
     alert_sinks_free(al->sinks);
     watch_free(al->watch);
     free(al);
-    sv->alerting = NULL;
+    sv->background->alerting = NULL;
 }
 
 void alerts_hint(struct server *sv)
 {
-    if (sv->alerting)
-        watch_hint(sv->alerting->watch);
+    if (sv->background->alerting)
+        watch_hint(sv->background->alerting->watch);
 }
 
 size_t alerts_open_count(const struct server *sv, enum alert_condition c)
 {
-    return sv->alerting ? alerts_open(watch_alerts(sv->alerting->watch), c) : 0;
+    return sv->background->alerting ? alerts_open(watch_alerts(sv->background->alerting->watch), c)
+                                    : 0;
 }
 
 void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *ret_failed)
 {
-    const struct alerting *al = sv->alerting;
+    const struct alerting *al = sv->background->alerting;
 
     *ret_taken = *ret_failed = 0;
     for (size_t i = 0; al && i < al->settings->count; i++) {
@@ -356,17 +358,17 @@ void alerts_deliveries(const struct server *sv, uint64_t *ret_taken, uint64_t *r
 
 struct watch *alerts_watch(const struct server *sv)
 {
-    return sv->alerting->watch;
+    return sv->background->alerting->watch;
 }
 
 const struct alerts_settings *alerts_sinks_of(const struct server *sv)
 {
-    return sv->alerting->settings;
+    return sv->background->alerting->settings;
 }
 
 void alerts_try(struct server *sv, struct alert_trial *t, const struct alert *a)
 {
-    struct alerting *al = sv->alerting;
+    struct alerting *al = sv->background->alerting;
 
     list_push(&al->trials, &t->link);
     for (size_t i = 0; i < al->settings->count; i++)

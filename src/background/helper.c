@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "background/room.h"
 #include "base/log.h"
 #include "node/access.h"
 #include "node/node.h"
@@ -413,7 +414,7 @@ static struct helper *helper_open(struct server *sv, const struct helper_config 
     return h;
 }
 
-void helper_hangup(struct helper *h)
+static void helper_hangup(struct helper *h)
 {
     if (h->is_running)
         (void)uv_process_kill(&h->process, SIGHUP); /* it may have ended just now */
@@ -449,21 +450,28 @@ static enum err helpers_open(struct server *sv, struct error *e)
     (void)e;
     for (size_t i = 0; i < HELPERS_MAX; i++)
         if (sv->config.helpers[i])
-            sv->helpers[i] = helper_open(sv, sv->config.helpers[i]);
+            sv->background->helpers[i] = helper_open(sv, sv->config.helpers[i]);
     return ERR_OK;
 }
 
 static void helpers_drain(struct server *sv)
 {
     for (size_t i = 0; i < HELPERS_MAX; i++)
-        if (sv->helpers[i])
-            helper_drain(sv->helpers[i]);
+        if (sv->background->helpers[i])
+            helper_drain(sv->background->helpers[i]);
+}
+
+void helpers_read_again(struct server *sv)
+{
+    for (size_t i = 0; i < HELPERS_MAX; i++)
+        if (sv->background->helpers[i])
+            helper_hangup(sv->background->helpers[i]);
 }
 
 static void helpers_hang_up(struct server *sv)
 {
     for (size_t i = 0; i < HELPERS_MAX; i++)
-        helper_close(sv->helpers[i]);
+        helper_close(sv->background->helpers[i]);
 }
 
 const struct part helpers_part = {

@@ -43,7 +43,7 @@ struct helper_listener {
 };
 
 enum { HELPER_PACKET_MAX = 384 << 10 /* bytes: a socket's buffer takes it as it is */ };
-void helper_hangup(struct helper *h); /* SIGHUP was sent: for the child, too */
+void helpers_read_again(struct server *sv); /* SIGHUP was sent: for the children, too */
 /* A packet for the child, all of it or nothing. False: it has no room now, or there is no child. */
 bool helper_send(struct helper *h, struct slice packet) MUST_USE;
 void helper_wake(struct helper *h); /* `room` will be called, whether there is a child or not */

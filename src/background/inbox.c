@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "background/room.h"
 #include "base/log.h"
 #include "intake/intake.h"
 #include "node/node.h"
@@ -356,47 +357,47 @@ static enum err inbox_open(struct server *sv, struct error *e)
     ib->intake = intake_new(&c);
     if (!(sv->config.roles & NODE_SCHEDULER))
         intake_drain(ib->intake);
-    sv->inbox = ib;
+    sv->background->inbox = ib;
     return ERR_OK;
 }
 
 static int64_t inbox_turn(struct server *sv)
 {
-    struct inbox *ib = sv->inbox;
+    struct inbox *ib = sv->background->inbox;
 
     return intake_turn(ib->intake);
 }
 
-void inbox_surveyed(struct inbox *ib, const struct survey *v)
+void inbox_surveyed(struct server *sv, const struct survey *v)
 {
-    intake_surveyed(ib->intake, v);
+    intake_surveyed(sv->background->inbox->intake, v);
 }
 
-void inbox_wake(struct inbox *ib)
+void inbox_wake(struct server *sv)
 {
-    intake_wake(ib->intake);
+    intake_wake(sv->background->inbox->intake);
 }
 
 static void inbox_drain(struct server *sv)
 {
-    struct inbox *ib = sv->inbox;
+    struct inbox *ib = sv->background->inbox;
 
     intake_drain(ib->intake);
 }
 
 static bool inbox_is_drained(const struct server *sv)
 {
-    return !intake_is_busy(sv->inbox->intake);
+    return !intake_is_busy(sv->background->inbox->intake);
 }
 
-void inbox_stats(const struct inbox *ib, struct intake_stats *ret)
+void inbox_stats(const struct server *sv, struct intake_stats *ret)
 {
-    intake_stats(ib->intake, ret);
+    intake_stats(sv->background->inbox->intake, ret);
 }
 
 static void inbox_close(struct server *sv)
 {
-    struct inbox *ib = sv->inbox;
+    struct inbox *ib = sv->background->inbox;
 
     if (ib->watches)
         uv_close((uv_handle_t *)&ib->watch, NULL);
@@ -404,7 +405,7 @@ static void inbox_close(struct server *sv)
 
 static void inbox_free(struct server *sv)
 {
-    struct inbox *ib = sv->inbox;
+    struct inbox *ib = sv->background->inbox;
 
     intake_free(ib->intake);
     free(ib);

@@ -6,12 +6,11 @@
 #include "intake/intake.h"
 #include "node/part.h"
 
-struct inbox;
 struct server;
 struct survey;
-void inbox_surveyed(struct inbox *ib, const struct survey *v);
-void inbox_wake(struct inbox *ib); /* some may have come */
-void inbox_stats(const struct inbox *ib, struct intake_stats *ret);
+void inbox_surveyed(struct server *sv, const struct survey *v);
+void inbox_wake(struct server *sv); /* some may have come */
+void inbox_stats(const struct server *sv, struct intake_stats *ret);
 
 extern const struct part inbox_part;
 

@@ -8,6 +8,7 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "base/log.h"
 #include "net/holes.h"
 #include "node/node.h"
@@ -125,23 +126,23 @@ static enum err messages_open(struct server *sv, struct error *e)
         sv->config.amqp->back = is_back;
         sv->config.amqp->back_arg = t;
     }
-    sv->messages = t;
+    sv->background->messages = t;
     return ERR_OK;
 }
 
 void messages_are_new(struct server *sv)
 {
-    courier_told(sv->messages->outbox);
+    courier_told(sv->background->messages->outbox);
 }
 
 void messages_stored(struct server *sv, const struct message *list, size_t count)
 {
-    courier_stored(sv->messages->outbox, list, count);
+    courier_stored(sv->background->messages->outbox, list, count);
 }
 
 void messages_check_generation(struct server *sv, uint64_t generation)
 {
-    struct messages *t = sv->messages;
+    struct messages *t = sv->background->messages;
 
     if (t->generation == generation)
         return;
@@ -151,38 +152,38 @@ void messages_check_generation(struct server *sv, uint64_t generation)
 
 void messages_changed(struct server *sv)
 {
-    courier_by_hand(sv->messages->outbox);
+    courier_by_hand(sv->background->messages->outbox);
 }
 
 static int64_t messages_turn(struct server *sv)
 {
-    return courier_turn(sv->messages->outbox);
+    return courier_turn(sv->background->messages->outbox);
 }
 
 static void messages_drain(struct server *sv)
 {
-    courier_stop(sv->messages->outbox);
+    courier_stop(sv->background->messages->outbox);
 }
 
 static bool messages_are_busy(const struct server *sv)
 {
-    return courier_is_busy(sv->messages->outbox);
+    return courier_is_busy(sv->background->messages->outbox);
 }
 
 static bool messages_are_drained(const struct server *sv)
 {
-    return courier_is_drained(sv->messages->outbox);
+    return courier_is_drained(sv->background->messages->outbox);
 }
 
 static void messages_free(struct server *sv)
 {
-    courier_free(sv->messages->outbox);
-    free(sv->messages);
+    courier_free(sv->background->messages->outbox);
+    free(sv->background->messages);
 }
 
 int64_t messages_paused_until(const struct server *sv, struct slice target, char *story)
 {
-    return courier_paused_until(sv->messages->outbox, target, story);
+    return courier_paused_until(sv->background->messages->outbox, target, story);
 }
 
 /* ---- counts ---- */
@@ -208,7 +209,7 @@ static void census_done(struct store_job *j)
 /* Returns the last census, and starts a new one for the next caller. */
 void messages_stats(struct server *sv, struct courier_stats *ret, struct outbox_census *ret_census)
 {
-    struct messages *t = sv->messages;
+    struct messages *t = sv->background->messages;
     int64_t steady = server_steady(NULL);
 
     courier_stats(t->outbox, ret);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "definition/grammar.h"
@@ -92,13 +93,13 @@ static enum err nodes_open(struct server *sv, struct error *e)
                                .grammar = GRAMMAR_NEWEST,
                                .started_at = server_now(sv), /* as others see it */
                                .alive = true};
-    sv->nodes = n;
+    sv->background->nodes = n;
     return ERR_OK;
 }
 
 static void nodes_free(struct server *sv)
 {
-    struct nodes *n = sv->nodes;
+    struct nodes *n = sv->background->nodes;
 
     ASSERT(list_empty(&n->waiting));
     arena_fini(&n->arena);
@@ -136,10 +137,11 @@ static void list_agents(struct nodes *n, const struct dispatch *d, int64_t now)
 
 /* The others ask for it when they are asked why a task waits: it is written down when it changes,
  * so it costs nothing while agents come and go seldom. */
-void nodes_surveyed(struct nodes *n)
+void nodes_surveyed(struct server *sv)
 {
-    const struct dispatch *d = scheduler_dispatch(n->server->scheduler);
-    int64_t now = server_now(n->server);
+    struct nodes *n = sv->background->nodes;
+    const struct dispatch *d = scheduler_dispatch(sv->scheduler);
+    int64_t now = server_now(sv);
     int64_t steady = server_steady(NULL);
 
     if (!n->listens || steady - n->agents_at < AGENTS_AGAIN_MS)
@@ -153,17 +155,19 @@ void nodes_surveyed(struct nodes *n)
     n->to_put = true;
 }
 
-void nodes_listening(struct nodes *n)
+void nodes_listening(struct server *sv)
 {
+    struct nodes *n = sv->background->nodes;
+
     set_url(n);
-    list_agents(n, scheduler_dispatch(n->server->scheduler), server_now(n->server));
+    list_agents(n, scheduler_dispatch(sv->scheduler), server_now(sv));
     n->listens = true;
-    n->to_put = n->server->config.store->shared;
+    n->to_put = sv->config.store->shared;
 }
 
 static void nodes_drain(struct server *sv)
 {
-    struct nodes *n = sv->nodes;
+    struct nodes *n = sv->background->nodes;
 
     n->own.draining = true;
     n->to_put = n->server->config.store->shared;
@@ -202,7 +206,7 @@ static void put_done(struct store_job *j)
 
 static int64_t nodes_turn(struct server *sv)
 {
-    struct nodes *n = sv->nodes;
+    struct nodes *n = sv->background->nodes;
 
     if (!n->to_put || n->putting || server_steady(NULL) < n->put_at)
         return 0;
@@ -231,7 +235,7 @@ static void read_run(struct store_job *j, struct store *store)
 static void read_done(struct store_job *j)
 {
     struct reader *rd = CONTAINER_OF(j, struct reader, job);
-    struct nodes *n = rd->server->nodes;
+    struct nodes *n = rd->server->background->nodes;
 
     n->reading = false;
     n->server->load.exchanges--;
@@ -268,24 +272,30 @@ static void begin_read(struct nodes *n)
     readings_add(sv->readings, SLICE(" nodes"), READING_ONE, &rd->job); /* in a line of no token */
 }
 
-bool nodes_are_fresh(const struct nodes *n)
+bool nodes_are_fresh(const struct server *sv)
 {
+    const struct nodes *n = sv->background->nodes;
+
     return n->read_at != 0 && server_steady(NULL) - n->read_at < FRESH_MS;
 }
 
-void nodes_read(struct nodes *n, struct nodes_wait *w)
+void nodes_read(struct server *sv, struct nodes_wait *w)
 {
+    struct nodes *n = sv->background->nodes;
+
     list_push(&n->waiting, &w->link);
     begin_read(n);
 }
 
-const struct node_row *nodes_own(const struct nodes *n)
+const struct node_row *nodes_own(const struct server *sv)
 {
-    return &n->own;
+    return &sv->background->nodes->own;
 }
 
-const struct node_row *nodes_list(const struct nodes *n, size_t *ret_count)
+const struct node_row *nodes_list(const struct server *sv, size_t *ret_count)
 {
+    const struct nodes *n = sv->background->nodes;
+
     *ret_count = n->count;
     return n->rows;
 }

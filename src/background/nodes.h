@@ -8,15 +8,14 @@
 #include "node/part.h"
 #include "store/store.h"
 
-struct nodes;
 struct server;
-void nodes_listening(struct nodes *n); /* the address is known now: the row is stored */
-void nodes_surveyed(struct nodes *n);  /* each second: agents may have connected or gone */
+void nodes_listening(struct server *sv); /* the address is known now: the row is stored */
+void nodes_surveyed(struct server *sv);  /* each second: agents may have connected or gone */
 
-const struct node_row *nodes_own(const struct nodes *n);
-bool nodes_are_fresh(const struct nodes *n);
+const struct node_row *nodes_own(const struct server *sv);
+bool nodes_are_fresh(const struct server *sv);
 /* The list as of its last reading; valid until the next one. */
-const struct node_row *nodes_list(const struct nodes *n, size_t *ret_count);
+const struct node_row *nodes_list(const struct server *sv, size_t *ret_count);
 
 /* Someone who waits for the list to be read. */
 struct nodes_wait {
@@ -24,7 +23,7 @@ struct nodes_wait {
     void (*done)(struct nodes_wait *w, enum err err, const char *story);
 };
 
-void nodes_read(struct nodes *n, struct nodes_wait *w); /* a reading serves all who wait */
+void nodes_read(struct server *sv, struct nodes_wait *w); /* a reading serves all who wait */
 
 extern const struct part nodes_part;
 

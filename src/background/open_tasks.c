@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "node/access.h"
 #include "node/node.h"
 #include "node/part.h"
@@ -152,13 +153,13 @@ static enum err open_tasks_open(struct server *sv, struct error *e)
     count->timer.data = count;
     if (sv->config.store->ops->counts && !access_is_open(sv->access))
         arm(count, 0);
-    sv->open_tasks = count;
+    sv->background->open_tasks = count;
     return ERR_OK;
 }
 
 static void open_tasks_close(struct server *sv)
 {
-    struct open_tasks *count = sv->open_tasks;
+    struct open_tasks *count = sv->background->open_tasks;
 
     ASSERT(!count->reading);
     uv_close((uv_handle_t *)&count->timer, NULL);
@@ -166,7 +167,7 @@ static void open_tasks_close(struct server *sv)
 
 static void open_tasks_free(struct server *sv)
 {
-    struct open_tasks *count = sv->open_tasks;
+    struct open_tasks *count = sv->background->open_tasks;
 
     free(count);
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "base/log.h"
 #include "node/node.h"
 #include "node/part.h"
@@ -108,7 +109,7 @@ static void fired(uv_timer_t *t)
 
 static int64_t operations_turn(struct server *sv)
 {
-    struct operations *o = sv->operations;
+    struct operations *o = sv->background->operations;
     int64_t delay = o->runner ? runner_turn(o->runner) : -1;
 
     if (uv_is_closing((uv_handle_t *)&o->timer))
@@ -120,8 +121,10 @@ static int64_t operations_turn(struct server *sv)
     return 0;
 }
 
-bool operations_answered(struct operations *o, struct ask *a)
+bool operations_answered(struct server *sv, struct ask *a)
 {
+    struct operations *o = sv->background->operations;
+
     if (!o->runner || !runner_owns(o->runner, a))
         return false;
     ASSERT(o->in_flight > 0);
@@ -133,15 +136,17 @@ bool operations_answered(struct operations *o, struct ask *a)
     return true;
 }
 
-void operations_changed(struct operations *o)
+void operations_changed(struct server *sv)
 {
+    const struct operations *o = sv->background->operations;
+
     if (o->runner)
         runner_refresh(o->runner);
 }
 
 static void operations_drain(struct server *sv)
 {
-    struct operations *o = sv->operations;
+    struct operations *o = sv->background->operations;
 
     if (o->runner)
         runner_stop(o->runner);
@@ -149,20 +154,22 @@ static void operations_drain(struct server *sv)
 
 static bool operations_are_drained(const struct server *sv)
 {
-    const struct operations *o = sv->operations;
+    const struct operations *o = sv->background->operations;
 
     return !o->runner || !runner_is_busy(o->runner);
 }
 
 static bool operations_are_busy(const struct server *sv)
 {
-    const struct operations *o = sv->operations;
+    const struct operations *o = sv->background->operations;
 
     return o->runner && runner_has_jobs(o->runner);
 }
 
-void operations_stats(const struct operations *o, struct runner_stats *ret)
+void operations_stats(const struct server *sv, struct runner_stats *ret)
 {
+    const struct operations *o = sv->background->operations;
+
     *ret = (struct runner_stats){0};
     if (o->runner)
         runner_stats(o->runner, ret);
@@ -189,20 +196,20 @@ static enum err operations_open(struct server *sv, struct error *e)
         o->runner = runner_new(&c, sv->store, &o->background, &sv->workflows, &outside);
     int rc = uv_timer_init(&sv->loop, &o->timer);
     ASSERT(rc == 0);
-    sv->operations = o;
+    sv->background->operations = o;
     return ERR_OK;
 }
 
 static void operations_close(struct server *sv)
 {
-    struct operations *o = sv->operations;
+    struct operations *o = sv->background->operations;
 
     uv_close((uv_handle_t *)&o->timer, NULL);
 }
 
 static void operations_free(struct server *sv)
 {
-    struct operations *o = sv->operations;
+    struct operations *o = sv->background->operations;
 
     runner_free(o->runner);
     free(o);

@@ -11,6 +11,7 @@
 
 #include "archive/archive.h"
 #include "background/retire.h"
+#include "background/room.h"
 #include "base/log.h"
 #include "base/when.h"
 #include "definition/registry.h"
@@ -107,7 +108,7 @@ static void trouble_ends(struct retention_job *k)
 
 bool retention_trouble(const struct server *sv, struct slice *ret_story, int64_t *ret_since)
 {
-    const struct retention_job *k = sv->retention;
+    const struct retention_job *k = sv->background->retention;
 
     if (!k || k->trouble == ERR_OK)
         return false;
@@ -275,30 +276,31 @@ static enum err retention_open(struct server *sv, struct error *e)
     ASSERT(k);
     k->server = sv;
     if (sv->config.retention->archive.folder)
-        sv->archive = archive_writer_new(&sv->config.retention->archive, sv->config.node);
+        sv->background->archive =
+            archive_writer_new(&sv->config.retention->archive, sv->config.node);
     int rc = uv_timer_init(&sv->loop, &k->timer);
     ASSERT(rc == 0);
     k->timer.data = k;
     again_in(k, LOOK_MS);
-    sv->retention = k;
+    sv->background->retention = k;
     return ERR_OK;
 }
 
 static void retention_close(struct server *sv)
 {
-    struct retention_job *k = sv->retention;
+    struct retention_job *k = sv->background->retention;
 
     uv_close((uv_handle_t *)&k->timer, NULL);
 }
 
 static void retention_free(struct server *sv)
 {
-    struct retention_job *k = sv->retention;
+    struct retention_job *k = sv->background->retention;
 
     if (k->passing)
         retirer_end(&k->retirer);
     arena_fini(&k->names_arena);
-    archive_writer_free(sv->archive);
+    archive_writer_free(sv->background->archive);
     free(k);
 }
 

@@ -10,6 +10,7 @@
 
 #include "archive/archive.h"
 #include "background/retention.h"
+#include "background/room.h"
 #include "base/log.h"
 #include "definition/registry.h"
 #include "node/node.h"
@@ -55,6 +56,11 @@ static void add_rule(struct retirer *r, const struct retention_rule *from, int64
                              .states = from->states,
                              .ended_before =
                                  from->keep_ms == KEEP_FOR_EVER ? 0 : max_i64(0, now - keep_ms)};
+}
+
+bool retire_archives(const struct server *sv)
+{
+    return sv->background->archive != NULL;
 }
 
 void retirer_begin(struct retirer *r, const struct retention_rule *rules, size_t count,
@@ -191,7 +197,8 @@ static void write_run(uv_work_t *w)
 {
     struct retirer *r = CONTAINER_OF(w, struct retirer, work);
 
-    r->err = archive_write(r->server->archive, buf_view(&r->lines), r->written_at, &r->error);
+    r->err = archive_write(r->server->background->archive, buf_view(&r->lines), r->written_at,
+                           &r->error);
 }
 
 static void write_done(uv_work_t *w, int status)
@@ -199,7 +206,7 @@ static void write_done(uv_work_t *w, int status)
     struct retirer *r = CONTAINER_OF(w, struct retirer, work);
 
     ASSERT(status == 0);
-    r->server->archive_busy = false;
+    r->server->background->archive_busy = false;
     r->archive_failed = r->err != ERR_OK;
     if (r->archive_failed) {
         r->look.more = false;
@@ -302,7 +309,7 @@ static void read_done(struct store_job *j)
         begin_delete(r);
         return;
     }
-    r->server->archive_busy = true;
+    r->server->background->archive_busy = true;
     r->written_at = server_now(r->server);
     int rc = uv_queue_work(&r->server->loop, &r->work, write_run, write_done);
     ASSERT(rc == 0); /* cannot fail: it has a callback */
@@ -318,8 +325,9 @@ static void deal(struct retirer *r)
         return;
     }
     bool archive = r->needs[r->look.found[r->at].rule].archive;
-    ASSERT(!archive || r->server->archive);
-    if (r->server->draining || (archive && r->server->archive_busy)) { /* by another part */
+    ASSERT(!archive || r->server->background->archive);
+    if (r->server->draining
+        || (archive && r->server->background->archive_busy)) { /* by another part */
         r->look.after_seq = r->look.found[r->at].seq - 1;
         r->look.more = true;
         part_end(r);

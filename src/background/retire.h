@@ -19,6 +19,8 @@
 
 struct server;
 
+bool retire_archives(const struct server *sv); /* it keeps an archive */
+
 /* So many of one workflow went, or would go, in one state. */
 struct retired_count {
     struct slice workflow;

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "node/node.h"
 #include "store/job.h"
 
@@ -163,8 +164,10 @@ static void timer_fired(uv_timer_t *t)
 
 /* ---- polls ---- */
 
-void task_poll_begin(struct task_poller *p, struct task_poll *s)
+void task_poll_begin(struct server *sv, struct task_poll *s)
 {
+    struct task_poller *p = sv->background->task_poller;
+
     ASSERT(s->due.pos == 0 && s->slot == 0);
     if (!p->shared)
         return;
@@ -175,8 +178,10 @@ void task_poll_begin(struct task_poller *p, struct task_poll *s)
     arm(p);
 }
 
-void task_poll_end(struct task_poller *p, struct task_poll *s)
+void task_poll_end(struct server *sv, struct task_poll *s)
 {
+    struct task_poller *p = sv->background->task_poller;
+
     heap_remove(&p->due, &s->due);
     if (s->slot > 0)
         p->polls[s->slot - 1] = NULL;

@@ -14,6 +14,7 @@
 #include "base/heap.h"
 #include "scheduler/scheduler.h"
 
+struct server;
 struct task_poller;
 
 /* One task of interest. Embed it; it is in use from task_poll_begin to task_poll_end. */
@@ -37,7 +38,7 @@ struct task_poller *task_poller_new(uv_loop_t *loop, struct store_queue *store,
 void task_poller_close(struct task_poller *p); /* its timer goes: before the loop ends */
 void task_poller_free(struct task_poller *p);  /* no poll is in use any more, it is not busy */
 
-void task_poll_begin(struct task_poller *p, struct task_poll *s);
-void task_poll_end(struct task_poller *p, struct task_poll *s); /* harmless if it is not in use */
+void task_poll_begin(struct server *sv, struct task_poll *s);
+void task_poll_end(struct server *sv, struct task_poll *s); /* harmless if it is not in use */
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "node/access.h"
 #include "node/node.h"
 #include "node/part.h"
@@ -39,7 +40,7 @@ static void timer_fired(uv_timer_t *t);
 
 static void reload_due(struct server *sv)
 {
-    struct token_reload *t = sv->token_reload;
+    struct token_reload *t = sv->background->token_reload;
 
     t->stale = true;
     if (!uv_is_active((uv_handle_t *)&t->timer)) /* it cannot fail: it has a callback */
@@ -54,7 +55,7 @@ void token_list_apply(struct server *sv, const struct token_list *list)
         reload_due(sv);
         return;
     }
-    sv->token_reload->stale = false;
+    sv->background->token_reload->stale = false;
     access_load(sv->access, list->rows, list->count);
     sv->tokens_changed(sv);
 }
@@ -80,7 +81,7 @@ static void reload(struct server *sv)
 {
     struct reload *rl = NULL;
 
-    if (!sv->token_reload->stale || sv->ended)
+    if (!sv->background->token_reload->stale || sv->ended)
         return;
     rl = calloc(1, sizeof *rl);
     ASSERT(rl);
@@ -97,18 +98,18 @@ static void timer_fired(uv_timer_t *t)
 
 uint64_t token_list_generation(const struct server *sv)
 {
-    return sv->token_reload->generation;
+    return sv->background->token_reload->generation;
 }
 
 void token_list_set_generation(struct server *sv, uint64_t generation)
 {
-    sv->token_reload->generation = generation;
+    sv->background->token_reload->generation = generation;
 }
 
 /* At once, and then as often as it takes. What this node changed itself comes back here, too. */
 void token_list_check_generation(struct server *sv, uint64_t generation)
 {
-    struct token_reload *t = sv->token_reload;
+    struct token_reload *t = sv->background->token_reload;
 
     if (generation == t->generation)
         return;
@@ -140,20 +141,20 @@ static enum err token_list_open(struct server *sv, struct error *e)
     int rc = uv_timer_init(&sv->loop, &t->timer);
     ASSERT(rc == 0);
     t->timer.data = sv;
-    sv->token_reload = t;
+    sv->background->token_reload = t;
     return ERR_OK;
 }
 
 static void token_list_close(struct server *sv)
 {
-    struct token_reload *t = sv->token_reload;
+    struct token_reload *t = sv->background->token_reload;
 
     uv_close((uv_handle_t *)&t->timer, NULL);
 }
 
 static void token_list_free(struct server *sv)
 {
-    struct token_reload *t = sv->token_reload;
+    struct token_reload *t = sv->background->token_reload;
 
     free(t);
 }

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "background/token_list.h"
 #include "base/list.h"
 #include "node/answer.h"
@@ -125,20 +126,20 @@ static void held_request_gone(struct exchange *x)
     struct held_request *who = CONTAINER_OF(x, struct held_request, x);
 
     link_remove(&who->link);
-    who->x.server->unknown_tokens->count--;
+    who->x.server->background->unknown_tokens->count--;
     free(who);
 }
 
 bool unknown_tokens_may_hold(const struct server *sv)
 {
-    return sv->config.store->shared && !sv->draining && sv->unknown_tokens->count < HELD_MAX
-           && door_may_wait(sv);
+    return sv->config.store->shared && !sv->draining
+           && sv->background->unknown_tokens->count < HELD_MAX && door_may_wait(sv);
 }
 
 bool unknown_tokens_hold(struct server *sv, struct http_request *r,
                          void (*again)(struct server *sv, struct http_request *r))
 {
-    struct unknown_tokens *st = sv->unknown_tokens;
+    struct unknown_tokens *st = sv->background->unknown_tokens;
 
     if (!unknown_tokens_may_hold(sv))
         return false;
@@ -168,13 +169,13 @@ static enum err unknown_tokens_open(struct server *sv, struct error *e)
     ASSERT(rc == 0);
     st->timer.data = st;
     st->timer_open = true;
-    sv->unknown_tokens = st;
+    sv->background->unknown_tokens = st;
     return ERR_OK;
 }
 
 static void unknown_tokens_close(struct server *sv)
 {
-    struct unknown_tokens *st = sv->unknown_tokens;
+    struct unknown_tokens *st = sv->background->unknown_tokens;
 
     st->timer_open = false;
     uv_close((uv_handle_t *)&st->timer, NULL);
@@ -182,7 +183,7 @@ static void unknown_tokens_close(struct server *sv)
 
 static void unknown_tokens_free(struct server *sv)
 {
-    struct unknown_tokens *st = sv->unknown_tokens;
+    struct unknown_tokens *st = sv->background->unknown_tokens;
 
     ASSERT(st->count == 0 && !st->reading);
     free(st);

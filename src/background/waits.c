@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "background/room.h"
 #include "background/task_poll.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -15,11 +16,10 @@
 
 struct waits {
     struct map lists; /* of struct wait_list, by id */
-    struct task_poller *task_poller;
 };
 
 struct wait_list {
-    struct waits *waits;
+    struct server *server;
     struct task_poll poll; /* its id's text lies behind */
     struct link waiters;
 };
@@ -30,47 +30,49 @@ static void changed(struct task_poll *s, const struct glance *g)
     struct wait_list *list = CONTAINER_OF(s, struct wait_list, poll);
 
     if (g->revision == 0 || task_state_is_end(g->state) || g->state == TASK_ERROR)
-        waiters_of(list->waits, s->id);
+        waiters_of(list->server, s->id);
 }
 
-static struct wait_list *wait_list_new(struct waits *waits, struct slice id)
+static struct wait_list *wait_list_new(struct server *sv, struct slice id)
 {
+    struct waits *waits = sv->background->waits;
     struct wait_list *list = calloc(1, sizeof *list + id.len + 1);
 
     ASSERT(list);
     char *text = (char *)(list + 1);
     memcpy(text, id.ptr, id.len);
-    list->waits = waits;
+    list->server = sv;
     list->poll.id = (struct slice){text, id.len};
     list->poll.changed = changed;
     list_init(&list->waiters);
     map_put(&waits->lists, list->poll.id, list);
-    task_poll_begin(waits->task_poller, &list->poll);
+    task_poll_begin(sv, &list->poll);
     return list;
 }
 
-static struct wait_list *take_out(struct waits *waits, struct slice id)
+static struct wait_list *take_out(struct server *sv, struct slice id)
 {
-    struct wait_list *list = map_remove(&waits->lists, id);
+    struct wait_list *list = map_remove(&sv->background->waits->lists, id);
 
     if (list)
-        task_poll_end(waits->task_poller, &list->poll);
+        task_poll_end(sv, &list->poll);
     return list;
 }
 
-void waiter_join(struct waits *waits, struct slice id, struct waiter *w)
+void waiter_join(struct server *sv, struct slice id, struct waiter *w)
 {
-    struct wait_list *list = map_get(&waits->lists, id);
+    struct wait_list *list = map_get(&sv->background->waits->lists, id);
 
     ASSERT(!w->in);
     if (!list)
-        list = wait_list_new(waits, id);
+        list = wait_list_new(sv, id);
     w->in = list;
     list_push(&list->waiters, &w->link);
 }
 
-void waiter_leave(struct waits *waits, struct waiter *w)
+void waiter_leave(struct server *sv, struct waiter *w)
 {
+    const struct waits *waits = sv->background->waits;
     struct wait_list *list = w->in;
 
     if (!list)
@@ -79,14 +81,14 @@ void waiter_leave(struct waits *waits, struct waiter *w)
     w->in = NULL;
     if (!list_empty(&list->waiters) || map_get(&waits->lists, list->poll.id) != list)
         return; /* others are there, or it is just being told */
-    (void)take_out(waits, list->poll.id);
+    (void)take_out(sv, list->poll.id);
     free(list);
 }
 
 /* Whoever is told may make others leave, or join again: that makes a new list. */
-void waiters_of(struct waits *waits, struct slice id)
+void waiters_of(struct server *sv, struct slice id)
 {
-    struct wait_list *list = take_out(waits, id);
+    struct wait_list *list = take_out(sv, id);
 
     if (!list)
         return;
@@ -99,12 +101,13 @@ void waiters_of(struct waits *waits, struct slice id)
     free(list);
 }
 
-static void waiters_all(struct waits *waits)
+static void waits_drain(struct server *sv)
 {
+    const struct waits *waits = sv->background->waits;
     const struct wait_list *list = NULL;
 
     for (size_t i = 0; (list = map_next(&waits->lists, &i)); i = 0)
-        waiters_of(waits, list->poll.id);
+        waiters_of(sv, list->poll.id);
 }
 
 static enum err waits_open(struct server *sv, struct error *e)
@@ -113,29 +116,23 @@ static enum err waits_open(struct server *sv, struct error *e)
     (void)e;
 
     ASSERT(waits);
-    sv->task_poller = task_poller_new(&sv->loop, sv->store, sv->scheduler, sv->config.store->shared,
-                                      &sv->load.exchanges);
-    waits->task_poller = sv->task_poller;
-    sv->waits = waits;
+    sv->background->task_poller = task_poller_new(&sv->loop, sv->store, sv->scheduler,
+                                                  sv->config.store->shared, &sv->load.exchanges);
+    sv->background->waits = waits;
     return ERR_OK;
-}
-
-static void waits_drain(struct server *sv)
-{
-    waiters_all(sv->waits);
 }
 
 static void waits_close(struct server *sv)
 {
-    task_poller_close(sv->task_poller);
+    task_poller_close(sv->background->task_poller);
 }
 
 static void waits_free(struct server *sv)
 {
-    ASSERT(sv->waits->lists.len == 0);
-    map_fini(&sv->waits->lists);
-    free(sv->waits);
-    task_poller_free(sv->task_poller);
+    ASSERT(sv->background->waits->lists.len == 0);
+    map_fini(&sv->background->waits->lists);
+    free(sv->background->waits);
+    task_poller_free(sv->background->task_poller);
 }
 
 const struct part waits_part = {

@@ -17,12 +17,10 @@ struct waiter {
     void (*ended)(struct waiter *w);
 };
 
-struct waits;
-
 extern const struct part waits_part;
 
-void waiter_join(struct waits *waits, struct slice id, struct waiter *w);
-void waiter_leave(struct waits *waits, struct waiter *w); /* harmless if it waits for nothing */
-void waiters_of(struct waits *waits, struct slice id);    /* wakes up those who wait for it */
+void waiter_join(struct server *sv, struct slice id, struct waiter *w);
+void waiter_leave(struct server *sv, struct waiter *w); /* harmless if it waits for nothing */
+void waiters_of(struct server *sv, struct slice id);    /* wakes up those who wait for it */
 
 #endif

@@ -66,22 +66,7 @@ struct server {
     /* Other tokens are good now. Set by the assembly, since it concerns open streams. */
     void (*tokens_changed)(struct server *sv);
 
-    /* background/ */
-    struct admin_token *admin_token;
-    struct token_reload *token_reload;
-    struct unknown_tokens *unknown_tokens;
-    struct task_poller *task_poller;
-    struct waits *waits;
-    struct nodes *nodes;
-    struct inbox *inbox;
-    struct operations *operations;
-    struct messages *messages;
-    struct alerting *alerting;
-    struct retention_job *retention;
-    struct archive_writer *archive; /* NULL: none is kept */
-    bool archive_busy;              /* something is being written there */
-    struct open_tasks *open_tasks;
-    struct helper *helpers[HELPERS_MAX]; /* NULL: none */
+    struct background *background; /* what only background/ knows */
 
     /* api/ */
     struct events *events;

@@ -59,7 +59,6 @@ enum err core_load(struct run *run, struct error *e)
     struct server *sv = &run->sv;
 
     sv->access = access_new(sv->config.token_file);
-    sv->admin_token = admin_token_new();
     sv->contents = contents_new();
     sv->quotas = quotas_new();
     enum err err = catalog_load(&sv->workflows, sv->config.store, &run->known, e);
@@ -80,7 +79,6 @@ void core_unload(struct run *run)
     overruns_fini(&run->overruns);
     token_key_free(sv->key);
     access_free(sv->access);
-    admin_token_free(sv->admin_token);
     contents_free(sv->contents);
     quotas_free(sv->quotas);
     registry_fini(&sv->workflows);

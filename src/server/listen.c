@@ -126,9 +126,7 @@ static void on_hangup(uv_signal_t *s, int signum)
     struct server *sv = &run->sv;
     (void)signum;
 
-    for (size_t i = 0; i < HELPERS_MAX; i++)
-        if (sv->helpers[i])
-            helper_hangup(sv->helpers[i]);
+    helpers_read_again(sv);
     if (sv->channels.webhooks)
         reload_webhooks(sv);
     if (http_is_secure(sv->http))
@@ -228,7 +226,7 @@ static enum err listen_open(struct server *sv, struct error *e)
     admin_token_log(sv);
     if (sv->config.print_ready) /* if it cannot be written, the log has it */
         (void)!dprintf(STDOUT_FILENO, "listening on port %d\n", http_port(sv->http));
-    nodes_listening(sv->nodes);
+    nodes_listening(sv);
     return ERR_OK;
 }
 

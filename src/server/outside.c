@@ -26,7 +26,7 @@ static void ask_answered(void *arg, struct ask *a)
 
     ASSERT(sv->load.asks_open > 0);
     sv->load.asks_open--;
-    if (operations_answered(sv->operations, a))
+    if (operations_answered(sv, a))
         return;
     if (a->kind == ASK_SUBMIT) {
         submission_answered(sv, a);
@@ -42,7 +42,7 @@ static void task_ended(void *arg, const struct task *t)
 
     sv->metrics.tasks_ended[t->state]++;
     quotas_task(sv->quotas, t->owner, false);
-    waiters_of(sv->waits, t->id);
+    waiters_of(sv, t->id);
 }
 
 static void task_changed(void *arg, const struct workflow *w, const struct task *t)
@@ -111,8 +111,8 @@ static void surveyed(void *arg, const struct survey *v)
     supervisor_surveyed(sv->supervisor, v);
     if (v->messages)
         messages_are_new(sv);
-    inbox_surveyed(sv->inbox, v);
-    nodes_surveyed(sv->nodes);
+    inbox_surveyed(sv, v);
+    nodes_surveyed(sv);
 }
 
 struct outside outside_of_scheduler(struct server *sv)

@@ -12,6 +12,7 @@
 
 #include "api/events.h"
 #include "api/routes.h"
+#include "background/background.h"
 #include "node/fair.h"
 #include "node/installation.h"
 #include "node/node.h"
@@ -245,6 +246,7 @@ static void begin(struct run *run, const struct server_config *c)
     run->drain_left_ms = c->drain_ms ? c->drain_ms : DRAIN_MS;
     run->on_signal = on_signal;
     sv->tokens_changed = tokens_changed;
+    sv->background = background_new();
     (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node,
                    c->store->ops->boot(c->store));
     installation_source(sv);
@@ -303,6 +305,7 @@ enum err server_run(const struct server_config *c, struct error *e)
         err = start(run, e);
     if (err == ERR_OK)
         err = serve(run, e);
+    background_free(run->sv.background);
     free(run);
     return err;
 }
