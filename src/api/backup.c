@@ -18,6 +18,7 @@
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "base/log.h"
 #include "node/access.h"
 #include "node/answer.h"
@@ -67,7 +68,7 @@ static void backup_free(struct backup *b)
         exchange_untie(&b->x);
     if (b->fd >= 0)
         (void)close(b->fd); /* it was only read */
-    sv->backup = NULL;
+    sv->api->backup = NULL;
     sv->load.exchanges--;
     free(b);
 }
@@ -133,7 +134,7 @@ static void send_on(struct backup *b)
 
 void backup_flushed(struct server *sv, struct http_request *r)
 {
-    struct backup *b = sv->backup;
+    struct backup *b = sv->api->backup;
 
     if (b && b->x.http == r && b->phase == BACKUP_SENDING && !b->reading)
         send_on(b);
@@ -248,7 +249,7 @@ static void backup_gone(struct exchange *x)
 
 static void backup_drain(struct server *sv)
 {
-    struct backup *b = sv->backup;
+    struct backup *b = sv->api->backup;
     struct http_request *r = b ? b->x.http : NULL;
 
     if (!r)
@@ -273,7 +274,7 @@ static bool may_begin(struct server *sv, struct http_request *r)
         http_problem(r, 503, "draining", "the server is ending");
         return false;
     }
-    if (sv->backup) {
+    if (sv->api->backup) {
         http_problem(r, 409, "backup-running",
                      "another backup is running; try again when it has ended");
         return false;
@@ -304,7 +305,7 @@ void backup_post(struct server *sv, struct http_request *r)
     b->began_ns = uv_hrtime();
     exchange_begin(&b->x, sv, r);
     b->x.gone = backup_gone;
-    sv->backup = b;
+    sv->api->backup = b;
     sv->load.exchanges++;
     b->job = (struct store_job){.run = backup_run, .done = backup_stepped};
     log_line(LOG_INFO, "event=backup_begun by=%s", b->actor);

@@ -5,6 +5,7 @@
 
 #include "api/caller.h"
 
+#include "api/room.h"
 #include "background/admin_token.h"
 #include "background/helper.h"
 #include "net/proof.h"
@@ -43,7 +44,7 @@ static void log_refused(struct server *sv, const struct http_request *r, int sta
     CLEANUP(buf_fini) struct buf b = {0};
     uint64_t left_out = 0;
 
-    if (!log_burst_has_room(&sv->refusals[token.ptr != NULL], server_now(sv), &left_out))
+    if (!log_burst_has_room(&sv->api->refusals[token.ptr != NULL], server_now(sv), &left_out))
         return;
     buf_fmt(&b, "status=%d address=%s", status, http_peer_of(r).text);
     if (sv->config.behind_proxy && http_header(r, "x-forwarded-for").ptr) {

@@ -10,6 +10,7 @@
 
 #include "api/body.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "node/access.h"
@@ -56,7 +57,7 @@ static void arm(struct events *ev);
 
 struct stream *stream_new(struct server *sv, struct http_request *r, bool of_task)
 {
-    struct events *ev = sv->events;
+    struct events *ev = sv->api->events;
 
     if (ev->drained) {
         http_problem(r, 503, "draining", "the server is ending");
@@ -70,7 +71,7 @@ struct stream *stream_new(struct server *sv, struct http_request *r, bool of_tas
     ASSERT(st);
     st->ev = ev;
     st->of_task = of_task;
-    st->grant = grant_new(sv->bearer, &st->arena);
+    st->grant = grant_new(sv->api->bearer, &st->arena);
     exchange_begin(&st->x, sv, r);
     st->x.gone = stream_gone;
     count_stream(st, true);
@@ -180,8 +181,10 @@ static void keep_alive(struct events *ev)
     watches_keep_alive(ev);
 }
 
-void events_recheck(struct events *ev)
+void events_recheck(struct server *sv)
 {
+    struct events *ev = sv->api->events;
+
     LIST_FOREACH (l, after, &ev->all) {
         stream_recheck(CONTAINER_OF(l, struct stream, link));
     }
@@ -200,7 +203,7 @@ static void timer_fired(uv_timer_t *t)
     }
     if (server_steady(NULL) >= ev->keep_alive_at) {
         ev->keep_alive_at = 0;
-        events_recheck(ev); /* some may have expired */
+        events_recheck(ev->server); /* some may have expired */
         keep_alive(ev);
     }
     arm(ev);
@@ -305,10 +308,12 @@ static void record(struct events *ev, const struct workflow *w, const struct tas
     ev->fresh = ev->stats.listeners_all > 0;
 }
 
-void events_changed(struct events *ev, const struct workflow *w, const struct task *t)
+void events_changed(struct server *sv, const struct workflow *w, const struct task *t)
 {
+    struct events *ev = sv->api->events;
+
     if (ev->stats.listeners_task > 0)
-        events_touched(ev, t->id);
+        events_touched(sv, t->id);
     if (ev->stats.listeners_all > 0 || (ev->record_until != 0 && is_recording(ev))) {
         record(ev, w, t);
         return;
@@ -386,7 +391,7 @@ static void pump_all(struct events *ev)
 
 static int64_t events_turn(struct server *sv)
 {
-    struct events *ev = sv->events;
+    struct events *ev = sv->api->events;
 
     if (ev->fresh)
         pump_all(ev);
@@ -478,13 +483,13 @@ static enum err events_open(struct server *sv, struct error *e)
     ASSERT(rc == 0);
     ev->timer.data = ev->idle.data = ev->rest.data = ev;
     ev->timer_open = true;
-    sv->events = ev;
+    sv->api->events = ev;
     return ERR_OK;
 }
 
 static void events_drain(struct server *sv)
 {
-    struct events *ev = sv->events;
+    struct events *ev = sv->api->events;
 
     ev->drained = true;
     pump_all(ev);
@@ -496,7 +501,7 @@ static void events_drain(struct server *sv)
 
 static void events_close(struct server *sv)
 {
-    struct events *ev = sv->events;
+    struct events *ev = sv->api->events;
 
     ev->timer_open = false;
     uv_close((uv_handle_t *)&ev->timer, NULL);
@@ -506,7 +511,7 @@ static void events_close(struct server *sv)
 
 static void events_free(struct server *sv)
 {
-    struct events *ev = sv->events;
+    struct events *ev = sv->api->events;
 
     ASSERT(list_empty(&ev->all) && list_empty(&ev->unwritten));
     ASSERT(ev->watches.len == 0);
@@ -522,7 +527,9 @@ static void events_free(struct server *sv)
 
 void events_stats(const struct server *sv, struct events_stats *ret)
 {
-    *ret = sv->events->stats;
+    const struct events *ev = sv->api->events; /* NULL: the node could not start */
+
+    *ret = ev ? ev->stats : (struct events_stats){0};
 }
 
 const struct part events_part = {

@@ -37,10 +37,10 @@ struct events_stats {
 };
 
 extern const struct part events_part;
-void events_recheck(struct events *ev); /* clients whose tokens are no longer good are let go */
-void events_changed(struct events *ev, const struct workflow *w, const struct task *t);
-void events_touched(struct events *ev, struct slice task); /* its row may be another */
-void events_beat(struct events *ev, const struct heartbeat *b);
+void events_recheck(struct server *sv); /* clients whose tokens are no longer good are let go */
+void events_changed(struct server *sv, const struct workflow *w, const struct task *t);
+void events_touched(struct server *sv, struct slice task); /* its row may be another */
+void events_beat(struct server *sv, const struct heartbeat *b);
 void events_stats(const struct server *sv, struct events_stats *ret);
 
 /* ---- what events.c and events_task.c share ---- */

@@ -12,6 +12,7 @@
 #include "api/body.h"
 #include "api/events.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "background/cache.h"
 #include "background/task_poll.h"
@@ -424,8 +425,9 @@ static void begin_reading(struct watch *w)
     readings_add(sv->readings, quota_name(st->x.http->account), READING_ONE, &w->job);
 }
 
-void events_touched(struct events *ev, struct slice task)
+void events_touched(struct server *sv, struct slice task)
 {
+    const struct events *ev = sv->api->events;
     struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, task) : NULL;
 
     if (w && !list_empty(&w->streams))
@@ -458,9 +460,9 @@ static void render_beat(struct buf *b, const struct definition *d, const struct 
 }
 
 /* The next event has more: a stream without room goes without this one. */
-void events_beat(struct events *ev, const struct heartbeat *beat)
+void events_beat(struct server *sv, const struct heartbeat *beat)
 {
-    struct server *sv = ev->server;
+    struct events *ev = sv->api->events;
     struct watch *w = ev->stats.listeners_task > 0 ? map_get(&ev->watches, beat->of.task) : NULL;
     CLEANUP(buf_fini) struct buf data = {0};
 
@@ -589,7 +591,7 @@ void task_events_get(struct server *sv, struct http_request *r)
     if (!st)
         return;
     st->after = (uint64_t)after;
-    st->watch = watch_of(sv->events, id);
+    st->watch = watch_of(sv->api->events, id);
     st->watch->users++;
     list_push(&st->watch->streams, &st->link);
     begin_reading(st->watch);

@@ -5,7 +5,7 @@
  * The handlers of all routes (routes.c), by file. Each answers the request, now or later.
  *
  * A handler may use the modules of node/ and the headers of background/, and of api/ those headers
- * that files share (tasks.h, body.h, query.h, caller.h). server.caller and server.bearer are those
+ * that files share (tasks.h, body.h, query.h, caller.h). server.caller and api.bearer are those
  * of its request until it returns. A request that has to wait has an exchange (node/exchange.h),
  * and is counted in server.load, after node/pressure.h or node/door.h has said that there is room.
  */

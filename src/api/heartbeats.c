@@ -155,7 +155,7 @@ void heartbeats_post(struct server *sv, struct http_request *r)
     scheduler_heartbeats(sv->scheduler, &br.call);
     for (size_t i = 0; i < br.call.count; i++)
         if (br.call.list[i].status == BEAT_ACCEPTED)
-            events_beat(sv->events, &br.call.list[i]);
+            events_beat(sv, &br.call.list[i]);
     json_open(&b, '{');
     json_key(&b, "now");
     json_time(&b, server_now(sv));

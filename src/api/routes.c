@@ -1,6 +1,6 @@
 /*
  * The table of routes, and the way of a request to its handler: headers, token, quota, role, and
- * its turn. Handlers may rely on server.caller and server.bearer until they return.
+ * its turn. Handlers may rely on server.caller and api.bearer until they return.
  */
 
 #include "api/routes.h"
@@ -8,6 +8,7 @@
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "api/work.h"
 #include "background/unknown_tokens.h"
@@ -353,11 +354,11 @@ static void serve(struct server *sv, struct http_request *r, const struct passag
     if (waits_for_its_body(sv, r, p))
         return;
     sv->caller = p->bearer ? p->bearer->name : SLICE_NONE;
-    sv->bearer = p->bearer;
+    sv->api->bearer = p->bearer;
     p->route->serve(sv, r);
     body_is_used(sv, r);
     sv->caller = SLICE_NONE;
-    sv->bearer = NULL;
+    sv->api->bearer = NULL;
     if (p->bearer) {
         uint64_t now_ns = uv_hrtime();
         account_worked(sv, account, now_ns, now_ns - began_ns);

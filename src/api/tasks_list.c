@@ -6,6 +6,7 @@
 #include "api/body.h"
 #include "api/handlers.h"
 #include "api/query.h"
+#include "api/room.h"
 #include "base/when.h"
 #include "node/access.h"
 #include "node/answer.h"
@@ -324,7 +325,7 @@ void tasks_list(struct server *sv, struct http_request *r)
         arena_fini(&a);
         return;
     }
-    list_within(ls, grant_new(sv->bearer, &ls->arena));
+    list_within(ls, grant_new(sv->api->bearer, &ls->arena));
     filter_default_states(&ls->filter);
     filter_places(&ls->filter, &sv->workflows, &ls->arena);
     exchange_begin(&ls->x, sv, r);

@@ -15,6 +15,7 @@
 
 #include "api/body.h"
 #include "api/caller.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "background/waits.h"
 #include "base/list.h"
@@ -502,7 +503,7 @@ static void take_lines(struct many *m, uint64_t until_ns)
 
 static bool batches_go_on(const struct server *sv)
 {
-    for (struct link *l = sv->batches->ready.next; l != &sv->batches->ready; l = l->next)
+    for (struct link *l = sv->api->batches->ready.next; l != &sv->api->batches->ready; l = l->next)
         if (may_take(CONTAINER_OF(l, struct many, link)))
             return true;
     return false;
@@ -514,11 +515,11 @@ static int64_t batches_turn(struct server *sv)
 {
     struct link served;
 
-    if (list_empty(&sv->batches->ready))
+    if (list_empty(&sv->api->batches->ready))
         return 0;
     uint64_t until_ns = uv_hrtime() + FAIR_SLICE_NS;
     list_init(&served);
-    LIST_FOREACH (link, after, &sv->batches->ready) {
+    LIST_FOREACH (link, after, &sv->api->batches->ready) {
         struct many *m = CONTAINER_OF(link, struct many, link);
         if (m->rest.len > 0 && !may_take(m))
             continue;
@@ -529,7 +530,7 @@ static int64_t batches_turn(struct server *sv)
         else if (is_read(m))
             many_is_read(m);
     }
-    list_take_all(&sv->batches->ready, &served);
+    list_take_all(&sv->api->batches->ready, &served);
     return 0;
 }
 
@@ -553,7 +554,7 @@ static void many_may_be_read(struct registry_wait *w, enum err err, const char *
     m->x.server->load.exchanges--;
     m->x.server->load.asks_open--;
     if (r && err == ERR_OK) {
-        list_push(&m->x.server->batches->ready, &m->link);
+        list_push(&m->x.server->api->batches->ready, &m->link);
         return;
     }
     exchange_untie(&m->x);
@@ -570,7 +571,7 @@ static void begin_lines(struct many *m)
     m->definitions.done = many_may_be_read;
     m->reading = registry_read(&sv->workflows, &m->definitions);
     if (!m->reading)
-        list_push(&sv->batches->ready, &m->link);
+        list_push(&sv->api->batches->ready, &m->link);
     sv->load.exchanges += m->reading;
     sv->load.asks_open += m->reading;
 }
@@ -598,7 +599,7 @@ void batch_post(struct server *sv, struct http_request *r, int64_t wait_ms)
     m->rest = (struct slice){m->body, m->bytes};
     m->wait_ms = wait_ms;
     m->trace = submission_trace(r, &m->arena);
-    m->grant = grant_new(sv->bearer, &m->arena);
+    m->grant = grant_new(sv->api->bearer, &m->arena);
     m->caller = arena_copy(&m->arena, sv->caller);
     m->share = quota_share(r->account);
     m->wait_until = server_now(sv) + wait_ms;
@@ -617,19 +618,19 @@ static enum err batches_open(struct server *sv, struct error *e)
 
     ASSERT(bs);
     list_init(&bs->ready);
-    sv->batches = bs;
+    sv->api->batches = bs;
     return ERR_OK;
 }
 
 static bool batches_are_drained(const struct server *sv)
 {
-    return list_empty(&sv->batches->ready);
+    return list_empty(&sv->api->batches->ready);
 }
 
 static void batches_free(struct server *sv)
 {
-    ASSERT(list_empty(&sv->batches->ready));
-    free(sv->batches);
+    ASSERT(list_empty(&sv->api->batches->ready));
+    free(sv->api->batches);
 }
 
 const struct part batches_part = {

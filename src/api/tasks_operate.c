@@ -6,6 +6,7 @@
 
 #include "api/body.h"
 #include "api/caller.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "base/log.h"
 #include "node/access.h"
@@ -227,7 +228,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
     struct operation *op = arena_alloc(&a, sizeof *op);
     op->arena = a;
     op->answered = operated;
-    op->grant = grant_new(sv->bearer, &op->arena);
+    op->grant = grant_new(sv->api->bearer, &op->arena);
     op->ask = (struct ask){
         .kind = kind,
         .user = op,

@@ -5,6 +5,7 @@
 
 #include "api/body.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "background/cache.h"
 #include "background/waits.h"
@@ -325,7 +326,7 @@ static void get_by_bearer(struct server *sv, struct http_request *r, struct slic
 {
     CLEANUP(arena_fini) struct arena a = {0};
 
-    task_get_when_ended(sv, r, id, grant_new(sv->bearer, &a), wait_ms, 200);
+    task_get_when_ended(sv, r, id, grant_new(sv->api->bearer, &a), wait_ms, 200);
 }
 
 void task_get(struct server *sv, struct http_request *r)

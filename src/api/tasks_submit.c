@@ -6,6 +6,7 @@
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "definition/registry.h"
 #include "node/access.h"
@@ -171,7 +172,7 @@ static void single_post(struct server *sv, struct http_request *r, int64_t wait_
     exchange_begin(&one->x, sv, r);
     single_take_body(one, r);
     one->s.trace = submission_trace(r, &one->s.arena);
-    one->s.grant = grant_new(sv->bearer, &one->s.arena);
+    one->s.grant = grant_new(sv->api->bearer, &one->s.arena);
     one->definitions.done = single_may_be_read;
     if (!registry_read(&sv->workflows, &one->definitions)) {
         single_read(one);

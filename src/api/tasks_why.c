@@ -2,6 +2,7 @@
  */
 
 #include "api/handlers.h"
+#include "api/room.h"
 #include "api/tasks.h"
 #include "api/why_sources.h"
 #include "background/cache.h"
@@ -326,7 +327,7 @@ void task_why_get(struct server *sv, struct http_request *r)
     struct why_request *k = arena_alloc(&a, sizeof *k);
     k->arena = a;
     k->id = arena_copy(&k->arena, id);
-    k->grant = grant_new(sv->bearer, &k->arena);
+    k->grant = grant_new(sv->api->bearer, &k->arena);
     exchange_begin(&k->x, sv, r);
     sv->load.exchanges++;
     sv->load.reads_open++;

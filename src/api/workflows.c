@@ -10,6 +10,7 @@
 #include "api/caller.h"
 #include "api/compiling.h"
 #include "api/handlers.h"
+#include "api/room.h"
 #include "background/cache.h"
 #include "base/log.h"
 #include "definition/definition.h"
@@ -333,7 +334,7 @@ void workflow_get(struct server *sv, struct http_request *r)
     CLEANUP(arena_fini) struct arena a = {0};
     struct slice name = http_segment(r, 2);
 
-    if (grant_reads_definition(grant_new(sv->bearer, &a), name))
+    if (grant_reads_definition(grant_new(sv->api->bearer, &a), name))
         cache_serve(sv, r, get_now);
     else
         answer_no_workflow(r, name, http_segment(r, 4).ptr != NULL);

@@ -58,20 +58,14 @@ struct server {
     struct quotas *quotas; /* http_request.account is that of its token, or NULL */
     struct fair *fair;
     struct offload *definitions, *bodies; /* queues of large ones, for a thread */
-    struct log_burst refusals[2]; /* of requests without a good token; with one of another role */
-    /* The name and the token of the request that is being handled (NULL: it needs none); until its
+    /* The name of the token of the request that is being handled (NONE: it needs none); until its
      * handler returns. */
     struct slice caller;
-    const struct bearer *bearer;
     /* Other tokens are good now. Set by the assembly, since it concerns open streams. */
     void (*tokens_changed)(struct server *sv);
 
     struct background *background; /* what only background/ knows */
-
-    /* api/ */
-    struct events *events;
-    struct batches *batches;
-    struct backup *backup; /* NULL: none is being made */
+    struct api *api;               /* what only api/ knows */
 };
 
 #endif

@@ -49,7 +49,7 @@ static void task_changed(void *arg, const struct workflow *w, const struct task 
 {
     struct server *sv = arg;
 
-    events_changed(sv->events, w, t);
+    events_changed(sv, w, t);
 }
 
 static void evaluates(void *arg, struct slice task, bool begins)
@@ -94,7 +94,7 @@ static void requested(void *arg, struct slice id, bool released)
     struct server *sv = arg;
 
     scheduler_requested(sv->scheduler, id, released);
-    events_touched(sv->events, id);
+    events_touched(sv, id);
 }
 
 static bool wants_lead(void *arg)

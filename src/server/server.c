@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "api/api.h"
 #include "api/events.h"
 #include "api/routes.h"
 #include "background/background.h"
@@ -160,8 +161,7 @@ static void assert_nothing_open(const struct server *sv)
     const struct load *l = &sv->load;
     struct events_stats st = {0};
 
-    if (sv->events)
-        events_stats(sv, &st);
+    events_stats(sv, &st);
     ASSERT(l->exchanges == 0 && l->reads_open == 0);
     ASSERT(l->asks_open == 0 && l->asks_bytes == 0 && l->lines_open == 0);
     ASSERT(st.listeners_all == 0 && st.listeners_task == 0);
@@ -229,7 +229,7 @@ static enum err cannot_start(const char *what, int rc, struct error *e)
 
 static void tokens_changed(struct server *sv)
 {
-    events_recheck(sv->events);
+    events_recheck(sv);
 }
 
 static void begin(struct run *run, const struct server_config *c)
@@ -247,6 +247,7 @@ static void begin(struct run *run, const struct server_config *c)
     run->on_signal = on_signal;
     sv->tokens_changed = tokens_changed;
     sv->background = background_new();
+    sv->api = api_new();
     (void)snprintf(sv->holder, sizeof sv->holder, "%s/%" PRIu64, c->node,
                    c->store->ops->boot(c->store));
     installation_source(sv);
@@ -306,6 +307,7 @@ enum err server_run(const struct server_config *c, struct error *e)
     if (err == ERR_OK)
         err = serve(run, e);
     background_free(run->sv.background);
+    api_free(run->sv.api);
     free(run);
     return err;
 }
