@@ -3,7 +3,8 @@
 
 /*
  * The node: what its parts share. A part includes this header and those of the modules that it
- * uses. Its own state is its own: the last members point to structs that only their modules know.
+ * uses. Its own state is its own: what background/ and api/ keep, only these folders know
+ * (background/room.h, api/room.h).
  *
  * Used by the loop's thread alone, but for what a module says otherwise.
  */
@@ -46,8 +47,7 @@ struct server {
     struct catalog *catalog; /* of what other nodes store; NULL: the store is this node's alone */
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct token_key *key; /* of attempts */
-    struct overrun_watch *overrun;
+    struct token_key *key;     /* of attempts */
     struct contents *contents; /* tells one submission from another */
     struct channels channels;
 

@@ -85,7 +85,7 @@ void core_unload(struct run *run)
     buf_fini(&sv->channels.taken);
     fair_free(sv->fair);
     changes_free(sv->changes);
-    overrun_free(sv->overrun);
+    overrun_free(run->overrun);
 }
 
 /* ---- threads ---- */
@@ -102,15 +102,17 @@ static int start_readings(struct server *sv)
     return readings_start(&sv->loop, &c, &sv->readings);
 }
 
-static int start_overrun(struct server *sv)
+static int start_overrun(struct run *run)
 {
+    struct server *sv = &run->sv;
     const struct overrun_config c = {.store = sv->store, .now = server_now, .arg = sv};
 
-    return overrun_start(&c, &sv->overrun);
+    return overrun_start(&c, &run->overrun);
 }
 
-static int start_threads(struct server *sv)
+static int start_threads(struct run *run)
 {
+    struct server *sv = &run->sv;
     const struct store_thread_config tc = {sv->config.store, sv->config.maintain};
     int rc = store_thread_start(&sv->loop, &tc, &sv->thread);
 
@@ -119,7 +121,7 @@ static int start_threads(struct server *sv)
     sv->store = store_thread_queue(sv->thread);
     rc = start_readings(sv);
     if (rc == 0) {
-        rc = start_overrun(sv);
+        rc = start_overrun(run);
         if (rc != 0)
             readings_stop(sv->readings);
     }
@@ -131,7 +133,7 @@ static int start_threads(struct server *sv)
 int core_start(struct run *run)
 {
     struct server *sv = &run->sv;
-    int rc = start_threads(sv);
+    int rc = start_threads(run);
 
     if (rc != 0) {
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT); /* handles close */
@@ -149,7 +151,7 @@ void core_stop(struct run *run)
 
     fair_close(sv->fair);
     changes_close(sv->changes);
-    overrun_stop(sv->overrun);
+    overrun_stop(run->overrun);
     readings_stop(sv->readings);
     store_thread_stop(sv->thread);
 }

@@ -18,6 +18,7 @@
 #include "node/overrun.h"
 #include "node/quota.h"
 #include "node/submission.h"
+#include "server/run.h"
 #include "json/json.h"
 
 static void ask_answered(void *arg, struct ask *a)
@@ -54,14 +55,12 @@ static void task_changed(void *arg, const struct workflow *w, const struct task 
 
 static void evaluates(void *arg, struct slice task, bool begins)
 {
-    const struct server *sv = arg;
-
-    overrun_evaluates(sv->overrun, task, begins);
+    overrun_evaluates(run_of(arg)->overrun, task, begins);
 }
 
 static void turn_over(void *arg)
 {
-    overrun_turn_over(((const struct server *)arg)->overrun);
+    overrun_turn_over(run_of(arg)->overrun);
 }
 
 static void committed(void *arg, size_t changes, int64_t took_us)

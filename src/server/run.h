@@ -20,6 +20,7 @@ struct run {
     size_t opened;            /* parts */
     uint64_t known;           /* the generation of the definitions that were read at the start */
     struct overruns overruns; /* as of the start */
+    struct overrun_watch *overrun;
 };
 
 static inline struct run *run_of(struct server *sv)
