@@ -3,14 +3,10 @@
 #include "amqp/amqp_config.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "config/secret.h"
-
-enum { IDLE_DEFAULT_MS = 60000, IDLE_MIN_MS = 1000, PASSWORD_MAX = 8 << 10 };
+enum { IDLE_DEFAULT_MS = 60000, IDLE_MIN_MS = 1000 };
 
 static struct amqp_config *config_of(const struct reader *r)
 {
@@ -142,26 +138,6 @@ static void read_url(struct reader *r, const struct json *j, const struct path *
         b->host = arena_copy(r->arena, b->host);
 }
 
-static void read_password(struct reader *r, const struct json *j, const struct path *path,
-                          void *target)
-{
-    static const struct field fields[] = {
-        TEXT_FIELD("file", struct broker_config, password_file, 0),
-        TEXT_FIELD("env", struct broker_config, password_env, 0),
-    };
-    struct broker_config *b = target;
-
-    if (j->type != JSON_OBJECT) {
-        mistake_at(r, path, j->at, "a password that stands here",
-                   "{file: PATH} or {env: NAME}, which name its place");
-        return;
-    }
-    size_t before = r->mistakes->count;
-    read_object(r, j, path, fields, COUNT_OF(fields), b);
-    if (r->mistakes->count == before && !b->password_file == !b->password_env)
-        mistake_in(r, path, j, "either file or env");
-}
-
 static bool is_loopback(struct slice host)
 {
     return slice_is(host, "localhost") || slice_is(host, "::1")
@@ -179,7 +155,7 @@ static struct broker_config *broker_find(const struct amqp_config *c, struct sli
 static void check_broker(struct reader *r, const struct json *j, const struct path *path,
                          const struct broker_config *b)
 {
-    bool has_password = b->password_file || b->password_env;
+    bool has_password = b->password.file || b->password.env;
 
     if (b->name.ptr && broker_find(config_of(r), b->name))
         mistake_in(r, path, j, "a name that no other broker has");
@@ -208,7 +184,7 @@ static void read_broker(struct reader *r, const struct json *j, const struct pat
         REQUIRED("name", read_slice, offsetof(struct broker_config, name)),
         REQUIRED("url", read_url, 0),
         TEXT_FIELD("user", struct broker_config, user, 0),
-        FIELD("password", read_password, 0),
+        FIELD("password", read_secret_place, offsetof(struct broker_config, password)),
         FIELD("sasl", read_sasl, offsetof(struct broker_config, sasl)),
         TEXT_FIELD("ca", struct broker_config, ca, 0),
         TEXT_FIELD("cert", struct broker_config, cert, 0),
@@ -451,46 +427,21 @@ struct slice amqp_queue_of(const struct broker_config *b, struct slice address)
 
 /* ---- passwords ---- */
 
-static enum err read_file(const char *path, struct buf *b, struct error *e)
-{
-    int fd = -1;
-    const char *refused = secret_file_open(path, &fd);
-
-    if (refused)
-        return error_set(e, ERR_IO, "password file %s: %s", path, refused);
-    char *room = buf_room(b, PASSWORD_MAX);
-    ssize_t n = read(fd, room, PASSWORD_MAX);
-    int reason = errno;
-    (void)close(fd);
-    if (n < 0)
-        return error_set(e, ERR_IO, "password file %s: %s", path, strerrordesc_np(reason));
-    if (n == PASSWORD_MAX)
-        return error_set(e, ERR_INVALID, "password file %s is longer than 8 KiB", path);
-    b->len += (size_t)n;
-    return ERR_OK;
-}
-
 enum err amqp_password(const struct broker_config *b, char **ret, struct error *e)
 {
-    CLEANUP(buf_fini) struct buf text = {0};
-    const char *env = b->password_env ? getenv(b->password_env) : NULL;
+    CLEANUP(buf_fini) struct buf story = {0};
+    const struct secret_place *place = &b->password;
+    size_t len = 0;
 
     *ret = NULL;
-    if (!b->password_file && !b->password_env)
+    if (!place->file && !place->env)
         return ERR_OK;
-    if (b->password_env && !env)
-        return error_set(e, ERR_INVALID, "environment variable %s is not set", b->password_env);
-    if (env)
-        buf_str(&text, env);
-    else if (read_file(b->password_file, &text, e) != ERR_OK)
-        return error_wrap(e, "broker %.*s", SLICE_ARG(b->name));
-    while (text.len > 0 && strchr("\r\n", text.ptr[text.len - 1]))
-        text.len--; /* editors append a line end */
-    if (text.len == 0)
-        return error_set(e, ERR_INVALID, "the password of broker %.*s is empty",
-                         SLICE_ARG(b->name));
-    *ret = strndup(text.ptr, text.len);
-    ASSERT(*ret);
-    explicit_bzero(text.ptr, text.len);
-    return ERR_OK;
+    const char *fault = secret_place_load(place, ret, &len);
+    if (!fault && len > 0)
+        return ERR_OK;
+    secret_wipe(*ret, len);
+    *ret = NULL;
+    secret_place_fault(place, fault ? fault : "it is empty", &story);
+    return error_set(e, ERR_INVALID, "the password of broker %.*s: %s", SLICE_ARG(b->name),
+                     story.ptr);
 }

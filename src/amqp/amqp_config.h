@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "config/config_reader.h"
+#include "config/secret.h"
 
 enum {
     AMQP_PLACES_DEFAULT = 100,
@@ -26,14 +27,14 @@ struct broker_config {
     struct slice host;
     uint16_t port;
     bool is_tls;
-    const char *user;                         /* NULL: none */
-    const char *password_file, *password_env; /* at most one is set */
-    const char *ca, *cert, *key;              /* files; NULL: the system's, none */
-    const char *addresses;                    /* "/queue/{}" */
-    const char *sasl;                         /* NULL: chosen automatically */
-    bool insecure;                            /* allows a password over amqp:// */
-    int64_t idle_ms;                          /* a peer that is silent for longer is considered
-                                               * gone */
+    const char *user;             /* NULL: none */
+    struct secret_place password; /* or none */
+    const char *ca, *cert, *key;  /* files; NULL: the system's, none */
+    const char *addresses;        /* "/queue/{}" */
+    const char *sasl;             /* NULL: chosen automatically */
+    bool insecure;                /* allows a password over amqp:// */
+    int64_t idle_ms;              /* a peer that is silent for longer is considered
+                                   * gone */
 };
 
 /* What happens to a message that cannot be a task. */
@@ -83,7 +84,8 @@ struct slice amqp_target_queue(struct slice target);
 void amqp_address(const struct broker_config *b, struct slice queue, struct buf *ret);
 struct slice amqp_queue_of(const struct broker_config *b, struct slice address);
 
-/* The password of a broker, to be freed; NULL: it has none, or *e says why it cannot be read. */
+/* The password of a broker, for secret_wipe; NULL: it has none, or *e says why it cannot be
+ * read. */
 enum err amqp_password(const struct broker_config *b, char **ret, struct error *e) MUST_USE;
 
 #endif

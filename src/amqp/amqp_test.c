@@ -130,6 +130,42 @@ static void urls_have_hosts_and_ports(void **state)
     CHECK(slice_is(b->host, "::1") && b->port == 99, "%.*s", SLICE_ARG(b->host));
 }
 
+static void passwords_are_loaded_where_they_are_kept(void **state)
+{
+    CLEANUP(parsed_fini) struct parsed p = {0};
+    struct error e = {0};
+    char *password = NULL;
+    (void)state;
+
+    parse(&p, "brokers:\n"
+              "  - {name: none, url: 'amqps://x'}\n"
+              "  - {name: unset, url: 'amqps://x', user: u, password: {env: AMQP_TEST_UNSET}}\n"
+              "  - {name: set, url: 'amqps://x', user: u, password: {env: AMQP_TEST_SET}}\n"
+              "  - {name: empty, url: 'amqps://x', user: u, password: {file: /dev/null}}\n");
+    CHECK(p.mistakes->count == 0, "%s", p.mistakes->list[0].expected);
+    const struct broker_config *b = p.config->brokers;
+    CHECK(amqp_password(b, &password, &e) == ERR_OK && !password, "%s", e.text);
+    b = b->next;
+    (void)unsetenv("AMQP_TEST_UNSET");
+    CHECK(amqp_password(b, &password, &e) == ERR_INVALID && !password, "it is not set");
+    CHECK(strcmp(e.text,
+                 "the password of broker unset: environment variable AMQP_TEST_UNSET: it is "
+                 "not set")
+              == 0,
+          "%s", e.text);
+    b = b->next;
+    (void)setenv("AMQP_TEST_SET", "pass word\r\n", 1);
+    CHECK(amqp_password(b, &password, &e) == ERR_OK && password, "%s", e.text);
+    CHECK(strcmp(password, "pass word") == 0, "\"%s\"", password);
+    secret_wipe(password, strlen(password));
+    (void)setenv("AMQP_TEST_SET", "\n", 1);
+    CHECK(amqp_password(b, &password, &e) == ERR_INVALID && !password, "it is empty");
+    CHECK(strstr(e.text, "it is empty"), "%s", e.text);
+    b = b->next;
+    CHECK(amqp_password(b, &password, &e) == ERR_INVALID && !password, "it is a device");
+    CHECK(strstr(e.text, "file /dev/null: it is not a regular file"), "%s", e.text);
+}
+
 static void messages_go_where_they_may(void **state)
 {
     CLEANUP(parsed_fini) struct parsed p = {0};
@@ -305,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mistake_is_told),
         cmocka_unit_test(urls_have_hosts_and_ports),
+        cmocka_unit_test(passwords_are_loaded_where_they_are_kept),
         cmocka_unit_test(messages_go_where_they_may),
         cmocka_unit_test(addresses_and_queues),
         cmocka_unit_test(a_message_comes_back_as_it_was),

@@ -264,13 +264,6 @@ static void set_sasl(struct broker *b, bool has_password)
     pn_sasl_set_allow_insecure_mechs(sasl, true); /* the configuration was checked for that */
 }
 
-static void wipe(char *password)
-{
-    if (password)
-        explicit_bzero(password, strlen(password));
-    free(password);
-}
-
 static void talk(struct broker *b)
 {
     const struct broker_config *c = b->config;
@@ -295,7 +288,7 @@ static void talk(struct broker *b)
     if (password)
         pn_connection_set_password(conn, password);
     set_sasl(b, password != NULL);
-    wipe(password);
+    secret_wipe(password, password ? strlen(password) : 0);
     if (c->is_tls && !set_tls(b)) {
         lose(b, "TLS cannot be set up", NULL);
         return;

@@ -42,7 +42,7 @@ void secret_wipe(char *text, size_t len)
     free(text);
 }
 
-const char *secret_file_open(const char *path, int *ret)
+static const char *open_file(const char *path, int *ret)
 {
     /* opening a pipe would block until there is a writer */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -66,7 +66,7 @@ static const char *read_file(const char *path, char *to, size_t size, size_t *re
     int fd = -1;
     size_t len = 0;
     ssize_t n = 0;
-    const char *refused = secret_file_open(path, &fd);
+    const char *refused = open_file(path, &fd);
 
     if (refused)
         return refused;
@@ -107,7 +107,8 @@ const char *secret_place_load(const struct secret_place *s, char **ret, size_t *
     return NULL;
 }
 
-void secret_place_describe(const struct secret_place *s, struct buf *b)
+void secret_place_fault(const struct secret_place *s, const char *fault, struct buf *b)
 {
-    buf_fmt(b, "%s %s", s->file ? "file" : "environment variable", s->file ? s->file : s->env);
+    buf_fmt(b, "%s %s: %s", s->file ? "file" : "environment variable", s->file ? s->file : s->env,
+            fault);
 }

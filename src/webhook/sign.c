@@ -155,8 +155,8 @@ struct sign_keys *sign_keys_load(const struct secret_place *places, size_t count
         if (!fault)
             continue;
         ok = false;
-        secret_place_describe(&places[i], ret_faults);
-        buf_fmt(ret_faults, ": %s\n", fault);
+        secret_place_fault(&places[i], fault, ret_faults);
+        buf_byte(ret_faults, '\n');
     }
     if (ok)
         return k;

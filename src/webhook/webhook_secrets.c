@@ -63,11 +63,11 @@ static bool load_lines(const struct webhook_target *t, char ***ret, struct buf *
         }
         ok = false;
         buf_fmt(ret_faults, "%.*s: header %.*s: ", SLICE_ARG(t->url), SLICE_ARG(h->name));
-        if (!h->value.ptr) {
-            secret_place_describe(&h->kept, ret_faults);
-            buf_str(ret_faults, ": ");
-        }
-        buf_fmt(ret_faults, "%s\n", fault);
+        if (h->value.ptr)
+            buf_str(ret_faults, fault);
+        else
+            secret_place_fault(&h->kept, fault, ret_faults);
+        buf_byte(ret_faults, '\n');
     }
     return ok;
 }

@@ -151,9 +151,7 @@ static bool open_brokers(struct bridge *b)
             return false;
         }
         b->brokers[b->broker_count++] = broker_new(c, container);
-        if (password)
-            explicit_bzero(password, strlen(password));
-        free(password);
+        secret_wipe(password, password ? strlen(password) : 0);
     }
     return true;
 }
@@ -182,7 +180,7 @@ static void confine(struct bridge *b)
         return;
     caller_begin(&b->caller);
     for (const struct broker_config *c = b->config->brokers; c; c = c->next) {
-        caller_reads(&b->caller, c->password_file);
+        caller_reads(&b->caller, c->password.file);
         caller_reads(&b->caller, c->ca);
         caller_reads(&b->caller, c->cert);
         caller_reads(&b->caller, c->key);

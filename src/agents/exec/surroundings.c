@@ -3,8 +3,6 @@
 
 #include "agents/exec/surroundings.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/when.h"
+#include "config/secret.h"
 #include "json/json.h"
 #include "json/text.h"
 
 enum {
-    SECRET_MAX = 65536,
     SECRET_MIN = 4, /* shorter ones occur everywhere, and are not looked for */
     OWN_MAX = 16,   /* variables that every command gets */
     LINES_MAX = 64, /* of a secret, which are looked for one by one */
@@ -91,25 +89,23 @@ static void remember(struct command *c, struct slice secret)
 
 static bool read_secret(struct making *m, struct slice path, struct slice *ret)
 {
-    char *bytes = arena_bytes(&m->c->arena, SECRET_MAX + 1);
-    int fd = open(path.ptr, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const struct secret_place place = {.file = path.ptr};
+    char *text = NULL;
     size_t len = 0;
+    const char *fault = secret_place_load(&place, &text, &len);
 
-    for (ssize_t n = 1; fd >= 0 && n > 0 && len <= SECRET_MAX; len += n > 0 ? (size_t)n : 0)
-        n = read(fd, bytes + len, SECRET_MAX + 1 - len);
-    int err = errno;
-    if (fd >= 0)
-        close(fd);
-    while (len > 0 && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
-        len--;
-    if (fd >= 0 && len > 0 && len <= SECRET_MAX && !memchr(bytes, 0, len)) {
-        *ret = (struct slice){bytes, len};
+    if (!fault && len == 0)
+        fault = "it is empty";
+    else if (!fault && memchr(text, 0, len))
+        fault = "it is no text";
+    if (!fault) {
+        *ret = arena_copy(&m->c->arena, (struct slice){text, len});
         remember(m->c, *ret);
-        return true;
     }
-    (void)snprintf(m->why, m->why_size, "the secret in %s: %s", path.ptr,
-                   fd < 0 ? strerror(err) : "the file is empty, too long, or no text");
-    return false;
+    secret_wipe(text, len);
+    if (fault)
+        (void)snprintf(m->why, m->why_size, "the secret in %s: %s", path.ptr, fault);
+    return !fault;
 }
 
 static bool add_configured(struct making *m)

@@ -78,8 +78,8 @@ struct secrets *secrets_load(const struct http_config *c, struct buf *ret_faults
         const char *fault = load(&s->values[s->count++], one);
         if (fault) {
             buf_fmt(ret_faults, "secret %.*s: ", SLICE_ARG(one->name));
-            secret_place_describe(&one->place, ret_faults);
-            buf_fmt(ret_faults, ": %s\n", fault);
+            secret_place_fault(&one->place, fault, ret_faults);
+            buf_byte(ret_faults, '\n');
         }
         ok = ok && !fault;
     }

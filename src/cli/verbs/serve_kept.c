@@ -38,6 +38,6 @@ const char **serve_kept_of_amqp(const struct amqp_config *c)
 
     add(&list, &count, NULL);
     for (const struct broker_config *b = c ? c->brokers : NULL; b; b = b->next)
-        add(&list, &count, b->password_env);
+        add(&list, &count, b->password.env);
     return list;
 }
