@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "background/alert_send.h"
 #include "base/buf.h"
+#include "base/clock.h"
 
 enum { TIMEOUT_MS = 30000, LOOK_MS = 50, HEARD_MAX = 150 };
 
@@ -26,14 +26,6 @@ struct run {
     size_t written;
     struct buf output; /* of its standard error */
 };
-
-static int64_t steady_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void close_fd(int *fd)
 {
@@ -159,10 +151,10 @@ static bool has_ended(const struct run *r)
  * its own. */
 static bool attend(struct run *r, const struct alert_sending *s, int *ret_status)
 {
-    int64_t until = steady_ms() + (s->how->timeout_ms ? s->how->timeout_ms : TIMEOUT_MS);
+    int64_t until = clock_steady_ms() + (s->how->timeout_ms ? s->how->timeout_ms : TIMEOUT_MS);
     bool ended = false;
 
-    while (!(ended = has_ended(r)) && steady_ms() < until && !*s->stop)
+    while (!(ended = has_ended(r)) && clock_steady_ms() < until && !*s->stop)
         wait_a_while(r, s->body);
     (void)kill(-r->pid, SIGKILL);
     while (waitpid(r->pid, ret_status, 0) < 0 && errno == EINTR)

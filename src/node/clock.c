@@ -5,6 +5,7 @@
 
 #include "node/clock.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "node/node.h"
 
@@ -15,23 +16,15 @@ enum {
     CLOCK_BELIEVE_MS = 86400000 /* of a past that lies so far ahead nothing is believed */
 };
 
-static int64_t clock_ms(clockid_t id)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(id, &ts); /* cannot fail for these clocks */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 int64_t wall_now_ms(void)
 {
-    return clock_ms(CLOCK_REALTIME);
+    return clock_wall_ms();
 }
 
 int64_t server_steady(void *arg)
 {
     (void)arg;
-    return clock_ms(CLOCK_BOOTTIME);
+    return clock_boot_ms();
 }
 
 /* The store's time. A store without one goes by the wall time of the start, continued by the steady

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "store/job.h"
@@ -64,15 +65,6 @@ struct overrun_watch {
 
 static const struct slice looked_at = {NULL, 0}; /* in under_way, while the watching thread reads */
 
-static int64_t ms_of(clockid_t id)
-{
-    struct timespec ts;
-
-    if (clock_gettime(id, &ts) != 0)
-        return 0; /* the thread is there as long as we are */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* ---- on the loop ---- */
 
 #ifdef INTACT_FAULTS
@@ -96,11 +88,12 @@ static void arm(struct overrun_watch *w)
 
 static void may_never_end(const struct overrun_watch *w, struct slice task)
 {
-    int64_t from = ms_of(w->loop_clock);
+    int64_t from = clock_read_ms(w->loop_clock);
 
     while (w->endless.ptr && slice_eq(task, w->endless))
         ;
-    while (w->slow.ptr && slice_eq(task, w->slow) && ms_of(w->loop_clock) - from < w->slow_ms)
+    while (w->slow.ptr && slice_eq(task, w->slow)
+           && clock_read_ms(w->loop_clock) - from < w->slow_ms)
         ;
 }
 #else
@@ -208,17 +201,6 @@ static void count(struct overrun_watch *w, struct counted *c, int by)
 
 /* ---- on its own thread ---- */
 
-static struct timespec in_ms(int64_t ms)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    ts.tv_nsec += ms % 1000 * 1000000L;
-    ts.tv_sec += ms / 1000 + ts.tv_nsec / 1000000000L;
-    ts.tv_nsec %= 1000000000L;
-    return ts;
-}
-
 /* The task that is evaluated, to be counted. NULL: that has ended. */
 static struct counted *name_it(struct overrun_watch *w)
 {
@@ -264,7 +246,7 @@ static void take_back(struct overrun_watch *w)
 /* Lock held. */
 static _Noreturn void end_server(struct overrun_watch *w, int64_t spent_ms)
 {
-    const struct timespec until = in_ms(STORE_MS);
+    const struct timespec until = clock_in_ms(CLOCK_MONOTONIC, STORE_MS);
     const struct counted *c = w->now;
 
     while (c && c->away)
@@ -284,7 +266,7 @@ static void check(struct overrun_watch *w)
 {
     bool any = atomic_load_explicit(&w->under_way, memory_order_acquire) != NULL;
     uint64_t number = atomic_load_explicit(&w->number, memory_order_acquire);
-    int64_t spent = ms_of(w->loop_clock);
+    int64_t spent = clock_read_ms(w->loop_clock);
 
     if (number != w->seen) { /* it has ended, or more of the same task may follow */
         settle(w);
@@ -309,7 +291,7 @@ static void *body(void *arg)
 
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stop) {
-        struct timespec until = in_ms(LOOK_MS);
+        struct timespec until = clock_in_ms(CLOCK_MONOTONIC, LOOK_MS);
         int rc = 0;
         while (!w->stop && rc == 0)
             rc = pthread_cond_timedwait(&w->wake, &w->lock, &until);

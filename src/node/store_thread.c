@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "node/wake.h"
 #include "store/job.h"
@@ -78,17 +79,6 @@ void store_thread_background(struct store_thread *t, struct store_job *j, unsign
 
 /* ---- on its own thread ---- */
 
-static struct timespec quiet_end(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    ts.tv_nsec += QUIET_MS * 1000000L;
-    ts.tv_sec += ts.tv_nsec / 1000000000L;
-    ts.tv_nsec %= 1000000000L;
-    return ts;
-}
-
 static void busy_begin(struct store_thread *t, uint64_t now_ns)
 {
     atomic_store(&t->busy_since_ms, (int_fast64_t)(now_ns / 1000000));
@@ -119,7 +109,7 @@ static void wait_for_work(struct store_thread *t)
             (void)pthread_cond_wait(&t->wake, &t->lock);
             continue;
         }
-        struct timespec ts = quiet_end();
+        struct timespec ts = clock_in_ms(CLOCK_MONOTONIC, QUIET_MS);
         if (pthread_cond_timedwait(&t->wake, &t->lock, &ts) == 0)
             continue;
         (void)pthread_mutex_unlock(&t->lock);

@@ -4,7 +4,7 @@
  */
 #include "store/store_time.h"
 
-#include <time.h>
+#include "base/clock.h"
 
 /* Both clocks are read in whole ms. */
 enum { GRAIN_MS = 1 };
@@ -37,20 +37,12 @@ int64_t store_time_at(struct store_time *t, int64_t steady)
     return now;
 }
 
-int64_t store_time_steady(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 int64_t store_time_now(struct store_time *t)
 {
     /* The clock is read under the lock: a reader that is overtaken by a sample must not add the
      * offset of after it to a moment of before it. */
     (void)pthread_mutex_lock(&t->lock);
-    int64_t steady = store_time_steady();
+    int64_t steady = clock_boot_ms();
     int64_t now = steady + offset_at(t, steady);
     (void)pthread_mutex_unlock(&t->lock);
     return now;

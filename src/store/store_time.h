@@ -38,8 +38,7 @@ void store_time_fini(struct store_time *t);
 /* At `steady`, which must not be less than in the call before. */
 int64_t store_time_at(struct store_time *t, int64_t steady);
 
-/* A clock_gettime() away from it: CLOCK_BOOTTIME, so that a suspended machine is not behind. */
-int64_t store_time_steady(void);
+/* By clock_boot_ms(), so that a suspended machine is not behind. */
 int64_t store_time_now(struct store_time *t);
 
 /* The store's clock showed `theirs` at some moment between these two steady ones. Returns by how

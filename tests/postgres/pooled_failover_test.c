@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "pair.h"
 #include "scene.h"
 
@@ -50,7 +51,7 @@ static bool is_stored(struct scene *c, const char *id)
 static void go_on(struct scene *c, const char *id, int64_t began, const char *what)
 {
     scene_insert_until_done(c, id);
-    fprintf(stderr, "%s: writes go on after %" PRId64 " ms\n", what, pg_steady_ms() - began);
+    fprintf(stderr, "%s: writes go on after %" PRId64 " ms\n", what, clock_steady_ms() - began);
 }
 
 /* ---- who is the primary now ---- */
@@ -67,7 +68,7 @@ static void a_promoted_standby_is_found(void **state)
     for (unsigned i = 0; i < 3; i++)
         CHECK(scene_insert(&c, "killed-2") != ERR_OK, "nobody could have written it");
     promote();
-    go_on(&c, "killed-2", pg_steady_ms(), "promotion of the standby");
+    go_on(&c, "killed-2", clock_steady_ms(), "promotion of the standby");
     CHECK(is_stored(&c, "killed-1"), "it was on both");
     scene_end(&c);
     begin(&c, "killed", 0); /* a node that starts after it */
@@ -87,7 +88,7 @@ static void a_planned_change_of_places_is_followed(void **state)
     scene_insert_until_done(&c, "planned-1");
     pair_stop(&both, leader, "fast");
     promote();
-    int64_t began = pg_steady_ms();
+    int64_t began = clock_steady_ms();
     enum err err = scene_insert(&c, "planned-2");
     CHECK(err != ERR_OK && !strstr(c.e.text, "did not answer within"), "%s", c.e.text);
     go_on(&c, "planned-2", began, "planned change of places");
@@ -120,7 +121,7 @@ static void a_standby_behind_the_same_connection_is_not_believed(void **state)
     scene_begin(&other, direct, "other", WAIT_MS);
     scene_insert_until_done(&other, "idle-2");
     CHECK(is_stored(&reader, "idle-2"), "a standby was asked, which does not have it yet");
-    go_on(&writer, "idle-3", pg_steady_ms(), "a server that became a standby");
+    go_on(&writer, "idle-3", clock_steady_ms(), "a server that became a standby");
     scene_end(&other);
     scene_end(&writer);
     scene_end(&reader);

@@ -300,7 +300,6 @@ void connection_drop(struct postgres_store *s);
 PGconn *connection_beside(const struct postgres_store *s, int64_t until);
 /* By a commit of our own: all that it shows is durable. False: the connection is gone. */
 bool connection_prove(struct postgres_store *s, struct error *e);
-int64_t pg_steady_ms(void);
 /* What takes several round trips has wait_ms for all of them:
  *     CLEANUP(pg_call_end) struct postgres_store *call = pg_call_begin(s); */
 struct postgres_store *pg_call_begin(struct postgres_store *s);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/codec/envelope.h"
 #include "store/row.h"
 
@@ -436,7 +437,7 @@ static void plan_begin(struct plan *p, struct batch *b)
  * nothing was done: so a try begins while there is more than that left. */
 static bool has_time(const struct postgres_store *s)
 {
-    return pg_steady_ms() < s->call_until - s->wait_ms * 3 / 5;
+    return clock_steady_ms() < s->call_until - s->wait_ms * 3 / 5;
 }
 
 /* Two batches that wait for each other, and whatever else the database rolled back so that the next
@@ -449,13 +450,13 @@ static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *r
 
     for (int i = 0; i == 0 || (i < ROLLBACKS_MAX && has_time(p->store)); i++) {
         plan_begin(p, b);
-        p->locks_first = pg_steady_ms() < p->store->contended_until;
+        p->locks_first = clock_steady_ms() < p->store->contended_until;
         err = run_at_once(p, ret, e);
         if (check_failed(p, ret))
             continue; /* what was deleted meanwhile is seen now */
         if (err == ERR_OK || err == ERR_UNKNOWN || strncmp(ret->sqlstate, "40", 2) != 0)
             break;
-        p->store->contended_until = pg_steady_ms() + CONTENDED_MS;
+        p->store->contended_until = clock_steady_ms() + CONTENDED_MS;
     }
     return err;
 }

@@ -6,20 +6,11 @@
  */
 #include "store/postgres/body.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 
 enum { BACKOFF_FIRST_MS = 50, BACKOFF_MAX_MS = 2000, FIRST_ROUND_MS = 1000, OPTIONS_MAX = 64 };
-
-int64_t pg_steady_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void connection_drop(struct postgres_store *s)
 {
@@ -200,7 +191,7 @@ bool connection_prove(struct postgres_store *s, struct error *e)
     param_text(&q, slice_of(s->node));
     param_number(&q, (int64_t)s->boot);
     s->warned = false;
-    int64_t sent_at = store_time_steady();
+    int64_t sent_at = clock_boot_ms();
     struct pg_end o = pg_round_trip(s, &q, 1, &r, e, "use the database");
     /* It may be another server's clock from now on. */
     if (o.err == ERR_OK && PQntuples(r) == 1 && !s->of)
@@ -258,7 +249,7 @@ static int64_t least(int64_t a, int64_t b)
 static bool connect_round(struct postgres_store *s, int64_t most_ms, struct buf *why)
 {
     for (size_t i = 0; i < s->host_count; i++) {
-        int64_t now = pg_steady_ms();
+        int64_t now = clock_steady_ms();
         int64_t share = (s->until - now) / (int64_t)(s->host_count - i);
         if (connect_host(s, now + least(share, most_ms), why))
             return true;
@@ -299,11 +290,11 @@ static bool connect_any(struct postgres_store *s, struct error *e)
     CLEANUP(buf_fini) struct buf why = {0};
     size_t before = s->host_at;
     bool one = s->host_count == 1;
-    int64_t began = pg_steady_ms();
+    int64_t began = clock_steady_ms();
     bool connected = connect_round(s, one ? INT64_MAX : FIRST_ROUND_MS, &why);
 
     /* A second round is for those that were slow and not for those that refused. */
-    if (!connected && !one && pg_steady_ms() - began >= FIRST_ROUND_MS) {
+    if (!connected && !one && clock_steady_ms() - began >= FIRST_ROUND_MS) {
         buf_clear(&why);
         connected = connect_round(s, INT64_MAX, &why);
     }
@@ -324,14 +315,14 @@ static void pause_after_failure(struct postgres_store *s)
     /* The first failure may be a connection that just had to be made again: try at once. */
     int64_t half = s->backoff_ms / 2;
 
-    s->connect_at = pg_steady_ms() + half + (half ? prng_below(&s->random, (uint32_t)half) : 0);
+    s->connect_at = clock_steady_ms() + half + (half ? prng_below(&s->random, (uint32_t)half) : 0);
     s->backoff_ms = s->backoff_ms ? s->backoff_ms * 2 : BACKOFF_FIRST_MS;
     s->backoff_ms = least(s->backoff_ms, BACKOFF_MAX_MS);
 }
 
 enum err connection_ready(struct postgres_store *s, struct error *e)
 {
-    int64_t now = pg_steady_ms();
+    int64_t now = clock_steady_ms();
 
     s->until = s->call_until ? s->call_until : now + s->wait_ms;
     pg_abandoned_tidy(s);
@@ -355,7 +346,7 @@ enum err connection_ready(struct postgres_store *s, struct error *e)
 
 struct postgres_store *pg_call_begin(struct postgres_store *s)
 {
-    s->call_until = pg_steady_ms() + s->wait_ms;
+    s->call_until = clock_steady_ms() + s->wait_ms;
     return s;
 }
 

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 
 enum { SILENCE_MS = 2000 }; /* of a pooler, before it is asked once more */
@@ -53,7 +54,7 @@ bool pg_wait_socket(PGconn *c, short events, int64_t until)
     int ready = 0;
 
     do {
-        int64_t left = until - pg_steady_ms();
+        int64_t left = until - clock_steady_ms();
         if (p.fd < 0 || left <= 0)
             return false;
         ready = poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left);
@@ -201,9 +202,9 @@ static bool is_silent_pooler(const struct postgres_store *s)
 {
     if (!s->is_pooled)
         return false;
-    int64_t until = pg_steady_ms() + SILENCE_MS;
+    int64_t until = clock_steady_ms() + SILENCE_MS;
     return until < s->until && !pg_await(s->conn, until) && PQstatus(s->conn) == CONNECTION_OK
-           && pg_steady_ms() >= until && !pg_primary_is_reached(s);
+           && clock_steady_ms() >= until && !pg_primary_is_reached(s);
 }
 
 struct pg_end pg_round_trip(struct postgres_store *s, const struct query *queries, size_t count,
@@ -223,7 +224,7 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
     if (!sent || !take_results(s, count, results, &o, e, what)) {
         if (o.err != ERR_OK) /* the server said why before it hung up */
             connection_drop(s);
-        else if (sent && PQstatus(s->conn) == CONNECTION_OK && pg_steady_ms() >= s->until)
+        else if (sent && PQstatus(s->conn) == CONNECTION_OK && clock_steady_ms() >= s->until)
             o.err = unanswered(s, e, what);
         else
             o.err = lost(s, e, what);
@@ -389,7 +390,7 @@ struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *qu
 
 PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
 {
-    int64_t until = pg_steady_ms() + wait_ms;
+    int64_t until = clock_steady_ms() + wait_ms;
     PGresult *last = NULL;
 
     if (fault() || !PQsendQuery(s->conn, sql))

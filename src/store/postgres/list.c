@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 enum { SCAN_MAX = 20000, SCAN_FIRST = 4, BUDGET_MS = 2000, STATES = TASK_ERROR + 1 };
 
 struct listing {
@@ -140,7 +142,7 @@ static enum err scan_all(struct listing *l, enum pg_sql which, int state, struct
     int64_t floor = 0;
     bool more = true;
 
-    while (more && left > 0 && (floor == 0 || pg_steady_ms() < l->until)) {
+    while (more && left > 0 && (floor == 0 || clock_steady_ms() < l->until)) {
         CLEANUP(arena_fini) struct arena a = {0};
         c.rows = c.rows < left ? c.rows : left;
         CLEANUP(result_end) PGresult *r = scan_run(l, &c, &a, e);
@@ -243,7 +245,7 @@ enum err pg_list(struct store *base, const struct list_query *lq, struct arena *
         .query = lq,
         .arena = a,
         .below = lq->before_seq ? lq->before_seq : INT64_MAX,
-        .until = pg_steady_ms() + (lq->budget_us ? lq->budget_us / 1000 : BUDGET_MS),
+        .until = clock_steady_ms() + (lq->budget_us ? lq->budget_us / 1000 : BUDGET_MS),
         .budget = ((lq->scan_max ? lq->scan_max : SCAN_MAX) + scans - 1) / scans, /* one at least */
         .seqs = arena_alloc(a, scans * (lq->limit + 1) * sizeof(int64_t)),
     };

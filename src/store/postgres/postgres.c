@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
+
 static void pg_close(struct store *base)
 {
     struct postgres_store *s = postgres_store_of(base);
@@ -168,7 +170,8 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     (void)snprintf(s->prefix, sizeof s->prefix, "\"%s\".", schema);
     s->wait_ms = o->wait_ms ? o->wait_ms : 10000;
     if (getrandom(&s->random, sizeof s->random, 0) != sizeof s->random)
-        s->random.state = (uint64_t)pg_steady_ms(); /* pauses that are less by chance, at worst */
+        s->random.state =
+            (uint64_t)clock_steady_ms(); /* pauses that are less by chance, at worst */
     pg_settings_make(s);
     store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {

@@ -13,6 +13,8 @@
  */
 #include "store/postgres/body.h"
 
+#include "base/clock.h"
+
 enum { PROBE_MS = 2000 };
 
 enum column { IN_RECOVERY, READ_ONLY, PROCESS };
@@ -95,7 +97,7 @@ bool pg_primary_is_reached(const struct postgres_store *s)
 {
     CLEANUP(result_end) PGresult *r = NULL;
     struct error ignored;
-    int64_t until = pg_steady_ms() + PROBE_MS;
+    int64_t until = clock_steady_ms() + PROBE_MS;
     until = until < s->until ? until : s->until;
     PGconn *c = connection_beside(s, until);
 

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "store/postgres_migrations.h"
 
 enum { TRIES = 10, PAUSE_MS = 50, MIGRATION_MS = 15 * 60 * 1000 };
@@ -188,7 +189,7 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
     enum err err = connection_ready(s, e);
     if (err != ERR_OK)
         return err;
-    int64_t sent_at = store_time_steady();
+    int64_t sent_at = clock_boot_ms();
     query_of(&q[0], s, PG_SECRET_MAKE, &a);
     param_bytes(&q[0], s->secret, sizeof s->secret);
     query_of(&q[1], s, PG_SECRET_GET, &a);

@@ -5,19 +5,10 @@
  */
 #include "store/postgres/body.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/log.h"
 
 enum { JUMP_MS = 5000 }; /* is worth telling */
-
-static int64_t wall_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static bool is_far(int64_t ms)
 {
@@ -27,8 +18,8 @@ static bool is_far(int64_t ms)
 void pg_time_heard(struct postgres_store *s, int64_t sent_at, int64_t theirs)
 {
     bool first = !s->time.known; /* only this thread makes it known */
-    int64_t off = store_time_sample(&s->time, sent_at, store_time_steady(), theirs);
-    int64_t wall = wall_ms() - store_time_now(&s->time);
+    int64_t off = store_time_sample(&s->time, sent_at, clock_boot_ms(), theirs);
+    int64_t wall = clock_wall_ms() - store_time_now(&s->time);
 
     if (first && is_far(wall))
         log_line(LOG_WARN, "event=clock_differs ms=%" PRId64 " from=database", wall);
@@ -69,7 +60,7 @@ enum err pg_lease(struct store *base, const struct lease_try *want, struct arena
     param_text(&q, want->holder);
     param_number(&q, want->length_ms);
     param_flag(&q, want->seize);
-    int64_t sent_at = store_time_steady();
+    int64_t sent_at = clock_boot_ms();
     struct pg_end o = pg_run(s, &q, 1, &r, e, "take a lease");
     if (o.err == ERR_OK) {
         pg_time_heard(s, sent_at, result_number(r, 0, 3));
@@ -130,7 +121,7 @@ enum err pg_survey(struct store *base, struct survey *v, struct arena *a, struct
     param_text(&q, v->owner);
     param_number(&q, v->length_ms);
     param_array(&q, &agents, ARRAY_TEXTS);
-    int64_t sent_at = store_time_steady();
+    int64_t sent_at = clock_boot_ms();
     struct pg_end o = pg_run(s, &q, 1, &r, e, "renew leases and look around");
     if (o.err == ERR_OK && PQntuples(r) != 1 + v->leads)
         o.err = error_set(e, ERR_BUSY, "cannot renew leases: another node took one just now");

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "store/sqlite/guard.h"
 
@@ -26,14 +26,6 @@ enum {
     ROOM_KEPT_MAX = 64 * 1024 * 1024, /* for the store itself ... */
     ROOM_KEPT_PART = 20               /* ... or this part of the disk, if it is less */
 };
-
-static int64_t clock_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 static enum err copy_failed(struct sqlite_store *s, int rc, const char *what, struct error *e)
 {
@@ -199,14 +191,14 @@ static enum err copy_hand_over(struct sqlite_store *s, int *ret_fd, struct error
 
 static int copy_pages(struct copy *c, struct backup_step *b, int64_t page_size)
 {
-    const int64_t until = clock_us() + b->budget_us;
+    const int64_t until = clock_steady_us() + b->budget_us;
     int rc = SQLITE_OK;
 
     errno = 0;
     while (rc == SQLITE_OK) {
         rc = fault() ? SQLITE_IOERR : sqlite3_backup_step(c->handle, CHUNK_PAGES);
         b->copied += CHUNK_PAGES * page_size;
-        if (clock_us() >= until)
+        if (clock_steady_us() >= until)
             break;
     }
     b->left = sqlite3_backup_remaining(c->handle) * page_size;

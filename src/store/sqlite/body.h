@@ -492,7 +492,6 @@ enum err sqlite_operation_list(struct store *s, const struct operation_query *q,
                                struct operation_page *ret, struct error *e);
 
 /* sqlite.c */
-int64_t sqlite_steady_ms(void);
 
 /* others.c: applications that have the file open */
 /* What they wrote has to be brought from the WAL into the file by us: finds out whether they did.

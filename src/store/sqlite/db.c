@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "store/sqlite/guard.h"
 
@@ -278,7 +279,7 @@ static const char *goes_on(const struct sqlite_store *s, enum err err)
 static enum err busy_failed(struct sqlite_store *s, struct error *e, const char *what)
 {
     char who[120];
-    int64_t since = s->busy_since ? (sqlite_steady_ms() - s->busy_since) / 1000 : 0;
+    int64_t since = s->busy_since ? (clock_steady_ms() - s->busy_since) / 1000 : 0;
 
     others_tell(s, who, sizeof who);
     if (since > 0)

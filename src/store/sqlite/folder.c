@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/when.h"
@@ -134,10 +135,10 @@ static enum err folder_fits(struct sqlite_store *s, struct error *e)
 /* A server that was killed just now has its lock until the kernel has taken its memory apart. */
 static bool lock_take(int fd)
 {
-    int64_t until = sqlite_steady_ms() + DYING_MS;
+    int64_t until = clock_steady_ms() + DYING_MS;
 
     for (int count = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; count++) {
-        if (errno != EWOULDBLOCK || sqlite_steady_ms() >= until)
+        if (errno != EWOULDBLOCK || clock_steady_ms() >= until)
             return false;
         others_pause(count);
     }

@@ -7,8 +7,8 @@
 #include "store/sqlite/body.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "store/row.h"
 
 enum {
@@ -77,17 +77,9 @@ static bool wants(const struct list_query *lq, sqlite3_stmt *q)
     return list_doc_wanted(lq, &row);
 }
 
-static int64_t steady_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
 static bool is_over(const struct found *f, size_t looked)
 {
-    return looked >= f->budget || (looked % LOOK_EVERY == 0 && steady_us() >= f->until_us);
+    return looked >= f->budget || (looked % LOOK_EVERY == 0 && clock_steady_us() >= f->until_us);
 }
 
 /* Reads on until there are enough, or enough was looked at. `tag_from`: the first tag that the
@@ -244,7 +236,8 @@ static int list(struct db *d, const struct list_query *lq, struct arena *a, stru
         .query = lq,
         .seqs = arena_alloc(a, most * sizeof(int64_t)),
         .budget = lq->ids ? SIZE_MAX : (lq->scan_max ? lq->scan_max : SCAN_MAX) / scans,
-        .until_us = lq->ids ? INT64_MAX : steady_us() + (lq->budget_us ? lq->budget_us : BUDGET_US),
+        .until_us =
+            lq->ids ? INT64_MAX : clock_steady_us() + (lq->budget_us ? lq->budget_us : BUDGET_US),
     };
     int64_t below = lq->before_seq ? lq->before_seq : INT64_MAX;
     int rc = SQLITE_OK;

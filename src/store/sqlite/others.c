@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/sqlite/guard.h"
 
@@ -60,7 +61,7 @@ void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms)
 static int busy(void *arg, int count)
 {
     struct sqlite_store *s = arg;
-    int64_t now = sqlite_steady_ms();
+    int64_t now = clock_steady_ms();
     int64_t patience = patience_ms(s);
 
     if (count == 0)
@@ -126,7 +127,7 @@ int store_look_for_others(struct sqlite_store *s)
     s->data_version = version;
     if (stat(s->wal_path, &st) == 0 && st.st_size / WAL_FRAME_SIZE > s->wal_frames)
         s->wal_frames = (int)min_i64(st.st_size / WAL_FRAME_SIZE, INT_MAX);
-    s->quiet_at = sqlite_steady_ms() + QUIET_MS;
+    s->quiet_at = clock_steady_ms() + QUIET_MS;
     return SQLITE_OK;
 }
 

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum {
     READ_MAX_MS = 10000,    /* of one transaction; listings have a budget of their own, far below */
     LOOK_EVERY_OPS = 10000, /* of SQLite's machine: at the clock */
@@ -42,25 +44,13 @@ struct sqlite_reading {
     bool begun;    /* there is a transaction */
 };
 
-static struct timespec after_ms(int64_t ms)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    ts.tv_sec += ms / 1000;
-    ts.tv_nsec += ms % 1000 * 1000000L;
-    ts.tv_sec += ts.tv_nsec / 1000000000L;
-    ts.tv_nsec %= 1000000000L;
-    return ts;
-}
-
 /* ---- a call, on the thread that reads ---- */
 
 static int is_too_long(void *arg)
 {
     const struct sqlite_reading *r = arg;
 
-    return atomic_load(&r->break_off) || sqlite_steady_ms() >= r->until;
+    return atomic_load(&r->break_off) || clock_steady_ms() >= r->until;
 }
 
 /* Do the names stand for the file and the WAL that the store's own connections have open? By
@@ -112,7 +102,7 @@ static enum err begin(struct sqlite_reading *r, struct error *e)
 {
     struct sqlite_store *s = &r->store;
 
-    r->until = sqlite_steady_ms() + READ_MAX_MS;
+    r->until = clock_steady_ms() + READ_MAX_MS;
     if (s->broken)
         db_close(&s->reader);
     s->broken = false;
@@ -132,7 +122,7 @@ static enum err begin(struct sqlite_reading *r, struct error *e)
  */
 static bool take_way(struct sqlite_reading *r)
 {
-    const struct timespec until = after_ms(PAUSE_MAX_MS);
+    const struct timespec until = clock_in_ms(CLOCK_MONOTONIC, PAUSE_MAX_MS);
 
     (void)pthread_mutex_lock(&r->lock);
     while (r->way == WAY_ASKED && pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)

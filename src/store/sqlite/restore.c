@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 
 enum { BLOCK = 1 << 20, HEAD = 100 };
@@ -153,7 +154,7 @@ static enum err part_check(const struct sqlite_restore *r, const char *part, str
 
 static enum err aside_make(struct sqlite_restore *r, struct buf *ret_path, struct error *e)
 {
-    time_t now = time(NULL);
+    time_t now = (time_t)(clock_wall_ms() / 1000);
     struct tm tm;
 
     (void)gmtime_r(&now, &tm);

@@ -7,17 +7,8 @@
  */
 #include "store/sqlite/body.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "store/row.h"
-
-static int64_t steady_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 /* ---- looking ---- */
 
@@ -161,13 +152,13 @@ static int delete_one(struct db *d, const struct retired *t, int64_t until, bool
 /* One at least, however long that takes. */
 static int delete_found(struct db *d, const struct retire *r, bool *gone, size_t *ret_dealt_with)
 {
-    int64_t until = steady_us() + r->budget_us;
+    int64_t until = clock_steady_us() + r->budget_us;
     int rc = db_exec(d, "BEGIN IMMEDIATE");
     bool any = false;
     size_t i = 0;
 
     for (; rc == SQLITE_OK && i < r->task_count
-           && (i == 0 || r->budget_us == 0 || steady_us() < until);
+           && (i == 0 || r->budget_us == 0 || clock_steady_us() < until);
          i++) {
         rc = delete_one(d, &r->tasks[i], r->reserve_until, &gone[i]);
         any |= gone[i];

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 
 enum {
@@ -21,14 +21,6 @@ enum {
     FREE_PART = 10,     /* ... and one of so many, for what comes next */
     ROOM_TIMES = 2,     /* what is compacted stands in a file beside and in the log, meanwhile */
 };
-
-static int64_t steady_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 /* How many pages are to go. */
 static int surplus(struct db *d, int64_t *ret)
@@ -49,13 +41,13 @@ static int surplus(struct db *d, int64_t *ret)
 /* One transaction, for each costs a wait for the disk. */
 static int shrink_some(struct db *d, int64_t left, int64_t budget_us, int64_t *ret_done)
 {
-    int64_t until = steady_us() + budget_us;
+    int64_t until = clock_steady_us() + budget_us;
     char sql[64];
     bool unknown;
     int rc = db_exec(d, "BEGIN IMMEDIATE");
 
     *ret_done = 0;
-    while (rc == SQLITE_OK && *ret_done < left && (*ret_done == 0 || steady_us() < until)) {
+    while (rc == SQLITE_OK && *ret_done < left && (*ret_done == 0 || clock_steady_us() < until)) {
         int64_t pages = min_i64(left - *ret_done, PAGES_AT_ONCE);
         (void)snprintf(sql, sizeof sql, "PRAGMA incremental_vacuum(%" PRId64 ")", pages);
         rc = db_exec(d, sql);

@@ -7,20 +7,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "store/sqlite/gather.h"
 #include "store/sqlite/guard.h"
-
-int64_t sqlite_steady_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts); /* cannot fail for this clock */
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* What the WAL of the writer has grown to, told by SQLite after each commit. */
 static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
@@ -32,7 +24,7 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
     s->wal_frames = frames;
     s->busy_since = 0;
     atomic_store(&s->base.held_since, 0);
-    s->quiet_at = sqlite_steady_ms() + QUIET_MS;
+    s->quiet_at = clock_steady_ms() + QUIET_MS;
     s->wrote = true;
     return SQLITE_OK;
 }
@@ -41,14 +33,14 @@ static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
  * not get it, *frames is less than 0. */
 static int checkpoint_begin(struct sqlite_store *s, int mode, int *frames, int *done)
 {
-    int64_t began = sqlite_steady_ms();
+    int64_t began = clock_steady_ms();
     int64_t until = began + (s->boot ? CHECKPOINT_WAIT_MS : START_WAIT_MS);
 
     for (int count = 0;; count++) {
         int rc = sqlite3_wal_checkpoint_v2(s->writer.handle, "main", mode, frames, done);
-        if ((rc & 0xff) != SQLITE_BUSY || *frames >= 0 || sqlite_steady_ms() >= until)
+        if ((rc & 0xff) != SQLITE_BUSY || *frames >= 0 || clock_steady_ms() >= until)
             return rc;
-        others_tell_of_waiting(s, sqlite_steady_ms() - began);
+        others_tell_of_waiting(s, clock_steady_ms() - began);
         others_pause(count);
     }
 }
@@ -458,13 +450,13 @@ static void checkpoint_now(struct sqlite_store *s)
                                              &frames, &done);
     if ((rc & 0xff) == SQLITE_BUSY) { /* others write just now */
         s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES / 64;
-        s->quiet_at = sqlite_steady_ms() + QUIET_MS;
+        s->quiet_at = clock_steady_ms() + QUIET_MS;
     } else if (rc == SQLITE_OK && done == frames) {
         s->wal_frames = 0; /* the next commit begins the WAL anew, over the old one */
         s->checkpoint_at = CHECKPOINT_FRAMES;
     } else {
         s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
-        s->quiet_at = sqlite_steady_ms() + QUIET_MS;
+        s->quiet_at = clock_steady_ms() + QUIET_MS;
     }
 }
 
@@ -498,7 +490,7 @@ bool sqlite_store_maintain(struct store *base, bool idle)
     s->wrote = false;
     if (s->broken || s->wal_frames == 0)
         return false;
-    if (idle || s->wal_frames >= s->checkpoint_at || sqlite_steady_ms() >= s->quiet_at)
+    if (idle || s->wal_frames >= s->checkpoint_at || clock_steady_ms() >= s->quiet_at)
         checkpoint(s);
     return s->wal_frames > 0;
 }
