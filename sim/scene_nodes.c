@@ -263,6 +263,36 @@ static void owner_goes_for_good(void)
     goes_away(the_owner());
 }
 
+static bool agents_wait_at_both(void)
+{
+    return wire_parked(node_named(0)) >= SERVICES_MAX && wire_parked(node_named(1)) >= SERVICES_MAX;
+}
+
+static void first_node_is_asked(void)
+{
+    people_want(the_task(), ASK_SUBMIT, -1, 0);
+}
+
+static bool both_are_at_work(void)
+{
+    return begun(0, DIRECTION_FORWARD, 1) && begun(1, DIRECTION_FORWARD, 1);
+}
+
+static void first_node_is_asked_for_another(void)
+{
+    people_want(&subjects.list[1], ASK_SUBMIT, -1, 0);
+}
+
+static bool other_is_stored(void)
+{
+    return subjects.list[1].seen.revision > 0 && subjects.list[1].seen.state == TASK_PENDING;
+}
+
+static void first_node_goes_away(void)
+{
+    goes_away(node_named(0));
+}
+
 static bool taken_over_running(void)
 {
     return met(COVER_NODE_CLAIM) && other_owns_it() && is_open(0, DIRECTION_FORWARD, 1);
@@ -672,6 +702,31 @@ const struct scene scenes_of_nodes[] = {
                   {.what = "it was taken over while it ran", .until = taken_over_running}},
         .end = TASK_PROCESSED,
         .fates = BOTH_DONE,
+        .expect = nothing_failed,
+    },
+    {
+        .name = "waits_for_two_elsewhere",
+        .sentence = "a node with a full memory stores a task that waits for two agents, and never"
+                    " comes back: another node, whose agents had nothing to do, claims it",
+        .nodes = 2,
+        .tasks = 2,
+        .narrow = true,
+        .unasked = true,
+        .flow = {.step_count = 2,
+                 .steps = {{.complete_by_ms = 60000}, {.service = 1, .complete_by_ms = 60000}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 25000}}},
+        .beats = {{.what = "agents wait at both nodes",
+                   .until = agents_wait_at_both,
+                   .after_ms = 2000,
+                   .then = first_node_is_asked},
+                  {.what = "it has a task at work",
+                   .until = both_are_at_work,
+                   .then = first_node_is_asked_for_another},
+                  {.what = "it has no memory for another one, which is stored",
+                   .until = other_is_stored,
+                   .then = first_node_goes_away}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "N*C", STANDS}, {STEP_COMPLETED, "N*C", STANDS}},
         .expect = nothing_failed,
     },
     {
