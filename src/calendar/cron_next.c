@@ -23,10 +23,10 @@ static int month_length(int64_t y, int64_t m)
 
 static bool weekday_matches(const struct cron *c, int weekday, int day, int length)
 {
+    ASSERT(weekday >= 0 && weekday <= 6);
     uint8_t bit = (uint8_t)(1U << weekday);
     int nth = (day - 1) / 7 + 1;
 
-    ASSERT(weekday >= 0 && weekday <= 6);
     ASSERT(nth >= 1 && nth <= 5);
     return (c->weekdays & bit) || (c->nth_weekdays[nth] & bit)
            || ((c->last_weekdays & bit) && day + 7 > length);

@@ -82,6 +82,7 @@ enum err zone_open(struct slice name, struct zone **ret, struct error *e)
     struct zone *z = malloc(sizeof *z);
     if (!z)
         out_of_memory(sizeof *z);
+    /* cppcheck-suppress nullPointerRedundantCheck ; out_of_memory does not return */
     *z = (struct zone){.rules = rules};
     *ret = z;
     return ERR_OK;

@@ -40,7 +40,7 @@
 #define INDEXED_WAKE(F, name)
 /* clang-format on */
 
-#define WAKE ", wake_at = :wake_at"
+#define SET_WAKE ", wake_at = :wake_at"
 #define FENCE                                                           \
     " WHERE seq = ifnull(:seq, (SELECT seq FROM task WHERE id = :id)) " \
     "AND id = :id AND revision = :revision - 1"
@@ -109,9 +109,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "iif(ifnull((SELECT until FROM reserved WHERE id = :id), 0) "
             "<= ifnull(:submitted_at, 0), :id, NULL), " TASK_COLUMNS(PARAM, ", ") ")",
         [SQL_UPDATE] = UPDATE FENCE STAY,
-        [SQL_UPDATE_WAKE] = UPDATE WAKE FENCE STAY,
+        [SQL_UPDATE_WAKE] = UPDATE SET_WAKE FENCE STAY,
         [SQL_UPDATE_MOVE] = UPDATE MOVE FENCE,
-        [SQL_UPDATE_MOVE_WAKE] = UPDATE MOVE WAKE FENCE,
+        [SQL_UPDATE_MOVE_WAKE] = UPDATE MOVE SET_WAKE FENCE,
         [SQL_REQUEST] = "UPDATE task SET revision = ?2, request = ?3, wake_at = ?4 "
             "WHERE id = ?1 AND revision = ?2 - 1",
         [SQL_RELEASE] = "UPDATE task SET revision = ?2, request = ?3, wake_at = ?4, "
