@@ -5,6 +5,7 @@
 
 #include "background/waits.h"
 
+#include "background/background.h"
 #include "base/test.h"
 #include "node/node.h"
 #include "scheduler/scheduler_test_kit.h"
@@ -53,7 +54,10 @@ static int begin(void **state)
     (void)state;
 
     stage_begin(&stage);
-    sv = (struct server){.config.store = &store, .store = &queue, .scheduler = stage.scheduler};
+    sv = (struct server){.config.store = &store,
+                         .store = &queue,
+                         .scheduler = stage.scheduler,
+                         .background = background_new()};
     trouble = ERR_OK;
     CHECK(uv_loop_init(&sv.loop) == 0, "no loop");
     CHECK(waits_part.open(&sv, &e) == ERR_OK, "%s", e.text);
@@ -66,6 +70,7 @@ static int end(void **state)
     waits_part.close(&sv);
     (void)uv_run(&sv.loop, UV_RUN_DEFAULT);
     waits_part.free(&sv);
+    background_free(sv.background);
     CHECK(uv_loop_close(&sv.loop) == 0, "something is open");
     stage_end(&stage);
     return 0;
@@ -74,7 +79,7 @@ static int end(void **state)
 static void begins_to_wait(struct client_of_task *c)
 {
     *c = (struct client_of_task){.waiter.ended = told};
-    waiter_join(sv.waits, SLICE("t"), &c->waiter);
+    waiter_join(&sv, SLICE("t"), &c->waiter);
 }
 
 /* Lets the next lookup be made, and answers it. */
@@ -141,7 +146,7 @@ static void all_who_wait_are_told(void **state)
 
     for (size_t i = 0; i < COUNT_OF(all); i++)
         begins_to_wait(&all[i]);
-    waiter_leave(sv.waits, &all[1].waiter);
+    waiter_leave(&sv, &all[1].waiter);
     look(5, TASK_ERROR);
     CHECK(all[0].told == 1 && all[1].told == 0 && all[2].told == 1, "%d %d %d", all[0].told,
           all[1].told, all[2].told);
