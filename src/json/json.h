@@ -115,8 +115,9 @@ void json_null(struct buf *b);
 void json_time(struct buf *b, int64_t at); /* RFC 3339; null for 0 */
 
 /* A member of an object: json_key() and its value. */
-void json_member_text(struct buf *b, const char *key, struct slice text); /* null for NONE */
-void json_member_raw(struct buf *b, const char *key, struct slice json);  /* null for NONE */
+void json_member_text(struct buf *b, const char *key, struct slice text);  /* null for NONE */
+void json_member_raw(struct buf *b, const char *key, struct slice json);   /* null for NONE */
+void json_member_plain(struct buf *b, const char *key, struct slice text); /* needs no escaping */
 void json_member_number(struct buf *b, const char *key, int64_t v);
 void json_member_bool(struct buf *b, const char *key, bool v);
 void json_member_time(struct buf *b, const char *key, int64_t at); /* null for 0 */

@@ -227,6 +227,13 @@ void json_member_text(struct buf *b, const char *key, struct slice text)
     json_string(b, text);
 }
 
+void json_member_plain(struct buf *b, const char *key, struct slice text)
+{
+    ASSERT(text.ptr);
+    json_key(b, key);
+    quoted_plain(b, text);
+}
+
 void json_member_raw(struct buf *b, const char *key, struct slice json)
 {
     json_key(b, key);

@@ -111,8 +111,7 @@ void quota_limits_write(struct buf *b, const struct quota_limits *l)
     for (size_t k = 0; k < QUOTA_KINDS; k++) {
         if (l->max[k] == 0)
             continue;
-        json_key(b, kinds[k].name);
-        json_number(b, (int64_t)l->max[k]);
+        json_member_number(b, kinds[k].name, (int64_t)l->max[k]);
     }
     json_close(b, '}');
 }
@@ -423,8 +422,7 @@ bool quotas_near(const struct quotas *qs)
 
 static void render_amount(struct buf *out, size_t k, uint64_t count)
 {
-    json_key(out, kinds[k].name);
-    json_number(out, (int64_t)(count / (kinds[k].unit ? kinds[k].unit : 1)));
+    json_member_number(out, kinds[k].name, (int64_t)(count / (kinds[k].unit ? kinds[k].unit : 1)));
 }
 
 static void render_limits(const struct quota_limits *l, struct buf *out)
@@ -447,16 +445,14 @@ static void render_use(const struct quota *q, struct buf *out)
     json_open(out, '{');
     for (size_t k = 0; k < QUOTA_KINDS; k++)
         render_amount(out, k, k == QUOTA_OPEN_TASKS ? open_tasks(q) : q->used[k]);
-    json_key(out, "refused");
-    json_number(out, (int64_t)q->refused);
+    json_member_number(out, "refused", (int64_t)q->refused);
     json_close(out, '}');
     json_key(out, "recent");
     json_open(out, '{');
     for (size_t k = 0; k < QUOTA_KINDS; k++)
         if (k != QUOTA_WAITING && k != QUOTA_OPEN_TASKS)
             render_amount(out, k, q->used[k] - q->before.used[k]);
-    json_key(out, "refused");
-    json_number(out, (int64_t)(q->refused - q->before.refused));
+    json_member_number(out, "refused", (int64_t)(q->refused - q->before.refused));
     json_close(out, '}');
 }
 
@@ -471,6 +467,5 @@ void quota_render(struct quotas *qs, const struct bearer *b, uint64_t now_ns, st
     turn_minute(q, now_ns);
     render_limits(&limits, out);
     render_use(q, out);
-    json_key(out, "last_used_at");
-    json_time(out, q->last_at);
+    json_member_time(out, "last_used_at", q->last_at);
 }

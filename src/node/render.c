@@ -8,30 +8,6 @@
 #include "node/node.h"
 #include "json/json.h"
 
-static void member(struct buf *b, const char *key, struct slice text)
-{
-    json_key(b, key);
-    json_string(b, text);
-}
-
-static void member_int(struct buf *b, const char *key, int64_t v)
-{
-    json_key(b, key);
-    json_number(b, v);
-}
-
-static void member_time(struct buf *b, const char *key, int64_t at)
-{
-    json_key(b, key);
-    json_time(b, at);
-}
-
-static void member_raw(struct buf *b, const char *key, struct slice json)
-{
-    json_key(b, key);
-    json_raw(b, json);
-}
-
 static void member_error(struct buf *b, const struct fault_note *n)
 {
     json_key(b, "error");
@@ -40,8 +16,8 @@ static void member_error(struct buf *b, const struct fault_note *n)
         return;
     }
     json_open(b, '{');
-    member(b, "code", n->code);
-    member(b, "message", n->message);
+    json_member_text(b, "code", n->code);
+    json_member_text(b, "message", n->message);
     json_close(b, '}');
 }
 
@@ -54,53 +30,51 @@ static void member_cause(struct buf *b, const struct workflow *w, const struct c
         return;
     }
     json_open(b, '{');
-    member(b, "step", c->step >= 0 ? w->steps[c->step].name : SLICE_NONE);
-    member(b, "code", c->error.code);
-    member(b, "message", c->error.message);
+    json_member_text(b, "step", c->step >= 0 ? w->steps[c->step].name : SLICE_NONE);
+    json_member_text(b, "code", c->error.code);
+    json_member_text(b, "message", c->error.message);
     json_close(b, '}');
 }
 
 /* Only of an open attempt, and only what came to this node since it has the task. */
 static void render_pulse(struct buf *b, const struct pulse *p)
 {
-    member_time(b, "heartbeat_at", p ? p->at : 0);
-    member_raw(b, "progress", p ? p->progress : SLICE_NONE);
-    member(b, "message", p ? p->message : SLICE_NONE);
+    json_member_time(b, "heartbeat_at", p ? p->at : 0);
+    json_member_raw(b, "progress", p ? p->progress : SLICE_NONE);
+    json_member_text(b, "message", p ? p->message : SLICE_NONE);
 }
 
 /* The first key is TASK/STEP and needs no member; the second one is TASK/STEP~2. */
 static void render_generation(struct buf *b, uint32_t generation)
 {
     if (generation > 0)
-        member_int(b, "key_generation", (int64_t)generation + 1);
+        json_member_number(b, "key_generation", (int64_t)generation + 1);
 }
 
 static void render_attempt(struct buf *b, const struct attempt *a, const struct pulse *p)
 {
     json_open(b, '{');
-    member_int(b, "attempt", a->number);
-    member(b, "direction", slice_of(direction_text(a->direction)));
-    member(b, "instance", a->instance);
-    member_time(b, "started_at", a->started_at);
-    member_time(b, "ended_at", a->ended_at);
-    member_time(b, "complete_by", a->complete_by);
-    member(b, "outcome", slice_of(outcome_text(a->outcome)));
-    member(b, "effect", slice_of(effect_text(a->effect)));
+    json_member_number(b, "attempt", a->number);
+    json_member_text(b, "direction", slice_of(direction_text(a->direction)));
+    json_member_text(b, "instance", a->instance);
+    json_member_time(b, "started_at", a->started_at);
+    json_member_time(b, "ended_at", a->ended_at);
+    json_member_time(b, "complete_by", a->complete_by);
+    json_member_text(b, "outcome", slice_of(outcome_text(a->outcome)));
+    json_member_text(b, "effect", slice_of(effect_text(a->effect)));
     if (a->resent > 0)
-        member_int(b, "resent", a->resent);
+        json_member_number(b, "resent", a->resent);
     if (a->tries > 0)
-        member_int(b, "tries", a->tries);
+        json_member_number(b, "tries", a->tries);
     if (a->spared) {
-        json_key(b, "spared");
-        json_bool(b, true);
+        json_member_bool(b, "spared", true);
     }
     render_generation(b, a->generation);
     if (a->elsewhere) {
-        json_key(b, "elsewhere");
-        json_bool(b, true);
+        json_member_bool(b, "elsewhere", true);
     }
     if (a->output.json.ptr)
-        member_raw(b, "output", a->output.json);
+        json_member_raw(b, "output", a->output.json);
     if (a->error.code.ptr)
         member_error(b, &a->error);
     if (a->outcome == OUTCOME_OPEN)
@@ -111,15 +85,13 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
 void render_audit_open(struct buf *b, const struct audit *a)
 {
     json_open(b, '{');
-    json_key(b, "at");
-    json_time(b, a->at);
-    member(b, "actor", a->actor);
-    member(b, "verb", a->verb);
-    member(b, "task", a->task);
-    member(b, "step", a->step);
-    member(b, "reason", a->reason);
-    json_key(b, "detail");
-    json_raw(b, a->detail);
+    json_member_time(b, "at", a->at);
+    json_member_text(b, "actor", a->actor);
+    json_member_text(b, "verb", a->verb);
+    json_member_text(b, "task", a->task);
+    json_member_text(b, "step", a->step);
+    json_member_text(b, "reason", a->reason);
+    json_member_raw(b, "detail", a->detail);
 }
 
 void render_audit(struct buf *b, const struct audit *a)
@@ -153,7 +125,7 @@ static void render_resume(struct buf *b, const struct record *r, uint16_t step,
     struct slice resume = p && p->resume.ptr ? p->resume : r->task->steps[step].resume;
 
     if (resume.ptr)
-        member_raw(b, "resume", resume);
+        json_member_raw(b, "resume", resume);
 }
 
 static void render_step(struct buf *b, const struct record *r, uint16_t step)
@@ -163,34 +135,31 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     const struct attempt *open = step_open_attempt(s);
 
     json_open(b, '{');
-    member(b, "name", ws->name);
-    member(b, "state", slice_of(step_state_text(s->state)));
-    member(b, "agent", ws->call.agent);
-    member(b, "action", ws->call.action);
+    json_member_text(b, "name", ws->name);
+    json_member_text(b, "state", slice_of(step_state_text(s->state)));
+    json_member_text(b, "agent", ws->call.agent);
+    json_member_text(b, "action", ws->call.action);
     if (ws->kind == KIND_WAIT) {
-        member(b, "kind", SLICE("wait"));
-        member_time(b, "begun_at", s->begun_at);
+        json_member_text(b, "kind", SLICE("wait"));
+        json_member_time(b, "begun_at", s->begun_at);
     }
     if (ws->on_undo) {
-        json_key(b, "on_undo");
-        json_bool(b, true);
+        json_member_bool(b, "on_undo", true);
     }
-    member_int(b, "failure_count", s->failure_count);
-    json_key(b, "in_doubt");
-    json_bool(b, step_in_doubt(s));
-    member_time(b, "complete_by", open ? open->complete_by : 0);
-    member_time(b, "wait_until", s->wait_until);
-    member_raw(b, "input", s->input.json);
-    member_raw(b, "output", s->output.json);
+    json_member_number(b, "failure_count", s->failure_count);
+    json_member_bool(b, "in_doubt", step_in_doubt(s));
+    json_member_time(b, "complete_by", open ? open->complete_by : 0);
+    json_member_time(b, "wait_until", s->wait_until);
+    json_member_raw(b, "input", s->input.json);
+    json_member_raw(b, "output", s->output.json);
     member_error(b, &s->error);
     render_resume(b, r, step, open);
     render_generation(b, s->generation);
     if (s->supplied) {
-        json_key(b, "supplied");
-        json_bool(b, true);
+        json_member_bool(b, "supplied", true);
     }
     if (s->resolved)
-        member_int(b, "resolved", s->resolved);
+        json_member_number(b, "resolved", s->resolved);
     json_key(b, "attempts");
     json_open(b, '[');
     for (uint16_t i = 0; i < s->attempt_count; i++)
@@ -209,23 +178,23 @@ static struct slice waiting_for(const struct task_row *row)
 
 static void render_columns(struct buf *b, const struct task_row *row)
 {
-    member(b, "id", row->id);
-    member(b, "workflow", row->workflow);
-    member_int(b, "version", row->version);
-    member(b, "state", slice_of(task_state_text(row->state)));
-    member(b, "direction", slice_of(direction_text(row->direction)));
-    member_int(b, "priority", row->priority);
-    member_int(b, "failure_count", row->failure_count);
-    member(b, "locked_by", row->locked_by);
-    member_time(b, "complete_by", row->complete_by);
-    member_time(b, "not_before", row->not_before);
-    member(b, "waiting_for", waiting_for(row));
-    member_time(b, "submitted_at", row->submitted_at);
-    member_time(b, "started_at", row->started_at);
-    member_time(b, "ended_at", row->ended_at);
-    member_time(b, "paused_at", row->paused_at);
-    member_time(b, "closed_at", row->closed_at);
-    member_raw(b, "tags", row->tags);
+    json_member_text(b, "id", row->id);
+    json_member_text(b, "workflow", row->workflow);
+    json_member_number(b, "version", row->version);
+    json_member_text(b, "state", slice_of(task_state_text(row->state)));
+    json_member_text(b, "direction", slice_of(direction_text(row->direction)));
+    json_member_number(b, "priority", row->priority);
+    json_member_number(b, "failure_count", row->failure_count);
+    json_member_text(b, "locked_by", row->locked_by);
+    json_member_time(b, "complete_by", row->complete_by);
+    json_member_time(b, "not_before", row->not_before);
+    json_member_text(b, "waiting_for", waiting_for(row));
+    json_member_time(b, "submitted_at", row->submitted_at);
+    json_member_time(b, "started_at", row->started_at);
+    json_member_time(b, "ended_at", row->ended_at);
+    json_member_time(b, "paused_at", row->paused_at);
+    json_member_time(b, "closed_at", row->closed_at);
+    json_member_raw(b, "tags", row->tags);
 }
 
 void render_summary(struct buf *b, const struct task_row *row)
@@ -243,13 +212,13 @@ void render_task(struct buf *b, const struct pulses *pulses, const struct workfl
 
     json_open(b, '{');
     render_columns(b, row);
-    member_raw(b, "input", t->input.json);
-    member_raw(b, "output", t->output.json);
+    json_member_raw(b, "input", t->input.json);
+    json_member_raw(b, "output", t->output.json);
     member_error(b, &t->error);
     member_cause(b, w, &t->cause);
-    member(b, "closed_reason", t->closed_reason);
-    member(b, "traceparent", t->trace);
-    member(b, "owner", t->owner);
+    json_member_text(b, "closed_reason", t->closed_reason);
+    json_member_text(b, "traceparent", t->trace);
+    json_member_text(b, "owner", t->owner);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

@@ -441,12 +441,9 @@ void submission_problem(struct buf *b, int status, const char *type, struct slic
 
     buf_fmt(&urn, "urn:intact:problem:%s", type);
     json_open(b, '{');
-    json_key(b, "type");
-    json_string(b, buf_view(&urn));
-    json_key(b, "status");
-    json_number(b, status);
-    json_key(b, "detail");
-    json_string(b, detail);
+    json_member_text(b, "type", buf_view(&urn));
+    json_member_number(b, "status", status);
+    json_member_text(b, "detail", detail);
     json_close(b, '}');
 }
 

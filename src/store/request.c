@@ -8,14 +8,10 @@ static void attempt_write(struct buf *b, const struct request_item *i)
 {
     ASSERT(i->step.ptr);
     ASSERT(i->attempt > 0);
-    json_key(b, "step");
-    json_string(b, i->step);
-    json_key(b, "direction");
-    json_string(b, slice_of(direction_text(i->direction)));
-    json_key(b, "attempt");
-    json_number(b, i->attempt);
-    json_key(b, "do");
-    json_string(b, i->outlook);
+    json_member_text(b, "step", i->step);
+    json_member_text(b, "direction", slice_of(direction_text(i->direction)));
+    json_member_number(b, "attempt", i->attempt);
+    json_member_text(b, "do", i->outlook);
 }
 
 static void item_write(struct buf *b, const struct request_item *i)
@@ -26,15 +22,12 @@ static void item_write(struct buf *b, const struct request_item *i)
         attempt_write(b, i);
         break;
     case REQUEST_DEADLINE:
-        json_key(b, "do");
-        json_string(b, SLICE("deadline"));
+        json_member_text(b, "do", SLICE("deadline"));
         break;
     case REQUEST_EXTEND:
         ASSERT(i->until > 0);
-        json_key(b, "do");
-        json_string(b, SLICE("extend"));
-        json_key(b, "until");
-        json_number(b, i->until);
+        json_member_text(b, "do", SLICE("extend"));
+        json_member_number(b, "until", i->until);
         break;
     }
     json_close(b, '}');

@@ -42,13 +42,10 @@ static void number_if_long(struct encoder *en, struct value *v)
 static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
 {
     number_if_long(en, v);
-    if (v->payload) {
-        json_key(en->b, payload_key);
-        json_number(en->b, v->payload);
-    } else if (v->json.ptr) {
-        json_key(en->b, key);
-        json_raw(en->b, v->json);
-    }
+    if (v->payload)
+        json_member_number(en->b, payload_key, v->payload);
+    else
+        json_member_raw_if(en->b, key, v->json);
 }
 
 /* A step that has the task's own input, which is the one that it has if its definition says
@@ -60,8 +57,7 @@ static void put_input(struct encoder *en, struct step *s)
     bool same = !s->input.payload && slice_same(s->input.json, whole->json);
 
     if (same && !whole->payload) {
-        json_key(en->b, "input_payload");
-        json_number(en->b, PAYLOAD_INPUT);
+        json_member_number(en->b, "input_payload", PAYLOAD_INPUT);
         return;
     }
     if (same)
@@ -71,43 +67,14 @@ static void put_input(struct encoder *en, struct step *s)
 
 static void put_number(struct buf *b, const char *key, int64_t v)
 {
-    if (v == 0)
-        return;
-    json_key(b, key);
-    json_number(b, v);
+    if (v != 0)
+        json_member_number(b, key, v);
 }
 
 static void put_true(struct buf *b, const char *key, bool v)
 {
-    if (!v)
-        return;
-    json_key(b, key);
-    json_bool(b, true);
-}
-
-static void put_text(struct buf *b, const char *key, struct slice s)
-{
-    if (!s.ptr)
-        return;
-    json_key(b, key);
-    json_string(b, s);
-}
-
-static void put_raw(struct buf *b, const char *key, struct slice json)
-{
-    if (!json.ptr)
-        return;
-    json_key(b, key);
-    json_raw(b, json);
-}
-
-/* A word of ours: nothing in it needs an escape. */
-static void put_word(struct buf *b, const char *key, const char *word)
-{
-    json_key(b, key);
-    buf_byte(b, '"');
-    buf_str(b, word);
-    buf_byte(b, '"');
+    if (v)
+        json_member_bool(b, key, true);
 }
 
 static void put_note(struct buf *b, const struct fault_note *n)
@@ -116,23 +83,9 @@ static void put_note(struct buf *b, const struct fault_note *n)
         return;
     json_key(b, "error");
     json_open(b, '{');
-    put_text(b, "code", n->code);
-    put_text(b, "message", n->message);
+    json_member_text_if(b, "code", n->code);
+    json_member_text_if(b, "message", n->message);
     json_close(b, '}');
-}
-
-/* What needs no escaping. */
-static void put_quoted(struct buf *b, struct slice s)
-{
-    char *at = buf_room(b, s.len + 2);
-
-    if (!at)
-        return;
-    at[0] = '"';
-    memcpy(at + 1, s.ptr, s.len);
-    at[s.len + 1] = '"';
-    at[s.len + 2] = 0;
-    b->len += s.len + 2;
 }
 
 /* By the name of its step: a position says nothing to people. */
@@ -143,9 +96,9 @@ static void put_cause(struct buf *b, const struct workflow *w, const struct caus
     json_key(b, "cause");
     json_open(b, '{');
     if (c->step >= 0)
-        put_text(b, "step", w->steps[c->step].name);
-    put_text(b, "code", c->error.code);
-    put_text(b, "message", c->error.message);
+        json_member_text_if(b, "step", w->steps[c->step].name);
+    json_member_text_if(b, "code", c->error.code);
+    json_member_text_if(b, "message", c->error.message);
     json_close(b, '}');
 }
 
@@ -163,11 +116,11 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     json_open(b, '{');
     put_number(b, "attempt", at->number);
     if (at->direction != DIRECTION_FORWARD)
-        put_word(b, "direction", direction_text(at->direction));
-    put_word(b, "outcome", outcome_text(at->outcome));
+        json_member_plain(b, "direction", slice_of(direction_text(at->direction)));
+    json_member_plain(b, "outcome", slice_of(outcome_text(at->outcome)));
     if (at->effect != EFFECT_NONE)
-        put_word(b, "effect", effect_text(at->effect));
-    put_text(b, "instance", at->instance);
+        json_member_plain(b, "effect", slice_of(effect_text(at->effect)));
+    json_member_text_if(b, "instance", at->instance);
     put_number(b, "started_at", at->started_at);
     put_number(b, "ended_at", at->ended_at);
     put_number(b, "complete_by", at->complete_by);
@@ -190,7 +143,7 @@ static void put_dropped(struct buf *b, const struct step *s)
     json_open(b, '{');
     put_number(b, "count", s->dropped_count);
     if (s->dropped_effect != EFFECT_NONE)
-        put_word(b, "effect", effect_text(s->dropped_effect));
+        json_member_plain(b, "effect", slice_of(effect_text(s->dropped_effect)));
     put_number(b, "until", s->dropped_until);
     put_number(b, "attempt", s->dropped_attempt);
     json_close(b, '}');
@@ -212,10 +165,10 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     struct buf *b = en->b;
 
     json_open(b, '{');
-    put_text(b, "name", name);
-    put_word(b, "state", step_state_text(s->state));
+    json_member_text_if(b, "name", name);
+    json_member_plain(b, "state", slice_of(step_state_text(s->state)));
     if (s->direction != DIRECTION_FORWARD)
-        put_word(b, "direction", direction_text(s->direction));
+        json_member_plain(b, "direction", slice_of(direction_text(s->direction)));
     put_number(b, "attempt", s->attempt);
     put_number(b, "failure_count", s->failure_count);
     put_number(b, "spared_count", s->spared_count);
@@ -227,7 +180,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_value(en, "output", "output_payload", &s->output);
     put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
     put_note(b, &s->error);
-    put_raw(b, "resume", s->resume);
+    json_member_raw_if(b, "resume", s->resume);
     put_generation(b, s->generation);
     put_true(b, "supplied", s->supplied);
     put_number(b, "resolved", s->resolved);
@@ -339,13 +292,10 @@ static void put_content(struct buf *b, const struct content *c)
     if (c->hash != 0) {
         for (int i = 0; i < 16; i++)
             text[i] = "0123456789abcdef"[c->hash >> (60 - 4 * i) & 15];
-        json_key(b, "content");
-        put_quoted(b, (struct slice){text, sizeof text});
+        json_member_plain(b, "content", (struct slice){text, sizeof text});
     }
-    if (c->sha256.ptr) {
-        json_key(b, "sha256");
-        put_quoted(b, c->sha256);
-    }
+    if (c->sha256.ptr)
+        json_member_plain(b, "sha256", c->sha256);
 }
 
 static void put_doc(struct encoder *en, const struct workflow *w)
@@ -360,13 +310,13 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     put_note(b, &t->error);
     put_cause(b, w, &t->cause);
     if (t->stop != STOP_NONE)
-        put_word(b, "stop", stop_text(t->stop));
+        json_member_plain(b, "stop", slice_of(stop_text(t->stop)));
     put_content(b, &t->content);
     put_true(b, "deadline_passed", t->deadline_passed);
     put_number(b, "undo_complete_by", t->undo_complete_by);
-    put_text(b, "closed_reason", t->closed_reason);
-    put_text(b, "traceparent", t->trace);
-    put_text(b, "owner", t->owner);
+    json_member_text_if(b, "closed_reason", t->closed_reason);
+    json_member_text_if(b, "traceparent", t->trace);
+    json_member_text_if(b, "owner", t->owner);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

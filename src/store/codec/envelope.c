@@ -51,8 +51,7 @@ void envelope_begin(struct buf *b, const struct message *m)
     at = PEN(at, "\"");
     pen_end(b, at);
     if (m->trace.ptr) { /* CloudEvents, Distributed Tracing Extension */
-        json_key(b, "traceparent");
-        json_string(b, m->trace);
+        json_member_text(b, "traceparent", m->trace);
     }
     buf_str(b, ",\"data\":");
 }
