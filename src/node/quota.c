@@ -36,11 +36,11 @@ static const struct {
 } kinds[QUOTA_KINDS] = {
     [QUOTA_CALLS] = {"calls", "calls a second", .initial = 100000},
     [QUOTA_SUBMISSIONS] = {"submissions", "submissions a second", .initial = 200000},
-    [QUOTA_BYTES] = {"bytes", "bytes a second", UINT64_C(1) << 30, .debt_s = 60},
+    [QUOTA_BYTES] = {"bytes", "bytes a second", .initial = UINT64_C(1) << 30, .debt_s = 60},
     [QUOTA_WAITING] = {"waiting", "open calls at a time", .initial = 11000},
     [QUOTA_CPU] = {"cpu", "milliseconds a second of the node's loop", 800, 1000, 60},
-    [QUOTA_READINGS] = {"readings", "readings a second", 100000},
-    [QUOTA_OPEN_TASKS] = {"open_tasks", "open tasks", 10000000},
+    [QUOTA_READINGS] = {"readings", "readings a second", .initial = 100000},
+    [QUOTA_OPEN_TASKS] = {"open_tasks", "open tasks", .initial = 10000000},
 };
 
 struct quota {

@@ -113,7 +113,7 @@ struct live_step *floor_start(struct floor *f, struct live *l, uint16_t step, co
                                 .direction = next.direction,
                                 .attempt = next.number,
                                 .instance = slice_of(instance),
-                                .input = {SLICE("{}")}};
+                                .input = {.json = SLICE("{}")}};
 
     CHECK(live_decide(&f->ts, l, &start) == ANSWER_ACCEPTED, "step %u starts", step);
     live_activate(ls);
