@@ -9,7 +9,11 @@
 
 #include "http/answer.h"
 
-enum { READ_AHEAD_MAX = 16 * 1024, HANDSHAKE_READ = 4 * 1024 };
+enum {
+    READ_AHEAD_MAX = 16 * 1024,
+    HANDSHAKE_READ = 4 * 1024,
+    SERVED_AT_ONCE = 64, /* requests of one connection: others wait meanwhile */
+};
 
 static uv_stream_t *stream_of(struct http_connection *c)
 {
@@ -82,6 +86,12 @@ static void read_set(struct http_connection *c, bool is_reading)
         http_connection_close(c);
 }
 
+/* Requests that were read wait for its turn. */
+static bool waits_to_go_on(const struct http_connection *c)
+{
+    return link_is_in(&c->turn_to_read) && pending_len(c) > 0;
+}
+
 static bool is_idle(const struct http_connection *c)
 {
     return c->phase == HTTP_READING && pending_len(c) == 0 && !http_reader_is_in_body(&c->reader)
@@ -126,7 +136,7 @@ static void settle(struct http_connection *c)
         hold(c, held_by(c));
     switch (c->phase) {
     case HTTP_READING:
-        if (c->is_ended || (c->server->is_draining && is_idle(c))) {
+        if ((c->is_ended && !waits_to_go_on(c)) || (c->server->is_draining && is_idle(c))) {
             http_connection_close(c);
             return;
         }
@@ -432,11 +442,18 @@ static bool head_passes(struct http_connection *c)
     return false;
 }
 
-/* Serves the contents of `in` as long as responses come at once; returns the rest. */
+/* Serves the contents of `in` as long as responses come at once; returns the rest. Of many requests
+ * that came together some are served, and the rest when it is its turn again. */
 static struct slice digest(struct http_connection *c, struct slice in)
 {
+    unsigned served = 0;
+
     while (c->phase == HTTP_READING && in.len > 0) {
         size_t used = 0;
+        if (served == SERVED_AT_ONCE) {
+            http_server_turn_to_read(c->server, c);
+            return in;
+        }
         enum http_read got = http_reader_feed(&c->reader, in, &used);
         in = (struct slice){in.ptr + used, in.len - used};
         switch (got) {
@@ -450,6 +467,7 @@ static struct slice digest(struct http_connection *c, struct slice in)
             break;
         case HTTP_READ_WHOLE:
             serve(c, http_reader_take(&c->reader));
+            served++;
             break;
         case HTTP_READ_BAD:
             http_connection_refuse(c, &c->reader.fault);
@@ -495,7 +513,7 @@ void http_connection_receive(struct http_connection *c, struct slice in)
         http_connection_refuse(c, &full);
         return;
     }
-    if (c->phase != HTTP_READING) {
+    if (c->phase != HTTP_READING || waits_to_go_on(c)) {
         keep(c, in);
     } else if (pending_len(c) > 0) {
         keep(c, in);
@@ -554,6 +572,12 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
     }
     if (len > 0 && (size_t)len == buf->len)
         yield_to_others(c);
+}
+
+void http_connection_go_on(struct http_connection *c)
+{
+    digest_kept(c);
+    settle(c);
 }
 
 void http_connection_resume(struct http_connection *c)

@@ -146,6 +146,7 @@ void http_connection_flushed(struct http_connection *c, bool ok); /* nothing is 
 void http_connection_expire(struct http_connection *c);           /* its deadline has passed */
 void http_connection_drain(struct http_connection *c);            /* closes it if it is idle */
 void http_connection_resume(struct http_connection *c);           /* its response was written */
+void http_connection_go_on(struct http_connection *c);            /* it is its turn to read */
 
 /* In secure.c: input from a TLS client. */
 void http_secure_open(struct http_connection *c); /* before anything is read */

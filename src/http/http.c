@@ -150,7 +150,7 @@ static void on_turn(uv_idle_t *idle)
 
     for (unsigned i = 0; i < READS_AT_ONCE && (l = list_first(&s->turns_to_read)); i++) {
         link_remove(l);
-        http_connection_settle(CONTAINER_OF(l, struct http_connection, turn_to_read));
+        http_connection_go_on(CONTAINER_OF(l, struct http_connection, turn_to_read));
     }
     for (unsigned i = 0; i < WRITES_AT_ONCE && (l = list_first(&s->turns_to_write)); i++) {
         link_remove(l);

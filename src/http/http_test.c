@@ -312,6 +312,34 @@ static void much_is_read_by_turns(void **state)
     end();
 }
 
+/* However many requests come together, a round serves some of them; all are answered, also when the
+ * client says that it sends no more. */
+static void many_requests_are_served_by_turns(void **state)
+{
+    enum { ALL = 1000, ROUND = 320 }; /* of 64 at once, five times */
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct client c;
+    unsigned before = 0;
+    (void)state;
+    begin(NULL);
+    client_open(&c);
+    while (http_connection_count(w.server) == 0)
+        turn();
+    for (int i = 0; i < ALL; i++)
+        buf_str(&text, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(send(c.fd, text.ptr, text.len, MSG_DONTWAIT) == (ssize_t)text.len, "%s", strerror(errno));
+    CHECK(shutdown(c.fd, SHUT_WR) == 0, "%s", strerror(errno));
+    for (int i = 0; i < 100 && w.handled < ALL; i++) {
+        (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+        CHECK(w.handled - before <= ROUND, "%u requests in one round", w.handled - before);
+        before = w.handled;
+    }
+    EXPECT_END(&c);
+    assert_int_equal(client_count(&c, "HTTP/1.1 200"), ALL);
+    client_close(&c);
+    end();
+}
+
 /* What one turn does not write is written in the next ones, whether or not the kernel had taken it:
  * so two that read much get it side by side. */
 static void much_is_written_by_turns(void **state)
@@ -542,6 +570,7 @@ int main(void)
         cmocka_unit_test(what_an_answer_looks_like),
         cmocka_unit_test(a_client_that_asks_before_it_sends_is_told_to_go_on),
         cmocka_unit_test(much_is_read_by_turns),
+        cmocka_unit_test(many_requests_are_served_by_turns),
         cmocka_unit_test(much_is_written_by_turns),
         cmocka_unit_test(a_big_answer_arrives_whole),
         cmocka_unit_test(a_draining_server_answers_what_it_has_and_no_more),
