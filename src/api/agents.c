@@ -160,6 +160,28 @@ static bool name_ok(struct http_request *r)
     return false;
 }
 
+/* Settings are never forgotten: there are as many as agents that call. Those of one that has some
+ * may always be changed. */
+static bool settings_have_room(struct server *sv, struct http_request *r, struct slice name)
+{
+    const struct dispatch *d = scheduler_dispatch(sv->scheduler);
+    const struct agent *known = agent_of(sv, name);
+    const struct agent *a = NULL;
+    size_t count = 0;
+
+    if (known && known->settings_text.ptr)
+        return true;
+    for (size_t i = 0; (a = map_next(&d->agents, &i));)
+        count += a->settings_text.ptr != NULL;
+    if (count < sv->limits.agents_max)
+        return true;
+    http_problem(r, 503, "busy",
+                 "%zu agents have settings, expected at most as many: reset those that are not "
+                 "needed, or raise --limit agents",
+                 count);
+    return false;
+}
+
 void agent_put(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
@@ -176,7 +198,7 @@ void agent_put(struct server *sv, struct http_request *r)
         http_problem(r, 422, "bad-settings", "%s", e.text);
         return;
     }
-    if (!asks_have_room(sv, r, r->body.len))
+    if (!settings_have_room(sv, r, http_segment(r, 2)) || !asks_have_room(sv, r, r->body.len))
         return;
     put_begin(sv, r,
               &(struct agent_change){.name = http_segment(r, 2),

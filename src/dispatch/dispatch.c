@@ -134,6 +134,8 @@ static void agent_free(struct dispatch *d, struct agent *a)
         a->added_by->agents--;
         adder_drop(d, a->added_by);
     }
+    ASSERT(!a->by_call || d->called > 0);
+    d->called -= a->by_call;
     for (size_t k = 0; (l = map_next(&a->lanes, &k));)
         lane_free(d, l);
     map_fini(&a->instances);
@@ -250,7 +252,7 @@ static bool leaves_to_others(const struct dispatch *d, uint64_t token, size_t le
 enum dispatch_room dispatch_room(const struct dispatch *d, const struct work *w)
 {
     const struct agent *a = map_get(&d->agents, w->agent_name);
-    size_t agents_left = d->agents.len < d->agents_max ? d->agents_max - d->agents.len : 0;
+    size_t agents_left = d->called < d->agents_max ? d->agents_max - d->called : 0;
 
     if (!a && (agents_left == 0 || !leaves_to_others(d, w->by, agents_left, d->agents_max, false)))
         return NO_ROOM_FOR_AGENT;
@@ -273,6 +275,8 @@ void dispatch_park(struct dispatch *d, struct work *w, int64_t now)
     w->agent = map_get(&d->agents, w->agent_name);
     if (!w->agent) {
         w->agent = agent_new(d, w->agent_name);
+        w->agent->by_call = true;
+        d->called++;
         w->agent->added_by = adder_of(d, w->by);
         if (w->agent->added_by)
             w->agent->added_by->agents++;
@@ -375,7 +379,7 @@ static void sweep_lanes(struct dispatch *d, struct agent *a)
 static bool is_crowded(const struct dispatch *d, const struct agent *a)
 {
     return a->instances.len > d->instances_max / 2 || d->instances_about > 2 * d->instances_max
-           || d->agents.len > d->agents_max / 2;
+           || d->called > d->agents_max / 2;
 }
 
 /* The latest sign of the instance. One that got its attempts from another node may never have

@@ -60,6 +60,7 @@ struct adder {
 struct agent {
     struct slice name;
     struct adder *added_by; /* the token whose call added the name; NULL: none */
+    bool by_call;           /* a call added it: it is one of dispatch.called */
     struct map instances;
     struct map lanes;
     struct link calls;   /* of struct work, by its `turn` */
@@ -150,6 +151,7 @@ struct dispatch {
     int64_t since;                    /* when it began to count */
     size_t instances_max, agents_max; /* limits on names from calls: per agent, agents */
     size_t instances_about; /* instances of all agents at the last sweep, and new ones since */
+    size_t called;          /* agents whose names were added by calls */
 };
 
 /* Must be called first. A store that is not shared has one node: {1, 0}. */
@@ -160,8 +162,9 @@ struct instance *dispatch_instance(struct agent *a, struct slice name); /* creat
 
 /* Names come from clients, and each takes memory until it is forgotten. Known names always have
  * room. All agents together may have four times as many instances as one agent. A token may have
- * added seven times as many names as are left, so that each leaves some to others. Names from steps
- * are not counted when a call is checked, but they are part of the count. */
+ * added seven times as many names as are left, so that each leaves some to others. Agents that
+ * steps or settings named before they called are not counted: whoever stores these would keep new
+ * agents out. */
 enum dispatch_room { ROOM_FOR_IT, NO_ROOM_FOR_INSTANCE, NO_ROOM_FOR_AGENT };
 enum dispatch_room dispatch_room(const struct dispatch *d, const struct work *w);
 

@@ -594,8 +594,13 @@ static void names_are_bounded_and_forgotten(void **state)
             call_as(&d, agents[k], name, now);
         }
     CHECK(room_of(&d, SLICE("e"), SLICE("new"), 0) == NO_ROOM_FOR_INSTANCE, "of all agents");
-    (void)dispatch_agent(&d, SLICE("e"));
-    (void)dispatch_agent(&d, SLICE("f"));
+    for (int i = 0; i < 10; i++) { /* named by a step, or by settings */
+        (void)snprintf(name, sizeof name, "named-%d", i);
+        (void)dispatch_agent(&d, slice_of(name));
+    }
+    CHECK(room_of(&d, SLICE("g"), SLICE("i"), 0) == NO_ROOM_FOR_INSTANCE, "agents have room");
+    call_as(&d, "e", "i", now);
+    call_as(&d, "f", "i", now);
     CHECK(room_of(&d, SLICE("g"), SLICE("i"), 0) == NO_ROOM_FOR_AGENT, "of agents");
     now += 31000; /* with half of the names taken, absent instances are forgotten after this */
     for (int i = 0; i < 3; i++)
