@@ -14,6 +14,44 @@
 #include "node/offload.h"
 #include "node/strict.h"
 
+enum { FREED_HERE_MAX = 1 << 20 };
+
+/* One that nobody needs any more. */
+struct freeing {
+    uv_work_t work;
+    struct server *server;
+    struct definition *definition;
+};
+
+static void free_on_thread(uv_work_t *work)
+{
+    definition_free(CONTAINER_OF(work, struct freeing, work)->definition);
+}
+
+static void freed(uv_work_t *work, int status)
+{
+    struct freeing *f = CONTAINER_OF(work, struct freeing, work);
+
+    ASSERT(status == 0);
+    f->server->load.exchanges--;
+    free(f);
+}
+
+void definition_free_aside(struct server *sv, struct definition *d)
+{
+    if (!d || definition_size(d) < FREED_HERE_MAX) {
+        definition_free(d);
+        return;
+    }
+    struct freeing *f = calloc(1, sizeof *f);
+    ASSERT(f);
+    f->server = sv;
+    f->definition = d;
+    sv->load.exchanges++;
+    int rc = uv_queue_work(&sv->loop, &f->work, free_on_thread, freed);
+    ASSERT(rc == 0);
+}
+
 struct compiling {
     struct exchange x;
     struct offload_job job;
@@ -34,17 +72,32 @@ static void run(struct compiled *c, struct slice text, enum definition_format fo
     c->err = definition_parse(text, format, &c->definition, c->mistakes, c->warnings);
 }
 
-static void compiled_fini(struct compiled *c)
+static void compiled_fini(struct server *sv, struct compiled *c)
 {
-    definition_free(c->definition);
+    definition_free_aside(sv, c->definition);
     free(c->mistakes);
     free(c->warnings);
+}
+
+/* Tells what came of it. */
+static void hand_over(struct server *sv, struct http_request *r, struct compiled *c,
+                      compiled_fn *then)
+{
+    size_t size = c->definition ? definition_size(c->definition) : 0;
+
+    if (size > DEFINITION_READ_MAX)
+        http_problem(r, 413, "too-big",
+                     "a definition may take %d bytes of memory when it was read, this one takes "
+                     "%zu: its inputs have too many values or expressions",
+                     DEFINITION_READ_MAX, size);
+    else
+        then(sv, r, c);
 }
 
 static void compiling_free(struct compiling *c)
 {
     c->x.server->load.exchanges--;
-    compiled_fini(&c->result);
+    compiled_fini(c->x.server, &c->result);
     free(c->text);
     free(c);
 }
@@ -63,7 +116,7 @@ static void thread_done(struct offload_job *j)
 
     if (r) {
         exchange_untie(&c->x);
-        c->then(c->x.server, r, &c->result);
+        hand_over(c->x.server, r, &c->result, c->then);
     }
     compiling_free(c);
 }
@@ -139,6 +192,6 @@ void definition_compile(struct server *sv, struct http_request *r, enum offload_
     }
     struct compiled c = {.caller = sv->caller};
     run(&c, r->body, format);
-    then(sv, r, &c);
-    compiled_fini(&c);
+    hand_over(sv, r, &c, then);
+    compiled_fini(sv, &c);
 }

@@ -14,7 +14,8 @@
 struct server;
 
 enum {
-    DEFINITION_MAX = 2 << 20, /* bytes of one; its tree is up to a hundred times as large */
+    DEFINITION_MAX = 2 << 20,       /* bytes of one ... */
+    DEFINITION_READ_MAX = 64 << 20, /* ... and when it was read */
     DEFINITION_SMALL = 8 << 10,
     DEFINITIONS_MAX = 64,        /* that wait for the thread, ... */
     DEFINITIONS_BYTES = 16 << 20 /* ... and their texts */
@@ -26,6 +27,9 @@ struct compiled {
     struct mistakes *mistakes, *warnings; /* the same */
     struct slice caller;                  /* who asked */
 };
+
+/* Frees it on a thread if it is large: that takes up to some 30 ms. NULL: nothing. */
+void definition_free_aside(struct server *sv, struct definition *d);
 
 typedef void compiled_fn(struct server *sv, struct http_request *r, struct compiled *c);
 

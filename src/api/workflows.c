@@ -182,10 +182,12 @@ static void put_end(struct putter *p)
         else
             answer_trouble(r, p->err, p->error.text);
     }
-    if (p->err == ERR_OK && !*p->older)
+    bool is_new = p->err == ERR_OK && !*p->older
+                  && !registry_find(&sv->workflows, p->definition->workflow.name, p->version);
+    if (is_new)
         registry_add(&sv->workflows, p->definition, p->version);
     else
-        definition_free(p->definition);
+        definition_free_aside(sv, p->definition);
     sv->load.exchanges--;
     sv->load.asks_open--;
     sv->load.asks_bytes -= p->bytes;
@@ -260,6 +262,22 @@ static void begin_put(struct server *sv, struct http_request *r, struct compiled
     put_or_not(p);
 }
 
+/* Definitions stay in memory, and are read again at each start. */
+static bool definitions_have_room(struct server *sv, struct http_request *r,
+                                  const struct definition *d)
+{
+    const struct definition *newest = registry_find(&sv->workflows, d->workflow.name, 0);
+    size_t size = sv->workflows.size + definition_size(d);
+
+    if ((newest && slice_eq(newest->text, d->text)) || size <= trees_max(sv))
+        return true;
+    http_problem(r, 413, "too-big",
+                 "with this one the definitions would take %zu bytes of memory, expected at most "
+                 "%zu (half of --limit memory)",
+                 size, trees_max(sv));
+    return false;
+}
+
 /* A name in the path must be that of the definition; without one the definition has it. */
 static void put_compiled(struct server *sv, struct http_request *r, struct compiled *c)
 {
@@ -272,7 +290,7 @@ static void put_compiled(struct server *sv, struct http_request *r, struct compi
         http_problem(r, 422, "other-name",
                      "the definition is of workflow \"%.*s\", the path says \"%.*s\"",
                      SLICE_ARG(c->definition->workflow.name), SLICE_ARG(name));
-    else if (asks_have_room(sv, r, r->body.len))
+    else if (definitions_have_room(sv, r, c->definition) && asks_have_room(sv, r, r->body.len))
         begin_put(sv, r, c);
 }
 

@@ -63,6 +63,12 @@ struct slice definition_name(struct slice text, enum definition_format format, s
 
 void definition_free(struct definition *d); /* may be NULL */
 
+/* The bytes of memory that it takes, in all. */
+static inline size_t definition_size(const struct definition *d)
+{
+    return sizeof *d + d->arena.total;
+}
+
 static inline const struct definition *definition_of(const struct workflow *w)
 {
     return w->templates;

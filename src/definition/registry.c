@@ -53,6 +53,7 @@ static bool add(struct registry *r, struct definition *d, int64_t version)
     for (; at > 0 && v->list[at - 1]->workflow.version > version; at--)
         v->list[at] = v->list[at - 1];
     v->list[at] = d;
+    r->size += definition_size(d);
     return true;
 }
 

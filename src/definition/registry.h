@@ -28,6 +28,7 @@ struct registry_reader {
 
 struct registry {
     struct map names;
+    size_t size;          /* bytes of all definitions, see definition_size */
     pthread_mutex_t lock; /* held while `names` changes, and by other threads while they search */
     struct registry_reader *reader; /* NULL: nothing else stores definitions */
 };

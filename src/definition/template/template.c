@@ -158,12 +158,24 @@ static struct template *read_string(struct reader *r, const struct json *j)
     return t->child->next ? t : t->child; /* a single expression keeps its type */
 }
 
+/* Whether a string in this JSON text may contain a '$'. */
+static bool may_have_expressions(struct slice json)
+{
+    static const char escaped[] = "\\u0024";
+
+    return memchr(json.ptr, '$', json.len)
+           || memmem(json.ptr, json.len, escaped, sizeof escaped - 1);
+}
+
+/* A value without expressions is one template, however many members it has. */
 static struct template *read_value(struct reader *r, const struct json *j)
 {
     struct template *t = NULL;
     struct template **end = NULL;
     bool any = false;
 
+    if (!may_have_expressions(j->raw))
+        return template_new(r, TEMPLATE_RAW, arena_copy(r->arena, j->raw));
     if (j->type == JSON_STRING)
         return read_string(r, j);
     t = template_new(r, j->type == JSON_OBJECT ? TEMPLATE_OBJECT : TEMPLATE_ARRAY, SLICE_NONE);
