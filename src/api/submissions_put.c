@@ -14,6 +14,7 @@
 #include "node/changes.h"
 #include "node/exchange.h"
 #include "node/node.h"
+#include "node/quota.h"
 #include "node/strict.h"
 #include "store/job.h"
 #include "json/json.h"
@@ -142,7 +143,8 @@ void submissions_put_refused(struct server *sv, struct http_request *r)
     struct json *j = body_json(r, &tree);
     struct arena a = {0};
 
-    if (!j || !put_ok(r, j) || !asks_have_room(sv, r, 0))
+    if (!j || !put_ok(r, j) || !quota_submits(sv->quotas, r->account, r, 1)
+        || !asks_have_room(sv, r, 0))
         return;
     struct put_call *c = arena_alloc(&a, sizeof *c);
     *c = (struct put_call){.arena = a};
