@@ -146,6 +146,28 @@ static void names_are_bounded(void **state)
     close_door();
 }
 
+/* Settings are stored for good. They keep no agent out, and have a bound of their own. */
+static void settings_keep_no_agent_out(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--limit", "agents=2"));
+    for (int i = 0; i < 2; i++) {
+        char path[40];
+        (void)snprintf(path, sizeof path, "/v1/agents/set-%d", i);
+        put(&node, &r, path, "{\"limits\": {\"concurrency\": 1}}");
+        EXPECT(&r, 200);
+    }
+    post(&node, &r, "/v1/agents/new/work", "{\"instance\": \"one\"}");
+    EXPECT(&r, 200);
+    put(&node, &r, "/v1/agents/set-2", "{\"limits\": {\"concurrency\": 1}}");
+    expect_problem(&r, 503, "busy");
+    put(&node, &r, "/v1/agents/set-1", "{\"limits\": {\"concurrency\": 2}}");
+    EXPECT(&r, 200);
+    close_door();
+}
+
 /* However many want to see something, agents find a place. */
 static void readers_leave_places_to_agents(void **state)
 {
@@ -460,6 +482,48 @@ static void a_definition_has_a_size(void **state)
     close_door();
 }
 
+/* "[0,0,...]": many values in a short text. */
+static void write_zeros(struct buf *b, size_t count)
+{
+    buf_byte(b, '[');
+    for (size_t i = 0; i < count; i++)
+        buf_str(b, i ? ",0" : "0");
+    buf_byte(b, ']');
+}
+
+static void post_zeros(struct reply *r, const char *path, const char *name, size_t count)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    buf_fmt(&text,
+            "{\"intact\": 1, \"workflow\": \"%s\", \"steps\": [{\"name\": \"s\", \"agent\": \"a\", "
+            "\"action\": \"x\", \"undo\": \"none\", \"input\": ",
+            name);
+    write_zeros(&text, count);
+    buf_str(&text, "}]}");
+    send_as(&node, r, "POST", path, "application/json", buf_view(&text));
+}
+
+/* Definitions stay in memory, and are read again at each start. */
+static void what_definitions_take_is_bounded(void **state)
+{
+    enum { MANY = 120000, TOO_MANY = 1000000 }; /* some 11 MiB, and 90 MiB */
+    REPLY r = {0};
+    (void)state;
+
+    open_door(FLAGS("--log", "warn", "--limit", "memory=8MiB")); /* 16 MiB for definitions */
+    post_zeros(&r, "/v1/validate", "huge", TOO_MANY);
+    expect_problem(&r, 413, "too-big");
+    post_zeros(&r, "/v1/workflows", "first", MANY);
+    EXPECT(&r, 201);
+    post_zeros(&r, "/v1/workflows", "second", MANY);
+    expect_problem(&r, 413, "too-big");
+    CHECK(strstr(text_at(&r, "detail"), "the definitions"), "%.*s", SLICE_ARG(r.body));
+    post_zeros(&r, "/v1/workflows", "first", MANY); /* it is there */
+    EXPECT(&r, 200);
+    close_door();
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -467,6 +531,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(strangers_are_answered_before_their_bodies),
         cmocka_unit_test(who_is_asked_by_anybody_keeps_no_body),
         cmocka_unit_test(names_are_bounded),
+        cmocka_unit_test(settings_keep_no_agent_out),
         cmocka_unit_test(readers_leave_places_to_agents),
         cmocka_unit_test(a_token_leaves_places_to_others),
         cmocka_unit_test(results_are_never_turned_away),
@@ -475,6 +540,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(trees_count_as_memory),
         cmocka_unit_test(a_large_definition_holds_up_nobody),
         cmocka_unit_test(a_definition_has_a_size),
+        cmocka_unit_test(what_definitions_take_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

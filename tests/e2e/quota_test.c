@@ -114,6 +114,8 @@ static void submissions_are_counted_by_the_line(void **state)
     CHECK(strstr(r.body.ptr, "\"l-29\""), "a batch is taken whole");
     post(&shop, &r, "/v1/tasks", "{\"workflow\": \"order\"}");
     is_refused(&r, "1 submissions a second");
+    post(&shop, &r, "/v1/submissions/refused", "{\"source\": \"amqp:q\", \"reason\": \"no\"}");
+    is_refused(&r, "1 submissions a second"); /* it would be stored, too */
     get(&shop, &r, "/v1/tasks/l-3");
     EXPECT(&r, 200);
 }
