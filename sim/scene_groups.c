@@ -89,7 +89,7 @@ const struct scene scenes_of_groups[] = {
                    .act = {SAYS_NOTHING, .takes = 100, .keeps = true, .dies = true}}},
         .beats = {{.what = "the last one is at work", .until = waits_grouped}},
         .end = TASK_PROCESSED,
-        .fates = {[STEPS - 1] = {STEP_COMPLETED, "TC", STANDS}},
+        .fates = {[STEPS - 1] = {STEP_COMPLETED, "TN*C", STANDS}},
         .expect = first_is_as_it_was,
     },
     {.name = NULL},
