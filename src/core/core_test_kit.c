@@ -45,6 +45,16 @@ static void become_wait(struct workflow_step *s, int64_t ms)
     s->undo_kind = UNDO_NONE;
 }
 
+static void become_repeated(struct workflow_step *s)
+{
+    s->undo_kind = UNDO_NONE;
+    s->repeat = (struct repeat_rule){.for_ms = GRAPH_FOR_MS,
+                                     .every_ms = GRAPH_EVERY_MS,
+                                     .max_every_ms = GRAPH_EVERY_MS,
+                                     .factor_milli = 1000,
+                                     .input_varies = true};
+}
+
 static void graph_step(struct graph *g, const char *word)
 {
     uint16_t i = (uint16_t)(word[0] - 'a');
@@ -62,6 +72,8 @@ static void graph_step(struct graph *g, const char *word)
             s->on_undo = true;
         else if (*p == '/')
             hurry(s);
+        else if (*p == '%')
+            become_repeated(s);
         else if (*p == '~' || *p == '@')
             become_wait(s, *p == '~' ? GRAPH_LONG_MS : 0);
         else if (*p == '#')
@@ -287,24 +299,43 @@ static struct event event_of(const char *verb)
         const char *verb;
         enum event_kind kind;
     } verbs[] = {
-        {"start", EVENT_START},         {"notsent", EVENT_NOT_SENT},
-        {"timeout", EVENT_TIMEOUT},     {"resend", EVENT_SEND_AGAIN},
-        {"ok", EVENT_RESULT},           {"fail", EVENT_RESULT},
-        {"doubt", EVENT_RESULT},        {"again", EVENT_RESULT},
-        {"lost", EVENT_RESULT},         {"cond", EVENT_CONDITION},
-        {"bad", EVENT_BAD_INPUT},       {"claim", EVENT_CLAIM},
-        {"release", EVENT_RELEASE},     {"retry", EVENT_RETRY},
-        {"skip", EVENT_SKIP},           {"undo", EVENT_UNDO},
-        {"deadline", EVENT_DEADLINE},   {"early", EVENT_DEADLINE},
-        {"timeout-now", EVENT_TIMEOUT}, {"silence", EVENT_SILENCE},
-        {"silence-now", EVENT_SILENCE}, {"away", EVENT_ELSEWHERE},
-        {"pause", EVENT_PAUSE},         {"resume", EVENT_RESUME},
-        {"correct", EVENT_CORRECT},     {"supply", EVENT_SUPPLY},
-        {"from", EVENT_RETRY_FROM},     {"resolve", EVENT_RESOLVE},
-        {"close", EVENT_CLOSE},         {"reopen", EVENT_REOPEN},
-        {"undo-bare", EVENT_UNDO},      {"overrun", EVENT_OVERRUN},
-        {"begin", EVENT_BEGIN},         {"due", EVENT_DUE},
+        {"start", EVENT_START},
+        {"notsent", EVENT_NOT_SENT},
+        {"timeout", EVENT_TIMEOUT},
+        {"resend", EVENT_SEND_AGAIN},
+        {"ok", EVENT_RESULT},
+        {"fail", EVENT_RESULT},
+        {"doubt", EVENT_RESULT},
+        {"again", EVENT_RESULT},
+        {"lost", EVENT_RESULT},
+        {"cond", EVENT_CONDITION},
+        {"bad", EVENT_BAD_INPUT},
+        {"claim", EVENT_CLAIM},
+        {"release", EVENT_RELEASE},
+        {"retry", EVENT_RETRY},
+        {"skip", EVENT_SKIP},
+        {"undo", EVENT_UNDO},
+        {"deadline", EVENT_DEADLINE},
+        {"early", EVENT_DEADLINE},
+        {"timeout-now", EVENT_TIMEOUT},
+        {"silence", EVENT_SILENCE},
+        {"silence-now", EVENT_SILENCE},
+        {"away", EVENT_ELSEWHERE},
+        {"pause", EVENT_PAUSE},
+        {"resume", EVENT_RESUME},
+        {"correct", EVENT_CORRECT},
+        {"supply", EVENT_SUPPLY},
+        {"from", EVENT_RETRY_FROM},
+        {"resolve", EVENT_RESOLVE},
+        {"close", EVENT_CLOSE},
+        {"reopen", EVENT_REOPEN},
+        {"undo-bare", EVENT_UNDO},
+        {"overrun", EVENT_OVERRUN},
+        {"begin", EVENT_BEGIN},
+        {"due", EVENT_DUE},
         {"due-now", EVENT_DUE},
+        {"yes", EVENT_UNTIL},
+        {"no", EVENT_UNTIL},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -317,6 +348,7 @@ static struct event event_of(const char *verb)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("changed my mind")};
             if (ev.kind == EVENT_CLOSE)
                 ev.error = (struct fault_note){SLICE("operator"), SLICE("settled by telephone")};
+            ev.holds = strcmp(verb, "yes") == 0;
             if (ev.kind == EVENT_BEGIN)
                 ev.until = GRAPH_MOMENT;
             if (ev.kind == EVENT_CORRECT)

@@ -24,6 +24,7 @@ enum { GRAPH_STEPS = 6 };
  *   +    of on_undo (undo: none; on_failure: hold, if not continue)
  *   /    its attempts have a quarter of the time, in both directions
  *   ~    a wait by length                            @    a wait for a moment
+ *   %    repeated in rounds (undo: none)
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
  * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
@@ -45,6 +46,8 @@ struct graph {
 #define GRAPH_DEFER_MS INT64_C(60000)
 #define KIT_BEGIN      INT64_C(1000000)    /* start time of a test */
 #define GRAPH_LONG_MS  INT64_C(6000)       /* a wait by length */
+#define GRAPH_EVERY_MS INT64_C(4000)       /* from an answer to the next round ... */
+#define GRAPH_FOR_MS   INT64_C(5000)       /* ... and when the last one may begin */
 #define GRAPH_MOMENT   (KIT_BEGIN + 12000) /* of a wait for a moment */
 
 void graph_make(struct graph *g, const char *text);
@@ -76,6 +79,7 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *     pause, resume, correct [a], supply a, from a (all from there on starts anew), close, reopen,
  *     resolve a (none of its attempts took effect)
  *     begin a, due a (at its time), due-now a (the same event, but now)     of a wait
+ *     yes a, no a (whether its answer satisfies it)                         of a repeated step
  *     claim, release, retry [a], undo, undo-bare (undo without a reason), skip a, start a, notsent
  * a, resend a, cond a, bad a ok a        a result; of the open attempt, or of the one named: f2
  * (second forward), u1 fail a      an error: permanent, without effect        doubt a   ... with

@@ -3,6 +3,7 @@
 #include "core/decision.h"
 
 #include "core/ready.h"
+#include "core/repeat.h"
 #include "core/retry.h"
 #include "core/summary.h"
 #include "core/undo.h"
@@ -93,20 +94,33 @@ bool step_needs_room(const struct step *s)
     return s->attempt_count == s->attempt_cap && s->attempt_cap < ATTEMPTS_KEPT;
 }
 
-/* Merges one attempt in the middle into the sum of the dropped ones. Late results that took effect
- * are dropped last. */
+/* The attempt to drop. Late results that took effect are dropped last. In a repeated step those of
+ * earlier rounds took effect, and the oldest one is dropped. */
+static uint16_t attempt_to_drop(const struct step *s)
+{
+    for (uint16_t i = ATTEMPTS_HEAD; i < s->attempt_count && s->round == 0; i++)
+        if (s->attempts[i].effect != EFFECT_HAPPENED)
+            return i;
+    return ATTEMPTS_HEAD;
+}
+
+/* Of a step the greatest effect; of a repeated one, in which each round settles those before it,
+ * the last one of which anything is known. */
+static enum effect merged_effect(const struct step *s, enum effect more)
+{
+    if (s->round != 0)
+        return more == EFFECT_NONE ? s->dropped_effect : more;
+    return more > s->dropped_effect ? more : s->dropped_effect;
+}
+
+/* Merges one attempt in the middle into the sum of the dropped ones. */
 static void drop_attempt(struct step *s)
 {
-    uint16_t at = ATTEMPTS_HEAD;
-
-    for (uint16_t i = ATTEMPTS_HEAD; i < s->attempt_count; i++)
-        if (s->attempts[i].effect != EFFECT_HAPPENED) {
-            at = i;
-            break;
-        }
+    uint16_t at = attempt_to_drop(s);
     const struct attempt *a = &s->attempts[at];
+
     if (a->direction == DIRECTION_FORWARD) {
-        s->dropped_effect = a->effect > s->dropped_effect ? a->effect : s->dropped_effect;
+        s->dropped_effect = merged_effect(s, a->effect);
         if (a->effect == EFFECT_UNKNOWN || a->resent > 0)
             s->dropped_until = max_i64(s->dropped_until, a->complete_by);
         if (a->effect == EFFECT_UNKNOWN && a->number > s->dropped_attempt)
@@ -116,6 +130,18 @@ static void drop_attempt(struct step *s)
     s->attempt_count--;
     memmove(&s->attempts[at], &s->attempts[at + 1],
             (size_t)(s->attempt_count - at) * sizeof *s->attempts);
+}
+
+/* The first attempt of a round begins it; that of the first round begins the time for all rounds.
+ */
+static void begin_round(const struct decision *d, struct step *s)
+{
+    if (s->round == 0)
+        s->round = 1;
+    if (s->round_at == 0)
+        s->round_at = d->now;
+    if (s->repeat_until == 0)
+        s->repeat_until = d->now + d->w->steps[d->ev->step].repeat.for_ms;
 }
 
 static enum answer on_start(struct decision *d)
@@ -139,6 +165,8 @@ static enum answer on_start(struct decision *d)
         if (!s->input.json.ptr)
             s->input = d->ev->input;
         step_move(s, STEP_RUNNING);
+        if (step_is_repeated(&d->w->steps[d->ev->step]))
+            begin_round(d, s);
     }
     if (s->attempt_count == ATTEMPTS_KEPT)
         drop_attempt(s);
@@ -253,7 +281,8 @@ static void step_completes(struct decision *d, struct step *s)
     s->output = d->ev->output; /* EVENT_DUE has none */
     if (!s->output.json.ptr)
         s->output.json = SLICE("null");
-    step_move(s, STEP_COMPLETED);
+    /* Whether it ends a repeated step is found by EVENT_UNTIL. */
+    step_move(s, step_is_repeated(&d->w->steps[d->ev->step]) ? STEP_WAITING : STEP_COMPLETED);
 }
 
 /* The answer to a result for an attempt that has ended. */
@@ -390,6 +419,44 @@ static enum answer on_bad_input(struct decision *d)
     return ANSWER_ACCEPTED;
 }
 
+/* ---- rounds ---- */
+
+/* Another round begins, without a failure. Only what it needs of the last one is kept. */
+static void next_round(const struct decision *d, struct step *s)
+{
+    const struct repeat_rule *r = &d->w->steps[d->ev->step].repeat;
+
+    s->wait_until = task_clock(d) + repeat_gap(r, s->round);
+    s->round++;
+    s->round_at = 0;
+    s->failure_count = 0;
+    s->spared_count = 0;
+    s->spared_at = 0;
+    if (r->input_varies && !s->corrected)
+        s->input = (struct value){0};
+    if (s->output.json.len > ROUND_ANSWER_MAX)
+        s->output = (struct value){0};
+}
+
+static enum answer on_until(struct decision *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (!answer_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        return ANSWER_REFUSED;
+    if (d->ev->holds) {
+        step_move(s, STEP_COMPLETED);
+    } else if (s->round_at < s->repeat_until) {
+        next_round(d, s);
+    } else {
+        note(&s->error, "not_yet", "the time for its rounds has passed");
+        s->failure_count++;
+        d->t->failure_count++;
+        fail_for_good(d, s);
+    }
+    return ANSWER_ACCEPTED;
+}
+
 static enum answer on_condition(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
@@ -505,7 +572,7 @@ static enum answer on_hasten(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
-        || s->begun_at != 0 || s->direction != d->ev->direction
+        || s->begun_at != 0 || step_is_between_rounds(s) || s->direction != d->ev->direction
         || step_next_direction(d->w, d->t, (uint16_t)d->ev->step) != d->ev->direction
         || s->attempt != d->ev->attempt || s->wait_until <= task_clock(d))
         return ANSWER_REFUSED;
@@ -542,6 +609,8 @@ static enum answer happen(struct decision *d)
         return on_begin(d);
     case EVENT_DUE:
         return on_due(d);
+    case EVENT_UNTIL:
+        return on_until(d);
     case EVENT_CLAIM:
         return on_claim(d);
     case EVENT_RELEASE:
@@ -591,6 +660,7 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_BAD_INPUT:
     case EVENT_BEGIN:
     case EVENT_DUE:
+    case EVENT_UNTIL:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:

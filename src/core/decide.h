@@ -36,6 +36,8 @@ enum event_kind {
     EVENT_BAD_INPUT,  /* an expression of the step failed: `error` has the details */
     EVENT_BEGIN,      /* a wait begins: it is over at `until`, or after its length */
     EVENT_DUE,        /* a wait is over; refused before that moment */
+    EVENT_UNTIL,      /* the `until` of a repeated step was evaluated on the answer of its round, to
+                       * `holds` */
     EVENT_CLAIM,      /* a scheduler claims the task: `instance` is its node/boot */
     EVENT_RELEASE,    /* its owner releases it */
     EVENT_RETRY,      /* operator: retry the step (or all that failed) now */
@@ -70,6 +72,7 @@ struct event {
                                * latest attempt that the operator saw; 0: not given */
     struct slice instance;
     struct value input, output;
+    bool holds;  /* UNTIL: the answer satisfies the step */
     bool failed; /* RESULT: it is an error */
     struct fault_note error;
     bool retryable;
@@ -119,7 +122,8 @@ struct ready {
 /*
  * All steps that are to be started next, at most step_count. They include forward steps whose `if`
  * was not evaluated yet: the caller evaluates it and sends EVENT_CONDITION. They include waits: one
- * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE).
+ * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE). They
+ * include repeated steps whose last answer is still to be judged (step_is_answered, EVENT_UNTIL).
  * Steps of a task whose deadline has passed are not included: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);

@@ -31,7 +31,7 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
         [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
         [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
         [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",  [EVENT_BEGIN] = "begin",
-        [EVENT_DUE] = "due",
+        [EVENT_DUE] = "due",         [EVENT_UNTIL] = "no",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -39,7 +39,9 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
 
     if (d->wait != 0)
         return (size_t)snprintf(to, size, " wait %dms,", (int)d->wait);
-    if (ev->kind == EVENT_RESULT && !ev->failed)
+    if (ev->kind == EVENT_UNTIL && ev->holds)
+        kind = "yes";
+    else if (ev->kind == EVENT_RESULT && !ev->failed)
         kind = "ok";
     else if (ev->kind == EVENT_RESULT && ev->retryable)
         kind = ev->effect == EFFECT_NONE ? "again" : "lost";
@@ -385,6 +387,11 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
         CHECK((answer == ANSWER_ACCEPTED) == (may && is_active(t) && t->stop == STOP_NONE),
               "%s: was %s", history_story(), kit_answer_text(answer));
     }
+    if (ev->kind == EVENT_UNTIL)
+        CHECK((answer == ANSWER_ACCEPTED)
+                  == (world_may_judge(&was->world, (uint16_t)ev->step, was->now) && is_active(t)
+                      && t->stop == STOP_NONE),
+              "%s: was %s", history_story(), kit_answer_text(answer));
     if (ev->kind == EVENT_CLAIM)
         CHECK((answer == ANSWER_ACCEPTED) == (is_active(t) && !t->locked_by.ptr), "%s",
               history_story());
@@ -418,8 +425,10 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     if (answer != ANSWER_ACCEPTED)
         return;
     if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT
-        || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE)
+        || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE || ev->kind == EVENT_UNTIL)
         check_start(was, ev);
+    CHECK(ev->kind != EVENT_START || !was->world.steps[ev->step].answered,
+          "%s: its answer was not judged", history_story());
     CHECK(ev->kind != EVENT_START || history.graph.steps[ev->step].kind == KIND_CALL,
           "%s: a wait has no attempts", history_story());
     if (ev->kind == EVENT_SKIP)
@@ -437,7 +446,7 @@ static bool must_start(const struct node *was, const struct event *ev)
     bool owned = was->t.state == TASK_PROCESSING || was->t.state == TASK_COMPENSATING;
     bool back = world_goes_back(w, (uint16_t)ev->step);
 
-    if (was->steps[ev->step].dropped_count > 0)
+    if (was->steps[ev->step].dropped_count > 0 || w->steps[ev->step].answered)
         return false; /* merged attempts may make it wait longer than the observer knows */
     return owned && history.graph.steps[ev->step].kind == KIND_CALL && was->t.stop == STOP_NONE
            && world_startable(w, (uint16_t)ev->step, was->now) && (at == 0 || was->now < at)
@@ -508,7 +517,8 @@ int64_t history_next_time(const struct node *n)
     if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* from then on it cannot be undone */
         later_only(&next, task_undo_until(&history.graph.w, &n->t), n->now);
     for (uint16_t i = 0; i < w->step_count && n->left.acts > 0; i++) /* what is left of it stays */
-        if (n->t.state == TASK_ERROR && step_has_begun(&n->steps[i]))
+        if (n->t.state == TASK_ERROR
+            && (step_has_begun(&n->steps[i]) || w->steps[i].repeat_until > w->erred_at))
             later_only(&next, w->erred_at + HISTORY_PAUSE_MS, n->now);
     if (!is_active(&n->t))
         return next;
@@ -520,6 +530,8 @@ int64_t history_next_time(const struct node *n)
         const struct world_step *s = &w->steps[i];
         if (!w->paused_at)
             later_only(&next, s->wait_until, n->now);
+        if (!w->paused_at && s->phase == PHASE_IDLE) /* from then on a round is the last */
+            later_only(&next, s->repeat_until, n->now);
         if (w->back && world_doubt_until(s))
             later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
@@ -564,6 +576,14 @@ static bool wait_goes_on(struct node *n, uint16_t i)
     return happens(n, ev);
 }
 
+static bool is_satisfied(struct node *n, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_UNTIL, i, &n->steps[i]);
+
+    ev.holds = true;
+    return happens(n, ev);
+}
+
 /* One event of a world in which everything succeeds from now on; or, with `silence`, in which
  * running attempts are never answered and only new ones succeed. */
 static bool goes_well(struct node *n, bool silence)
@@ -589,6 +609,8 @@ static bool goes_well(struct node *n, bool silence)
             continue;
         if (history.graph.steps[ready[k].step].kind == KIND_WAIT)
             return wait_goes_on(n, ready[k].step);
+        if (step_is_answered(&n->steps[ready[k].step]))
+            return is_satisfied(n, ready[k].step);
         struct attempt a = task_next_attempt(&history.graph.w, &n->t, ready[k].step, n->now);
         struct event ev = history_event_at(EVENT_START, ready[k].step, &n->steps[ready[k].step]);
         ev.direction = a.direction;

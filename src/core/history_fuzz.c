@@ -85,6 +85,7 @@ static struct event event_of(struct fuzz *f, const struct node *n)
         || (ev.kind == EVENT_CORRECT && how & 1) || (ev.kind == EVENT_RETRY && how & 1))
         ev.step = -1;
     ev.until = ev.kind == EVENT_BEGIN ? GRAPH_MOMENT : 0;
+    ev.holds = how & 1;
     if (ev.kind == EVENT_START) {
         ev.direction = step_next_direction(&history.graph.w, &n->t, (uint16_t)step);
         ev.attempt = n->world.steps[step].count[ev.direction] + 1;

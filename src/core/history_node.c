@@ -115,6 +115,20 @@ static void put_time(uint64_t *h, int64_t at, int64_t now, int64_t margin)
     put(h, at == 0 ? UINT64_MAX : (uint64_t)(left < -margin ? -margin - 1 : left));
 }
 
+/* What is left of the time for its rounds: in error and in a pause, what was left then. */
+static void put_rounds(uint64_t *h, const struct node *n, uint16_t i)
+{
+    const struct step *s = &n->steps[i];
+    int64_t now = n->t.state == TASK_ERROR ? n->world.erred_at
+                  : n->world.paused_at     ? n->world.paused_at
+                                           : n->now;
+
+    put(h, (uint64_t)s->round << 8 | (uint64_t)(s->round_at != 0) << 4
+               | (uint64_t)(s->round_at < s->repeat_until) << 3 | (uint64_t)s->corrected << 2
+               | (uint64_t)(s->input.json.ptr != NULL) << 1 | n->world.steps[i].answered);
+    put_time(h, s->repeat_until, now, 0);
+}
+
 static void put_step(uint64_t *h, const struct node *n, uint16_t i)
 {
     const struct step *s = &n->steps[i];
@@ -127,6 +141,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     put(h, s->resolved);
     put(h, (s->output.json.ptr ? 1u : 0u) | (s->error.code.ptr ? 2u : 0u) | (w->resume ? 4u : 0u));
     put_time(h, s->wait_until, n->now, 0);
+    if (s->round != 0)
+        put_rounds(h, n, i);
     if (step_has_begun(s)) /* in error, what was left of it when the task stopped */
         put(h, n->t.state == TASK_ERROR ? (uint64_t)(s->wait_until - n->world.erred_at) : 1);
     for (uint16_t k = 0; k < s->attempt_count; k++) {

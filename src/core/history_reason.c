@@ -173,6 +173,18 @@ static void check_wait(const struct node *n, const struct reason *r)
     SO(wait_goes_on_at(n, r, r->until ? r->until : n->now) != r->capped, r);
 }
 
+/* The last answer is judged at once, and the next round begins at its time. */
+static void check_round(const struct node *n, const struct reason *r)
+{
+    struct event ev = history_event_at(EVENT_UNTIL, r->step, &n->steps[r->step]);
+
+    SO(r->count == n->world.steps[r->step].round, r);
+    if (r->until != 0)
+        check_sleeping(n, r);
+    else
+        SO(happens_at(n, &ev, n->now) == ANSWER_ACCEPTED, r);
+}
+
 static void check_deadline(const struct node *n, const struct reason *r)
 {
     if (r->kind == REASON_DEADLINE_DUE) {
@@ -263,6 +275,9 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
         return;
     case REASON_WAIT:
         check_wait(n, r);
+        return;
+    case REASON_ROUND:
+        check_round(n, r);
         return;
     case REASON_DEADLINE_DUE:
     case REASON_COMPLETE_BY:

@@ -129,12 +129,23 @@ static void try_wait(struct trial *x, uint16_t i)
     trial(x, &ev);
 }
 
+static void try_until(struct trial *x, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_UNTIL, i, &x->was->steps[i]);
+
+    for (int holds = 0; holds < 2; holds++) {
+        ev.holds = holds != 0;
+        trial(x, &ev);
+    }
+}
+
 static void try_step(struct trial *x, uint16_t i)
 {
     struct event ev = history_event_at(EVENT_CONDITION, i, &x->was->steps[i]);
 
     try_start(x, i);
     try_wait(x, i);
+    try_until(x, i);
     try_attempts(x, i);
     if (x->was->left.bad > 0) {
         trial(x, &ev);
@@ -344,6 +355,16 @@ static const struct history_case {
     {"by=15s undo=25s a b~<a",  {0, 0, 0, 1, 0, 1, 0, 0, 0}, {1, 0, 0, 1, 0, 1, 0, 0, 1}},
     {"by=25s hold a~",          {0, 0, 0, 1, 0, 1, 0, 0, 1}, {0, 0, 1, 2, 0, 1, 0, 0, 2}},
     {"from=5s a@ b<a",          {0, 0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 1, 1, 0, 0, 0, 0, 1}},
+    {"a%",                      {1, 0, 0, 1, 1, 0, 0, 0, 1}, {1, 1, 1, 1, 1, 1, 0, 0, 1}},
+    {"a2%",                     {0, 0, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 1, 0, 0, 1, 0, 0}},
+    {"a%#",                     {0, 0, 0, 1, 0, 0, 0, 0, 0}, {0, 1, 0, 1, 0, 0, 0, 0, 1}},
+    {"a%? b<a",                 {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 1, 0, 0, 0, 0, 1}},
+    {"a b%<a",                  {0, 0, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 1, 1, 0, 0, 0, 1}},
+    {"a% b#",                   {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 1, 0, 0, 0, 0, 0}},
+    {"a! b%",                   {0, 0, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 1, 0, 0, 0, 0, 0}},
+    {"a b%+",                   {0, 0, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 1, 1, 0, 0, 0, 1}},
+    {"by=15s undo=25s a%",      {0, 0, 0, 1, 0, 1, 0, 0, 0}, {0, 0, 0, 1, 0, 1, 0, 0, 1}},
+    {"beat=4s a%",              {0, 0, 0, 0, 0, 0, 0, 1, 0}, {1, 0, 0, 1, 0, 0, 0, 1, 0}},
 };
 /* clang-format on */
 

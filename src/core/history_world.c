@@ -37,6 +37,14 @@ static bool waits_for_moment(const struct world *w, uint16_t i)
     return w->graph->steps[i].kind == KIND_WAIT && w->graph->steps[i].wait_ms == 0;
 }
 
+/* So does the time for the rounds of a step. */
+static void rounds_move(struct world *w, int64_t was, int64_t now)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].repeat_until > was)
+            w->steps[i].repeat_until = now + (w->steps[i].repeat_until - was);
+}
+
 /* All times that it waits for move by the length of the pause, but not a moment. */
 void world_unpaused(struct world *w, int64_t now)
 {
@@ -53,6 +61,7 @@ void world_unpaused(struct world *w, int64_t now)
     for (uint16_t i = 0; i < w->step_count; i++)
         if (w->steps[i].wait_until > was && !waits_for_moment(w, i))
             w->steps[i].wait_until = now + (w->steps[i].wait_until - was);
+    rounds_move(w, was, now);
 }
 
 void world_error_over(struct world *w, int64_t now)
@@ -63,6 +72,7 @@ void world_error_over(struct world *w, int64_t now)
             && s->wait_until > w->erred_at)
             s->wait_until = now + (s->wait_until - w->erred_at);
     }
+    rounds_move(w, w->erred_at, now);
 }
 
 void world_turned(struct world *w, int64_t now)
@@ -233,6 +243,17 @@ bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now)
     return w->steps[i].begun_at != 0 && world_startable(w, i, now) && has_time(w, now);
 }
 
+bool world_may_judge(const struct world *w, uint16_t i, int64_t now)
+{
+    return w->steps[i].answered && world_startable(w, i, now)
+           && (w->deadline[w->back] == 0 || w->due[w->back] || now < w->deadline[w->back]);
+}
+
+bool world_goes_round(const struct world_step *s)
+{
+    return s->round_at < s->repeat_until;
+}
+
 bool world_resolvable(const struct world *w, uint16_t i, int64_t now)
 {
     const struct world_step *s = &w->steps[i];
@@ -279,6 +300,7 @@ static bool waits_after(const struct world *w, const struct event *ev, int64_t n
     bool back = world_goes_back(w, (uint16_t)ev->step);
 
     return ev->attempt >= 1 && s->phase == PHASE_IDLE && s->back == back
+           && (s->round == 0 || s->round_at != 0) /* no outage delays the next round */
            && ev->direction == (back ? DIRECTION_UNDO : DIRECTION_FORWARD)
            && ev->attempt == s->count[back] && s->wait_until > clock_of(w, now);
 }
@@ -351,8 +373,11 @@ static void answered(struct world *w, const struct event *ev, int64_t now)
         a->end = CALL_DONE;
     if (open && ev->failed)
         failed(w, (uint16_t)ev->step, ev->retryable, ev->spared, now);
+    else if (open && spec_of(w, (uint16_t)ev->step)->repeat.for_ms)
+        s->phase = PHASE_IDLE;
     else if (open)
         s->phase = PHASE_DONE;
+    s->answered = s->answered || (open && s->phase == PHASE_IDLE && !ev->failed);
     s->resume &= !(open && !ev->failed);
 }
 
@@ -371,10 +396,52 @@ static void started(struct world *w, const struct event *ev, int64_t now)
     int64_t cap = w->due[w->back] ? 0 : w->deadline[w->back];
     s->phase = PHASE_OPEN;
     s->wait_until = 0;
+    if (spec->repeat.for_ms && !s->repeat_until)
+        s->repeat_until = now + GRAPH_FOR_MS;
+    if (spec->repeat.for_ms && !s->round_at)
+        s->round_at = now;
+    if (spec->repeat.for_ms && !s->round)
+        s->round = 1;
     s->attempts[back][s->count[back]++] =
         (struct world_attempt){.complete_by = cap != 0 && cap < at ? cap : at,
                                .began = now,
                                .request = s->request};
+}
+
+/* A step whose last request was answered is given all the time again. That answer counts no more.
+ */
+static void another_time(struct world_step *s)
+{
+    const struct world_attempt *last = &s->attempts[0][s->count[0] ? s->count[0] - 1 : 0];
+
+    if (s->round == 0 || last->end != CALL_DONE || last->late)
+        return;
+    if (s->round_at != 0) {
+        s->round++;
+        s->request++;
+    }
+    s->round_at = s->repeat_until = 0;
+    s->answered = false;
+}
+
+static void judged(struct world *w, const struct event *ev, int64_t now)
+{
+    struct world_step *s = &w->steps[ev->step];
+
+    if (ev->holds) {
+        s->phase = PHASE_DONE;
+        s->answered = false;
+    } else if (world_goes_round(s)) {
+        s->round++;
+        s->request++;
+        s->round_at = 0;
+        s->answered = false;
+        s->failures = s->spared = 0;
+        s->wait_until = clock_of(w, now) + GRAPH_EVERY_MS;
+    } else {
+        s->failures++;
+        gave_up(w, (uint16_t)ev->step);
+    }
 }
 
 static void retried(struct world *w, const struct event *ev, enum task_state state)
@@ -389,6 +456,7 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
         if (s->phase == PHASE_GAVE_UP && fits && state == TASK_ERROR && !world_ended(w, i)) {
             s->phase = PHASE_IDLE;
             s->failures = s->spared = 0;
+            another_time(s);
         }
         if (fits && s->begun_at == 0)
             s->wait_until = 0;
@@ -415,6 +483,9 @@ static void begun_anew(struct world *w, uint16_t from)
         s->phase = PHASE_IDLE;
         s->failures = s->spared = 0;
         s->begun_at = s->wait_until = 0;
+        s->round = 0;
+        s->round_at = s->repeat_until = 0;
+        s->answered = false;
         s->resume = s->supplied = false;
         s->request++;
     }
@@ -426,11 +497,13 @@ static void corrected(struct world *w, const struct event *ev)
         return;
     w->steps[ev->step].request++;
     w->steps[ev->step].resume = false;
+    w->steps[ev->step].answered = false;
 }
 
 static void supplied(struct world_step *s)
 {
     s->phase = PHASE_DONE;
+    s->answered = false;
     s->supplied = true;
     s->resume = false;
     s->wait_until = 0;
@@ -464,6 +537,7 @@ static void skipped(struct world *w, const struct event *ev)
     bool back = world_goes_back(w, (uint16_t)ev->step);
 
     s->phase = back ? PHASE_DONE : PHASE_SKIPPED;
+    s->answered = false;
     if (back && !s->back) {
         s->failures = s->spared = 0;
         s->resume = false;
@@ -523,6 +597,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_DUE:
         w->steps[ev->step].phase = PHASE_DONE;
+        return;
+    case EVENT_UNTIL:
+        judged(w, ev, now);
         return;
     case EVENT_CLAIM:
     case EVENT_RELEASE:
@@ -598,10 +675,10 @@ static void check_key(const struct world_step *s, const struct attempt *a, const
     if (!a || a->direction == DIRECTION_UNDO)
         return;
     uint32_t one = s->attempts[0][a->number - 1].request;
-    bool same =
-        b->direction == DIRECTION_UNDO
-            ? b->generation == a->generation || one != s->request
-            : (b->generation == a->generation) == (s->attempts[0][b->number - 1].request == one);
+    bool same = b->direction == DIRECTION_UNDO
+                    ? b->generation == a->generation || one != s->request
+                    : (b->generation == a->generation && b->round == a->round)
+                          == (s->attempts[0][b->number - 1].request == one);
     CHECK(same, "%s: one key for two requests, or two for one", about());
 }
 
@@ -668,6 +745,11 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
                   || (c->wait_until <= now && s->wait_until <= now),
               "%s: step %u: wait", about(), i);
         CHECK(c->begun_at == s->begun_at, "%s: step %u: begun", about(), i);
+        CHECK(c->round == s->round && c->round_at == s->round_at
+                  && c->repeat_until == s->repeat_until,
+              "%s: step %u: round", about(), i);
+        CHECK(step_is_answered(c) == (s->answered && s->phase == PHASE_IDLE),
+              "%s: step %u: answered", about(), i);
         CHECK((c->resume.ptr != NULL) == s->resume, "%s: step %u: resume", about(), i);
         check_doubt(s, c, about);
         check_attempts(s, c, about);

@@ -49,13 +49,17 @@ struct world_step {
     enum phase phase;
     bool back; /* its compensation began */
     uint32_t failures;
-    uint32_t spared;    /* failures in that direction that did not count */
-    int64_t begun_at;   /* of a wait; 0: it has not begun */
-    int64_t wait_until; /* of a wait that has begun: when it is over */
-    bool resume;        /* an attempt in this direction left resume details */
-    bool supplied;      /* an operator said that it took effect */
-    uint32_t resolved;  /* an operator said that this many attempts had no effect */
-    uint32_t request;   /* incremented whenever the next request may differ */
+    uint32_t spared;      /* failures in that direction that did not count */
+    int64_t begun_at;     /* of a wait; 0: it has not begun */
+    int64_t wait_until;   /* of a wait that has begun: when it is over */
+    uint32_t round;       /* of a repeated step; 0: none has begun */
+    int64_t round_at;     /* when this round began; 0: it has not */
+    int64_t repeat_until; /* a round that begins then is the last; 0: not known yet */
+    bool answered;        /* its round has an answer that was not judged */
+    bool resume;          /* an attempt in this direction left resume details */
+    bool supplied;        /* an operator said that it took effect */
+    uint32_t resolved;    /* an operator said that this many attempts had no effect */
+    uint32_t request;     /* incremented whenever the next request may differ */
 };
 
 struct world {
@@ -109,6 +113,10 @@ int64_t world_silent_at(const struct world *w, uint16_t i, enum direction d,
 /* The expected answer to BEGIN and DUE of a task that is active and not to stop. */
 bool world_wait_begins(const struct world *w, uint16_t i, int64_t now);
 bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now);
+
+/* The same for UNTIL, and whether another round follows an answer that does not satisfy it. */
+bool world_may_judge(const struct world *w, uint16_t i, int64_t now);
+bool world_goes_round(const struct world_step *s);
 
 /* The expected answer to RESULT, TIMEOUT, SILENCE, ELSEWHERE, NOT_SENT, SEND_AGAIN or HASTEN. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);

@@ -31,6 +31,8 @@ size_t idempotency_key_len(const struct idempotency_key *k)
     ASSERT(k->step.len > 0);
     if (k->generation > 0)
         len += 1 + digits_of(number_of(k));
+    if (k->round > 1)
+        len += 1 + digits_of(k->round);
     return k->direction == DIRECTION_UNDO ? len + sizeof UNDO - 1 : len;
 }
 
@@ -59,6 +61,10 @@ void idempotency_key_write(const struct idempotency_key *k, char *to)
     if (k->generation > 0) {
         *at++ = '~';
         at = put_number(at, number_of(k));
+    }
+    if (k->round > 1) {
+        *at++ = '@';
+        at = put_number(at, k->round);
     }
     if (k->direction == DIRECTION_UNDO)
         at = put(at, SLICE(UNDO));

@@ -5,7 +5,8 @@
  * The idempotency key of a request to an agent: TASK/STEP, or TASK/STEP/undo for its undo. It is
  * the same for all attempts of a step in one direction, so that an agent recognizes a request that
  * it executed before. A step whose input was corrected has another key from then on (TASK/STEP~2),
- * because its requests differ. scheduler/work.c fills it in.
+ * because its requests differ, and each round of a repeated step has one of its own (TASK/STEP@2).
+ * scheduler/work.c fills it in.
  */
 
 #include "core/task.h"
@@ -14,6 +15,7 @@ struct idempotency_key {
     struct slice prefix; /* of the installation; may be NONE */
     struct slice task, step;
     uint32_t generation; /* of the step: 0 until its input is corrected */
+    uint32_t round;      /* of a repeated step, else 0; the first one has no number */
     enum direction direction;
 };
 

@@ -45,11 +45,29 @@ static void a_generation_has_a_key_of_its_own(void **state)
     check_key(k, "t/s~4294967296/undo");
 }
 
+static void a_round_has_a_key_of_its_own(void **state)
+{
+    struct idempotency_key k = {.task = SLICE("t"), .step = SLICE("s")};
+    (void)state;
+
+    k.round = 1;
+    check_key(k, "t/s");
+    k.round = 2;
+    check_key(k, "t/s@2");
+    k.round = 10000;
+    check_key(k, "t/s@10000");
+    k.generation = 1;
+    check_key(k, "t/s~2@10000");
+    k.prefix = SLICE("shop:");
+    check_key(k, "shop:t/s~2@10000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_names_task_step_and_direction),
         cmocka_unit_test(a_generation_has_a_key_of_its_own),
+        cmocka_unit_test(a_round_has_a_key_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
         .started_at = now,
         .complete_by = attempt_deadline(w, t, step, now),
         .generation = s->generation,
+        .round = step_is_repeated(&w->steps[step]) && s->round == 0 ? 1 : s->round,
     };
 }
 
@@ -160,9 +161,16 @@ bool wait_is_ready(const struct workflow *w, const struct task *t, uint16_t i, i
            && has_time(w, t, i, now);
 }
 
+bool answer_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    return step_is_answered(&t->steps[i]) && step_may_be_decided(w, t, i, now)
+           && has_time(w, t, i, now);
+}
+
 bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    return t->state != TASK_PENDING && step_may_be_decided(w, t, i, now);
+    return t->state != TASK_PENDING && !step_is_answered(&t->steps[i])
+           && step_may_be_decided(w, t, i, now);
 }
 
 bool task_may_go_forward(const struct workflow *w, const struct task *t)

@@ -14,6 +14,9 @@ bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_
 /* Whether this wait may begin now or, if it has begun, is over. */
 bool wait_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
 
+/* Whether it may be decided now if the answer to this repeated step satisfies it. */
+bool answer_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
+
 /* Whether this step of on_undo may be started, now or later, without another event first. Only
  * meaningful once nothing is left to compensate. */
 bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t i);

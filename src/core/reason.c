@@ -396,6 +396,8 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
 
     if (undo && (!waits || s->wait_until < at))
         kind = REASON_IN_DOUBT;
+    else if (waits && s->wait_until == at && step_is_between_rounds(s))
+        kind = REASON_ROUND;
     else if (waits && s->wait_until == at)
         kind = s->failure_count < spec_of(x, i, goes)->retry.attempts ? REASON_BETWEEN
                                                                       : REASON_DEFERRED;
@@ -406,6 +408,19 @@ static void find_sleeping(const struct search *x, uint16_t i, int64_t at)
     int64_t cap = deadline_of(t);
     r->capped = cap != 0 && cap <= at;
     r->next = r->capped ? next_of_deadline(x) : NEXT_TRY;
+    r->count = kind == REASON_ROUND ? s->round : 0;
+}
+
+/* Whether the last answer satisfies the step is about to be found. */
+static void find_answered(const struct search *x, uint16_t i)
+{
+    const struct step *s = &x->t->steps[i];
+    struct reason *r = add(x, REASON_ROUND, i);
+
+    r->agent = spec_of(x, i, DIRECTION_FORWARD)->agent;
+    r->since = last_end(s);
+    r->next = NEXT_ON;
+    r->count = s->round;
 }
 
 /* A wait that has begun, or that is about to. */
@@ -511,6 +526,8 @@ static void find_steps(const struct search *x)
         else if (ready && x->w->steps[i].kind == KIND_WAIT
                  && (t->steps[i].begun_at != 0 || at <= x->f->now))
             find_wait(x, i, at);
+        else if (ready && step_is_answered(&t->steps[i]))
+            find_answered(x, i);
         else if (ready && at > x->f->now)
             find_sleeping(x, i, at);
         else if (ready)

@@ -44,6 +44,7 @@
     X(BETWEEN, "between-tries", "a step failed and waits for its next attempt")                   \
     X(NOT_BEFORE, "not-before", "the task has a start time that has not come yet")                \
     X(WAIT, "wait", "a step waits for a length of time, or for a moment")                         \
+    X(ROUND, "round", "a repeated step waits for its next round")                                 \
     X(NO_PLACE, "no-place", "a step is ready, but all places of its agent are taken")             \
     X(QUEUED, "queued", "a step is ready, but others come before it in its agent's queue")        \
     X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
@@ -91,7 +92,7 @@ struct reason {
     enum reason_next next;    /* what follows if nothing else happens */
     bool capped;              /* the task's complete-by comes before `until` */
     int64_t complete_by;      /* of an attempt that silence may end earlier; 0: it is `until` */
-    uint32_t count;           /* HOLDING: running attempts; MORE: reasons */
+    uint32_t count;           /* HOLDING: running attempts; ROUND: the round; MORE: reasons */
 };
 
 /* What is known of an agent. Provided by the holder of its queue. */

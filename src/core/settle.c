@@ -48,6 +48,8 @@ static void waits_move(struct decision *d, int64_t from, int64_t length, bool re
         struct step *s = &d->t->steps[i];
         if (s->wait_until > from && !is_fixed(ws) && (retries || step_has_begun(s)))
             s->wait_until += length;
+        if (s->repeat_until > from)
+            s->repeat_until += length;
     }
 }
 

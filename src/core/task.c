@@ -137,6 +137,8 @@ bool step_in_doubt(const struct step *s)
         const struct attempt *a = &s->attempts[i];
         if (i < ATTEMPTS_HEAD && dropped_in_doubt(s))
             return true; /* the merged attempts came after these */
+        if (i < ATTEMPTS_HEAD && s->round != 0 && s->dropped_effect == EFFECT_HAPPENED)
+            return false; /* the last of these of which anything is known */
         if (a->direction == DIRECTION_UNDO || a->outcome == OUTCOME_OPEN)
             continue;
         if (a->effect == EFFECT_HAPPENED)
@@ -162,6 +164,15 @@ bool step_resolve_is_contradicted(const struct step *s)
             return true;
     }
     return s->resolved > 0 && s->dropped_effect == EFFECT_HAPPENED; /* perhaps of a merged one */
+}
+
+bool step_is_answered(const struct step *s)
+{
+    if (s->round == 0 || s->state != STEP_WAITING || s->attempt_count == 0)
+        return false;
+    const struct attempt *last = &s->attempts[s->attempt_count - 1];
+    return last->outcome == OUTCOME_COMPLETED && last->round == s->round
+           && last->generation == s->generation;
 }
 
 bool step_was_tried(const struct step *s)
@@ -252,11 +263,37 @@ static bool attempts_valid(const struct step *s)
     return s->attempt == (d == s->direction ? number : 0);
 }
 
+static bool has_no_rounds(const struct step *s)
+{
+    return s->round == 0 && s->round_at == 0 && s->repeat_until == 0 && !s->corrected;
+}
+
+/* The rounds of one generation are in order, and its last attempt belongs to the present one unless
+ * that has not begun. */
+static bool rounds_valid(const struct step *s)
+{
+    const struct attempt *last = s->attempt_count ? &s->attempts[s->attempt_count - 1] : NULL;
+
+    if (s->round == 0)
+        return s->round_at == 0 && s->repeat_until == 0
+               && (!last || last->generation < s->generation);
+    for (uint16_t i = 0; i < s->attempt_count; i++) {
+        const struct attempt *a = &s->attempts[i];
+        if (a->round == 0 || (a->generation == s->generation && a->round > s->round)
+            || (i > 0 && a->generation == a[-1].generation && a->round < a[-1].round))
+            return false;
+    }
+    return s->round_at == 0 ? s->round > 1 && !step_is_open(s)
+                            : s->repeat_until != 0 && last && last->round == s->round;
+}
+
 /* A wait has no attempts, and is over at some time; a call does not begin like one. */
 static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->kind == KIND_CALL)
-        return s->begun_at == 0;
+        return s->begun_at == 0 && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
+    if (!has_no_rounds(s))
+        return false;
     return s->attempt_count == 0 && s->dropped_count == 0 && !s->input.json.ptr && s->begun_at >= 0
            && (step_has_begun(s) ? s->wait_until > 0 : true)
            && (s->state != STEP_WAITING || s->begun_at != 0 || s->wait_until == 0);

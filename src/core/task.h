@@ -37,8 +37,8 @@
 #define STEP_STATES(X)                                                                            \
     X(WAITING,      "waiting",     TO(RUNNING, "a place is free")                                 \
                                    | TO(SKIPPED, "its `if` is false, or the operator skips it")   \
-                                   | TO(COMPLETED, "its wait is over, or the operator supplies")  \
-                                   | TO(FAILED, "its input cannot be evaluated")                  \
+                                   | TO(COMPLETED, "its wait, its last round is over; supplied")  \
+                                   | TO(FAILED, "its input cannot be evaluated, or not yet")      \
                                    | TO(UNDOING, "in doubt, and the task goes back")              \
                                    | TO(UNDONE, "the operator undid it, in doubt"))               \
     X(RUNNING,      "running",     TO(COMPLETED, "the agent says so")                             \
@@ -182,6 +182,7 @@ struct attempt {
     bool elsewhere;      /* its instance is done with it: the holder of its token ends it */
     bool spared;         /* it failed in an outage of its agent's service and does not count */
     uint32_t generation; /* of its idempotency key: see struct step */
+    uint32_t round;      /* of a repeated step, which selects its key as well; else 0 */
     struct slice instance;
     struct value output; /* of a late result only; otherwise the step has it */
     struct fault_note error;
@@ -197,13 +198,20 @@ struct step {
     int64_t begun_at;         /* of a wait: when it began; 0: not yet. Always 0 for a call */
     int64_t wait_until;       /* earliest time of the next attempt; 0: at once. Of a wait that has
                                * begun: when it is over */
-    struct value input, output, undo_input; /* evaluated once, recorded at the first start */
+    uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
+    int64_t round_at;         /* when the present round began; 0: it has not */
+    int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */
+    bool corrected;           /* of a repeated step: an operator's input holds for all rounds */
+    struct value input, output, undo_input; /* evaluated once (in each round, if it varies),
+                                             * recorded at the first start. The output of a repeated
+                                             * step is its last answer, also if it goes on */
     struct fault_note error;                /* of the latest failure */
     struct slice resume;      /* JSON: resume details from an attempt in this direction, or NONE */
     struct attempt *attempts; /* oldest first; an open one is always the last */
     uint16_t attempt_count, attempt_cap;
     /* Selects the idempotency key of its attempts: 0: TASK/STEP, 1: TASK/STEP~2, 2: TASK/STEP~3.
-     * One key denotes one request: another input for the step increments it. */
+     * One key denotes one request: another input for the step increments it. In round 2 of a
+     * repeated step it is TASK/STEP@2, TASK/STEP~2@2. */
     uint32_t generation;
     bool supplied; /* an operator said that it took effect, and with which output */
     /* An operator said that forward attempts up to this one had no effect: those with unknown
@@ -279,6 +287,16 @@ struct fault_note step_forward_error(const struct step *s);
 static inline bool step_has_begun(const struct step *s)
 {
     return s->state == STEP_WAITING && s->begun_at != 0;
+}
+
+/* Whether the present round of a repeated step was answered, and it is still to be found whether
+ * that satisfies it (EVENT_UNTIL). */
+bool step_is_answered(const struct step *s);
+
+/* Whether it waits for its next round, however soon that begins. */
+static inline bool step_is_between_rounds(const struct step *s)
+{
+    return s->state == STEP_WAITING && s->round != 0 && s->round_at == 0;
 }
 
 /* Some forward attempt has unknown effect, none completed, and it was not resolved. */

@@ -33,12 +33,24 @@ static void continue_stopped(struct decision *d)
     task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
 }
 
+/* A round that was answered has ended: the same answer would fail the step again. The next one has
+ * all the time of the first. */
+static void renew_rounds(struct step *s)
+{
+    if (s->attempt_count == 0 || s->attempts[s->attempt_count - 1].outcome != OUTCOME_COMPLETED)
+        return;
+    s->round += s->round_at != 0;
+    s->round_at = s->repeat_until = 0;
+}
+
 /* Gives new attempts to a step that failed for good or waits for its retry. */
 static bool retry_step(struct decision *d, uint16_t i)
 {
     struct step *s = &d->t->steps[i];
 
     if (d->t->state == TASK_ERROR && step_stops_task(d->w, d->t, i)) {
+        if (step_is_repeated(&d->w->steps[i]))
+            renew_rounds(s);
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
         s->spared_count = 0;
@@ -201,8 +213,10 @@ static enum answer on_correct(struct decision *d)
         return ANSWER_REFUSED;
     if (slice_eq(input->json, d->ev->input.json))
         return ANSWER_REPEATED;
-    if (!all)
+    if (!all) {
         renew_key(&t->steps[d->ev->step]);
+        t->steps[d->ev->step].corrected = step_is_repeated(&d->w->steps[d->ev->step]);
+    }
     *input = d->ev->input;
     return ANSWER_ACCEPTED;
 }
@@ -290,6 +304,9 @@ static void start_anew(struct step *s)
     s->spared_at = 0;
     s->begun_at = 0;
     s->wait_until = 0;
+    s->round = 0;
+    s->round_at = s->repeat_until = 0;
+    s->corrected = false;
     s->input = s->output = (struct value){0};
     s->error = (struct fault_note){0};
     s->supplied = false;

@@ -1,10 +1,21 @@
 /* Checks of a compiled workflow: see workflow.h. */
 #include "core/workflow.h"
 
+#include "core/repeat.h"
+
 static bool rule_valid(const struct retry_rule *r)
 {
     return r->attempts >= 1 && r->factor_milli >= 1000 && r->wait_ms >= 0 && r->max_wait_ms >= 0
            && r->defer_ms >= 0;
+}
+
+static bool repeat_valid(const struct workflow_step *s)
+{
+    const struct repeat_rule *r = &s->repeat;
+
+    return !step_is_repeated(s)
+           || (s->undo_kind == UNDO_NONE && r->for_ms > 0 && r->factor_milli >= 1000
+               && repeat_rounds(r) <= ROUNDS_MAX);
 }
 
 static bool call_valid(const struct call_spec *c)
@@ -63,9 +74,9 @@ static bool order_valid(const struct workflow *w)
 static bool kind_valid(const struct workflow_step *s)
 {
     if (s->kind == KIND_CALL)
-        return call_valid(&s->call) && s->wait_ms == 0;
+        return call_valid(&s->call) && s->wait_ms == 0 && repeat_valid(s);
     return s->kind == KIND_WAIT && !s->call.agent.ptr && s->undo_kind == UNDO_NONE && !s->on_undo
-           && s->wait_ms >= 0;
+           && s->wait_ms >= 0 && !step_is_repeated(s);
 }
 
 /* A step of on_undo has no undo, and its failure cannot start one. */

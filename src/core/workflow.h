@@ -39,6 +39,19 @@ struct call_spec {
     struct retry_rule retry;
 };
 
+/*
+ * A step of one call may be repeated in rounds, until an answer satisfies it. Each round is a
+ * request of its own. The gaps between an answer and the next round grow from `every_ms` by
+ * `factor_milli`/1000 up to `max_every_ms`. A round that begins `for_ms` or more after the first
+ * one is the last. See repeat.h.
+ */
+struct repeat_rule {
+    int64_t for_ms; /* 0: the step is not repeated */
+    int64_t every_ms, max_every_ms;
+    uint32_t factor_milli;
+    bool input_varies; /* its input depends on the round */
+};
+
 /* How a step is undone. */
 enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT };
 
@@ -51,9 +64,10 @@ enum step_kind {
 struct workflow_step {
     struct slice name;
     enum step_kind kind;
-    struct call_spec call; /* of KIND_CALL */
-    int64_t wait_ms;       /* of KIND_WAIT: its length; 0: it waits for a moment, which is given
-                            * when it begins */
+    struct call_spec call;     /* of KIND_CALL */
+    struct repeat_rule repeat; /* of KIND_CALL, and only if undo_kind is UNDO_NONE */
+    int64_t wait_ms;           /* of KIND_WAIT: its length; 0: it waits for a moment, which is given
+                                * when it begins */
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;
@@ -78,6 +92,11 @@ struct workflow {
     uint16_t step_count;
     const void *templates; /* of definition/; opaque to the core */
 };
+
+static inline bool step_is_repeated(const struct workflow_step *ws)
+{
+    return ws->repeat.for_ms != 0;
+}
 
 /* Whether the graph is in order and all rules are within their limits. Tested after reading a
  * definition, asserted everywhere else. */

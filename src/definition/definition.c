@@ -7,6 +7,7 @@
 
 #include "base/when.h"
 #include "definition/reader/http_step.h"
+#include "definition/reader/repeat.h"
 #include "definition/reader/wait_step.h"
 #include "definition/template/template.h"
 
@@ -21,6 +22,7 @@ struct draft {
     const struct json *complete_by, *undo_complete_by, *heartbeat, *undo_heartbeat;
     const struct json *input, *http, *undo_input, *undo_http;
     struct wait_draft wait;
+    struct repeat_draft repeat;
     bool is_pivot;
 };
 
@@ -202,6 +204,7 @@ static const struct field step_fields[] = {
     FIELD("complete_by", read_step_complete_by, 0),
     FIELD("heartbeat", read_step_heartbeat, 0),
     FIELD("retry", read_step_retry, 0),
+    FIELD("repeat", read_repeat, offsetof(struct draft, repeat)),
     FIELD("on_failure", read_step_on_failure, 0),
     FIELD("undo", read_undo, 0),
     FIELD("pivot", read_pivot, 0),
@@ -220,6 +223,7 @@ static const struct field wait_fields[] = {
     FIELD("complete_by", refuse_beside_wait, 0),
     FIELD("heartbeat", refuse_beside_wait, 0),
     FIELD("retry", refuse_beside_wait, 0),
+    FIELD("repeat", refuse_beside_wait, 0),
     FIELD("undo", refuse_beside_wait, 0),
     FIELD("pivot", refuse_beside_wait, 0),
 };
@@ -250,16 +254,31 @@ static void settle_undo(struct reader *r, const struct json *j, const struct pat
         d->step.undo.agent = d->step.call.agent;
 }
 
+static void settle_repeat(struct reader *r, const struct path *path, struct draft *d)
+{
+    bool is_none = d->step.undo_kind == UNDO_NONE && !d->is_pivot;
+
+    if (!d->repeat.json)
+        return;
+    check_repeat_undo(r, path, d->repeat.json, d->undo, is_none);
+    d->step.repeat = d->repeat.rule;
+    d->step.repeat.input_varies = d->templates.input && template_needs(d->templates.input)->round;
+    d->templates.until = d->repeat.until;
+}
+
 static void read_call_step(struct reader *r, const struct json *j, const struct path *path,
                            struct draft *d)
 {
     d->step.call.complete_by_ms = d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
     d->step.call.retry = d->step.undo.retry = retry_default;
+    reading_of(r)->rounds = json_get(j, "repeat") ? ROUNDS_NUMBER : ROUNDS_NONE;
     read_object(r, j, path, step_fields, COUNT_OF(step_fields), d);
+    reading_of(r)->rounds = ROUNDS_NONE;
     if (j->type != JSON_OBJECT)
         return;
     settle_call(r, j, path, d->input, d->http, &d->step.call.action);
     settle_undo(r, j, path, d);
+    settle_repeat(r, path, d);
 }
 
 static void read_wait_step(struct reader *r, const struct json *j, const struct path *path,
@@ -359,7 +378,8 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
         d->has_waits |= steps[i].kind == KIND_WAIT;
-        d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind == KIND_WAIT;
+        d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind == KIND_WAIT
+                            || step_is_repeated(&steps[i]);
     }
     d->workflow.steps = steps;
     d->workflow.step_count = reading_of(r)->step_count;

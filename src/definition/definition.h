@@ -36,8 +36,10 @@ struct definition {
         struct expression *condition; /* `if`; NULL: always */
         struct template *wait_until;  /* of a wait for a moment: gives the moment ... */
         int64_t wait_plus_ms;         /* ... to which this is added */
+        struct expression *until;     /* of a repeated step: whether an answer satisfies it */
     } * steps;
-    bool has_decisions; /* some step has an `if` or is a wait: it is decided without an agent */
+    bool has_decisions; /* some step has an `if`, waits or is repeated: something of it is decided
+                         * without an agent */
     bool has_waits;
     struct input_rule {
         struct slice name;
@@ -95,6 +97,8 @@ struct scope {
     enum step_state (*step_state)(void *arg, int step); /* NULL: its state is null */
     /* The step's forward failure. Without a code, or if NULL: null. */
     struct fault_note (*step_error)(void *arg, int step);
+    /* The round that a repeated step is in, from 1; NULL: 1. */
+    uint32_t (*step_round)(void *arg, int step);
     void *arg;
     uint64_t *spent; /* incremented by the evaluation steps spent; may be NULL */
 };
@@ -109,6 +113,9 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
 /* The moment that a wait without a length waits for; before 1970 it is 1. */
 enum err definition_wait_until(const struct scope *s, int step, struct arena *a, int64_t *ret_at,
                                struct error *e) MUST_USE;
+/* Whether the output of a repeated step satisfies it; fails if that is neither true nor false. */
+enum err definition_until(const struct scope *s, int step, struct arena *a, bool *ret,
+                          struct error *e) MUST_USE;
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e) MUST_USE; /* NONE if the definition has no `output` */
 

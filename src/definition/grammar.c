@@ -7,9 +7,11 @@ enum grammar grammar_of(const struct workflow *w)
     enum grammar g = w->undo_until_ms != 0 ? GRAMMAR_ON_UNDO : GRAMMAR_FIRST;
 
     for (uint16_t i = 0; i < w->step_count; i++) {
+        if (step_is_repeated(&w->steps[i]))
+            return GRAMMAR_REPEAT;
         if (w->steps[i].kind == KIND_WAIT)
-            return GRAMMAR_WAIT;
-        if (w->steps[i].on_undo)
+            g = GRAMMAR_WAIT;
+        else if (w->steps[i].on_undo && g < GRAMMAR_ON_UNDO)
             g = GRAMMAR_ON_UNDO;
     }
     return g;
@@ -24,6 +26,8 @@ const char *grammar_words(enum grammar g)
         return "on_undo and undo_until";
     case GRAMMAR_WAIT:
         return "wait";
+    case GRAMMAR_REPEAT:
+        return "repeat";
     }
     UNREACHABLE();
 }

@@ -15,7 +15,8 @@ enum grammar {
     GRAMMAR_FIRST,
     GRAMMAR_ON_UNDO, /* on_undo, undo_until */
     GRAMMAR_WAIT,    /* wait */
-    GRAMMAR_NEWEST = GRAMMAR_WAIT,
+    GRAMMAR_REPEAT,  /* repeat */
+    GRAMMAR_NEWEST = GRAMMAR_REPEAT,
 };
 
 /* The oldest grammar that has all words of the definition. */

@@ -17,6 +17,13 @@ static inline bool same_call(const struct call_spec *a, const struct call_spec *
            && x->defer_ms == y->defer_ms && x->defers == y->defers;
 }
 
+static inline bool same_repeat(const struct repeat_rule *a, const struct repeat_rule *b)
+{
+    return a->for_ms == b->for_ms && a->every_ms == b->every_ms
+           && a->max_every_ms == b->max_every_ms && a->factor_milli == b->factor_milli
+           && a->input_varies == b->input_varies;
+}
+
 static inline bool same_indexes(const uint16_t *a, uint16_t a_count, const uint16_t *b,
                                 uint16_t b_count)
 {
@@ -26,8 +33,9 @@ static inline bool same_indexes(const uint16_t *a, uint16_t a_count, const uint1
 static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
 {
     return slice_eq(a->name, b->name) && a->kind == b->kind && a->wait_ms == b->wait_ms
-           && same_call(&a->call, &b->call) && a->on_failure == b->on_failure
-           && a->undo_kind == b->undo_kind && a->on_undo == b->on_undo
+           && same_repeat(&a->repeat, &b->repeat) && same_call(&a->call, &b->call)
+           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
+           && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "base/when.h"
 #include "definition/definition.h"
 #include "definition/expression/recorded.h"
@@ -8,6 +10,7 @@
 
 struct builder {
     const struct scope *scope;
+    int step; /* whose expression it is; -1: of the workflow */
     struct arena *arena;
     struct machine machine; /* pays for reading */
     struct error *error;
@@ -116,6 +119,19 @@ static struct slice task_of(struct builder *b)
     return s->task ? s->task(s->arg, b->arena) : SLICE("{}");
 }
 
+static struct json *round_of(struct builder *b)
+{
+    const struct scope *s = b->scope;
+    char text[12];
+    struct json *j = arena_alloc(b->arena, sizeof *j);
+
+    (void)snprintf(text, sizeof text, "%" PRIu32,
+                   s->step_round ? s->step_round(s->arg, b->step) : 1);
+    j->type = JSON_NUMBER;
+    j->text = arena_copy(b->arena, slice_of(text));
+    return j;
+}
+
 static struct json *read_root(struct builder *b, const struct needs *n)
 {
     struct json *root = object_new(b);
@@ -127,6 +143,12 @@ static struct json *read_root(struct builder *b, const struct needs *n)
     }
     for (uint16_t i = 0; !n->all_steps && i < n->count; i++)
         add_step(b, steps, &n->steps[i]);
+    if (n->round)
+        add(root, SLICE("round"), round_of(b));
+    if (n->output)
+        add(root, SLICE("output"),
+            value_of(b, b->scope->step_output(b->scope->arg, b->step), &n->of_output,
+                     "the output of the step"));
     if (n->task)
         add(root, SLICE("task"), value_of(b, task_of(b), &all_of_it, "the task"));
     add(root, SLICE("steps"), steps);
@@ -137,10 +159,10 @@ static struct json *read_root(struct builder *b, const struct needs *n)
 }
 
 /* NULL: failed, see *e. */
-static const struct json *root_of(const struct scope *s, const struct needs *n, struct arena *a,
-                                  struct budget *budget, struct error *e)
+static const struct json *root_of(const struct scope *s, int step, const struct needs *n,
+                                  struct arena *a, struct budget *budget, struct error *e)
 {
-    struct builder b = {s, a, machine_begin(a, budget), e, false};
+    struct builder b = {s, step, a, machine_begin(a, budget), e, false};
     const struct json *root = read_root(&b, n);
 
     machine_end(&b.machine, budget);
@@ -154,7 +176,7 @@ static void report_spent(const struct scope *s, uint32_t steps, size_t len)
         *s->spent += steps + len / COPIED_PER_STEP;
 }
 
-static enum err evaluate(const struct scope *s, struct template *t, struct arena *a,
+static enum err evaluate(const struct scope *s, int step, struct template *t, struct arena *a,
                          struct slice *ret, struct template_place *ret_place, struct error *e)
 {
     struct budget budget = {TEMPLATE_BYTES_MAX, TEMPLATE_STEPS_MAX, false};
@@ -167,7 +189,7 @@ static enum err evaluate(const struct scope *s, struct template *t, struct arena
         report_spent(s, 1, ret->len);
         return ERR_OK;
     }
-    const struct json *root = root_of(s, n, a, &budget, e);
+    const struct json *root = root_of(s, step, n, a, &budget, e);
     *ret_place = (struct template_place){""};
     *ret = SLICE_NONE;
     enum err err = root ? template_run(t, root, a, &budget, ret, ret_place, e) : e->code;
@@ -207,7 +229,7 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
         report_spent(s, 1, 0);
         return ERR_OK;
     }
-    if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
+    if (evaluate(s, step, t, a, ret, &place, e) != ERR_OK)
         return error_wrap(e, "%s.input%s of step \"%.*s\"", place_of_step(s, step, a), place.path,
                           SLICE_ARG(name));
     return ERR_OK;
@@ -222,7 +244,7 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
     struct template_place place;
 
     if (t) {
-        if (evaluate(s, t, a, ret, &place, e) != ERR_OK)
+        if (evaluate(s, step, t, a, ret, &place, e) != ERR_OK)
             return error_wrap(e, "steps[%d].undo.input%s of step \"%.*s\"", step, place.path,
                               SLICE_ARG(name));
         return ERR_OK;
@@ -236,26 +258,55 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
     return ERR_OK;
 }
 
+/* Says which expression of the step failed. `what` is its key. */
+static enum err wrap(const struct scope *s, int step, const struct expression *x, const char *what,
+                     struct arena *a, struct error *e)
+{
+    return error_wrap(e, "%s.%s of step \"%.*s\": %.*s%s", place_of_step(s, step, a), what,
+                      SLICE_ARG(step_name(s, step)), SLICE_ARG(slice_cut(x->text, 80)),
+                      x->text.len > 80 ? "..." : "");
+}
+
+static enum err run(const struct scope *s, int step, const struct expression *x, struct arena *a,
+                    const struct json **ret, struct error *e)
+{
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
+    const struct json *root = root_of(s, step, &x->needs, a, &budget, e);
+    enum err err = root ? machine_run(x, root, a, &budget, ret, e) : e->code;
+
+    report_spent(s, EXPRESSION_STEPS_MAX - budget.steps, 0);
+    return err;
+}
+
 enum err definition_condition(const struct scope *s, int step, struct arena *a, bool *ret,
                               struct error *e)
 {
-    struct slice name = step_name(s, step);
     const struct expression *x = s->definition->steps[step].condition;
-    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
     const struct json *j = NULL;
 
-    if (!x) {
-        *ret = true;
+    *ret = true;
+    if (!x)
         return ERR_OK;
-    }
-    const struct json *root = root_of(s, &x->needs, a, &budget, e);
-    enum err err = root ? machine_run(x, root, a, &budget, &j, e) : e->code;
-    report_spent(s, EXPRESSION_STEPS_MAX - budget.steps, 0);
-    if (err != ERR_OK)
-        return error_wrap(e, "%s.if of step \"%.*s\": %.*s%s", place_of_step(s, step, a),
-                          SLICE_ARG(name), SLICE_ARG(slice_cut(x->text, 80)),
-                          x->text.len > 80 ? "..." : "");
+    if (run(s, step, x, a, &j, e) != ERR_OK)
+        return wrap(s, step, x, "if", a, e);
     *ret = json_truth(j);
+    return ERR_OK;
+}
+
+enum err definition_until(const struct scope *s, int step, struct arena *a, bool *ret,
+                          struct error *e)
+{
+    const struct expression *x = s->definition->steps[step].until;
+    const struct json *j = NULL;
+
+    ASSERT(x);
+    enum err err = run(s, step, x, a, &j, e);
+    if (err == ERR_OK && j->type != JSON_TRUE && j->type != JSON_FALSE)
+        err = error_set(e, ERR_INVALID, "it gave %s, expected true or false",
+                        json_type_text(j->type));
+    if (err != ERR_OK)
+        return wrap(s, step, x, "repeat.until", a, e);
+    *ret = j->type == JSON_TRUE;
     return ERR_OK;
 }
 
@@ -292,7 +343,7 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
     struct slice json;
 
     ASSERT(t->wait_until);
-    enum err err = evaluate(s, t->wait_until, a, &json, &place, e);
+    enum err err = evaluate(s, step, t->wait_until, a, &json, &place, e);
     if (err == ERR_OK)
         err = read_moment(json, t->wait_plus_ms, a, ret_at, e);
     if (err != ERR_OK)
@@ -310,7 +361,7 @@ enum err definition_output(const struct scope *s, struct arena *a, struct slice 
         *ret = SLICE_NONE;
         return ERR_OK;
     }
-    if (evaluate(s, s->definition->output, a, ret, &place, e) != ERR_OK)
+    if (evaluate(s, -1, s->definition->output, a, ret, &place, e) != ERR_OK)
         return error_wrap(e, "output%s of the workflow", place.path);
     return ERR_OK;
 }

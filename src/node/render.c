@@ -70,6 +70,8 @@ static void render_attempt(struct buf *b, const struct attempt *a, const struct 
         json_member_bool(b, "spared", true);
     }
     render_generation(b, a->generation);
+    if (a->round > 0)
+        json_member_number(b, "round", a->round);
     if (a->elsewhere) {
         json_member_bool(b, "elsewhere", true);
     }
@@ -142,6 +144,10 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     if (ws->kind == KIND_WAIT) {
         json_member_text(b, "kind", SLICE("wait"));
         json_member_time(b, "begun_at", s->begun_at);
+    }
+    if (step_is_repeated(ws)) {
+        json_member_number(b, "round", s->round);
+        json_member_time(b, "repeat_until", s->repeat_until);
     }
     if (ws->on_undo) {
         json_member_bool(b, "on_undo", true);

@@ -1,6 +1,6 @@
-/* Decides what needs no agent: the `if` of steps whose turn it is, and when steps that wait begin
- * and are over. Within the turn's share of evaluations. Also stops tasks whose evaluations ended a
- * server. inputs.c evaluates; start.c goes on. */
+/* Decides what needs no agent: the `if` of steps whose turn it is, when steps that wait begin and
+ * are over, and whether an answer ends a repeated step. Within the turn's share of evaluations.
+ * Also stops tasks whose evaluations ended a server. inputs.c evaluates; start.c goes on. */
 
 #include "scheduler/internal.h"
 
@@ -56,7 +56,7 @@ bool decision_is_open(const struct scheduler *s, const struct live *l, const str
 {
     ASSERT(r->step < l->task.step_count);
     return (l->definition->workflow.steps[r->step].kind == KIND_WAIT && r->at <= scheduler_now(s))
-           || condition_is_open(s, l, r);
+           || step_is_answered(&l->task.steps[r->step]) || condition_is_open(s, l, r);
 }
 
 /* What became of a ready step. */
@@ -112,10 +112,27 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
     return decide_step(s, l, &ev);
 }
 
+/* Is another round needed? */
+static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct event ev = {.kind = EVENT_UNTIL, .step = step};
+    struct error e = {0};
+
+    if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return DECISION_LEFT;
+    if (input_until(s, l, step, &ev.holds, &e) != ERR_OK) {
+        decision_bad_input(s, l, step, &e);
+        return DECISION_FAILED;
+    }
+    return decide_step(s, l, &ev);
+}
+
 static enum decision_outcome decision_of(struct scheduler *s, struct live *l, const struct ready *r)
 {
     enum decision_outcome outcome = DECISION_NONE;
 
+    if (step_is_answered(&l->task.steps[r->step]))
+        return answer_of(s, l, r->step);
     if (condition_is_open(s, l, r))
         outcome = condition_of(s, l, r->step);
     if (outcome == DECISION_NONE && l->definition->workflow.steps[r->step].kind == KIND_WAIT)

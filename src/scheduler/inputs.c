@@ -74,6 +74,13 @@ static void put_first_failure(struct buf *b, const struct live *l)
     json_close(b, '}');
 }
 
+static uint32_t scope_step_round(void *arg, int step)
+{
+    const struct live *l = arg;
+
+    return max_u32(l->task.steps[step].round, 1);
+}
+
 static struct slice scope_task(void *arg, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -103,6 +110,7 @@ static struct scope scope_of(struct scheduler *s, struct live *l)
         .step_output = scope_step_output,
         .step_state = scope_step_state,
         .step_error = scope_step_error,
+        .step_round = scope_step_round,
         .arg = l,
         .spent = effort_begin(&s->tasks.effort),
     };
@@ -185,6 +193,18 @@ enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, in
     struct scope scope = scope_of(s, l);
     evaluates(s, l);
     enum err err = definition_wait_until(&scope, step, &a, ret_at, e);
+    arena_fini(&a);
+    return err;
+}
+
+enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *ret, struct error *e)
+{
+    struct arena a = {0};
+
+    ASSERT(step < l->task.step_count);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
+    enum err err = definition_until(&scope, step, &a, ret, e);
     arena_fini(&a);
     return err;
 }

@@ -113,13 +113,16 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
 /* The same for the moment of a wait. */
 enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, int64_t *ret_at,
                           struct error *e);
+/* The same for whether the last answer satisfies a repeated step. */
+enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
+                     struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
 void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluations have ended */
 
 /* decisions.c: what needs no agent */
-/* Decides the `if` of all steps whose turn it is, and their waits. If the turn's limit is reached,
- * the task becomes undecided. */
+/* Decides the `if` of all steps whose turn it is, their waits and answers to repeated ones. If the
+ * turn's limit is reached, the task becomes undecided. */
 void decisions_make(struct scheduler *s, struct live *l);
 /* Is the step still to be decided? Then it cannot be queued. */
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r);

@@ -5,10 +5,16 @@
 
 enum { SWEEP_MS = 500 };
 
-/* A wait that is ready needs no agent. */
+/* What is decided next of the step needs no agent: a wait, or whether an answer ends its rounds. */
+static bool needs_no_agent(const struct live *l, uint16_t step)
+{
+    return l->definition->workflow.steps[step].kind == KIND_WAIT
+           || step_is_answered(&l->task.steps[step]);
+}
+
 static bool starts_soon(struct scheduler *s, const struct live *l, uint16_t step, int64_t now)
 {
-    if (l->definition->workflow.steps[step].kind == KIND_WAIT)
+    if (needs_no_agent(l, step))
         return true;
     const struct lane *lane = queue_lane(&s->tasks, l, step);
     return lane_is_served(lane, now) && !lane_is_too_long(lane, now);
@@ -131,10 +137,9 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
 
     ret->count = 0;
     for (size_t i = 0; i < count; i++) {
-        bool is_wait = l->definition->workflow.steps[ready[i].step].kind == KIND_WAIT;
-        only_waits &= is_wait;
-        if (is_wait || ready[i].at > now) {
-            /* 0 means none: a wait that is to begin is due now */
+        only_waits &= l->definition->workflow.steps[ready[i].step].kind == KIND_WAIT;
+        if (needs_no_agent(l, ready[i].step) || ready[i].at > now) {
+            /* 0 means none: what is decided without an agent is due now */
             add_wait(ret, NULL, WAITING_TIME, ready[i].at ? ready[i].at : now);
             continue;
         }

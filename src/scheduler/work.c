@@ -199,6 +199,7 @@ static struct slice key_of(const struct scheduler *s, struct arena *a, const str
         .task = ls->live->id,
         .step = ls->live->definition->workflow.steps[ls->step].name,
         .generation = ls->live->task.steps[ls->step].generation,
+        .round = ls->live->task.steps[ls->step].round,
         .direction = d,
     };
     size_t len = idempotency_key_len(&k);

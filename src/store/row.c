@@ -306,7 +306,8 @@ static bool stands(const struct json *step)
     struct slice state = json_get_text(step, "state");
 
     if (slice_is(state, "waiting"))
-        return json_get_int(step, "failure_count", 0) > 0 || json_get(step, "begun_at");
+        return json_get_int(step, "failure_count", 0) > 0 || json_get(step, "begun_at")
+               || json_get(step, "round");
     return slice_is(state, "running") || slice_is(state, "undoing") || slice_is(state, "failed");
 }
 

@@ -144,6 +144,7 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
     case EVENT_BAD_INPUT:
     case EVENT_BEGIN:
     case EVENT_DUE:
+    case EVENT_UNTIL:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:

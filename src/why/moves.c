@@ -163,6 +163,23 @@ static void move_wait(struct buf *b, const struct why *y, const struct reason *r
     }
 }
 
+static void move_round(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->until == 0) {
+        buf_str(b, "The task continues by itself at once.");
+        return;
+    }
+    if (r->capped)
+        buf_fmt(b, "%s complete-by comes before that. Then %s.",
+                y->task->direction == DIRECTION_UNDO ? "The undo's" : "The task's", then(y, r));
+    else
+        buf_str(b, "The round begins by itself.");
+    if (may(y, EVENT_RETRY, r->step)) {
+        buf_str(b, " To have it begin now:");
+        command(b, y, "retry", r->step, "");
+    }
+}
+
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
@@ -443,6 +460,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_BREAKER] = move_breaker,
         [REASON_LIMIT] = move_limit,
         [REASON_WAIT] = move_wait,
+        [REASON_ROUND] = move_round,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

@@ -314,6 +314,8 @@ static void say_open(struct buf *b, const struct why *y, const struct reason *r)
     else
         buf_fmt(b, " is running on instance %.*s of agent %.*s, attempt %u", SLICE_ARG(a->instance),
                 SLICE_ARG(r->agent), a->number);
+    if (a->round > 0)
+        buf_fmt(b, " of round %u", a->round);
     if (failures > 0)
         buf_fmt(b, " (%u of %u tries failed)", failures, tries_of(y, r));
     if (r->kind == REASON_STOPPING && a->elsewhere)
@@ -378,6 +380,29 @@ static void say_wait(struct buf *b, const struct why *y, const struct reason *r)
         time_write(b, step_of(y, r)->wait_until);
     }
     buf_byte(b, '.');
+}
+
+/* Of a step between two rounds, or whose last answer is judged next. */
+static void say_round(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct step *s = step_of(y, r);
+
+    say_what(b, y, r, true);
+    if (r->until == 0) {
+        buf_fmt(b,
+                " has an answer in round %u; the server finds next whether it satisfies the step.",
+                r->count);
+        return;
+    }
+    buf_fmt(b, " waits for round %u: the answer of round %u did not satisfy it. ", r->count,
+            r->count - 1);
+    if (s->repeat_until > r->until) {
+        buf_str(b, "The first round that begins after ");
+        time_write(b, s->repeat_until);
+        buf_str(b, " is the last.");
+    } else {
+        buf_str(b, "It is the last round.");
+    }
 }
 
 static void say_after(struct buf *b, const struct why *y, const struct reason *r)
@@ -478,6 +503,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_UNDO_AFTER] = say_after,    [REASON_AFTER] = say_after,
         [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
         [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
+        [REASON_ROUND] = say_round,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

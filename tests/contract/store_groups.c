@@ -136,6 +136,12 @@ static void listings_look_beyond_what_is_grouped(void **state)
     must(update_row(w, row), "update");
     must(w->s->ops->list(w->s, &at_b, &w->a, &page, &w->e), "list");
     CHECK(page.count == 1, "it waits there");
+    row.revision = 5;
+    row.doc = SLICE("{\"grouped\":true,\"steps\":[2,{\"name\":\"b\",\"state\":\"waiting\","
+                    "\"wait_until\":9,\"round\":2},2]}");
+    must(update_row(w, row), "update");
+    must(w->s->ops->list(w->s, &at_b, &w->a, &page, &w->e), "list");
+    CHECK(page.count == 1, "it is between two rounds there");
 }
 
 /* By what they say of a task in error. */

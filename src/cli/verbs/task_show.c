@@ -164,6 +164,28 @@ static void put_wait(struct buf *b, const struct json *task, const struct json *
     }
 }
 
+/* Of a repeated step that goes on: its round, and when the next one begins. */
+static void put_round(struct buf *b, const struct json *task, const struct json *step, int64_t now)
+{
+    bool waits = slice_is(json_get_text(step, "state"), "waiting") && record_goes_forward(task);
+    int64_t round = json_get_int(step, "round", 0);
+    int64_t at = 0;
+
+    if (round == 0)
+        return;
+    buf_fmt(b, "; round %" PRId64, round);
+    if (!waits)
+        return;
+    if (time_parse(json_get_text(step, "wait_until"), &at) && at > now) {
+        buf_str(b, " in ");
+        people_duration(b, at - now);
+    }
+    if (time_parse(json_get_text(step, "repeat_until"), &at)) {
+        buf_str(b, ", repeated until ");
+        people_time(b, at, now);
+    }
+}
+
 /* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *task, const struct json *step)
 {
@@ -174,6 +196,7 @@ static void put_more(struct view *v, const struct json *task, const struct json 
 
     put_tries(&tries, attempts);
     put_wait(&more, task, step, v->table.now);
+    put_round(&more, task, step, v->table.now);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))

@@ -415,6 +415,22 @@ static const struct json *last_of(const struct json *list)
     return last;
 }
 
+/* What comes when a time is over that a step waits for. A round that is followed by another did not
+ * fail. */
+static void draw_what_comes(const struct json *step, int64_t in, struct line *l)
+{
+    const struct json *last = last_of(json_get(step, "attempts"));
+
+    if (slice_is(json_get_text(step, "kind"), "wait"))
+        put_duration(l, LOOK_PLAIN, "waits, over in ", in, "");
+    else if (json_get_int(step, "round", 0) > json_get_int(last, "round", 0)) {
+        line_fmt(l, LOOK_PLAIN, "round %" PRId64, json_get_int(step, "round", 0));
+        put_duration(l, LOOK_PLAIN, " begins in ", in, "");
+    } else {
+        put_duration(l, LOOK_PLAIN, "next try in ", in, "");
+    }
+}
+
 /* A step that is retried, or that failed. */
 static void draw_failed(const struct json *task, const struct json *step, int64_t now,
                         struct line *l)
@@ -433,8 +449,7 @@ static void draw_failed(const struct json *task, const struct json *step, int64_
     line_text(l, LOOK_STRONG, json_get_text(step, "name"));
     line_text(l, LOOK_PLAIN, SLICE(": "));
     if (waits) {
-        put_duration(l, LOOK_PLAIN, is_wait ? "waits, over in " : "next try in ", wait_until - now,
-                     "");
+        draw_what_comes(step, wait_until - now, l);
         line_text(l, LOOK_PLAIN, is_object(error) ? SLICE("; ") : SLICE(""));
     }
     if (is_object(error))

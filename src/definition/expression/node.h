@@ -106,7 +106,8 @@ struct needed_step {
 struct needs {
     bool input, task;
     bool all_steps;
-    struct wanted of_input;
+    bool output, round; /* of the step itself, where it is repeated */
+    struct wanted of_input, of_output;
     uint16_t count;
     struct needed_step *steps; /* each step once */
 };

@@ -169,10 +169,14 @@ static struct needs needs_of(struct watcher *w, const struct references *refs)
 {
     struct needs n = {.input = refs->input,
                       .task = refs->task,
+                      .output = refs->output,
+                      .round = refs->round,
                       .all_steps = refs->steps,
                       .of_input = *refs->of_input,
                       .count = w->count};
 
+    if (refs->of_output)
+        n.of_output = *refs->of_output;
     if (w->count > 0) {
         n.steps = arena_alloc(w->reader->arena, w->count * sizeof *n.steps);
         memcpy(n.steps, w->steps, w->count * sizeof *n.steps);
@@ -190,11 +194,24 @@ static void report_all(struct watcher *w, const struct json *j, const struct ref
         report_odd_name(w, j, odd->at, odd);
 }
 
+/* What the expressions being read may refer to. The two values become those of `needs`. */
+static struct references references_of(struct reader *r, struct wanted *of_input,
+                                       struct wanted *of_output)
+{
+    enum seen_of_rounds rounds = reading_of(r)->rounds;
+
+    return (struct references){.of_input = of_input,
+                               .of_output = rounds == ROUNDS_ANSWER ? of_output : NULL,
+                               .sees_round = rounds != ROUNDS_NONE,
+                               .scope = shape_of_scope(r)};
+}
+
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     struct watcher w = {.reader = r, .path = path};
     struct wanted of_input = {0};
-    struct references refs = {.of_input = &of_input, .scope = shape_of_scope(r)};
+    struct wanted of_output = {0};
+    struct references refs = references_of(r, &of_input, &of_output);
     struct expression *x = NULL;
     struct error e = {0};
     size_t column = 0;
@@ -210,7 +227,8 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
     references_collect(x, false, r->arena, &refs);
     const struct odd_name *odd = shape_odd_in_scope(x, &refs, r->arena);
     report_all(&w, j, &refs, odd);
-    if (!refs.input && !refs.task && !refs.steps && !refs.list && !odd)
+    if (!refs.input && !refs.task && !refs.steps && !refs.output && !refs.round && !refs.list
+        && !odd)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
     x->needs = needs_of(&w, &refs);
     x->text = j->text;
@@ -225,11 +243,9 @@ static struct template *read_watched(struct reader *r, const struct json *j,
 {
     struct watcher watcher = {.reader = r, .path = path};
     struct wanted of_input = {0};
-    struct template_watch w = {&watcher,
-                               report_fault,
-                               report_reference,
-                               report_odd_name,
-                               {.of_input = &of_input, .scope = shape_of_scope(r)}};
+    struct wanted of_output = {0};
+    struct template_watch w = {&watcher, report_fault, report_reference, report_odd_name,
+                               references_of(r, &of_input, &of_output)};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);

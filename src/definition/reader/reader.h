@@ -19,6 +19,14 @@ enum visible {
     VISIBLE_KINDS,   /* number of values */
 };
 
+/* What the expressions being read see of the rounds of their own step. */
+enum seen_of_rounds {
+    ROUNDS_NONE,   /* nothing: it is not repeated */
+    ROUNDS_NUMBER, /* .round */
+    ROUNDS_ANSWER, /* .round and .output, the answer of the round: `until` */
+    SEEN_OF_ROUNDS_KINDS,
+};
+
 /* A reference from an expression of a step to a step. */
 struct step_use {
     uint16_t from, to;
@@ -39,7 +47,9 @@ struct reading {
     uint16_t main_count;                /* ... after this many of `steps` */
     uint16_t step;                      /* the one being read */
     enum visible visible;
-    const struct shape *scopes[VISIBLE_KINDS]; /* by `visible`; NULL: not made yet */
+    enum seen_of_rounds rounds;
+    const struct shape *scopes[VISIBLE_KINDS][SEEN_OF_ROUNDS_KINDS]; /* by `visible` and `rounds`;
+                                                                      * NULL: not made yet */
     struct step_use *uses;
     size_t use_count, use_cap;
 };
@@ -85,8 +95,10 @@ int reader_step_index(const struct reader *r, struct slice name);
 /* The name of a step that differs from `text` in one letter, or NONE. */
 struct slice reader_step_near(const struct reader *r, struct slice text);
 
-/* ---- retry.c, graph.c ---- */
+/* ---- retry.c, inputs.c, graph.c ---- */
 void read_retry(struct reader *r, const struct json *j, const struct path *path, void *target);
+/* A number from 1; target: uint32_t, thousandths. */
+void read_factor(struct reader *r, const struct json *j, const struct path *path, void *target);
 extern const struct retry_rule retry_default;
 /* Reports a mistake if the attempts of the rule do not fit into `limit_ms` (0: no limit). */
 void check_schedule(struct reader *r, const struct json *j, const struct path *path,

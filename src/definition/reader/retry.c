@@ -51,10 +51,8 @@ static void read_defers(struct reader *r, const struct json *j, const struct pat
         d->defers = j;
 }
 
-static void read_factor(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
+void read_factor(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
-    struct retry_draft *d = target;
     char text[32] = "";
 
     if (j->type == JSON_NUMBER && j->text.len < sizeof text)
@@ -63,7 +61,7 @@ static void read_factor(struct reader *r, const struct json *j, const struct pat
     if (!(factor >= 1 && factor <= FACTOR_MAX))
         mistake_in(r, path, j, "a number from 1 to %d", FACTOR_MAX);
     else
-        d->rule.factor_milli = (uint32_t)lround(factor * 1000);
+        *(uint32_t *)target = (uint32_t)lround(factor * 1000);
 }
 
 static void read_max_wait(struct reader *r, const struct json *j, const struct path *path,
@@ -107,7 +105,7 @@ void read_retry(struct reader *r, const struct json *j, const struct path *path,
     static const struct field fields[] = {
         FIELD("attempts", read_attempts, 0),
         FIELD("wait", read_duration, offsetof(struct retry_draft, rule.wait_ms)),
-        FIELD("factor", read_factor, 0),
+        FIELD("factor", read_factor, offsetof(struct retry_draft, rule.factor_milli)),
         FIELD("max_wait", read_max_wait, 0),
         FIELD("jitter", read_bool, offsetof(struct retry_draft, rule.jitter)),
         FIELD("defer", read_defer, 0),

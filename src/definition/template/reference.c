@@ -78,8 +78,12 @@ void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
 static void everything(struct references *r)
 {
     r->input = r->task = r->steps = true;
+    r->output = r->of_output != NULL;
+    r->round = r->sees_round;
     if (r->of_input)
         want_all(r->of_input);
+    if (r->of_output)
+        want_all(r->of_output);
 }
 
 /* "steps", a name, a member, and one more to notice longer paths. */
@@ -153,6 +157,14 @@ static bool collect_path(struct collector *c, const struct node *n)
     bool is_known = slice_is(p.names[0], "steps");
     if (slice_is(p.names[0], "task")) {
         is_known = c->refs->task = true;
+        c->refs->may_be_odd |= count > 1;
+    }
+    if (slice_is(p.names[0], "output") && c->refs->of_output) {
+        is_known = c->refs->output = true;
+        wanted_add(c->refs->of_output, c->arena, p.names + 1, count - 1, c->is_given);
+    }
+    if (slice_is(p.names[0], "round") && c->refs->sees_round) {
+        is_known = c->refs->round = true;
         c->refs->may_be_odd |= count > 1;
     }
     if (slice_is(p.names[0], "input")) {

@@ -23,12 +23,15 @@ struct reference {
 
 struct references {
     bool input, task;          /* of the task */
+    bool output, round;        /* of the step itself, if the expression sees them */
     bool steps;                /* all steps */
     bool any_unchecked;        /* some are in a call, which earlier versions took as a reference to
                                   everything */
     bool may_be_odd;           /* shape.h must check: some paths may not exist in `scope` */
     const struct shape *scope; /* NULL: paths are not checked */
     struct wanted *of_input;   /* NULL: not needed */
+    struct wanted *of_output;  /* the same of its own output; NULL: it does not see that */
+    bool sees_round;
     struct reference *list;
 };
 

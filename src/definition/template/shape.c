@@ -125,18 +125,23 @@ static const struct shape *shape_of_steps(const struct reading *reading, struct 
 const struct shape *shape_of_scope(struct reader *r)
 {
     struct reading *reading = reading_of(r);
-    const struct shape **known = &reading->scopes[reading->visible];
+    const struct shape **known = &reading->scopes[reading->visible][reading->rounds];
+    size_t count = 3;
 
     if (*known || !r->warnings)
         return *known;
-    struct shape_member *members = arena_alloc(r->arena, 3 * sizeof *members);
+    struct shape_member *members = arena_alloc(r->arena, 5 * sizeof *members);
     members[0] =
         (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
     members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
     members[2] = (struct shape_member){SLICE("task"),
                                        reading->visible == VISIBLE_BEFORE ? &task_forward : &task};
+    if (reading->rounds != ROUNDS_NONE)
+        members[count++] = (struct shape_member){SLICE("round"), &a_number};
+    if (reading->rounds == ROUNDS_ANSWER)
+        members[count++] = (struct shape_member){SLICE("output"), &any};
     struct shape *root = arena_alloc(r->arena, sizeof *root);
-    *root = (struct shape){SHAPE_OBJECT, "", members, 3, NULL};
+    *root = (struct shape){SHAPE_OBJECT, "", members, count, NULL};
     *known = root;
     return root;
 }

@@ -49,12 +49,17 @@ static void report_references(struct reader *r, const struct json *string, size_
                               const struct expression *x, bool is_given)
 {
     struct template_watch *w = r->watch;
-    struct references own = {.of_input = w->refs.of_input, .scope = w->refs.scope};
+    struct references own = {.of_input = w->refs.of_input,
+                             .of_output = w->refs.of_output,
+                             .sees_round = w->refs.sees_round,
+                             .scope = w->refs.scope};
 
     references_collect(x, is_given, r->arena, &own);
     w->refs.input |= own.input;
     w->refs.task |= own.task;
     w->refs.steps |= own.steps;
+    w->refs.output |= own.output;
+    w->refs.round |= own.round;
     for (const struct reference *one = own.list; one; one = one->next)
         w->reference(w->arg, string, at + one->at, one);
     const struct odd_name *odd = shape_odd_in_scope(x, &own, r->arena);
@@ -239,6 +244,9 @@ static void needs_join(struct needs *n, struct arena *a, const struct needs *mor
     for (uint16_t i = 0; i < more->count; i++)
         needs_add(n, a, &more->steps[i]);
     wanted_join(&n->of_input, a, &more->of_input);
+    wanted_join(&n->of_output, a, &more->of_output);
+    n->output |= more->output;
+    n->round |= more->round;
     n->input |= more->input;
     n->task |= more->task;
     n->all_steps |= more->all_steps;

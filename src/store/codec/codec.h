@@ -9,11 +9,12 @@
  *    "stop":"undo", "content":"16 hex digits", "sha256":"base64url", "deadline_passed":true,
  * "undo_complete_by":ms, "payloads":n, "traceparent":"...", "owner":"name of a token",
  *    "steps":[{"name","state","direction","attempt","failure_count","begun_at","wait_until",
- *              "in_doubt","input","output","undo_input","error","resume","key_generation",
- *              "supplied","resolved","dropped":{"count","effect","until","attempt"},
+ *              "round","round_at","repeat_until","corrected","in_doubt","input","output",
+ *              "undo_input","error","resume","key_generation","supplied","resolved",
+ *              "dropped":{"count","effect","until","attempt"},
  *              "attempts":[{"attempt","direction","outcome","effect","instance","started_at",
  *                           "ended_at","complete_by","resent","tries","elsewhere",
- *                           "output","error"}]}]}
+ *                           "round","output","error"}]}]}
  *
  * What is zero, false or NONE is left out; times in it are ms. A value longer than
  * PAYLOAD_INLINE_MAX is written as "input_payload": number, and its text goes to the payload table.

@@ -129,6 +129,7 @@ static void put_attempt(struct encoder *en, struct attempt *at)
     put_true(b, "elsewhere", at->elsewhere);
     put_true(b, "spared", at->spared);
     put_generation(b, at->generation);
+    put_number(b, "round", at->round);
     put_value(en, "output", "output_payload", &at->output);
     put_note(b, &at->error);
     json_close(b, '}');
@@ -160,6 +161,14 @@ static void put_attempts(struct encoder *en, struct step *s)
     json_close(en->b, ']');
 }
 
+static void put_rounds(struct buf *b, const struct step *s)
+{
+    put_number(b, "round", s->round);
+    put_number(b, "round_at", s->round_at);
+    put_number(b, "repeat_until", s->repeat_until);
+    put_true(b, "corrected", s->corrected);
+}
+
 static void write_step(struct encoder *en, struct slice name, struct step *s)
 {
     struct buf *b = en->b;
@@ -175,6 +184,8 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_number(b, "spared_at", s->spared_at);
     put_number(b, "begun_at", s->begun_at);
     put_number(b, "wait_until", s->wait_until);
+    if (s->round != 0 || s->repeat_until != 0 || s->corrected)
+        put_rounds(b, s);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
     put_input(en, s);
     put_value(en, "output", "output_payload", &s->output);

@@ -41,7 +41,7 @@ bool kept_is_worth(const struct step *s)
     case STEP_UNDONE:
         return true;
     case STEP_WAITING:
-        return s->failure_count == 0 && s->begun_at == 0 && !step_was_tried(s);
+        return s->failure_count == 0 && s->begun_at == 0 && s->round == 0 && !step_was_tried(s);
     case STEP_RUNNING:
     case STEP_FAILED:
     case STEP_UNDOING:

@@ -54,6 +54,7 @@ static const struct workflow_step steps_wait[] = {
     {.name = {"reserve", 7}, .undo_kind = UNDO_CALL},
     {.name = {"cool", 4}, .kind = KIND_WAIT, .wait_ms = 1000, .undo_kind = UNDO_NONE},
     {.name = {"until", 5}, .kind = KIND_WAIT, .undo_kind = UNDO_NONE},
+    {.name = {"poll", 4}, .undo_kind = UNDO_NONE, .repeat = {.for_ms = 1000}},
 };
 
 const struct workflow kit_workflow_wait = {.name = {"wait", 4},
@@ -86,7 +87,7 @@ const struct workflow *kit_workflow_long(void)
                                 .step_count = LONG};
 
     for (size_t i = 0; i < LONG; i++) {
-        of_long[i] = i % 8 == 7 ? steps_wait[1] : steps[i % STEPS];
+        of_long[i] = i == 7 ? steps_wait[1] : i == 3 ? steps_wait[3] : steps[i % STEPS];
         (void)snprintf(names[i], sizeof names[i], "%.*s-%zu", SLICE_ARG(of_long[i].name), i);
         of_long[i].name = slice_of(names[i]);
     }
@@ -166,7 +167,25 @@ static void random_attempts(struct prng *p, struct arena *a, struct step *s, enu
     s->attempt = number;
 }
 
-static struct step random_step(struct prng *p, struct arena *a, enum step_kind kind)
+/* The next one may not have begun. */
+static void random_rounds(struct prng *p, struct step *s)
+{
+    bool begun = prng_chance(p, 50);
+    uint32_t round = 1;
+
+    s->corrected = prng_chance(p, 20);
+    for (uint16_t i = 0; i < s->attempt_count; i++) {
+        round += prng_below(p, 3);
+        s->attempts[i].round = round;
+    }
+    if (s->attempt_count == 0)
+        return;
+    s->round = begun ? round : round + 1;
+    s->round_at = begun ? random_time(p) : 0;
+    s->repeat_until = begun || prng_chance(p, 80) ? random_time(p) : 0;
+}
+
+static struct step random_step(struct prng *p, struct arena *a, const struct workflow_step *ws)
 {
     struct step s = {
         .state = (enum step_state)prng_below(p, STEP_UNDONE + 1),
@@ -190,7 +209,9 @@ static struct step random_step(struct prng *p, struct arena *a, enum step_kind k
     };
 
     random_attempts(p, a, &s, DIRECTION_FORWARD);
-    if (kind == KIND_WAIT) { /* it has none */
+    if (step_is_repeated(ws))
+        random_rounds(p, &s);
+    if (ws->kind == KIND_WAIT) { /* it has none */
         s.attempt = s.attempt_count = 0;
         s.dropped_count = s.resolved = 0;
         s.input = (struct value){0};
@@ -214,7 +235,7 @@ struct step valid_step(struct prng *p, struct arena *a, const struct workflow_st
     const struct workflow one = {.steps = ws, .step_count = 1};
 
     for (;;) {
-        struct step s = random_step(p, a, ws->kind);
+        struct step s = random_step(p, a, ws);
         struct task t = {.state = TASK_PENDING,
                          .direction = DIRECTION_UNDO,
                          .submitted_at = 1,

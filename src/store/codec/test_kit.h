@@ -15,7 +15,7 @@
 #define KIT_SHA256 "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
 
 /* Few steps, with a pivot; few steps, of which two are of on_undo; few steps, of which two are
- * waits; and so many that they lie in groups. */
+ * waits and one is repeated; and so many that they lie in groups. */
 extern const struct workflow kit_workflow, kit_workflow_back, kit_workflow_wait;
 const struct workflow *kit_workflow_long(void);
 

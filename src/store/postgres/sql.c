@@ -195,7 +195,7 @@
     "AND p.version = c.version)) AND (s.value ->> 'state' IN ('running', 'undoing', 'failed') " \
     "OR (s.value ->> 'state' = 'waiting' "                                                      \
     "AND (coalesce((s.value ->> 'failure_count')::int8, 0) > 0 "                                \
-    "OR s.value ->> 'begun_at' IS NOT NULL))))"
+    "OR s.value ->> 'begun_at' IS NOT NULL OR s.value ->> 'round' IS NOT NULL))))"
 
 /* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
  * the numbers of those that fit, newest first. */
