@@ -8,6 +8,7 @@
  *   check_row.c      changes of a row: revisions, states, attempts
  *   check_cause.c    the first failure, and what an undo is sent of it
  *   check_start.c    when an attempt may begin: order, margins, waits, deadlines
+ *   check_rounds.c   steps that are repeated: their rounds, and when they end
  *   check_waits.c    steps that wait: when they begin and are over
  *   check_world.c    effects in the world, and what an end means
  *   check_wire.c     what a node may send, and when
@@ -72,6 +73,9 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
 
 void check_waits(const struct subject *t, uint32_t step, const struct seen *old,
                  const struct seen *new);
+
+void check_rounds(const struct subject *t, uint32_t step, const struct seen *old,
+                  const struct seen *new);
 
 void check_limits_begin(void);
 void check_limits_changed(void);

@@ -128,15 +128,15 @@ static void look_for_calls(void)
         }
 }
 
-/* A wait that is to begin, or that is over, needs no agent. */
+/* A wait that is to begin, or that is over, needs no agent, and neither does an answer. */
 static void check_wait(const struct subject *t, uint32_t i)
 {
     NODES_FOREACH (n)
         if (node_schedules(n) && node_knows(n, t->flow)
             && (!t->seen.locked || node_owns(n, t->seen.owner))) {
             describe(t);
-            broken("a wait goes on when its time has come", "%s/s%u: begun at %" PRId64, t->id, i,
-                   t->seen.steps[i].begun_at);
+            broken("a wait goes on when its time has come, and a round when it is answered",
+                   "%s/s%u: begun at %" PRId64, t->id, i, t->seen.steps[i].begun_at);
         }
 }
 
@@ -171,7 +171,7 @@ void check_idle(void)
         for (uint32_t k = 0; is_at_rest(t) && k < t->seen.step_count; k++)
             if (is_ready(t, k)) {
                 covered(COVER_LOOKED_IDLE);
-                if (t->flow->steps[k].is_wait)
+                if (t->flow->steps[k].is_wait || seen_answered(&t->seen.steps[k]))
                     check_wait(t, k);
                 else
                     check_step(t, k);

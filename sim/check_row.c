@@ -40,8 +40,10 @@ static bool state_may(const struct turn *u)
         return true;
     switch (u->before->state) {
     case STEP_WAITING:
-        return to == STEP_RUNNING || to == STEP_SKIPPED || (to == STEP_FAILED && u->f->may_break)
-               || (to == STEP_COMPLETED && (u->f->is_wait || (verbs && u->after->supplied)))
+        return to == STEP_RUNNING || to == STEP_SKIPPED
+               || (to == STEP_FAILED && (u->f->may_break || u->f->is_repeated))
+               || (to == STEP_COMPLETED
+                   && (u->f->is_wait || u->f->is_repeated || (verbs && u->after->supplied)))
                || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
     case STEP_RUNNING:
         return to == STEP_WAITING || to == STEP_COMPLETED || to == STEP_FAILED
@@ -109,7 +111,8 @@ static void check_state(const struct turn *u)
     must(u, s->generation >= u->before->generation, "no key comes back");
     must(u,
          u->before->input == 0 || s->input == u->before->input
-             || s->generation > u->before->generation || !has_had_its_key(u->before),
+             || s->generation > u->before->generation || s->round > u->before->round
+             || !has_had_its_key(u->before),
          "another request has another key");
     must(u, s->state != STEP_COMPLETED || s->has_output, "a completed step has an output");
     must(u, s->resume == 0 || (s->resume_of == s->direction && s->resume <= s->attempt),
@@ -126,7 +129,9 @@ static void check_state(const struct turn *u)
     if (s->state == STEP_WAITING || s->state == STEP_UNDOING)
         must(u, !spent || u->t->verbs, "tries come to an end");
     if (s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->attempt_count > 0)
-        must(u, spent || u->f->may_break || said_permanent(u->t, u->i, s->direction, s->attempt),
+        must(u,
+             spent || u->f->may_break || s->not_yet
+                 || said_permanent(u->t, u->i, s->direction, s->attempt),
              "a step fails when its tries are spent, or for good");
 }
 
@@ -246,7 +251,11 @@ static void check_missing(const struct turn *u, const struct seen_attempt *was)
         || (was->resent == 0 /* it may be a late answer in the same change */
             && said_effect(u->t, u->i, was->direction, was->number, EFFECT_NONE)))
         return;
-    must(u, u->after->dropped_effect >= was->effect, "what a dropped attempt did is kept");
+    if (u->f->is_repeated) /* an answer settles what was before it */
+        must(u, u->after->dropped_effect != EFFECT_NONE || was->effect == EFFECT_NONE,
+             "what a dropped attempt did is kept");
+    else
+        must(u, u->after->dropped_effect >= was->effect, "what a dropped attempt did is kept");
     if (was->effect == EFFECT_UNKNOWN || was->resent > 0)
         must(u, u->after->dropped_until >= was->complete_by, "until when it may work is kept");
 }
@@ -290,8 +299,10 @@ static void check_attempts(const struct turn *u)
     must(u, fresh <= 1, "a step starts once in a change");
     if (u->t->verbs || u->f->may_break)
         return;
-    uint32_t base = u->before->direction == s->direction ? u->before->failure_count : 0;
-    must(u, s->failure_count == base + failures, "failures are counted");
+    bool other = u->before->direction != s->direction || u->before->round < s->round;
+    uint32_t base = other ? 0 : u->before->failure_count;
+    bool not_yet = s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->not_yet;
+    must(u, s->failure_count == base + failures + not_yet, "failures are counted");
 }
 
 /* ---- retries ---- */
@@ -590,6 +601,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
         check_waits(t, i, &old, &new);
+        check_rounds(t, i, &old, &new);
         if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i])) {
             t->began_at[i] = world.now;
             if (seen_open(&new.steps[i])->direction == DIRECTION_UNDO)

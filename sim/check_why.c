@@ -173,7 +173,8 @@ static void foretell(const struct node *n, struct subject *t, const struct why *
         t->foretold_end |= reason_is_end(r->kind);
         if (n->scheduler && (r->kind == REASON_NO_AGENT || r->kind == REASON_AGENT_AWAY))
             check_absence(n, t, r);
-        if (r->kind == REASON_IN_DOUBT || r->kind == REASON_BETWEEN || r->kind == REASON_DEFERRED) {
+        if (r->kind == REASON_IN_DOUBT || r->kind == REASON_BETWEEN || r->kind == REASON_DEFERRED
+            || r->kind == REASON_ROUND) {
             t->foretold[r->step] = r->until;
             t->foretold_kind[r->step] = r->kind;
         }

@@ -25,13 +25,27 @@ static void must(const struct subject *t, bool ok, const char *rule, const char 
 /* ---- requests ---- */
 
 static bool is_key(struct slice key, const struct subject *t, uint32_t step, uint32_t generation,
-                   bool undo)
+                   uint32_t round, bool undo)
 {
-    const char *end = undo ? "/undo" : "";
+    const char *end = undo ? "/undo" : round > 1 ? text_of("@%u", round).ptr : "";
 
     return slice_eq(key, generation == 1
                              ? text_of("sim:%s/s%u%s", t->id, step, end)
                              : text_of("sim:%s/s%u~%u%s", t->id, step, generation, end));
+}
+
+static uint64_t *keyed_round(struct subject *t, uint32_t step, const struct seen_attempt *a)
+{
+    struct keyed_round *k = t->keyed_rounds;
+
+    while (k && (k->step != step || k->generation != a->generation || k->round != a->round))
+        k = k->next;
+    if (k)
+        return &k->input;
+    k = arena_alloc(&world.arena, sizeof *k);
+    *k = (struct keyed_round){t->keyed_rounds, step, a->generation, a->round, 0};
+    t->keyed_rounds = k;
+    return &k->input;
 }
 
 /* One key always stands for one request, the one on record. */
@@ -41,13 +55,14 @@ static void check_key(const struct node *n, struct subject *t, uint32_t step,
     bool undo = r->direction == DIRECTION_UNDO;
     uint64_t input = seen_hash(r->input);
 
-    must(t, is_key(r->idempotency_key, t, step, a->generation, undo), "keys are stable", "key");
+    must(t, is_key(r->idempotency_key, t, step, a->generation, a->round, undo), "keys are stable",
+         "key");
     if (undo) {
         check_undo_input(t, step, r->input);
         return;
     }
     must(t, a->generation <= KEYS_MAX, "a step has not so many keys", "key");
-    uint64_t *known = &t->keyed[step][a->generation - 1];
+    uint64_t *known = a->round > 1 ? keyed_round(t, step, a) : &t->keyed[step][a->generation - 1];
     must(t, *known == 0 || *known == input, "a key stands for one request", "input");
     *known = input;
     if (a->generation > 1)
@@ -72,7 +87,7 @@ static void check_forward_part(const struct subject *t, uint32_t step, const str
             told |= said_find(t, step, DIRECTION_FORWARD, last, false)
                     || said_effect(t, step, DIRECTION_FORWARD, last, EFFECT_NONE);
         }
-    must(t, is_key(r->forward_key, t, step, s->generation, false), "an undo says what it undoes",
+    must(t, is_key(r->forward_key, t, step, s->generation, 0, false), "an undo says what it undoes",
          "key");
     must(t, r->forward_attempts == last, "an undo says what it undoes", "attempts");
     must(t, r->forward_in_doubt == seen_in_doubt(s) || (!r->forward_in_doubt && told),

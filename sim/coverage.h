@@ -174,6 +174,12 @@
     X(WAIT_OVER,          "waits that were over")                                                 \
     X(WAIT_PAUSED,        "waits by length that a pause moved")                                   \
     X(WAIT_IN_ERROR,      "waits by length of tasks that had stopped in error")                   \
+    X(ROUND,              "rounds that followed an answer")                                       \
+    X(ROUND_LAST,         "rounds that ended a repeated step")                                    \
+    X(ROUND_LATER,        "answers that were judged by a later change")                           \
+    X(ROUND_PAUSED,       "repeated steps whose time a pause moved")                              \
+    X(ROUND_IN_ERROR,     "repeated steps of tasks that had stopped in error")                    \
+    X(NOT_YET,            "repeated steps whose time passed")                                     \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

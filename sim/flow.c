@@ -202,6 +202,56 @@ static void draw_waits(struct flow *f, uint32_t number)
         f->complete_by_ms = max_i64(f->complete_by_ms, sum + 1);
 }
 
+/* One run in six, as above. */
+bool flows_repeat(void)
+{
+    return (hash_stable(&world.seed, sizeof world.seed) ^ 0x54369) % 6 == 0;
+}
+
+enum { SATISFIES = 80 /* of a hundred outputs all above do */ };
+
+bool flow_is_satisfied(const struct flow_step *f, uint32_t round, uint32_t number)
+{
+    return round >= f->rounds || number > SATISFIES;
+}
+
+int64_t flow_round_gap(const struct flow_step *f, uint32_t round)
+{
+    int64_t gap = f->every_ms;
+
+    for (uint32_t i = 1; i < round && gap < f->max_every_ms; i++)
+        gap *= f->factor;
+    return min_i64(gap, f->max_every_ms);
+}
+
+static void become_repeated(struct flow_step *s, struct prng *own)
+{
+    s->is_repeated = true;
+    s->undo = UNDO_NONE;
+    s->rounds = 1 + prng_below(own, 8);
+    s->every_ms = 1 + prng_below(own, prng_chance(own, 50) ? 300 : 5000);
+    s->factor = 1 + prng_below(own, 3);
+    s->max_every_ms = s->every_ms * (1 + prng_below(own, 6));
+    s->for_ms = s->every_ms + prng_below(own, 20000);
+    s->for_ms = min_i64(s->for_ms, 1000 * s->every_ms);
+    s->says_round = prng_chance(own, 50);
+    s->may_break |= prng_chance(own, 10); /* its condition */
+    s->retry.attempts = 1 + prng_below(own, 3);
+    s->retry.defers = 0;
+}
+
+/* Some steps are repeated. */
+static void draw_repeated(struct flow *f, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x7265706561740000) + number)};
+
+    for (uint32_t i = 0; i < f->step_count && flows_repeat(); i++) {
+        struct flow_step *s = &f->steps[i];
+        if (s->undo != UNDO_PIVOT && !s->is_wait && prng_chance(&own, 70))
+            become_repeated(s, &own);
+    }
+}
+
 static void draw(struct flow *f, uint32_t number)
 {
     bool graph = chance(weather.bad_expressions || weather.pivots ? 900 : 500);
@@ -220,6 +270,7 @@ static void draw(struct flow *f, uint32_t number)
     fit_deadlines(f);
     draw_waits(f, number);
     draw_way_back(f, number);
+    draw_repeated(f, number);
 }
 
 /* ---- as JSON ---- */
@@ -297,6 +348,8 @@ static void put_input(struct buf *b, struct flow_step *s)
     json_key(b, "input");
     json_open(b, '{');
     put_text(b, "n", SLICE("${ .input.n }"));
+    if (s->says_round)
+        put_text(b, "round", SLICE("${ .round }"));
     if (known >= 0)
         put_text(b, "of", text_of("${ .steps.s%d.output.id }", known));
     if (roll >= (weather.bad_expressions ? 15 : 18)) {
@@ -399,6 +452,22 @@ static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step 
     json_close(b, '}');
 }
 
+/* Where it may break, it does so unless the round satisfies it. */
+static void put_repeat(struct buf *b, const struct flow_step *s)
+{
+    json_key(b, "repeat");
+    json_open(b, '{');
+    put_text(b, "until",
+             s->may_break ? text_of(".round >= %u or .input.text.nothing", s->rounds)
+                          : text_of(".round >= %u or .output.n > %d", s->rounds, SATISFIES));
+    put_duration(b, "every", s->every_ms);
+    json_key(b, "factor");
+    json_number(b, s->factor);
+    put_duration(b, "max_every", s->max_every_ms);
+    put_duration(b, "for", s->for_ms);
+    json_close(b, '}');
+}
+
 static void put_step(struct buf *b, struct flow *f, uint32_t i)
 {
     struct flow_step *s = &f->steps[i];
@@ -423,6 +492,8 @@ static void put_step(struct buf *b, struct flow *f, uint32_t i)
         put_condition(b, s);
         put_input(b, s);
     }
+    if (s->is_repeated)
+        put_repeat(b, s);
     put_undo(b, s, i, f->fixed);
     json_close(b, '}');
 }

@@ -30,6 +30,11 @@ struct flow_step {
     bool is_wait;
     int64_t wait_ms;      /* its length; 0: until the submission ... */
     int64_t wait_plus_ms; /* ... and this, which may be negative */
+    bool is_repeated; /* until a round of this number, or an output that happens to satisfy it */
+    uint32_t rounds;
+    bool says_round; /* in its input, if it has one of its own */
+    uint32_t factor;
+    int64_t every_ms, max_every_ms, for_ms;
 };
 
 struct flow {
@@ -53,6 +58,15 @@ bool flows_go_back(void);
 
 /* Does this run have steps that wait? */
 bool flows_wait(void);
+
+/* Does this run have steps that are repeated? */
+bool flows_repeat(void);
+
+/* Does an output with this number satisfy a repeated step in this round? */
+bool flow_is_satisfied(const struct flow_step *f, uint32_t round, uint32_t number);
+
+/* How long after an answer in this round the next one begins. */
+int64_t flow_round_gap(const struct flow_step *f, uint32_t round);
 
 /* Are its steps so many, and its outputs so long, that some are stored outside the tasks'
  * documents? */

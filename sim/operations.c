@@ -53,7 +53,8 @@ static uint32_t number_of(const struct subject *t)
 static bool stands(const struct seen_step *s)
 {
     return s->state == STEP_RUNNING || s->state == STEP_UNDOING || s->state == STEP_FAILED
-           || (s->state == STEP_WAITING && (s->failure_count > 0 || s->begun_at != 0));
+           || (s->state == STEP_WAITING
+               && (s->failure_count > 0 || s->begun_at != 0 || s->round > 0));
 }
 
 static bool matches(const struct wanted *w, const struct subject *t)

@@ -49,6 +49,7 @@ static void read_attempt(const struct task_row *row, const struct json *j, struc
         .ended_at = number_of(j, "ended_at"),
         .complete_by = number_of(j, "complete_by"),
         .generation = (uint32_t)json_get_int(j, "key_generation", 1),
+        .round = (uint32_t)number_of(j, "round"),
         .spared = json_get_bool(j, "spared", false),
         .elsewhere = json_get_bool(j, "elsewhere", false),
         .silent = slice_is(json_get_text(json_get(j, "error"), "code"), "heartbeat"),
@@ -115,6 +116,10 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .attempt = (uint32_t)number_of(j, "attempt"),
         .begun_at = number_of(j, "begun_at"),
         .wait_until = number_of(j, "wait_until"),
+        .round = (uint32_t)number_of(j, "round"),
+        .round_at = number_of(j, "round_at"),
+        .repeat_until = number_of(j, "repeat_until"),
+        .not_yet = slice_is(json_get_text(json_get(j, "error"), "code"), "not_yet"),
         .supplied = json_get_bool(j, "supplied", false),
         .resolved = (uint32_t)number_of(j, "resolved"),
         .generation = (uint32_t)json_get_int(j, "key_generation", 1),
@@ -293,6 +298,14 @@ uint32_t seen_past(const struct flow *f, const struct seen *t, uint32_t step)
         if (past & BIT(p) && t->steps[p].state != STEP_SKIPPED && !t->steps[p].supplied)
             past |= f->steps[p].before;
     return past;
+}
+
+bool seen_answered(const struct seen_step *s)
+{
+    const struct seen_attempt *last = s->attempt_count ? &s->attempts[s->attempt_count - 1] : NULL;
+
+    return s->state == STEP_WAITING && s->round_at != 0 && last && last->round == s->round
+           && last->generation == s->generation && last->outcome == OUTCOME_COMPLETED;
 }
 
 bool seen_asked(const struct seen_step *s)

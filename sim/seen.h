@@ -18,6 +18,7 @@ struct seen_attempt {
     bool spared;
     bool elsewhere, silent; /* silent: it ended for that */
     uint32_t generation;    /* of its key, from 1 */
+    uint32_t round;         /* of a repeated step */
     char instance[24];
 };
 
@@ -27,6 +28,9 @@ struct seen_step {
     enum direction direction;
     uint32_t failure_count, spared_count;
     int64_t begun_at, wait_until, spared_at;
+    uint32_t round; /* of a repeated step; 0: none has begun */
+    int64_t round_at, repeat_until;
+    bool not_yet; /* its error says so */
     bool has_output;
     bool supplied;       /* by hand */
     uint32_t resolved;   /* an operator said that no attempt up to this one took effect */
@@ -79,6 +83,9 @@ const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d
 
 /* It was undone by an operator, not by its agent. */
 bool seen_undone_by_hand(const struct seen_step *s);
+
+/* Its round has an answer that is to be judged. */
+bool seen_answered(const struct seen_step *s);
 
 bool seen_asked(const struct seen_step *s); /* there is a forward attempt */
 

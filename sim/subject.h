@@ -41,6 +41,13 @@ struct said {
     int64_t wish_ms; /* the requested delay; 0: none */
 };
 
+/* What a later round of a repeated step requested. */
+struct keyed_round {
+    struct keyed_round *next;
+    uint32_t step, generation, round;
+    uint64_t input; /* hash */
+};
+
 /* The latest accepted heartbeat of an attempt with a limit on silence. */
 struct beaten {
     uint32_t attempt;
@@ -74,9 +81,10 @@ struct subject {
         repeated[ASK_KINDS];                  /* operators' verbs; repeated: already so */
     size_t audit_count;                       /* its entries in the audit */
     uint64_t keyed[FLOW_STEPS_MAX][KEYS_MAX]; /* hash of the request under each key; 0: none */
-    uint64_t undone_as[FLOW_STEPS_MAX];       /* hash of its undo's input; 0: none */
-    int told_why[FLOW_STEPS_MAX]; /* what its undo was sent: 2 and the failed step; 1: no step
-                                     failed; 0: nothing */
+    struct keyed_round *keyed_rounds;
+    uint64_t undone_as[FLOW_STEPS_MAX]; /* hash of its undo's input; 0: none */
+    int told_why[FLOW_STEPS_MAX];       /* what its undo was sent: 2 and the failed step; 1: no step
+                                           failed; 0: nothing */
     /* Bits, by step: the steps whose output its undo had to know when it began, and may have
      * known. */
     uint32_t undo_knew[FLOW_STEPS_MAX], undo_may_know[FLOW_STEPS_MAX];
