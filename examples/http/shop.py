@@ -1,15 +1,21 @@
-"""A service without an agent: books each amount once per idempotency key. docs/http-agent.md runs it."""
+"""A service without an agent: books each amount once per idempotency key, and exports the bookings, which takes until it
+is asked for the third time. docs/http-agent.md runs it."""
 
 import http.server
 import json
 import sys
 
 bookings = {}
+exports = []
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/exports":
+            exports.append(0)
+            self.answer(201, {"id": len(exports)})
+            return
         if order["amount"] > 1000:
             self.answer(422, {"why": "no more than 1000"})
             return
@@ -21,6 +27,12 @@ class Shop(http.server.BaseHTTPRequestHandler):
         self.answer(200, {})
 
     def do_GET(self):
+        if self.path.startswith("/exports/"):
+            number = int(self.path.split("/")[-1]) - 1
+            exports[number] += 1
+            done = exports[number] >= 3
+            self.answer(200, {"status": "done", "rows": len(bookings)} if done else {"status": "running"})
+            return
         self.answer(200, bookings)
 
     def answer(self, status, body):

@@ -152,7 +152,9 @@ STEP = {"name": "a", "agent": "x", "action": "y", "input": 1, "undo": {"action":
         "retry": {"attempts": 3, "wait": "1s", "defer": "1m", "defers": 1}}
 WAITS = [{"name": "l", "wait": "3d", "if": ".input", "after": [], "on_failure": "hold"},
          {"name": "m", "wait": {"until": "${ .input.at }", "plus": "-2h"}}]
-BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "inputs": {"i": {"type": "any"}}, "steps": [STEP, *WAITS],
+REPEAT = {"until": ".output.ok", "every": "5s", "factor": 2, "max_every": "1m", "for": "2h"}
+REPEATED = {"name": "n", "agent": "x", "action": "y", "undo": "none", "repeat": REPEAT}
+BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "inputs": {"i": {"type": "any"}}, "steps": [STEP, *WAITS, REPEATED],
         "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
@@ -190,6 +192,11 @@ WRONG = [
     ("steps.1.name", GONE), ("steps.1.if", 1), ("steps.1.on_failure", "stop"), ("steps.1.pivot", False), ("steps.1.input", 1),
     ("steps.2.wait", {}), ("steps.2.wait.until", 7), ("steps.2.wait.until", None), ("steps.2.wait.plus", 2),
     ("steps.2.wait.plus", "2"), ("steps.2.wait.till", "x"), ("on_undo.0.wait", "1s"),
+    ("steps.3.repeat", 7), ("steps.3.repeat", None), ("steps.3.repeat", {}), ("steps.3.repeat.until", GONE), ("steps.3.repeat.until", True),
+    ("steps.3.repeat.every", GONE), ("steps.3.repeat.every", "0s"), ("steps.3.repeat.every", 5), ("steps.3.repeat.for", GONE),
+    ("steps.3.repeat.for", "0s"), ("steps.3.repeat.factor", 0.5), ("steps.3.repeat.factor", "2"), ("steps.3.repeat.max_every", "0s"),
+    ("steps.3.repeat.times", 3), ("steps.3.undo", GONE), ("steps.3.undo", {"action": "z"}), ("steps.1.repeat", REPEAT),
+    ("steps.0.repeat", REPEAT), ("steps.0.undo.repeat", REPEAT),
     ("", []), ("", None), ("", "x"),
 ]
 

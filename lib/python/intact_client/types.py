@@ -121,6 +121,7 @@ class Attempt(_AttemptRequired, total=False):
     spared: bool
     resent: int
     key_generation: int
+    round: int
     tries: int
     elsewhere: bool
     output: Any
@@ -147,10 +148,12 @@ class _StepRequired(TypedDict):
 
 class Step(_StepRequired, total=False):
     """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
-    has no agent."""
+    has no agent. `round` and `repeat_until`: of a repeated step."""
 
     kind: Literal["wait"]
     begun_at: Optional[str]
+    round: int
+    repeat_until: Optional[str]
     on_undo: bool
     resume: Any
     key_generation: int

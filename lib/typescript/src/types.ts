@@ -103,6 +103,8 @@ export interface Attempt {
   resent?: number;
   /** Which idempotency key of its step it had, from the second on. */
   key_generation?: number;
+  /** To which round of a repeated step it belongs. */
+  round?: number;
   /** Calls to the service that it made. */
   tries?: number;
   /** Its result comes by its token. */
@@ -125,6 +127,10 @@ export interface Step {
   kind?: "wait";
   /** When its wait began. */
   begun_at?: string | null;
+  /** Of a repeated step: the round that runs, is next, or was the last; 0 before the first. */
+  round?: number;
+  /** A round that begins then or later is the last. */
+  repeat_until?: string | null;
   /** It runs only when the task goes back, after the last compensation. */
   on_undo?: true;
   failure_count: number;
