@@ -214,6 +214,33 @@ struct operation_row operation_copy(struct arena *a, const struct operation_row 
     return copy;
 }
 
+struct schedule_row schedule_copy(struct arena *a, const struct schedule_row *row)
+{
+    struct schedule_row copy = *row;
+
+    copy.name = arena_copy(a, row->name);
+    SCHEDULE_COLUMNS(COPY, )
+    return copy;
+}
+
+struct schedule_version_row schedule_version_of(const struct schedule_row *row)
+{
+    return (struct schedule_version_row){.name = row->name,
+                                         .version = row->version,
+                                         .text = row->text,
+                                         .author = row->author,
+                                         .stored_at = row->stored_at};
+}
+
+struct schedule_version_row schedule_version_copy(struct arena *a,
+                                                  const struct schedule_version_row *row)
+{
+    struct schedule_version_row copy = *row;
+
+    SCHEDULE_VERSION_COLUMNS(COPY, )
+    return copy;
+}
+
 struct audit audit_copy(struct arena *a, const struct audit *audit)
 {
     struct audit copy = *audit;

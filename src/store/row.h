@@ -56,6 +56,11 @@ void owners_begin(struct owners_part *p, struct arena *a);
 void owners_add(struct owners_part *p, struct slice owner);
 void owners_move(struct owners_part *p, size_t rows, int64_t last_seq);
 struct operation_row operation_copy(struct arena *a, const struct operation_row *row);
+struct schedule_row schedule_copy(struct arena *a, const struct schedule_row *row);
+/* The version that the row has now. */
+struct schedule_version_row schedule_version_of(const struct schedule_row *row);
+struct schedule_version_row schedule_version_copy(struct arena *a,
+                                                  const struct schedule_version_row *row);
 struct audit audit_copy(struct arena *a, const struct audit *audit);
 struct message message_copy(struct arena *a, const struct message *m);
 /* One page of two, each the oldest first: in `a`, with texts of theirs. */

@@ -38,6 +38,7 @@
 #include "store/rows/operation.h"
 #include "store/rows/overrun.h"
 #include "store/rows/retire.h"
+#include "store/rows/schedule.h"
 #include "store/rows/stopped.h"
 #include "store/rows/submission.h"
 #include "store/rows/task.h"
@@ -147,6 +148,24 @@ struct store_operation_ops {
                     struct error *e);
     enum err (*list)(struct store *s, const struct operation_query *q, struct arena *a,
                      struct operation_page *ret, struct error *e);
+};
+
+/* Schedules. The submissions of a change are inserted in its transaction. */
+struct store_schedule_ops {
+    /* Changes in one transaction, which ends with ERR_CONFLICT if the fence (may be NULL) says so.
+     * Each says whether it was done; of one that was not, nothing is. ERR_INVALID: one of them
+     * cannot be stored. */
+    enum err (*write)(struct store *s, struct schedule_change *list, size_t count,
+                      const struct fence *fence, struct error *e);
+    enum err (*look)(struct store *s, struct schedule_look *l, struct arena *a, struct error *e);
+    enum err (*list)(struct store *s, const struct schedule_query *q, struct arena *a,
+                     struct schedule_page *ret, struct error *e);
+    /* ERR_NOT_FOUND if there is none. */
+    enum err (*version)(struct store *s, struct slice name, int64_t version, struct arena *a,
+                        struct schedule_version_row *ret, struct error *e);
+    /* With its versions. ERR_NOT_FOUND if there is none. */
+    enum err (*remove)(struct store *s, struct slice name, const struct audit *audit,
+                       struct error *e);
 };
 
 /* Deletion of ended tasks. Their ids stay reserved for a while. */
@@ -318,6 +337,7 @@ struct store_ops {
     const struct store_submission_ops *submissions;
     const struct store_alert_ops *alerts;
     const struct store_operation_ops *operations;
+    const struct store_schedule_ops *schedules;
     const struct store_retention_ops *retention;
     const struct store_count_ops *counts;  /* not of memory */
     const struct store_node_ops *nodes;    /* where the store is shared */
@@ -351,9 +371,10 @@ struct store_ops {
     /* A second handle on the store, for one other thread, which only reads. It sees all that was
      * committed before a call began, and neither waits for the store's own thread nor blocks it. It
      * has close, is_usable, get, list and audit_list, of the capabilities retention->reserved,
-     * submissions->list, outbox->targets and ->list, alerts->list, operations->list, nodes->list,
-     * and counts; where the store lacks a capability, so does it. It is made and closed while
-     * nothing else uses the store, and closed first. NULL: there is none. */
+     * submissions->list, outbox->targets and ->list, alerts->list, operations->list,
+     * schedules->list and ->version, nodes->list, and counts; where the store lacks a capability,
+     * so does it. It is made and closed while nothing else uses the store, and closed first. NULL:
+     * there is none. */
     struct store *(*reading)(struct store *s);
     /* Of such a handle. The calls between these two see one moment, in one transaction. If one of
      * them fails, the next one may see a later moment. They cannot be nested. NULL: each call sees

@@ -229,6 +229,7 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
     stop_store(w);
     shell_exec(path,
                "ALTER TABLE reserved DROP COLUMN sha256; ALTER TABLE reserved DROP COLUMN owner; "
+               "DROP VIEW schedule_view; DROP TABLE schedule; DROP TABLE schedule_version; "
                "PRAGMA user_version = 17; "
                "INSERT INTO reserved (id, content, workflow, version, state, ended_at, until) "
                "VALUES ('x', '00000000000000ab', 'o', 1, 'processed', 5, 9000)");

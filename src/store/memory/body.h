@@ -14,6 +14,7 @@
 #include "store/memory/outbox.h"
 #include "store/memory/overrun.h"
 #include "store/memory/retire.h"
+#include "store/memory/schedule.h"
 #include "store/memory/submission.h"
 #include "store/memory/workflow.h"
 
@@ -33,6 +34,7 @@ struct memory_store {
     struct mem_alerts alerts;
     struct mem_reserved reserved;
     struct mem_submissions submissions;
+    struct mem_schedules schedules;
     uint64_t boot;
     unsigned char secret[32];
 };
@@ -104,7 +106,7 @@ enum err memory_overrun_count(struct store *base, const struct overrun_count *c,
 enum err memory_overrun_list(struct store *base, struct arena *a, struct overrun **ret,
                              size_t *ret_count, struct error *e);
 
-/* told.c: operations on messages, alerts, operations */
+/* told.c: operations on messages, alerts, operations, schedules */
 enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
                             struct error *e);
 enum err memory_outbox_settle(struct store *base, const struct settlement *list, size_t count,
@@ -120,6 +122,17 @@ enum err memory_operation_put(struct store *base, const struct operation_row *ro
                               const struct audit *audit, struct error *e);
 enum err memory_operation_list(struct store *base, const struct operation_query *q, struct arena *a,
                                struct operation_page *ret, struct error *e);
+enum err memory_schedule_write(struct store *base, struct schedule_change *list, size_t count,
+                               const struct fence *fence, struct error *e);
+enum err memory_schedule_look(struct store *base, struct schedule_look *l, struct arena *a,
+                              struct error *e);
+enum err memory_schedule_list(struct store *base, const struct schedule_query *q, struct arena *a,
+                              struct schedule_page *ret, struct error *e);
+enum err memory_schedule_version(struct store *base, struct slice name, int64_t version,
+                                 struct arena *a, struct schedule_version_row *ret,
+                                 struct error *e);
+enum err memory_schedule_remove(struct store *base, struct slice name, const struct audit *audit,
+                                struct error *e);
 enum err memory_alert_put(struct store *base, const struct alert_row *row, struct error *e);
 enum err memory_alert_list(struct store *base, const struct alert_query *q, struct arena *a,
                            struct alert_page *ret, struct error *e);

@@ -659,6 +659,7 @@ static void memory_close(struct store *base)
     mem_reserved_fini(&s->reserved);
     mem_submissions_fini(&s->submissions);
     mem_operations_fini(&s->operations);
+    mem_schedules_fini(&s->schedules);
     mem_overruns_fini(&s->overruns);
     map_fini(&s->by_id);
     free(s->tasks);
@@ -695,6 +696,14 @@ static const struct store_alert_ops alerts_ops = {
     .put = memory_alert_put,
     .list = memory_alert_list,
     .acknowledge = memory_alert_acknowledge,
+};
+
+static const struct store_schedule_ops schedules_ops = {
+    .write = memory_schedule_write,
+    .look = memory_schedule_look,
+    .list = memory_schedule_list,
+    .version = memory_schedule_version,
+    .remove = memory_schedule_remove,
 };
 
 static const struct store_operation_ops operations_ops = {
@@ -747,6 +756,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
+    .schedules = &schedules_ops,
     .retention = &retention_ops,
     .nodes = &nodes_ops,
 };

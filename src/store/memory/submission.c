@@ -154,6 +154,16 @@ void mem_submissions_verb(struct mem_submissions *m, struct submission_verb *v)
     }
 }
 
+bool mem_submission_waits(const struct mem_submissions *m, struct slice source, struct slice key)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct submission_row *row = &m->list[i].row;
+        if (slice_eq(row->key, key) && slice_eq(row->source, source))
+            return row->refused_at == 0;
+    }
+    return false;
+}
+
 bool mem_submissions_wait(const struct mem_submissions *m)
 {
     for (size_t i = 0; i < m->count; i++)

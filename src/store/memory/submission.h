@@ -26,6 +26,8 @@ void mem_submissions_take(const struct mem_submissions *m, struct submission_tak
 void mem_submissions_list(const struct mem_submissions *m, const struct submission_query *q,
                           struct arena *a, struct submission_page *ret);
 void mem_submissions_verb(struct mem_submissions *m, struct submission_verb *v);
+/* Whether that one waits. */
+bool mem_submission_waits(const struct mem_submissions *m, struct slice source, struct slice key);
 bool mem_submissions_wait(const struct mem_submissions *m);
 
 #endif

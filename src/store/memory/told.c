@@ -1,6 +1,6 @@
 /*
- * The operations of the capabilities outbox, alerts and operations, which may fail by an injected
- * fault. outbox.c, alert.c and operation.c have the data.
+ * The operations of the capabilities outbox, alerts, operations and schedules, which may fail by an
+ * injected fault. outbox.c, alert.c, operation.c and schedule.c have the data.
  */
 #include "store/memory/body.h"
 
@@ -95,6 +95,84 @@ enum err memory_operation_list(struct store *base, const struct operation_query 
         return mem_fails(e);
     mem_operation_list(&memory_store_of(base)->operations, q, a, ret);
     return ERR_OK;
+}
+
+/* Whether it waits to become a task, or is one that has not ended. */
+static bool run_is_open(void *arg, struct slice run)
+{
+    const struct memory_store *s = arg;
+    const struct mem_task *t = map_get(&s->by_id, run);
+
+    if (mem_submission_waits(&s->submissions, SLICE(SCHEDULE_SOURCE), run))
+        return true;
+    return t && t->row.state != TASK_PROCESSED && t->row.state != TASK_COMPENSATED
+           && t->row.closed_at == 0;
+}
+
+enum err memory_schedule_write(struct store *base, struct schedule_change *list, size_t count,
+                               const struct fence *fence, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+    const struct batch b = {.fence = fence};
+
+    enum err err = memory_batch_refused(s, &b, e);
+    if (err != ERR_OK)
+        return err;
+    for (size_t i = 0; i < count; i++) {
+        struct schedule_change *c = &list[i];
+        c->done = mem_schedule_write(&s->schedules, c);
+        for (size_t n = 0; c->done && n < c->submission_count; n++)
+            mem_submission_add(&s->submissions, &c->submissions[n]);
+        if (c->done)
+            mem_audit_add(&s->access, c->audit);
+    }
+    return mem_committed(e);
+}
+
+enum err memory_schedule_look(struct store *base, struct schedule_look *l, struct arena *a,
+                              struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    mem_schedules_look(&s->schedules, l, run_is_open, s, a);
+    return ERR_OK;
+}
+
+enum err memory_schedule_list(struct store *base, const struct schedule_query *q, struct arena *a,
+                              struct schedule_page *ret, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    mem_schedules_list(&s->schedules, q, run_is_open, s, a, ret);
+    return ERR_OK;
+}
+
+enum err memory_schedule_version(struct store *base, struct slice name, int64_t version,
+                                 struct arena *a, struct schedule_version_row *ret, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    if (!mem_schedule_version(&memory_store_of(base)->schedules, name, version, a, ret))
+        return error_set(e, ERR_NOT_FOUND, "schedule %.*s has no version %" PRId64, SLICE_ARG(name),
+                         version);
+    return ERR_OK;
+}
+
+enum err memory_schedule_remove(struct store *base, struct slice name, const struct audit *audit,
+                                struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    if (!mem_schedule_remove(&s->schedules, name))
+        return error_set(e, ERR_NOT_FOUND, "there is no schedule %.*s", SLICE_ARG(name));
+    mem_audit_add(&s->access, audit);
+    return mem_committed(e);
 }
 
 enum err memory_alert_put(struct store *base, const struct alert_row *row, struct error *e)

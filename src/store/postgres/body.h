@@ -29,6 +29,7 @@
  *   listen.c      hears of it
  *   submission.c  what applications put in
  *   operation.c   what is done to many tasks
+ *   schedule.c    when tasks are submitted
  *   node.c        what nodes say of themselves
  *   time.c        the database's clock, and leases, which go by it
  *   postgres.c    open, close, the table of operations
@@ -134,6 +135,16 @@ enum pg_sql {
     PG_OPERATION_LIST,
     PG_OPERATION_OPEN,
     PG_OPERATION_GET,
+    PG_SCHEDULE_PUT,
+    PG_SCHEDULE_UPDATE,
+    PG_SCHEDULE_DUE,
+    PG_SCHEDULE_WAITS,
+    PG_SCHEDULE_NEXT,
+    PG_SCHEDULE_LIST,
+    PG_SCHEDULE_GET,
+    PG_SCHEDULE_GAPS,
+    PG_SCHEDULE_DELETE,
+    PG_SCHEDULE_VERSION_GET,
     PG_AGENT_LOCK,
     PG_AGENT_PUT,
     PG_AGENT_SINCE,
@@ -479,6 +490,16 @@ enum err pg_alert_list(struct store *s, const struct alert_query *q, struct aren
                        struct alert_page *ret, struct error *e);
 enum err pg_alert_acknowledge(struct store *s, struct slice id, const struct audit *audit,
                               struct error *e);
+enum err pg_schedule_write(struct store *s, struct schedule_change *list, size_t count,
+                           const struct fence *fence, struct error *e);
+enum err pg_schedule_look(struct store *s, struct schedule_look *l, struct arena *a,
+                          struct error *e);
+enum err pg_schedule_list(struct store *s, const struct schedule_query *q, struct arena *a,
+                          struct schedule_page *ret, struct error *e);
+enum err pg_schedule_version(struct store *s, struct slice name, int64_t version, struct arena *a,
+                             struct schedule_version_row *ret, struct error *e);
+enum err pg_schedule_remove(struct store *s, struct slice name, const struct audit *audit,
+                            struct error *e);
 enum err pg_operation_put(struct store *s, const struct operation_row *row,
                           const struct audit *audit, struct error *e);
 enum err pg_operation_list(struct store *s, const struct operation_query *q, struct arena *a,

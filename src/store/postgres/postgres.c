@@ -86,6 +86,14 @@ static const struct store_alert_ops alerts_ops = {
     .acknowledge = pg_alert_acknowledge,
 };
 
+static const struct store_schedule_ops schedules_ops = {
+    .write = pg_schedule_write,
+    .look = pg_schedule_look,
+    .list = pg_schedule_list,
+    .version = pg_schedule_version,
+    .remove = pg_schedule_remove,
+};
+
 static const struct store_operation_ops operations_ops = {
     .put = pg_operation_put,
     .list = pg_operation_list,
@@ -145,6 +153,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
+    .schedules = &schedules_ops,
     .retention = &retention_ops,
     .counts = &counts_ops,
     .nodes = &nodes_ops,

@@ -57,6 +57,11 @@ static const struct store_alert_ops alerts_ops = {
     .list = pg_alert_list,
 };
 
+static const struct store_schedule_ops schedules_ops = {
+    .list = pg_schedule_list,
+    .version = pg_schedule_version,
+};
+
 static const struct store_operation_ops operations_ops = {
     .list = pg_operation_list,
 };
@@ -84,6 +89,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
+    .schedules = &schedules_ops,
     .retention = &retention_ops,
     .counts = &counts_ops,
     .nodes = &nodes_ops,

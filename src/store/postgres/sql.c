@@ -249,6 +249,20 @@
 #define OPERATION_PAGE          " ORDER BY seq DESC LIMIT $2"
 #define OPERATION_AUDIT         "x AS (" AUDIT_INSERT(" FROM o WHERE") ") SELECT count(*) FROM o"
 
+/* Whether its run waits to become a task, or is one that has not ended. */
+#define RUN_OPEN                                                                          \
+    "(s.run IS NOT NULL AND (EXISTS (SELECT 1 FROM ~submission AS b WHERE b.key = s.run " \
+    "AND b.source = '" SCHEDULE_SOURCE "' AND b.refused_at IS NULL) "                     \
+    "OR EXISTS (SELECT 1 FROM ~task AS t WHERE t.id = s.run AND t.closed_at IS NULL "     \
+    "AND t.state NOT IN ('processed', 'compensated'))))"
+#define SCHEDULE            "SELECT s.seq, s.name, " SCHEDULE_COLUMNS(OF_S, ", ") SCHEDULE_FROM
+#define SCHEDULE_FROM       ", " RUN_OPEN " FROM ~schedule AS s "
+#define OF_S(name, ...)     "s." #name
+#define SET_OF_U(name, ...) #name " = u." #name
+#define SCHEDULE_VERSION \
+    "v AS (INSERT INTO ~schedule_version (" SCHEDULE_VERSION_COLUMNS(NAME, ", ") ") SELECT "
+#define UNNEST_SUBMISSION(name, type) "$b_" #name "::" SQL_##type "[]"
+
 /* See struct generations. */
 #define GENERATIONS        \
     GENERATION("workflow") \
@@ -568,6 +582,39 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_OPERATION_LIST] = OPERATION "seq < $1" OPERATION_PAGE,
         [PG_OPERATION_OPEN] = OPERATION "seq < $1 AND open" OPERATION_PAGE,
         [PG_OPERATION_GET] = OPERATION "seq < $1 AND id = $3 AND (open OR NOT $4)" OPERATION_PAGE,
+        [PG_SCHEDULE_PUT] = "WITH d AS (INSERT INTO ~schedule (" SCHEDULE_COLUMNS(NAME, ", ")
+            ", name) SELECT " SCHEDULE_COLUMNS(PARAM_TYPED, ", ") ", $name::text "
+            "ON CONFLICT (name) DO NOTHING RETURNING *), " SCHEDULE_VERSION
+            SCHEDULE_VERSION_COLUMNS(NAME, ", ") " FROM d), a AS ("
+            AUDIT_INSERT(" FROM d WHERE") ") SELECT 0::int8 FROM d",
+        [PG_SCHEDULE_UPDATE] = "WITH u AS MATERIALIZED (SELECT * FROM unnest($ord::int8[], "
+            "$seq::int8[], " SCHEDULE_COLUMNS(UNNEST, ", ") ") "
+            "AS u(ord, seq, " SCHEDULE_COLUMNS(NAME, ", ") ")), "
+            "d AS (UPDATE ~schedule AS s SET " SCHEDULE_COLUMNS(SET_OF_U, ", ") " FROM u "
+            "WHERE s.seq = u.seq AND s.revision = u.revision - 1 RETURNING u.ord, s.*), "
+            SCHEDULE_VERSION SCHEDULE_VERSION_COLUMNS(NAME, ", ")
+            " FROM d WHERE ord = ANY ($version_ord::int8[])), "
+            "b AS (INSERT INTO ~submission (source, key, " SUBMISSION_COLUMNS(NAME, ", ") ") "
+            "SELECT n.source, n.key, " SUBMISSION_COLUMNS(OF_N, ", ") " FROM unnest("
+            "$b_ord::int8[], $b_source::text[], $b_key::text[], "
+            SUBMISSION_COLUMNS(UNNEST_SUBMISSION, ", ") ") AS n(ord, source, key, "
+            SUBMISSION_COLUMNS(NAME, ", ") ") JOIN d USING (ord) "
+            "ON CONFLICT (source, key) WHERE key IS NOT NULL DO NOTHING), a AS ("
+            AUDIT_INSERT(" FROM d WHERE") ") SELECT ord FROM d",
+        [PG_SCHEDULE_DUE] = SCHEDULE "WHERE s.next_at <= $1 ORDER BY s.next_at, s.seq LIMIT $2",
+        [PG_SCHEDULE_WAITS] = SCHEDULE "WHERE s.waits AND (s.next_at IS NULL OR s.next_at > $1) "
+            "AND NOT " RUN_OPEN " ORDER BY s.seq LIMIT $2",
+        [PG_SCHEDULE_NEXT] = "SELECT (SELECT min(next_at) FROM ~schedule WHERE next_at > $1), "
+            "(SELECT count(*) FROM (SELECT 1 FROM ~schedule WHERE waits LIMIT $2) AS w)",
+        [PG_SCHEDULE_LIST] = SCHEDULE "WHERE s.name > $1 ORDER BY s.name LIMIT $2",
+        [PG_SCHEDULE_GET] = SCHEDULE "WHERE s.name = $1 LIMIT $2",
+        [PG_SCHEDULE_GAPS] = SCHEDULE "WHERE s.gap_at >= $3 AND s.name > $1 "
+            "ORDER BY s.name LIMIT $2",
+        [PG_SCHEDULE_DELETE] = "WITH d AS (DELETE FROM ~schedule WHERE name = $name RETURNING "
+            "name), v AS (DELETE FROM ~schedule_version AS v USING d WHERE v.name = d.name), "
+            "a AS (" AUDIT_INSERT(" FROM d WHERE") ") SELECT count(*) FROM d",
+        [PG_SCHEDULE_VERSION_GET] = "SELECT " SCHEDULE_VERSION_COLUMNS(NAME, ", ")
+            " FROM ~schedule_version WHERE name = $1 AND version = $2",
         [PG_AGENT_LOCK] = GENERATION_RAISE("agent"),
         [PG_AGENT_PUT] = "WITH t AS (INSERT INTO ~agent AS a (name, settings, breaker, generation) "
             "VALUES ($name, CASE WHEN $breaker THEN NULL ELSE $text::text END, "

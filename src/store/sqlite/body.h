@@ -33,6 +33,7 @@
  *   alert.c    what a person is told of
  *   submission.c  what applications put in
  *   operation.c  what is done to many tasks
+ *   schedule.c when tasks are submitted
  *   backup.c   a copy of the whole, while it is in use
  *   offline.c  checks and copies of a store that nobody uses
  *   restore.c  a folder made from a backup
@@ -184,6 +185,19 @@ enum sql {
     SQL_OPERATION_LIST,
     SQL_OPERATION_OPEN,
     SQL_OPERATION_GET,
+    SQL_SCHEDULE_PUT,
+    SQL_SCHEDULE_UPDATE,
+    SQL_SCHEDULE_DUE,
+    SQL_SCHEDULE_WAITS,
+    SQL_SCHEDULE_NEXT,
+    SQL_SCHEDULE_WAIT_COUNT,
+    SQL_SCHEDULE_LIST,
+    SQL_SCHEDULE_GET,
+    SQL_SCHEDULE_GAPS,
+    SQL_SCHEDULE_DELETE,
+    SQL_SCHEDULE_VERSION_PUT,
+    SQL_SCHEDULE_VERSION_GET,
+    SQL_SCHEDULE_VERSIONS_DELETE,
     SQL_COUNT,
 };
 
@@ -482,6 +496,7 @@ enum err sqlite_submissions_list(struct store *s, const struct submission_query 
 enum err sqlite_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
 int sqlite_watch(struct store *s);
 void sqlite_watch_again(struct sqlite_store *s); /* the WAL may be another file now */
+int submission_insert(struct db *d, const struct submission_row *row) MUST_USE;
 /* One that waits; *ret_done: it was there. */
 int submission_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
 
@@ -490,6 +505,19 @@ enum err sqlite_operation_put(struct store *s, const struct operation_row *row,
                               const struct audit *audit, struct error *e);
 enum err sqlite_operation_list(struct store *s, const struct operation_query *q, struct arena *a,
                                struct operation_page *ret, struct error *e);
+
+/* schedule.c */
+enum err sqlite_schedule_write(struct store *s, struct schedule_change *list, size_t count,
+                               const struct fence *fence, struct error *e);
+enum err sqlite_schedule_look(struct store *s, struct schedule_look *l, struct arena *a,
+                              struct error *e);
+enum err sqlite_schedule_list(struct store *s, const struct schedule_query *q, struct arena *a,
+                              struct schedule_page *ret, struct error *e);
+enum err sqlite_schedule_version(struct store *s, struct slice name, int64_t version,
+                                 struct arena *a, struct schedule_version_row *ret,
+                                 struct error *e);
+enum err sqlite_schedule_remove(struct store *s, struct slice name, const struct audit *audit,
+                                struct error *e);
 
 /* sqlite.c */
 

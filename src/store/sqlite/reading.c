@@ -273,6 +273,23 @@ static enum err reading_operation_list(struct store *s, const struct operation_q
     return call ? sqlite_operation_list(s, q, a, ret, e) : e->code;
 }
 
+static enum err reading_schedule_list(struct store *s, const struct schedule_query *q,
+                                      struct arena *a, struct schedule_page *ret, struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_schedule_list(s, q, a, ret, e) : e->code;
+}
+
+static enum err reading_schedule_version(struct store *s, struct slice name, int64_t version,
+                                         struct arena *a, struct schedule_version_row *ret,
+                                         struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_schedule_version(s, name, version, a, ret, e) : e->code;
+}
+
 static void snapshot(struct store *base)
 {
     struct sqlite_reading *r = reading_of(base);
@@ -331,6 +348,11 @@ static const struct store_alert_ops alerts_ops = {
     .list = reading_alert_list,
 };
 
+static const struct store_schedule_ops schedules_ops = {
+    .list = reading_schedule_list,
+    .version = reading_schedule_version,
+};
+
 static const struct store_operation_ops operations_ops = {
     .list = reading_operation_list,
 };
@@ -356,6 +378,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
+    .schedules = &schedules_ops,
     .retention = &retention_ops,
     .counts = &counts_ops,
 };

@@ -52,6 +52,16 @@
 #define AUDIT     "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM audit WHERE seq < ?1"
 #define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM operation WHERE "
 #define PAGE      " ORDER BY seq DESC LIMIT ?2"
+/* Whether its run waits to become a task, or is one that has not ended. */
+#define RUN_OPEN                                                                        \
+    "(s.run IS NOT NULL AND (EXISTS (SELECT 1 FROM submission AS b WHERE b.source = "   \
+    "'" SCHEDULE_SOURCE                                                                 \
+    "' AND b.key = s.run AND b.refused_at IS NULL) OR EXISTS (SELECT 1 FROM task AS t " \
+    "WHERE t.id = s.run AND t.state NOT IN ('processed', 'compensated') "               \
+    "AND t.closed_at IS NULL)))"
+#define OF_S(name, ...) "s." #name
+#define SCHEDULE \
+    "SELECT s.seq, s.name, " SCHEDULE_COLUMNS(OF_S, ", ") ", " RUN_OPEN " FROM schedule AS s "
 
 /* Without its document, which may lie on pages of its own. */
 #define RETIRE_LOOK                                                                              \
@@ -288,6 +298,28 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_OPERATION_LIST] = OPERATION "seq < ?1" PAGE,
         [SQL_OPERATION_OPEN] = OPERATION "seq < ?1 AND open" PAGE,
         [SQL_OPERATION_GET] = OPERATION "seq < ?1 AND id = ?3 AND (open OR NOT ?4)" PAGE,
+        [SQL_SCHEDULE_PUT] = "INSERT INTO schedule (" SCHEDULE_COLUMNS(NAME, ", ") ", name) "
+            "VALUES (" SCHEDULE_COLUMNS(PARAM, ", ") ", :name) ON CONFLICT (name) DO NOTHING",
+        [SQL_SCHEDULE_UPDATE] = "UPDATE schedule SET " SCHEDULE_COLUMNS(SET_TO, ", ")
+            " WHERE seq = :seq AND revision = :revision - 1",
+        [SQL_SCHEDULE_DUE] = SCHEDULE "WHERE s.next_at <= ?1 ORDER BY s.next_at, s.seq LIMIT ?2",
+        /* one that is due by time, too, is found by that */
+        [SQL_SCHEDULE_WAITS] = SCHEDULE "WHERE s.waits AND (s.next_at IS NULL OR s.next_at > ?1) "
+            "AND NOT " RUN_OPEN " ORDER BY s.seq LIMIT ?2",
+        [SQL_SCHEDULE_NEXT] = "SELECT min(next_at) FROM schedule WHERE next_at > ?1",
+        [SQL_SCHEDULE_WAIT_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM schedule WHERE waits "
+            "LIMIT ?1)",
+        [SQL_SCHEDULE_LIST] = SCHEDULE "WHERE s.name > ?1 ORDER BY s.name LIMIT ?2",
+        [SQL_SCHEDULE_GET] = SCHEDULE "WHERE s.name = ?1 LIMIT ?2",
+        [SQL_SCHEDULE_GAPS] = SCHEDULE "WHERE s.gap_at >= ?3 AND s.name > ?1 "
+            "ORDER BY s.name LIMIT ?2",
+        [SQL_SCHEDULE_DELETE] = "DELETE FROM schedule WHERE name = ?1",
+        [SQL_SCHEDULE_VERSION_PUT] = "INSERT INTO schedule_version ("
+            SCHEDULE_VERSION_COLUMNS(NAME, ", ") ") VALUES ("
+            SCHEDULE_VERSION_COLUMNS(PARAM, ", ") ")",
+        [SQL_SCHEDULE_VERSION_GET] = "SELECT " SCHEDULE_VERSION_COLUMNS(NAME, ", ")
+            " FROM schedule_version WHERE name = ?1 AND version = ?2",
+        [SQL_SCHEDULE_VERSIONS_DELETE] = "DELETE FROM schedule_version WHERE name = ?1",
         [SQL_AGENT_LIST] = "SELECT " AGENT_COLUMNS(NAME, ", ") " FROM agent ORDER BY name",
         [SQL_OVERRUN_RAISE] = "INSERT INTO overrun AS o (task, times, at) VALUES (?1, 1, ?2) "
             "ON CONFLICT (task) DO UPDATE SET times = o.times + 1, at = excluded.at",

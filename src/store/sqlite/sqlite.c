@@ -333,6 +333,14 @@ static const struct store_alert_ops alerts_ops = {
     .acknowledge = sqlite_alert_acknowledge,
 };
 
+static const struct store_schedule_ops schedules_ops = {
+    .write = sqlite_schedule_write,
+    .look = sqlite_schedule_look,
+    .list = sqlite_schedule_list,
+    .version = sqlite_schedule_version,
+    .remove = sqlite_schedule_remove,
+};
+
 static const struct store_operation_ops operations_ops = {
     .put = sqlite_operation_put,
     .list = sqlite_operation_list,
@@ -390,6 +398,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
+    .schedules = &schedules_ops,
     .retention = &retention_ops,
     .counts = &counts_ops,
     .backup = &backup_ops,

@@ -153,7 +153,7 @@ enum err sqlite_submissions_settle(struct store *base, const struct submission_v
     return transaction_end(s, rc, unknown, e, "settle submissions");
 }
 
-static int insert(struct db *d, const struct submission_row *row)
+int submission_insert(struct db *d, const struct submission_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
     int col = 1;
@@ -173,7 +173,7 @@ static int put(struct db *d, const struct submission_row *rows, size_t count, bo
     int rc = db_exec(d, "BEGIN IMMEDIATE");
 
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
-        rc = insert(d, &rows[i]);
+        rc = submission_insert(d, &rows[i]);
     return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
 }
 
