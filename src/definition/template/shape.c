@@ -76,6 +76,18 @@ static const struct shape_member answer_members[] = {
 };
 static const struct shape answer = {SHAPE_OBJECT, " of the answer", answer_members, 3, NULL};
 
+static const struct shape_member moment_members[] = {
+    {NAME("time"), &a_string},
+    {NAME("local"), &a_string},
+    {NAME("previous"), &a_string},
+};
+static const struct shape moment = {SHAPE_OBJECT, "", moment_members, 3, NULL};
+
+const struct shape *shape_of_moment(void)
+{
+    return &moment;
+}
+
 const struct shape *shape_of_answer(void)
 {
     return &answer;

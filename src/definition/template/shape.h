@@ -43,6 +43,9 @@ void shape_warn(struct reader *r, const struct path *path, size_t offset,
  * `visible`. NULL if there are no warnings to report. */
 const struct shape *shape_of_scope(struct reader *r);
 
+/* What the input of a schedule can refer to: a moment. */
+const struct shape *shape_of_moment(void);
+
 /* The input of `output` of a request: the response of a service. */
 const struct shape *shape_of_answer(void);
 

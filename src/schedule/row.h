@@ -1,0 +1,24 @@
+#ifndef SCHEDULE_ROW_H
+#define SCHEDULE_ROW_H
+
+/* A schedule and its state, from and to the row of the store. */
+
+#include "schedule/plan.h"
+#include "store/rows/schedule.h"
+
+/* *ret_schedule is owned by the caller. ERR_CORRUPT: it was not written by us. */
+enum err schedule_decode(const struct schedule_row *row, struct arena *a,
+                         struct schedule **ret_schedule, struct schedule_state *ret_state,
+                         struct error *e) MUST_USE;
+
+/* Sets what follows from the state in the row, and raises its revision. Its doc is in `doc`. */
+void schedule_encode(const struct schedule *s, const struct schedule_state *st, int64_t now,
+                     struct buf *doc, struct schedule_row *row);
+
+/* The submission of a run; texts are in `a`, and those of the schedule. ERR_INVALID: its input
+ * cannot be evaluated. */
+enum err run_submission(const struct schedule *s, struct slice id, const struct fire *f,
+                        int64_t now, struct arena *a, struct submission_row *ret,
+                        struct error *e) MUST_USE;
+
+#endif
