@@ -43,6 +43,7 @@
     X(OUTBOX_TROUBLE,      "outbox_trouble",      60000, "status messages are not delivered")\
     X(SUBMISSION_REFUSED,  "submission_refused",  0,     "submissions were refused")        \
     X(OPERATION_FAILED,    "operation_failed",    0,     "an operation on many tasks failed")\
+    X(SCHEDULE_GAP,        "schedule_gap",        0,     "moments of a schedule got no task")\
     X(RETENTION_TROUBLE,   "retention_trouble",   0,     "tasks are not archived or deleted")\
     X(TOKEN_EXPIRES,       "token_expires",       0,     "a token is about to expire")      \
     X(TEST,                "test",                0,     "this is a test alert")

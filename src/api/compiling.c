@@ -157,8 +157,7 @@ static void compile_later(struct server *sv, struct http_request *r, enum offloa
     offload_add(sv->definitions, sv->caller, rank, &c->job);
 }
 
-/* False: by its content type it is neither JSON nor YAML. */
-static bool format_of(const struct http_request *r, enum definition_format *ret)
+bool definition_format_of(const struct http_request *r, enum definition_format *ret)
 {
     static const char *const yaml[] = {"application/yaml", "text/yaml", "application/x-yaml"};
 
@@ -175,7 +174,7 @@ void definition_compile(struct server *sv, struct http_request *r, enum offload_
 {
     enum definition_format format;
 
-    if (!format_of(r, &format)) {
+    if (!definition_format_of(r, &format)) {
         answer_content_type(r, "application/json or application/yaml");
         return;
     }

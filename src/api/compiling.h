@@ -38,4 +38,7 @@ typedef void compiled_fn(struct server *sv, struct http_request *r, struct compi
 void definition_compile(struct server *sv, struct http_request *r, enum offload_rank rank,
                         compiled_fn *then);
 
+/* False: by its content type it is neither JSON nor YAML. */
+bool definition_format_of(const struct http_request *r, enum definition_format *ret);
+
 #endif

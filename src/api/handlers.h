@@ -41,6 +41,17 @@ handler_fn operation_get;
 handler_fn operation_stop;
 handler_fn operation_continue;
 
+/* schedules.c, schedules_change.c */
+handler_fn schedules_list;
+handler_fn schedule_get;
+handler_fn schedule_next_get;
+handler_fn schedule_put;
+handler_fn schedule_pause;
+handler_fn schedule_resume;
+handler_fn schedule_run;
+handler_fn schedule_backfill;
+handler_fn schedule_delete;
+
 /* workflows.c */
 handler_fn workflow_put;
 handler_fn workflow_get;

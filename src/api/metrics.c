@@ -17,6 +17,7 @@
 #include "background/messages.h"
 #include "background/operations.h"
 #include "background/retention.h"
+#include "background/schedules.h"
 #include "base/map.h"
 #include "node/node.h"
 #include "node/offload.h"
@@ -507,6 +508,23 @@ static void put_offloads(struct buf *b, const struct server *sv)
         buf_fmt(b, "intact_aside_refused_total{of=\"%s\"} %" PRIu64 "\n", kinds[i], st[i].refused);
 }
 
+static void put_schedules(struct buf *b, const struct server *sv)
+{
+    struct schedules_stats st;
+
+    schedules_stats(sv, &st);
+    head(b, "intact_schedule_moments_total", "counter",
+         "Moments of schedules decided by this node, by outcome.");
+    buf_fmt(b,
+            "intact_schedule_moments_total{outcome=\"fired\"} %" PRIu64
+            "\nintact_schedule_moments_total{outcome=\"missed\"} %" PRIu64
+            "\nintact_schedule_moments_total{outcome=\"skipped\"} %" PRIu64
+            "\nintact_schedule_moments_total{outcome=\"failed\"} %" PRIu64 "\n",
+            st.fired, st.missed, st.skipped, st.failed);
+    single(b, "intact_schedules_waiting", "gauge",
+           "Schedules that wait until a run has ended, as the leader saw last.", st.wait_count);
+}
+
 static void put_operations(struct buf *b, const struct server *sv)
 {
     struct runner_stats st;
@@ -575,6 +593,7 @@ void metrics_get(struct server *sv, struct http_request *r)
     put_agents(&b, scheduler_dispatch(sv->scheduler));
     put_messages(&b, sv);
     put_operations(&b, sv);
+    put_schedules(&b, sv);
     put_events(&b, sv);
     put_alerts(&b, sv);
     put_process(&b, &sv->metrics);

@@ -184,7 +184,7 @@ static bool read_ids(struct http_request *r, struct lister *ls, struct slice val
         size_t i = 0;
         while (i < q->id_count && !slice_eq(ids[i], id))
             i++;
-        if (!is_name(id) || i == IDS_MAX) {
+        if (!is_task_id(id) || i == IDS_MAX) {
             http_problem(r, 422, "bad-ids", "ids: expected 1 to %d ids, separated by commas",
                          IDS_MAX);
             return false;

@@ -15,6 +15,7 @@
 #include "node/node.h"
 #include "node/store_thread.h"
 #include "operations/operation.h"
+#include "schedule/plan.h"
 
 enum {
     LOOK_MS = 15000,        /* so often ... */
@@ -26,12 +27,15 @@ enum {
     REFUSED = 200,   /* so many of the newest are read */
     SOURCES = 8,
     OPERATIONS = 50,
+    SCHEDULES = 50,
     BUSY_ROWS = 10, /* of tasks that are at a step of an agent */
     BUSY_SCAN = 2000,
 };
 
 /* A failed operation is reported for so long after its end. */
 #define OPERATION_MS INT64_C(3600000)
+/* A moment that got no task, for so long after that was noted. */
+#define GAP_MS INT64_C(3600000)
 
 /* ---- what was found ---- */
 
@@ -172,6 +176,40 @@ static enum err query_operations(struct alerting *al, struct store *store)
     return err;
 }
 
+/* ---- schedules ---- */
+
+static void take_gaps(struct alerting *al, const struct schedule_row *row)
+{
+    struct schedule_state *st = arena_alloc(&al->census_arena, sizeof *st);
+    struct error e = {0};
+
+    if (schedule_state_read(row->doc, &al->census_arena, st, &e) != ERR_OK || st->gap_count == 0)
+        return;
+    const struct gap *g = &st->gaps[st->gap_count - 1];
+    struct found_condition *w = found_add(al, CONDITION_SCHEDULE_GAP, "schedule", row->name);
+    if (!w)
+        return;
+    w->count = g->count;
+    w->at = g->first; /* it stays the same while the gap grows */
+    (void)snprintf(w->example, sizeof w->example, "%.*s",
+                   SLICE_ARG(slice_cut(g->kind == GAP_SKIPPED ? g->why : SLICE_NONE, 128)));
+    (void)snprintf(w->story, sizeof w->story, "%s%s%.*s", gap_kind_text(g->kind),
+                   g->why.ptr ? ": " : "", SLICE_ARG(slice_cut(g->why, 140)));
+}
+
+static enum err query_schedules(struct alerting *al, struct store *store)
+{
+    const struct schedule_query q = {.gaps_since = max_i64(al->census_now - GAP_MS, 1),
+                                     .limit = SCHEDULES};
+    struct schedule_page page = {0};
+    struct error e = {0};
+
+    enum err err = store->ops->schedules->list(store, &q, &al->census_arena, &page, &e);
+    for (size_t i = 0; err == ERR_OK && i < page.count; i++)
+        take_gaps(al, &page.rows[i]);
+    return err;
+}
+
 /* ---- agents that are not there ---- */
 
 /* Which steps are theirs, of those that were waited for at the last look. */
@@ -283,6 +321,8 @@ static void query_run(struct store_job *j, struct store *store)
         err = query_submissions(al, store);
     if (err == ERR_OK)
         err = query_operations(al, store);
+    if (err == ERR_OK)
+        err = query_schedules(al, store);
     al->census_err = err;
 }
 

@@ -27,7 +27,7 @@ struct found_condition {
     int64_t at;
 };
 
-enum { ALERT_FOUND = 110 /* targets, sources and operations */ };
+enum { ALERT_FOUND = 160 /* targets, sources, operations and schedules */ };
 
 struct alerting {
     struct server *server;

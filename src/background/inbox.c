@@ -17,6 +17,7 @@
 #include "node/offload.h"
 #include "node/part.h"
 #include "node/submission.h"
+#include "store/rows/schedule.h"
 #include "json/json.h"
 #include "json/text.h"
 
@@ -249,6 +250,7 @@ static void row_read(void *arg, struct intake_item *it)
     size_t bytes = it->row->input.len + it->row->tags.len + it->row->reply_to.len;
 
     *ra = (struct row_ask){.item = it, .inbox = ib, .s = {.answered = row_answered, .line = 1}};
+    ra->s.is_run = slice_is(it->row->source, SCHEDULE_SOURCE);
     if (bytes > BODY_SMALL || ib->here + bytes > HERE_MAX) {
         row_offload(ra, bytes);
         return;

@@ -17,6 +17,7 @@ struct background {
     struct nodes *nodes;
     struct inbox *inbox;
     struct operations *operations;
+    struct schedules *schedules;
     struct messages *messages;
     struct alerting *alerting;
     struct retention_job *retention;

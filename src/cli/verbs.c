@@ -49,6 +49,16 @@ const struct verb *const verbs[] = {
     &verb_workflow_list,
     &verb_validate,
 
+    &verb_schedule_put,
+    &verb_schedule_list,
+    &verb_schedule_get,
+    &verb_schedule_next,
+    &verb_schedule_pause,
+    &verb_schedule_resume,
+    &verb_schedule_run,
+    &verb_schedule_backfill,
+    &verb_schedule_delete,
+
     &verb_top,
     &verb_agent_list,
     &verb_agent_get,

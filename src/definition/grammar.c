@@ -28,6 +28,8 @@ const char *grammar_words(enum grammar g)
         return "wait";
     case GRAMMAR_REPEAT:
         return "repeat";
+    case GRAMMAR_SCHEDULE:
+        return "schedules";
     }
     UNREACHABLE();
 }

@@ -13,10 +13,11 @@
 
 enum grammar {
     GRAMMAR_FIRST,
-    GRAMMAR_ON_UNDO, /* on_undo, undo_until */
-    GRAMMAR_WAIT,    /* wait */
-    GRAMMAR_REPEAT,  /* repeat */
-    GRAMMAR_NEWEST = GRAMMAR_REPEAT,
+    GRAMMAR_ON_UNDO,  /* on_undo, undo_until */
+    GRAMMAR_WAIT,     /* wait */
+    GRAMMAR_REPEAT,   /* repeat */
+    GRAMMAR_SCHEDULE, /* no word of definitions: schedules, whose tasks have other ids */
+    GRAMMAR_NEWEST = GRAMMAR_SCHEDULE,
 };
 
 /* The oldest grammar that has all words of the definition. */

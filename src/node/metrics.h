@@ -13,7 +13,7 @@
 #include "scheduler/scheduler.h"
 
 enum {
-    ROUTES_MAX = 64,    /* of the table; what matches none of them is counted as the last */
+    ROUTES_MAX = 96,    /* of the table; what matches none of them is counted as the last */
     STATUS_CLASSES = 6, /* 0: the client had gone before it was answered; 1xx to 5xx */
     BOUNDS_MAX = 14,
 };

@@ -26,6 +26,11 @@ bool is_name(struct slice s)
     return is_made_of(s, "._:-", 128);
 }
 
+bool is_task_id(struct slice s)
+{
+    return is_made_of(s, "._:-@", 128);
+}
+
 bool is_tag_key(struct slice s)
 {
     return is_made_of(s, "._-", 64);

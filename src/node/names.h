@@ -10,6 +10,7 @@ struct server;
 enum { TAGS_MAX = 32, TAG_VALUE_MAX = 256 };
 
 bool is_name(struct slice s);    /* of an id, agent, instance: 1 to 128 of [A-Za-z0-9._:-] */
+bool is_task_id(struct slice s); /* the same, or with @: an id that the server made */
 bool is_tag_key(struct slice s); /* 1 to 64 of [A-Za-z0-9._-] */
 
 /* A new id, by RFC 9562, version 7: those given one after another lie together. */

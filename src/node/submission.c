@@ -233,7 +233,7 @@ static bool read_id(struct submission *s, const struct json *j)
 
     if (!id)
         return true;
-    if (id->type == JSON_STRING && id_ok(id->text)) {
+    if (id->type == JSON_STRING && (s->is_run ? is_task_id(id->text) : id_ok(id->text))) {
         s->ask.id = arena_copy(&s->arena, id->text);
         return true;
     }
@@ -278,6 +278,7 @@ static void submission_parse(struct submission *s, struct slice text, struct bou
     struct json *j = NULL;
 
     s->ask.kind = ASK_SUBMIT;
+    s->ask.by_id = s->is_run;
     s->ask.user = s;
     enum err err = json_parse_bounded(&tree, text, max.depth, max.tree, &j, &fault);
     if (err == ERR_TOO_BIG) {

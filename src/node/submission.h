@@ -20,6 +20,7 @@ struct submission {
     void (*answered)(struct submission *s);
     const struct grant *grant; /* by which it is submitted; lives as long as the ask */
     struct slice trace; /* what the request says of all its submissions; lives as long as the ask */
+    bool is_run;        /* of a schedule: its id has an @ */
     uint32_t line;      /* of the text, from 1: where its first line stands in the body */
     /* What the text says, as far as that is not in the ask: */
     struct named {

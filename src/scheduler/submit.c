@@ -70,7 +70,7 @@ static void submit_again(struct live *l, struct command *c)
     a->version = l->deleted.version;
     a->state = l->deleted.state;
     a->ended_at = l->deleted.ended_at;
-    if (content_is_same(&l->deleted.content, &a->content))
+    if (a->by_id || content_is_same(&l->deleted.content, &a->content))
         c->answer = ANSWER_REPEATED;
 }
 
@@ -124,8 +124,8 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     if (l->loaded) {
         a->version = l->definition->workflow.version;
         a->not_own = is_of_another(l->task.owner, a);
-        c->answer = content_is_same(&l->task.content, &a->content) && !a->not_own ? ANSWER_REPEATED
-                                                                                  : ANSWER_REFUSED;
+        bool is_same = a->by_id || content_is_same(&l->task.content, &a->content);
+        c->answer = is_same && !a->not_own ? ANSWER_REPEATED : ANSWER_REFUSED;
         return;
     }
     if (l->deleted.until > scheduler_now(s)) {

@@ -13,6 +13,7 @@
 #include "background/messages.h"
 #include "background/nodes.h"
 #include "background/operations.h"
+#include "background/schedules.h"
 #include "background/waits.h"
 #include "node/node.h"
 #include "node/overrun.h"
@@ -44,6 +45,7 @@ static void task_ended(void *arg, const struct task *t)
     sv->metrics.tasks_ended[t->state]++;
     quotas_task(sv->quotas, t->owner, false);
     waiters_of(sv, t->id);
+    schedules_task_ended(sv, t->id);
 }
 
 static void task_changed(void *arg, const struct workflow *w, const struct task *t)

@@ -39,6 +39,7 @@ struct ask {
     bool only_if_exists; /* not valid for a new task: ERR_INVALID unless the task exists */
     struct slice input, reply_to, tags; /* input: also ASK_CORRECT */
     struct slice trace;                 /* a W3C traceparent, or NONE: not part of the content */
+    bool by_id; /* the id was made here: a task that exists is the same, whatever its content */
     int priority;
     int64_t not_before;
     bool paused;            /* from its submission on, until it is resumed */

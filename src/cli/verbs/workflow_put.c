@@ -7,6 +7,7 @@
 #include "cli/client/mistakes.h"
 #include "cli/terminal/print.h"
 #include "cli/verbs.h"
+#include "cli/verbs/put.h"
 
 /* Prints the mistakes or warnings of the server's answer. */
 static bool print_list(const struct intact_client *c, const char *file, const char *key,
@@ -32,7 +33,12 @@ static bool print_list(const struct intact_client *c, const char *file, const ch
     return list && list->child;
 }
 
-static int complain(struct intact_client *c, enum intact_status status, const char *file)
+void put_warnings_print(const struct intact_client *c, const char *file)
+{
+    (void)print_list(c, file, "warnings", "warning");
+}
+
+int put_complain(struct intact_client *c, enum intact_status status, const char *file)
 {
     bool has_errors = status == INTACT_REFUSED && print_list(c, file, "errors", "error");
 
@@ -75,7 +81,7 @@ static enum intact_status send(struct intact_client *c, const char *name, const 
 }
 
 /* For "-" and unknown suffixes the content decides. */
-static bool is_yaml_file(const char *file, const struct buf *text)
+bool put_is_yaml(const char *file, const struct buf *text)
 {
     enum definition_format format = format_of_file(file);
 
@@ -92,7 +98,7 @@ static int print_result(const struct invocation *in, const struct intact_client 
 
     if (!answer)
         return CLI_NOT_WELL;
-    (void)print_list(c, in->words[0], "warnings", "warning");
+    put_warnings_print(c, in->words[0]);
     if (given(in, "json"))
         client_print_body(c);
     else {
@@ -114,8 +120,8 @@ static int run(struct invocation *in)
     if (!name_of(&definition, file, &name))
         return CLI_NOT_WELL;
     struct intact_client *c = client_begin(in);
-    enum intact_status status = send(c, name.ptr, &definition, is_yaml_file(file, &definition));
-    int end = status == INTACT_OK ? print_result(in, c, name.ptr) : complain(c, status, file);
+    enum intact_status status = send(c, name.ptr, &definition, put_is_yaml(file, &definition));
+    int end = status == INTACT_OK ? print_result(in, c, name.ptr) : put_complain(c, status, file);
     intact_client_free(c);
     return end;
 }
