@@ -133,6 +133,26 @@ static void what_is_too_old_is_missed(void **state)
     assert_int_equal(state_of_it.missed_count, 52559);
 }
 
+static void of_a_list_too_old_ones_are_missed(void **state)
+{
+    struct mistakes *m = calloc(1, sizeof *m);
+    (void)state;
+
+    begins("");
+    schedule_free(schedule);
+    schedule = NULL;
+    CHECK(schedule_parse(SLICE("intact: 1\nschedule: s\nworkflow: w\noverlap: allow\nmissed: all\n"
+                               "catch_up: 20m\nat: [1970-01-01T00:10:00Z, "
+                               "1970-01-01T00:40:00Z, 1970-01-01T00:50:00Z]\n"),
+                         SOURCE_GUESS, &schedule, m, NULL)
+              == ERR_OK,
+          "%s", m->list[0].expected);
+    free(m);
+    decides(60, false, "40(0) 50(40)");
+    gap_is(0, GAP_MISSED, 10, 10, 1);
+    assert_int_equal(wakes(60), 0);
+}
+
 static void a_moment_that_finds_a_run_is_skipped(void **state)
 {
     (void)state;
@@ -320,6 +340,7 @@ int main(void)
         cmocka_unit_test(all_missed_moments_fire_if_all_are_wanted),
         cmocka_unit_test(many_fire_in_parts),
         cmocka_unit_test(what_is_too_old_is_missed),
+        cmocka_unit_test(of_a_list_too_old_ones_are_missed),
         cmocka_unit_test(a_moment_that_finds_a_run_is_skipped),
         cmocka_unit_test(one_moment_waits),
         cmocka_unit_test(an_open_run_is_undone),

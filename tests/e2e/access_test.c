@@ -10,7 +10,6 @@
 
 static struct node node;
 static const char *routes_path; /* src/api/routes.c */
-
 #define STEPS                                                                                  \
     "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": "  \
     "\"x\", \"undo\": {\"action\": \"y\"}}, {\"name\": \"b\", \"agent\": \"ag\", \"action\": " \
@@ -91,8 +90,7 @@ static const struct {
     {"\"submit\", \"agent:ag\"", SUBMIT | AG},
 };
 
-/* What the server serves, and whom. `pattern` is as in its own table, which may lack the last ones.
- */
+/* What the server serves, and whom. Its own table, as `pattern`, may lack the last ones. */
 static const struct {
     const char *method, *pattern, *path;
     unsigned may;

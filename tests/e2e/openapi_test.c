@@ -15,7 +15,13 @@
 
 #define OPERATOR  "{\"reason\": \"why\"}"
 #define OPERATION "{\"verb\": \"retry\", \"filter\": {\"all\": true}, \"reason\": \"why\"}"
-#define REFUSED   "{\"source\": \"amqp:q\", \"reason\": \"why\"}"
+#define SCHEDULE                                                      \
+    "{\"intact\": 1, \"schedule\": \"rare\", \"workflow\": \"one\", " \
+    "\"at\": [\"9998-01-01T00:00:00Z\"]}"
+#define BACKFILL                                                                          \
+    "{\"from\": \"2026-01-01T00:00:00Z\", \"to\": \"2026-01-02T00:00:00Z\", \"reason\": " \
+    "\"why\"}"
+#define REFUSED "{\"source\": \"amqp:q\", \"reason\": \"why\"}"
 
 struct call {
     const char *method, *path, *body;
@@ -81,6 +87,16 @@ static const struct call calls[] = {
     {"POST", "/v1/submissions/retry", "{\"all\": true, \"reason\": \"why\"}", false},
     {"POST", "/v1/submissions/drop", "{\"all\": true, \"reason\": \"why\"}", false},
     {"POST", "/v1/submissions/refused", REFUSED, false},
+    {"GET", "/v1/schedules", NULL, false},
+    {"GET", "/v1/schedules/none", NULL, false},
+    {"GET", "/v1/schedules/none/versions/1", NULL, false},
+    {"GET", "/v1/schedules/none/next", NULL, false},
+    {"PUT", "/v1/schedules/rare", SCHEDULE, true},
+    {"DELETE", "/v1/schedules/rare", NULL, true},
+    {"POST", "/v1/schedules/none/pause", OPERATOR, false},
+    {"POST", "/v1/schedules/none/resume", OPERATOR, false},
+    {"POST", "/v1/schedules/none/run", OPERATOR, false},
+    {"POST", "/v1/schedules/none/backfill", BACKFILL, false},
     {"GET", "/v1/operations", NULL, false},
     {"POST", "/v1/operations", OPERATION, false},
     {"GET", "/v1/operations/none", NULL, false},
@@ -216,6 +232,8 @@ static void every_body_is_checked_before_anything_is_done(void **state)
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         const struct call *c = &calls[i];
         bool defines = is(c, "/v1/validate") || strncmp(c->path, "/v1/workflows", 13) == 0;
+        bool schedules = strcmp(c->method, "PUT") == 0 && is(c, "/v1/schedules/rare");
+        const char *mistakes = defines ? "bad-definition" : schedules ? "bad-schedule" : NULL;
         if (!c->body)
             continue;
         send_as(&node, &r, c->method, c->path, "text/plain", slice_of(c->body));
@@ -223,9 +241,9 @@ static void every_body_is_checked_before_anything_is_done(void **state)
         call_with(&r, c, "Content-Encoding: gzip\r\n");
         expect_problem(&r, 415, "content-encoding");
         send_as(&node, &r, c->method, c->path, "application/json", SLICE("{\"a\": "));
-        expect_problem(&r, 400, defines ? "bad-definition" : "not-json");
+        expect_problem(&r, 400, mistakes ? mistakes : "not-json");
         send_as(&node, &r, c->method, c->path, "application/json", SLICE("[]"));
-        expect_problem(&r, 422, defines ? "bad-definition" : "not-an-object");
+        expect_problem(&r, 422, mistakes ? mistakes : "not-an-object");
     }
     get(&node, &r, "/v1/workflows/new");
     EXPECT(&r, 404);
@@ -590,9 +608,9 @@ static void what_cannot_be_written_is_not_promised(void **state)
     call_until(&r, &stats, 503);
     call_until(&r, &retire, 503);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        static const char *const later[] = {"/reopen",    "/pause",        "/resume",
-                                            "/v1/outbox", "/v1/targets",   "/v1/submissions",
-                                            "/v1/alerts", "/v1/operations"};
+        static const char *const later[] = {"/reopen",    "/pause",         "/resume",
+                                            "/v1/outbox", "/v1/targets",    "/v1/submissions",
+                                            "/v1/alerts", "/v1/operations", "/v1/schedules"};
         bool wanted = false;
         for (size_t k = 0; k < COUNT_OF(later); k++)
             wanted |= strstr(calls[i].path, later[k]) != NULL;

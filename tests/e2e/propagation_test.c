@@ -559,6 +559,9 @@ static void new_words_wait_for_nodes_that_do_not_know_them(void **state)
     get(a, &r, "/v1/workflows/newer");
     expect_problem(&r, 404, "no-such-workflow");
     (void)define(a, "older", "\"steps\": [" STEP("s", "t") "]");
+    put(a, &r, "/v1/schedules/s",
+        "{\"intact\": 1, \"schedule\": \"s\", \"workflow\": \"older\", \"every\": \"1d\"}");
+    expect_problem(&r, 409, "older-node"); /* it would refuse the ids of its tasks */
     free(sql(a, "UPDATE node SET grammar = NULL, name = 'gone' WHERE name = 'b'"));
     post(a, &r, "/v1/workflows", "%s", NEW_WORDS("newer"));
     EXPECT(&r, 201);

@@ -195,13 +195,72 @@ static void what_is_wrong_is_refused(void **state)
     expect_problem(&r, 422, "bad-id");
 }
 
+static void verbs_want_what_they_need(void **state)
+{
+    static const char *const verbs[] = {"pause", "resume", "run", "backfill"};
+    static const char times[] = "\"from\": \"2026-01-01T00:00:00Z\", "
+                                "\"to\": \"2026-01-02T00:00:00Z\", ";
+    static const struct {
+        const char *body, *type;
+        int status;
+    } cases[] = {
+        {"{%s\"reason\": \"\"}", "no-reason", 422},
+        {"{%s\"reason\": \"r\", \"x\": 1}", "unknown-member", 422},
+        {"{%s\"reason\": \"r\"}", "no-such-schedule", 404},
+        {"[%.0s]", "not-an-object", 422},
+        {"{%.0s", "not-json", 400},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(verbs); i++)
+        for (size_t k = 0; k < COUNT_OF(cases); k++) {
+            CLEANUP(buf_fini) struct buf body = {0};
+            char path[60];
+            REPLY r = {0};
+            const char *mark = strchr(cases[k].body, '%');
+            bool takes = mark[1] == 's' && strcmp(verbs[i], "backfill") == 0;
+            buf_slice(&body, (struct slice){cases[k].body, (size_t)(mark - cases[k].body)});
+            buf_str(&body, takes ? times : "");
+            buf_str(&body, strchr(mark, 's') + 1);
+            (void)snprintf(path, sizeof path, "/v1/schedules/none/%s", verbs[i]);
+            send_as(&node, &r, "POST", path, "application/json", buf_view(&body));
+            expect_problem(&r, cases[k].status, cases[k].type);
+        }
+}
+
+static void what_is_too_big_or_fails_is_refused(void **state)
+{
+    CLEANUP(buf_fini) struct buf big = {0};
+    REPLY r = {0};
+    (void)state;
+
+    buf_str(&big, "intact: 1\nschedule: big\nworkflow: quick\nevery: 1d\n");
+    while (big.len <= 64 << 10)
+        buf_str(&big, "# a comment of some length, so that the text becomes too long\n");
+    put_text(&node, &r, "big", big.ptr);
+    expect_problem(&r, 413, "too-big");
+    reply_fini(&r);
+    send_as(&node, &r, "PUT", "/v1/schedules/fails", "application/json",
+            SLICE("{\"intact\": 1, \"schedule\": \"fails\", \"workflow\": \"quick\", "
+                  "\"at\": [\"9998-01-01T00:00:00Z\"], \"input\": {\"a\": \"${ .time + 1 }\"}}"));
+    EXPECT(&r, 201);
+    reply_fini(&r);
+    verb(&node, &r, "fails", "run", "");
+    expect_problem(&r, 422, "bad-moments");
+    reply_fini(&r);
+    get(&node, &r, "/v1/schedules/none/next");
+    expect_problem(&r, 404, "no-such-schedule");
+    delete_schedule(&node, "fails");
+}
+
 static void the_next_moments_are_shown_in_both_zones(void **state)
 {
     REPLY r = {0};
     (void)state;
 
-    schedule(&node, "new-year",
-             "workflow: quick\nat: [9998-01-01T00:00:00Z]\ntimezone: Europe/Rome\nspread: 1h\n");
+    schedule(
+        &node, "new-year",
+        "workflow: quick\nat: [\"9998-01-01T00:00:00Z\"]\ntimezone: Europe/Rome\nspread: 1h\n");
     get(&node, &r, "/v1/schedules/new-year/next?count=5");
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "moments.0.time", "9998-01-01T00:00:00.000Z");
@@ -212,7 +271,7 @@ static void the_next_moments_are_shown_in_both_zones(void **state)
     get(&node, &r, "/v1/schedules/new-year/next?count=101");
     expect_problem(&r, 422, "bad-limit");
     reply_fini(&r);
-    schedule(&node, "past", "workflow: quick\nat: [1999-01-01T00:00:00Z]\n");
+    schedule(&node, "past", "workflow: quick\nat: [\"1999-01-01T00:00:00Z\"]\n");
     get(&node, &r, "/v1/schedules?limit=1");
     EXPECT_TEXT(&r, "schedules.0.name", "new-year");
     EXPECT_TEXT(&r, "next", "new-year");
@@ -269,7 +328,7 @@ static void a_run_is_beside_the_moments(void **state)
     (void)state;
 
     define_slow("rare");
-    schedule(&node, "rare", "workflow: slow-rare\nat: [9998-01-01T00:00:00Z]\n");
+    schedule(&node, "rare", "workflow: slow-rare\nat: [\"9998-01-01T00:00:00Z\"]\n");
     verb(&node, &r, "rare", "run", "");
     EXPECT(&r, 202);
     buf_str(&id, text_at(&r, "task"));
@@ -436,6 +495,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_schedule_is_stored_and_versioned),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(verbs_want_what_they_need),
+        cmocka_unit_test(what_is_too_big_or_fails_is_refused),
         cmocka_unit_test(the_next_moments_are_shown_in_both_zones),
         cmocka_unit_test(moments_become_tasks),
         cmocka_unit_test(a_run_is_beside_the_moments),
