@@ -98,7 +98,7 @@ struct slice reader_step_near(const struct reader *r, struct slice text);
 /* ---- retry.c, inputs.c, graph.c ---- */
 void read_retry(struct reader *r, const struct json *j, const struct path *path, void *target);
 /* A number from 1; target: uint32_t, thousandths. */
-void read_factor(struct reader *r, const struct json *j, const struct path *path, void *target);
+void read_growth(struct reader *r, const struct json *j, const struct path *path, void *target);
 extern const struct retry_rule retry_default;
 /* Reports a mistake if the attempts of the rule do not fit into `limit_ms` (0: no limit). */
 void check_schedule(struct reader *r, const struct json *j, const struct path *path,

@@ -49,7 +49,7 @@ void read_repeat(struct reader *r, const struct json *j, const struct path *path
     static const struct field fields[] = {
         REQUIRED("until", read_until, 0),
         REQUIRED("every", read_length, offsetof(struct repeat_draft, rule.every_ms)),
-        FIELD("factor", read_factor, offsetof(struct repeat_draft, rule.factor_milli)),
+        FIELD("factor", read_growth, offsetof(struct repeat_draft, rule.factor_milli)),
         FIELD("max_every", read_max_every, 0),
         REQUIRED("for", read_length, offsetof(struct repeat_draft, rule.for_ms)),
     };

@@ -51,7 +51,7 @@ static void read_defers(struct reader *r, const struct json *j, const struct pat
         d->defers = j;
 }
 
-void read_factor(struct reader *r, const struct json *j, const struct path *path, void *target)
+void read_growth(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     char text[32] = "";
 
@@ -105,7 +105,7 @@ void read_retry(struct reader *r, const struct json *j, const struct path *path,
     static const struct field fields[] = {
         FIELD("attempts", read_attempts, 0),
         FIELD("wait", read_duration, offsetof(struct retry_draft, rule.wait_ms)),
-        FIELD("factor", read_factor, offsetof(struct retry_draft, rule.factor_milli)),
+        FIELD("factor", read_growth, offsetof(struct retry_draft, rule.factor_milli)),
         FIELD("max_wait", read_max_wait, 0),
         FIELD("jitter", read_bool, offsetof(struct retry_draft, rule.jitter)),
         FIELD("defer", read_defer, 0),
