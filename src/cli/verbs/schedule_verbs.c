@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/when.h"
 #include "cli/client/client.h"
 #include "cli/client/table.h"
 #include "cli/terminal/print.h"
@@ -176,6 +177,13 @@ static int change(struct invocation *in)
     const char *reason = given(in, "reason");
     bool is_backfill = strcmp(in->verb->name, "backfill") == 0;
 
+    for (size_t i = 0; is_backfill && i < COUNT_OF(times); i++) {
+        const char *time = given(in, times[i]);
+        int64_t at = 0;
+        if (time && !time_parse(slice_of(time), &at))
+            return verb_misused(in, "--%s is \"%s\", expected a time such as 2027-01-31T10:00:00Z",
+                                times[i], time);
+    }
     if (!reason || !*reason)
         return verb_misused(in, "--reason TEXT is required");
     json_open(&body, '{');
