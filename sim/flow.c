@@ -236,7 +236,8 @@ static void become_repeated(struct flow_step *s, struct prng *own)
     s->for_ms = min_i64(s->for_ms, 1000 * s->every_ms);
     s->says_round = prng_chance(own, 50);
     s->may_break |= prng_chance(own, 10); /* its condition */
-    s->retry.attempts = 1 + prng_below(own, 3);
+    /* fewer at most: the waits between more of them might not fit into the task's time */
+    s->retry.attempts = (uint32_t)min_i64(s->retry.attempts, 1 + prng_below(own, 3));
     s->retry.defers = 0;
 }
 
