@@ -8,6 +8,8 @@
 #include "base/when.h"
 #include "calendar/cron.h"
 
+enum { MINUTES_PER_DAY = 24 * 60 };
+
 #define LOCAL_END INT64_C(253402300800000) /* the year 10000 begins */
 
 /* Clocks are turned back by less than this, and not twice within it. */
@@ -62,7 +64,7 @@ static int64_t next_day(const struct cron *c, int64_t days)
 /* The first matching minute of the day from `minute` on; -1: none. */
 static int next_minute(const struct cron *c, int minute)
 {
-    for (; minute < 24 * 60; minute++) {
+    for (; minute < MINUTES_PER_DAY; minute++) {
         if (!(c->hours & BIT(minute / 60)))
             minute += 59 - minute % 60;
         else if (c->minutes & (UINT64_C(1) << minute % 60))
@@ -75,8 +77,8 @@ static int next_minute(const struct cron *c, int minute)
 static int64_t next_local(const struct cron *c, int64_t local)
 {
     int64_t rounded = (local + MS_PER_MIN - 1) / MS_PER_MIN;
-    int64_t days = rounded / (24 * 60);
-    int minute = (int)(rounded % (24 * 60));
+    int64_t days = rounded / MINUTES_PER_DAY;
+    int minute = (int)(rounded % MINUTES_PER_DAY);
 
     ASSERT(local >= 0);
     for (;;) {

@@ -122,6 +122,7 @@ static bool rest_send(struct http_connection *c)
         o->waiting = (struct buf){0};
     } else {
         struct slice first = kept_first(o, PIECE);
+        ASSERT(first.ptr);
         buf_slice(&rest->bytes, first);
         kept_taken(o, first.len);
     }
