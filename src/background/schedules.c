@@ -19,7 +19,8 @@
 enum {
     BATCH_MAX = 100,    /* schedules in one transaction */
     EFFORT_MS = 20,     /* the store does nothing else meanwhile */
-    LOOK_MS = 1000,     /* at what others may have changed; after a failure */
+    OTHERS_MS = 5000,   /* a look at what other nodes may have changed */
+    LOOK_MS = 1000,     /* after a failure; at what waits for a run */
     WAITS_PER_S = 1000, /* schedules that wait for a run are looked at so often */
     UNDOS_MAX = BATCH_MAX,
     RUN_ID_SIZE = 160,
@@ -354,12 +355,10 @@ static int64_t schedules_turn(struct server *sv)
         tick_begin(s, &fence);
         return 0;
     }
-    /* Others may change some, and what waits for a run is not due by time. */
-    if (sv->config.store->shared || s->stats.wait_count > 0) {
-        if (sv->config.store->shared && (!s->due_at || s->due_at > now + LOOK_MS))
-            s->due_at = now + LOOK_MS;
+    if (sv->config.store->shared && (!s->due_at || s->due_at > now + OTHERS_MS))
+        s->due_at = now + OTHERS_MS;
+    if (s->stats.wait_count > 0) /* what waits for a run is not due by time */
         return s->due_at ? min_i64(s->due_at, now + LOOK_MS) : now + LOOK_MS;
-    }
     return s->due_at;
 }
 

@@ -427,6 +427,7 @@ class Described(WithServer):
                  "agent http": ["--config", services, "--check"], "agent exec": ["--config", commands, "--check"],
                  "agent amqp": ["--config", queues, "--check"],
                  "operation start": ["--workflow", "order", "--reason", "x"],
+                 "schedule backfill": ["--from", VALUES["DATE"][0], "--to", VALUES["DATE"][0], "--reason", "x"],
                  "agent set": ["--calls", "5"], "archive list": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         of_many = set(re.findall(r"^  (--[a-z-]+)", help_of(["operation", "start"]), re.M))

@@ -189,7 +189,7 @@ static int change(struct invocation *in)
     json_open(&body, '{');
     for (size_t i = 0; is_backfill && i < COUNT_OF(times); i++) {
         if (!given(in, times[i]))
-            return verb_misused(in, "--%s TIME is required", times[i]);
+            return verb_misused(in, "--%s DATE is required", times[i]);
         json_member_text(&body, times[i], slice_of(given(in, times[i])));
     }
     json_member_text(&body, "reason", slice_of(reason));
@@ -224,8 +224,8 @@ static const struct flag change_flags[] = {
 };
 
 static const struct flag backfill_flags[] = {
-    {.name = "from", .value = "TIME", .help = "the first moment is not before this; required"},
-    {.name = "to", .value = "TIME", .help = "the last moment is not after this; required"},
+    {.name = "from", .value = "DATE", .help = "the first moment is not before this; required"},
+    {.name = "to", .value = "DATE", .help = "the last moment is not after this; required"},
     {.name = "reason", .value = "TEXT", .help = "reason for the audit; required"},
     {0},
 };
