@@ -19,7 +19,7 @@
 enum {
     BATCH_MAX = 100,    /* schedules in one transaction */
     EFFORT_MS = 20,     /* the store does nothing else meanwhile */
-    OTHERS_MS = 10000,  /* a look at what other nodes may have changed */
+    OTHERS_MS = 30000,  /* a look at what other nodes may have changed */
     LOOK_MS = 1000,     /* after a failure; at what waits for a run */
     WAITS_PER_S = 1000, /* schedules that wait for a run are looked at so often */
     UNDOS_MAX = BATCH_MAX,
