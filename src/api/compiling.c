@@ -37,7 +37,7 @@ static void freed(uv_work_t *work, int status)
     free(f);
 }
 
-void definition_free_aside(struct server *sv, struct definition *d)
+void definition_free_offloaded(struct server *sv, struct definition *d)
 {
     if (!d || definition_size(d) < FREED_HERE_MAX) {
         definition_free(d);
@@ -74,7 +74,7 @@ static void run(struct compiled *c, struct slice text, enum definition_format fo
 
 static void compiled_fini(struct server *sv, struct compiled *c)
 {
-    definition_free_aside(sv, c->definition);
+    definition_free_offloaded(sv, c->definition);
     free(c->mistakes);
     free(c->warnings);
 }

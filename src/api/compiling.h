@@ -29,7 +29,7 @@ struct compiled {
 };
 
 /* Frees it on a thread if it is large: that takes up to some 30 ms. NULL: nothing. */
-void definition_free_aside(struct server *sv, struct definition *d);
+void definition_free_offloaded(struct server *sv, struct definition *d);
 
 typedef void compiled_fn(struct server *sv, struct http_request *r, struct compiled *c);
 

@@ -187,7 +187,7 @@ static void put_end(struct putter *p)
     if (is_new)
         registry_add(&sv->workflows, p->definition, p->version);
     else
-        definition_free_aside(sv, p->definition);
+        definition_free_offloaded(sv, p->definition);
     sv->load.exchanges--;
     sv->load.asks_open--;
     sv->load.asks_bytes -= p->bytes;
