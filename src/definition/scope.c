@@ -1,12 +1,11 @@
+/* Evaluates inputs, conditions and outputs: builds the values that the expressions refer to, and no
+ * others. Reading recorded values is paid from the same budget. */
 #include <stdio.h>
 
 #include "base/when.h"
 #include "definition/definition.h"
 #include "definition/expression/recorded.h"
 #include "definition/template/template.h"
-
-/* Evaluates inputs, conditions and outputs: builds the values that the expressions refer to, and no
- * others. Reading recorded values is paid from the same budget. */
 
 struct builder {
     const struct scope *scope;
