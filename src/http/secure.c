@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/beside.h"
+#include "base/priority.h"
 
 enum { LOOK_MS = 2000, HANDSHAKES_MAX = 2 /* at a time: others need the threads, too */ };
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base/beside.h"
+#include "base/priority.h"
 #include "base/list.h"
 #include "base/map.h"
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/beside.h"
+#include "base/priority.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "node/fair.h"

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/priority.h"
 #include "node/wake.h"
 #include "store/job.h"
 
@@ -176,6 +177,7 @@ static void *body(void *arg)
     struct store_thread *t = arg;
     struct link todo;
 
+    thread_is_prompt();
     list_init(&todo);
     (void)pthread_mutex_lock(&t->lock);
     for (;;) {

@@ -14,6 +14,7 @@
 #include "api/events.h"
 #include "api/routes.h"
 #include "background/background.h"
+#include "base/priority.h"
 #include "node/fair.h"
 #include "node/installation.h"
 #include "node/node.h"
@@ -280,6 +281,7 @@ static enum err serve(struct run *run, struct error *e)
     enum err err = parts_open(sv, &run->opened, e);
     if (err == ERR_OK) {
         take_turn(run);
+        thread_is_prompt();
         (void)uv_run(&sv->loop, UV_RUN_DEFAULT);
         log_line(LOG_INFO, "event=ended");
     }
