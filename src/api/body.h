@@ -35,6 +35,12 @@ struct large_body {
     void (*again)(struct server *sv, struct http_request *r);
 };
 
+/* Within route_head: sets a place among those of `line` aside for a large body that is announced.
+ * False: there is none, and the request was answered without its body. */
+bool body_may_come(struct http_request *r, struct offload *o, struct slice line,
+                   enum offload_rank rank);
+void body_came(struct http_request *r); /* the place is free for the job that reads the body */
+
 /* The tree of a body. NULL: answered with a problem. Trees are many times as large as their texts:
  * a handler whose request may wait keeps the tree in memory of its own, and no longer than needed.
  */

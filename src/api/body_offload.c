@@ -80,6 +80,40 @@ static void large_gone(struct exchange *x)
         large_free(b);
 }
 
+/* ---- while a body comes ---- */
+
+static void place_let_go(void *kept)
+{
+    offload_place_leave(kept);
+}
+
+bool body_may_come(struct http_request *r, struct offload *o, struct slice line,
+                   enum offload_rank rank)
+{
+    size_t bytes = http_body_expected(r);
+    struct offload_place *p;
+
+    if (bytes <= BODY_SMALL)
+        return true;
+    p = arena_alloc(&r->arena, sizeof *p);
+    if (!offload_place_take(o, line, rank, bytes, p)) {
+        http_problem(r, 503, "busy", "too many large bodies wait to be read; try again");
+        return false;
+    }
+    r->kept = p;
+    r->let_go = place_let_go;
+    return true;
+}
+
+void body_came(struct http_request *r)
+{
+    if (r->let_go)
+        r->let_go(r->kept);
+    r->let_go = NULL;
+}
+
+/* ---- when it has come ---- */
+
 static bool has_room(struct server *sv, struct http_request *r, struct slice line)
 {
     if (offload_has_room(sv->bodies, line, OFFLOAD_SOON, r->body.len))

@@ -33,6 +33,8 @@ enum {
     QUERY = 1,     /* its handler checks the query, or takes any; others have no parameters */
     SCHEDULER = 2, /* only a node with that role can do it */
     BODY = 4,      /* its handler parses a large body itself */
+    DEFINITION = BODY | 8, /* the body is one, and is compiled on a thread ... */
+    LATER = 16,            /* ... when it has nothing else to do */
 };
 
 /* The roles for one task (which a grant may still hide: grant_sees), for lists of tasks, for
@@ -141,12 +143,12 @@ static const struct route routes[] = {
     {"POST", "v1/schedules/*/run", schedule_run, ROLE_REPAIR, 0},
     {"POST", "v1/schedules/*/backfill", schedule_backfill, ROLE_REPAIR, 0},
     {"POST", "v1/submissions/refused", submissions_put_refused, ROLE_SUBMIT, 0},
-    {"PUT", "v1/workflows/*", workflow_put, ROLE_DEFINE, BODY},
-    {"POST", "v1/workflows", workflow_put, ROLE_DEFINE, BODY},
+    {"PUT", "v1/workflows/*", workflow_put, ROLE_DEFINE, DEFINITION},
+    {"POST", "v1/workflows", workflow_put, ROLE_DEFINE, DEFINITION},
     {"GET", "v1/workflows/*/versions/*", workflow_get, KNOW, 0},
     {"GET", "v1/workflows/*", workflow_get, KNOW, 0},
     {"GET", "v1/workflows", workflows_list, KNOW, 0},
-    {"POST", "v1/validate", validate_post, KNOW, BODY},
+    {"POST", "v1/validate", validate_post, KNOW, DEFINITION | LATER},
     {"GET", "v1/agents", agents_get, ROLE_READ, 0},
     {"GET", "v1/agents/*", agent_get, ROLE_READ, 0},
     {"PUT", "v1/agents/*", agent_put, LIMIT, 0},
@@ -345,6 +347,23 @@ static struct slice line_of(struct server *sv, struct http_request *r, const str
     return buf_view(text);
 }
 
+/* A large body that would be refused for want of a place among those of its token is refused before
+ * it comes. */
+static bool body_finds_place(struct server *sv, struct http_request *r, const struct passage *p)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    if (!p->route)
+        return true;
+    if ((p->route->how & DEFINITION) == DEFINITION)
+        return body_may_come(r, sv->definitions, p->bearer->name,
+                             p->route->how & LATER ? OFFLOAD_LATER : OFFLOAD_SOON);
+    if (!content_type_is(r, "application/json"))
+        return true;
+    struct slice line = line_of(sv, r, p, &text);
+    return !line.ptr || body_may_come(r, sv->bodies, line, OFFLOAD_SOON);
+}
+
 /* True: it will be served when its body is parsed, or was answered. */
 static bool waits_for_its_body(struct server *sv, struct http_request *r, const struct passage *p)
 {
@@ -361,6 +380,7 @@ static void serve(struct server *sv, struct http_request *r, const struct passag
     struct quota *account = r->account; /* it outlives the request */
     uint64_t began_ns = p->bearer ? uv_hrtime() : 0;
 
+    body_came(r);
     if (waits_for_its_body(sv, r, p))
         return;
     sv->caller = p->bearer ? p->bearer->name : SLICE_NONE;
@@ -453,7 +473,7 @@ bool route_head(void *arg, struct http_request *r)
         return false;
     }
     if (p.route && p.route->serve == attempt_post)
-        return attempt_head(sv, r);
+        return attempt_head(sv, r) && body_finds_place(sv, r, &p);
     if (p.route && p.route->may == ROLE_ANYBODY) {
         /* It reads no body, and a client without a token gets no room for one. */
         if (is_let_in(sv, r, &p, why))
@@ -461,5 +481,5 @@ bool route_head(void *arg, struct http_request *r)
         return false;
     }
     /* Other refusals wait for the body: the connection stays usable then. */
-    return true;
+    return body_finds_place(sv, r, &p);
 }

@@ -602,6 +602,14 @@ bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked)
     return http_reader_limit(&m->connection->reader, max, may_be_chunked);
 }
 
+size_t http_body_expected(const struct http_request *r)
+{
+    const struct http_message *m = http_message_of(r);
+
+    ASSERT(m->is_cut); /* only called within `head` */
+    return http_reader_expected(&m->connection->reader);
+}
+
 bool http_is_without_body(const struct http_request *r)
 {
     return http_message_of(r)->is_cut;

@@ -91,6 +91,10 @@ struct http_request {
     unsigned route;
     bool is_reader;
     struct large_body *large; /* the parsed body, if available already; for the handler */
+    /* For the handler, which may set them in `head`: what it keeps for the request while the body
+     * comes. `let_go` is called with `kept` when the request's memory ends, unless it is NULL. */
+    void *kept;
+    void (*let_go)(void *kept);
 };
 
 /* Listens on "ADDR:PORT" ("[::1]:7420"; port 0: any free one). `limits` NULL: the defaults. The
@@ -185,6 +189,10 @@ struct http_peer http_peer_of(const struct http_request *r);
 /* Within `head`: limits the size of the body. False: a larger one is announced already, or it is
  * chunked, and `may_be_chunked` is false. */
 bool http_limit_body(struct http_request *r, size_t max, bool may_be_chunked) MUST_USE;
+
+/* Within `head`: the bytes of the body that is announced; of a chunked one, the most it may have.
+ */
+size_t http_body_expected(const struct http_request *r);
 
 /* Whether the request is being answered without its body, as `head` decided. */
 bool http_is_without_body(const struct http_request *r);

@@ -21,6 +21,8 @@ void http_message_free(struct http_message *m)
     if (!m)
         return;
     buf_fini(&m->body);
+    if (m->request.let_go)
+        m->request.let_go(m->request.kept);
     struct arena a = m->request.arena; /* moved out: *m is in it */
     arena_fini(&a);
 }

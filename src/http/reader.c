@@ -416,6 +416,12 @@ bool http_reader_limit(struct http_reader *r, size_t max, bool may_be_chunked)
     return true;
 }
 
+size_t http_reader_expected(const struct http_reader *r)
+{
+    ASSERT(http_reader_is_in_body(r));
+    return r->part == HTTP_BODY ? r->body_len : r->body_max;
+}
+
 bool http_reader_wants_continue(struct http_reader *r)
 {
     if (!r->message || !r->message->expects_continue)

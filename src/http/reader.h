@@ -58,6 +58,7 @@ struct http_message *http_reader_take_head(struct http_reader *r);
 
 /* After HTTP_READ_HEAD: see http_limit_body. */
 bool http_reader_limit(struct http_reader *r, size_t max, bool may_be_chunked) MUST_USE;
+size_t http_reader_expected(const struct http_reader *r); /* likewise: see http_body_expected */
 
 static inline bool http_reader_is_in_body(const struct http_reader *r)
 {

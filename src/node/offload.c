@@ -7,19 +7,19 @@
 
 #include <stdlib.h>
 
-#include "base/priority.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/priority.h"
 
 enum { SHARE_OF_TOKEN = 4, SHARE_OF_LATER = 2 };
 
 /* The jobs of one token and rank. */
 struct line {
-    struct link link; /* among those of its rank */
+    struct link link; /* among those of its rank that have jobs */
     struct link jobs;
     struct total {
         size_t count, bytes;
-    } has;
+    } has, expected;
     enum offload_rank rank;
     size_t name_len;
     char name[]; /* with the rank before it: of the map */
@@ -63,8 +63,15 @@ static struct line *line_of(struct offload *o, struct slice key, enum offload_ra
     memcpy(l->name, key.ptr, key.len);
     list_init(&l->jobs);
     map_put(&o->by_name, (struct slice){l->name, l->name_len}, l);
-    list_push(&o->lines[rank], &l->link);
     return l;
+}
+
+static void line_end(struct offload *o, struct line *l)
+{
+    if (l->has.count + l->expected.count > 0)
+        return;
+    (void)map_remove(&o->by_name, (struct slice){l->name, l->name_len});
+    free(l);
 }
 
 static void add(struct total *t, size_t bytes)
@@ -85,11 +92,9 @@ static void line_lose(struct offload *o, struct line *l, struct offload_job *j)
     link_remove(&j->link);
     j->line = NULL;
     take(&l->has, j->bytes);
-    if (l->has.count > 0)
-        return;
-    link_remove(&l->link);
-    (void)map_remove(&o->by_name, (struct slice){l->name, l->name_len});
-    free(l);
+    if (l->has.count == 0)
+        link_remove(&l->link);
+    line_end(o, l);
 }
 
 /* The first job of the line whose turn it is, which then comes last. NULL: nothing waits. */
@@ -155,6 +160,14 @@ static bool fits(const struct total *has, size_t bytes, const struct total *max,
            && has->bytes + bytes <= max->bytes / share;
 }
 
+static bool line_fits(const struct offload *o, const struct line *l, size_t bytes)
+{
+    if (!l)
+        return true;
+    struct total of_token = {l->has.count + l->expected.count, l->has.bytes + l->expected.bytes};
+    return fits(&of_token, bytes, &o->max, SHARE_OF_TOKEN);
+}
+
 bool offload_has_room(struct offload *o, struct slice token, enum offload_rank rank, size_t bytes)
 {
     char name[KEY_SIZE];
@@ -167,9 +180,36 @@ bool offload_has_room(struct offload *o, struct slice token, enum offload_rank r
     bool room = (all.count == 0 || fits(&all, bytes, &o->max, 1))
                 && (rank == OFFLOAD_SOON || o->has[rank].count == 0
                     || fits(&o->has[rank], bytes, &o->max, SHARE_OF_LATER))
-                && (!l || fits(&l->has, bytes, &o->max, SHARE_OF_TOKEN));
+                && line_fits(o, l, bytes);
     o->refused += !room;
     return room;
+}
+
+bool offload_place_take(struct offload *o, struct slice token, enum offload_rank rank, size_t bytes,
+                        struct offload_place *ret)
+{
+    char name[KEY_SIZE];
+    struct slice key = key_of(token, rank, name);
+
+    if (!line_fits(o, map_get(&o->by_name, key), bytes)) {
+        o->refused++;
+        return false;
+    }
+    struct line *l = line_of(o, key, rank);
+    add(&l->expected, bytes);
+    *ret = (struct offload_place){o, l, bytes};
+    return true;
+}
+
+void offload_place_leave(struct offload_place *p)
+{
+    struct line *l = p->line;
+
+    if (!l)
+        return;
+    take(&l->expected, p->bytes);
+    line_end(p->offload, l);
+    *p = (struct offload_place){0};
 }
 
 void offload_add(struct offload *o, struct slice token, enum offload_rank rank,
@@ -182,6 +222,8 @@ void offload_add(struct offload *o, struct slice token, enum offload_rank rank,
     j->line = l;
     add(&l->has, j->bytes);
     add(&o->has[rank], j->bytes);
+    if (!link_is_in(&l->link))
+        list_push(&o->lines[rank], &l->link);
     list_push(&l->jobs, &j->link);
     begin_next(o);
 }

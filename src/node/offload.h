@@ -26,6 +26,13 @@ enum { BODY_SMALL = 64 << 10 };
 
 enum offload_rank { OFFLOAD_SOON, OFFLOAD_LATER, OFFLOAD_RANKS };
 
+/* What a token has of its share for a job that is still being received. Zeroed: nothing. */
+struct offload_place {
+    struct offload *offload;
+    void *line;
+    size_t bytes;
+};
+
 /* Embed it in what the job works on; nothing else touches that in between. Zeroed at first. */
 struct offload_job {
     void (*run)(struct offload_job *j);  /* on a thread */
@@ -48,6 +55,12 @@ void offload_free(struct offload *o); /* nothing is open any more */
 
 /* Is there room for a job of this token (or NONE)? False is counted as refused. */
 bool offload_has_room(struct offload *o, struct slice token, enum offload_rank rank, size_t bytes);
+/* Sets that much of the token's share aside. Others' jobs do not count, and do not see it: who
+ * announces much and sends nothing keeps out its own jobs only. False is counted as refused. */
+bool offload_place_take(struct offload *o, struct slice token, enum offload_rank rank, size_t bytes,
+                        struct offload_place *ret);
+void offload_place_leave(struct offload_place *p); /* harmless if it is zeroed */
+
 /* Whether there is room or not. */
 void offload_add(struct offload *o, struct slice token, enum offload_rank rank,
                  struct offload_job *j);

@@ -160,6 +160,32 @@ static void what_is_dropped_is_not_done(void **state)
 }
 
 /* What is done beside the loop gives way to the loop where processors are short. */
+/* Of 16 jobs and 1600 bytes a token has 4 and 400. */
+static void places_are_of_the_share(void **state)
+{
+    struct offload_place p[5] = {0};
+    struct entry x = {0};
+    (void)state;
+
+    for (int i = 0; i < 4; i++)
+        CHECK(offload_place_take(o, SLICE("a"), OFFLOAD_SOON, 90, &p[i]), "place %d", i);
+    CHECK(!offload_place_take(o, SLICE("a"), OFFLOAD_SOON, 1, &p[4]), "a fifth place");
+    CHECK(!offload_has_room(o, SLICE("a"), OFFLOAD_SOON, 1), "a job beside four places");
+    CHECK(offload_place_take(o, SLICE("a"), OFFLOAD_LATER, 400, &p[4]), "the other rank");
+    offload_place_leave(&p[4]);
+    CHECK(offload_has_room(o, SLICE("b"), OFFLOAD_SOON, 400), "another token");
+    offload_place_leave(&p[0]);
+    CHECK(!offload_has_room(o, SLICE("a"), OFFLOAD_SOON, 200), "more bytes than are left");
+    CHECK(offload_has_room(o, SLICE("a"), OFFLOAD_SOON, 90), "what left its place");
+    add(&x, "a", OFFLOAD_SOON, 90);
+    for (int i = 0; i < 5; i++)
+        offload_place_leave(&p[i]); /* twice is harmless */
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK(x.done, "the job is lost");
+    CHECK(offload_place_take(o, SLICE("a"), OFFLOAD_SOON, BYTES_MAX, &p[0]), "a large one alone");
+    offload_place_leave(&p[0]);
+}
+
 static void its_thread_gives_way(void **state)
 {
     struct entry x = {.job = {.run = looks_at_its_thread, .done = is_done}};
@@ -180,6 +206,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_token_fills_it, begin, end),
         cmocka_unit_test_setup_teardown(what_may_wait_has_half_of_it, begin, end),
         cmocka_unit_test_setup_teardown(what_is_dropped_is_not_done, begin, end),
+        cmocka_unit_test_setup_teardown(places_are_of_the_share, begin, end),
         cmocka_unit_test_setup_teardown(its_thread_gives_way, begin, end),
     };
     return cmocka_run_group_tests_name("offload", tests, NULL, NULL);

@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/priority.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/priority.h"
 #include "node/fair.h"
 #include "node/wake.h"
 

@@ -363,6 +363,61 @@ static void large_bodies_are_parsed_beside_the_loop(void **state)
     close_door();
 }
 
+/* "[0,0,...]": many values in a short text. */
+static void write_zeros(struct buf *b, size_t count)
+{
+    buf_byte(b, '[');
+    for (size_t i = 0; i < count; i++)
+        buf_str(b, i ? ",0" : "0");
+    buf_byte(b, ']');
+}
+
+/* Announces a large body, and sends none of it. */
+static int announce(const char *path)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    int fd = dial(&node);
+
+    buf_fmt(&b, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n", path);
+    buf_slice(&b, authorization(&node));
+    buf_str(&b, "Content-Length: 2000000\r\n\r\n");
+    say(fd, buf_view(&b));
+    return fd;
+}
+
+/* A body that there will be no place for is refused by its head; one that is announced has its
+ * place until its client goes. */
+static void a_body_without_a_place_does_not_come(void **state)
+{
+    static const char *const paths[] = {"/v1/tasks", "/v1/agents/a/work", "/v1/workflows",
+                                        "/v1/validate"};
+    CLEANUP(buf_fini) struct buf body = {0};
+    (void)state;
+
+    write_zeros(&body, 100000);
+    open_door(FLAGS("--log", "warn", "--limit", "memory=8MiB")); /* of 16 MiB a token has 4 */
+    for (size_t k = 0; k < COUNT_OF(paths); k++) {
+        REPLY refused = {0};
+        REPLY r = {0};
+        int first = announce(paths[k]);
+        int second = announce(paths[k]);
+        served();
+        hear(announce(paths[k]), &refused);
+        expect_problem(&refused, 503, "busy");
+        send_as(&node, &r, "POST", paths[k], "application/json", buf_view(&body));
+        expect_problem(&r, 503, "busy");
+        (void)close(first);
+        for (int i = 0; i < 1000 && r.status == 503; i++) {
+            reply_fini(&r);
+            send_as(&node, &r, "POST", paths[k], "application/json", buf_view(&body));
+        }
+        CHECK(r.status == 422 || r.status == 400, "%s: %d %.*s", paths[k], r.status,
+              SLICE_ARG(r.body));
+        (void)close(second);
+    }
+    close_door();
+}
+
 /* Many listen to one large task, and take nothing for a while: what there is no room for is told
  * later, and nobody is cut off. */
 static void streams_of_a_large_task_find_room(void **state)
@@ -482,15 +537,6 @@ static void a_definition_has_a_size(void **state)
     close_door();
 }
 
-/* "[0,0,...]": many values in a short text. */
-static void write_zeros(struct buf *b, size_t count)
-{
-    buf_byte(b, '[');
-    for (size_t i = 0; i < count; i++)
-        buf_str(b, i ? ",0" : "0");
-    buf_byte(b, ']');
-}
-
 static void post_zeros(struct reply *r, const char *path, const char *name, size_t count)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -536,6 +582,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_token_leaves_places_to_others),
         cmocka_unit_test(results_are_never_turned_away),
         cmocka_unit_test(large_bodies_are_parsed_beside_the_loop),
+        cmocka_unit_test(a_body_without_a_place_does_not_come),
         cmocka_unit_test(streams_of_a_large_task_find_room),
         cmocka_unit_test(trees_count_as_memory),
         cmocka_unit_test(a_large_definition_holds_up_nobody),
