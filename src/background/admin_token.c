@@ -79,6 +79,7 @@ static enum err file_write(const char *temporary, const char *token, struct erro
 {
     char line[ACCESS_TOKEN_SIZE + 2];
 
+    ASSERT(strlen(token) == ACCESS_TOKEN_SIZE);
     (void)unlink(temporary); /* of a start that was cut off */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -113,6 +114,7 @@ static enum err put(struct server *sv, struct slice name, const char *text, stru
                             .admin = true,
                             .created_at = now};
 
+    ASSERT(name.len > 0 && name.len < ACCESS_NAME_MAX);
     bool ok = access_hash(sv->access, slice_of(text), row.hash);
     ASSERT(ok);
     buf_fmt(&reason, "%.*s: admin", SLICE_ARG(name));

@@ -42,6 +42,8 @@ enum {
 static struct found_condition *found_add(struct alerting *al, enum alert_condition c,
                                          const char *label, struct slice value)
 {
+    ASSERT(label);
+    ASSERT(al->fresh_count <= COUNT_OF(al->fresh));
     if (al->fresh_count == COUNT_OF(al->fresh))
         return NULL;
     struct found_condition *w = &al->fresh[al->fresh_count++];
@@ -290,6 +292,7 @@ static void take_census(struct alerting *al)
         arena_alloc(&al->census_arena, (al->census.agent_count + 1) * sizeof *next);
     size_t count = 0;
 
+    ASSERT(al->census.agent_count <= COUNT_OF(al->waitings));
     al->absent_count = 0;
     for (size_t i = 0; i < al->census.agent_count; i++) {
         const struct census_agent *c = &al->census.agents[i];
@@ -310,6 +313,7 @@ static void query_run(struct store_job *j, struct store *store)
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
     enum err err = ERR_OK; /* whatever is wrong, the supervisor meets it too */
 
+    ASSERT(al->census_now > 0);
     al->census = (struct census){0};
     al->fresh_count = 0;
     err = query_agents(al, store);
@@ -330,6 +334,8 @@ static void query_done(struct store_job *j)
 {
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
 
+    ASSERT(al->counting);
+    ASSERT(al->server->load.exchanges > 0);
     al->counting = false;
     al->server->load.exchanges--;
     if (al->census_err == ERR_OK) {

@@ -59,6 +59,7 @@ static int spawn(struct run *r, const struct sink_setting *how, int in, int err)
     char store[3][4200];
     char *env[4];
 
+    ASSERT(how->words && how->words[0]);
     environment(store, env);
     (void)sigfillset(&all);
     (void)sigemptyset(&none);
@@ -109,6 +110,7 @@ static int start(struct run *r, const struct sink_setting *how)
 /* A command need not read all of its input: SIGPIPE is ignored in a server. */
 static void feed(struct run *r, struct slice body)
 {
+    ASSERT(r->written <= body.len);
     ssize_t n = write(r->in, body.ptr + r->written, body.len - r->written);
 
     if (n > 0)
@@ -154,6 +156,7 @@ static bool attend(struct run *r, const struct alert_sending *s, int *ret_status
     int64_t until = clock_steady_ms() + (s->how->timeout_ms ? s->how->timeout_ms : TIMEOUT_MS);
     bool ended = false;
 
+    ASSERT(r->pid > 1); /* its group is killed below */
     while (!(ended = has_ended(r)) && clock_steady_ms() < until && !*s->stop)
         wait_a_while(r, s->body);
     (void)kill(-r->pid, SIGKILL);

@@ -25,6 +25,7 @@ static void put_alerts(struct buf *b, const struct alert *const *list, size_t co
     for (size_t i = 0; i < count; i++) {
         CLEANUP(buf_fini) struct buf one = {0};
         alert_render(list[i], &one);
+        ASSERT(one.len > 0 && one.ptr[one.len - 1] == '}');
         one.len--; /* its bracket: what it is told for comes behind */
         buf_byte(&one, ',');
         buf_fmt(&one, "\"notice\":\"%s\"}", notice_text(list[i]->kind));
@@ -105,6 +106,8 @@ void alert_body(enum sink_kind kind, const struct alert *const *list, size_t cou
 {
     CLEANUP(buf_fini) struct buf all = {0};
 
+    ASSERT(count > 0);
+    ASSERT(source);
     for (size_t i = 0; i < count; i++)
         buf_fmt(&all, "%s/%u ", list[i]->id, list[i]->notice);
     if (count == 1)
@@ -197,6 +200,7 @@ static bool post(const struct alert_sending *s, char *story, size_t size)
     CURL *easy = curl_easy_init();
     struct curl_slist *lines = curl_slist_append(NULL, "Content-Type: application/json");
 
+    ASSERT(s->how->url);
     post_url(s->how->url, &url);
     CURLcode rc = CURLE_OUT_OF_MEMORY;
     if (easy && lines) {
@@ -218,6 +222,8 @@ static bool post(const struct alert_sending *s, char *story, size_t size)
 
 bool alert_send(const struct alert_sending *s, char *story, size_t story_size)
 {
+    ASSERT(s->how->kind == SINK_COMMAND || s->how->kind == SINK_ALERTMANAGER);
+    ASSERT(story_size > 0);
     story[0] = 0;
     return s->how->kind == SINK_COMMAND ? alert_run(s, story, story_size)
                                         : post(s, story, story_size);

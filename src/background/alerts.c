@@ -228,6 +228,7 @@ static void delivered(void *arg, void *user, size_t sink, bool took, const char 
 
     struct alert_trial *t = user;
 
+    ASSERT(sink < al->settings->count);
     if (t) {
         t->delivered(t, sink, took, story);
         return;
@@ -274,6 +275,7 @@ static enum err alerting_open(struct server *sv, struct error *e)
 {
     struct alerting *al = calloc(1, sizeof *al);
     ASSERT(al);
+    ASSERT(!sv->background->alerting);
     al->server = sv;
     al->settings = sv->config.alerts;
     if (!al->settings) {
@@ -370,6 +372,7 @@ void alerts_try(struct server *sv, struct alert_trial *t, const struct alert *a)
 {
     struct alerting *al = sv->background->alerting;
 
+    ASSERT(!al->closed);
     list_push(&al->trials, &t->link);
     for (size_t i = 0; i < al->settings->count; i++)
         alert_sinks_send(al->sinks, i, &a, 1, server_now(sv), t);

@@ -44,6 +44,7 @@ static void definitions_read(struct registry_wait *w, enum err err, const char *
     struct server *sv = h->x.server;
     struct http_request *r = h->x.http;
 
+    ASSERT(sv->load.exchanges > 0);
     sv->load.exchanges--;
     sv->load.reads_open--;
     exchange_untie(&h->x);

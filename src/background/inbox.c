@@ -176,6 +176,7 @@ static void row_answered(struct submission *s)
     struct row_ask *ra = CONTAINER_OF(s, struct row_ask, s);
     struct arena a = s->arena;
 
+    ASSERT(ra->item);
     /* with the last one the batch may go, and ra with it */
     intake_answered(ra->item, s->problem_type ? slice_of(s->problem) : SLICE_NONE);
     arena_fini(&a);
@@ -225,6 +226,8 @@ static void large_row_written(struct offload_job *j)
     struct row_ask *ra = CONTAINER_OF(j, struct row_ask, job);
     struct server *sv = ra->inbox->server;
 
+    ASSERT(ra->item->away);
+    ASSERT(sv->load.exchanges > 0);
     sv->load.exchanges--;
     if (row_is_written(ra))
         submission_read_offloaded(sv, &ra->s, ra->text, LINE, large_row_read);
@@ -236,6 +239,7 @@ static void row_offload(struct row_ask *ra, size_t bytes)
 {
     struct server *sv = ra->inbox->server;
 
+    ASSERT(!ra->item->away);
     ra->item->away = true;
     ra->job =
         (struct offload_job){.run = write_on_thread, .done = large_row_written, .bytes = bytes};
@@ -300,6 +304,7 @@ static void notified(uv_poll_t *p, int status, int events)
     (void)status;
     (void)events;
 
+    ASSERT(ib->watches);
     (void)uv_poll_stop(p); /* until the next look, which may have to wait */
     intake_wake(ib->intake);
 }

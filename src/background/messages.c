@@ -109,6 +109,7 @@ static enum err messages_open(struct server *sv, struct error *e)
         return err;
     struct messages *t = calloc(1, sizeof *t);
 
+    ASSERT(!sv->background->messages);
     ASSERT(t);
     t->server = sv;
     const struct courier_outside outside = {.arg = t,
@@ -200,6 +201,8 @@ static void census_done(struct store_job *j)
 {
     struct messages *t = CONTAINER_OF(j, struct messages, census_job);
 
+    ASSERT(t->counting);
+    ASSERT(t->server->load.exchanges > 0);
     t->counting = false;
     t->server->load.exchanges--;
     if (t->census_err == ERR_OK)

@@ -199,6 +199,7 @@ static void put_done(struct store_job *j)
     n->putting = false;
     n->to_put |= p->err != ERR_OK && !p->row.draining;
     n->put_at = server_steady(NULL) + PUT_AGAIN_MS;
+    ASSERT(n->server->load.exchanges > 0);
     n->server->load.exchanges--;
     buf_fini(&p->agents);
     free(p);
@@ -238,6 +239,7 @@ static void read_done(struct store_job *j)
     struct nodes *n = rd->server->background->nodes;
 
     n->reading = false;
+    ASSERT(n->server->load.exchanges > 0);
     n->server->load.exchanges--;
     if (rd->err == ERR_OK) {
         arena_fini(&n->arena);

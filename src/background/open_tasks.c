@@ -83,6 +83,7 @@ static void read_done(struct store_job *j)
     struct open_tasks *count = CONTAINER_OF(j, struct open_tasks, job);
     struct server *sv = count->server;
 
+    ASSERT(sv->load.exchanges > 0);
     sv->load.exchanges--;
     count->reading = false;
     if (count->err == ERR_OK)

@@ -159,6 +159,7 @@ static void sweep_done(struct store_job *j)
     struct retention_job *k = CONTAINER_OF(j, struct retention_job, sweep);
 
     k->at_work = false;
+    ASSERT(k->server->load.exchanges > 0);
     k->server->load.exchanges--;
     if (k->sweep_err != ERR_OK)
         trouble_begins(k, k->sweep_err, k->sweep_error.text);

@@ -106,6 +106,7 @@ static void submit(struct retirer *r, void (*run)(struct store_job *, struct sto
 
 static void part_end(struct retirer *r)
 {
+    ASSERT(r->server->load.exchanges > 0);
     r->server->load.exchanges--;
     r->more = r->look.more;
     r->after_seq = r->look.after_seq;

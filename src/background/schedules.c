@@ -279,6 +279,7 @@ static void tick_end(struct schedules *s)
         buf_fini(&t->docs[i]);
     t->count = 0;
     s->busy = false;
+    ASSERT(s->server->load.exchanges > 0);
     s->server->load.exchanges--;
 }
 

@@ -72,6 +72,7 @@ static void reload_done(struct store_job *j)
     struct reload *rl = CONTAINER_OF(j, struct reload, job);
 
     token_list_apply(rl->server, &rl->list);
+    ASSERT(rl->server->load.exchanges > 0);
     rl->server->load.exchanges--;
     arena_fini(&rl->arena);
     free(rl);

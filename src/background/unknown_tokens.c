@@ -82,6 +82,7 @@ static void read_done(struct store_job *j)
     struct server *sv = st->server;
 
     st->reading = false;
+    ASSERT(sv->load.exchanges > 0);
     sv->load.exchanges--;
     if (st->now.tokens != st->known.tokens) {
         token_list_set_generation(sv, st->now.tokens);
