@@ -20,9 +20,13 @@ handler_fn work_post;
 handler_fn attempt_post;
 handler_fn heartbeats_post;
 
-/* tasks_submit.c, tasks_read.c, tasks_list.c, tasks_why.c, events.c, events_task.c */
+/* tasks_submit.c, tasks_read.c, tasks_signal.c, tasks_list.c, tasks_why.c, events.c, events_task.c
+ */
 handler_fn tasks_post;
 handler_fn task_get;
+handler_fn task_signals_get;
+handler_fn task_signal_post;
+handler_fn task_signal_drop;
 handler_fn tasks_list;
 handler_fn task_why_get;
 handler_fn events_get;

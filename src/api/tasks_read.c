@@ -1,6 +1,7 @@
 /*
  * GET /v1/tasks/{id}, with ?wait=: reads the record, and again when the task has ended. Answers to
- * submissions and commands that want the record come from here, too (tasks.h).
+ * submissions and commands that want the record come from here, too (tasks.h). GET
+ * /v1/tasks/{id}/signals: the signals that no step has taken.
  */
 
 #include "api/body.h"
@@ -41,6 +42,7 @@ struct reader {
     struct task_row row;
     struct audit_page operations; /* newest first */
     struct pulses pulses;         /* as they were when the reading began */
+    bool signals;                 /* of the record only the signals that are kept */
     bool renders, ends;           /* the thread that reads also writes the record, ... */
     struct buf text;              /* ... here; empty: it did not */
     struct reservation gone;      /* of one that is not there; until 0: there never was one */
@@ -125,7 +127,10 @@ static bool render(struct reader *rd, const struct definition *d)
 
     if (task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error) != ERR_OK)
         return false;
-    render_task(&rd->text, &rd->pulses, &d->workflow, &t, &rd->row, &rd->operations);
+    if (rd->signals)
+        render_signals(&rd->text, &t);
+    else
+        render_task(&rd->text, &rd->pulses, &d->workflow, &t, &rd->row, &rd->operations);
     return true;
 }
 
@@ -318,6 +323,23 @@ void task_get_missing(struct server *sv, struct http_request *r, struct slice id
     struct reader *rd = reader_new(sv, r, id, grant);
 
     rd->missing = true;
+    begin_reading(rd);
+}
+
+void task_signals_get(struct server *sv, struct http_request *r)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice id = http_segment(r, 2);
+
+    if (!id.ptr) {
+        http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+        return;
+    }
+    if (!reading_has_room(sv, r, READING_ONE))
+        return;
+    struct reader *rd = reader_new(sv, r, id, grant_new(sv->api->bearer, &a));
+    rd->status = 200;
+    rd->signals = true;
     begin_reading(rd);
 }
 

@@ -29,6 +29,8 @@ const struct verb *const verbs[] = {
     &verb_skip,
     &verb_undo,
     &verb_cancel,
+    &verb_signal_drop,
+    &verb_signal,
     &verb_pause,
     &verb_resume,
     &verb_close,

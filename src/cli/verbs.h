@@ -25,6 +25,8 @@ extern const struct verb verb_outbox_drop;
 extern const struct verb verb_target_list;
 extern const struct verb verb_backup;
 extern const struct verb verb_cancel;
+extern const struct verb verb_signal;
+extern const struct verb verb_signal_drop;
 extern const struct verb verb_complete;
 extern const struct verb verb_close;
 extern const struct verb verb_completion;

@@ -55,6 +55,19 @@ static void become_repeated(struct workflow_step *s)
                                      .input_varies = true};
 }
 
+static void become_signal(struct workflow_step *s, char flag)
+{
+    static const struct slice names[] = {{"s", 1}, {"r", 1}};
+
+    become_wait(s, 0);
+    s->kind = KIND_SIGNAL;
+    s->signal.names = names;
+    s->signal.count = flag == '^' ? 2 : 1;
+    s->signal.complete_by_ms = flag == '^' ? 0 : GRAPH_SIGNAL_MS;
+    if (flag == '&')
+        s->signal.otherwise = SLICE("{\"name\":\"nobody\"}");
+}
+
 static void graph_step(struct graph *g, const char *word)
 {
     uint16_t i = (uint16_t)(word[0] - 'a');
@@ -76,6 +89,8 @@ static void graph_step(struct graph *g, const char *word)
             become_repeated(s);
         else if (*p == '~' || *p == '@')
             become_wait(s, *p == '~' ? GRAPH_LONG_MS : 0);
+        else if (*p == '$' || *p == '&' || *p == '^')
+            become_signal(s, *p);
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
@@ -112,6 +127,10 @@ static void graph_word(struct graph *g, const char *word)
     } else if (strncmp(word, "beat=", 5) == 0) {
         for (size_t i = 0; i < GRAPH_STEPS; i++)
             g->steps[i].call.heartbeat_ms = g->steps[i].undo.heartbeat_ms = ms_of(word + 5);
+    } else if (strcmp(word, "undo-on-u") == 0) {
+        static const struct slice names[] = {{"u", 1}};
+        g->w.undo_signals = names;
+        g->w.undo_signal_count = 1;
     } else if (strcmp(word, "hold") == 0) {
         g->w.on_failure = ON_FAILURE_HOLD;
     } else if (strcmp(word, "continue") == 0) {
@@ -175,6 +194,8 @@ void kit_make(struct kit *k, const char *about, const char *graph)
         .input = {.json = SLICE("{}")},
         .steps = k->steps,
         .step_count = k->g.w.step_count,
+        .signals = k->signals,
+        .signal_cap = KIT_SIGNALS,
     };
     for (size_t i = 0; i < k->t.step_count; i++) {
         k->steps[i].attempts = k->attempts[i];
@@ -199,6 +220,8 @@ static void check_no_trace(struct kit *k, const struct kit *before, const struct
     CHECK(memcmp(k->steps, before->steps, sizeof k->steps) == 0, "%s: a step changed", k->about);
     CHECK(memcmp(k->attempts, before->attempts, sizeof k->attempts) == 0, "%s: an attempt changed",
           k->about);
+    CHECK(memcmp(k->signals, before->signals, sizeof k->signals) == 0, "%s: a signal changed",
+          k->about);
     CHECK(!k->fx.changed && !k->fx.alert && !k->fx.ended && !k->fx.stop_running, "%s: effects",
           k->about);
     memcpy(&again, k, sizeof again);
@@ -206,7 +229,8 @@ static void check_no_trace(struct kit *k, const struct kit *before, const struct
     CHECK(answer != ANSWER_ACCEPTED, "%s: accepted at the second time", k->about);
     CHECK(memcmp(&k->t, &again.t, sizeof k->t) == 0
               && memcmp(k->steps, again.steps, sizeof k->steps) == 0
-              && memcmp(k->attempts, again.attempts, sizeof k->attempts) == 0,
+              && memcmp(k->attempts, again.attempts, sizeof k->attempts) == 0
+              && memcmp(k->signals, again.signals, sizeof k->signals) == 0,
           "%s: settling twice differs", k->about);
 }
 
@@ -336,6 +360,11 @@ static struct event event_of(const char *verb)
         {"due-now", EVENT_DUE},
         {"yes", EVENT_UNTIL},
         {"no", EVENT_UNTIL},
+        {"signal", EVENT_SIGNAL},
+        {"other", EVENT_SIGNAL},
+        {"take", EVENT_TAKE},
+        {"drop", EVENT_DROP},
+        {"late", EVENT_TIMEOUT},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -399,8 +428,35 @@ static void let_time_pass(struct kit *k, const struct event *ev, const char *ver
         k->now = max_i64(k->now, a->started_at + k->g.steps[ev->step].call.heartbeat_ms);
     if (strcmp(verb, "due") == 0 && ev->step >= 0)
         k->now = max_i64(k->now, k->steps[ev->step].wait_until);
+    if (strcmp(verb, "late") == 0 && ev->step >= 0)
+        k->now = max_i64(k->now, k->steps[ev->step].complete_by);
     if (strcmp(verb, "deadline") == 0)
         k->now = max_i64(k->now, undo ? k->t.undo_complete_by : k->t.complete_by);
+}
+
+/* The signal that the event means, by the words of the script. */
+static void aim_signal(struct kit *k, struct event *ev, const struct command *c, struct signal *ret)
+{
+    bool is_new = ev->kind == EVENT_SIGNAL;
+    char *key = c->attempt ? k->keys[k->t.signal_count % KIT_SIGNALS] : NULL;
+    static const char *const names[] = {"s", "r", "u"};
+
+    if (ev->kind != EVENT_SIGNAL && ev->kind != EVENT_TAKE && ev->kind != EVENT_DROP)
+        return;
+    if (key)
+        (void)snprintf(key, sizeof k->keys[0], "%s", c->attempt);
+    *ret = (struct signal){.key = slice_of(key)};
+    for (size_t i = 0; i < COUNT_OF(names) && ev->kind != EVENT_TAKE; i++)
+        if (strcmp(c->step, names[i]) == 0)
+            ret->name = slice_of(names[i]);
+    if (is_new) {
+        ret->content = strcmp(c->verb, "other") == 0 ? SLICE("2") : SLICE("1");
+        ret->data.json = strcmp(c->verb, "other") == 0 ? SLICE("false") : SLICE("true");
+    }
+    if (ev->kind != EVENT_TAKE)
+        ev->step = -1;
+    ev->output.json = SLICE("{\"name\":\"s\"}");
+    ev->signal = ret;
 }
 
 static void play_one(struct kit *k, char *text)
@@ -415,7 +471,9 @@ static void play_one(struct kit *k, char *text)
     }
     struct event ev = event_of(c.verb);
     bool erred = k->t.state == TASK_ERROR;
+    struct signal sig;
     aim(k, &ev, &c);
+    aim_signal(k, &ev, &c, &sig);
     let_time_pass(k, &ev, c.verb);
     enum answer answer = kit_event(k, &ev);
     CHECK(answer == c.answer, "%s: '%s' was %s", k->about, copy, kit_answer_text(answer));

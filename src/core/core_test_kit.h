@@ -25,11 +25,13 @@ enum { GRAPH_STEPS = 6 };
  *   /    its attempts have a quarter of the time, in both directions
  *   ~    a wait by length                            @    a wait for a moment
  *   %    repeated in rounds (undo: none)
+ *   $    waits for signal s, GRAPH_SIGNAL_MS         &    the same, with an output if none comes
+ *   ^    waits for signal s or r, without limit
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
  * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
- * (the longest silence of every attempt, in both directions), and hold or continue (the workflow's
- * own on_failure).
+ * (the longest silence of every attempt, in both directions), hold or continue (the workflow's own
+ * on_failure), and undo-on-u (signal u has the task undone).
  */
 struct graph {
     struct workflow w;
@@ -40,15 +42,18 @@ struct graph {
     int64_t not_before_ms;
 };
 
-#define GRAPH_STEP_MS  INT64_C(10000) /* complete-by of each attempt, forward ... */
-#define GRAPH_UNDO_MS  INT64_C(20000) /* ... and back */
-#define GRAPH_WAIT_MS  INT64_C(1000)  /* between attempts, constant */
-#define GRAPH_DEFER_MS INT64_C(60000)
-#define KIT_BEGIN      INT64_C(1000000)    /* start time of a test */
-#define GRAPH_LONG_MS  INT64_C(6000)       /* a wait by length */
-#define GRAPH_EVERY_MS INT64_C(4000)       /* from an answer to the next round ... */
-#define GRAPH_FOR_MS   INT64_C(5000)       /* ... and when the last one may begin */
-#define GRAPH_MOMENT   (KIT_BEGIN + 12000) /* of a wait for a moment */
+#define GRAPH_STEP_MS   INT64_C(10000) /* complete-by of each attempt, forward ... */
+#define GRAPH_UNDO_MS   INT64_C(20000) /* ... and back */
+#define GRAPH_WAIT_MS   INT64_C(1000)  /* between attempts, constant */
+#define GRAPH_DEFER_MS  INT64_C(60000)
+#define KIT_BEGIN       INT64_C(1000000)    /* start time of a test */
+#define GRAPH_LONG_MS   INT64_C(6000)       /* a wait by length */
+#define GRAPH_EVERY_MS  INT64_C(4000)       /* from an answer to the next round ... */
+#define GRAPH_FOR_MS    INT64_C(5000)       /* ... and when the last one may begin */
+#define GRAPH_SIGNAL_MS INT64_C(8000)       /* how long a step waits for a signal */
+#define GRAPH_MOMENT    (KIT_BEGIN + 12000) /* of a wait for a moment */
+
+enum { KIT_SIGNALS = 24 };
 
 void graph_make(struct graph *g, const char *text);
 
@@ -59,6 +64,8 @@ struct kit {
     struct task t;
     struct step steps[GRAPH_STEPS];
     struct attempt attempts[GRAPH_STEPS][ATTEMPTS_KEPT];
+    struct signal signals[KIT_SIGNALS];
+    char keys[KIT_SIGNALS][4]; /* of scripts */
     int64_t now;
     struct effects fx; /* of the latest event */
     const char *about; /* what is being tested */
@@ -80,14 +87,16 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *     resolve a (none of its attempts took effect)
  *     begin a, due a (at its time), due-now a (the same event, but now)     of a wait
  *     yes a, no a (whether its answer satisfies it)                         of a repeated step
- *     claim, release, retry [a], undo, undo-bare (undo without a reason), skip a, start a, notsent
- * a, resend a, cond a, bad a ok a        a result; of the open attempt, or of the one named: f2
- * (second forward), u1 fail a      an error: permanent, without effect        doubt a   ... with
- * unknown effect again a     an error: retryable, without effect        lost a    ... with unknown
- * effect timeout a   at the complete-by of its open attempt     timeout-now a   the same event, but
- * now silence a   when it was silent for too long            silence-now a    the same event, but
- * now away a      its instance is done with it, and the result will come from elsewhere deadline at
- * the complete-by of the task             early     the same event, but now wait 30s    time passes
+ *     signal s k1 (with that key, and the data true), other s k1 (the data false), take a k1, drop
+ * s [k1], late a (the complete-by of its waiting)                               of signals claim,
+ * release, retry [a], undo, undo-bare (undo without a reason), skip a, start a, notsent a, resend
+ * a, cond a, bad a ok a        a result; of the open attempt, or of the one named: f2 (second
+ * forward), u1 fail a      an error: permanent, without effect        doubt a   ... with unknown
+ * effect again a     an error: retryable, without effect        lost a    ... with unknown effect
+ * timeout a   at the complete-by of its open attempt     timeout-now a   the same event, but now
+ * silence a   when it was silent for too long            silence-now a    the same event, but now
+ * away a      its instance is done with it, and the result will come from elsewhere deadline at the
+ * complete-by of the task             early     the same event, but now wait 30s    time passes
  *
  * EXPECTED is an answer (default: accepted), `alert` (default: if and only if the task stops in
  * error), `stop` (agents are told to stop; default: not).

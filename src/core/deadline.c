@@ -2,6 +2,16 @@
  * struct lost_time in decide.h. Pure functions. */
 #include "core/decide.h"
 
+/* Until when the step waits for a signal. 0: it does not, without limit, or its clock stands. */
+static int64_t waits_until(const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+    bool stands = s->state != STEP_WAITING || t->paused_at != 0 || t->stop != STOP_NONE
+                  || t->direction == DIRECTION_UNDO;
+
+    return stands ? 0 : s->complete_by;
+}
+
 int64_t task_wake_at(const struct task *t)
 {
     int64_t at = 0;
@@ -12,8 +22,9 @@ int64_t task_wake_at(const struct task *t)
         at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct attempt *a = step_open_attempt(&t->steps[i]);
-        if (a && (at == 0 || a->complete_by < at))
-            at = a->complete_by;
+        int64_t by = a ? a->complete_by : t->steps[i].complete_by ? waits_until(t, i) : 0;
+        if (by != 0 && (at == 0 || by < at))
+            at = by;
     }
     return at;
 }
@@ -36,6 +47,15 @@ int64_t step_overdue_at(const struct step *s, const struct lost_time *lost)
     if (a->started_at >= lost->until)
         return a->complete_by; /* it began after the lost time */
     return deadline_at(a->complete_by, lost);
+}
+
+int64_t signal_overdue_at(const struct task *t, uint16_t i, const struct lost_time *lost)
+{
+    int64_t at = waits_until(t, i);
+
+    if (task_state_is_end(t->state) || t->state == TASK_ERROR || at == 0)
+        return 0;
+    return t->steps[i].begun_at >= lost->until ? at : deadline_at(at, lost);
 }
 
 /* When the time allowed to the task in its present direction began. */

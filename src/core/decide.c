@@ -240,18 +240,6 @@ static void give_up(struct decision *d, struct step *s, struct attempt *a)
     step_fails(d, s, (struct failure){.retryable = true});
 }
 
-static enum answer on_timeout(struct decision *d)
-{
-    struct step *s = &d->t->steps[d->ev->step];
-    struct attempt *a = current(d, s);
-
-    if (!a || d->now < a->complete_by)
-        return ANSWER_REFUSED;
-    note(&a->error, "timeout", "no result by complete-by");
-    give_up(d, s, a);
-    return ANSWER_ACCEPTED;
-}
-
 /* The silent instance may still be working on the attempt, so a step in doubt waits for its
  * complete-by. */
 static enum answer on_silence(struct decision *d)
@@ -481,7 +469,10 @@ static enum answer on_begin(struct decision *d)
     if (s->begun_at != 0 || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->begun_at = d->now;
-    s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
+    if (ws->kind == KIND_SIGNAL)
+        s->complete_by = ws->signal.complete_by_ms ? d->now + ws->signal.complete_by_ms : 0;
+    else
+        s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
     return ANSWER_ACCEPTED;
 }
 
@@ -489,9 +480,65 @@ static enum answer on_due(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (s->begun_at == 0 || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+    if (s->begun_at == 0 || d->w->steps[d->ev->step].kind != KIND_WAIT
+        || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_completes(d, s);
+    return ANSWER_ACCEPTED;
+}
+
+/* ---- signals ---- */
+
+static enum answer on_take(struct decision *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+    struct signal *sig = task_find_signal(d->t, d->ev->signal->key);
+
+    if (!sig || sig->state != SIGNAL_KEPT
+        || !step_takes_signal(&d->w->steps[d->ev->step], sig->name)
+        || !step_awaits_signal(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        return ANSWER_REFUSED;
+    ASSERT(d->ev->output.json.ptr);
+    sig->state = SIGNAL_TAKEN;
+    sig->step = d->ev->step;
+    s->wait_until = d->now;
+    step_completes(d, s);
+    return ANSWER_ACCEPTED;
+}
+
+/* No signal came in time. */
+static enum answer on_no_signal(struct decision *d)
+{
+    const struct workflow_step *ws = &d->w->steps[d->ev->step];
+    struct step *s = &d->t->steps[d->ev->step];
+
+    if (s->complete_by == 0 || d->now < s->complete_by
+        || !step_awaits_signal(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        return ANSWER_REFUSED;
+    s->wait_until = d->now;
+    if (ws->signal.otherwise.ptr) {
+        step_completes(d, s);
+        s->output.json = ws->signal.otherwise;
+        return ANSWER_ACCEPTED;
+    }
+    note(&s->error, "no_signal", "no signal arrived by the step's complete-by");
+    s->failure_count++;
+    d->t->failure_count++;
+    fail_for_good(d, s);
+    return ANSWER_ACCEPTED;
+}
+
+static enum answer on_timeout(struct decision *d)
+{
+    struct step *s = &d->t->steps[d->ev->step];
+    struct attempt *a = current(d, s);
+
+    if (d->w->steps[d->ev->step].kind == KIND_SIGNAL)
+        return on_no_signal(d);
+    if (!a || d->now < a->complete_by)
+        return ANSWER_REFUSED;
+    note(&a->error, "timeout", "no result by complete-by");
+    give_up(d, s, a);
     return ANSWER_ACCEPTED;
 }
 
@@ -611,6 +658,12 @@ static enum answer happen(struct decision *d)
         return on_due(d);
     case EVENT_UNTIL:
         return on_until(d);
+    case EVENT_SIGNAL:
+        return signal_arrives(d);
+    case EVENT_TAKE:
+        return on_take(d);
+    case EVENT_DROP:
+        return signal_drop(d);
     case EVENT_CLAIM:
         return on_claim(d);
     case EVENT_RELEASE:
@@ -639,7 +692,8 @@ static bool names_a_step(enum event_kind k)
 {
     return k != EVENT_DEADLINE && k != EVENT_EXTEND && k != EVENT_CLAIM && k != EVENT_RELEASE
            && k != EVENT_RETRY && k != EVENT_UNDO && k != EVENT_PAUSE && k != EVENT_RESUME
-           && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN && k != EVENT_OVERRUN;
+           && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN && k != EVENT_OVERRUN
+           && k != EVENT_SIGNAL && k != EVENT_DROP;
 }
 
 /* The operator's verbs may change any step. The end of a task also ends its pause, which moves the
@@ -661,6 +715,9 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_BEGIN:
     case EVENT_DUE:
     case EVENT_UNTIL:
+    case EVENT_SIGNAL:
+    case EVENT_TAKE:
+    case EVENT_DROP:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:
@@ -697,8 +754,14 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
     enum answer answer = happen(&d);
     if (answer == ANSWER_ACCEPTED)
         fx->changed = true;
-    if (fx->changed)
+    if (fx->changed) {
+        bool may_undo = t->signal_count > 0 && w->undo_signal_count > 0;
+        if (may_undo)
+            signals_undo(&d);
         settle(&d);
+        if (may_undo)
+            signals_cannot_undo(&d);
+    }
     ASSERT(before == DIRECTION_FORWARD || t->direction == DIRECTION_UNDO); /* invariant 8 */
     if (may_change_any_step(&d) || t->direction != before) {
         fx->any_step |= fx->changed;

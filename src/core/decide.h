@@ -25,35 +25,40 @@ enum event_kind {
     EVENT_SEND_AGAIN, /* its instance has lost it and gets it once more */
     EVENT_RESULT,     /* an agent's answer: `output`, or `error` with its attributes */
     EVENT_ELSEWHERE,  /* its instance is done with it; the result comes from elsewhere */
-    EVENT_TIMEOUT,    /* the attempt's complete-by passed (a request of the supervisor) */
-    EVENT_SILENCE,    /* no heartbeat for too long. Sent by the task's owner, the only one that
-                       * knows; refused if the attempt is elsewhere, or younger than the step's
-                       * `heartbeat` */
-    EVENT_DEADLINE,   /* the task's complete-by passed, in its present direction; TIMEOUT and
-                       * DEADLINE are refused before that moment */
-    EVENT_EXTEND,     /* time was lost: the task's complete-by in its direction moves to `until` */
-    EVENT_CONDITION,  /* the step's `if` was evaluated to false */
-    EVENT_BAD_INPUT,  /* an expression of the step failed: `error` has the details */
-    EVENT_BEGIN,      /* a wait begins: it is over at `until`, or after its length */
-    EVENT_DUE,        /* a wait is over; refused before that moment */
-    EVENT_UNTIL,      /* the `until` of a repeated step was evaluated on the answer of its round, to
-                       * `holds` */
-    EVENT_CLAIM,      /* a scheduler claims the task: `instance` is its node/boot */
-    EVENT_RELEASE,    /* its owner releases it */
-    EVENT_RETRY,      /* operator: retry the step (or all that failed) now */
-    EVENT_SKIP,       /* operator: go on without the step, with `output` if given */
-    EVENT_UNDO,       /* operator: undo the task; `error` may say why. A processed task requires a
-                       * reason, no pivot that prevents undo, and an undo_until that has not
-                       * passed */
-    EVENT_HASTEN,     /* the outage in which this attempt failed has ended: its retry need not wait
-                       * any longer */
-    EVENT_PAUSE,      /* operator: nothing of the task starts, its clocks are stopped */
-    EVENT_RESUME,     /* operator: the task continues with the time that it had left */
-    EVENT_CORRECT,    /* operator: another `input`, for the step or (-1) for the task */
-    EVENT_SUPPLY,     /* operator: the step took effect, with that `output` */
-    EVENT_RESOLVE, /* operator: no attempt of the step so far took effect. Refused before the last
-                    * complete-by of those in doubt plus the clock margin, and if an attempt began
-                    * after the operator looked */
+    EVENT_TIMEOUT,   /* the attempt's complete-by passed (a request of the supervisor), or that of a
+                      * step that waits for a signal */
+    EVENT_SILENCE,   /* no heartbeat for too long. Sent by the task's owner, the only one that
+                      * knows; refused if the attempt is elsewhere, or younger than the step's
+                      * `heartbeat` */
+    EVENT_DEADLINE,  /* the task's complete-by passed, in its present direction; TIMEOUT and
+                      * DEADLINE are refused before that moment */
+    EVENT_EXTEND,    /* time was lost: the task's complete-by in its direction moves to `until` */
+    EVENT_CONDITION, /* the step's `if` was evaluated to false */
+    EVENT_BAD_INPUT, /* an expression of the step failed: `error` has the details */
+    EVENT_BEGIN,     /* a wait begins: it is over at `until`, or after its length; or the waiting
+                      * for a signal begins */
+    EVENT_DUE,       /* a wait is over; refused before that moment */
+    EVENT_UNTIL,     /* the `until` of a repeated step was evaluated on the answer of its round, to
+                      * `holds` */
+    EVENT_SIGNAL,    /* `signal` arrives (key, name, data, content). Needs room for one more */
+    EVENT_TAKE,      /* the step takes `signal` (key) and completes with `output` */
+    EVENT_DROP,      /* operator: `signal` (name, and key if it is one only) is dropped */
+    EVENT_CLAIM,     /* a scheduler claims the task: `instance` is its node/boot */
+    EVENT_RELEASE,   /* its owner releases it */
+    EVENT_RETRY,     /* operator: retry the step (or all that failed) now */
+    EVENT_SKIP,      /* operator: go on without the step, with `output` if given */
+    EVENT_UNDO,      /* operator: undo the task; `error` may say why. A processed task requires a
+                      * reason, no pivot that prevents undo, and an undo_until that has not
+                      * passed */
+    EVENT_HASTEN,    /* the outage in which this attempt failed has ended: its retry need not wait
+                      * any longer */
+    EVENT_PAUSE,     /* operator: nothing of the task starts, its clocks are stopped */
+    EVENT_RESUME,    /* operator: the task continues with the time that it had left */
+    EVENT_CORRECT,   /* operator: another `input`, for the step or (-1) for the task */
+    EVENT_SUPPLY,    /* operator: the step took effect, with that `output` */
+    EVENT_RESOLVE,   /* operator: no attempt of the step so far took effect. Refused before the last
+                      * complete-by of those in doubt plus the clock margin, and if an attempt began
+                      * after the operator looked */
     EVENT_RETRY_FROM, /* operator: the step and all that comes after it start anew */
     EVENT_CLOSE,      /* operator: it stopped in error and stays so; `error` says why */
     EVENT_REOPEN,     /* operator: the closed task needs attention after all */
@@ -85,6 +90,7 @@ struct event {
                   * known to be unavailable, so this is no failure of the step */
     int64_t until; /* EXTEND; BEGIN, if the wait has no length; RESOLVE: the operator's view is from
                     * then, attempts that began later are unknown to the operator. 0: not given */
+    const struct signal *signal;
 };
 
 enum answer {
@@ -113,6 +119,9 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
 /* Whether the step's attempt array has to grow before the next EVENT_START. */
 bool step_needs_room(const struct step *s);
 
+/* The same for the task's signals before the next EVENT_SIGNAL. */
+bool task_needs_signal_room(const struct task *t);
+
 /* A step that is to be started next, in its task's direction. */
 struct ready {
     uint16_t step;
@@ -123,10 +132,17 @@ struct ready {
  * All steps that are to be started next, at most step_count. They include forward steps whose `if`
  * was not evaluated yet: the caller evaluates it and sends EVENT_CONDITION. They include waits: one
  * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE). They
- * include repeated steps whose last answer is still to be judged (step_is_answered, EVENT_UNTIL).
- * Steps of a task whose deadline has passed are not included: they wait for EVENT_DEADLINE.
+ * include repeated steps whose last answer is still to be judged (step_is_answered, EVENT_UNTIL). A
+ * step that has begun to wait for a signal is not included. Steps of a task whose deadline has
+ * passed are not included: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
+
+/* Whether the step waits for a signal now: EVENT_TAKE would be accepted for one of its names. */
+bool step_awaits_signal(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
+
+/* The same for any step. */
+bool task_awaits_signal(const struct workflow *w, const struct task *t, int64_t now);
 
 /* The direction in which the step runs next. Steps of on_undo go forward while the task is
  * undone. */
@@ -150,7 +166,7 @@ struct attempt task_next_attempt(const struct workflow *w, const struct task *t,
                                  int64_t now);
 
 /* The earliest time at which the task must be checked for being overdue: the complete-by of an
- * attempt or of the task. 0: there is none. */
+ * attempt, of a step that waits for a signal, or of the task. 0: there is none. */
 int64_t task_wake_at(const struct task *t);
 
 /* Lost time (the server was down, suspended, or without a store) does not count against agents.
@@ -164,9 +180,10 @@ struct lost_time {
 /* complete_by, unless it fell into lost time. */
 int64_t deadline_at(int64_t complete_by, const struct lost_time *lost);
 
-/* When the step's current attempt, or the task itself, is overdue. 0: never in the present
- * state. */
+/* When the step's current attempt, its waiting for a signal, or the task itself, is overdue. 0:
+ * never in the present state. */
 int64_t step_overdue_at(const struct step *s, const struct lost_time *lost);
+int64_t signal_overdue_at(const struct task *t, uint16_t i, const struct lost_time *lost);
 int64_t task_overdue_at(const struct workflow *w, const struct task *t,
                         const struct lost_time *lost);
 

@@ -44,6 +44,22 @@ void turn_back(struct decision *d);
 /* Called after every event: finds whether the task has ended or turns to undo. */
 void settle(struct decision *d);
 
+/* ---- signal.c ---- */
+
+enum answer signal_arrives(struct decision *d);
+enum answer signal_drop(struct decision *d);
+
+/* The step starts anew: what it took can be taken again. */
+void signal_put_back(struct task *t, uint16_t step);
+
+/* A kept signal that has the task undone does so, unless the task stops, has stopped or is
+ * paused: then it does once the task goes on. Called before settle(): a task that could be undone
+ * must not end. */
+void signals_undo(struct decision *d);
+
+/* Called after settle(): those that are left come too late. */
+void signals_cannot_undo(struct decision *d);
+
 /* ---- verbs.c ---- */
 
 /* Handles an operator's event. */

@@ -31,7 +31,8 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
         [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
         [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
         [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",  [EVENT_BEGIN] = "begin",
-        [EVENT_DUE] = "due",         [EVENT_UNTIL] = "no",
+        [EVENT_DUE] = "due",         [EVENT_UNTIL] = "no",         [EVENT_SIGNAL] = "signal",
+        [EVENT_TAKE] = "take",       [EVENT_DROP] = "drop",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -47,6 +48,9 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
         kind = ev->effect == EFFECT_NONE ? "again" : "lost";
     else if (ev->kind == EVENT_RESULT)
         kind = ev->effect == EFFECT_NONE ? "fail" : "doubt";
+    if (d->name || d->key)
+        return (size_t)snprintf(to, size, " %s %c %c,", kind, d->name ? d->name : 'a' + ev->step,
+                                d->key ? d->key : ' ');
     if (ev->step < 0)
         return (size_t)snprintf(to, size, " %s,", kind);
     return (size_t)snprintf(to, size, " %s%s %c %c%u,", kind, ev->spared ? "*" : "", 'a' + ev->step,
@@ -201,6 +205,10 @@ static void check_wake(const struct node *is)
     int64_t at = w->due[w->back] || w->paused_at ? 0 : w->deadline[w->back];
 
     for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].phase == PHASE_IDLE && !w->back && !w->paused_at && is->t.stop == STOP_NONE)
+            at = earlier(at, w->steps[i].signal_by);
+
+    for (uint16_t i = 0; i < w->step_count; i++)
         for (int d = 0; d < 2; d++)
             for (uint32_t n = 0; n < w->steps[i].count[d]; n++)
                 if (w->steps[i].attempts[d][n].end == CALL_OPEN)
@@ -233,8 +241,30 @@ static void check_late(const struct node *was, const struct node *is)
 static int expected_cause(const struct event *ev)
 {
     return ev->kind == EVENT_UNDO || ev->kind == EVENT_DEADLINE || ev->kind == EVENT_OVERRUN
+                   || ev->kind == EVENT_SIGNAL
                ? -1
                : ev->step;
+}
+
+/* Whether a signal asked for undo just now. */
+static bool signal_acted(const struct node *was, const struct node *is)
+{
+    for (uint16_t i = 0; i < is->world.signal_count; i++)
+        if (is->world.signals[i].taken_by == WORLD_UNDID
+            && (i >= was->world.signal_count || was->world.signals[i].taken_by != WORLD_UNDID))
+            return true;
+    return false;
+}
+
+/* No signal waits to have a task undone that could be. */
+static void check_undo_signals(const struct node *is)
+{
+    const struct world *w = &is->world;
+
+    for (uint16_t i = 0; i < w->signal_count; i++)
+        CHECK(!world_asks_for_undo(w, i) || !is_active(&is->t) || is->t.stop != STOP_NONE
+                  || w->paused_at != 0 || w->back,
+              "%s: signal %u is overlooked", history_story(), i);
 }
 
 /* A cause exists exactly while the task stops or is undone, and it does not change. */
@@ -248,6 +278,13 @@ static void check_cause(const struct node *was, const struct node *is, const str
     /* An operator had it continue, but another failed step stopped it again at once. */
     bool anew = !back && was->t.state == TASK_ERROR
                 && (ev->kind == EVENT_RETRY || ev->kind == EVENT_RETRY_FROM);
+
+    if (slice_is(b->error.code, "signal") && !slice_is(a->error.code, "signal")) {
+        /* one that asked in vain is an error of the task already */
+        bool known = slice_is(was->t.error.code, "signal");
+        CHECK(b->step == -1 && (known || signal_acted(was, is)), "%s: no signal", history_story());
+        return;
+    }
 
     CHECK(stopped == (b->error.code.ptr != NULL), "%s: why?", history_story());
     if (anew)
@@ -270,6 +307,7 @@ static void check_change(const struct node *was, const struct node *is, const st
 
     check_edges(was, is, ev);
     check_cause(was, is, ev);
+    check_undo_signals(is);
     bool turned = was->t.direction != is->t.direction;
     CHECK(!task_state_is_end(was->t.state) || was->t.state == is->t.state
               || (turned && was->t.state == TASK_PROCESSED && ev->kind == EVENT_UNDO),
@@ -295,6 +333,23 @@ static void check_change(const struct node *was, const struct node *is, const st
 
 /* ---- one event ---- */
 
+/* What the core took as a reason to undo the task was one: it was kept, and the task goes back, is
+ * about to, or cannot any more, which somebody is told. */
+static void remember_undo_signals(struct node *is, const struct effects *fx)
+{
+    struct world *w = &is->world;
+
+    for (uint16_t i = 0; i < w->signal_count && i < is->t.signal_count; i++) {
+        if (is->signals[i].state != SIGNAL_TAKEN || !world_asks_for_undo(w, i))
+            continue;
+        w->signals[i].taken_by = WORLD_UNDID;
+        w->asked = true;
+        CHECK(is->t.direction == DIRECTION_UNDO || is->t.stop == STOP_UNDO
+                  || is->t.state == TASK_ERROR || (fx->alert && !pivots_clear(w)),
+              "%s: signal %u has no effect", history_story(), i);
+    }
+}
+
 static void spend(uint8_t *left, bool so)
 {
     if (so)
@@ -302,11 +357,12 @@ static void spend(uint8_t *left, bool so)
 }
 
 static void remember(struct node *is, const struct node *was, const struct event *ev,
-                     enum answer answer)
+                     enum answer answer, const struct effects *fx)
 {
     struct world *w = &is->world;
 
     world_event(w, ev, was->t.state, is->now);
+    remember_undo_signals(is, fx);
     enum event_kind kind = ev->kind;
     spend(&is->left.late, answer == ANSWER_LATE);
     spend(&is->left.not_sent, kind == EVENT_NOT_SENT);
@@ -316,9 +372,10 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.spared, ev->spared && answer == ANSWER_ACCEPTED && is->left.spared > 0);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
+    spend(&is->left.signals, kind == EVENT_SIGNAL || kind == EVENT_DROP);
     spend(&is->left.verbs, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
     if (was->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at
-        && was->t.direction == is->t.direction)
+        && (was->t.direction == is->t.direction || kind != EVENT_UNDO))
         world_error_over(w, is->now);
     if (is->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at)
         w->erred_at = is->now;
@@ -371,6 +428,11 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (ev->kind == EVENT_HASTEN && !is_active(t))
         CHECK(answer == ANSWER_REFUSED, "%s: was %s", history_story(), kit_answer_text(answer));
+    else if (ev->kind == EVENT_TIMEOUT && history.graph.steps[ev->step].kind == KIND_SIGNAL)
+        CHECK((answer == ANSWER_ACCEPTED)
+                  == (world_awaits_no_longer(&was->world, (uint16_t)ev->step, was->now)
+                      && is_active(t) && t->stop == STOP_NONE && !was->world.back),
+              "%s: was %s", history_story(), kit_answer_text(answer));
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
               kit_answer_text(answer));
@@ -392,6 +454,12 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
                   == (world_may_judge(&was->world, (uint16_t)ev->step, was->now) && is_active(t)
                       && t->stop == STOP_NONE),
               "%s: was %s", history_story(), kit_answer_text(answer));
+    if (ev->kind == EVENT_SIGNAL || ev->kind == EVENT_TAKE || ev->kind == EVENT_DROP) {
+        enum answer want = world_signal_answer(&was->world, ev, t->state, was->now);
+        bool goes = is_active(t) && t->stop == STOP_NONE && !was->world.back;
+        CHECK(answer == (ev->kind == EVENT_TAKE && !goes ? ANSWER_REFUSED : want), "%s: was %s",
+              history_story(), kit_answer_text(answer));
+    }
     if (ev->kind == EVENT_CLAIM)
         CHECK((answer == ANSWER_ACCEPTED) == (is_active(t) && !t->locked_by.ptr), "%s",
               history_story());
@@ -425,7 +493,8 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     if (answer != ANSWER_ACCEPTED)
         return;
     if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT
-        || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE || ev->kind == EVENT_UNTIL)
+        || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE || ev->kind == EVENT_UNTIL
+        || ev->kind == EVENT_TAKE)
         check_start(was, ev);
     CHECK(ev->kind != EVENT_START || !was->world.steps[ev->step].answered,
           "%s: its answer was not judged", history_story());
@@ -469,7 +538,11 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     struct effects fx = {0};
 
     history.events++;
-    path_push((struct history_item){.ev = *ev});
+    path_push((struct history_item){
+        .ev = *ev,
+        .name = ev->signal && ev->signal->name.ptr ? ev->signal->name.ptr[0] : 0,
+        .key = ev->signal && ev->signal->key.ptr ? ev->signal->key.ptr[0] : 0,
+    });
     node_image(&image, is);
     enum answer answer = decide(&history.graph.w, &is->t, ev, is->now, &fx);
     check_answer(was, ev, answer);
@@ -488,7 +561,7 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     CHECK(task_valid(&history.graph.w, &is->t), "%s: not valid", history_story());
     if (!fx.any_step)
         check_others(is, &image, ev);
-    remember(is, was, ev, answer);
+    remember(is, was, ev, answer, &fx);
     world_check(&is->world, &is->t, is->now, history_story);
     check_change(was, is, ev, &fx);
     if (history.changed)
@@ -532,6 +605,8 @@ int64_t history_next_time(const struct node *n)
             later_only(&next, s->wait_until, n->now);
         if (!w->paused_at && s->phase == PHASE_IDLE) /* from then on a round is the last */
             later_only(&next, s->repeat_until, n->now);
+        if (!w->paused_at && !w->back && s->phase == PHASE_IDLE)
+            later_only(&next, s->signal_by, n->now);
         if (w->back && world_doubt_until(s))
             later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
@@ -556,6 +631,21 @@ static bool happens(struct node *n, struct event ev)
     return decide(&history.graph.w, &n->t, &ev, n->now, &fx) == ANSWER_ACCEPTED;
 }
 
+const struct signal *history_signal(char name, int number, bool other)
+{
+    static const char names[] = "srux";
+    static const char keys[] = "0123456789:;";
+    static struct signal s;
+
+    ASSERT(number < WORLD_SIGNALS);
+    s = (struct signal){.content = other ? SLICE("2") : SLICE("1"), .data = {.json = SLICE("1")}};
+    if (name)
+        s.name = (struct slice){strchr(names, name), 1};
+    if (number >= 0)
+        s.key = (struct slice){&keys[number], 1};
+    return &s;
+}
+
 struct event history_event_at(enum event_kind kind, int step, const struct step *s)
 {
     return (struct event){.kind = kind,
@@ -564,6 +654,24 @@ struct event history_event_at(enum event_kind kind, int step, const struct step 
                           .attempt = s->attempt,
                           .instance = SLICE("n/1"),
                           .error = {SLICE("code"), SLICE("words")}};
+}
+
+/* What it waits for comes, if it is not there already. */
+static bool signal_goes_on(struct node *n, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_TAKE, i, &n->steps[i]);
+    const struct signal_spec *spec = &history.graph.steps[i].signal;
+
+    ev.output.json = SLICE("1");
+    for (uint16_t k = 0; k < n->t.signal_count; k++) {
+        ev.signal = history_signal(0, k, false);
+        if (happens(n, ev))
+            return true;
+    }
+    ev.kind = EVENT_SIGNAL;
+    ev.step = -1;
+    ev.signal = history_signal(spec->names[0].ptr[0], n->t.signal_count, false);
+    return happens(n, ev);
 }
 
 static bool wait_goes_on(struct node *n, uint16_t i)
@@ -598,16 +706,22 @@ static bool goes_well(struct node *n, bool silence)
     for (int i = 0; i < n->t.step_count; i++) {
         if (step_is_open(&n->steps[i]) && !silence)
             return happens(n, history_event_at(EVENT_RESULT, i, &n->steps[i]));
+        int64_t at = signal_overdue_at(&n->t, (uint16_t)i, &none);
+        if (at != 0 && at <= n->now && happens(n, history_event_at(EVENT_TIMEOUT, i, &n->steps[i])))
+            return true; /* else the task itself is overdue */
         if (step_is_overdue(&n->steps[i], n->now, &none))
             return happens(n, history_event_at(EVENT_TIMEOUT, i, &n->steps[i]));
     }
     if (task_is_overdue(&history.graph.w, &n->t, n->now, &none))
         return happens(n, history_event_at(EVENT_DEADLINE, -1, &n->steps[0]));
+    for (uint16_t i = 0; i < n->t.step_count && !silence; i++)
+        if (step_awaits_signal(&history.graph.w, &n->t, i, n->now))
+            return signal_goes_on(n, i);
     size_t count = silence ? 0 : task_ready(&history.graph.w, &n->t, n->now, ready);
     for (size_t k = 0; k < count; k++) {
         if (ready[k].at > n->now)
             continue;
-        if (history.graph.steps[ready[k].step].kind == KIND_WAIT)
+        if (history.graph.steps[ready[k].step].kind != KIND_CALL)
             return wait_goes_on(n, ready[k].step);
         if (step_is_answered(&n->steps[ready[k].step]))
             return is_satisfied(n, ready[k].step);
@@ -664,7 +778,7 @@ void history_check_end(const struct node *from)
         CHECK(happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])), "%s: retry",
               history_story());
         run_to_end(&n, false);
-        if (slice_is(n.t.error.code, "deadline")
+        if ((slice_is(n.t.error.code, "deadline") || slice_is(n.t.error.code, "no_signal"))
             && happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])))
             run_to_end(&n, false); /* a wait that went on may have outlasted the complete-by */
         CHECK(task_state_is_end(n.t.state), "%s: cannot be brought to an end", history_story());

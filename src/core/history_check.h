@@ -22,7 +22,8 @@ struct history {
     const char *about;
     struct history_item {
         struct event ev;
-        int64_t wait; /* or this much time passed */
+        int64_t wait;   /* or this much time passed */
+        char name, key; /* of its signal */
     } path[HISTORY_MAX];
     int depth;
     unsigned long events;
@@ -49,6 +50,10 @@ int64_t history_next_time(const struct node *n);
 /* Checks that the task ends from this state if agents only succeed from now on, or if running
  * attempts are never answered and only new ones succeed. */
 void history_check_end(const struct node *from);
+
+/* The signal that the event is about: its name, and its number as a key. Overwritten by the next
+ * call. */
+const struct signal *history_signal(char name, int number, bool other);
 
 struct event history_event_at(enum event_kind kind, int step, const struct step *s);
 

@@ -68,16 +68,20 @@ static struct event result_of(struct event ev, uint8_t how)
     return ev;
 }
 
+/* All but those of signals: its workflows have none. */
+enum { KINDS = EVENT_KINDS - (EVENT_DROP - EVENT_SIGNAL + 1) };
+
 /* Starts and results name the attempt that fits, or (`odd`) any one. */
 static struct event event_of(struct fuzz *f, const struct node *n)
 {
     uint8_t what = fuzz_byte(f);
     uint8_t how = fuzz_byte(f);
-    enum event_kind kind = (enum event_kind)(what / 8 % EVENT_KINDS);
+    enum event_kind kind = (enum event_kind)(what / 8 % KINDS);
     int step = what % 8 % n->t.step_count;
-    struct event ev = history_event_at(kind, step, &n->steps[step]);
+    struct event ev = history_event_at(kind < EVENT_SIGNAL ? kind : kind + EVENT_KINDS - KINDS,
+                                       step, &n->steps[step]);
 
-    if (what >= 8 * EVENT_KINDS) /* the most frequent events */
+    if (what >= 8 * KINDS) /* the most frequent events */
         ev.kind = kind % 2 ? EVENT_START : EVENT_RESULT;
     if (ev.kind == EVENT_CLAIM || ev.kind == EVENT_RELEASE || ev.kind == EVENT_DEADLINE
         || ev.kind == EVENT_UNDO || ev.kind == EVENT_PAUSE || ev.kind == EVENT_RESUME

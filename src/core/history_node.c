@@ -14,6 +14,7 @@ void node_image(struct node *to, const struct node *from)
     memcpy(&to->t, &from->t, sizeof to->t);
     memcpy(to->steps, from->steps, count * sizeof *to->steps);
     memcpy(to->attempts, from->attempts, count * sizeof *to->attempts);
+    memcpy(to->signals, from->signals, from->t.signal_count * sizeof *to->signals);
 }
 
 bool node_is_as(const struct node *n, const struct node *image)
@@ -22,7 +23,8 @@ bool node_is_as(const struct node *n, const struct node *image)
 
     return memcmp(&n->t, &image->t, sizeof n->t) == 0
            && memcmp(n->steps, image->steps, count * sizeof *n->steps) == 0
-           && memcmp(n->attempts, image->attempts, count * sizeof *n->attempts) == 0;
+           && memcmp(n->attempts, image->attempts, count * sizeof *n->attempts) == 0
+           && memcmp(n->signals, image->signals, image->t.signal_count * sizeof *n->signals) == 0;
 }
 
 void node_copy(struct node *to, const struct node *from)
@@ -31,6 +33,7 @@ void node_copy(struct node *to, const struct node *from)
 
     node_image(to, from);
     to->t.steps = to->steps;
+    to->t.signals = to->signals;
     for (size_t i = 0; i < count; i++)
         to->steps[i].attempts = to->attempts[i];
     memcpy(&to->world, &from->world,
@@ -52,6 +55,8 @@ void node_make(struct node *n, const struct graph *g, struct budget budget)
         .not_before = graph_not_before(g),
         .steps = n->steps,
         .step_count = g->w.step_count,
+        .signals = n->signals,
+        .signal_cap = WORLD_SIGNALS,
     };
     for (size_t i = 0; i < WORLD_STEPS; i++) {
         n->steps[i].attempts = n->attempts[i];
@@ -143,8 +148,11 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     put_time(h, s->wait_until, n->now, 0);
     if (s->round != 0)
         put_rounds(h, n, i);
+    put_time(h, s->state == STEP_WAITING ? s->complete_by : 0, n->now, 0);
     if (step_has_begun(s)) /* in error, what was left of it when the task stopped */
-        put(h, n->t.state == TASK_ERROR ? (uint64_t)(s->wait_until - n->world.erred_at) : 1);
+        put(h, n->t.state == TASK_ERROR
+                   ? (uint64_t)(s->wait_until + s->complete_by - n->world.erred_at)
+                   : 1);
     for (uint16_t k = 0; k < s->attempt_count; k++) {
         const struct attempt *a = &s->attempts[k];
         put(h, (uint64_t)a->number << 32 | (uint64_t)a->direction << 16 | (uint64_t)a->outcome << 8
@@ -181,6 +189,10 @@ uint64_t node_key(const struct node *n)
                 | (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32
                 | (uint64_t)n->left.not_sent << 24 | (uint64_t)n->left.releases << 16
                 | (uint64_t)n->left.acts << 8 | n->left.bad);
+    put(&h, n->left.signals);
+    for (uint16_t i = 0; i < n->t.signal_count; i++)
+        put(&h, (uint64_t)n->signals[i].state << 16 | (uint64_t)(n->signals[i].step + 1) << 8
+                    | (uint64_t)(unsigned char)n->signals[i].name.ptr[0]);
     for (uint16_t i = 0; i < n->t.step_count; i++)
         put_step(&h, n, i);
     return h;

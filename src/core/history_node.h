@@ -10,13 +10,14 @@
 #include "core/history_world.h"
 
 struct budget {
-    uint8_t late, not_sent, releases, acts, bad, again, spared, away, verbs;
+    uint8_t late, not_sent, releases, acts, bad, again, spared, away, verbs, signals;
 };
 
 struct node {
     struct task t;
     struct step steps[WORLD_STEPS];
     struct attempt attempts[WORLD_STEPS][WORLD_ATTEMPTS];
+    struct signal signals[WORLD_SIGNALS];
     struct world world;
     struct budget left;
     int64_t now;

@@ -185,6 +185,23 @@ static void check_round(const struct node *n, const struct reason *r)
         SO(happens_at(n, &ev, n->now) == ANSWER_ACCEPTED, r);
 }
 
+/* A signal that comes is taken, and what follows if none does. */
+static void check_signal(const struct node *n, const struct reason *r)
+{
+    struct event ev = history_event_at(EVENT_TIMEOUT, r->step, &n->steps[r->step]);
+    bool over = r->until != 0 && happens_at(n, &ev, r->until) == ANSWER_ACCEPTED;
+
+    if (!step_has_begun(&n->steps[r->step])) {
+        SO(r->until == 0 && wait_goes_on_at(n, r, n->now), r);
+        return;
+    }
+    SO(world_awaits(&n->world, (uint16_t)r->step, n->now), r);
+    SO(r->until == 0 || over != r->capped, r);
+    if (!r->capped && r->until != 0)
+        check_next(n, r);
+    SO(r->until == 0 || happens_at(n, &ev, r->until - 1) != ANSWER_ACCEPTED, r);
+}
+
 static void check_deadline(const struct node *n, const struct reason *r)
 {
     if (r->kind == REASON_DEADLINE_DUE) {
@@ -278,6 +295,9 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
         return;
     case REASON_ROUND:
         check_round(n, r);
+        return;
+    case REASON_SIGNAL:
+        check_signal(n, r);
         return;
     case REASON_DEADLINE_DUE:
     case REASON_COMPLETE_BY:

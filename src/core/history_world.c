@@ -62,6 +62,9 @@ void world_unpaused(struct world *w, int64_t now)
         if (w->steps[i].wait_until > was && !waits_for_moment(w, i))
             w->steps[i].wait_until = now + (w->steps[i].wait_until - was);
     rounds_move(w, was, now);
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].signal_by > was)
+            w->steps[i].signal_by = now + (w->steps[i].signal_by - was);
 }
 
 void world_error_over(struct world *w, int64_t now)
@@ -71,6 +74,8 @@ void world_error_over(struct world *w, int64_t now)
         if (s->begun_at != 0 && s->phase == PHASE_IDLE && !waits_for_moment(w, i)
             && s->wait_until > w->erred_at)
             s->wait_until = now + (s->wait_until - w->erred_at);
+        if (s->signal_by > w->erred_at)
+            s->signal_by = now + (s->signal_by - w->erred_at);
     }
     rounds_move(w, w->erred_at, now);
 }
@@ -234,13 +239,25 @@ static bool has_time(const struct world *w, int64_t now)
 
 bool world_wait_begins(const struct world *w, uint16_t i, int64_t now)
 {
-    return spec_of(w, i)->kind == KIND_WAIT && w->steps[i].begun_at == 0
+    return spec_of(w, i)->kind != KIND_CALL && w->steps[i].begun_at == 0
            && world_startable(w, i, now) && has_time(w, now);
 }
 
 bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now)
 {
-    return w->steps[i].begun_at != 0 && world_startable(w, i, now) && has_time(w, now);
+    return spec_of(w, i)->kind == KIND_WAIT && w->steps[i].begun_at != 0
+           && world_startable(w, i, now) && has_time(w, now);
+}
+
+bool world_awaits(const struct world *w, uint16_t i, int64_t now)
+{
+    return spec_of(w, i)->kind == KIND_SIGNAL && w->steps[i].begun_at != 0
+           && world_startable(w, i, now) && has_time(w, now);
+}
+
+bool world_awaits_no_longer(const struct world *w, uint16_t i, int64_t now)
+{
+    return world_awaits(w, i, now) && w->steps[i].signal_by != 0 && now >= w->steps[i].signal_by;
 }
 
 bool world_may_judge(const struct world *w, uint16_t i, int64_t now)
@@ -457,6 +474,7 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
             s->phase = PHASE_IDLE;
             s->failures = s->spared = 0;
             another_time(s);
+            s->begun_at = s->signal_by = 0;
         }
         if (fits && s->begun_at == 0)
             s->wait_until = 0;
@@ -482,10 +500,11 @@ static void begun_anew(struct world *w, uint16_t from)
             continue;
         s->phase = PHASE_IDLE;
         s->failures = s->spared = 0;
-        s->begun_at = s->wait_until = 0;
+        s->begun_at = s->wait_until = s->signal_by = 0;
         s->round = 0;
         s->round_at = s->repeat_until = 0;
         s->answered = false;
+        world_put_back(w, i);
         s->resume = s->supplied = false;
         s->request++;
     }
@@ -514,12 +533,25 @@ static void begun(struct world *w, const struct event *ev, int64_t now)
     struct world_step *s = &w->steps[ev->step];
 
     s->begun_at = now;
+    if (spec_of(w, (uint16_t)ev->step)->kind == KIND_SIGNAL) {
+        int64_t ms = spec_of(w, (uint16_t)ev->step)->signal.complete_by_ms;
+        s->signal_by = ms ? now + ms : 0;
+        return;
+    }
     s->wait_until = waits_for_moment(w, (uint16_t)ev->step) ? ev->until : now + GRAPH_LONG_MS;
 }
 
 static void given_up(struct world *w, const struct event *ev, int64_t now)
 {
     struct world_step *s = &w->steps[ev->step];
+
+    if (spec_of(w, (uint16_t)ev->step)->kind == KIND_SIGNAL) {
+        if (spec_of(w, (uint16_t)ev->step)->signal.otherwise.ptr)
+            s->phase = PHASE_DONE;
+        else
+            failed(w, (uint16_t)ev->step, false, false, now);
+        return;
+    }
 
     if (ev->kind == EVENT_NOT_SENT) {
         s->attempts[ev->direction][ev->attempt - 1].end = CALL_NOT_SENT;
@@ -600,6 +632,11 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
         return;
     case EVENT_UNTIL:
         judged(w, ev, now);
+        return;
+    case EVENT_SIGNAL:
+    case EVENT_TAKE:
+    case EVENT_DROP:
+        world_signal_event(w, ev);
         return;
     case EVENT_CLAIM:
     case EVENT_RELEASE:
@@ -725,6 +762,7 @@ static void check_doubt(const struct world_step *s, const struct step *c,
 void world_check(const struct world *w, const struct task *t, int64_t now,
                  const char *(*about)(void))
 {
+    world_check_signals(w, t, about);
     CHECK(t->paused_at == w->paused_at, "%s: paused", about());
     CHECK((t->closed_at != 0) == w->closed, "%s: closed", about());
     CHECK((w->back ? t->undo_complete_by : t->complete_by) == w->deadline[w->back],
@@ -750,6 +788,9 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
               "%s: step %u: round", about(), i);
         CHECK(step_is_answered(c) == (s->answered && s->phase == PHASE_IDLE),
               "%s: step %u: answered", about(), i);
+        CHECK(c->complete_by == s->signal_by || s->phase != PHASE_IDLE
+                  || (c->complete_by <= now && s->signal_by <= now && c->complete_by != 0),
+              "%s: step %u: complete-by", about(), i);
         CHECK((c->resume.ptr != NULL) == s->resume, "%s: step %u: resume", about(), i);
         check_doubt(s, c, about);
         check_attempts(s, c, about);

@@ -16,6 +16,8 @@
     #define WORLD_ATTEMPTS 12
 #endif
 
+enum { WORLD_SIGNALS = 12 };
+
 enum call_end {
     CALL_OPEN,     /* sent, not answered yet */
     CALL_NOT_SENT, /* never left */
@@ -55,12 +57,21 @@ struct world_step {
     uint32_t round;       /* of a repeated step; 0: none has begun */
     int64_t round_at;     /* when this round began; 0: it has not */
     int64_t repeat_until; /* a round that begins then is the last; 0: not known yet */
+    int64_t signal_by;    /* of a step that began to wait for a signal: until when; 0: no limit */
     bool answered;        /* its round has an answer that was not judged */
     bool resume;          /* an attempt in this direction left resume details */
     bool supplied;        /* an operator said that it took effect */
     uint32_t resolved;    /* an operator said that this many attempts had no effect */
     uint32_t request;     /* incremented whenever the next request may differ */
 };
+
+struct world_signal {
+    char name;
+    bool dropped;
+    int taken_by; /* a step; WORLD_KEPT, or WORLD_UNDID: it had the task undone */
+};
+
+enum { WORLD_KEPT = -1, WORLD_UNDID = -2 };
 
 struct world {
     const struct graph *graph;
@@ -75,7 +86,9 @@ struct world {
     int64_t paused_at;   /* 0: not paused */
     int64_t erred_at;    /* when it last stopped in error; 0: never */
     bool closed;
-    struct world_step steps[WORLD_STEPS]; /* last: only those that are there are copied */
+    uint16_t signal_count;
+    struct world_signal signals[WORLD_SIGNALS]; /* in the order of their arrival */
+    struct world_step steps[WORLD_STEPS];       /* last: only those that are there are copied */
 };
 
 void world_make(struct world *w, const struct graph *g);
@@ -117,6 +130,24 @@ bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now);
 /* The same for UNTIL, and whether another round follows an answer that does not satisfy it. */
 bool world_may_judge(const struct world *w, uint16_t i, int64_t now);
 bool world_goes_round(const struct world_step *s);
+
+/* Whether the step waits for a signal, and its time is over. */
+bool world_awaits(const struct world *w, uint16_t i, int64_t now);
+bool world_awaits_no_longer(const struct world *w, uint16_t i, int64_t now);
+
+/* The expected answer to SIGNAL, TAKE and DROP of a task in that state that goes forward. */
+enum answer world_signal_answer(const struct world *w, const struct event *ev,
+                                enum task_state state, int64_t now);
+
+/* Records one of these events; and that the step starts anew. */
+void world_signal_event(struct world *w, const struct event *ev);
+void world_put_back(struct world *w, uint16_t step);
+
+/* Whether this signal has a task undone, and was neither dropped nor did so yet. */
+bool world_asks_for_undo(const struct world *w, uint16_t signal);
+
+/* Part of world_check(). */
+void world_check_signals(const struct world *w, const struct task *t, const char *(*about)(void));
 
 /* The expected answer to RESULT, TIMEOUT, SILENCE, ELSEWHERE, NOT_SENT, SEND_AGAIN or HASTEN. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);

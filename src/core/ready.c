@@ -108,12 +108,19 @@ static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t
     return at;
 }
 
-/* A wait needs none: only the task's own deadline counts. */
+/* What waits needs none: only the task's own deadline counts. */
 static bool has_time(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
     if (w->steps[i].kind == KIND_CALL)
         return attempt_deadline(w, t, i, now) > now;
+    ASSERT(t->direction == DIRECTION_FORWARD);
     return t->complete_by == 0 || t->deadline_passed || t->complete_by > now;
+}
+
+/* It waits for a signal already, and not for its turn. */
+static bool is_under_way(const struct workflow_step *ws, const struct step *s)
+{
+    return ws->kind == KIND_SIGNAL && step_has_begun(s);
 }
 
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
@@ -132,7 +139,7 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
             continue; /* fast path: most steps of a long task */
         if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
-        if (!has_time(w, t, i, now))
+        if (!has_time(w, t, i, now) || is_under_way(&w->steps[i], &t->steps[i]))
             continue;
         ret[count++] = (struct ready){i, ready_at(w, t, i)};
     }
@@ -157,7 +164,7 @@ bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_
 
 bool wait_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    return w->steps[i].kind == KIND_WAIT && step_may_be_decided(w, t, i, now)
+    return w->steps[i].kind != KIND_CALL && step_may_be_decided(w, t, i, now)
            && has_time(w, t, i, now);
 }
 
@@ -165,6 +172,19 @@ bool answer_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
 {
     return step_is_answered(&t->steps[i]) && step_may_be_decided(w, t, i, now)
            && has_time(w, t, i, now);
+}
+
+bool step_awaits_signal(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    return is_under_way(&w->steps[i], &t->steps[i]) && wait_is_ready(w, t, i, now);
+}
+
+bool task_awaits_signal(const struct workflow *w, const struct task *t, int64_t now)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (w->steps[i].kind == KIND_SIGNAL && step_awaits_signal(w, t, i, now))
+            return true;
+    return false;
 }
 
 bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)

@@ -51,7 +51,7 @@ static struct reason *add(const struct search *x, enum reason_kind kind, int ste
 
 static int64_t last_end(const struct step *s)
 {
-    bool waited = s->begun_at != 0 && s->state == STEP_COMPLETED;
+    bool waited = s->begun_at != 0 && (s->state == STEP_COMPLETED || s->state == STEP_FAILED);
     int64_t at = waited ? max_i64(s->begun_at, s->wait_until) : 0;
 
     for (uint16_t i = 0; i < s->attempt_count; i++)
@@ -436,6 +436,24 @@ static void find_wait(const struct search *x, uint16_t i, int64_t at)
     r->next = r->capped ? next_of_deadline(x) : NEXT_ON;
 }
 
+/* A step that waits for a signal, or that is about to. */
+static void find_signal(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct step *s = &x->t->steps[i];
+    int64_t at = signal_overdue_at(x->t, i, &x->f->lost);
+    int64_t cap = deadline_of(x->t);
+    struct reason *r = add(x, REASON_SIGNAL, i);
+
+    r->since = s->begun_at ? s->begun_at : ready_since(x, i, 0);
+    r->until = at > x->f->now ? at : 0;
+    r->capped = r->until != 0 && cap != 0 && cap <= at;
+    r->next = r->capped                  ? next_of_deadline(x)
+              : at == 0                  ? NEXT_NONE
+              : ws->signal.otherwise.ptr ? NEXT_ON
+                                         : next_of_failure(x, ws->on_failure);
+}
+
 /* What a ready step waits for, as far as its agent is known. */
 static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
@@ -528,6 +546,9 @@ static void find_steps(const struct search *x)
             find_wait(x, i, at);
         else if (ready && step_is_answered(&t->steps[i]))
             find_answered(x, i);
+        else if (x->w->steps[i].kind == KIND_SIGNAL
+                 && (step_awaits_signal(x->w, t, i, x->f->now) || (ready && at <= x->f->now)))
+            find_signal(x, i);
         else if (ready && at > x->f->now)
             find_sleeping(x, i, at);
         else if (ready)

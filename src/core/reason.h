@@ -45,6 +45,7 @@
     X(NOT_BEFORE, "not-before", "the task has a start time that has not come yet")                \
     X(WAIT, "wait", "a step waits for a length of time, or for a moment")                         \
     X(ROUND, "round", "a repeated step waits for its next round")                                 \
+    X(SIGNAL, "signal", "a step waits for a signal")                                              \
     X(NO_PLACE, "no-place", "a step is ready, but all places of its agent are taken")             \
     X(QUEUED, "queued", "a step is ready, but others come before it in its agent's queue")        \
     X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
@@ -184,22 +185,25 @@ void reasons_limit(struct reasons *r, size_t max);
 /* Why an operator's verb is refused. The caller makes the text. */
 enum obstacle {
     OBSTACLE_NONE,
-    OBSTACLE_STATE,       /* not in this state */
-    OBSTACLE_NEW,         /* nothing that would start anew has begun */
-    OBSTACLE_CLOSED,      /* it is closed and must be reopened first */
-    OBSTACLE_OPEN,        /* an attempt of the step is running */
-    OBSTACLE_DOUBT,       /* it is unknown whether the step took effect */
-    OBSTACLE_EFFECT,      /* the step took effect, which would have to be undone */
-    OBSTACLE_ENDED,       /* the step has ended */
-    OBSTACLE_TASK_UNDONE, /* the task is being undone, or will be */
-    OBSTACLE_STOPPED,     /* it has stopped in error: no pause is needed */
-    OBSTACLE_STOPPING,    /* it is about to stop in error: perhaps possible then */
-    OBSTACLE_PIVOT,       /* a pivot took effect, or may have */
-    OBSTACLE_KNOWN,       /* the step is not in doubt: nothing to resolve */
-    OBSTACLE_EARLY,       /* an effect may still come */
-    OBSTACLE_UNDOING,     /* its compensation has begun and must be completed */
-    OBSTACLE_KIND,        /* the step is a wait: it has no attempts, and no input */
-    OBSTACLE_UNTIL,       /* it was processed too long ago: its undo_until has passed */
+    OBSTACLE_STATE,           /* not in this state */
+    OBSTACLE_NEW,             /* nothing that would start anew has begun */
+    OBSTACLE_CLOSED,          /* it is closed and must be reopened first */
+    OBSTACLE_OPEN,            /* an attempt of the step is running */
+    OBSTACLE_DOUBT,           /* it is unknown whether the step took effect */
+    OBSTACLE_EFFECT,          /* the step took effect, which would have to be undone */
+    OBSTACLE_ENDED,           /* the step has ended */
+    OBSTACLE_TASK_UNDONE,     /* the task is being undone, or will be */
+    OBSTACLE_STOPPED,         /* it has stopped in error: no pause is needed */
+    OBSTACLE_STOPPING,        /* it is about to stop in error: perhaps possible then */
+    OBSTACLE_PIVOT,           /* a pivot took effect, or may have */
+    OBSTACLE_KNOWN,           /* the step is not in doubt: nothing to resolve */
+    OBSTACLE_EARLY,           /* an effect may still come */
+    OBSTACLE_UNDOING,         /* its compensation has begun and must be completed */
+    OBSTACLE_KIND,            /* the step is a wait: it has no attempts, and no input */
+    OBSTACLE_SIGNAL_UNWANTED, /* no step that may still come waits for a signal of that name */
+    OBSTACLE_SIGNAL_FULL,     /* too many signals of that name, or of the task, are kept */
+    OBSTACLE_SIGNAL_OTHER,    /* its key is that of another signal */
+    OBSTACLE_UNTIL,           /* it was processed too long ago: its undo_until has passed */
     OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never
                      * by operator_obstacle() */
 };
@@ -207,6 +211,10 @@ enum obstacle {
 /* What follows the word for the task's state: that the task is being undone, or "" if it has ended
  * or goes forward. */
 const char *operator_direction_text(const struct task *t);
+
+/* Why a signal that arrives would be refused; NONE: it is kept, or had been before. */
+enum obstacle signal_obstacle(const struct workflow *w, const struct task *t,
+                              const struct signal *s);
 
 /* Whether decide() would accept this operator's verb in the present state. `step` as in struct
  * event. False if the task is in that condition already (paused, being undone). */

@@ -40,7 +40,8 @@ static bool is_fixed(const struct workflow_step *ws)
     return ws->kind == KIND_WAIT && ws->wait_ms == 0;
 }
 
-/* The times since `from` do not count. `retries`: the waits before retries move as well. */
+/* The times since `from` do not count. `retries`: the waits before retries move as well. What had
+ * passed by then has passed. */
 static void waits_move(struct decision *d, int64_t from, int64_t length, bool retries)
 {
     for (uint16_t i = 0; i < d->t->step_count; i++) {
@@ -50,6 +51,8 @@ static void waits_move(struct decision *d, int64_t from, int64_t length, bool re
             s->wait_until += length;
         if (s->repeat_until > from)
             s->repeat_until += length;
+        if (s->complete_by > from && s->state == STEP_WAITING)
+            s->complete_by += length;
     }
 }
 

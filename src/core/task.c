@@ -37,6 +37,7 @@ static const char *const outcome_texts[] = {OUTCOMES(X)};
 static const char *const effect_texts[] = {EFFECTS(X)};
 static const char *const direction_texts[] = {DIRECTIONS(X)};
 static const char *const stop_texts[] = {STOPS(X)};
+static const char *const signal_state_texts[] = {SIGNAL_STATES(X)};
 #undef X
 
 static bool parse(const char *const *texts, size_t count, struct slice text, size_t *ret)
@@ -71,6 +72,7 @@ WORDS(outcome, outcome, outcome_texts)
 WORDS(effect, effect, effect_texts)
 WORDS(direction, direction, direction_texts)
 WORDS(stop, stop, stop_texts)
+WORDS(signal_state, signal_state, signal_state_texts)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 bool task_state_can(enum task_state from, enum task_state to)
@@ -88,6 +90,32 @@ bool content_is_same(const struct content *a, const struct content *b)
     if (a->sha256.ptr && b->sha256.ptr)
         return slice_eq(a->sha256, b->sha256);
     return a->hash == b->hash;
+}
+
+struct signal *task_find_signal(const struct task *t, struct slice key)
+{
+    for (uint16_t i = 0; i < t->signal_count; i++)
+        if (slice_eq(t->signals[i].key, key))
+            return &t->signals[i];
+    return NULL;
+}
+
+static bool is_among(const struct slice *names, uint16_t count, struct slice name)
+{
+    for (uint16_t i = 0; i < count; i++)
+        if (slice_eq(names[i], name))
+            return true;
+    return false;
+}
+
+bool step_takes_signal(const struct workflow_step *ws, struct slice name)
+{
+    return is_among(ws->signal.names, ws->signal.count, name);
+}
+
+bool signal_undoes(const struct workflow *w, struct slice name)
+{
+    return is_among(w->undo_signals, w->undo_signal_count, name);
 }
 
 bool task_state_is_end(enum task_state s)
@@ -287,15 +315,21 @@ static bool rounds_valid(const struct step *s)
                             : s->repeat_until != 0 && last && last->round == s->round;
 }
 
-/* A wait has no attempts, and is over at some time; a call does not begin like one. */
+/* What waits has no attempts, and ends at some time (a wait) or may (for a signal); a call does not
+ * begin like that. */
 static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->kind == KIND_CALL)
-        return s->begun_at == 0 && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
-    if (!has_no_rounds(s))
+        return s->begun_at == 0 && s->complete_by == 0
+               && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
+    if (!has_no_rounds(s) || s->attempt_count != 0 || s->dropped_count != 0 || s->input.json.ptr
+        || s->begun_at < 0)
         return false;
-    return s->attempt_count == 0 && s->dropped_count == 0 && !s->input.json.ptr && s->begun_at >= 0
-           && (step_has_begun(s) ? s->wait_until > 0 : true)
+    if (s->begun_at == 0 && s->complete_by != 0)
+        return false;
+    if (ws->kind == KIND_SIGNAL)
+        return s->complete_by >= 0 && (s->state != STEP_WAITING || s->wait_until == 0);
+    return s->complete_by == 0 && (step_has_begun(s) ? s->wait_until > 0 : true)
            && (s->state != STEP_WAITING || s->begun_at != 0 || s->wait_until == 0);
 }
 
@@ -431,6 +465,29 @@ static bool columns_valid(const struct task *t)
            && t->closed_at >= 0;
 }
 
+/* Each step takes one signal at most, of its own names, and has completed with it. */
+static bool signals_valid(const struct workflow *w, const struct task *t)
+{
+    bool took[STEPS_MAX] = {0};
+
+    for (uint16_t i = 0; i < t->signal_count; i++) {
+        const struct signal *s = &t->signals[i];
+        bool by_step = s->state == SIGNAL_TAKEN && s->step >= 0;
+        if (s->key.len == 0 || s->name.len == 0 || s->content.len == 0 || s->at <= 0 || s->step < -1
+            || s->step >= t->step_count || (s->step >= 0) != by_step
+            || (s->data.json.ptr != NULL) != (s->state != SIGNAL_DROPPED))
+            return false;
+        if (!by_step)
+            continue;
+        const struct step *step = &t->steps[s->step];
+        if (took[s->step] || !step_takes_signal(&w->steps[s->step], s->name)
+            || step->state != STEP_COMPLETED || step->supplied || step->begun_at == 0)
+            return false;
+        took[s->step] = true;
+    }
+    return true;
+}
+
 bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
@@ -451,6 +508,8 @@ bool task_valid(const struct workflow *w, const struct task *t)
     for (uint16_t i = 0; i < t->step_count; i++)
         if (!task_step_valid(w, t, i))
             return false;
+    if (t->signal_count > 0 && !signals_valid(w, t))
+        return false;
     if (task_state_is_end(t->state) || t->state == TASK_ERROR)
         return t->state == TASK_ERROR ? t->error.code.ptr != NULL : end_valid(w, t);
     return true;

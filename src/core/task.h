@@ -85,6 +85,12 @@
     X(NONE,         "none")                                                                       \
     X(UNDO,         "undo")         /* undo is wanted as soon as no pivot prevents it */          \
     X(HOLD,         "hold")         /* stops in error as soon as nothing runs */
+
+/* A signal that arrived. */
+#define SIGNAL_STATES(X)                                                                          \
+    X(KEPT,         "kept")         /* for the first step that waits for it */                    \
+    X(TAKEN,        "taken")        /* by a step, or by the task, which it had undone */          \
+    X(DROPPED,      "dropped")      /* by an operator */
 /* clang-format on */
 
 enum task_state {
@@ -123,6 +129,12 @@ enum stop {
 #undef X
 };
 
+enum signal_state {
+#define X(name, text) SIGNAL_##name,
+    SIGNAL_STATES(X)
+#undef X
+};
+
 /* The stored form of each, and back (false: unknown word). */
 const char *task_state_text(enum task_state s);
 const char *step_state_text(enum step_state s);
@@ -130,12 +142,14 @@ const char *outcome_text(enum outcome o);
 const char *effect_text(enum effect e);
 const char *direction_text(enum direction d);
 const char *stop_text(enum stop s);
+const char *signal_state_text(enum signal_state s);
 bool task_state_parse(struct slice text, enum task_state *ret) MUST_USE;
 bool step_state_parse(struct slice text, enum step_state *ret) MUST_USE;
 bool outcome_parse(struct slice text, enum outcome *ret) MUST_USE;
 bool effect_parse(struct slice text, enum effect *ret) MUST_USE;
 bool direction_parse(struct slice text, enum direction *ret) MUST_USE;
 bool stop_parse(struct slice text, enum stop *ret) MUST_USE;
+bool signal_state_parse(struct slice text, enum signal_state *ret) MUST_USE;
 
 /* Whether the table has that edge. */
 bool task_state_can(enum task_state from, enum task_state to);
@@ -195,13 +209,15 @@ struct step {
     uint32_t failure_count;   /* in that direction */
     uint32_t spared_count;    /* failures in that direction that did not count ... */
     int64_t spared_at;        /* ... and the time of the latest; 0: none */
-    int64_t begun_at;         /* of a wait: when it began; 0: not yet. Always 0 for a call */
+    int64_t begun_at;         /* when it began to wait (for a time or a signal); 0: not yet. Always
+                               * 0 for a call */
     int64_t wait_until;       /* earliest time of the next attempt; 0: at once. Of a wait that has
-                               * begun: when it is over */
+                               * begun: when it is over; of one for a signal: when it ended */
     uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
     int64_t round_at;         /* when the present round began; 0: it has not */
     int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */
     bool corrected;           /* of a repeated step: an operator's input holds for all rounds */
+    int64_t complete_by;      /* of a step that waits for a signal: until when; 0: without limit */
     struct value input, output, undo_input; /* evaluated once (in each round, if it varies),
                                              * recorded at the first start. The output of a repeated
                                              * step is its last answer, also if it goes on */
@@ -221,6 +237,22 @@ struct step {
     enum effect dropped_effect; /* ... what they may have done going forward ... */
     int64_t dropped_until;      /* ... the latest complete-by of those in doubt ... */
     uint32_t dropped_attempt;   /* ... and the number of the latest of unknown effect */
+};
+
+/* A signal: a value under a name, sent to the task from outside. Its key names it for the life of
+ * the task: the same key again is the same signal. */
+struct signal {
+    struct slice key, name;
+    struct value data;    /* NONE once it was dropped */
+    struct slice content; /* identifies the data */
+    int64_t at;           /* when it arrived */
+    enum signal_state state;
+    int step; /* TAKEN: by which step; -1: by the task itself, or not taken */
+};
+
+enum {
+    SIGNALS_KEPT_MAX = 20, /* of one name, not taken yet */
+    SIGNALS_MAX = 1000,    /* of one task, with those that were taken or dropped */
 };
 
 /* Identifies the content of a submission, to recognize a repeated one. */
@@ -267,6 +299,8 @@ struct task {
     struct slice trace; /* the W3C traceparent of its submission, or NONE */
     struct step *steps;
     uint16_t step_count;
+    uint16_t signal_count, signal_cap;
+    struct signal *signals; /* in the order of their arrival */
 };
 
 /* Processed or compensated. The only later event is an operator's undo of a processed task. */
@@ -279,11 +313,18 @@ struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32
  * graph whose failure was allowed. Code NONE: nothing failed. */
 struct cause task_first_failure(const struct workflow *w, const struct task *t);
 
+/* The signal with that key; NULL: none arrived. */
+struct signal *task_find_signal(const struct task *t, struct slice key);
+
+/* Whether a step takes signals of that name, and whether such a signal has the task undone. */
+bool step_takes_signal(const struct workflow_step *ws, struct slice name);
+bool signal_undoes(const struct workflow *w, struct slice name);
+
 /* The step's last forward error, whatever its compensation did. Code NONE: it completed, or nothing
  * failed yet. */
 struct fault_note step_forward_error(const struct step *s);
 
-/* Whether it is a wait that has begun and is not over. */
+/* Whether it has begun to wait (for a time or a signal), and still does. */
 static inline bool step_has_begun(const struct step *s)
 {
     return s->state == STEP_WAITING && s->begun_at != 0;

@@ -54,6 +54,7 @@ static bool retry_step(struct decision *d, uint16_t i)
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
         s->spared_count = 0;
+        s->begun_at = s->complete_by = 0; /* it waits for a signal anew */
         s->wait_until = 0;
         return true;
     }
@@ -302,7 +303,7 @@ static void start_anew(struct step *s)
     s->failure_count = 0;
     s->spared_count = 0;
     s->spared_at = 0;
-    s->begun_at = 0;
+    s->begun_at = s->complete_by = 0;
     s->wait_until = 0;
     s->round = 0;
     s->round_at = s->repeat_until = 0;
@@ -330,8 +331,10 @@ static enum answer on_retry_from(struct decision *d)
     if (!any)
         return ANSWER_REFUSED;
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (marked[i] && !is_new(&t->steps[i]))
+        if (marked[i] && !is_new(&t->steps[i])) {
+            signal_put_back(t, i);
             start_anew(&t->steps[i]);
+        }
     if (affects_direction(d))
         continue_stopped(d);
     return ANSWER_ACCEPTED;

@@ -70,13 +70,22 @@ static bool order_valid(const struct workflow *w)
     return true;
 }
 
-/* A wait has no agent, and nothing to undo. */
+/* Only an end of the waiting needs another output. */
+static bool signal_valid(const struct signal_spec *s)
+{
+    return s->count > 0 && s->complete_by_ms >= 0 && (!s->otherwise.ptr || s->complete_by_ms > 0);
+}
+
+/* What waits has no agent, and nothing to undo. */
 static bool kind_valid(const struct workflow_step *s)
 {
     if (s->kind == KIND_CALL)
-        return call_valid(&s->call) && s->wait_ms == 0 && repeat_valid(s);
-    return s->kind == KIND_WAIT && !s->call.agent.ptr && s->undo_kind == UNDO_NONE && !s->on_undo
-           && s->wait_ms >= 0 && !step_is_repeated(s);
+        return call_valid(&s->call) && s->wait_ms == 0 && s->signal.count == 0 && repeat_valid(s);
+    if (s->call.agent.ptr || s->undo_kind != UNDO_NONE || s->on_undo || step_is_repeated(s))
+        return false;
+    if (s->kind == KIND_SIGNAL)
+        return signal_valid(&s->signal) && s->wait_ms == 0;
+    return s->kind == KIND_WAIT && s->wait_ms >= 0 && s->signal.count == 0;
 }
 
 /* A step of on_undo has no undo, and its failure cannot start one. */

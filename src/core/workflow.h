@@ -57,8 +57,9 @@ enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT };
 
 /* What a step does. Only a call has attempts, an effect, and perhaps an undo. */
 enum step_kind {
-    KIND_CALL, /* requests something of an agent */
-    KIND_WAIT, /* waits for a length of time, or for a moment */
+    KIND_CALL,   /* requests something of an agent */
+    KIND_WAIT,   /* waits for a length of time, or for a moment */
+    KIND_SIGNAL, /* waits for a signal from outside */
 };
 
 struct workflow_step {
@@ -68,6 +69,12 @@ struct workflow_step {
     struct repeat_rule repeat; /* of KIND_CALL, and only if undo_kind is UNDO_NONE */
     int64_t wait_ms;           /* of KIND_WAIT: its length; 0: it waits for a moment, which is given
                                 * when it begins */
+    struct signal_spec {
+        const struct slice *names; /* it takes a signal of any of these names */
+        uint16_t count;
+        int64_t complete_by_ms; /* how long it waits; 0: without limit */
+        struct slice otherwise; /* JSON: its output if none arrives in time; NONE: it fails */
+    } signal;                   /* of KIND_SIGNAL */
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;
@@ -87,6 +94,8 @@ struct workflow {
     int64_t undo_until_ms;       /* how long after its end a processed task can be undone; 0: as
                                   * long as it is kept */
     enum on_failure on_failure;  /* when the task's complete-by passes */
+    const struct slice *undo_signals; /* names: such a signal has the task undone */
+    uint16_t undo_signal_count;
     const struct workflow_step *steps;
     const uint16_t *order; /* all steps, each after its predecessors */
     uint16_t step_count;

@@ -8,6 +8,7 @@
 #include "base/when.h"
 #include "definition/reader/http_step.h"
 #include "definition/reader/repeat.h"
+#include "definition/reader/signal_step.h"
 #include "definition/reader/wait_step.h"
 #include "definition/template/template.h"
 
@@ -23,6 +24,7 @@ struct draft {
     const struct json *input, *http, *undo_input, *undo_http;
     struct wait_draft wait;
     struct repeat_draft repeat;
+    struct signal_draft signal;
     bool is_pivot;
 };
 
@@ -228,6 +230,26 @@ static const struct field wait_fields[] = {
     FIELD("pivot", refuse_beside_wait, 0),
 };
 
+static const struct field signal_fields[] = {
+    REQUIRED("name", read_name, offsetof(struct draft, step.name)),
+    REQUIRED("signal", read_signal, offsetof(struct draft, signal)),
+    FIELD("complete_by", read_signal_complete_by, offsetof(struct draft, signal)),
+    FIELD("default", read_signal_default, offsetof(struct draft, signal)),
+    FIELD("if", read_condition, offsetof(struct draft, templates.condition)),
+    FIELD("after", read_node, offsetof(struct draft, after)),
+    FIELD("on_failure", read_step_on_failure, 0),
+    FIELD("agent", refuse_beside_signal, 0),
+    FIELD("action", refuse_beside_signal, 0),
+    FIELD("input", refuse_beside_signal, 0),
+    FIELD("http", refuse_beside_signal, 0),
+    FIELD("wait", refuse_beside_signal, 0),
+    FIELD("repeat", refuse_beside_signal, 0),
+    FIELD("heartbeat", refuse_beside_signal, 0),
+    FIELD("retry", refuse_beside_signal, 0),
+    FIELD("undo", refuse_beside_signal, 0),
+    FIELD("pivot", refuse_beside_signal, 0),
+};
+
 /* Every step must declare how it is undone. */
 static void settle_undo(struct reader *r, const struct json *j, const struct path *path,
                         struct draft *d)
@@ -296,13 +318,30 @@ static void read_wait_step(struct reader *r, const struct json *j, const struct 
     d->templates.wait_plus_ms = d->wait.plus_ms;
 }
 
+static void read_signal_step(struct reader *r, const struct json *j, const struct path *path,
+                             struct draft *d)
+{
+    struct path at_signal = {path, SLICE("signal"), 0};
+
+    if (is_of_on_undo(r))
+        mistake_in(r, &at_signal, json_get(j, "signal"),
+                   "an agent: on_undo has no other kinds of steps");
+    read_object(r, j, path, signal_fields, COUNT_OF(signal_fields), d);
+    d->step.kind = KIND_SIGNAL;
+    d->complete_by = d->signal.complete_by;
+    settle_signal(r, j, path, &d->signal, &d->step.signal);
+    d->templates.match = d->signal.match;
+}
+
 static void read_step(struct reader *r, const struct json *j, const struct path *path,
                       struct draft *d)
 {
     *d = (struct draft){0};
     d->step.undo_kind = UNDO_NONE;
     d->step.on_undo = is_of_on_undo(r);
-    if (json_get(j, "wait"))
+    if (json_get(j, "signal"))
+        read_signal_step(r, j, path, d);
+    else if (json_get(j, "wait"))
         read_wait_step(r, j, path, d);
     else
         read_call_step(r, j, path, d);
@@ -362,7 +401,9 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
     if (d->undo_retry)
         check_schedule(r, d->undo_retry, &retry, &d->step.undo.retry, w->undo_complete_by_ms,
                        "undo_complete_by");
-    check_deadline(r, d->complete_by, &step, d->step.call.complete_by_ms, limit_ms, limit);
+    check_deadline(r, d->complete_by, &step,
+                   max_i64(d->step.call.complete_by_ms, d->step.signal.complete_by_ms), limit_ms,
+                   limit);
     check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
                    w->undo_complete_by_ms, "undo_complete_by");
     check_heartbeat(r, d->heartbeat, &step, &d->step.call);
@@ -377,8 +418,9 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
-        d->has_waits |= steps[i].kind == KIND_WAIT;
-        d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind == KIND_WAIT
+        d->has_waits |= steps[i].kind != KIND_CALL;
+        d->has_signals |= steps[i].kind == KIND_SIGNAL;
+        d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind != KIND_CALL
                             || step_is_repeated(&steps[i]);
     }
     d->workflow.steps = steps;
@@ -460,7 +502,8 @@ static void read_steps(struct reader *r, const struct json *list, const struct j
 
 struct top {
     struct definition *definition;
-    const struct json *inputs, *steps, *on_undo, *output;
+    const struct json *inputs, *steps, *on_undo, *output, *on_signal;
+    struct signal_names undo_signals;
     struct slice name;
     int64_t complete_by_ms, undo_complete_by_ms, undo_until_ms;
     enum on_failure on_failure;
@@ -478,26 +521,35 @@ static void read_definition(struct reader *r, const struct json *root)
         FIELD("inputs", read_node, offsetof(struct top, inputs)),
         REQUIRED("steps", read_node, offsetof(struct top, steps)),
         FIELD("on_undo", read_node, offsetof(struct top, on_undo)),
+        FIELD("on_signal", read_node, offsetof(struct top, on_signal)),
         FIELD("output", read_node, offsetof(struct top, output)),
     };
     struct top top = {.on_failure = ON_FAILURE_UNDO};
     struct definition *d = reading_of(r)->definition;
     struct path at_root = {0};
     struct path at_inputs = {NULL, SLICE("inputs"), 0};
+    struct path at_on_signal = {NULL, SLICE("on_signal"), 0};
     struct path at_output = {NULL, SLICE("output"), 0};
 
     read_object(r, root, &at_root, fields, COUNT_OF(fields), &top);
+    if (top.on_signal)
+        read_on_signal(r, top.on_signal, &at_on_signal, &top.undo_signals);
     d->workflow = (struct workflow){
         .name = top.name,
         .complete_by_ms = top.complete_by_ms,
         .undo_complete_by_ms = top.undo_complete_by_ms,
         .undo_until_ms = top.undo_until_ms,
         .on_failure = top.on_failure,
+        .undo_signals = signal_names_keep(r, &top.undo_signals),
+        .undo_signal_count = top.undo_signals.count,
         .templates = d,
     };
     if (top.inputs)
         read_inputs(r, top.inputs, &at_inputs, d);
     read_steps(r, top.steps, top.on_undo);
+    if (top.on_signal)
+        check_on_signal(r, d->workflow.steps, d->workflow.step_count, top.on_signal,
+                        &top.undo_signals);
     if (top.output)
         read_template(r, top.output, &at_output, &d->output);
 }

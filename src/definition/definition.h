@@ -37,10 +37,12 @@ struct definition {
         struct template *wait_until;  /* of a wait for a moment: gives the moment ... */
         int64_t wait_plus_ms;         /* ... to which this is added */
         struct expression *until;     /* of a repeated step: whether an answer satisfies it */
+        struct expression *match;     /* of a step that waits for a signal; NULL: any */
     } * steps;
     bool has_decisions; /* some step has an `if`, waits or is repeated: something of it is decided
                          * without an agent */
-    bool has_waits;
+    bool has_waits;     /* for a time, or for a signal */
+    bool has_signals;   /* some step waits for a signal */
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE means boolean, JSON_NULL means any */
@@ -116,6 +118,10 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
 /* Whether the output of a repeated step satisfies it; fails if that is neither true nor false. */
 enum err definition_until(const struct scope *s, int step, struct arena *a, bool *ret,
                           struct error *e) MUST_USE;
+/* Whether a signal of that name, with that value, is what the step waits for. An expression that
+ * fails says no. */
+bool definition_match(const struct scope *s, int step, struct slice name, struct slice data,
+                      struct arena *a);
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e) MUST_USE; /* NONE if the definition has no `output` */
 

@@ -223,11 +223,9 @@ static void mistakes_in_yaml_have_their_places(void **state)
         {HEAD "steps:\n" OPEN("a") "  undo:\n", {"7:8 steps[0].undo: null|none, or an object"}},
         {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  needs: [a]\n",
          {"9:3 steps[1].needs: key \"needs\"|\"needs\" is unknown, use after"}},
-        {HEAD "steps:\n" STEP("a")
-             OPEN("b") "  undo: none\n  for_each: x\n  signal: x\n  task: x\n",
+        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  for_each: x\n  task: x\n",
          {"9:3 steps[1].for_each: key \"for_each\"|\"for_each\" is reserved",
-          "10:3 steps[1].signal: key \"signal\"|\"signal\" is reserved",
-          "11:3 steps[1].task: key \"task\"|\"task\" is reserved"}},
+          "10:3 steps[1].task: key \"task\"|\"task\" is reserved"}},
         {HEAD "schedule: x\nconcurrency: 1\nsteps:\n" STEP("a"),
          {"3:1 schedule: key \"schedule\"|\"schedule\" is reserved",
           "4:1 concurrency: key \"concurrency\"|\"concurrency\" is reserved"}},

@@ -6,10 +6,14 @@ enum grammar grammar_of(const struct workflow *w)
 {
     enum grammar g = w->undo_until_ms != 0 ? GRAMMAR_ON_UNDO : GRAMMAR_FIRST;
 
+    if (w->undo_signal_count > 0)
+        return GRAMMAR_SIGNAL;
     for (uint16_t i = 0; i < w->step_count; i++) {
+        if (w->steps[i].kind == KIND_SIGNAL)
+            return GRAMMAR_SIGNAL;
         if (step_is_repeated(&w->steps[i]))
-            return GRAMMAR_REPEAT;
-        if (w->steps[i].kind == KIND_WAIT)
+            g = GRAMMAR_REPEAT;
+        else if (w->steps[i].kind == KIND_WAIT && g < GRAMMAR_WAIT)
             g = GRAMMAR_WAIT;
         else if (w->steps[i].on_undo && g < GRAMMAR_ON_UNDO)
             g = GRAMMAR_ON_UNDO;
@@ -30,6 +34,8 @@ const char *grammar_words(enum grammar g)
         return "repeat";
     case GRAMMAR_SCHEDULE:
         return "schedules";
+    case GRAMMAR_SIGNAL:
+        return "signal and on_signal";
     }
     UNREACHABLE();
 }

@@ -17,7 +17,8 @@ enum grammar {
     GRAMMAR_WAIT,     /* wait */
     GRAMMAR_REPEAT,   /* repeat */
     GRAMMAR_SCHEDULE, /* no word of definitions: schedules, whose tasks have other ids */
-    GRAMMAR_NEWEST = GRAMMAR_SCHEDULE,
+    GRAMMAR_SIGNAL,   /* signal, default, on_signal */
+    GRAMMAR_NEWEST = GRAMMAR_SIGNAL,
 };
 
 /* The oldest grammar that has all words of the definition. */

@@ -30,12 +30,27 @@ static inline bool same_indexes(const uint16_t *a, uint16_t a_count, const uint1
     return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof *a) == 0);
 }
 
+static inline bool same_names(const struct slice *a, uint16_t a_count, const struct slice *b,
+                              uint16_t b_count)
+{
+    for (uint16_t i = 0; i < a_count && a_count == b_count; i++)
+        if (!slice_eq(a[i], b[i]))
+            return false;
+    return a_count == b_count;
+}
+
+static inline bool same_signal(const struct signal_spec *a, const struct signal_spec *b)
+{
+    return same_names(a->names, a->count, b->names, b->count)
+           && a->complete_by_ms == b->complete_by_ms && slice_eq(a->otherwise, b->otherwise);
+}
+
 static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
 {
     return slice_eq(a->name, b->name) && a->kind == b->kind && a->wait_ms == b->wait_ms
-           && same_repeat(&a->repeat, &b->repeat) && same_call(&a->call, &b->call)
-           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
-           && a->on_undo == b->on_undo
+           && same_repeat(&a->repeat, &b->repeat) && same_signal(&a->signal, &b->signal)
+           && same_call(&a->call, &b->call) && a->on_failure == b->on_failure
+           && a->undo_kind == b->undo_kind && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);
@@ -45,6 +60,7 @@ static inline bool same_workflow(const struct workflow *a, const struct workflow
 {
     if (!slice_eq(a->name, b->name) || a->complete_by_ms != b->complete_by_ms
         || a->undo_complete_by_ms != b->undo_complete_by_ms || a->undo_until_ms != b->undo_until_ms
+        || !same_names(a->undo_signals, a->undo_signal_count, b->undo_signals, b->undo_signal_count)
         || a->on_failure != b->on_failure || a->step_count != b->step_count
         || memcmp(a->order, b->order, a->step_count * sizeof *a->order) != 0)
         return false;

@@ -351,6 +351,26 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
     return ERR_OK;
 }
 
+bool definition_match(const struct scope *s, int step, struct slice name, struct slice data,
+                      struct arena *a)
+{
+    const struct expression *x = s->definition->steps[step].match;
+    struct budget budget = {EXPRESSION_BYTES_MAX, EXPRESSION_STEPS_MAX, true};
+    struct error e = {0};
+    const struct json *j = NULL;
+
+    if (!x)
+        return true;
+    struct builder b = {s, step, a, machine_begin(a, &budget), &e, false};
+    struct json *root = read_root(&b, &x->needs);
+    add(root, SLICE("name"), text_new(&b, name));
+    add(root, SLICE("data"), value_of(&b, data, &all_of_it, "the value of a signal"));
+    machine_end(&b.machine, &budget);
+    bool ok = !b.has_failed && machine_run(x, root, a, &budget, &j, &e) == ERR_OK;
+    report_spent(s, EXPRESSION_STEPS_MAX - budget.steps, 0);
+    return ok && json_truth(j);
+}
+
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e)
 {

@@ -164,6 +164,11 @@ struct curl_slist *client_prepare(const struct intact_client *c, struct intact_r
         headers = wire_add_header(headers, c->installation.line);
     if (c->challenge && !c->token)
         headers = wire_add_header(headers, c->challenge);
+    if (q->key) {
+        CLEANUP(buf_fini) struct buf line = {0};
+        buf_fmt(&line, "Idempotency-Key: %s", q->key);
+        headers = wire_add_header(headers, line.ptr);
+    }
 
     reply_clear(r);
     curl_easy_reset(r->easy); /* options only; the connection stays */
@@ -317,7 +322,13 @@ static enum intact_status call(struct intact_client *c, const char *method, cons
                                const char *type, const char *body, size_t size, int64_t wait_ms)
 {
     CLEANUP(buf_fini) struct buf named = {0};
-    struct question q = {method, path, type, body, size, max_i64(wait_ms, 0), false};
+    struct question q = {.method = method,
+                         .path = path,
+                         .type = type,
+                         .body = body,
+                         .key = c->key,
+                         .size = size,
+                         .wait_ms = max_i64(wait_ms, 0)};
 
     if (c->installation.mistake[0])
         return client_refuse(&c->last, slice_of(c->installation.mistake));
@@ -329,7 +340,7 @@ static enum intact_status call(struct intact_client *c, const char *method, cons
         q.body = named.ptr;
         q.size = named.len;
     }
-    return ask_servers(c, &q, client_may_repeat(method, path) && !c->take);
+    return ask_servers(c, &q, (client_may_repeat(method, path) || c->key) && !c->take);
 }
 
 enum intact_status intact_client_call(struct intact_client *c, const char *method, const char *path,
@@ -405,6 +416,23 @@ enum intact_status intact_client_get(struct intact_client *c, const char *id, in
     client_add_escaped(&c->path, id);
     client_add_wait(&c->path, wait_ms);
     return call(c, "GET", c->path.ptr, NULL, NULL, 0, wait_ms);
+}
+
+enum intact_status intact_client_signal(struct intact_client *c, const char *id, const char *name,
+                                        const char *data_json, const char *key)
+{
+    const char *data = data_json ? data_json : "null";
+
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/tasks/");
+    client_add_escaped(&c->path, id);
+    buf_str(&c->path, "/signals/");
+    client_add_escaped(&c->path, name);
+    c->key = key;
+    enum intact_status status =
+        call(c, "POST", c->path.ptr, "application/json", data, strlen(data), 0);
+    c->key = NULL;
+    return status;
 }
 
 /* INTACT_OK: it has ended, in any state. INTACT_TIMEOUT: not yet. */

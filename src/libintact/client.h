@@ -51,10 +51,12 @@ struct intact_client {
      * process that listens now, for which the token was found. */
     bool fresh, stale; /* new connections for started calls; one kept for the blocking calls */
     struct intact_call *current; /* whose function is running */
+    const char *key;             /* of the blocking call that is being made; NULL: none */
 };
 
 struct question {
     const char *method, *path, *type, *body;
+    const char *key; /* Idempotency-Key; NULL: none */
     size_t size;
     int64_t wait_ms;
     bool again; /* another server can take it if this one hangs */

@@ -76,16 +76,21 @@ static void take_out(struct json *j, const char *name)
         }
 }
 
-struct content content_of(struct contents *c, struct json *j, struct arena *a)
+struct slice content_of_value(struct contents *c, const struct json *j, struct arena *a)
 {
     unsigned char sum[EVP_MAX_MD_SIZE] = {0};
     unsigned len = 0;
 
-    take_out(j, "traceparent");
     int ok = EVP_DigestInit_ex2(c->ctx, c->sha256, NULL);
     ASSERT(ok == 1);
     json_canonical(j, &c->piece, take, c->ctx);
     ok = EVP_DigestFinal_ex(c->ctx, sum, &len);
     ASSERT(ok == 1 && len == SHA256_SIZE);
-    return (struct content){json_hash(j), text_of(sum, a)};
+    return text_of(sum, a);
+}
+
+struct content content_of(struct contents *c, struct json *j, struct arena *a)
+{
+    take_out(j, "traceparent");
+    return (struct content){json_hash(j), content_of_value(c, j, a)};
 }

@@ -24,4 +24,7 @@ void contents_free(struct contents *c); /* NULL: nothing */
  * after a timeout may do so in another span, or trace. The text is in `a`. */
 struct content content_of(struct contents *c, struct json *j, struct arena *a);
 
+/* Of any value: the SHA-256 alone. */
+struct slice content_of_value(struct contents *c, const struct json *j, struct arena *a);
+
 #endif

@@ -130,6 +130,15 @@ static void render_resume(struct buf *b, const struct record *r, uint16_t step,
         json_member_raw(b, "resume", resume);
 }
 
+static void member_names(struct buf *b, const char *key, const struct signal_spec *s)
+{
+    json_key(b, key);
+    json_open(b, '[');
+    for (uint16_t i = 0; i < s->count; i++)
+        json_string(b, s->names[i]);
+    json_close(b, ']');
+}
+
 static void render_step(struct buf *b, const struct record *r, uint16_t step)
 {
     const struct workflow_step *ws = &r->workflow->steps[step];
@@ -141,21 +150,26 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     json_member_text(b, "state", slice_of(step_state_text(s->state)));
     json_member_text(b, "agent", ws->call.agent);
     json_member_text(b, "action", ws->call.action);
-    if (ws->kind == KIND_WAIT) {
-        json_member_text(b, "kind", SLICE("wait"));
+    if (ws->kind != KIND_CALL) {
+        json_member_text(b, "kind", ws->kind == KIND_WAIT ? SLICE("wait") : SLICE("signal"));
         json_member_time(b, "begun_at", s->begun_at);
     }
     if (step_is_repeated(ws)) {
         json_member_number(b, "round", s->round);
         json_member_time(b, "repeat_until", s->repeat_until);
     }
+    if (ws->kind == KIND_SIGNAL)
+        member_names(b, "signals", &ws->signal);
     if (ws->on_undo) {
         json_member_bool(b, "on_undo", true);
     }
     json_member_number(b, "failure_count", s->failure_count);
     json_member_bool(b, "in_doubt", step_in_doubt(s));
-    json_member_time(b, "complete_by", open ? open->complete_by : 0);
-    json_member_time(b, "wait_until", s->wait_until);
+    json_member_time(b, "complete_by",
+                     open                ? open->complete_by
+                     : step_has_begun(s) ? s->complete_by
+                                         : 0);
+    json_member_time(b, "wait_until", ws->kind == KIND_SIGNAL ? 0 : s->wait_until);
     json_member_raw(b, "input", s->input.json);
     json_member_raw(b, "output", s->output.json);
     member_error(b, &s->error);
@@ -210,6 +224,33 @@ void render_summary(struct buf *b, const struct task_row *row)
     json_close(b, '}');
 }
 
+/* `values`: with what they say. */
+static void list_signals(struct buf *b, const struct task *t, bool values)
+{
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->signal_count; i++) {
+        const struct signal *s = &t->signals[i];
+        if (s->state != SIGNAL_KEPT)
+            continue;
+        json_open(b, '{');
+        json_member_text(b, "id", s->key);
+        json_member_text(b, "name", s->name);
+        json_member_time(b, "at", s->at);
+        if (values)
+            json_member_raw(b, "data", s->data.json);
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
+void render_signals(struct buf *b, const struct task *t)
+{
+    json_open(b, '{');
+    json_key(b, "signals");
+    list_signals(b, t, true);
+    json_close(b, '}');
+}
+
 void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                  const struct task *t, const struct task_row *row,
                  const struct audit_page *operations)
@@ -230,6 +271,10 @@ void render_task(struct buf *b, const struct pulses *pulses, const struct workfl
     for (uint16_t i = 0; i < t->step_count; i++)
         render_step(b, &r, i);
     json_close(b, ']');
+    if (t->signal_count > 0) {
+        json_key(b, "signals");
+        list_signals(b, t, false);
+    }
     json_key(b, "operations");
     json_open(b, '[');
     for (size_t i = operations->count; i-- > 0;) /* it has the newest first */

@@ -16,6 +16,9 @@ void render_summary(struct buf *b, const struct task_row *row);
 /* Without the address: a caller that may see a task may not be allowed to read the audit. */
 void render_audit(struct buf *b, const struct audit *a);
 /* The same, with the object left open for further members. */
+/* The signals that no step has taken yet, with their values. */
+void render_signals(struct buf *b, const struct task *t);
+
 void render_audit_open(struct buf *b, const struct audit *a);
 
 #endif

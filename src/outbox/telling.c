@@ -12,7 +12,11 @@ enum { ERROR_TOLD_MAX = 4096, SEQUENCE_SHIFT = 12, FEW = 1, TEXT_USUAL = 1000 };
 _Static_assert(STEPS_MAX + EVENT_TYPE_COUNT < 1 << SEQUENCE_SHIFT, "of one change");
 
 /* As the key of the step in its definition. */
-static const char *const kinds[] = {[KIND_CALL] = "agent", [KIND_WAIT] = "wait"};
+static const char *const kinds[] = {
+    [KIND_CALL] = "agent",
+    [KIND_WAIT] = "wait",
+    [KIND_SIGNAL] = "signal",
+};
 
 static uint32_t ended_tries(const struct step *s)
 {
@@ -120,7 +124,7 @@ static void write_step(struct buf *b, const struct telling *now, int step)
     json_member_text(b, "direction", slice_of(direction_text(s->direction)));
     if (step_has_begun(s)) {
         json_member_text(b, "kind", slice_of(kinds[now->workflow->steps[step].kind]));
-        at(b, ",\"until\":\"", s->wait_until);
+        at(b, ",\"until\":\"", s->complete_by ? s->complete_by : s->wait_until);
     } else {
         json_member_number(b, "failure_count", s->failure_count);
     }

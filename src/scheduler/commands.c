@@ -118,6 +118,19 @@ static bool cancel_is_settled(const struct live *l, enum answer *ret)
     return task_state_is_end(l->task.state) || l->task.state == TASK_ERROR;
 }
 
+static bool is_of_signal(const struct command *c)
+{
+    return c->kind == COMMAND_ASK && (c->ask->kind == ASK_SIGNAL || c->ask->kind == ASK_DROP);
+}
+
+/* Its time is over, unless one that came in time is what it waits for. */
+static void before_timeout(struct scheduler *s, struct live *l, const struct event *e)
+{
+    if (e->kind == EVENT_TIMEOUT && e->step >= 0 && e->step < l->task.step_count
+        && l->definition->workflow.steps[e->step].kind == KIND_SIGNAL)
+        decisions_offer_signals(s, l);
+}
+
 /* False: there is nothing to decide. */
 static bool event_of(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
 {
@@ -126,6 +139,10 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
         *ret = result_event(l, c);
         return true;
     case COMMAND_ASK:
+        if (is_of_signal(c)) {
+            signal_event(s, l, c, ret);
+            return true;
+        }
         return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);
     case COMMAND_EVENT:
         *ret = unasked_event(l, c);
@@ -179,13 +196,16 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     c->answer = ANSWER_UNKNOWN;
     if (!event_of(s, l, c, &e))
         return;
+    before_timeout(s, l, &e);
     e.spared = breakers_spare(&s->tasks, l, &e);
     if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(&s->tasks, l)) {
         c->answer = ANSWER_REFUSED; /* its owner has it in memory, so it does not wait for long */
         return;
     }
     c->answer = live_decide(&s->tasks, l, &e);
-    if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
+    if (is_of_signal(c))
+        signal_explain(l, c);
+    else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)
         l->bulk_at = scheduler_now(s);
@@ -196,7 +216,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         l->steps[e.step].retryable = e.retryable;
         l->steps[e.step].wished = e.retry_after_ms > 0;
     }
-    if (c->answer == ANSWER_ACCEPTED || is_in_work_unowned(l))
+    bool goes_on = c->answer == ANSWER_ACCEPTED && (!is_of_signal(c) || signal_is_awaited(s, l, c));
+    if (goes_on || is_in_work_unowned(l))
         take_ownership(s, l);
     live_detach_ended(&s->tasks, l);
 }

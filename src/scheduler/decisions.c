@@ -1,6 +1,7 @@
 /* Decides what needs no agent: the `if` of steps whose turn it is, when steps that wait begin and
- * are over, and whether an answer ends a repeated step. Within the turn's share of evaluations.
- * Also stops tasks whose evaluations ended a server. inputs.c evaluates; start.c goes on. */
+ * are over, whether an answer ends a repeated step, and which step takes which signal. Within the
+ * turn's share of evaluations. Also stops tasks whose evaluations ended a server. inputs.c
+ * evaluates; start.c goes on. */
 
 #include "scheduler/internal.h"
 
@@ -55,7 +56,7 @@ static bool condition_is_open(const struct scheduler *s, const struct live *l,
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r)
 {
     ASSERT(r->step < l->task.step_count);
-    return (l->definition->workflow.steps[r->step].kind == KIND_WAIT && r->at <= scheduler_now(s))
+    return (l->definition->workflow.steps[r->step].kind != KIND_CALL && r->at <= scheduler_now(s))
            || step_is_answered(&l->task.steps[r->step]) || condition_is_open(s, l, r);
 }
 
@@ -91,7 +92,7 @@ static enum decision_outcome condition_of(struct scheduler *s, struct live *l, u
     return l->steps[step].holds ? DECISION_NONE : decide_step(s, l, &skip);
 }
 
-/* It begins, or it is over. */
+/* It begins, or it is over. Of a step that waits for a signal only the former. */
 static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_BEGIN, .step = step};
@@ -135,7 +136,7 @@ static enum decision_outcome decision_of(struct scheduler *s, struct live *l, co
         return answer_of(s, l, r->step);
     if (condition_is_open(s, l, r))
         outcome = condition_of(s, l, r->step);
-    if (outcome == DECISION_NONE && l->definition->workflow.steps[r->step].kind == KIND_WAIT)
+    if (outcome == DECISION_NONE && l->definition->workflow.steps[r->step].kind != KIND_CALL)
         outcome = wait_of(s, l, r->step);
     return outcome;
 }
@@ -159,6 +160,95 @@ static enum decision_outcome decide_ready(struct scheduler *s, struct live *l)
     return all;
 }
 
+/* ---- signals ---- */
+
+static struct slice output_of_signal(struct live *l, const struct signal *sig)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_member_text(&b, "name", sig->name);
+    json_member_raw(&b, "data", sig->data.json);
+    json_close(&b, '}');
+    return arena_copy(&l->arena, buf_view(&b));
+}
+
+/* LEFT: that is not known yet. `must`: whatever it takes. */
+static enum decision_outcome offer(struct scheduler *s, struct live *l, uint16_t step,
+                                   const struct signal *sig, bool must)
+{
+    struct event take = {.kind = EVENT_TAKE, .step = step, .signal = sig};
+
+    if (sig->state != SIGNAL_KEPT
+        || !step_takes_signal(&l->definition->workflow.steps[step], sig->name))
+        return DECISION_NONE;
+    if (l->definition->steps[step].match) {
+        if (!must && !effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+            return DECISION_LEFT;
+        if (!input_match(s, l, step, sig))
+            return DECISION_NONE;
+    }
+    take.output.json = output_of_signal(l, sig);
+    return decide_step(s, l, &take);
+}
+
+/* Each signal, in the order of arrival, to the first step that it is for. What was offered to a
+ * step is not offered again while the task is in memory and nothing changes that the answer depends
+ * on. */
+static enum decision_outcome offer_signals(struct scheduler *s, struct live *l, bool must)
+{
+    const struct workflow *w = &l->definition->workflow;
+    enum decision_outcome all = DECISION_NONE;
+
+    for (uint16_t k = 0; k < l->task.signal_count; k++)
+        for (uint16_t n = 0; n < w->step_count; n++) {
+            uint16_t i = w->order[n];
+            if (w->steps[i].kind != KIND_SIGNAL || l->steps[i].signals_seen > k
+                || !step_awaits_signal(w, &l->task, i, scheduler_now(s)))
+                continue;
+            enum decision_outcome one = offer(s, l, i, &l->task.signals[k], must);
+            if (one == DECISION_LEFT)
+                return one;
+            l->steps[i].signals_seen = (uint16_t)(k + 1);
+            all = one == DECISION_MADE ? one : all;
+        }
+    return all;
+}
+
+bool decisions_offers_left(const struct scheduler *s, const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    for (uint16_t i = 0; l->task.signal_count > 0 && i < l->task.step_count; i++) {
+        if (w->steps[i].kind != KIND_SIGNAL
+            || !step_awaits_signal(w, &l->task, i, scheduler_now(s)))
+            continue;
+        for (uint16_t k = l->steps[i].signals_seen; k < l->task.signal_count; k++)
+            if (l->task.signals[k].state == SIGNAL_KEPT
+                && step_takes_signal(&w->steps[i], l->task.signals[k].name))
+                return true;
+    }
+    return false;
+}
+
+void decisions_offer_signals(struct scheduler *s, struct live *l)
+{
+    if (l->task.signal_count == 0)
+        return;
+    (void)offer_signals(s, l, true);
+    inputs_evaluated(s);
+}
+
+static enum decision_outcome decide_all(struct scheduler *s, struct live *l)
+{
+    enum decision_outcome ready = decide_ready(s, l);
+
+    if (ready == DECISION_LEFT || l->task.signal_count == 0)
+        return ready;
+    enum decision_outcome signals = offer_signals(s, l, false);
+    return signals == DECISION_NONE ? ready : signals;
+}
+
 void decisions_make(struct scheduler *s, struct live *l)
 {
     enum decision_outcome last = DECISION_NONE;
@@ -169,7 +259,7 @@ void decisions_make(struct scheduler *s, struct live *l)
     if (!l->definition->has_decisions)
         return;
     do
-        last = decide_ready(s, l);
+        last = decide_all(s, l);
     while (last == DECISION_MADE || last == DECISION_FAILED);
     inputs_evaluated(s);
     if (last == DECISION_LEFT)

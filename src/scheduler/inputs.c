@@ -209,6 +209,17 @@ enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *r
     return err;
 }
 
+bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struct signal *sig)
+{
+    struct arena a = {0};
+
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
+    bool is = definition_match(&scope, step, sig->name, sig->data.json, &a);
+    arena_fini(&a);
+    return is;
+}
+
 /* False: *ret_why says why there is no output. */
 static bool output_of(struct scheduler *s, struct live *l, struct arena *a, struct slice *ret,
                       struct fault_note *ret_why)

@@ -9,7 +9,7 @@
  *   inputs, decisions    evaluate expressions, and decide what needs no agent
  *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
- *   operate, commands    take the commands of a task, decide and answer them
+ *   signals, operate, commands   take the commands of a task, decide and answer them
  *   work, heartbeats     what agents send, and what they get
  *   requests             what others wrote to rows of this node
  *   change, claim, job   a batch for the store
@@ -116,14 +116,20 @@ enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, in
 /* The same for whether the last answer satisfies a repeated step. */
 enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
                      struct error *e);
+/* Is it what the step waits for? */
+bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struct signal *sig);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
 void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluations have ended */
 
 /* decisions.c: what needs no agent */
-/* Decides the `if` of all steps whose turn it is, their waits and answers to repeated ones. If the
- * turn's limit is reached, the task becomes undecided. */
+/* Decides the `if` of all steps whose turn it is, their waits, answers to repeated ones, and who
+ * takes which signal. If the turn's limit is reached, the task becomes undecided. */
 void decisions_make(struct scheduler *s, struct live *l);
+/* Steps that wait take what has arrived, without a limit of evaluations: their time is over. */
+void decisions_offer_signals(struct scheduler *s, struct live *l);
+/* Has something arrived that was not offered to a step which waits for it? */
+bool decisions_offers_left(const struct scheduler *s, const struct live *l);
 /* Is the step still to be decided? Then it cannot be queued. */
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r);
 void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e);
@@ -169,6 +175,11 @@ void submit_done(struct scheduler *s, const struct live *l, struct command *c);
 /* operate.c: the operator's verbs */
 /* False: it cannot be decided; the reason is in its ask. */
 bool operator_event(struct live *l, struct command *c, struct event *ret);
+/* The same for signals: signals.c. */
+void signal_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret);
+void signal_explain(const struct live *l, struct command *c);
+/* Whether it concerns what the task does now, and is not only kept for later. */
+bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct command *c);
 /* After a decision: if it was refused, says why. */
 void operator_explain(struct scheduler *s, const struct live *l, struct command *c,
                       const struct event *e);

@@ -25,6 +25,8 @@ static const struct verb {
     [ASK_RESOLVE] = {"resolve", "resolved_by_operator", EVENT_RESOLVE},
     [ASK_CLOSE] = {"close", "closed_by_operator", EVENT_CLOSE},
     [ASK_REOPEN] = {"reopen", "reopened_by_operator", EVENT_REOPEN},
+    [ASK_SIGNAL] = {"signal", NULL, EVENT_SIGNAL},
+    [ASK_DROP] = {"signal.drop", NULL, EVENT_DROP},
     [ASK_END] = {"end", NULL, EVENT_RESULT},
 };
 
@@ -127,6 +129,7 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
 
     ASSERT(a->kind < COUNT_OF(verbs));
     ASSERT(a->kind != ASK_SUBMIT);
+    ASSERT(a->kind != ASK_SIGNAL && a->kind != ASK_DROP);
     ASSERT(l->loaded);
     a->story[0] = 0; /* of an earlier evaluation */
     a->refusal = OBSTACLE_NONE;
@@ -305,6 +308,10 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
     case OBSTACLE_NEWER:
         explain_newer(a, &t->steps[at], step);
         return;
+    case OBSTACLE_SIGNAL_UNWANTED:
+    case OBSTACLE_SIGNAL_FULL:
+    case OBSTACLE_SIGNAL_OTHER:
+        UNREACHABLE(); /* explained by signals.c */
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:
         explain_state(a, t);

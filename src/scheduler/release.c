@@ -5,10 +5,10 @@
 
 enum { SWEEP_MS = 500 };
 
-/* What is decided next of the step needs no agent: a wait, or whether an answer ends its rounds. */
+/* What is decided next of the step needs no agent: it waits, or an answer may end its rounds. */
 static bool needs_no_agent(const struct live *l, uint16_t step)
 {
-    return l->definition->workflow.steps[step].kind == KIND_WAIT
+    return l->definition->workflow.steps[step].kind != KIND_CALL
            || step_is_answered(&l->task.steps[step]);
 }
 
@@ -20,6 +20,12 @@ static bool starts_soon(struct scheduler *s, const struct live *l, uint16_t step
     return lane_is_served(lane, now) && !lane_is_too_long(lane, now);
 }
 
+static bool awaits_signal(const struct scheduler *s, const struct live *l)
+{
+    return l->definition->has_signals
+           && task_awaits_signal(&l->definition->workflow, &l->task, scheduler_now(s));
+}
+
 /* With no attempt open: will none of the ready steps start here soon? */
 static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
                           size_t count)
@@ -28,10 +34,12 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 
     if (l->task.paused_at != 0)
         return true;
+    if (!s->draining && decisions_offers_left(s, l))
+        return false;
     for (size_t i = 0; i < count && !s->draining; i++)
         if (ready[i].at > now ? ready[i].at - now <= NAP_MS : starts_soon(s, l, ready[i].step, now))
             return false;
-    return count > 0 || s->draining;
+    return count > 0 || s->draining || awaits_signal(s, l);
 }
 
 static bool may_be_released(const struct scheduler *s, const struct live *l)
@@ -108,7 +116,8 @@ struct waits {
     struct task_wait list[STEPS_MAX + 1];
     struct lane *lanes[STEPS_MAX + 1]; /* NULL: a time */
     size_t count;
-    enum due due; /* which claims find it by its time */
+    enum due due;   /* which claims find it by its time */
+    bool by_signal; /* no claim finds it */
 };
 
 static bool is_same_line(const struct lane *a, const struct lane *b)
@@ -137,7 +146,7 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
 
     ret->count = 0;
     for (size_t i = 0; i < count; i++) {
-        only_waits &= l->definition->workflow.steps[ready[i].step].kind == KIND_WAIT;
+        only_waits &= l->definition->workflow.steps[ready[i].step].kind != KIND_CALL;
         if (needs_no_agent(l, ready[i].step) || ready[i].at > now) {
             /* 0 means none: what is decided without an agent is due now */
             add_wait(ret, NULL, WAITING_TIME, ready[i].at ? ready[i].at : now);
@@ -146,6 +155,13 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
         add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
     }
+    if (decisions_offers_left(s, l)) { /* this node could not: another one has to */
+        only_waits = false;
+        add_wait(ret, NULL, WAITING_TIME, now);
+    }
+    ret->by_signal = ret->count == 0 && awaits_signal(s, l);
+    if (ret->by_signal)
+        add_wait(ret, NULL, WAITING_SIGNAL, now);
     if (ret->count == 0) /* its deadline has passed: the supervisor's request is due */
         add_wait(ret, NULL, WAITING_TIME, now);
     ret->due = ret->count > 1 ? DUE_AMONG : only_waits ? DUE_WAIT : DUE_TIME;
@@ -191,7 +207,7 @@ void release_wait_fields(struct scheduler *s, struct live *l, struct arena *a, s
     ASSERT(l->task.state == TASK_PENDING);
     ASSERT(!l->task.locked_by.ptr);
     find_waits(s, l, &w);
-    for (size_t i = 0; i < w.count; i++)
+    for (size_t i = 0; i < w.count && !w.by_signal; i++)
         note_backlog(s, w.lanes[i], w.list[i].rank, w.due);
     ASSERT(w.count > 0);
     if (w.count == 1) {

@@ -7,10 +7,10 @@
 static void attempt_write(struct buf *b, const struct request_item *i)
 {
     ASSERT(i->step.ptr);
-    ASSERT(i->attempt > 0);
     json_member_text(b, "step", i->step);
     json_member_text(b, "direction", slice_of(direction_text(i->direction)));
-    json_member_number(b, "attempt", i->attempt);
+    if (i->attempt > 0)
+        json_member_number(b, "attempt", i->attempt);
     json_member_text(b, "do", i->outlook);
 }
 

@@ -15,14 +15,14 @@
 
 struct request_item {
     enum request_kind {
-        REQUEST_ATTEMPT,  /* an attempt is overdue: end it */
+        REQUEST_ATTEMPT,  /* an attempt is overdue, or a step that waits for a signal: end it */
         REQUEST_DEADLINE, /* the task is overdue: stop it */
         REQUEST_EXTEND    /* the task's complete-by fell into lost time: move it */
     } kind;
     /* ATTEMPT: */
     struct slice step;
     enum direction direction;
-    uint32_t attempt;
+    uint32_t attempt;     /* 0: it waits for a signal */
     struct slice outlook; /* what will follow by the rules, only for readers of the row */
     /* EXTEND: */
     int64_t until;

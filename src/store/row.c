@@ -480,8 +480,8 @@ void census_take_sleeping(struct census *c)
     size_t kept = 0;
 
     for (size_t i = 0; i < c->agent_count; i++)
-        if (slice_eq(c->agents[i].agent, WAITING_TIME)
-            || slice_eq(c->agents[i].agent, WAITING_WAIT))
+        if (slice_eq(c->agents[i].agent, WAITING_TIME) || slice_eq(c->agents[i].agent, WAITING_WAIT)
+            || slice_eq(c->agents[i].agent, WAITING_SIGNAL))
             c->sleeping += c->agents[i].tasks;
         else
             c->agents[kept++] = c->agents[i];

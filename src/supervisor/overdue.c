@@ -14,7 +14,9 @@ static const char *what_to_do(const struct workflow_step *ws, const struct step 
     struct failure f = {.count = s->failure_count + 1, .retryable = true};
     int64_t at = 0;
 
-    if (retry_next(&spec->retry, &f, now, &at))
+    if (ws->kind == KIND_SIGNAL && ws->signal.otherwise.ptr)
+        return "continue";
+    if (ws->kind == KIND_CALL && retry_next(&spec->retry, &f, now, &at))
         return "retry";
     if (undo)
         return "hold";
@@ -58,11 +60,14 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         int64_t at = step_overdue_at(s, lost);
+        bool open = at != 0;
+        if (!open && s->complete_by != 0)
+            at = signal_overdue_at(t, i, lost);
         if (at != 0 && at <= now) {
             r.list[r.count++] = request_of_attempt(&w->steps[i], s, now);
             overdue++;
         } else if (at != 0) {
-            running++;
+            running += open;
             next = earlier(next, at);
         }
     }

@@ -22,7 +22,9 @@ enum ask_kind {
     ASK_RESOLVE, /* no attempt of `step` so far took effect */
     ASK_CLOSE,   /* a task in error stays there for good */
     ASK_REOPEN,
-    ASK_END, /* the result of an attempt, from any holder of its token */
+    ASK_SIGNAL, /* a signal arrives */
+    ASK_DROP,   /* signals that no step took are dropped */
+    ASK_END,    /* the result of an attempt, from any holder of its token */
 };
 
 const char *ask_kind_text(enum ask_kind kind); /* "retry": as in the audit and the log */
@@ -55,6 +57,9 @@ struct ask {
     uint32_t attempt; /* ASK_RESOLVE: the latest attempt of `step` that was checked; 0: not given */
     int64_t looked_at; /* ASK_RESOLVE: no attempt that began later was checked; 0: not given */
     struct slice output, reason;
+    /* ASK_SIGNAL: key, name, data, content; ASK_DROP: name, and key if it is one only. `decided` is
+     * the same in the task's memory. */
+    struct signal signal, decided;
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */
     bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as
@@ -77,6 +82,7 @@ struct ask {
     int64_t ended_at;      /* ... and when */
     enum obstacle refusal; /* with ERR_CONFLICT, operators: the obstacle */
     int64_t version;       /* ASK_SUBMIT: of its workflow */
+    int64_t signal_at;     /* ASK_SIGNAL: when it arrived */
     char story[200];
 };
 

@@ -145,6 +145,9 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
     case EVENT_BEGIN:
     case EVENT_DUE:
     case EVENT_UNTIL:
+    case EVENT_SIGNAL:
+    case EVENT_TAKE:
+    case EVENT_DROP:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:
@@ -171,8 +174,10 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
 
 static void forget_conditions(struct live *l)
 {
-    for (uint16_t i = 0; l->definition->has_decisions && i < l->task.step_count; i++)
+    for (uint16_t i = 0; l->definition->has_decisions && i < l->task.step_count; i++) {
         l->steps[i].holds = false;
+        l->steps[i].signals_seen = 0;
+    }
 }
 
 enum answer live_decide(struct tasks *ts, struct live *l, const struct event *e)

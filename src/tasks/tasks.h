@@ -98,7 +98,8 @@ struct live_step {
     uint8_t completed[2], failed[2]; /* attempts by direction, since the last commit */
     bool elsewhere;                  /* its attempt is open, but no instance has it */
     bool holds;                      /* its `if` evaluated to true on the current state */
-    struct slice token;              /* of an attempt, as sent to its instance: ... */
+    uint16_t signals_seen; /* so many of the task's signals are not what it waits for, or taken */
+    struct slice token;    /* of an attempt, as sent to its instance: ... */
     enum direction token_direction;
     uint32_t token_attempt;   /* ... this attempt; no token: none was sent */
     bool last_call;           /* it is silent for too long, but a heartbeat may be on its way ... */

@@ -180,6 +180,22 @@ static void move_round(struct buf *b, const struct why *y, const struct reason *
     }
 }
 
+static void move_signal(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct signal_spec *spec = &y->workflow->steps[r->step].signal;
+    bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
+
+    if (r->capped)
+        buf_fmt(b, "The task's complete-by comes before that. Then %s. ", then(y, r));
+    else if (r->until != 0)
+        buf_fmt(b, "If it does not arrive by then, %s. ", then(y, r));
+    buf_str(b, "To send it:");
+    buf_fmt(b, "\nintact signal %s%.*s %.*s --data '{}'", odd ? "-- " : "", SLICE_ARG(y->task->id),
+            SLICE_ARG(spec->names[0]));
+    if (may(y, EVENT_SKIP, r->step))
+        command(b, y, "skip", r->step, "");
+}
+
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
@@ -461,6 +477,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_LIMIT] = move_limit,
         [REASON_WAIT] = move_wait,
         [REASON_ROUND] = move_round,
+        [REASON_SIGNAL] = move_signal,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

@@ -405,6 +405,37 @@ static void say_round(struct buf *b, const struct why *y, const struct reason *r
     }
 }
 
+/* Those that came, and are kept, because they are not what the step waits for. */
+static uint32_t others_of(const struct why *y, const struct workflow_step *ws)
+{
+    uint32_t count = 0;
+
+    for (uint16_t i = 0; i < y->task->signal_count; i++)
+        count += y->task->signals[i].state == SIGNAL_KEPT
+                 && step_takes_signal(ws, y->task->signals[i].name);
+    return count;
+}
+
+static void say_signal(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct workflow_step *ws = &y->workflow->steps[r->step];
+    uint32_t others = others_of(y, ws);
+
+    say_what(b, y, r, true);
+    buf_str(b, step_has_begun(step_of(y, r)) ? " waits for the signal "
+                                             : " is about to wait for the signal ");
+    for (uint16_t i = 0; i < ws->signal.count; i++)
+        buf_fmt(b, "%s%.*s",
+                i == 0                      ? ""
+                : i + 1 == ws->signal.count ? " or "
+                                            : ", ",
+                SLICE_ARG(ws->signal.names[i]));
+    if (others > 0)
+        buf_fmt(b, "; %" PRIu32 " signal%s arrived that %s not match", others, plural(others),
+                others == 1 ? "does" : "do");
+    buf_byte(b, '.');
+}
+
 static void say_after(struct buf *b, const struct why *y, const struct reason *r)
 {
     uint16_t others[4];
@@ -503,7 +534,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_UNDO_AFTER] = say_after,    [REASON_AFTER] = say_after,
         [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
         [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
-        [REASON_ROUND] = say_round,
+        [REASON_ROUND] = say_round,         [REASON_SIGNAL] = say_signal,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

@@ -154,7 +154,11 @@ WAITS = [{"name": "l", "wait": "3d", "if": ".input", "after": [], "on_failure": 
          {"name": "m", "wait": {"until": "${ .input.at }", "plus": "-2h"}}]
 REPEAT = {"until": ".output.ok", "every": "5s", "factor": 2, "max_every": "1m", "for": "2h"}
 REPEATED = {"name": "n", "agent": "x", "action": "y", "undo": "none", "repeat": REPEAT}
-BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "inputs": {"i": {"type": "any"}}, "steps": [STEP, *WAITS, REPEATED],
+SIGNALS = [{"name": "s", "signal": {"name": ["paid", "refused"], "match": ".data.ok"}, "complete_by": "2d", "default": {"name": "nobody"},
+          "if": ".input", "after": [], "on_failure": "hold"},
+         {"name": "p", "signal": {"name": "picked"}}]
+BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "on_signal": {"cancelled": "undo"}, "inputs": {"i": {"type": "any"}},
+        "steps": [STEP, *WAITS, REPEATED, *SIGNALS],
         "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
@@ -197,6 +201,12 @@ WRONG = [
     ("steps.3.repeat.for", "0s"), ("steps.3.repeat.factor", 0.5), ("steps.3.repeat.factor", "2"), ("steps.3.repeat.max_every", "0s"),
     ("steps.3.repeat.times", 3), ("steps.3.undo", GONE), ("steps.3.undo", {"action": "z"}), ("steps.1.repeat", REPEAT),
     ("steps.0.repeat", REPEAT), ("steps.0.undo.repeat", REPEAT),
+    ("steps.4.signal", "paid"), ("steps.4.signal", {}), ("steps.4.signal", None), ("steps.4.signal.name", []),
+    ("steps.4.signal.name", ["a", "a"]), ("steps.4.signal.name", ["A"]), ("steps.4.signal.name", 7), ("steps.4.signal.match", 7),
+    ("steps.4.signal.mach", "x"), ("steps.4.complete_by", "0s"), ("steps.4.complete_by", GONE), ("steps.4.agent", "x"),
+    ("steps.4.undo", "none"), ("steps.4.wait", "1s"), ("steps.4.retry", {}), ("steps.4.pivot", False), ("steps.4.name", GONE),
+    ("steps.4.repeat", REPEAT), ("steps.5.signal.name", "x y"), ("on_undo.0.signal", {"name": "a"}), ("on_signal", {}), ("on_signal", []),
+    ("on_signal.cancelled", "pause"), ("on_signal.cancelled", None), ("on_signal", {"A": "undo"}),
     ("", []), ("", None), ("", "x"),
 ]
 

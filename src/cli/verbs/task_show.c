@@ -186,6 +186,30 @@ static void put_round(struct buf *b, const struct json *task, const struct json 
     }
 }
 
+/* Which signals a step waits for, and until when. */
+static void put_awaited(struct buf *b, const struct json *task, const struct json *step,
+                        int64_t now)
+{
+    const struct json *names = json_get(step, "signals");
+    int64_t at = 0;
+
+    if (!slice_is(json_get_text(step, "kind"), "signal") || !record_goes_forward(task)
+        || !slice_is(json_get_text(step, "state"), "waiting")
+        || !json_get_text(step, "begun_at").ptr)
+        return;
+    buf_str(b, "; waits for the signal ");
+    for (const struct json *m = names ? names->child : NULL; m; m = m->next)
+        buf_fmt(b, "%s%.*s", m == names->child ? "" : m->next ? ", " : " or ", SLICE_ARG(m->text));
+    if (!time_parse(json_get_text(step, "complete_by"), &at))
+        return;
+    buf_str(b, " until ");
+    people_time(b, at, now);
+    if (at > now) {
+        buf_str(b, ", in ");
+        people_duration(b, at - now);
+    }
+}
+
 /* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *task, const struct json *step)
 {
@@ -197,6 +221,7 @@ static void put_more(struct view *v, const struct json *task, const struct json 
     put_tries(&tries, attempts);
     put_wait(&more, task, step, v->table.now);
     put_round(&more, task, step, v->table.now);
+    put_awaited(&more, task, step, v->table.now);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))
@@ -245,6 +270,16 @@ static void add_step(struct table *t, const struct json *step, bool back)
     table_add(t, json_get_text(error, "code"));
 }
 
+/* Signals that arrived, and that no step has taken. */
+static void put_kept_signals(struct view *v, const struct json *task)
+{
+    const struct json *list = json_get(task, "signals");
+
+    for (const struct json *s = list ? list->child : NULL; s; s = s->next)
+        buf_fmt(&v->b, "signal %.*s (%.*s) is kept: no step has taken it\n",
+                SLICE_ARG(json_get_text(s, "name")), SLICE_ARG(json_get_text(s, "id")));
+}
+
 void task_show(const struct invocation *in, const struct json *task)
 {
     static const char *const heads[] = {"STEP",     "STATE",    "AGENT", "ACTION", "ATTEMPTS",
@@ -263,6 +298,7 @@ void task_show(const struct invocation *in, const struct json *task)
     buf_clear(&v.b);
     for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
         put_more(&v, task, step);
+    put_kept_signals(&v, task);
     if (v.b.len > 0)
         printf("\n%.*s", SLICE_ARG(buf_view(&v.b)));
     table_fini(&v.table);

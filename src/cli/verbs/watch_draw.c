@@ -228,7 +228,7 @@ static void draw_waiting(const struct watched *w, const struct watch_view *v, st
         put_time(l, "begins not before ", not_before, v->now);
         put_duration(l, LOOK_PLAIN, ", in ", not_before - v->now, "");
         line_end(l);
-    } else if (agent.len > 0 && !slice_is(agent, "time") && !slice_is(agent, "@wait")) {
+    } else if (agent.len > 0 && !slice_is(agent, "time") && agent.ptr[0] != '@') {
         line_fmt(l, LOOK_PLAIN, "waits for a place at agent %.*s", SLICE_ARG(agent));
         line_end(l);
     }
@@ -431,6 +431,20 @@ static void draw_what_comes(const struct json *step, int64_t in, struct line *l)
     }
 }
 
+static void draw_awaited(const struct json *step, int64_t now, struct line *l)
+{
+    const struct json *names = json_get(step, "signals");
+    int64_t until = watched_time(step, "complete_by");
+
+    line_text(l, LOOK_PLAIN, SLICE("waits for the signal "));
+    for (const struct json *m = names ? names->child : NULL; m; m = m->next) {
+        line_text(l, LOOK_PLAIN, m == names->child ? SLICE("") : SLICE(", "));
+        line_text(l, LOOK_PLAIN, m->text);
+    }
+    if (until > now)
+        put_duration(l, LOOK_PLAIN, ", at most ", until - now, "");
+}
+
 /* A step that is retried, or that failed. */
 static void draw_failed(const struct json *task, const struct json *step, int64_t now,
                         struct line *l)
@@ -442,9 +456,12 @@ static void draw_failed(const struct json *task, const struct json *step, int64_
     if (!is_object(error))
         error = json_get(last, "error");
     bool is_wait = slice_is(json_get_text(step, "kind"), "wait");
+    bool awaits = slice_is(json_get_text(step, "kind"), "signal")
+                  && json_get_text(step, "begun_at").ptr && record_goes_forward(task)
+                  && !is_over(json_get_text(step, "state"));
     bool waits = wait_until > now && !is_over(json_get_text(step, "state"))
                  && (!is_wait || record_goes_forward(task));
-    if (!is_object(error) && !waits)
+    if (!is_object(error) && !waits && !awaits)
         return;
     line_text(l, LOOK_STRONG, json_get_text(step, "name"));
     line_text(l, LOOK_PLAIN, SLICE(": "));
@@ -452,6 +469,8 @@ static void draw_failed(const struct json *task, const struct json *step, int64_
         draw_what_comes(step, wait_until - now, l);
         line_text(l, LOOK_PLAIN, is_object(error) ? SLICE("; ") : SLICE(""));
     }
+    if (awaits)
+        draw_awaited(step, now, l);
     if (is_object(error))
         put_error(l, error);
     line_end(l);

@@ -228,7 +228,7 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
     const struct odd_name *odd = shape_odd_in_scope(x, &refs, r->arena);
     report_all(&w, j, &refs, odd);
     if (!refs.input && !refs.task && !refs.steps && !refs.output && !refs.round && !refs.list
-        && !odd)
+        && !odd && reading_of(r)->visible != VISIBLE_MATCH)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
     x->needs = needs_of(&w, &refs);
     x->text = j->text;

@@ -4,7 +4,6 @@
 
 const struct reserved definition_reserved[] = {
     {"for_each", "\"for_each\" is reserved for later"},
-    {"signal", "\"signal\" is reserved for later"},
     {"task", "\"task\" is reserved for later"},
     {"concurrency", "\"concurrency\" is reserved for later"},
     {"schedule", "\"schedule\" is reserved for later"},

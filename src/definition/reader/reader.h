@@ -16,6 +16,7 @@ enum visible {
     VISIBLE_UNDO,    /* an undo: all steps, but some outcomes may be unknown */
     VISIBLE_ON_UNDO, /* a step of on_undo: all steps of `steps`, likewise, and its predecessors in
                      on_undo */
+    VISIBLE_MATCH,   /* the match of a step: its predecessors, and the signal */
     VISIBLE_KINDS,   /* number of values */
 };
 

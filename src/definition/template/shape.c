@@ -142,16 +142,22 @@ const struct shape *shape_of_scope(struct reader *r)
 
     if (*known || !r->warnings)
         return *known;
-    struct shape_member *members = arena_alloc(r->arena, 5 * sizeof *members);
+    bool match = reading->visible == VISIBLE_MATCH;
+    struct shape_member *members = arena_alloc(r->arena, 7 * sizeof *members);
     members[0] =
         (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
     members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
-    members[2] = (struct shape_member){SLICE("task"),
-                                       reading->visible == VISIBLE_BEFORE ? &task_forward : &task};
+    members[2] =
+        (struct shape_member){SLICE("task"),
+                              match || reading->visible == VISIBLE_BEFORE ? &task_forward : &task};
     if (reading->rounds != ROUNDS_NONE)
         members[count++] = (struct shape_member){SLICE("round"), &a_number};
     if (reading->rounds == ROUNDS_ANSWER)
         members[count++] = (struct shape_member){SLICE("output"), &any};
+    if (match) {
+        members[count++] = (struct shape_member){SLICE("data"), &any};
+        members[count++] = (struct shape_member){SLICE("name"), &a_string};
+    }
     struct shape *root = arena_alloc(r->arena, sizeof *root);
     *root = (struct shape){SHAPE_OBJECT, "", members, count, NULL};
     *known = root;

@@ -226,6 +226,7 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
         .round_at = get_time(d, j, "round_at"),
         .repeat_until = get_time(d, j, "repeat_until"),
         .corrected = get_bool(d, j, "corrected"),
+        .complete_by = get_time(d, j, "complete_by"),
         .input = get_input(d, j),
         .output = get_value(d, j, "output", "output_payload"),
         .undo_input = get_value(d, j, "undo_input", "undo_input_payload"),
@@ -329,6 +330,42 @@ static void get_steps(struct decoder *d, const struct json *j, const struct work
         get_step_of(d, m, w->steps[i].name, t, i);
 }
 
+static struct signal get_signal(struct decoder *d, const struct json *j, const struct workflow *w)
+{
+    struct slice step = get_text(d, j, "step");
+    struct signal s = {
+        .key = get_text(d, j, "key"),
+        .name = get_text(d, j, "name"),
+        .data = get_value(d, j, "data", "data_payload"),
+        .content = get_text(d, j, "content"),
+        .at = get_time(d, j, "at"),
+        .step = -1,
+    };
+
+    if (!signal_state_parse(get_text(d, j, "state"), &s.state))
+        found_bad(d, "state of a signal");
+    if (step.ptr && (s.step = workflow_step_index(w, step)) < 0)
+        found_bad(d, "step of a signal");
+    return s;
+}
+
+static void get_signals(struct decoder *d, const struct json *j, const struct workflow *w,
+                        struct task *t)
+{
+    const struct json *list = json_get(j, "signals");
+
+    if (!list)
+        return;
+    if (list->type != JSON_ARRAY || list->count > SIGNALS_MAX) {
+        found_bad(d, "signals");
+        return;
+    }
+    t->signal_cap = (uint16_t)(list->count + 1); /* most have one more before they are written */
+    t->signals = arena_alloc(d->arena, t->signal_cap * sizeof *t->signals);
+    for (const struct json *m = list->child; m; m = m->next)
+        t->signals[t->signal_count++] = get_signal(d, m, w);
+}
+
 /* The value of a hexadecimal digit as we write them, or -1. */
 static int hex_digit(char c)
 {
@@ -401,6 +438,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->trace = get_text(d, j, "traceparent");
     t->owner = get_text(d, j, "owner");
     get_steps(d, j, w, t);
+    get_signals(d, j, w, t);
 }
 
 static bool columns_valid(const struct task_row *row)

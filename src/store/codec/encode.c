@@ -186,6 +186,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_number(b, "wait_until", s->wait_until);
     if (s->round != 0 || s->repeat_until != 0 || s->corrected)
         put_rounds(b, s);
+    put_number(b, "complete_by", s->complete_by);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
     put_input(en, s);
     put_value(en, "output", "output_payload", &s->output);
@@ -309,6 +310,33 @@ static void put_content(struct buf *b, const struct content *c)
         json_member_plain(b, "sha256", c->sha256);
 }
 
+static void put_signal(struct encoder *en, const struct workflow *w, struct signal *s)
+{
+    struct buf *b = en->b;
+
+    json_open(b, '{');
+    json_member_text_if(b, "key", s->key);
+    json_member_text_if(b, "name", s->name);
+    json_member_plain(b, "state", slice_of(signal_state_text(s->state)));
+    if (s->step >= 0)
+        json_member_text_if(b, "step", w->steps[s->step].name);
+    put_number(b, "at", s->at);
+    json_member_text_if(b, "content", s->content);
+    put_value(en, "data", "data_payload", &s->data);
+    json_close(b, '}');
+}
+
+static void put_signals(struct encoder *en, const struct workflow *w)
+{
+    if (en->task->signal_count == 0)
+        return;
+    json_key(en->b, "signals");
+    json_open(en->b, '[');
+    for (uint16_t i = 0; i < en->task->signal_count; i++)
+        put_signal(en, w, &en->task->signals[i]);
+    json_close(en->b, ']');
+}
+
 static void put_doc(struct encoder *en, const struct workflow *w)
 {
     struct task *t = en->task;
@@ -333,6 +361,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     for (uint16_t i = 0; i < t->step_count; i++)
         put_step(en, w->steps[i].name, &t->steps[i], i);
     json_close(b, ']');
+    put_signals(en, w);
     put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
     json_close(b, '}');
 }

@@ -32,6 +32,7 @@ enum {
     LAST_effect = EFFECT_HAPPENED,
     LAST_direction = DIRECTION_UNDO,
     LAST_stop = STOP_HOLD,
+    LAST_signal_state = SIGNAL_DROPPED,
 };
 
 #include "task_fields.h"
@@ -50,11 +51,17 @@ const struct workflow kit_workflow = {.name = {"order", 5},
                                       .steps = steps,
                                       .step_count = STEPS};
 
+static const struct slice signal_names[] = {{"payment", 7}, {"refusal", 7}};
+
 static const struct workflow_step steps_wait[] = {
     {.name = {"reserve", 7}, .undo_kind = UNDO_CALL},
     {.name = {"cool", 4}, .kind = KIND_WAIT, .wait_ms = 1000, .undo_kind = UNDO_NONE},
     {.name = {"until", 5}, .kind = KIND_WAIT, .undo_kind = UNDO_NONE},
     {.name = {"poll", 4}, .undo_kind = UNDO_NONE, .repeat = {.for_ms = 1000}},
+    {.name = {"paid", 4},
+     .kind = KIND_SIGNAL,
+     .signal = {.names = signal_names, .count = COUNT_OF(signal_names)},
+     .undo_kind = UNDO_NONE},
 };
 
 const struct workflow kit_workflow_wait = {.name = {"wait", 4},
@@ -87,7 +94,10 @@ const struct workflow *kit_workflow_long(void)
                                 .step_count = LONG};
 
     for (size_t i = 0; i < LONG; i++) {
-        of_long[i] = i == 7 ? steps_wait[1] : i == 3 ? steps_wait[3] : steps[i % STEPS];
+        of_long[i] = i == 7   ? steps_wait[1]
+                     : i == 3 ? steps_wait[3]
+                     : i == 9 ? steps_wait[4]
+                              : steps[i % STEPS];
         (void)snprintf(names[i], sizeof names[i], "%.*s-%zu", SLICE_ARG(of_long[i].name), i);
         of_long[i].name = slice_of(names[i]);
     }
@@ -193,6 +203,7 @@ static struct step random_step(struct prng *p, struct arena *a, const struct wor
         .failure_count = (uint32_t)prng_next(p) >> (2 + prng_below(p, 30)),
         .begun_at = prng_chance(p, 50) ? random_time(p) : 0,
         .wait_until = prng_chance(p, 50) ? random_time(p) : 0,
+        .complete_by = prng_chance(p, 50) ? random_time(p) : 0,
         .input = random_value(p, a),
         .output = random_value(p, a),
         .undo_input = random_value(p, a),
@@ -211,7 +222,7 @@ static struct step random_step(struct prng *p, struct arena *a, const struct wor
     random_attempts(p, a, &s, DIRECTION_FORWARD);
     if (step_is_repeated(ws))
         random_rounds(p, &s);
-    if (ws->kind == KIND_WAIT) { /* it has none */
+    if (ws->kind != KIND_CALL) { /* it has none */
         s.attempt = s.attempt_count = 0;
         s.dropped_count = s.resolved = 0;
         s.input = (struct value){0};
@@ -244,6 +255,40 @@ struct step valid_step(struct prng *p, struct arena *a, const struct workflow_st
         if (task_valid(&one, &t) && s.direction <= d)
             return s;
     }
+}
+
+static struct signal random_signal(const struct workflow *w, const struct task *t, struct prng *p,
+                                   struct arena *a, uint32_t number)
+{
+    static const char *const keys[] = {"k-1", "k-2", "\"k\" \n3"};
+    uint16_t last = (uint16_t)(w->step_count - 1);
+    bool taken = w->steps[last].kind == KIND_SIGNAL && t->steps[last].state == STEP_COMPLETED
+                 && t->steps[last].begun_at != 0 && !t->steps[last].supplied && number == 0;
+    struct signal s = {
+        .key = slice_of(keys[number]),
+        .name = signal_names[prng_below(p, COUNT_OF(signal_names))],
+        .content = SLICE(KIT_SHA256),
+        .at = random_time(p),
+        .state = taken                ? SIGNAL_TAKEN
+                 : prng_chance(p, 30) ? SIGNAL_DROPPED
+                                      : SIGNAL_KEPT,
+        .step = taken ? last : -1,
+    };
+
+    while (s.state != SIGNAL_DROPPED && !s.data.json.ptr)
+        s.data = random_value(p, a);
+    return s;
+}
+
+static void random_signals(const struct workflow *w, struct task *t, struct prng *p,
+                           struct arena *a)
+{
+    uint32_t count = prng_chance(p, 80) ? 1 + prng_below(p, 3) : 0;
+
+    t->signal_cap = 3;
+    t->signals = arena_alloc(a, t->signal_cap * sizeof *t->signals);
+    for (uint32_t i = 0; i < count; i++)
+        t->signals[t->signal_count++] = random_signal(w, t, p, a, i);
 }
 
 struct task random_task(const struct workflow *w, struct prng *p, struct arena *a)
@@ -287,6 +332,7 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
                                      (int)prng_below(p, w->step_count + 1u) - 1};
         for (size_t i = 0; i < w->step_count; i++)
             t.steps[i] = valid_step(p, a, &w->steps[i], t.direction);
+        random_signals(w, &t, p, a);
         if (task_valid(w, &t))
             return t;
     }
@@ -396,6 +442,8 @@ static struct slice random_words(struct prng *p, struct arena *a, const struct f
         return slice_of(owners[prng_below(p, COUNT_OF(owners))]);
     if (is_named(f, "content.sha256"))
         return slice_of(digests[prng_below(p, COUNT_OF(digests))]);
+    if (is_named(f, "signal.key"))
+        return slice_of(prng_chance(p, 50) ? "k-1" : "k-9");
     if (is_named(f, "task.tags"))
         return slice_of(tags[prng_below(p, COUNT_OF(tags))]);
     return random_text(p);
@@ -436,6 +484,8 @@ static const struct field_except not_drawn[] = {
     {"step.attempt_count", "of those that are there"},
     {"step.attempt_cap", "of those that there is room for"},
     {"task.step_count", "as the workflow has it"},
+    {"task.signal_count", "of those that are there"},
+    {"task.signal_cap", "of those that there is room for"},
     {NULL, NULL},
 };
 
@@ -466,6 +516,7 @@ static unsigned seen[FIELDS_TOTAL + 1][FIELDS_TOTAL];
 /* A reader of the document has room for as many as there are, and one more. */
 static const struct field_except not_stored[] = {
     {"step.attempt_cap", "how much room there is in memory"},
+    {"task.signal_cap", "how much room there is in memory"},
     {NULL, NULL},
 };
 

@@ -20,6 +20,10 @@ struct payload {
 #define WAITING_TIME SLICE("time")
 #define WAITING_WAIT SLICE("@wait")
 
+/* The same of a task that waits for signals alone. No claim looks for it: the node that takes the
+ * signal goes on with the task, and the supervisor releases it when a complete-by passes. */
+#define WAITING_SIGNAL SLICE("@signal")
+
 /* A row of the table `wait`: a task that waits for several is claimed by whichever comes first. */
 struct task_wait {
     struct slice agent; /* or WAITING_TIME */
@@ -38,7 +42,7 @@ struct task_row {
     int priority;
     struct slice locked_by; /* "node/boot"; NONE: unlocked */
     int64_t complete_by, wake_at, not_before;
-    /* The agent that has no place for it, WAITING_TIME or WAITING_WAIT; NONE while it is locked. A
+    /* The agent that has no place for it, or one of the WAITING_ words; NONE while it is locked. A
      * task that waits for several has all their names here, each behind a comma (",bank,time"), and
      * `waits`. */
     struct slice waiting_for;

@@ -1,0 +1,236 @@
+/* Signals, through the scheduler and the store: a task that waits for one costs nothing, and
+ * whoever decides on a signal goes on with the task. */
+#include "base/when.h"
+#include "scheduler/scheduler_test_kit.h"
+#include "store/codec/codec.h"
+
+#define CALL(name, more) \
+    "{\"name\":\"" name "\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":\"none\"" more "}"
+#define WAIT                 "{\"name\":\"a\",\"wait\":\"1h\"}"
+#define SIGNAL(name, signal) "{\"name\":\"" name "\",\"signal\":" signal "}"
+
+static struct stage s;
+
+static struct task_row row_of(const struct client *c, struct arena *a)
+{
+    struct task_row row = {0};
+    struct error e = {0};
+    enum err err = s.store->ops->get(s.store, c->ask.id, a, &row, &e);
+
+    CHECK(err == ERR_OK, "%s", e.text);
+    return row;
+}
+
+static void check_row(const struct client *c, enum task_state state, const char *waiting_for)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = row_of(c, &a);
+
+    CHECK(row.state == state, "%s", task_state_text(row.state));
+    CHECK(slice_eq(row.waiting_for, waiting_for ? slice_of(waiting_for) : SLICE_NONE),
+          "waits for %.*s", SLICE_ARG(row.waiting_for));
+}
+
+static bool doc_has(const struct client *c, const char *text)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = row_of(c, &a);
+
+    return memmem(row.doc.ptr, row.doc.len, text, strlen(text)) != NULL;
+}
+
+static const struct client *answered(const struct ask *a, enum err expected)
+{
+    struct client *c = stage_ask(&s, a);
+
+    c->expected = expected;
+    stage_until_answered(&s, c);
+    stage_pass(&s, 1);
+    return c;
+}
+
+static const struct client *sends_and(const struct client *c, const char *name, const char *key,
+                                      const char *data, enum err expected)
+{
+    const struct ask a = {.kind = ASK_SIGNAL,
+                          .id = c->ask.id,
+                          .signal = {.key = slice_of(key),
+                                     .name = slice_of(name),
+                                     .data = {.json = slice_of(data)},
+                                     .content = slice_of(data)}};
+    return answered(&a, expected);
+}
+
+static const struct client *sends(const struct client *c, const char *name, const char *key,
+                                  const char *data)
+{
+    return sends_and(c, name, key, data, ERR_OK);
+}
+
+static void a_task_that_waits_is_no_burden(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" SIGNAL("a", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    check_row(c, TASK_PENDING, "@signal");
+    CHECK(stage_stats(&s).live == 0, "it is not in memory");
+    uint64_t claims = stage_stats(&s).claims;
+    stage_pass(&s, 1000 * MS_PER_D);
+    check_row(c, TASK_PENDING, "@signal");
+    CHECK(stage_stats(&s).claims == claims, "nobody claims it");
+    const struct client *sender = sends(c, "go", "k", "{\"x\":1}");
+    CHECK(sender->ask.outcome == ERR_OK && !sender->ask.existed, "it is taken");
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":{\"x\":1}}"), "its output");
+    CHECK(s.ended == 1, "its end was reported");
+    stage_end(&s);
+}
+
+static void what_came_before_is_taken_when_the_step_begins(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" WAIT "," SIGNAL("b", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    CHECK(sends(c, "go", "k", "1")->ask.outcome == ERR_OK, "it is kept");
+    check_row(c, TASK_PENDING, "@wait");
+    CHECK(doc_has(c, "\"state\":\"kept\""), "in the row");
+    stage_pass(&s, MS_PER_H);
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(doc_has(c, "\"state\":\"taken\",\"step\":\"b\""), "by the step");
+    stage_end(&s);
+}
+
+static void one_that_does_not_match_is_kept(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(
+        &s, "w",
+        "\"steps\":[" SIGNAL(
+            "a",
+            "{\"name\":\"go\",\"match\":\".data >= .input.least\"}") "," SIGNAL("b",
+                                                                                "{\"name\":"
+                                                                                "\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{\"least\":5}"));
+    stage_until_answered(&s, c);
+    CHECK(sends(c, "go", "k1", "3")->ask.outcome == ERR_OK, "it is kept");
+    check_row(c, TASK_PENDING, "@signal");
+    CHECK(stage_stats(&s).live == 0, "the task is not in memory");
+    CHECK(sends(c, "go", "k2", "4")->ask.outcome == ERR_OK, "so is another");
+    check_row(c, TASK_PENDING, "@signal");
+    CHECK(sends(c, "go", "k3", "5")->ask.outcome == ERR_OK, "this one matches");
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":5}"), "the first step");
+    CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":3}"), "the second takes the oldest");
+    CHECK(doc_has(c, "\"key\":\"k2\",\"name\":\"go\",\"state\":\"kept\""), "one is left");
+    stage_end(&s);
+}
+
+static void a_key_is_one_signal(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[" SIGNAL("a",
+                                      "{\"name\":\"go\"}") "," SIGNAL("b",
+                                                                      "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    const struct client *first = sends(c, "go", "k", "1");
+    const struct client *again = sends(c, "go", "k", "1");
+    CHECK(again->ask.outcome == ERR_OK && again->ask.existed, "the same again");
+    CHECK(again->ask.signal_at == first->ask.signal_at, "it arrived once");
+    check_row(c, TASK_PENDING, "@signal");
+    const struct client *other = sends_and(c, "go", "k", "2", ERR_CONFLICT);
+    CHECK(other->ask.outcome == ERR_CONFLICT && other->ask.refusal == OBSTACLE_SIGNAL_OTHER,
+          "other content");
+    CHECK(sends(c, "go", "k2", "1")->ask.outcome == ERR_OK, "another key");
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(sends(c, "go", "k2", "1")->ask.existed, "the same, after the end");
+    const struct client *late = sends_and(c, "go", "k3", "1", ERR_CONFLICT);
+    CHECK(late->ask.outcome == ERR_CONFLICT && late->ask.refusal == OBSTACLE_STATE, "too late");
+    stage_end(&s);
+}
+
+static void what_no_step_waits_for_is_refused(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" SIGNAL("a", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    const struct client *odd = sends_and(c, "gone", "k", "1", ERR_CONFLICT);
+    CHECK(odd->ask.outcome == ERR_CONFLICT && odd->ask.refusal == OBSTACLE_SIGNAL_UNWANTED, "%s",
+          odd->ask.story);
+    check_row(c, TASK_PENDING, "@signal");
+    stage_end(&s);
+}
+
+static void a_paused_task_keeps_it(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" SIGNAL("a", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    struct ask verb = {.kind = ASK_PAUSE, .id = c->ask.id, .reason = SLICE("a test")};
+    stage_until_answered(&s, stage_ask(&s, &verb));
+    CHECK(sends(c, "go", "k", "1")->ask.outcome == ERR_OK, "it is kept");
+    check_row(c, TASK_PENDING, NULL);
+    verb.kind = ASK_RESUME;
+    stage_until_answered(&s, stage_ask(&s, &verb));
+    stage_pass(&s, 1);
+    check_row(c, TASK_PROCESSED, NULL);
+    stage_end(&s);
+}
+
+static void signals_are_dropped(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" WAIT "," SIGNAL("b", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    (void)sends(c, "go", "k1", "1");
+    (void)sends(c, "go", "k2", "2");
+    struct ask drop = {.kind = ASK_DROP, .id = c->ask.id, .signal = {.name = SLICE("go")}};
+    drop.signal.key = SLICE("k1");
+    CHECK(answered(&drop, ERR_OK)->answered, "one is dropped");
+    CHECK(answered(&drop, ERR_CONFLICT)->answered, "it is gone");
+    stage_pass(&s, MS_PER_H);
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":2}"), "the other one is taken");
+    stage_end(&s);
+}
+
+static void a_signal_has_the_task_undone(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"on_signal\":{\"stop\":\"undo\"},\"steps\":[" CALL("a", "") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    CHECK(sends(c, "stop", "k", "null")->ask.outcome == ERR_OK, "it is taken");
+    check_row(c, TASK_COMPENSATED, NULL);
+    CHECK(doc_has(c, "\"error\":{\"code\":\"signal\",\"message\":\"stop\"}"), "the reason");
+    stage_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_that_waits_is_no_burden),
+        cmocka_unit_test(what_came_before_is_taken_when_the_step_begins),
+        cmocka_unit_test(one_that_does_not_match_is_kept),
+        cmocka_unit_test(a_key_is_one_signal),
+        cmocka_unit_test(what_no_step_waits_for_is_refused),
+        cmocka_unit_test(a_paused_task_keeps_it),
+        cmocka_unit_test(signals_are_dropped),
+        cmocka_unit_test(a_signal_has_the_task_undone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
