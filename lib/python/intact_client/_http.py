@@ -143,7 +143,8 @@ class Connection:
         self._is_broken = False
 
     def call(self, method: str, path: str, body: Optional[bytes] = None, *, within: float,
-             content_type: str = "application/json", is_repeatable: bool = True) -> Answer:
+             content_type: str = "application/json", is_repeatable: bool = True,
+             more: Optional[Mapping[str, str]] = None) -> Answer:
         """One of FAILURES if there is no whole answer within so many seconds. A connection that the server had
         closed meanwhile does not count, if the call may be repeated. AnotherInstallation: the server belongs to it."""
         end = time.monotonic() + within
@@ -152,7 +153,7 @@ class Connection:
             self.close()
             kept = False
         try:
-            return self._exchange(method, path, body, content_type, end)
+            return self._exchange(method, path, body, content_type, end, more)
         except (ConnectionError, http.client.BadStatusLine):
             self.close()
             if not kept or self._is_broken:
@@ -161,15 +162,16 @@ class Connection:
             self.close()
             raise
         try:
-            return self._exchange(method, path, body, content_type, end)
+            return self._exchange(method, path, body, content_type, end, more)
         except BaseException:
             self.close()
             raise
 
-    def _exchange(self, method: str, path: str, body: Optional[bytes], content_type: str, end: float) -> Answer:
+    def _exchange(self, method: str, path: str, body: Optional[bytes], content_type: str, end: float,
+                  more: Optional[Mapping[str, str]]) -> Answer:
         c = self._open or self._connect(end)
         self._limit(c, end)
-        fields = {**self._fixed, **(self._installation.fields() if self._installation else {})}
+        fields = {**self._fixed, **(self._installation.fields() if self._installation else {}), **(more or {})}
         if body is not None:
             fields["Content-Type"] = content_type
         c.request(method, path, body, fields)

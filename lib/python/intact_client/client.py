@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 from . import _clock, _http
 from ._installation import Installation
 from .errors import AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout
-from .types import (ReplyTo, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why, Workflow,
+from .types import (ReplyTo, SentSignal, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why, Workflow,
                     WorkflowStored)
 
 __all__ = ["Client", "ENDED"]
@@ -162,6 +162,13 @@ class Client:
         """What the task waits for, and what would move it."""
         return cast(Why, self.call("GET", _task(task_id, "why")))
 
+    def signal(self, task_id: str, name: str, data: Any = None, key: Optional[str] = None) -> SentSignal:
+        """Sends a signal: the first step that waits for that name takes it, or it is kept. With the same `key` it is
+        the same signal, so it may be sent again."""
+        path = _task(task_id, f"signals/{quote(name, safe='')}")
+        more = {"Idempotency-Key": key or str(uuid.uuid4())}
+        return cast(SentSignal, self._json(self._answer("POST", path, _encode(data), "application/json", 0.0, True, more)))
+
     # ---- operating ----
 
     def cancel(self, task_id: str, reason: Optional[str] = None) -> Task:
@@ -235,7 +242,7 @@ class Client:
             raise Unreachable(f"the answer is not JSON: {e}") from e
 
     def _answer(self, method: str, path: str, body: Optional[bytes], kind: str, wait: float,
-                is_repeatable: Optional[bool] = None) -> _http.Answer:
+                is_repeatable: Optional[bool] = None, more: Optional[Dict[str, str]] = None) -> _http.Answer:
         """2xx; anything else is raised."""
         if is_repeatable is None:
             is_repeatable = method in ("GET", "PUT", "DELETE") or path == "/v1/validate"
@@ -247,7 +254,7 @@ class Client:
             at = self._current % len(self._servers)
             failure: Union[Problem, Unreachable, AnotherInstallation]
             try:
-                return self._once(self._servers[at], method, path, body, kind, end, wait, is_repeatable)
+                return self._once(self._servers[at], method, path, body, kind, end, wait, is_repeatable, more)
             except Busy as e:
                 # 503 is said before anything is begun, but for "io".
                 failure = e
@@ -272,13 +279,13 @@ class Client:
             time.sleep(pause)
 
     def _once(self, server: str, method: str, path: str, body: Optional[bytes], kind: str, end: float,
-              wait: float, is_repeatable: bool) -> _http.Answer:
+              wait: float, is_repeatable: bool, more: Optional[Dict[str, str]]) -> _http.Answer:
         connection = self._take(server)
         # One that hangs must not take all the time, if there are others and it may be asked twice.
         left = end - time.monotonic()
         within = min(left, max(left / 2, wait + self._timeout / 2)) if is_repeatable and len(self._servers) > 1 else left
         answer = connection.call(method, path, body, within=max(0.001, within), content_type=kind,
-                                 is_repeatable=is_repeatable)
+                                 is_repeatable=is_repeatable, more=more)
         with self._lock:
             if len(self._idle) < 16:
                 self._idle.append((server, connection))

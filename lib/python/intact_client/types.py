@@ -2,8 +2,8 @@
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Attempt", "AuditEntry", "Cause", "Direction", "Fault", "Forward", "Reason", "ReplyTo", "Step", "StepState",
-           "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
+__all__ = ["Attempt", "AuditEntry", "Cause", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "Step",
+           "StepState", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
            "WorkflowStored"]
 
 # Members that need not be there stand in a class of their own, since NotRequired came with Python 3.11.
@@ -148,9 +148,10 @@ class _StepRequired(TypedDict):
 
 class Step(_StepRequired, total=False):
     """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
-    has no agent. `round` and `repeat_until`: of a repeated step."""
+    has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for."""
 
-    kind: Literal["wait"]
+    kind: Literal["wait", "signal"]
+    signals: List[str]
     begun_at: Optional[str]
     round: int
     repeat_until: Optional[str]
@@ -178,8 +179,21 @@ class AuditEntry(_AuditEntryRequired, total=False):
     forwarded_for: Optional[str]
 
 
-class Task(TaskSummary):
-    """The whole record of a task."""
+class KeptSignal(TypedDict):
+    """A signal that no step has taken."""
+
+    id: str
+    name: str
+    at: str
+
+
+class SentSignal(KeptSignal):
+    """A signal that is durable. `id`: its key."""
+
+    task: str
+
+
+class _TaskRequired(TaskSummary):
 
     input: Any
     output: Any
@@ -190,6 +204,12 @@ class Task(TaskSummary):
     closed_reason: Optional[str]
     steps: List[Step]
     operations: List[AuditEntry]
+
+
+class Task(_TaskRequired, total=False):
+    """The whole record of a task. `signals`: those that no step has taken, if any were sent."""
+
+    signals: List[KeptSignal]
 
 
 class TaskPage(TypedDict):

@@ -4,6 +4,7 @@ import { AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout } from "./
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
 import { Installation } from "./installation.js";
 import type {
+  SentSignal,
   Submission,
   Submitted,
   SubmittedLine,
@@ -62,6 +63,7 @@ interface CallOptions {
   contentType?: string;
   waitMs?: number;
   isRepeatable?: boolean | undefined;
+  key?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -208,6 +210,18 @@ export class Client {
   /** What the task waits for, and what would move it. */
   why(id: string): Promise<Why> {
     return this.#json("GET", pathOf(id, "why"));
+  }
+
+  /**
+   * Sends a signal: the first step that waits for that name takes it, or it is kept. With the same `key` it is the same
+   * signal, so it may be sent again.
+   */
+  signal(id: string, name: string, data: unknown = null, key: string = randomUUID()): Promise<SentSignal> {
+    return this.#json("POST", pathOf(id, `signals/${encodeURIComponent(name)}`), {
+      body: encode(data),
+      isRepeatable: true,
+      key,
+    });
   }
 
   // ---- operating ----

@@ -20,6 +20,8 @@ export interface CallOptions {
   withinMs: number;
   contentType?: string;
   isRepeatable?: boolean;
+  /** The Idempotency-Key. */
+  key?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -116,6 +118,7 @@ export class Wire {
         headers: {
           ...(this.#token ? { authorization: `Bearer ${this.#token}` } : {}),
           ...this.#installation?.headers,
+          ...(options.key ? { "idempotency-key": options.key } : {}),
           ...(body ? { "content-type": options.contentType ?? "application/json", "content-length": body.length } : {}),
         },
       });

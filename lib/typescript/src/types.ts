@@ -123,8 +123,10 @@ export interface Step {
   /** Null for a step that waits, as is its action. */
   agent: string | null;
   action: string | null;
-  /** Of a step that waits. */
-  kind?: "wait";
+  /** Of a step that waits: for a time, or for a signal. */
+  kind?: "wait" | "signal";
+  /** The names of the signals that it waits for. */
+  signals?: string[];
   /** When its wait began. */
   begun_at?: string | null;
   /** Of a repeated step: the round that runs, is next, or was the last; 0 before the first. */
@@ -177,8 +179,18 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   owner: string | null;
   closed_reason: string | null;
   steps: Step[];
+  /** Signals that no step has taken, if any were sent. */
+  signals?: { id: string; name: string; at: string }[];
   /** What people did to it; the last 100. */
   operations: AuditEntry[];
+}
+
+/** A signal that is durable. `id`: its key. */
+export interface SentSignal {
+  task: string;
+  id: string;
+  name: string;
+  at: string;
 }
 
 /** A page of a list. */
