@@ -10,6 +10,7 @@
  *   check_start.c    when an attempt may begin: order, margins, waits, deadlines
  *   check_rounds.c   steps that are repeated: their rounds, and when they end
  *   check_waits.c    steps that wait: when they begin and are over
+ *   check_signals.c  signals, and steps that wait for them
  *   check_world.c    effects in the world, and what an end means
  *   check_wire.c     what a node may send, and when
  *   check_time.c     nothing is given up too early, nothing overdue stays
@@ -76,6 +77,13 @@ void check_waits(const struct subject *t, uint32_t step, const struct seen *old,
 
 void check_rounds(const struct subject *t, uint32_t step, const struct seen *old,
                   const struct seen *new);
+
+void check_signals(const struct subject *t, const struct seen *old, const struct seen *new);
+void check_signal_step(const struct subject *t, uint32_t step, const struct seen *old,
+                       const struct seen *new);
+/* A sender was told that the signal with that key is durable. */
+void check_signal_told(const struct subject *t, uint32_t key);
+bool signal_fits(const struct flow_step *f, const struct seen_signal *s);
 
 void check_limits_begin(void);
 void check_limits_changed(void);

@@ -11,7 +11,7 @@ static const char *const verbs[] = {
     [ASK_RETRY] = "retry",     [ASK_SKIP] = "skip",       [ASK_UNDO] = "undo",
     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",     [ASK_RESUME] = "resume",
     [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",   [ASK_CLOSE] = "close",
-    [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
+    [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve", [ASK_SIGNAL] = "signal",
 };
 
 static void check_entry(struct subject *t, const struct audit *a, enum task_state old)

@@ -67,7 +67,7 @@ static uint64_t text_hash(const struct json *j, const char *key)
 static bool knows_output(const struct flow_step *f, const struct seen_step *s, bool *ret_late)
 {
     *ret_late = false;
-    if (f->is_wait) /* it has none, unless by hand */
+    if (f->is_wait) /* it has none with an id, unless by hand */
         return s->supplied;
     for (uint32_t i = 0; i < s->attempt_count; i++)
         *ret_late |= s->attempts[i].direction == DIRECTION_FORWARD

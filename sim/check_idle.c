@@ -128,6 +128,19 @@ static void look_for_calls(void)
         }
 }
 
+/* A step that has begun to wait for a signal goes on only with one. */
+static bool awaits(const struct subject *t, uint32_t i)
+{
+    const struct flow_step *f = &t->flow->steps[i];
+
+    if (!f->is_signal || t->seen.steps[i].begun_at == 0)
+        return false;
+    for (uint32_t k = 0; k < t->seen.signal_count; k++)
+        if (t->seen.signals[k].state == SIGNAL_KEPT && signal_fits(f, &t->seen.signals[k]))
+            return false;
+    return true;
+}
+
 /* A wait that is to begin, or that is over, needs no agent, and neither does an answer. */
 static void check_wait(const struct subject *t, uint32_t i)
 {
@@ -169,7 +182,7 @@ void check_idle(void)
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         for (uint32_t k = 0; is_at_rest(t) && k < t->seen.step_count; k++)
-            if (is_ready(t, k)) {
+            if (is_ready(t, k) && !awaits(t, k)) {
                 covered(COVER_LOOKED_IDLE);
                 if (t->flow->steps[k].is_wait || seen_answered(&t->seen.steps[k]))
                     check_wait(t, k);

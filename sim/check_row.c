@@ -598,9 +598,13 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_deadline(t, &old, &new);
     check_alarm(t, &new);
     check_not_before(t, &old, &new);
+    check_signals(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
-        check_waits(t, i, &old, &new);
+        if (t->flow->steps[i].is_signal)
+            check_signal_step(t, i, &old, &new);
+        else
+            check_waits(t, i, &old, &new);
         check_rounds(t, i, &old, &new);
         if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i])) {
             t->began_at[i] = world.now;

@@ -180,6 +180,13 @@
     X(ROUND_PAUSED,       "repeated steps whose time a pause moved")                              \
     X(ROUND_IN_ERROR,     "repeated steps of tasks that had stopped in error")                    \
     X(NOT_YET,            "repeated steps whose time passed")                                     \
+    X(SIGNAL_KEPT,        "signals that arrived")                                                 \
+    X(SIGNAL_TAKEN,       "signals that were taken")                                              \
+    X(SIGNAL_UNDID,       "signals that had their task undone")                                   \
+    X(SIGNAL_BACK,        "signals that were put back")                                           \
+    X(SIGNAL_LATE,        "steps that waited for a signal in vain")                               \
+    X(SIGNAL_REFUSED,     "signals that were refused")                                            \
+    X(SIGNAL_AGAIN,       "signals that were sent again")                                         \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

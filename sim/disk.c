@@ -95,7 +95,8 @@ static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
     enum task_state old = t->seen.revision ? t->seen.state : TASK_PENDING;
     check_row(d->node, &row, changes, told);
     operations_seen(t);
-    if (t->verbs || t->cancel) /* a cancel by an operation also affects its rank */
+    /* a cancel by an operation also affects its rank */
+    if (t->verbs || t->cancel || t->signals_sent > 0)
         show_audit(t, old, &a);
 }
 

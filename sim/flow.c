@@ -253,6 +253,35 @@ static void draw_repeated(struct flow *f, uint32_t number)
     }
 }
 
+/* One run in seven, as above. */
+bool flows_signal(void)
+{
+    return (hash_stable(&world.seed, sizeof world.seed) ^ 0x52bc2c) % 7 == 0 && !flows_wait();
+}
+
+/* Some steps wait for a signal instead. */
+static void draw_signals(struct flow *f, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x7369676e616c0000) + number)};
+
+    if (!flows_signal())
+        return;
+    f->undo_signal = prng_chance(&own, 50);
+    for (uint32_t i = 0; i < f->step_count; i++) {
+        struct flow_step *s = &f->steps[i];
+        if (s->undo == UNDO_PIVOT || s->on_undo || !prng_chance(&own, 40))
+            continue;
+        s->is_wait = s->is_signal = true;
+        s->undo = UNDO_NONE;
+        s->signal_name = prng_chance(&own, 60) ? 'a' : 'b';
+        s->takes_all = prng_chance(&own, 50);
+        if (prng_chance(&own, 60))
+            s->signal_ms = 1 + prng_below(&own, prng_chance(&own, 50) ? 60000 : 5000);
+        s->has_default = s->signal_ms && prng_chance(&own, 50);
+        s->may_break |= s->signal_ms && !s->has_default;
+    }
+}
+
 static void draw(struct flow *f, uint32_t number)
 {
     bool graph = chance(weather.bad_expressions || weather.pivots ? 900 : 500);
@@ -270,6 +299,7 @@ static void draw(struct flow *f, uint32_t number)
         draw_failing_branches(f, pivot);
     fit_deadlines(f);
     draw_waits(f, number);
+    draw_signals(f, number);
     draw_way_back(f, number);
     draw_repeated(f, number);
 }
@@ -441,11 +471,30 @@ static void put_wait(struct buf *b, const struct flow_step *s)
     json_close(b, '}');
 }
 
+static void put_signal(struct buf *b, const struct flow_step *s)
+{
+    json_key(b, "signal");
+    json_open(b, '{');
+    put_text(b, "name", (struct slice){&s->signal_name, 1});
+    if (!s->takes_all)
+        put_text(b, "match", SLICE(".data.ok"));
+    json_close(b, '}');
+    if (s->signal_ms)
+        put_duration(b, "complete_by", s->signal_ms);
+    if (!s->has_default)
+        return;
+    json_key(b, "default");
+    json_raw(b, SLICE("{\"name\":\"nobody\"}"));
+}
+
 static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step *s, uint32_t i)
 {
     json_open(b, '{');
     put_text(b, "name", text_of("s%u", i));
-    put_wait(b, s);
+    if (s->is_signal)
+        put_signal(b, s);
+    else
+        put_wait(b, s);
     put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
     put_after(b, s, i);
     if (!f->fixed)
@@ -530,6 +579,10 @@ static struct slice write(struct flow *f)
         put_duration(&b, "undo_complete_by", f->undo_complete_by_ms);
     if (f->undo_until_ms)
         put_duration(&b, "undo_until", f->undo_until_ms);
+    if (f->undo_signal) {
+        json_key(&b, "on_signal");
+        json_raw(&b, SLICE("{\"u\":\"undo\"}"));
+    }
     put_steps(&b, f, false);
     put_steps(&b, f, true);
     put_text(&b, "output", SLICE("${ .steps.s0.output }"));

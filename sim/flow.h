@@ -35,6 +35,11 @@ struct flow_step {
     bool says_round; /* in its input, if it has one of its own */
     uint32_t factor;
     int64_t every_ms, max_every_ms, for_ms;
+    bool is_signal; /* then is_wait is true, too */
+    char signal_name;
+    bool takes_all;    /* else only those that are ok */
+    int64_t signal_ms; /* until when it waits; 0: without limit */
+    bool has_default;
 };
 
 struct flow {
@@ -48,6 +53,7 @@ struct flow {
     const struct definition *definition;         /* for the checkers; each node has its own */
     struct slice text;
     bool stored;
+    bool undo_signal; /* signal u has its tasks undone */
 };
 
 /* Draws `count` workflows into flows[], parsed and registered. */
@@ -55,6 +61,9 @@ void flows_draw(struct flow *flows, uint32_t count, struct registry *r);
 
 /* Does this run have steps of on_undo, and undo of processed tasks? */
 bool flows_go_back(void);
+
+/* Does this run have steps that wait for signals? */
+bool flows_signal(void);
 
 /* Does this run have steps that wait? */
 bool flows_wait(void);

@@ -29,6 +29,7 @@ struct wish {
     bool if_open; /* as by an operation on tasks in work */
     int at;       /* the name of the node to ask; ANY_NODE */
     struct slice output, input;
+    uint32_t signal; /* its number, which is its key */
 };
 
 /* One ask for it, at the node. */
@@ -79,6 +80,17 @@ static void no_answer(void *arg, uint64_t tries)
     try_again(w, world.calm ? 100 : spread(1, 10000));
 }
 
+static struct signal signal_of(const struct wish *w)
+{
+    const struct sent_signal *s = &w->task->signals[w->signal];
+    struct slice data = s->ok ? SLICE("{\"ok\":true}") : SLICE("{\"ok\":false}");
+
+    return (struct signal){.key = text_of("k%u", w->signal),
+                           .name = text_of("%c", s->name),
+                           .data = {.json = data},
+                           .content = data};
+}
+
 static struct ask ask_of(const struct wish *w, const struct node *n)
 {
     const struct subject *t = w->task;
@@ -100,6 +112,8 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     if (w->kind != ASK_UNDO || flows_go_back() || w->task->flow->fixed)
         a.reason = SLICE("somebody wanted it");
     a.actor = SLICE("operator");
+    if (w->kind == ASK_SIGNAL)
+        a.signal = signal_of(w);
     a.output = w->output;
     a.input = w->input;
     a.from = w->from;
@@ -118,6 +132,7 @@ static const char *const verbs[] = {
     [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",
     [ASK_RESUME] = "resume", [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",
     [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
+    [ASK_SIGNAL] = "signal",
 };
 
 /* A person who says that a step took no effect has checked the service, and makes sure that it
@@ -164,9 +179,10 @@ static void arrives(void *arg, uint64_t tries)
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
         w->task->skipped[w->step] = true;
-    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL)
+    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL)
         w->task->verbs = true;
-    w->task->cancel |= w->kind == ASK_CANCEL;
+    w->task->cancel |=
+        w->kind == ASK_CANCEL || (w->kind == ASK_SIGNAL && w->task->signals[w->signal].name == 'u');
     w->task->wanted[w->kind]++;
     check_verb_asked(w->task);
     trace("asked of %s: %s %s step %d", n->me, verbs[w->kind], w->task->id, w->step);
@@ -189,6 +205,8 @@ static void wish_tried(void *arg, uint64_t tries)
     w->tries++;
     if (w->tries > 1 && w->kind == ASK_SUBMIT)
         covered(COVER_SUBMITTED_AGAIN);
+    if (w->tries > 1 && w->kind == ASK_SIGNAL)
+        covered(COVER_SIGNAL_AGAIN);
     if (!chance(weather.call_lost)) {
         later(between(0, 5), arrives, w, w->tries);
         if (chance(weather.call_doubled))
@@ -206,6 +224,10 @@ void people_answered(const struct node *n, struct ask *a)
     trace("answered: %s: %s", w->task->id, err_text(a->outcome));
     check_asked(w->task, a, q->revision, w->other);
     check_verb_told(w->task, a);
+    if (w->kind == ASK_SIGNAL && a->outcome == ERR_OK)
+        check_signal_told(w->task, w->signal);
+    if (w->kind == ASK_SIGNAL && a->outcome == ERR_CONFLICT)
+        covered(COVER_SIGNAL_REFUSED);
     if (w->settled)
         return;
     if (chance(weather.answer_lost) || !node_hears(n)) {
@@ -298,9 +320,58 @@ static enum ask_kind any_verb(void)
     return chance(450) ? ASK_RETRY : chance(500) ? ASK_SKIP : ASK_UNDO;
 }
 
+/* ---- senders of signals ---- */
+
+static void sends(struct subject *t, char name, bool ok, int64_t delay)
+{
+    if (t->signals_sent == SEEN_SIGNALS_MAX)
+        return;
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+    *w = (struct wish){.task = t,
+                       .kind = ASK_SIGNAL,
+                       .step = -1,
+                       .at = ANY_NODE,
+                       .patience = FOREVER,
+                       .signal = t->signals_sent};
+    t->signals[t->signals_sent++] = (struct sent_signal){name, ok};
+    try_again(w, delay);
+}
+
+/* Early, late, too many, and some that nobody waits for. */
+static void sends_all(struct subject *t, int64_t submitted_at, struct prng *own)
+{
+    for (uint32_t i = 0; i < t->flow->step_count; i++) {
+        const struct flow_step *f = &t->flow->steps[i];
+        for (uint32_t n = prng_below(own, 4); f->is_signal && n > 0; n--)
+            sends(t, f->signal_name, prng_chance(own, 70),
+                  submitted_at + prng_below(own, prng_chance(own, 50) ? 120000 : 10000));
+    }
+    if (t->flow->undo_signal && prng_chance(own, 15))
+        sends(t, 'u', true, submitted_at + prng_below(own, 120000));
+}
+
+/* In calm times whoever waits without limit gets what it waits for. */
+static void sends_what_is_missing(struct subject *t)
+{
+    for (uint32_t i = 0; i < t->seen.step_count; i++) {
+        const struct flow_step *f = &t->flow->steps[i];
+        bool waits = f->is_signal && t->seen.steps[i].state == STEP_WAITING
+                     && t->seen.steps[i].begun_at != 0 && !seen_is_end(&t->seen)
+                     && t->seen.direction == DIRECTION_FORWARD;
+        if (waits && t->signals_sent < SEEN_SIGNALS_MAX
+            && t->signal_sent_at + 10 * MS_PER_S <= world.now) {
+            t->signal_sent_at = world.now;
+            sends(t, f->signal_name, true, 0);
+            return;
+        }
+    }
+}
+
 /* In calm times no task stays paused. */
 void people_look(void)
 {
+    for (uint32_t i = 0; i < subjects.count && flows_signal(); i++)
+        sends_what_is_missing(&subjects.list[i]);
     for (uint32_t i = 0; i < subjects.count; i++)
         if (subjects.list[i].seen.paused_at != 0)
             wants(&subjects.list[i], ASK_RESUME, 0);
@@ -407,6 +478,8 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
         if (waits_are_paused())
             pauses_early(&list[i], at, &own);
         submits(&list[i], at);
+        if (flows_signal())
+            sends_all(&list[i], at, &own);
     }
     if (weather.operator_ms)
         later(weather.operator_ms, meddles, NULL, 0);

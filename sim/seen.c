@@ -120,6 +120,7 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .round_at = number_of(j, "round_at"),
         .repeat_until = number_of(j, "repeat_until"),
         .not_yet = slice_is(json_get_text(json_get(j, "error"), "code"), "not_yet"),
+        .complete_by = number_of(j, "complete_by"),
         .supplied = json_get_bool(j, "supplied", false),
         .resolved = (uint32_t)number_of(j, "resolved"),
         .generation = (uint32_t)json_get_int(j, "key_generation", 1),
@@ -149,6 +150,21 @@ static struct seen_cause cause_of(const struct json *doc)
     return (struct seen_cause){.step = step.ptr ? (int)flow_step_number(step) : -1,
                                .code = seen_hash(json_get_text(j, "code")),
                                .message = seen_hash(json_get_text(j, "message"))};
+}
+
+static void read_signal(const struct task_row *row, const struct json *j, struct seen_signal *s)
+{
+    struct slice key = json_get_text(j, "key");
+    struct slice name = json_get_text(j, "name");
+    struct slice step = json_get_text(j, "step");
+
+    must(key.len > 1 && name.len == 1, row, "a signal");
+    *s = (struct seen_signal){.key = (uint32_t)strtoul(key.ptr + 1, NULL, 10),
+                              .name = name.ptr[0],
+                              .ok = json_get_bool(json_get(j, "data"), "ok", false),
+                              .step = step.ptr ? (int)flow_step_number(step) : -1,
+                              .at = number_of(j, "at")};
+    must(signal_state_parse(json_get_text(j, "state"), &s->state), row, "state of a signal");
 }
 
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret)
@@ -188,6 +204,11 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     ret->trace = seen_trace(json_get_text(doc, "traceparent"));
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");
+    const struct json *signals = json_get(doc, "signals");
+    for (const struct json *s = signals ? signals->child : NULL; s; s = s->next) {
+        must(ret->signal_count < SEEN_SIGNALS_MAX, row, "number of signals");
+        read_signal(row, s, &ret->signals[ret->signal_count++]);
+    }
     for (const struct json *s = steps->child; s; s = s->next, ret->step_count++)
         read_step(row, &a, s, ret->step_count, &ret->steps[ret->step_count]);
 }

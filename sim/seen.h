@@ -30,7 +30,8 @@ struct seen_step {
     int64_t begun_at, wait_until, spared_at;
     uint32_t round; /* of a repeated step; 0: none has begun */
     int64_t round_at, repeat_until;
-    bool not_yet; /* its error says so */
+    bool not_yet;        /* its error says so */
+    int64_t complete_by; /* of a step that waits for a signal */
     bool has_output;
     bool supplied;       /* by hand */
     uint32_t resolved;   /* an operator said that no attempt up to this one took effect */
@@ -44,6 +45,17 @@ struct seen_step {
     enum effect dropped_effect;
     int64_t dropped_until;
     uint32_t dropped_attempt; /* the latest dropped one with unknown effect */
+};
+
+enum { SEEN_SIGNALS_MAX = 32 };
+
+struct seen_signal {
+    uint32_t key; /* its number */
+    char name;
+    bool ok; /* its value */
+    enum signal_state state;
+    int step; /* that took it; -1: none */
+    int64_t at;
 };
 
 /* The first failure, with hashes of its texts; 0: none. */
@@ -69,6 +81,8 @@ struct seen {
     struct seen_cause cause;
     struct seen_step steps[FLOW_STEPS_MAX];
     uint32_t step_count;
+    struct seen_signal signals[SEEN_SIGNALS_MAX]; /* in their order */
+    uint32_t signal_count;
 };
 
 /* Ends the run if the row cannot be read. */

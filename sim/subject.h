@@ -18,6 +18,12 @@ enum {
 
 struct node;
 
+/* What somebody sent, or is about to. Its key is its number. */
+struct sent_signal {
+    char name;
+    bool ok;
+};
+
 /* The real effects under a step's two idempotency keys. */
 struct ledger {
     int64_t happened_at, undone_at; /* 0: never */
@@ -124,7 +130,10 @@ struct subject {
     uint32_t absent_slot; /* the node: its process */
     uint64_t absent_boot;
     int64_t foretold_over[FLOW_STEPS_MAX]; /* predicted: the wait is not over before */
-    bool foretold_end;                     /* it was told that it has ended */
+    struct sent_signal signals[SEEN_SIGNALS_MAX];
+    uint32_t signals_sent;
+    int64_t signal_sent_at; /* the latest for a step that waited in calm times */
+    bool foretold_end;      /* it was told that it has ended */
 };
 
 struct subjects {
