@@ -102,16 +102,28 @@ static void check_one(const struct subject *t, const struct seen *old, const str
         check_taken(t, old, new, k);
 }
 
-/* Nothing that asks for undo is left aside while the task goes on. */
+/* Nothing can be undone any more. */
+static bool pivot_stands(const struct subject *t, const struct seen *s)
+{
+    for (uint32_t i = 0; i < s->step_count; i++)
+        if (t->flow->steps[i].undo == UNDO_PIVOT
+            && (seen_happened(&s->steps[i]) || seen_in_doubt(&s->steps[i])))
+            return true;
+    return false;
+}
+
+/* Nothing that asks for undo is left aside while the task goes on, nor at its end. */
 static void check_undo(const struct subject *t, const struct seen *new)
 {
-    bool goes_on =
-        !seen_is_end(new)
-        && new->direction == DIRECTION_FORWARD &&new->stop == STOP_NONE &&new->paused_at == 0;
+    bool runs = !seen_is_end(new) && new->direction == DIRECTION_FORWARD;
+    bool goes_on = runs && new->stop == STOP_NONE && new->paused_at == 0;
+    bool is_over = new->state == TASK_PROCESSED && !pivot_stands(t, new);
 
-    for (uint32_t k = 0; k < new->signal_count &&goes_on; k++)
+    for (uint32_t k = 0; k < new->signal_count && (goes_on || is_over); k++)
         must(t, new->signals[k].state != SIGNAL_KEPT || !is_undo_name(t, &new->signals[k]),
-             "a signal has its task undone", k);
+             is_over ? "no task ends before a signal has it undone"
+                     : "a signal has its task undone",
+             k);
 }
 
 void check_signals(const struct subject *t, const struct seen *old, const struct seen *new)

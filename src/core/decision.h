@@ -57,6 +57,10 @@ void signal_put_back(struct task *t, uint16_t step);
  * must not end. */
 void signals_undo(struct decision *d);
 
+/* The same for a task that would end as processed. It may be paused: an attempt that ran when the
+ * pause began was the last one. False: nothing asks for undo, or a pivot took effect. */
+bool signals_undo_at_end(struct decision *d);
+
 /* Called after settle(): those that are left come too late. */
 void signals_cannot_undo(struct decision *d);
 

@@ -261,10 +261,13 @@ static void check_undo_signals(const struct node *is)
 {
     const struct world *w = &is->world;
 
-    for (uint16_t i = 0; i < w->signal_count; i++)
+    for (uint16_t i = 0; i < w->signal_count; i++) {
         CHECK(!world_asks_for_undo(w, i) || !is_active(&is->t) || is->t.stop != STOP_NONE
                   || w->paused_at != 0 || w->back,
               "%s: signal %u is overlooked", history_story(), i);
+        CHECK(!world_asks_for_undo(w, i) || is->t.state != TASK_PROCESSED || !pivots_clear(w),
+              "%s: signal %u is lost", history_story(), i);
+    }
 }
 
 /* A cause exists exactly while the task stops or is undone, and it does not change. */

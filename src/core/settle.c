@@ -193,7 +193,9 @@ static void settle_forward(struct decision *d)
             return; /* the step runs, so no other step needs to be checked */
         if (anything_open(t))
             return;
-        if (all_ended(d->w, d->t))
+        if (all_ended(d->w, d->t) && signals_undo_at_end(d))
+            turn_back(d); /* all pivots are clear */
+        else if (all_ended(d->w, d->t))
             end_in(d, TASK_PROCESSED);
         else if (!task_may_go_forward(d->w, t))
             end_in(d, TASK_ERROR); /* one step was retried, another is still failed */

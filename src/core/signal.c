@@ -130,30 +130,45 @@ static void undo_fails(struct decision *d, struct signal *s)
     d->fx->alert = true;
 }
 
-/* The first that asks for undo, if the task goes on; else NULL. */
+/* The first that asks for undo; NULL: none does. */
 static struct signal *undo_signal(const struct decision *d)
 {
     struct task *t = d->t;
 
-    if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->paused_at != 0
-        || t->stop != STOP_NONE || t->direction == DIRECTION_UNDO)
-        return NULL;
     for (uint16_t i = 0; i < t->signal_count; i++)
         if (t->signals[i].state == SIGNAL_KEPT && signal_undoes(d->w, t->signals[i].name))
             return &t->signals[i];
     return NULL;
 }
 
+/* Whether the task goes on, so that such a signal acts. */
+static bool goes_on(const struct task *t)
+{
+    return !task_state_is_end(t->state) && t->state != TASK_ERROR && t->paused_at == 0
+           && t->stop == STOP_NONE && t->direction == DIRECTION_FORWARD;
+}
+
 void signals_undo(struct decision *d)
 {
-    struct signal *s = undo_signal(d);
+    struct signal *s = goes_on(d->t) ? undo_signal(d) : NULL;
 
     if (s && !is_past_undo(d->w, d->t))
         undo_by(d, s);
 }
 
+bool signals_undo_at_end(struct decision *d)
+{
+    struct signal *s = undo_signal(d);
+
+    ASSERT(d->t->direction == DIRECTION_FORWARD && d->t->stop == STOP_NONE);
+    if (!s || is_past_undo(d->w, d->t))
+        return false;
+    undo_by(d, s);
+    return true;
+}
+
 void signals_cannot_undo(struct decision *d)
 {
-    for (struct signal *s = NULL; (s = undo_signal(d));)
+    for (struct signal *s = NULL; goes_on(d->t) && (s = undo_signal(d));)
         undo_fails(d, s);
 }
