@@ -123,9 +123,9 @@ INTACT_API enum intact_status intact_client_wait(struct intact_client *c, const 
 INTACT_API enum intact_status intact_client_list(struct intact_client *c, const char *query);
 
 /* Sends a signal to a task: the first step that waits for that name takes it, or it is kept.
- * data_json is any JSON value (NULL: null). `key` (at most 128 printable characters) names the
- * signal: the same key again is the same signal, so the call may be repeated; NULL: it has no name
- * of its own. INTACT_OK means that it is stored. */
+ * data_json is any JSON value (NULL: null). `key` (1 to 128 printable ASCII characters without
+ * spaces) names the signal: the same key again is the same signal, so the call may be repeated;
+ * NULL: it has no name of its own. INTACT_OK means that it is stored. */
 INTACT_API enum intact_status intact_client_signal(struct intact_client *c, const char *id,
                                                    const char *name, const char *data_json,
                                                    const char *key);

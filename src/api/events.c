@@ -18,6 +18,7 @@
 #include "node/exchange.h"
 #include "node/node.h"
 #include "node/part.h"
+#include "node/render.h"
 #include "node/strict.h"
 #include "json/json.h"
 
@@ -142,10 +143,7 @@ size_t event_begin(struct buf *b, const char *name, const char *id)
 
 void event_end(struct buf *b, size_t from)
 {
-    /* Between values; inside of texts they are escaped. */
-    for (const char *c = "\n\r"; *c; c++)
-        for (char *at = b->ptr + from; (at = memchr(at, *c, (size_t)(b->ptr + b->len - at)));)
-            *at = ' ';
+    render_one_line(b, from);
     buf_str(b, "\n\n");
 }
 

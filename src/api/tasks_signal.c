@@ -51,9 +51,9 @@ static void answer_refusal(struct http_request *r, const struct ask *a)
     if (a->outcome == ERR_CONFLICT && a->refusal == OBSTACLE_SIGNAL_UNWANTED)
         http_problem(r, 422, "no-such-signal", "%s", a->story);
     else if (a->outcome == ERR_CONFLICT && a->refusal == OBSTACLE_SIGNAL_FULL)
-        http_problem(r, 429, "too-many-signals", "%s", a->story);
+        http_problem_with(r, 429, "too-many-signals", "", "%s", a->story); /* no Retry-After */
     else
-        answer_trouble(r, a->outcome, a->story);
+        answer_trouble(r, a->outcome, a->story); /* 409, which no client repeats */
 }
 
 static void answer_not_own(const struct signalling *s, struct http_request *r)
@@ -195,23 +195,34 @@ void task_signal_post(struct server *sv, struct http_request *r)
     server_ask(sv, &s->ask);
 }
 
+/* Without "id" all of that name are dropped, so an id that is none must not be read as that. */
+static bool drop_ok(struct http_request *r, const struct json *j)
+{
+    struct slice reason = json_get_text(j, "reason");
+
+    if (json_get(j, "id") && json_get_text(j, "id").len == 0)
+        http_problem(r, 422, "bad-id", "id must be a text: the key of a signal");
+    else if (reason.len == 0)
+        http_problem(r, 422, "no-reason", "a reason is required: {\"reason\": \"...\"}");
+    else if (reason.len > REASON_MAX)
+        http_problem(r, 422, "bad-reason", "the reason has %zu bytes, expected at most %d",
+                     reason.len, REASON_MAX);
+    else
+        return true;
+    return false;
+}
+
 void task_signal_drop(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
     struct json *j = path_ok(r) ? body_json(r, &tree) : NULL;
 
-    if (!j || !members_ok(r, j, NAMES("id", "reason"), "a drop"))
-        return;
-    struct slice reason = json_get_text(j, "reason");
-    if (reason.len == 0 || reason.len > REASON_MAX) {
-        http_problem(r, 422, "no-reason", "a reason is required: {\"reason\": \"...\"}");
-        return;
-    }
-    if (!asks_have_room(sv, r, 0))
+    if (!j || !members_ok(r, j, NAMES("id", "reason"), "a drop") || !drop_ok(r, j)
+        || !asks_have_room(sv, r, 0))
         return;
     struct signalling *s = signalling_new(sv, r, ASK_DROP);
     s->ask.signal.key = arena_copy(&s->arena, json_get_text(j, "id"));
-    s->ask.reason = arena_copy(&s->arena, reason);
+    s->ask.reason = arena_copy(&s->arena, json_get_text(j, "reason"));
     exchange_begin(&s->x, sv, r);
     server_ask(sv, &s->ask);
 }

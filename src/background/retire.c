@@ -231,8 +231,7 @@ static bool add_line(struct retirer *r, struct retire_record *record)
         record->err = task_decode(&d->workflow, &record->row, &r->arena, &t, &record->error);
     if (record->err != ERR_OK || !d)
         return false;
-    render_task(&r->lines, &(struct pulses){0}, &d->workflow, &t, &record->row,
-                &record->operations);
+    render_archived(&r->lines, &d->workflow, &t, &record->row, &record->operations);
     ASSERT(!memchr(r->lines.ptr + from, '\n', r->lines.len - from));
     buf_byte(&r->lines, '\n');
     return true;

@@ -183,7 +183,9 @@ int64_t graph_complete_by(const struct graph *g)
 
 void kit_make(struct kit *k, const char *about, const char *graph)
 {
-    *k = (struct kit){.now = KIT_BEGIN, .about = about};
+    memset(k, 0, sizeof *k); /* as a literal it would be a large object on the stack */
+    k->now = KIT_BEGIN;
+    k->about = about;
     graph_make(&k->g, graph);
     k->t = (struct task){
         .id = SLICE("t"),

@@ -2,14 +2,15 @@
  * struct lost_time in decide.h. Pure functions. */
 #include "core/decide.h"
 
-/* Until when the step waits for a signal. 0: it does not, without limit, or its clock stands. */
+/* Until when the step waits for a signal. 0: it does not, or without limit, or nothing is decided
+ * then: its clock stands, or the task stops. Until it has stopped, its clock runs. */
 static int64_t waits_until(const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
-    bool stands = s->state != STEP_WAITING || t->paused_at != 0 || t->stop != STOP_NONE
-                  || t->direction == DIRECTION_UNDO;
+    bool is_decided = s->state == STEP_WAITING && t->paused_at == 0 && t->stop == STOP_NONE
+                      && t->direction == DIRECTION_FORWARD;
 
-    return stands ? 0 : s->complete_by;
+    return is_decided ? s->complete_by : 0;
 }
 
 int64_t task_wake_at(const struct task *t)

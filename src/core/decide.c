@@ -501,7 +501,6 @@ static enum answer on_take(struct decision *d)
     ASSERT(d->ev->output.json.ptr);
     sig->state = SIGNAL_TAKEN;
     sig->step = d->ev->step;
-    s->wait_until = d->now;
     step_completes(d, s);
     return ANSWER_ACCEPTED;
 }
@@ -515,7 +514,6 @@ static enum answer on_no_signal(struct decision *d)
     if (s->complete_by == 0 || d->now < s->complete_by
         || !step_awaits_signal(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
-    s->wait_until = d->now;
     if (ws->signal.otherwise.ptr) {
         step_completes(d, s);
         s->output.json = ws->signal.otherwise;

@@ -89,7 +89,9 @@ struct event {
     bool spared; /* RESULT with a retryable error, TIMEOUT, SILENCE: the service behind the agent is
                   * known to be unavailable, so this is no failure of the step */
     int64_t until; /* EXTEND; BEGIN, if the wait has no length; RESOLVE: the operator's view is from
-                    * then, attempts that began later are unknown to the operator. 0: not given */
+                    * then, attempts that began later are unknown to the operator; TIMEOUT of a
+                    * step that waits for a signal: when it was overdue (for the caller, who offers
+                    * it what arrived before). 0: not given */
     const struct signal *signal;
 };
 

@@ -201,7 +201,8 @@ enum obstacle {
     OBSTACLE_UNDOING,         /* its compensation has begun and must be completed */
     OBSTACLE_KIND,            /* the step is a wait: it has no attempts, and no input */
     OBSTACLE_SIGNAL_UNWANTED, /* no step that may still come waits for a signal of that name */
-    OBSTACLE_SIGNAL_FULL,     /* too many signals of that name, or of the task, are kept */
+    OBSTACLE_SIGNAL_FULL,     /* too many signals of that name are kept */
+    OBSTACLE_SIGNAL_MANY,     /* the task was sent too many signals, or too many bytes */
     OBSTACLE_SIGNAL_OTHER,    /* its key is that of another signal */
     OBSTACLE_UNTIL,           /* it was processed too long ago: its undo_until has passed */
     OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never

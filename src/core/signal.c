@@ -20,6 +20,16 @@ static bool is_wanted(const struct workflow *w, const struct task *t, struct sli
     return false;
 }
 
+/* Whether one more with that value would be too much for the task. */
+static bool is_too_much(const struct task *t, const struct signal *s)
+{
+    size_t bytes = s->data.json.len;
+
+    for (uint16_t i = 0; i < t->signal_count; i++)
+        bytes += t->signals[i].data.json.len;
+    return t->signal_count == SIGNALS_MAX || bytes > SIGNALS_BYTES_MAX;
+}
+
 static uint32_t kept_of(const struct task *t, struct slice name)
 {
     uint32_t count = 0;
@@ -56,7 +66,9 @@ enum obstacle signal_obstacle(const struct workflow *w, const struct task *t,
         return OBSTACLE_SIGNAL_UNWANTED;
     if (undoes && is_past_undo(w, t))
         return OBSTACLE_PIVOT;
-    if (t->signal_count == SIGNALS_MAX || kept_of(t, s->name) >= SIGNALS_KEPT_MAX)
+    if (is_too_much(t, s))
+        return OBSTACLE_SIGNAL_MANY;
+    if (kept_of(t, s->name) >= SIGNALS_KEPT_MAX)
         return OBSTACLE_SIGNAL_FULL;
     return OBSTACLE_NONE;
 }

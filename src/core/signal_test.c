@@ -232,8 +232,27 @@ static void a_task_has_so_many_at_most(void **state)
     k.t.signal_count = SIGNALS_MAX - 1;
     CHECK(signal_obstacle(&k.g.w, &k.t, &one) == OBSTACLE_NONE, "one more");
     k.t.signal_count = SIGNALS_MAX;
-    CHECK(signal_obstacle(&k.g.w, &k.t, &one) == OBSTACLE_SIGNAL_FULL, "no more");
+    CHECK(signal_obstacle(&k.g.w, &k.t, &one) == OBSTACLE_SIGNAL_MANY, "no more");
     CHECK(!task_needs_signal_room(&k.t), "and no room for more");
+}
+
+static void a_task_has_so_many_bytes_at_most(void **state)
+{
+    static char text[SIGNALS_BYTES_MAX / 4];
+    const struct slice quarter = {text, sizeof text};
+    struct signal one = {.key = SLICE("x"), .name = SLICE("s"), .content = SLICE("1")};
+    (void)state;
+
+    kit_make(&k, "bytes", "a$ b$");
+    kit_play(&k, "begin a, signal s k1, take a k1, signal s k2, signal s k3, signal s k4");
+    for (int i = 0; i < 3; i++)
+        k.signals[i].data.json = quarter; /* also of one that was taken: it may be put back */
+    one.data.json = (struct slice){text, sizeof text - k.signals[3].data.json.len};
+    CHECK(signal_obstacle(&k.g.w, &k.t, &one) == OBSTACLE_NONE, "there is room for that");
+    one.data.json.len++;
+    CHECK(signal_obstacle(&k.g.w, &k.t, &one) == OBSTACLE_SIGNAL_MANY, "not for a byte more");
+    kit_play(&k, "drop s k2");
+    CHECK(signal_obstacle(&k.g.w, &k.t, &one) == OBSTACLE_NONE, "one that was dropped has none");
 }
 
 /* What is stored may be damaged. */
@@ -281,6 +300,7 @@ int main(void)
         cmocka_unit_test(what_waits_is_not_ready),
         cmocka_unit_test(twenty_of_a_name_are_kept),
         cmocka_unit_test(a_task_has_so_many_at_most),
+        cmocka_unit_test(a_task_has_so_many_bytes_at_most),
         cmocka_unit_test(damaged_signals_are_found),
         cmocka_unit_test(an_operator_is_told_what_it_has_not),
     };

@@ -328,7 +328,7 @@ static bool kind_valid(const struct workflow_step *ws, const struct step *s)
     if (s->begun_at == 0 && s->complete_by != 0)
         return false;
     if (ws->kind == KIND_SIGNAL)
-        return s->complete_by >= 0 && (s->state != STEP_WAITING || s->wait_until == 0);
+        return s->complete_by >= 0 && s->wait_until == 0;
     return s->complete_by == 0 && (step_has_begun(s) ? s->wait_until > 0 : true)
            && (s->state != STEP_WAITING || s->begun_at != 0 || s->wait_until == 0);
 }

@@ -212,7 +212,7 @@ struct step {
     int64_t begun_at;         /* when it began to wait (for a time or a signal); 0: not yet. Always
                                * 0 for a call */
     int64_t wait_until;       /* earliest time of the next attempt; 0: at once. Of a wait that has
-                               * begun: when it is over; of one for a signal: when it ended */
+                               * begun: when it is over; of one for a signal: 0 */
     uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
     int64_t round_at;         /* when the present round began; 0: it has not */
     int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */
@@ -251,8 +251,9 @@ struct signal {
 };
 
 enum {
-    SIGNALS_KEPT_MAX = 20, /* of one name, not taken yet */
-    SIGNALS_MAX = 1000,    /* of one task, with those that were taken or dropped */
+    SIGNALS_KEPT_MAX = 20,       /* of one name, not taken yet */
+    SIGNALS_MAX = 1000,          /* of one task, with those that were taken or dropped */
+    SIGNALS_BYTES_MAX = 4 << 20, /* the values of one task's, but for dropped ones */
 };
 
 /* Identifies the content of a submission, to recognize a repeated one. */

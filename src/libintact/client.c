@@ -17,6 +17,7 @@ enum {
     SHORT_PIECE_MS = 5000, /* the same, if another server can be asked */
     AGAIN_MS = 250,        /* between attempts to reach a server while waiting */
     CONNECTIONS = 16,
+    KEY_MAX = 128, /* of an Idempotency-Key */
 };
 
 static char *copy_of(const char *text, bool *ok)
@@ -418,11 +419,27 @@ enum intact_status intact_client_get(struct intact_client *c, const char *id, in
     return call(c, "GET", c->path.ptr, NULL, NULL, 0, wait_ms);
 }
 
+/* As the server has it. An empty header would not be sent at all, and the call not be repeatable.
+ */
+static bool is_key(const char *key)
+{
+    size_t len = strlen(key);
+
+    for (size_t i = 0; i < len; i++)
+        if (key[i] <= ' ' || key[i] >= 0x7f)
+            return false;
+    return len > 0 && len <= KEY_MAX;
+}
+
 enum intact_status intact_client_signal(struct intact_client *c, const char *id, const char *name,
                                         const char *data_json, const char *key)
 {
     const char *data = data_json ? data_json : "null";
 
+    if (key && !is_key(key))
+        return client_refuse(&c->last,
+                             SLICE("the key of the signal is not valid: expected 1 to 128 "
+                                   "printable ASCII characters without spaces"));
     buf_clear(&c->path);
     buf_str(&c->path, "/v1/tasks/");
     client_add_escaped(&c->path, id);

@@ -82,6 +82,26 @@ static void each_call_goes_where_it_should(void **state)
     end(c);
 }
 
+/* An empty one would not be sent: each call would be another signal. */
+static void a_key_that_is_none_is_refused(void **state)
+{
+    static const char *const bad[] = {"", "a b", "a\r\nX: y", "\xc3\xa4"};
+    char longest[130];
+    struct intact_client *c = begin(200, "{}");
+
+    (void)state;
+    memset(longest, 'k', sizeof(longest));
+    longest[129] = 0;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(intact_client_signal(c, "t", "go", "1", bad[i]) == INTACT_REFUSED, "%s", bad[i]);
+    CHECK(intact_client_signal(c, "t", "go", "1", longest) == INTACT_REFUSED, "too long");
+    CHECK(s.calls == 0 && strstr(intact_client_error(c), "key"), "%s", intact_client_error(c));
+    CHECK(intact_client_signal(c, "t", "go", "1", longest + 1) == INTACT_OK, "128 bytes");
+    CHECK(intact_client_signal(c, "t/1", "go on", NULL, NULL) == INTACT_OK, "no key");
+    CHECK(strcmp(s.seen, "POST /v1/tasks/t%2F1/signals/go%20on|null") == 0, "%s", s.seen);
+    end(c);
+}
+
 static void an_error_says_what_is_wrong_and_what_to_do(void **state)
 {
     static const struct {
@@ -216,6 +236,7 @@ int main(void)
     unsetenv("INTACT_TOKEN"); /* set by whoever runs the tests */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_goes_where_it_should),
+        cmocka_unit_test(a_key_that_is_none_is_refused),
         cmocka_unit_test(an_error_says_what_is_wrong_and_what_to_do),
         cmocka_unit_test(a_token_is_looked_for_once_when_it_is_wanted),
         cmocka_unit_test(a_server_that_is_not_there_is_named),

@@ -224,19 +224,29 @@ void render_summary(struct buf *b, const struct task_row *row)
     json_close(b, '}');
 }
 
-/* `values`: with what they say. */
-static void list_signals(struct buf *b, const struct task *t, bool values)
+enum signals {
+    SIGNALS_NAMED, /* those that are kept, without their values */
+    SIGNALS_SHOWN, /* the same, with them */
+    SIGNALS_ALL,   /* all that arrived */
+};
+
+static void list_signals(struct buf *b, const struct workflow *w, const struct task *t,
+                         enum signals which)
 {
     json_open(b, '[');
     for (uint16_t i = 0; i < t->signal_count; i++) {
         const struct signal *s = &t->signals[i];
-        if (s->state != SIGNAL_KEPT)
+        if (s->state != SIGNAL_KEPT && which != SIGNALS_ALL)
             continue;
         json_open(b, '{');
         json_member_text(b, "id", s->key);
         json_member_text(b, "name", s->name);
         json_member_time(b, "at", s->at);
-        if (values)
+        if (which == SIGNALS_ALL) {
+            json_member_text(b, "state", slice_of(signal_state_text(s->state)));
+            json_member_text(b, "step", s->step < 0 ? SLICE_NONE : w->steps[s->step].name);
+        }
+        if (which != SIGNALS_NAMED)
             json_member_raw(b, "data", s->data.json);
         json_close(b, '}');
     }
@@ -247,15 +257,22 @@ void render_signals(struct buf *b, const struct task *t)
 {
     json_open(b, '{');
     json_key(b, "signals");
-    list_signals(b, t, true);
+    list_signals(b, NULL, t, SIGNALS_SHOWN);
     json_close(b, '}');
 }
 
-void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
-                 const struct task *t, const struct task_row *row,
-                 const struct audit_page *operations)
+void render_one_line(struct buf *b, size_t from)
 {
-    const struct record r = {pulses, w, t};
+    for (const char *c = "\n\r"; *c; c++)
+        for (char *at = b->ptr + from; (at = memchr(at, *c, (size_t)(b->ptr + b->len - at)));)
+            *at = ' ';
+}
+
+static void render_record(struct buf *b, const struct record *r, const struct task_row *row,
+                          const struct audit_page *operations, enum signals which)
+{
+    const struct task *t = r->task;
+    const struct workflow *w = r->workflow;
 
     json_open(b, '{');
     render_columns(b, row);
@@ -269,11 +286,11 @@ void render_task(struct buf *b, const struct pulses *pulses, const struct workfl
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
-        render_step(b, &r, i);
+        render_step(b, r, i);
     json_close(b, ']');
     if (t->signal_count > 0) {
         json_key(b, "signals");
-        list_signals(b, t, false);
+        list_signals(b, w, t, which);
     }
     json_key(b, "operations");
     json_open(b, '[');
@@ -281,4 +298,24 @@ void render_task(struct buf *b, const struct pulses *pulses, const struct workfl
         render_audit(b, &operations->entries[i]);
     json_close(b, ']');
     json_close(b, '}');
+}
+
+void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
+                 const struct task *t, const struct task_row *row,
+                 const struct audit_page *operations)
+{
+    const struct record r = {pulses, w, t};
+
+    render_record(b, &r, row, operations, SIGNALS_NAMED);
+}
+
+void render_archived(struct buf *b, const struct workflow *w, const struct task *t,
+                     const struct task_row *row, const struct audit_page *operations)
+{
+    const struct pulses none = {0};
+    const struct record r = {&none, w, t};
+    size_t from = b->len;
+
+    render_record(b, &r, row, operations, SIGNALS_ALL);
+    render_one_line(b, from);
 }

@@ -12,13 +12,20 @@ enum { RECORD_LARGE = 32 << 10 };
 void render_task(struct buf *b, const struct pulses *pulses, const struct workflow *w,
                  const struct task *t, const struct task_row *row,
                  const struct audit_page *operations);
+/* The same for the archive: in one line, with all signals. */
+void render_archived(struct buf *b, const struct workflow *w, const struct task *t,
+                     const struct task_row *row, const struct audit_page *operations);
 void render_summary(struct buf *b, const struct task_row *row);
 /* Without the address: a caller that may see a task may not be allowed to read the audit. */
 void render_audit(struct buf *b, const struct audit *a);
 /* The same, with the object left open for further members. */
+void render_audit_open(struct buf *b, const struct audit *a);
+
 /* The signals that no step has taken yet, with their values. */
 void render_signals(struct buf *b, const struct task *t);
 
-void render_audit_open(struct buf *b, const struct audit *a);
+/* Removes the line breaks behind `from`, where there is JSON: they are between its values, as
+ * somebody sent it. Inside of texts they are escaped. */
+void render_one_line(struct buf *b, size_t from);
 
 #endif

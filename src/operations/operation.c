@@ -333,6 +333,7 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         [OBSTACLE_KIND] = "the step is a wait, which has no attempts and no input",
         [OBSTACLE_SIGNAL_UNWANTED] = "no step waits for that signal",
         [OBSTACLE_SIGNAL_FULL] = "too many signals are kept",
+        [OBSTACLE_SIGNAL_MANY] = "too many signals were sent",
         [OBSTACLE_SIGNAL_OTHER] = "the key is that of another signal",
         [OBSTACLE_UNTIL] = "the task was processed too long ago to be undone",
         [OBSTACLE_UNDOING] = "the step is being undone",

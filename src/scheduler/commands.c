@@ -123,12 +123,27 @@ static bool is_of_signal(const struct command *c)
     return c->kind == COMMAND_ASK && (c->ask->kind == ASK_SIGNAL || c->ask->kind == ASK_DROP);
 }
 
-/* Its time is over, unless one that came in time is what it waits for. */
-static void before_timeout(struct scheduler *s, struct live *l, const struct event *e)
+/* Its time is over, unless a signal that came in time is what it waits for. They are offered within
+ * the turn's share of evaluations, as always; true: some are left, and the command waits for that.
+ * Then the task is undecided, or its change is to be durable first. */
+static bool is_to_be_offered_more(struct scheduler *s, struct live *l, const struct command *c)
 {
-    if (e->kind == EVENT_TIMEOUT && e->step >= 0 && e->step < l->task.step_count
-        && l->definition->workflow.steps[e->step].kind == KIND_SIGNAL)
-        decisions_offer_signals(s, l);
+    const struct event *e = &c->event;
+
+    if (c->kind != COMMAND_EVENT || e->kind != EVENT_TIMEOUT || e->step < 0
+        || e->step >= l->task.step_count
+        || l->definition->workflow.steps[e->step].kind != KIND_SIGNAL)
+        return false;
+    struct live_step *ls = &l->steps[e->step];
+    if (e->until > ls->signals_until) {
+        ls->signals_until = e->until;
+        ls->signals_seen = 0; /* some may have been late without the grace time */
+    }
+    if (!decisions_offers_left(s, l, (uint16_t)e->step))
+        return false;
+    take_ownership(s, l);
+    start_refresh(s, l);
+    return decisions_offers_left(s, l, (uint16_t)e->step);
 }
 
 /* False: there is nothing to decide. */
@@ -140,7 +155,7 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
         return true;
     case COMMAND_ASK:
         if (is_of_signal(c)) {
-            signal_event(s, l, c, ret);
+            signal_event(l, c, ret);
             return true;
         }
         return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);
@@ -196,7 +211,6 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     c->answer = ANSWER_UNKNOWN;
     if (!event_of(s, l, c, &e))
         return;
-    before_timeout(s, l, &e);
     e.spared = breakers_spare(&s->tasks, l, &e);
     if (e.kind == EVENT_HASTEN && l->task.locked_by.ptr && !live_is_ours(&s->tasks, l)) {
         c->answer = ANSWER_REFUSED; /* its owner has it in memory, so it does not wait for long */
@@ -367,6 +381,8 @@ void commands_process(struct scheduler *s, struct live *l)
             list_push(&s->tasks.loads, &l->load_link);
             return;
         }
+        if (l->loaded && is_to_be_offered_more(s, l, c))
+            return;
         link_remove(first);
         apply(s, l, c);
         if (l->loaded && (link_is_in(&l->dirty_link))) {
@@ -387,7 +403,7 @@ void commands_process(struct scheduler *s, struct live *l)
     if (live_is_ours(&s->tasks, l))
         start_continue(s, l);
     else if (link_is_in(&l->dirty_link))
-        queue_leave_all(&s->tasks, l); /* the task ended: its steps leave the queues */
+        queue_leave_all(&s->tasks, l); /* it ended, so its steps leave the queues; or it rests */
     else
         live_drop(&s->tasks, l);
 }

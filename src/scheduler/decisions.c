@@ -173,17 +173,26 @@ static struct slice output_of_signal(struct live *l, const struct signal *sig)
     return arena_copy(&l->arena, buf_view(&b));
 }
 
-/* LEFT: that is not known yet. `must`: whatever it takes. */
+/* Whether it is one that the step waits for, if it matches: by its name, and not late. */
+static bool may_be_for(const struct live *l, uint16_t step, const struct signal *sig)
+{
+    int64_t by = l->task.steps[step].complete_by;
+
+    return sig->state == SIGNAL_KEPT
+           && (by == 0 || sig->at <= max_i64(by, l->steps[step].signals_until))
+           && step_takes_signal(&l->definition->workflow.steps[step], sig->name);
+}
+
+/* LEFT: that is not known yet. */
 static enum decision_outcome offer(struct scheduler *s, struct live *l, uint16_t step,
-                                   const struct signal *sig, bool must)
+                                   const struct signal *sig)
 {
     struct event take = {.kind = EVENT_TAKE, .step = step, .signal = sig};
 
-    if (sig->state != SIGNAL_KEPT
-        || !step_takes_signal(&l->definition->workflow.steps[step], sig->name))
+    if (!may_be_for(l, step, sig))
         return DECISION_NONE;
     if (l->definition->steps[step].match) {
-        if (!must && !effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
             return DECISION_LEFT;
         if (!input_match(s, l, step, sig))
             return DECISION_NONE;
@@ -192,51 +201,90 @@ static enum decision_outcome offer(struct scheduler *s, struct live *l, uint16_t
     return decide_step(s, l, &take);
 }
 
-/* Each signal, in the order of arrival, to the first step that it is for. What was offered to a
- * step is not offered again while the task is in memory and nothing changes that the answer depends
- * on. */
-static enum decision_outcome offer_signals(struct scheduler *s, struct live *l, bool must)
+/* Whether the step waits, and something arrived that was not offered to it. */
+static bool has_offers(const struct scheduler *s, const struct live *l, uint16_t step)
 {
     const struct workflow *w = &l->definition->workflow;
-    enum decision_outcome all = DECISION_NONE;
 
-    for (uint16_t k = 0; k < l->task.signal_count; k++)
-        for (uint16_t n = 0; n < w->step_count; n++) {
-            uint16_t i = w->order[n];
-            if (w->steps[i].kind != KIND_SIGNAL || l->steps[i].signals_seen > k
-                || !step_awaits_signal(w, &l->task, i, scheduler_now(s)))
-                continue;
-            enum decision_outcome one = offer(s, l, i, &l->task.signals[k], must);
-            if (one == DECISION_LEFT)
-                return one;
-            l->steps[i].signals_seen = (uint16_t)(k + 1);
-            all = one == DECISION_MADE ? one : all;
+    return w->steps[step].kind == KIND_SIGNAL && l->steps[step].signals_seen < l->task.signal_count
+           && step_awaits_signal(w, &l->task, step, scheduler_now(s));
+}
+
+/* Steps that wait, and were not offered everything yet. */
+struct takers {
+    uint16_t list[STEPS_MAX];
+    uint16_t count;
+};
+
+static void find_takers(const struct scheduler *s, const struct live *l, struct takers *ret)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    ret->count = 0;
+    for (uint16_t n = 0; n < w->step_count; n++)
+        if (has_offers(s, l, w->order[n]))
+            ret->list[ret->count++] = w->order[n];
+}
+
+/* MADE: one of them took it. */
+static enum decision_outcome offer_to(struct scheduler *s, struct live *l, struct takers *to,
+                                      uint16_t k)
+{
+    for (uint16_t n = 0; n < to->count; n++) {
+        uint16_t i = to->list[n];
+        if (l->steps[i].signals_seen > k)
+            continue;
+        enum decision_outcome one = offer(s, l, i, &l->task.signals[k]);
+        if (one == DECISION_LEFT)
+            return one;
+        l->steps[i].signals_seen = (uint16_t)(k + 1);
+        if (one == DECISION_MADE) {
+            to->count--;
+            memmove(&to->list[n], &to->list[n + 1], (to->count - n) * sizeof to->list[0]);
+            return one;
         }
+    }
+    return DECISION_NONE;
+}
+
+/* Each signal, in the order of arrival, to the first step that it is for. What was offered to a
+ * step is not offered again while the task is in memory and nothing changes that the answer depends
+ * on. That a step takes one changes nothing for other steps that wait. */
+static enum decision_outcome offer_signals(struct scheduler *s, struct live *l)
+{
+    enum decision_outcome all = DECISION_NONE;
+    struct takers to;
+
+    find_takers(s, l, &to);
+    for (uint16_t k = 0; k < l->task.signal_count && to.count > 0; k++) {
+        if (l->task.signals[k].state != SIGNAL_KEPT)
+            continue;
+        enum decision_outcome one = offer_to(s, l, &to, k);
+        if (one == DECISION_LEFT)
+            return one;
+        all = one == DECISION_MADE ? one : all;
+    }
+    for (uint16_t n = 0; n < to.count; n++)
+        l->steps[to.list[n]].signals_seen = l->task.signal_count;
     return all;
 }
 
-bool decisions_offers_left(const struct scheduler *s, const struct live *l)
+bool decisions_offers_left(const struct scheduler *s, const struct live *l, uint16_t step)
 {
-    const struct workflow *w = &l->definition->workflow;
-
-    for (uint16_t i = 0; l->task.signal_count > 0 && i < l->task.step_count; i++) {
-        if (w->steps[i].kind != KIND_SIGNAL
-            || !step_awaits_signal(w, &l->task, i, scheduler_now(s)))
-            continue;
-        for (uint16_t k = l->steps[i].signals_seen; k < l->task.signal_count; k++)
-            if (l->task.signals[k].state == SIGNAL_KEPT
-                && step_takes_signal(&w->steps[i], l->task.signals[k].name))
-                return true;
-    }
+    if (!has_offers(s, l, step))
+        return false;
+    for (uint16_t k = l->steps[step].signals_seen; k < l->task.signal_count; k++)
+        if (may_be_for(l, step, &l->task.signals[k]))
+            return true;
     return false;
 }
 
-void decisions_offer_signals(struct scheduler *s, struct live *l)
+bool decisions_any_offers_left(const struct scheduler *s, const struct live *l)
 {
-    if (l->task.signal_count == 0)
-        return;
-    (void)offer_signals(s, l, true);
-    inputs_evaluated(s);
+    for (uint16_t i = 0; l->task.signal_count > 0 && i < l->task.step_count; i++)
+        if (decisions_offers_left(s, l, i))
+            return true;
+    return false;
 }
 
 static enum decision_outcome decide_all(struct scheduler *s, struct live *l)
@@ -245,7 +293,7 @@ static enum decision_outcome decide_all(struct scheduler *s, struct live *l)
 
     if (ready == DECISION_LEFT || l->task.signal_count == 0)
         return ready;
-    enum decision_outcome signals = offer_signals(s, l, false);
+    enum decision_outcome signals = offer_signals(s, l);
     return signals == DECISION_NONE ? ready : signals;
 }
 

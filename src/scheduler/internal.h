@@ -126,10 +126,9 @@ void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluatio
 /* Decides the `if` of all steps whose turn it is, their waits, answers to repeated ones, and who
  * takes which signal. If the turn's limit is reached, the task becomes undecided. */
 void decisions_make(struct scheduler *s, struct live *l);
-/* Steps that wait take what has arrived, without a limit of evaluations: their time is over. */
-void decisions_offer_signals(struct scheduler *s, struct live *l);
-/* Has something arrived that was not offered to a step which waits for it? */
-bool decisions_offers_left(const struct scheduler *s, const struct live *l);
+/* Has something arrived that was not offered to the step, which waits for it? The same of any. */
+bool decisions_offers_left(const struct scheduler *s, const struct live *l, uint16_t step);
+bool decisions_any_offers_left(const struct scheduler *s, const struct live *l);
 /* Is the step still to be decided? Then it cannot be queued. */
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r);
 void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e);
@@ -176,7 +175,7 @@ void submit_done(struct scheduler *s, const struct live *l, struct command *c);
 /* False: it cannot be decided; the reason is in its ask. */
 bool operator_event(struct live *l, struct command *c, struct event *ret);
 /* The same for signals: signals.c. */
-void signal_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret);
+void signal_event(struct live *l, struct command *c, struct event *ret);
 void signal_explain(const struct live *l, struct command *c);
 /* Whether it concerns what the task does now, and is not only kept for later. */
 bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct command *c);

@@ -310,6 +310,7 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
         return;
     case OBSTACLE_SIGNAL_UNWANTED:
     case OBSTACLE_SIGNAL_FULL:
+    case OBSTACLE_SIGNAL_MANY:
     case OBSTACLE_SIGNAL_OTHER:
         UNREACHABLE(); /* explained by signals.c */
     case OBSTACLE_NONE:

@@ -34,7 +34,7 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 
     if (l->task.paused_at != 0)
         return true;
-    if (!s->draining && decisions_offers_left(s, l))
+    if (!s->draining && decisions_any_offers_left(s, l))
         return false;
     for (size_t i = 0; i < count && !s->draining; i++)
         if (ready[i].at > now ? ready[i].at - now <= NAP_MS : starts_soon(s, l, ready[i].step, now))
@@ -155,7 +155,7 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
         add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
     }
-    if (decisions_offers_left(s, l)) { /* this node could not: another one has to */
+    if (decisions_any_offers_left(s, l)) { /* this node could not: another one has to */
         only_waits = false;
         add_wait(ret, NULL, WAITING_TIME, now);
     }

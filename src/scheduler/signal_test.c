@@ -1,8 +1,11 @@
 /* Signals, through the scheduler and the store: a task that waits for one costs nothing, and
  * whoever decides on a signal goes on with the task. */
+#include <stdio.h>
+
 #include "base/when.h"
 #include "scheduler/scheduler_test_kit.h"
 #include "store/codec/codec.h"
+#include "store/request.h"
 
 #define CALL(name, more) \
     "{\"name\":\"" name "\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":\"none\"" more "}"
@@ -220,6 +223,217 @@ static void a_signal_has_the_task_undone(void **state)
     stage_end(&s);
 }
 
+/* {"a":[0,0,...],"n":1}: long enough that two looks at it are too much for a turn. */
+static struct slice heavy(struct arena *a)
+{
+    enum { ZEROS = 100000 };
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_str(&b, "{\"n\":1,\"a\":[0");
+    for (size_t i = 1; i < ZEROS; i++)
+        buf_str(&b, ",0");
+    buf_str(&b, "]}");
+    return arena_copy(a, buf_view(&b));
+}
+
+/* As a supervisor does it: the step was overdue at that moment. */
+static void requests_timeout(const struct client *c, const char *step, int64_t overdue_at)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct task_row row = row_of(c, &a);
+    struct request_item item = {.kind = REQUEST_ATTEMPT,
+                                .step = slice_of(step),
+                                .outlook = SLICE("undo"),
+                                .until = overdue_at};
+    struct change change = {.kind = CHANGE_REQUEST, .release = !row.locked_by.ptr, .row = row};
+    struct batch batch = {.changes = &change, .change_count = 1};
+    struct error e = {0};
+
+    row_request_write(&text, &(struct request){&item, 1});
+    change.row.revision++;
+    change.row.request = buf_view(&text);
+    change.row.wake_at = s.now + 60 * MS_PER_S;
+    change.row.payloads = NULL;
+    change.row.payload_count = 0;
+    if (change.release) {
+        change.row.waiting_for = SLICE("time");
+        change.row.rank = s.now;
+    }
+    enum err err = s.store->ops->commit(s.store, &batch, &a, &e);
+    CHECK(err == ERR_OK && change.outcome == ERR_OK, "%s", e.text);
+    scheduler_requested(s.scheduler, c->ask.id, change.release);
+    stage_pass(&s, 1);
+}
+
+static void hands_over(void)
+{
+    struct work *w = stage_call_of("ag", 1);
+
+    w->results = arena_alloc(&w->arena, sizeof *w->results);
+    w->results[w->result_count++] = (struct work_result){.token = s.token, .elsewhere = true};
+    stage_call(&s, w);
+    CHECK(s.status == RESULT_ACCEPTED, "its result comes from elsewhere");
+}
+
+/* Two steps look at each signal, of which one fits in a turn. The task may not leave memory in
+ * between, although all that runs of it runs elsewhere. */
+static void it_is_taken_while_an_attempt_is_elsewhere(void **state)
+{
+    struct arena a = {0};
+    (void)state;
+
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[" CALL(
+                     "x",
+                     ",\"after\":[]") ","
+                                      "{\"name\":\"a\",\"after\":[],\"signal\":{\"name\":\"go\","
+                                      "\"match\":\".input.a[0] == 1\"}},"
+                                      "{\"name\":\"b\",\"after\":[],\"signal\":{\"name\":\"go\","
+                                      "\"match\":\".input.a[0] == 0\"}}]");
+    const struct client *c = stage_submit(&s, "w", heavy(&a));
+    stage_until_answered(&s, c);
+    stage_take_requests(&s, "ag", 1);
+    hands_over();
+    stage_pass(&s, 1);
+    CHECK(stage_stats(&s).live == 0, "it need not be in memory");
+    CHECK(sends(c, "go", "k", "1")->ask.outcome == ERR_OK, "it is kept");
+    stage_pass(&s, 1);
+    CHECK(doc_has(c, "\"state\":\"taken\",\"step\":\"b\""), "and taken");
+    stage_end(&s);
+    arena_fini(&a);
+}
+
+#define HURRY                                                                       \
+    "{\"name\":\"a\",\"signal\":{\"name\":\"go\",\"match\":\".data == .input.n\"}," \
+    "\"complete_by\":\"1m\",\"default\":{\"name\":\"nobody\"}}"
+
+static int64_t complete_by_of(const struct client *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = row_of(c, &a);
+    struct error e = {0};
+    struct task t;
+
+    enum err err =
+        task_decode(&registry_find(&s.registry, row.workflow, 0)->workflow, &row, &a, &t, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+    return t.steps[0].complete_by;
+}
+
+static const struct client *waits_until_it_is_late(void)
+{
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" HURRY "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{\"n\":1}"));
+    stage_until_answered(&s, c);
+    stage_pass(&s, 120 * MS_PER_S); /* no supervisor came */
+    CHECK(sends(c, "go", "k", "1")->ask.outcome == ERR_OK, "it is kept");
+    CHECK(doc_has(c, "\"state\":\"kept\""), "it is late");
+    check_row(c, TASK_PENDING, "@signal");
+    return c;
+}
+
+static void what_comes_late_does_not_count(void **state)
+{
+    (void)state;
+    const struct client *c = waits_until_it_is_late();
+    requests_timeout(c, "a", complete_by_of(c));
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(doc_has(c, "\"output\":{\"name\":\"nobody\"}"), "nobody sent one in time");
+    CHECK(doc_has(c, "\"state\":\"kept\""), "it stays");
+    stage_end(&s);
+}
+
+/* The supervisor knows of the grace time, and says so when it is over. */
+static void what_comes_in_the_grace_time_counts(void **state)
+{
+    (void)state;
+    const struct client *c = waits_until_it_is_late();
+    requests_timeout(c, "a", s.now);
+    check_row(c, TASK_PROCESSED, NULL);
+    CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":1}"), "it is taken");
+    stage_end(&s);
+}
+
+static void the_end_of_its_time_costs_a_turn_no_more_than_others(void **state)
+{
+    enum { MANY = 15 };
+    struct arena a = {0};
+    char key[8];
+    (void)state;
+
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[{\"name\":\"a\",\"signal\":{\"name\":\"go\","
+                 "\"match\":\".input.a[0] == .data\"},\"complete_by\":\"1m\","
+                 "\"default\":{\"name\":\"nobody\"}}]");
+    const struct client *c = stage_submit(&s, "w", heavy(&a));
+    stage_until_answered(&s, c);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(key, sizeof key, "k%d", i);
+        (void)sends(c, "go", key, "1");
+    }
+    stage_pass(&s, 120 * MS_PER_S);
+    uint64_t before = stage_stats(&s).turns_left_out;
+    requests_timeout(c, "a", complete_by_of(c));
+    while (s.ended == 0)
+        stage_pass(&s, 1);
+    CHECK(stage_stats(&s).turns_left_out > before + MANY / 2, "many turns");
+    CHECK(doc_has(c, "\"output\":{\"name\":\"nobody\"}"), "none matches");
+    stage_end(&s);
+    arena_fini(&a);
+}
+
+/* An attempt of another step keeps the task in memory. */
+static void what_did_not_match_is_asked_anew_when_it_may(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[{\"name\":\"a\",\"signal\":{\"name\":\"go\","
+                 "\"match\":\".data == .input.n\"}}," CALL("x", ",\"after\":[]") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{\"n\":1}"));
+    stage_until_answered(&s, c);
+    stage_take_requests(&s, "ag", 1);
+    uint64_t before = stage_stats(&s).evaluations;
+    (void)sends(c, "go", "k1", "2");
+    (void)sends(c, "go", "k2", "3");
+    CHECK(stage_stats(&s).evaluations == before + 2, "each is looked at once");
+    const struct ask correct = {.kind = ASK_CORRECT,
+                                .id = c->ask.id,
+                                .input = SLICE("{\"n\":3}"),
+                                .reason = SLICE("a test")};
+    CHECK(answered(&correct, ERR_OK)->answered, "another input");
+    stage_pass(&s, 1);
+    CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":3}"), "now the second one matches");
+    stage_end(&s);
+}
+
+static void who_may_act_on_own_tasks_only_sends_to_no_others(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" SIGNAL("a", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}")); /* it is nobody's */
+    stage_until_answered(&s, c);
+    const struct ask a = {
+        .kind = ASK_SIGNAL,
+        .id = c->ask.id,
+        .signal = {.key = SLICE("k"),
+                   .name = SLICE("go"),
+                   .data = {.json = SLICE("1")},
+                   .content = SLICE("1")},
+        .owner = SLICE("shop"),
+        .own_only = true,
+    };
+    const struct client *sender = answered(&a, ERR_NOT_FOUND);
+    CHECK(sender->ask.not_own, "it is of another one");
+    check_row(c, TASK_PENDING, "@signal");
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +445,12 @@ int main(void)
         cmocka_unit_test(a_paused_task_keeps_it),
         cmocka_unit_test(signals_are_dropped),
         cmocka_unit_test(a_signal_has_the_task_undone),
+        cmocka_unit_test(it_is_taken_while_an_attempt_is_elsewhere),
+        cmocka_unit_test(what_comes_late_does_not_count),
+        cmocka_unit_test(what_comes_in_the_grace_time_counts),
+        cmocka_unit_test(the_end_of_its_time_costs_a_turn_no_more_than_others),
+        cmocka_unit_test(what_did_not_match_is_asked_anew_when_it_may),
+        cmocka_unit_test(who_may_act_on_own_tasks_only_sends_to_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,12 +33,11 @@ static void grow_signals(struct live *l)
 }
 
 /* One that will not be kept must not cost the task's memory each time. */
-void signal_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
+void signal_event(struct live *l, struct command *c, struct event *ret)
 {
     struct ask *a = c->ask;
     const struct workflow *w = &l->definition->workflow;
     bool arrives = a->kind == ASK_SIGNAL;
-    (void)s;
 
     ASSERT(l->loaded);
     ASSERT(a->signal.name.ptr);
@@ -90,9 +89,15 @@ static void explain(const struct live *l, struct ask *a)
         return;
     case OBSTACLE_SIGNAL_FULL:
         (void)snprintf(a->story, sizeof a->story,
-                       "task %.*s keeps as many signals \"%.*s\" as it may: drop some, or send it "
-                       "again later",
-                       SLICE_ARG(l->id), SLICE_ARG(name));
+                       "task %.*s keeps %d signals \"%.*s\", which is the most: drop some, or send "
+                       "it again later",
+                       SLICE_ARG(l->id), SIGNALS_KEPT_MAX, SLICE_ARG(name));
+        return;
+    case OBSTACLE_SIGNAL_MANY:
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s was sent %u signals: it accepts %d, with values of %d MiB, and "
+                       "would exceed that",
+                       SLICE_ARG(l->id), t->signal_count, SIGNALS_MAX, SIGNALS_BYTES_MAX >> 20);
         return;
     case OBSTACLE_SIGNAL_OTHER:
         (void)snprintf(a->story, sizeof a->story,

@@ -48,7 +48,7 @@ static bool rests(struct scheduler *s, struct live *l)
     bool any = false;
 
     if (!l->loaded || l->in_flight || l->reload || link_is_in(&l->dirty_link)
-        || !list_empty(&l->inbox) || !live_is_ours(&s->tasks, l))
+        || !list_empty(&l->inbox) || link_is_in(&l->undecided) || !live_is_ours(&s->tasks, l))
         return false;
     if (s->checking_owned)
         return false; /* a task that is not in memory then counts as new */

@@ -42,7 +42,9 @@ static void decide_more(struct scheduler *s)
         struct live *l = CONTAINER_OF(first, struct live, undecided);
         if (!l->loaded || l->in_flight)
             continue; /* its load or commit continues with it */
-        if (live_is_ours(&s->tasks, l))
+        if (live_is_ours(&s->tasks, l) && !list_empty(&l->inbox))
+            commands_process(s, l); /* the first may wait for this */
+        else if (live_is_ours(&s->tasks, l))
             start_continue(s, l);
         else if (l->fresh)
             submit_continue(s, l);

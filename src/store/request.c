@@ -12,6 +12,8 @@ static void attempt_write(struct buf *b, const struct request_item *i)
     if (i->attempt > 0)
         json_member_number(b, "attempt", i->attempt);
     json_member_text(b, "do", i->outlook);
+    if (i->until != 0)
+        json_member_number(b, "until", i->until);
 }
 
 static void item_write(struct buf *b, const struct request_item *i)
@@ -50,6 +52,7 @@ static bool item_read(const struct json *j, struct request_item *ret)
         ret->kind = REQUEST_ATTEMPT;
         ret->attempt = (uint32_t)json_get_int(j, "attempt", 0);
         ret->outlook = todo;
+        ret->until = json_get_int(j, "until", 0);
         return direction_parse(json_get_text(j, "direction"), &ret->direction);
     }
     if (slice_is(todo, "extend")) {

@@ -6,6 +6,7 @@
  * supervisor writes it, the owner carries it out when it reads the row.
  *
  *     [{"step":"charge","direction":"forward","attempt":2,"do":"retry"},
+ *      {"step":"paid","direction":"forward","do":"undo","until":1800000000000},
  *      {"do":"deadline"}, {"do":"extend","until":1800000000000}]
  */
 
@@ -24,7 +25,8 @@ struct request_item {
     enum direction direction;
     uint32_t attempt;     /* 0: it waits for a signal */
     struct slice outlook; /* what will follow by the rules, only for readers of the row */
-    /* EXTEND: */
+    /* EXTEND; ATTEMPT if it waits for a signal: when that was overdue, after a grace time perhaps.
+     * A signal that arrived later is late. */
     int64_t until;
 };
 

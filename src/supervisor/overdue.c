@@ -32,7 +32,7 @@ static const char *what_to_do(const struct workflow_step *ws, const struct step 
 }
 
 static struct request_item request_of_attempt(const struct workflow_step *ws, const struct step *s,
-                                              int64_t now)
+                                              int64_t at, int64_t now)
 {
     return (struct request_item){
         .kind = REQUEST_ATTEMPT,
@@ -40,6 +40,7 @@ static struct request_item request_of_attempt(const struct workflow_step *ws, co
         .direction = s->direction,
         .attempt = s->attempt,
         .outlook = slice_of(what_to_do(ws, s, now)),
+        .until = ws->kind == KIND_SIGNAL ? at : 0,
     };
 }
 
@@ -64,7 +65,7 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
         if (!open && s->complete_by != 0)
             at = signal_overdue_at(t, i, lost);
         if (at != 0 && at <= now) {
-            r.list[r.count++] = request_of_attempt(&w->steps[i], s, now);
+            r.list[r.count++] = request_of_attempt(&w->steps[i], s, at, now);
             overdue++;
         } else if (at != 0) {
             running += open;

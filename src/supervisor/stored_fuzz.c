@@ -28,6 +28,10 @@ static const char *const texts[] = {
         STEP("b", UNDO ",\"after\":[]") ","
         STEP("c", UNDO ",\"after\":[\"a\",\"b\"]") "]}",
     "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" STEP("a", UNDO) "]}",
+    "{\"intact\":1,\"workflow\":\"w\",\"on_signal\":{\"u\":\"undo\"},\"steps\":["
+        "{\"name\":\"a\",\"signal\":{\"name\":[\"go\",\"no\"]},\"complete_by\":\"1h\"},"
+        "{\"name\":\"b\",\"signal\":{\"name\":\"go\"}},"
+        STEP("c", UNDO ",\"after\":[]") "]}",
     "{\"intact\":1,\"workflow\":\"w\",\"steps\":[" /* enough steps to form groups */
         STEP("a", UNDO) "," STEP("b", UNDO) "," STEP("c", UNDO) "," STEP("d", UNDO) ","
         STEP("e", UNDO) "," STEP("f", UNDO) "," STEP("g", UNDO) "," STEP("h", UNDO) ","
@@ -39,8 +43,8 @@ static const struct workflow *workflow_of(uint8_t choice)
 {
     static struct definition *made[COUNT_OF(texts)];
     static struct mistakes m;
-    size_t last = COUNT_OF(texts) - 1;
-    size_t i = choice == 0xff ? last : choice % last;
+    size_t few = COUNT_OF(texts) - 2;
+    size_t i = choice == 0xff ? few + 1 : choice == 0xfe ? few : choice % few;
 
     if (!made[i]) {
         enum err err = definition_parse(slice_of(texts[i]), DEFINITION_JSON, &made[i], &m, NULL);
@@ -188,6 +192,30 @@ static void make_room(struct step *s, struct arena *a)
     s->attempt_cap = ATTEMPTS_KEPT;
 }
 
+static const struct signal *any_signal(uint64_t dice)
+{
+    static const struct slice names[] = {{"go", 2}, {"no", 2}, {"u", 1}, {"go", 2}};
+    static const struct slice keys[] = {{"k", 1}, {"l", 1}, {"m", 1}, {"n", 1}};
+    static struct signal s;
+
+    s = (struct signal){.key = keys[dice & 3],
+                        .name = names[dice >> 2 & 3],
+                        .content = SLICE("c"),
+                        .data = {.json = SLICE("1")}};
+    return &s;
+}
+
+static void make_room_for_signal(struct task *t, struct arena *a)
+{
+    uint16_t cap = (uint16_t)min_i64(t->signal_cap + 40, SIGNALS_MAX);
+    struct signal *more = arena_alloc(a, cap * sizeof *more);
+
+    if (t->signal_count)
+        memcpy(more, t->signals, t->signal_count * sizeof *more);
+    t->signals = more;
+    t->signal_cap = cap;
+}
+
 static struct event any_event(const struct workflow *w, const struct task *t, uint64_t dice,
                               int64_t now)
 {
@@ -203,8 +231,11 @@ static struct event any_event(const struct workflow *w, const struct task *t, ui
         .failed = dice & 0x10000,
         .retryable = dice & 0x20000,
         .effect = dice & 0x40000 ? EFFECT_UNKNOWN : EFFECT_NONE,
+        .signal = any_signal(dice >> 20),
     };
 
+    if (ev.kind == EVENT_TAKE)
+        ev.output.json = SLICE("1");
     if (ev.kind == EVENT_START) {
         struct attempt next = task_next_attempt(w, t, step, now);
         ev.direction = next.direction;
@@ -229,6 +260,8 @@ static void go_on(const struct workflow *w, struct task *t, struct arena *a, uin
         struct event ev = any_event(w, t, dice >> 33, now);
         if (ev.kind == EVENT_START && step_needs_room(&t->steps[ev.step]))
             make_room(&t->steps[ev.step], a);
+        if (ev.kind == EVENT_SIGNAL && task_needs_signal_room(t))
+            make_room_for_signal(t, a);
         enum answer answer = decide(w, t, &ev, now, &fx);
         ASSERT(answer != ANSWER_ACCEPTED || fx.changed);
         size_t count = task_ready(w, t, now, ready);

@@ -238,6 +238,7 @@ static bool event_of_request(const struct workflow *w, const struct request_item
         ret->step = workflow_step_index(w, i->step);
         ret->direction = i->direction;
         ret->attempt = i->attempt;
+        ret->until = i->until;
         return ret->step >= 0;
     }
     UNREACHABLE();

@@ -99,6 +99,7 @@ struct live_step {
     bool elsewhere;                  /* its attempt is open, but no instance has it */
     bool holds;                      /* its `if` evaluated to true on the current state */
     uint16_t signals_seen; /* so many of the task's signals are not what it waits for, or taken */
+    int64_t signals_until; /* its complete-by with the grace time that it got; 0: none */
     struct slice token;    /* of an attempt, as sent to its instance: ... */
     enum direction token_direction;
     uint32_t token_attempt;   /* ... this attempt; no token: none was sent */

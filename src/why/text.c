@@ -405,34 +405,39 @@ static void say_round(struct buf *b, const struct why *y, const struct reason *r
     }
 }
 
-/* Those that came, and are kept, because they are not what the step waits for. */
-static uint32_t others_of(const struct why *y, const struct workflow_step *ws)
+/* Those that came, by their names, and are kept. If the step waits already, they are not what it
+ * waits for; those that came after its complete-by are late and do not count. */
+static uint32_t kept_of(const struct why *y, const struct workflow_step *ws, const struct step *s)
 {
     uint32_t count = 0;
 
-    for (uint16_t i = 0; i < y->task->signal_count; i++)
-        count += y->task->signals[i].state == SIGNAL_KEPT
-                 && step_takes_signal(ws, y->task->signals[i].name);
+    for (uint16_t i = 0; i < y->task->signal_count; i++) {
+        const struct signal *sig = &y->task->signals[i];
+        bool is_late = step_has_begun(s) && s->complete_by != 0 && sig->at > s->complete_by;
+        count += sig->state == SIGNAL_KEPT && !is_late && step_takes_signal(ws, sig->name);
+    }
     return count;
 }
 
 static void say_signal(struct buf *b, const struct why *y, const struct reason *r)
 {
     const struct workflow_step *ws = &y->workflow->steps[r->step];
-    uint32_t others = others_of(y, ws);
+    bool waits = step_has_begun(step_of(y, r));
+    uint32_t kept = kept_of(y, ws, step_of(y, r));
 
     say_what(b, y, r, true);
-    buf_str(b, step_has_begun(step_of(y, r)) ? " waits for the signal "
-                                             : " is about to wait for the signal ");
+    buf_str(b, waits ? " waits for the signal " : " is about to wait for the signal ");
     for (uint16_t i = 0; i < ws->signal.count; i++)
         buf_fmt(b, "%s%.*s",
                 i == 0                      ? ""
                 : i + 1 == ws->signal.count ? " or "
                                             : ", ",
                 SLICE_ARG(ws->signal.names[i]));
-    if (others > 0)
-        buf_fmt(b, "; %" PRIu32 " signal%s arrived that %s not match", others, plural(others),
-                others == 1 ? "does" : "do");
+    if (kept > 0)
+        buf_fmt(b, "; %" PRIu32 " signal%s arrived%s", kept, plural(kept),
+                !waits      ? ""
+                : kept == 1 ? " that does not match"
+                            : " that do not match");
     buf_byte(b, '.');
 }
 

@@ -427,6 +427,38 @@ static void what_is_archived_is_the_whole_record(void **state)
     node_stop(&node);
 }
 
+/* What others sent is stored as it was sent, also in several lines; and the signals are there. */
+static void a_record_is_archived_in_one_line(void **state)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+    REPLY r = {0};
+    (void)state;
+
+    start_plain();
+    define(&node, "waits",
+           "\"steps\": [{\"name\": \"a\", \"agent\": \"ag\", \"action\": \"x\", "
+           "\"undo\": \"none\"}, {\"name\": \"b\", \"signal\": {\"name\": \"go\"}}]");
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"waits\",\n\"id\": \"lines\", \"input\": {\n\"n\":\r\n [1,\n2]}}");
+    EXPECT(&r, 201);
+    serve_step(&node, "ag", "i", "{\n\"paid\":\n 1}");
+    for (int i = 0; i < 2; i++)
+        send_as(&node, &r, "POST", "/v1/tasks/lines/signals/go",
+                "application/json\r\nIdempotency-Key: k", SLICE("{\n\"sum\": 7\n}"));
+    EXPECT(&r, 200);
+    wait_for_state(&node, "lines", "processed");
+    node_stop(&node);
+    let_time_pass();
+    configure_archived("retention: [{keep: 30d}]\n");
+    start_configured();
+    wait_until_gone("lines");
+    CHECK(archive_has("lines", &line) == 0, "it is in the archive");
+    CHECK(memchr(line.ptr, '\n', line.len) == line.ptr + line.len - 1, "one line: %s", line.ptr);
+    CHECK(strstr(line.ptr, "\"state\":\"taken\",\"step\":\"b\",\"data\":{ \"sum\": 7 }}]"), "%s",
+          line.ptr);
+    node_stop(&node);
+}
+
 /* With its steps that left the document; and these go with it. */
 static void a_long_task_is_archived_as_a_whole(void **state)
 {
@@ -701,6 +733,7 @@ int main(int argc, char **argv)
         TEST(what_was_submitted_is_known_after_the_task_and_the_version),
         TEST(ids_may_be_free_at_once),
         TEST(what_is_archived_is_the_whole_record),
+        TEST(a_record_is_archived_in_one_line),
         TEST(a_long_task_is_archived_as_a_whole),
         TEST(a_kill_loses_nothing),
         TEST(a_full_archive_keeps_all_tasks),

@@ -175,6 +175,16 @@ static void so_many_are_kept(void **state)
     }
     sends(&r, "s-4", "stay", "k", SLICE(""));
     expect_problem(&r, 429, "too-many-signals");
+    post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"id\": 5, \"reason\": \"a test\"}");
+    expect_problem(&r, 422, "bad-id");
+    post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"id\": null, \"reason\": \"a test\"}");
+    expect_problem(&r, 422, "bad-id");
+    post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"id\": \"\", \"reason\": \"a test\"}");
+    expect_problem(&r, 422, "bad-id");
+    post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"reason\": \"%05000d\"}", 0);
+    expect_problem(&r, 422, "bad-reason");
+    post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"id\": \"k-9\"}");
+    expect_problem(&r, 422, "no-reason");
     post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"reason\": \"a test\"}");
     EXPECT(&r, 200);
     post(&node, &r, "/v1/tasks/s-4/signals/stay/drop", "{\"reason\": \"a test\"}");

@@ -164,7 +164,9 @@ class Client:
 
     def signal(self, task_id: str, name: str, data: Any = None, key: Optional[str] = None) -> SentSignal:
         """Sends a signal: the first step that waits for that name takes it, or it is kept. With the same `key` it is
-        the same signal, so it may be sent again."""
+        the same signal, so it may be sent again. ValueError if the key is empty."""
+        if key is not None and not key:
+            raise ValueError("the key is empty")
         path = _task(task_id, f"signals/{quote(name, safe='')}")
         more = {"Idempotency-Key": key or str(uuid.uuid4())}
         return cast(SentSignal, self._json(self._answer("POST", path, _encode(data), "application/json", 0.0, True, more)))
@@ -312,5 +314,7 @@ class Client:
             body = None
         if not isinstance(body, dict):
             body = {"title": answer.body[:300].decode("utf-8", "replace") or "no problem document"}
-        kind = Busy if answer.status == 429 or answer.status >= 500 else Problem
+        # A task that keeps too many signals does so until it goes on, or an operator drops some: nothing to wait for.
+        is_busy = answer.status >= 500 or (answer.status == 429 and not str(body.get("type")).endswith(":too-many-signals"))
+        kind = Busy if is_busy else Problem
         return kind(answer.status, body, answer.retry_after())

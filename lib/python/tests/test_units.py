@@ -350,6 +350,18 @@ class HttpTest(unittest.TestCase):
             client.wait("t", timeout=5)
         self.assertLessEqual(sum(s.calls for s in servers), 2)
 
+    def test_a_signal_that_finds_no_room_is_not_sent_again(self):
+        body = b'{"type": "urn:intact:problem:too-many-signals", "title": "x", "status": 429}'
+        server = self.serve(lambda connection, _: connection.sendall(
+            b"HTTP/1.1 429 x\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body)))
+        client = intact_client.Client(server.url, timeout=30)
+        with self.assertRaises(intact_client.Problem) as caught:
+            client.signal("t", "go", 1, "k")
+        self.assertNotIsInstance(caught.exception, intact_client.Busy)
+        self.assertEqual(server.calls, 1)
+        with self.assertRaises(ValueError):
+            client.signal("t", "go", 1, "")
+
     def test_what_has_no_id_is_submitted_once(self):
         server = self.serve(lambda connection, _: None)
         client = intact_client.Client(server.url, timeout=0.5)

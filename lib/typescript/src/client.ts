@@ -214,9 +214,10 @@ export class Client {
 
   /**
    * Sends a signal: the first step that waits for that name takes it, or it is kept. With the same `key` it is the same
-   * signal, so it may be sent again.
+   * signal, so it may be sent again. RangeError if the key is empty.
    */
-  signal(id: string, name: string, data: unknown = null, key: string = randomUUID()): Promise<SentSignal> {
+  async signal(id: string, name: string, data: unknown = null, key: string = randomUUID()): Promise<SentSignal> {
+    if (key === "") throw new RangeError("the key is empty");
     return this.#json("POST", pathOf(id, `signals/${encodeURIComponent(name)}`), {
       body: encode(data),
       isRepeatable: true,
@@ -329,7 +330,8 @@ export class Client {
         if (answer.status >= 200 && answer.status < 300) return answer;
         const { status, kind } = (failure = problem(answer));
         // 503 is said before anything is begun, but for "io".
-        may = ([429, 503].includes(status) && kind !== "io") || (isRepeatable && [502, 503, 504].includes(status));
+        const isFull = status === 429 && !(failure instanceof Busy);
+        may = ([429, 503].includes(status) && kind !== "io" && !isFull) || (isRepeatable && [502, 503, 504].includes(status));
       } catch (e) {
         if (e instanceof AnotherInstallation) foreign = e;
         failure = foreign ?? new Unreachable(`${wire.url}: ${String(e)}`, { cause: e });
@@ -361,6 +363,8 @@ function problem(answer: Answer): Problem {
   }
   const isDocument = typeof body === "object" && body !== null && !Array.isArray(body);
   const document = isDocument ? (body as Record<string, unknown>) : { title: answer.body.subarray(0, 300).toString() };
-  const Kind = answer.status === 429 || answer.status >= 500 ? Busy : Problem;
+  // A task that keeps too many signals does so until it goes on, or an operator drops some: nothing to wait for.
+  const isFull = String(document["type"]).endsWith(":too-many-signals");
+  const Kind = (answer.status === 429 && !isFull) || answer.status >= 500 ? Busy : Problem;
   return new Kind(answer.status, document, retryAfter(answer));
 }

@@ -6,7 +6,7 @@ import { createRequire, syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import {
-  Agent, Again, Client, Problem, Request, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait,
+  Agent, Again, Busy, Client, Problem, Request, SqliteBarrier, StepError, TooLate, Unreachable, WaitTimeout, retryWait,
 } from "intact-client";
 
 // Parts that the package does not give away.
@@ -271,6 +271,19 @@ test("what has no id is submitted once, and what is given one is tried again", a
   assert.equal(calls, 1);
   await assert.rejects(client.submit("w", { id: undefined }), Unreachable);
   assert.ok(calls > 2);
+  client.close();
+});
+
+test("a signal that finds no room is not sent again", async (t) => {
+  let calls = 0;
+  const server = await serve(t, (request, response) => {
+    calls += request.url !== "/healthz";
+    response.writeHead(429).end('{"type": "urn:intact:problem:too-many-signals", "title": "x", "status": 429}');
+  });
+  const client = new Client({ server, timeoutMs: 30_000 });
+  await assert.rejects(client.signal("t", "go", 1, "k"), (e) => e instanceof Problem && !(e instanceof Busy) && e.kind === "too-many-signals");
+  assert.equal(calls, 1);
+  await assert.rejects(client.signal("t", "go", 1, ""), RangeError);
   client.close();
 });
 

@@ -41,6 +41,8 @@ static int send_run(struct invocation *in)
 {
     CLEANUP(buf_fini) struct buf data = {0};
 
+    if (given(in, "key") && !*given(in, "key"))
+        return verb_misused(in, "--key is empty");
     if (!data_of(in, &data))
         return CLI_USAGE;
     struct intact_client *c = client_begin(in);
@@ -91,6 +93,8 @@ static int drop_run(struct invocation *in)
 
     if (!given(in, "reason") || !*given(in, "reason"))
         return verb_misused(in, "--reason TEXT is required");
+    if (given(in, "key") && !*given(in, "key"))
+        return verb_misused(in, "--key is empty");
     buf_str(&path, "/v1/tasks/");
     client_escape(&path, slice_of(in->words[0]));
     buf_str(&path, "/signals/");

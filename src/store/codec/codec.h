@@ -18,9 +18,9 @@
  *                           "round","output","error"}]}]}
  *
  * What is zero, false or NONE is left out; times in it are ms. A value longer than
- * PAYLOAD_INLINE_MAX is written as "input_payload": number, and its text goes to the payload table.
- * A step that has the task's own input has its number; or 0, if the task's input is in the
- * document.
+ * PAYLOAD_INLINE_MAX (of a signal: SIGNAL_INLINE_MAX) is written as "input_payload": number, and
+ * its text goes to the payload table. A step that has the task's own input has its number; or 0, if
+ * the task's input is in the document.
  *
  * Steps that rest may lie in the payload table as well, in groups, so that a document does not grow
  * with its steps: it is written whole at each change. In its place such a step is the number of a

@@ -310,6 +310,14 @@ static void put_content(struct buf *b, const struct content *c)
         json_member_plain(b, "sha256", c->sha256);
 }
 
+/* Inline if short: a task may have a thousand, and its document is written at each change. */
+static void put_signal_data(struct encoder *en, struct value *v)
+{
+    if (!v->payload && v->json.len > SIGNAL_INLINE_MAX)
+        v->payload = payload_add(en, v->json);
+    put_value(en, "data", "data_payload", v);
+}
+
 static void put_signal(struct encoder *en, const struct workflow *w, struct signal *s)
 {
     struct buf *b = en->b;
@@ -322,7 +330,7 @@ static void put_signal(struct encoder *en, const struct workflow *w, struct sign
         json_member_text_if(b, "step", w->steps[s->step].name);
     put_number(b, "at", s->at);
     json_member_text_if(b, "content", s->content);
-    put_value(en, "data", "data_payload", &s->data);
+    put_signal_data(en, &s->data);
     json_close(b, '}');
 }
 

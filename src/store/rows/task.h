@@ -239,6 +239,7 @@ struct reading {
 
 enum {
     PAYLOAD_INLINE_MAX = 2048, /* longer values go to the payload table */
+    SIGNAL_INLINE_MAX = 256,   /* ... longer ones of signals */
     PAYLOAD_INPUT = 0, /* no number of one: the input of a step is the task's, which is not long */
     PAYLOAD_NUMBER_MAX = (1 << 20) - 1, /* within one task; beyond it a change is ERR_INVALID */
     ROW_SIZE_MAX = 64 << 20,            /* of a change with its payloads; beyond it ERR_TOO_BIG */
