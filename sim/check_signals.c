@@ -59,8 +59,10 @@ static void check_taken(const struct subject *t, const struct seen *old, const s
     must(t, new->steps[s->step].state == STEP_COMPLETED && !new->steps[s->step].supplied,
          "a step completes with what it takes", s->key);
     must(t, new->steps[s->step].begun_at != 0, "a step takes a signal once it has begun", s->key);
-    must(t, old->paused_at == 0 || new->paused_at != old->paused_at || t->verbs,
+    must(t, old->paused_at == 0 || new->paused_at != old->paused_at,
          "nothing is taken while the task is paused", s->key);
+    int64_t by = new->steps[s->step].complete_by;
+    must(t, by == 0 || s->at <= latest_grace(by), "a step takes no late signal", s->key);
     for (uint32_t i = 0; i < k; i++) {
         must(t, new->signals[i].state != SIGNAL_TAKEN || new->signals[i].step != s->step,
              "a step takes one signal", s->key);
@@ -116,7 +118,7 @@ static bool pivot_stands(const struct subject *t, const struct seen *s)
 static void check_undo(const struct subject *t, const struct seen *new)
 {
     bool runs = !seen_is_end(new) && new->direction == DIRECTION_FORWARD;
-    bool goes_on = runs && new->stop == STOP_NONE && new->paused_at == 0;
+    bool goes_on = runs && new->stop == STOP_NONE &&new->paused_at == 0;
     bool is_over = new->state == TASK_PROCESSED && !pivot_stands(t, new);
 
     for (uint32_t k = 0; k < new->signal_count && (goes_on || is_over); k++)

@@ -449,6 +449,9 @@ static void a_record_is_archived_in_one_line(void **state)
     wait_for_state(&node, "lines", "processed");
     node_stop(&node);
     let_time_pass();
+    node_start(&node, FLAGS("--log", "info"));
+    submit(&node, "other", "newer"); /* the newest task stays */
+    node_stop(&node);
     configure_archived("retention: [{keep: 30d}]\n");
     start_configured();
     wait_until_gone("lines");
