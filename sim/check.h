@@ -81,8 +81,6 @@ void check_rounds(const struct subject *t, uint32_t step, const struct seen *old
 void check_signals(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_signal_step(const struct subject *t, uint32_t step, const struct seen *old,
                        const struct seen *new);
-/* Until when a deadline may move because of lost time, in any node's view. */
-int64_t latest_grace(int64_t deadline);
 /* A sender was told that the signal with that key is durable. */
 void check_signal_told(const struct subject *t, uint32_t key);
 bool signal_fits(const struct flow_step *f, const struct seen_signal *s);

@@ -575,6 +575,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     t->changed_at = world.now;
     t->writer = n;
     t->requested_before = old.requested;
+    t->requested_once |= old.requested;
     t->heard = told;
     t->tell_by = NULL;
     if (told)

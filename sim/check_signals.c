@@ -62,7 +62,8 @@ static void check_taken(const struct subject *t, const struct seen *old, const s
     must(t, old->paused_at == 0 || new->paused_at != old->paused_at,
          "nothing is taken while the task is paused", s->key);
     int64_t by = new->steps[s->step].complete_by;
-    must(t, by == 0 || s->at <= latest_grace(by), "a step takes no late signal", s->key);
+    /* after that, a supervisor has to say that there was a grace time */
+    must(t, by == 0 || s->at <= by || t->requested_once, "a step takes no late signal", s->key);
     for (uint32_t i = 0; i < k; i++) {
         must(t, new->signals[i].state != SIGNAL_TAKEN || new->signals[i].step != s->step,
              "a step takes one signal", s->key);

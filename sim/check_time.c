@@ -30,18 +30,6 @@ static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline, boo
     return until;
 }
 
-int64_t latest_grace(int64_t deadline)
-{
-    int64_t until = deadline;
-
-    for (uint32_t i = 0; i < nodes.lost_count; i++) {
-        const struct lost_period *p = &nodes.lost[i];
-        if (p->from <= deadline + SLACK_MS && deadline < p->until + GRACE_MS + SLACK_MS)
-            until = max_i64(until, p->until + GRACE_MS + SLACK_MS);
-    }
-    return until;
-}
-
 void check_timeout(const struct subject *t, uint32_t step, const struct seen_attempt *a)
 {
     if (t->unsent[step][a->direction] == a->number && t->unsent_by == t->writer && a->resent == 0) {

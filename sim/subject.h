@@ -113,6 +113,7 @@ struct subject {
     int64_t made_at, began_at[FLOW_STEPS_MAX]; /* of the task, of its attempts; in world time */
     int64_t changed_at;                        /* the row's latest change, in world time */
     bool requested_before;                     /* the row had a request before that change */
+    bool requested_once;                       /* ... before some change */
     const struct node *writer;                 /* the node that made it */
     bool heard;                                /* it will learn that it was stored */
     uint64_t alert_due; /* it stopped in that run of its writer's disk, not reported yet */
