@@ -128,16 +128,19 @@ static void look_for_calls(void)
         }
 }
 
-/* A step that has begun to wait for a signal goes on only with one. */
+/* A step that has begun to wait for a signal goes on only with one that is not late. */
 static bool awaits(const struct subject *t, uint32_t i)
 {
     const struct flow_step *f = &t->flow->steps[i];
+    int64_t by = t->seen.steps[i].complete_by;
 
     if (!f->is_signal || t->seen.steps[i].begun_at == 0)
         return false;
-    for (uint32_t k = 0; k < t->seen.signal_count; k++)
-        if (t->seen.signals[k].state == SIGNAL_KEPT && signal_fits(f, &t->seen.signals[k]))
+    for (uint32_t k = 0; k < t->seen.signal_count; k++) {
+        const struct seen_signal *s = &t->seen.signals[k];
+        if (s->state == SIGNAL_KEPT && signal_fits(f, s) && (by == 0 || s->at <= by))
             return false;
+    }
     return true;
 }
 
