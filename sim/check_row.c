@@ -61,7 +61,8 @@ static bool state_may(const struct turn *u)
         return (to == STEP_UNDOING && undo)
                || (verbs
                    && (to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED
-                       || (to == STEP_COMPLETED && u->after->supplied) || to == STEP_UNDONE));
+                       || (to == STEP_COMPLETED && (u->after->supplied || u->f->is_signal))
+                       || to == STEP_UNDONE)); /* a signal was there when it waited anew */
     case STEP_UNDOING:
         return to == STEP_UNDONE || to == STEP_FAILED;
     case STEP_UNDONE:

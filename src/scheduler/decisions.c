@@ -113,7 +113,8 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
     return decide_step(s, l, &ev);
 }
 
-/* Is another round needed? */
+/* Is another round needed? If there is no time for one, the task may stop: then what was ready is
+ * not any more. */
 static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_UNTIL, .step = step};
@@ -125,7 +126,8 @@ static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint
         decision_bad_input(s, l, step, &e);
         return DECISION_FAILED;
     }
-    return decide_step(s, l, &ev);
+    (void)decide_step(s, l, &ev);
+    return l->task.steps[step].state == STEP_FAILED ? DECISION_FAILED : DECISION_MADE;
 }
 
 static enum decision_outcome decision_of(struct scheduler *s, struct live *l, const struct ready *r)

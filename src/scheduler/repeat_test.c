@@ -103,6 +103,50 @@ static void after_its_time_it_is_not_yet(void **state)
     stage_end(&s);
 }
 
+/* It stops the task, of which another attempt runs: a wait that is over at that moment goes on
+ * only with the task. */
+static void what_stops_the_task_stops_what_was_ready(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[{\"name\":\"a\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":\"none\","
+                 "\"on_failure\":\"hold\",\"repeat\":{\"until\":\".output.ok\",\"every\":\"1m\","
+                 "\"for\":\"1m\"}},"
+                 "{\"name\":\"x\",\"agent\":\"other\",\"action\":\"x\",\"undo\":\"none\","
+                 "\"after\":[]},{\"name\":\"w\",\"after\":[],"
+                 "\"wait\":{\"until\":\"2027-01-15T08:05:00Z\"}}]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    struct ask verb = {.kind = ASK_PAUSE, .id = c->ask.id, .reason = SLICE("a test")};
+    struct work *w = stage_call_of("ag", 1);
+
+    stage_take_requests(&s, "other", 1);
+    w->agent_name = SLICE("other");
+    w->results = arena_alloc(&w->arena, sizeof *w->results);
+    w->results[w->result_count++] = (struct work_result){.token = s.token, .elsewhere = true};
+    w->max = 0;
+    stage_call(&s, w); /* its result comes from elsewhere, some time */
+    w = stage_call_of("ag", 1);
+    answer(&s, "t-0/a", "{\"ok\":false}");
+    s.now += MS_PER_MIN;
+    s.requests = 0;
+    stage_take_requests(&s, "ag", 1);
+    stage_until_answered(&s, stage_ask(&s, &verb));
+    w->results = arena_alloc(&w->arena, sizeof *w->results);
+    w->results[w->result_count++] =
+        (struct work_result){.token = s.token, .output = SLICE("{\"ok\":false}")};
+    w->max = 0;
+    stage_call(&s, w);
+    stage_pass(&s, 5 * MS_PER_MIN); /* the moment of the wait */
+    verb.kind = ASK_RESUME;
+    stage_until_answered(&s, stage_ask(&s, &verb));
+    stage_pass(&s, 1);
+    CHECK(doc_has(c, "\"stop\":\"hold\"") && doc_has(c, "\"code\":\"not_yet\""), "it stops");
+    CHECK(doc_has(c, "\"name\":\"w\",\"state\":\"waiting\""), "and nothing goes on");
+    stage_end(&s);
+}
+
 static void the_round_is_in_the_input(void **state)
 {
     (void)state;
@@ -190,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_round_is_a_request_of_its_own),
         cmocka_unit_test(after_its_time_it_is_not_yet),
+        cmocka_unit_test(what_stops_the_task_stops_what_was_ready),
         cmocka_unit_test(the_round_is_in_the_input),
         cmocka_unit_test(a_condition_counts_once),
         cmocka_unit_test(what_is_not_true_or_false_fails_the_step),
