@@ -245,8 +245,8 @@ static bool wants_place(const struct subject *t, uint32_t i, uint32_t service)
                 && !t->verbs && (t->seen.wake_at == 0 || t->seen.wake_at > latest_now())
                 && t->changed_at + SETTLED_MS < world.now;
 
-    if (!calm || s->state != STEP_WAITING || f->may_break || f->on_undo || f->service != service
-        || max_i64(s->wait_until, t->not_before) + SETTLED_MS > store_now()
+    if (!calm || s->state != STEP_WAITING || f->is_wait || f->may_break || f->on_undo
+        || f->service != service || max_i64(s->wait_until, t->not_before) + SETTLED_MS > store_now()
         || (t->seen.complete_by != 0 && t->seen.complete_by <= latest_now()))
         return false;
     for (uint32_t p = 0; p < t->flow->step_count; p++)

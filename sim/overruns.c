@@ -50,10 +50,15 @@ static int64_t times_of(struct slice task)
 }
 
 /* Another node may evaluate it at the same time, or before its next survey; a node that takes it
- * over knows. */
+ * over knows. A node may still run when its next boot does. */
 static void check_times(struct slice task)
 {
-    int64_t most = nodes.shared ? TIMES_MAX + nodes.names - 1 : TIMES_MAX;
+    uint32_t up = 0;
+
+    NODES_FOREACH (n)
+        up += node_is_up(n);
+    uint32_t others = up > nodes.names ? up - 1 : nodes.names - 1;
+    int64_t most = nodes.shared ? TIMES_MAX + others : TIMES_MAX;
 
     if (times_of(task) >= most)
         broken("a task whose evaluations ended two nodes is not evaluated again", "%.*s",
