@@ -68,7 +68,7 @@ static bool knows_output(const struct flow_step *f, const struct seen_step *s, b
 {
     *ret_late = false;
     if (f->is_wait) /* it has none with an id, unless by hand */
-        return s->supplied;
+        return s->supplied || (s->state == STEP_SKIPPED && s->has_output);
     for (uint32_t i = 0; i < s->attempt_count; i++)
         *ret_late |= s->attempts[i].direction == DIRECTION_FORWARD
                      && s->attempts[i].outcome == OUTCOME_LATE
