@@ -361,7 +361,7 @@ static void the_end_of_its_time_costs_a_turn_no_more_than_others(void **state)
 {
     enum { MANY = 15 };
     struct arena a = {0};
-    char key[8];
+    char key[16];
     (void)state;
 
     stage_begin(&s);
