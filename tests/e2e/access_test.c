@@ -163,6 +163,9 @@ static const struct {
     {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
     {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
     {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", OWNERS | REPAIR},
+    {"GET", "v1/tasks/*/signals", "/v1/tasks/x/signals", SEERS},
+    {"POST", "v1/tasks/*/signals/*", "/v1/tasks/x/signals/paid", OWNERS | REPAIR},
+    {"POST", "v1/tasks/*/signals/*/drop", "/v1/tasks/x/signals/paid/drop", REPAIRERS},
     {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
     {"POST", "v1/attempts/*", "/v1/attempts/x", NONE | BEARERS},
 };
