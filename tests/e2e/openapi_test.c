@@ -76,6 +76,9 @@ static const struct call calls[] = {
      true},
     {"POST", "/v1/tasks/held/resolve",
      "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}", true},
+    {"GET", "/v1/tasks/held/signals", NULL, false},
+    {"POST", "/v1/tasks/held/signals/paid", "1", false},
+    {"POST", "/v1/tasks/held/signals/paid/drop", OPERATOR, false},
     {"GET", "/v1/alerts", NULL, false},
     {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
     {"POST", "/v1/alerts/test", NULL, false},
@@ -234,6 +237,9 @@ static void every_body_is_checked_before_anything_is_done(void **state)
         bool defines = is(c, "/v1/validate") || strncmp(c->path, "/v1/workflows", 13) == 0;
         bool schedules = strcmp(c->method, "PUT") == 0 && is(c, "/v1/schedules/rare");
         const char *mistakes = defines ? "bad-definition" : schedules ? "bad-schedule" : NULL;
+        const char *not_for_it = is(c, "/v1/tasks/held/signals/paid") ? "no-such-signal"
+                                 : mistakes                           ? mistakes
+                                                                      : "not-an-object";
         if (!c->body)
             continue;
         send_as(&node, &r, c->method, c->path, "text/plain", slice_of(c->body));
@@ -243,8 +249,10 @@ static void every_body_is_checked_before_anything_is_done(void **state)
         send_as(&node, &r, c->method, c->path, "application/json", SLICE("{\"a\": "));
         expect_problem(&r, 400, mistakes ? mistakes : "not-json");
         send_as(&node, &r, c->method, c->path, "application/json", SLICE("[]"));
-        expect_problem(&r, 422, mistakes ? mistakes : "not-an-object");
+        expect_problem(&r, 422, not_for_it);
     }
+    post(&node, &r, "/v1/tasks/held/signals/paid/drop", "{\"reason\": \"r\", \"odd\": 1}");
+    expect_problem(&r, 422, "unknown-member");
     get(&node, &r, "/v1/workflows/new");
     EXPECT(&r, 404);
     task_of(&node, &r, "held");
@@ -610,7 +618,8 @@ static void what_cannot_be_written_is_not_promised(void **state)
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         static const char *const later[] = {"/reopen",    "/pause",         "/resume",
                                             "/v1/outbox", "/v1/targets",    "/v1/submissions",
-                                            "/v1/alerts", "/v1/operations", "/v1/schedules"};
+                                            "/v1/alerts", "/v1/operations", "/v1/schedules",
+                                            "/signals"};
         bool wanted = false;
         for (size_t k = 0; k < COUNT_OF(later); k++)
             wanted |= strstr(calls[i].path, later[k]) != NULL;
@@ -686,6 +695,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
          "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}", true},
         {"POST", "/v1/tasks/broken/close", OPERATOR, true},
         {"POST", "/v1/tasks/broken/reopen", OPERATOR, true},
+        {"POST", "/v1/tasks/broken/signals/paid", "1", true},
+        {"POST", "/v1/tasks/broken/signals/paid/drop", OPERATOR, true},
         {"POST", "/v1/attempts/broken~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", true},
     };
     REPLY r = {0};
@@ -706,6 +717,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
     get(&node, &r, "/v1/tasks/broken/events");
     expect_problem(&r, 500, "task-unreadable");
     get(&node, &r, "/v1/tasks/broken/why");
+    expect_problem(&r, 500, "task-unreadable");
+    get(&node, &r, "/v1/tasks/broken/signals");
     expect_problem(&r, 500, "task-unreadable");
     task_of(&node, &r, "held"); /* the others are served */
 }

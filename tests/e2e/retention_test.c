@@ -218,14 +218,16 @@ static void by_hand_one_workflow_and_its_newest(void **state)
 /* Whatever is asked of it, it ended and was deleted: 410, and 404 once nothing is known of it. */
 static void expect_missing(const char *id, int status, const char *type)
 {
-    static const char *const verbs[] = {"retry",   "skip",   "undo",    "cancel", "pause", "resume",
-                                        "correct", "supply", "resolve", "close",  "reopen"};
+    static const char *const verbs[] = {"retry",          "skip",   "undo",    "cancel",
+                                        "pause",          "resume", "correct", "supply",
+                                        "resolve",        "close",  "reopen",  "signals/go",
+                                        "signals/go/drop"};
     static const char *const members[] = {
         [1] = ", \"step\": \"a\"",
         [6] = ", \"input\": 1",
         [7] = ", \"step\": \"a\", \"output\": 1",
         [8] = ", \"step\": \"a\", \"effect\": \"none\"",
-        [10] = NULL,
+        [12] = NULL,
     };
     char path[80];
     REPLY r = {0};
@@ -238,6 +240,8 @@ static void expect_missing(const char *id, int status, const char *type)
     get(&node, &r, "/v1/tasks/%s/why", id);
     expect_problem(&r, status, type);
     get(&node, &r, "/v1/tasks/%s/events", id);
+    expect_problem(&r, status, type);
+    get(&node, &r, "/v1/tasks/%s/signals", id);
     expect_problem(&r, status, type);
 }
 

@@ -178,8 +178,9 @@ class Judge:
 
     def of_request(self, op, request, answer):
         found = self.of_path(op, request) + self.of_query(op, request)
-        if op.parameter("header", "Last-Event-ID") and request.get("last-event-id") is not None:
-            self.seen.add(("parameter", op.name, "Last-Event-ID"))
+        for p in op.parameters:
+            if p["in"] == "header" and request.get(p["name"].lower()) is not None:
+                self.seen.add(("parameter", op.name, p["name"]))
         if request.method in ("GET", "HEAD") or request.cut:
             return found
         if not op.request:
