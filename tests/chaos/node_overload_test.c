@@ -97,6 +97,14 @@ static void expect_overloaded(const struct reply *r)
     CHECK(head_has(r, "\r\nRetry-After: 1\r\n"), "%.*s", SLICE_ARG(r->head));
 }
 
+/* A body that is announced while the others come finds the share of its token full. */
+static void expect_no_room(const struct reply *r)
+{
+    CHECK(r->status == 503, "%d %.*s", r->status, SLICE_ARG(r->body));
+    if (strcmp(text_at(r, "type"), "urn:intact:problem:busy") != 0)
+        expect_overloaded(r);
+}
+
 static int ask_large(const char *id, int number)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -172,7 +180,7 @@ static void large_bodies_are_taken_as_far_as_there_is_room(void **state)
         hear(fds[i], &r);
         taken += r.status == 201;
         if (r.status != 201)
-            expect_overloaded(&r);
+            expect_no_room(&r);
     }
     assert_int_equal(taken, LARGE_MAX);
     assert_int_equal(sql_int(&node, "SELECT count(*) FROM task"), LARGE_MAX);

@@ -208,10 +208,9 @@ static void one_route(size_t i, const struct node *n, enum who who)
     bool in = status != 401 && status != 403;
     CHECK(in == may, "%s %s by %d: %d", method, routes[i].path, (int)who, status);
     CHECK(in || status == (who == NONE ? 401 : 403), "%s %s: %d", method, routes[i].path, status);
-    if (strcmp(method, "GET") == 0) {
-        int head = status_of(n, "HEAD", routes[i].path);
-        CHECK(head == status, "HEAD %s by %d: %d", routes[i].path, (int)who, head);
-    }
+    if (strcmp(method, "GET") == 0)
+        CHECK(status_of(n, "HEAD", routes[i].path) == status, "HEAD %s by %d is not as GET",
+              routes[i].path, (int)who);
 }
 
 static void every_route_is_for_its_roles_alone(void **state)
@@ -421,8 +420,7 @@ static void the_file_is_named_to_this_machine_alone(void **state)
     CHECK(!head_has(&r, "Intact-Token-File"), "nobody who is in has to be told");
 }
 
-/* The answer to a challenge, in `ret`; "" if there is none. What a client makes of it:
- * token_file.sh. */
+/* The answer to a challenge, in `ret`; "" if there is none. For clients see token_file.sh. */
 static void challenge(const char *text, char ret[65])
 {
     static const char field[] = "\r\nIntact-Token-Proof: ";
@@ -679,8 +677,7 @@ static void a_file_that_is_useless_is_told_of_and_left_alone(void **state)
     }
 }
 
-/* Wherever a kill strikes, between the store and the file above all, the next start puts it right.
- */
+/* Wherever a kill strikes, above all between store and file, the next start puts it right. */
 static void a_kill_while_the_token_is_made_is_no_harm(void **state)
 {
     struct prng p = {(uint64_t)now_ms()};
