@@ -170,11 +170,14 @@ struct keeping {
     bool agent_died;
 };
 
-/* A group is there as long as its leader is not reaped; then its number may be somebody else's. */
+/* A group is there as long as its leader is not reaped; then its number may be somebody else's. A
+ * command is told once: a shell would run its trap a second time within the first. */
 static void end_command(const struct keeping *k, int how)
 {
-    (void)kill(-k->command, how); /* its group */
-    (void)kill(k->command, how);  /* before it leads one */
+    bool is_alone = kill(-k->command, how) != 0; /* it does not lead its group yet */
+
+    if (is_alone || how == SIGKILL)
+        (void)kill(k->command, how);
 }
 
 static void read_control(struct keeping *k)
