@@ -122,6 +122,8 @@ static const struct kit_case of_undo[] = {
     {"it was supplied in error", "undo-on-u a!# b",
      "claim, start a, fail a, signal u k1, supply a = accepted alert, start b, ok b",
      "processed a:completed b:completed"},
+    {"not after its end", "undo-on-u a", "claim, start a, ok a, signal u k1 = refused",
+     "processed a:completed"},
     {"not without the word", "a", "signal u k1 = refused", "pending a:waiting"},
 };
 
