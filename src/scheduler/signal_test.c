@@ -87,6 +87,7 @@ static void a_task_that_waits_is_no_burden(void **state)
     CHECK(sender->ask.outcome == ERR_OK && !sender->ask.existed, "it is taken");
     check_row(c, TASK_PROCESSED, NULL);
     CHECK(doc_has(c, "\"output\":{\"name\":\"go\",\"data\":{\"x\":1}}"), "its output");
+    CHECK(stage_stats(&s).claims == claims, "whoever decides on it goes on with it");
     CHECK(s.ended == 1, "its end was reported");
     stage_end(&s);
 }
