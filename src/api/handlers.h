@@ -71,6 +71,7 @@ handler_fn breaker_post;
 
 /* alerts.c */
 handler_fn alerts_list;
+handler_fn locks_list;
 handler_fn alert_acknowledge;
 handler_fn alert_test;
 

@@ -20,6 +20,7 @@
     X(INVALID,     "is not valid",                                false, 422)   \
     X(NOT_FOUND,   "not found",                                   false, 404)   \
     X(CONFLICT,    "was changed by someone else, or exists",      false, 409)   \
+    X(TAKEN,       "its lock is taken",                           false, 409)   \
     X(TOO_BIG,     "exceeds its limit",                           false, 413)   \
     X(CORRUPT,     "stored record breaks an invariant",           false, 500)   \
     X(NOT_A_STORE, "file is not a state store of ours",           false, 500)   \

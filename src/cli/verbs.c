@@ -77,6 +77,7 @@ const struct verb *const verbs[] = {
     &verb_outbox_drop,
     &verb_target_list,
     &verb_node_list,
+    &verb_lock_list,
     &verb_alert_list,
     &verb_alert_acknowledge,
     &verb_alert_test,

@@ -17,6 +17,7 @@ extern const struct verb verb_agent_reset;
 extern const struct verb verb_agent_set;
 extern const struct verb verb_alert_acknowledge;
 extern const struct verb verb_alert_list;
+extern const struct verb verb_lock_list;
 extern const struct verb verb_alert_test;
 extern const struct verb verb_audit_list;
 extern const struct verb verb_outbox_list;

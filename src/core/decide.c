@@ -149,7 +149,7 @@ static enum answer on_start(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt a = task_next_attempt(d->w, d->t, d->ev->step, d->now);
 
-    if (d->w->steps[d->ev->step].kind != KIND_CALL
+    if (d->w->steps[d->ev->step].kind != KIND_CALL || task_lacks_lock(d->t)
         || !step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now)
         || d->ev->direction != a.direction || d->ev->attempt != a.number || a.complete_by <= d->now)
         return ANSWER_REFUSED;
@@ -450,7 +450,7 @@ static enum answer on_condition(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO
-        || step_was_tried(s) || s->begun_at != 0
+        || step_was_tried(s) || s->begun_at != 0 || task_lacks_lock(d->t)
         || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
@@ -466,7 +466,8 @@ static enum answer on_begin(struct decision *d)
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
     struct step *s = &d->t->steps[d->ev->step];
 
-    if (s->begun_at != 0 || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
+    if (s->begun_at != 0 || task_lacks_lock(d->t)
+        || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->begun_at = d->now;
     if (ws->kind == KIND_SIGNAL)

@@ -523,6 +523,15 @@ static bool waits_to_begin(const struct search *x)
            && x->t->started_at == 0 && x->t->paused_at == 0;
 }
 
+/* Nothing of it begins before it has its lock. */
+static void find_lock(const struct search *x)
+{
+    struct reason *r = add(x, REASON_LOCK, -1);
+
+    r->since = x->f->lock_held_since;
+    r->next = NEXT_ON;
+}
+
 static void find_steps(const struct search *x)
 {
     const struct task *t = x->t;
@@ -591,7 +600,10 @@ void reasons_find(const struct workflow *w, const struct task *t, const struct f
         find_task(&x);
     } else {
         find_task(&x);
-        find_steps(&x);
+        if (!task_lacks_lock(t))
+            find_steps(&x);
+        else if (t->paused_at == 0)
+            find_lock(&x);
     }
     sort(ret);
 }

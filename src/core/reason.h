@@ -43,6 +43,7 @@
     X(DEFERRED, "deferred", "a step failed and is in an extended wait before its next attempt")   \
     X(BETWEEN, "between-tries", "a step failed and waits for its next attempt")                   \
     X(NOT_BEFORE, "not-before", "the task has a start time that has not come yet")                \
+    X(LOCK, "lock", "the task waits for its lock, which others hold")                             \
     X(WAIT, "wait", "a step waits for a length of time, or for a moment")                         \
     X(ROUND, "round", "a repeated step waits for its next round")                                 \
     X(SIGNAL, "signal", "a step waits for a signal")                                              \
@@ -155,6 +156,10 @@ struct facts {
     struct slice trouble;
     int64_t scan_ms; /* interval of the supervisor's scans */
     struct lost_time lost;
+    struct slice lock_holder; /* the task that has held its lock for longest; NONE: none does, or
+                               * the asker may not know */
+    int64_t lock_held_since;  /* 0: nobody holds it */
+    uint64_t lock_others;     /* how many hold it besides */
     const struct intervention *acts;
     size_t act_count;
     void (*agent)(void *arg, int step, struct slice name, struct agent_view *ret);

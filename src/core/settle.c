@@ -111,6 +111,8 @@ static void end_in(struct decision *d, enum task_state end)
         t->error = (struct fault_note){0};
     t->ended_at = d->now;
     t->locked_by = SLICE_NONE;
+    if (task_state_is_end(end)) /* a task in error keeps its lock */
+        t->lock_since = 0;
     t->stop = STOP_NONE;
     d->fx->ended |= task_state_is_end(end);
     d->fx->alert |= end == TASK_ERROR;

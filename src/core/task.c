@@ -461,8 +461,11 @@ static bool columns_valid(const struct task *t)
         return false;
     if (t->closed_reason.ptr && t->closed_at == 0)
         return false;
-    return t->priority >= 0 && t->priority <= 9 && t->submitted_at > 0 && t->paused_at >= 0
-           && t->closed_at >= 0;
+    /* Who holds a lock holds it until its end, or until an operator closes it. */
+    if (t->lock_since != 0 && (!t->lock.ptr || task_state_is_end(t->state) || t->closed_at != 0))
+        return false;
+    return t->priority >= 0 && t->lock_since >= 0 && t->priority <= 9 && t->submitted_at > 0
+           && t->paused_at >= 0 && t->closed_at >= 0;
 }
 
 /* Each step takes one signal at most, of its own names, and has completed with it. */

@@ -298,6 +298,9 @@ struct task {
     struct slice tags;  /* JSON object, or NONE */
     struct slice owner; /* name of the token it was submitted with; NONE: none */
     struct slice trace; /* the W3C traceparent of its submission, or NONE */
+    struct slice lock;  /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
+    int64_t
+        lock_since; /* when it took that lock; 0: it does not hold it, and nothing of it starts */
     struct step *steps;
     uint16_t step_count;
     uint16_t signal_count, signal_cap;
@@ -309,6 +312,12 @@ bool task_state_is_end(enum task_state s);
 bool step_is_open(const struct step *s);                 /* has a current attempt */
 struct attempt *step_open_attempt(const struct step *s); /* NULL if there is none */
 struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32_t number);
+
+/* Whether it needs a lock that it does not hold. Then nothing of it may start or be decided. */
+static inline bool task_lacks_lock(const struct task *t)
+{
+    return t->lock.ptr && t->lock_since == 0;
+}
 
 /* The cause. For a processed task, which has none: the error of the first step in the order of the
  * graph whose failure was allowed. Code NONE: nothing failed. */

@@ -132,7 +132,8 @@ static enum answer undo_processed(struct decision *d)
     t->cause = (struct cause){t->error, -1};
     t->output = (struct value){0};
     t->ended_at = 0;
-    d->fx->ended = false; /* it may have ended since the last commit */
+    t->lock_since = t->lock.ptr ? d->now : 0; /* the store refuses the change if it is taken */
+    d->fx->ended = false;                     /* it may have ended since the last commit */
     turn_back(d);
     return ANSWER_ACCEPTED;
 }
@@ -377,6 +378,7 @@ static enum answer on_close(struct decision *d)
         return ANSWER_REPEATED;
     t->closed_at = d->now;
     t->closed_reason = d->ev->error.message;
+    t->lock_since = 0;
     return ANSWER_ACCEPTED;
 }
 
@@ -390,6 +392,7 @@ static enum answer on_reopen(struct decision *d)
         return ANSWER_REPEATED;
     t->closed_at = 0;
     t->closed_reason = SLICE_NONE;
+    t->lock_since = t->lock.ptr ? d->now : 0; /* the store refuses the change if it is taken */
     return ANSWER_ACCEPTED;
 }
 

@@ -97,7 +97,8 @@ static bool on_undo_valid(const struct workflow_step *s)
 bool workflow_valid(const struct workflow *w)
 {
     if (w->step_count == 0 || w->step_count > STEPS_MAX || w->name.len == 0 || w->complete_by_ms < 0
-        || w->undo_complete_by_ms < 0 || w->undo_until_ms < 0)
+        || w->undo_complete_by_ms < 0 || w->undo_until_ms < 0
+        || (w->lock.name.ptr != NULL) != (w->lock.max > 0))
         return false;
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct workflow_step *s = &w->steps[i];

@@ -86,6 +86,17 @@ struct workflow_step {
     uint16_t before_count, after_count;
 };
 
+/* What a task does whose lock has no room when it is submitted. */
+enum if_taken { IF_TAKEN_WAIT, IF_TAKEN_REFUSE };
+
+/* Of the tasks whose lock has the same name and key, at most `max` are between their first step and
+ * their end. The key is the task's: struct task. */
+struct lock_rule {
+    struct slice name; /* that of the workflow, or one that workflows share; NONE: no lock */
+    int64_t max;
+    enum if_taken if_taken;
+};
+
 struct workflow {
     struct slice name;
     int64_t version;
@@ -96,6 +107,7 @@ struct workflow {
     enum on_failure on_failure;  /* when the task's complete-by passes */
     const struct slice *undo_signals; /* names: such a signal has the task undone */
     uint16_t undo_signal_count;
+    struct lock_rule lock;
     const struct workflow_step *steps;
     const uint16_t *order; /* all steps, each after its predecessors */
     uint16_t step_count;

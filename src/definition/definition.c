@@ -7,6 +7,7 @@
 
 #include "base/when.h"
 #include "definition/reader/http_step.h"
+#include "definition/reader/lock.h"
 #include "definition/reader/repeat.h"
 #include "definition/reader/signal_step.h"
 #include "definition/reader/wait_step.h"
@@ -502,7 +503,7 @@ static void read_steps(struct reader *r, const struct json *list, const struct j
 
 struct top {
     struct definition *definition;
-    const struct json *inputs, *steps, *on_undo, *output, *on_signal;
+    const struct json *inputs, *lock, *steps, *on_undo, *output, *on_signal;
     struct signal_names undo_signals;
     struct slice name;
     int64_t complete_by_ms, undo_complete_by_ms, undo_until_ms;
@@ -519,6 +520,8 @@ static void read_definition(struct reader *r, const struct json *root)
         FIELD("undo_until", read_length, offsetof(struct top, undo_until_ms)),
         FIELD("on_failure", read_on_failure, offsetof(struct top, on_failure)),
         FIELD("inputs", read_node, offsetof(struct top, inputs)),
+        FIELD("lock", read_node, offsetof(struct top, lock)),
+        FIELD("concurrency", refuse_concurrency, 0),
         REQUIRED("steps", read_node, offsetof(struct top, steps)),
         FIELD("on_undo", read_node, offsetof(struct top, on_undo)),
         FIELD("on_signal", read_node, offsetof(struct top, on_signal)),
@@ -528,6 +531,7 @@ static void read_definition(struct reader *r, const struct json *root)
     struct definition *d = reading_of(r)->definition;
     struct path at_root = {0};
     struct path at_inputs = {NULL, SLICE("inputs"), 0};
+    struct path at_lock = {NULL, SLICE("lock"), 0};
     struct path at_on_signal = {NULL, SLICE("on_signal"), 0};
     struct path at_output = {NULL, SLICE("output"), 0};
 
@@ -547,6 +551,8 @@ static void read_definition(struct reader *r, const struct json *root)
     if (top.inputs)
         read_inputs(r, top.inputs, &at_inputs, d);
     read_steps(r, top.steps, top.on_undo);
+    if (top.lock)
+        read_lock(r, top.lock, &at_lock);
     if (top.on_signal)
         check_on_signal(r, d->workflow.steps, d->workflow.step_count, top.on_signal,
                         &top.undo_signals);

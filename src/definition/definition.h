@@ -24,12 +24,13 @@ enum definition_format {
 };
 
 struct definition {
-    struct workflow workflow; /* templates points back to this struct */
-    struct slice text;        /* as it was submitted */
-    struct slice json;        /* the same as JSON; the text itself if that is JSON */
-    bool is_yaml;             /* false for a text that is JSON, whatever format was named */
-    struct arena arena;       /* owns all memory of the definition */
-    struct template *output;  /* NULL: none */
+    struct workflow workflow;  /* templates points back to this struct */
+    struct slice text;         /* as it was submitted */
+    struct slice json;         /* the same as JSON; the text itself if that is JSON */
+    bool is_yaml;              /* false for a text that is JSON, whatever format was named */
+    struct arena arena;        /* owns all memory of the definition */
+    struct template *output;   /* NULL: none */
+    struct template *lock_key; /* NULL: the workflow has no lock */
     struct step_templates {
         struct template *input;       /* NULL: the task's input */
         struct template *undo_input;  /* NULL: {input, output} of the step */
@@ -122,6 +123,11 @@ enum err definition_until(const struct scope *s, int step, struct arena *a, bool
  * fails says no. */
 bool definition_match(const struct scope *s, int step, struct slice name, struct slice data,
                       struct arena *a);
+/* What the key of the lock is for a task of that input, as a text ("NAME/KEY"). ERR_INVALID: *e
+ * says what it is instead of a text, a number or a boolean of 1 to LOCK_KEY_MAX bytes. */
+enum { LOCK_KEY_MAX = 256 };
+enum err definition_lock(const struct scope *s, struct arena *a, struct slice *ret,
+                         struct error *e) MUST_USE;
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e) MUST_USE; /* NONE if the definition has no `output` */
 

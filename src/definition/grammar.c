@@ -8,6 +8,8 @@ enum grammar grammar_of(const struct workflow *w)
 
     if (w->undo_signal_count > 0)
         return GRAMMAR_SIGNAL;
+    if (w->lock.name.ptr)
+        return GRAMMAR_LOCK;
     for (uint16_t i = 0; i < w->step_count; i++) {
         if (w->steps[i].kind == KIND_SIGNAL)
             return GRAMMAR_SIGNAL;
@@ -36,6 +38,8 @@ const char *grammar_words(enum grammar g)
         return "schedules";
     case GRAMMAR_SIGNAL:
         return "signal and on_signal";
+    case GRAMMAR_LOCK:
+        return "lock";
     }
     UNREACHABLE();
 }

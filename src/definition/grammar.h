@@ -18,7 +18,8 @@ enum grammar {
     GRAMMAR_REPEAT,   /* repeat */
     GRAMMAR_SCHEDULE, /* no word of definitions: schedules, whose tasks have other ids */
     GRAMMAR_SIGNAL,   /* signal, default, on_signal */
-    GRAMMAR_NEWEST = GRAMMAR_SIGNAL,
+    GRAMMAR_LOCK,     /* lock */
+    GRAMMAR_NEWEST = GRAMMAR_LOCK,
 };
 
 /* The oldest grammar that has all words of the definition. */

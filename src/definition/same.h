@@ -61,7 +61,9 @@ static inline bool same_workflow(const struct workflow *a, const struct workflow
     if (!slice_eq(a->name, b->name) || a->complete_by_ms != b->complete_by_ms
         || a->undo_complete_by_ms != b->undo_complete_by_ms || a->undo_until_ms != b->undo_until_ms
         || !same_names(a->undo_signals, a->undo_signal_count, b->undo_signals, b->undo_signal_count)
-        || a->on_failure != b->on_failure || a->step_count != b->step_count
+        || a->on_failure != b->on_failure || !slice_eq(a->lock.name, b->lock.name)
+        || a->lock.max != b->lock.max || a->lock.if_taken != b->lock.if_taken
+        || a->step_count != b->step_count
         || memcmp(a->order, b->order, a->step_count * sizeof *a->order) != 0)
         return false;
     for (uint16_t i = 0; i < a->step_count; i++)

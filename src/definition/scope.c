@@ -371,6 +371,49 @@ bool definition_match(const struct scope *s, int step, struct slice name, struct
     return ok && json_truth(j);
 }
 
+/* The text of the key: of a number or a boolean it is what JSON writes. */
+static enum err read_key(struct slice json, struct arena *a, struct slice *ret, struct error *e)
+{
+    struct json *j = NULL;
+    enum err err = json.len > 6 * LOCK_KEY_MAX + 2 ? ERR_INVALID : json_parse(a, json, &j, NULL);
+    bool is_scalar = err == ERR_OK
+                     && (j->type == JSON_STRING || j->type == JSON_NUMBER || j->type == JSON_TRUE
+                         || j->type == JSON_FALSE);
+
+    *ret = !is_scalar ? SLICE_NONE : j->type == JSON_STRING ? j->text : j->raw;
+    bool is_ok = is_scalar && ret->len > 0 && ret->len <= LOCK_KEY_MAX;
+    for (size_t i = 0; is_ok && i < ret->len; i++)
+        is_ok = (unsigned char)ret->ptr[i] >= ' ';
+    if (is_ok)
+        return ERR_OK;
+    return error_set(e, ERR_INVALID,
+                     "found %.*s%s, expected a text of 1 to %d bytes without control characters, "
+                     "a number or a boolean",
+                     SLICE_ARG(slice_cut(json, 80)), json.len > 80 ? "..." : "", LOCK_KEY_MAX);
+}
+
+enum err definition_lock(const struct scope *s, struct arena *a, struct slice *ret, struct error *e)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct lock_rule *rule = &s->definition->workflow.lock;
+    struct template_place place;
+    struct slice json;
+    struct slice key;
+
+    ASSERT(rule->name.ptr);
+    enum err err = evaluate(s, s->definition->lock_key, a, &json, &place, e);
+    if (err == ERR_OK)
+        err = read_key(json, a, &key, e);
+    if (err != ERR_OK)
+        return error_wrap(e, "lock.key of workflow \"%.*s\"",
+                          SLICE_ARG(s->definition->workflow.name));
+    buf_slice(&b, rule->name);
+    buf_byte(&b, '/');
+    buf_slice(&b, key);
+    *ret = arena_copy(a, buf_view(&b));
+    return ERR_OK;
+}
+
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e)
 {

@@ -158,7 +158,8 @@ void intake_answered(struct intake_item *it, struct slice story)
         in->stats.accepted += !it->ask->existed;
         in->stats.existed += it->ask->existed;
         it->settles = it->ask->existed; /* a new task has deleted its row */
-    } else if (err == ERR_CONFLICT || err == ERR_INVALID || err == ERR_TOO_BIG) {
+    } else if (err == ERR_CONFLICT || err == ERR_TAKEN || err == ERR_INVALID
+               || err == ERR_TOO_BIG) {
         it->settles = true;
         it->problem = story.len ? arena_copy(&in->arena, story) : SLICE("it cannot be stored");
     } else {

@@ -21,6 +21,8 @@ const char *trouble_type(enum err err)
         return "no-such-task";
     case ERR_CONFLICT:
         return "conflict";
+    case ERR_TAKEN:
+        return "lock-taken";
     case ERR_TOO_BIG:
         return "too-big";
     case ERR_FULL:

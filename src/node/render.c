@@ -209,6 +209,8 @@ static void render_columns(struct buf *b, const struct task_row *row)
     json_member_time(b, "complete_by", row->complete_by);
     json_member_time(b, "not_before", row->not_before);
     json_member_text(b, "waiting_for", waiting_for(row));
+    json_member_text(b, "lock", row->lock);
+    json_member_time(b, "lock_since", row->lock_since);
     json_member_time(b, "submitted_at", row->submitted_at);
     json_member_time(b, "started_at", row->started_at);
     json_member_time(b, "ended_at", row->ended_at);

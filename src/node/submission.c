@@ -451,8 +451,8 @@ void submission_problem(struct buf *b, int status, const char *type, struct slic
 static void count_submission(struct metrics *m, const struct ask *a)
 {
     m->tasks_existed += a->outcome == ERR_OK && a->existed;
-    m->tasks_refused +=
-        a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID || a->outcome == ERR_TOO_BIG;
+    m->tasks_refused += a->outcome == ERR_CONFLICT || a->outcome == ERR_TAKEN
+                        || a->outcome == ERR_INVALID || a->outcome == ERR_TOO_BIG;
 }
 
 static void accepted(struct submission *s)
@@ -472,6 +472,8 @@ void submission_answered(struct server *sv, struct ask *a)
         ; /* it keeps the problem that was found */
     else if (a->outcome == ERR_OK)
         accepted(s);
+    else if (a->outcome == ERR_INVALID && a->bad_key)
+        submission_fails(s, 422, "bad-input", "%s", a->story);
     else if (a->outcome == ERR_CONFLICT && a->overran)
         submission_fails(s, 409, "task-overran", "%s", a->story);
     else if (a->outcome == ERR_CONFLICT)

@@ -140,6 +140,8 @@ static struct slice story_of(const struct ask *a, struct arena *arena)
     CLEANUP(buf_fini) struct buf b = {0};
     CLEANUP(buf_fini) struct buf name = {0};
 
+    if (a->outcome == ERR_TAKEN)
+        return SLICE("its lock is held by another task");
     operation_obstacle(&b, a->refusal, NULL);
     if (a->outcome == ERR_CONFLICT && b.len > 0)
         return arena_copy(arena, buf_view(&b));
@@ -191,7 +193,7 @@ static void settle(struct slot *s, size_t i, const struct ask *a)
         count(s, i, &s->op.done, &st->done);
     else if (a->outcome == ERR_NOT_FOUND)
         count(s, i, &s->op.gone, &st->gone);
-    else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID)
+    else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_TAKEN || a->outcome == ERR_INVALID)
         settle_refused(s, i, a);
     else if (!err_is_transient(a->outcome))
         count(s, i, &s->op.failed, &st->failed);

@@ -96,6 +96,16 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
         messages_of(&l->messages, &now, scheduler_scratch(s), &j->arena, &c->message_count);
 }
 
+/* What has become of its lock since its row was written. */
+static enum lock_move lock_move_of(const struct live *l)
+{
+    int64_t before = l->fresh ? 0 : l->row_lock_since;
+
+    if ((before == 0) == (l->task.lock_since == 0))
+        return LOCK_STAYS;
+    return before == 0 ? LOCK_TAKE : LOCK_DROP;
+}
+
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
 {
     struct buf *doc = scheduler_scratch(s);
@@ -110,6 +120,8 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     c->row.seq = l->fresh ? 0 : l->row_seq;
     c->drops_overruns = overrun_is_over(s, l);
+    c->lock_move = lock_move_of(l);
+    s->locks |= c->lock_move == LOCK_DROP; /* whoever waits for it is found by this batch */
     c->drops_waits = !l->fresh && l->has_waits;
     c->row.waiting_for = SLICE_NONE;
     c->row.rank = task_rank(&l->task);

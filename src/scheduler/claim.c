@@ -120,6 +120,16 @@ static void claim_due(struct scheduler *s, struct job *j, enum due due)
         c->limit = CLAIM_MAX / 4;
 }
 
+/* As many as of waits: whoever gives back many locks at once must not starve others. Room that is
+ * left is not known: what has no place here goes back to the store, with its lock. */
+static void claim_locks(struct scheduler *s, struct job *j)
+{
+    struct claim *c = add_claim(s, j, CLAIM_LOCK);
+
+    if (c)
+        c->limit = CLAIM_MAX / 4;
+}
+
 void claim_gather(struct scheduler *s, struct job *j)
 {
     struct agent *a = NULL;
@@ -133,6 +143,8 @@ void claim_gather(struct scheduler *s, struct job *j)
         (void)add_claim(s, j, CLAIM_NODE);
     if (s->tasks.counts.live >= s->config.live_max)
         return;
+    if (s->locks)
+        claim_locks(s, j);
     for (enum due due = DUE_TIME; due < DUES; due++)
         if (s->due_at[due] != 0 && s->due_at[due] <= scheduler_now(s))
             claim_due(s, j, due);

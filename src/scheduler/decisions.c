@@ -306,7 +306,7 @@ void decisions_make(struct scheduler *s, struct live *l)
     ASSERT(l->loaded);
     ASSERT(!l->in_flight);
     link_remove(&l->undecided);
-    if (!l->definition->has_decisions)
+    if (!l->definition->has_decisions || task_lacks_lock(&l->task))
         return;
     do
         last = decide_all(s, l);

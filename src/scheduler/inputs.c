@@ -220,6 +220,21 @@ bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struc
     return is;
 }
 
+enum err input_lock(struct scheduler *s, struct live *l, struct slice *ret, struct error *e)
+{
+    struct arena a = {0};
+    struct slice lock = SLICE_NONE;
+
+    ASSERT(l->fresh);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
+    enum err err = definition_lock(&scope, &a, &lock, e);
+    inputs_evaluated(s);
+    *ret = arena_copy(&l->arena, lock);
+    arena_fini(&a);
+    return err;
+}
+
 /* False: *ret_why says why there is no output. */
 static bool output_of(struct scheduler *s, struct live *l, struct arena *a, struct slice *ret,
                       struct fault_note *ret_why)

@@ -60,6 +60,7 @@ struct scheduler {
     int64_t retry_at;       /* after a failure: no commit before */
     int64_t due_at[DUES];   /* when to claim tasks that wait for a time; 0: none waits */
     int64_t sweep_at;
+    bool locks;          /* tasks may wait for locks that have room */
     bool overruns_stale; /* the last read failed */
     bool uncounted;      /* some open attempts of this node may not be counted yet */
     size_t claim_from;   /* where in the map of agents the next batch begins to claim */
@@ -118,6 +119,8 @@ enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *r
                      struct error *e);
 /* Is it what the step waits for? */
 bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struct signal *sig);
+/* "NAME/KEY" of the lock that a new task needs, in its arena. */
+enum err input_lock(struct scheduler *s, struct live *l, struct slice *ret, struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
 void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluations have ended */

@@ -3,6 +3,8 @@
 
 #include "scheduler/internal.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 
 enum { TROUBLE_PAUSE_MS = 250 };
@@ -86,6 +88,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->row_wake_at = c->row.wake_at;
     l->row_seq = c->row.seq;
     l->has_waits = c->row.wait_count > 0;
+    l->row_lock_since = c->row.lock_since;
     l->fresh = false;
     l->erred = l->task.state == TASK_ERROR;
     if (c->drops_overruns)
@@ -130,18 +133,28 @@ static void fail_callers(struct scheduler *s, struct live *l, struct link *comma
 }
 
 /* The store did not take the change. Its callers get the error; the row must be read again. */
-static void landed_badly(struct scheduler *s, struct live *l, enum err err)
+static void landed_badly(struct scheduler *s, struct live *l, enum err err, const char *story)
 {
     ASSERT(err != ERR_OK);
     bool gone = l->fresh && err != ERR_UNKNOWN; /* it was never created */
 
     l->outcome_unknown = err == ERR_UNKNOWN;
 
-    fail_callers(s, l, &l->applied, err, err_text(err));
+    fail_callers(s, l, &l->applied, err, story);
     if (gone && list_empty(&l->inbox))
         live_drop(&s->tasks, l);
     else
         live_reload(&s->tasks, l);
+}
+
+/* A new task that does not wait is refused, or an operator's verb that would need the lock. */
+static void landed_taken(struct scheduler *s, struct live *l, const struct change *c)
+{
+    char story[200];
+
+    (void)snprintf(story, sizeof story, "lock %.*s is held by task %.*s",
+                   SLICE_ARG(slice_cut(c->row.lock, 80)), SLICE_ARG(slice_cut(c->lock_holder, 80)));
+    landed_badly(s, l, ERR_TAKEN, story);
 }
 
 void landed_change(struct scheduler *s, struct live *l, const struct change *c)
@@ -151,8 +164,10 @@ void landed_change(struct scheduler *s, struct live *l, const struct change *c)
     } else if (c->outcome == ERR_CONFLICT) {
         s->tasks.counts.conflicts++;
         live_reload(&s->tasks, l);
+    } else if (c->outcome == ERR_TAKEN) {
+        landed_taken(s, l, c);
     } else {
-        landed_badly(s, l, c->outcome);
+        landed_badly(s, l, c->outcome, err_text(c->outcome));
     }
 }
 
@@ -239,6 +254,10 @@ void landed_claim(struct scheduler *s, const struct claim *c)
         break;
     case CLAIM_TIME:
         s->due_at[due_of(c)] = c->more ? scheduler_now(s) : c->next_rank;
+        break;
+    case CLAIM_LOCK:
+        /* If somebody else just changes what was found, the next survey finds it. */
+        s->locks = c->more && (c->row_count > 0 || !s->config.shared);
         break;
     case CLAIM_AGENT:
         if (!c->more) /* what is submitted or released from now on sets it again */

@@ -32,7 +32,7 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 {
     int64_t now = scheduler_now(s);
 
-    if (l->task.paused_at != 0)
+    if (l->task.paused_at != 0 || task_lacks_lock(&l->task))
         return true;
     if (!s->draining && decisions_any_offers_left(s, l))
         return false;
@@ -200,12 +200,37 @@ static struct slice names_of(struct scheduler *s, const struct waits *w, struct 
     return arena_copy(a, buf_view(b));
 }
 
+/* Before its start time a task does not wait for its lock. It ranks by its submission, not as part
+ * of a bulk operation: others wait as long for this lock. */
+static void wait_for_lock(struct scheduler *s, const struct live *l, struct arena *a,
+                          struct task_row *row)
+{
+    struct buf *b = scheduler_scratch(s);
+    int64_t from = l->task.direction == DIRECTION_FORWARD ? l->task.not_before : 0;
+
+    if (from > scheduler_now(s)) {
+        row->waiting_for = WAITING_TIME;
+        row->rank = from;
+        s->due_at[DUE_TIME] = earlier(s->due_at[DUE_TIME], from);
+        return;
+    }
+    buf_str(b, WAITING_LOCK);
+    buf_slice(b, l->task.lock);
+    row->waiting_for = arena_copy(a, buf_view(b));
+    row->rank = task_rank(&l->task);
+    s->locks = true;
+}
+
 void release_wait_fields(struct scheduler *s, struct live *l, struct arena *a, struct task_row *row)
 {
     static struct waits w; /* single-threaded; too large for the stack */
 
     ASSERT(l->task.state == TASK_PENDING);
     ASSERT(!l->task.locked_by.ptr);
+    if (task_lacks_lock(&l->task)) {
+        wait_for_lock(s, l, a, row);
+        return;
+    }
     find_waits(s, l, &w);
     for (size_t i = 0; i < w.count && !w.by_signal; i++)
         note_backlog(s, w.lanes[i], w.list[i].rank, w.due);

@@ -178,6 +178,7 @@ static void take_survey(struct scheduler *s, const struct survey *v)
     s->polling |= v->requested;
     s->reclaiming |= v->orphans;
     s->uncounted |= v->orphans;
+    s->locks |= v->locks;
     s->due_at[DUE_TIME] = earlier(s->due_at[DUE_TIME], v->due_at);
     s->due_at[DUE_WAIT] = earlier(s->due_at[DUE_WAIT], v->wait_due_at);
     s->due_at[DUE_AMONG] = earlier(s->due_at[DUE_AMONG], v->among_due_at);

@@ -18,6 +18,11 @@ void start_refresh(struct scheduler *s, struct live *l)
     decisions_make(s, l);
     if (!live_is_ours(&s->tasks, l))
         return;
+    if (task_lacks_lock(&l->task)) {
+        if (release_is_due(s, l))
+            live_dirty(&s->tasks, l); /* it waits for its lock in the store */
+        return;
+    }
     size_t count = queue_ready(&s->tasks, l, &ready);
     for (size_t i = 0; i < count; i++) {
         struct live_step *ls = &l->steps[ready[i].step];

@@ -47,6 +47,27 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     reply_read(t->reply_to, &l->arena, &l->reply);
 }
 
+/* The key is fixed now. Where nobody waits, the lock is taken with the insertion. False: it has no
+ * key, and is not accepted. */
+static bool fix_lock(struct scheduler *s, struct live *l, struct ask *a)
+{
+    struct error e = {0};
+
+    if (!l->definition->lock_key)
+        return true;
+    if (input_lock(s, l, &l->task.lock, &e) == ERR_OK) {
+        if (l->definition->workflow.lock.if_taken == IF_TAKEN_REFUSE)
+            l->task.lock_since = scheduler_now(s);
+        return true;
+    }
+    a->outcome = ERR_INVALID;
+    a->bad_key = true;
+    (void)snprintf(a->story, sizeof a->story, "%.*s",
+                   SLICE_ARG(slice_cut(slice_of(e.text), sizeof a->story - 1)));
+    live_unload(&s->tasks, l);
+    return false;
+}
+
 /* A task without an owner is not another's: a submission of before there were owners, or in SQL,
  * is repeated by whoever has all of its content. */
 static bool is_of_another(struct slice owner, const struct ask *a)
@@ -80,6 +101,8 @@ static bool has_room(struct scheduler *s, struct live *l)
     int64_t now = scheduler_now(s);
     size_t count = queue_ready(&s->tasks, l, &ready);
 
+    if (task_lacks_lock(&l->task))
+        return false;
     if (s->draining || s->tasks.counts.live >= s->config.live_max || !shared_may_claim(s))
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -119,6 +142,7 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     ASSERT(a->kind == ASK_SUBMIT);
     ASSERT(a->definition);
     a->existed = l->loaded;
+    a->bad_key = false;
     a->outcome = ERR_OK;
     a->version = a->definition->workflow.version;
     if (l->loaded) {
@@ -143,6 +167,10 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
         return;
     }
     begin(s, l, a);
+    if (!fix_lock(s, l, a)) {
+        c->answer = ANSWER_UNKNOWN;
+        return;
+    }
     live_dirty(&s->tasks, l);
     c->answer = ANSWER_ACCEPTED;
     submit_continue(s, l);

@@ -277,7 +277,7 @@ static int64_t next_turn(const struct scheduler *s)
     at = earlier(at, shared_next(s));
     if (!s->draining && s->tasks.counts.live < s->config.live_max && shared_may_claim(s))
         for (size_t i = 0; i < DUES; i++)
-            at = earlier(at, s->due_at[i]);
+            at = earlier(at, s->locks ? scheduler_now(s) : s->due_at[i]);
     bool more = !list_empty(&s->tasks.dirty) || !list_empty(&s->tasks.loads)
                 || !list_empty(&s->tasks.inboxes) || !list_empty(&s->tasks.unsaved)
                 || s->tasks.agents_stale || s->overruns_stale || s->checking_owned || s->troubled;

@@ -49,6 +49,34 @@ bool row_waits_for(const struct task_row *row, struct slice agent)
     return false;
 }
 
+bool census_is_lock(struct slice waiting_for)
+{
+    static const char before[] = WAITING_LOCK;
+
+    return waiting_for.len > sizeof before - 1
+           && memcmp(waiting_for.ptr, before, sizeof before - 1) == 0;
+}
+
+bool row_queues(const struct task_row *row)
+{
+    return census_is_lock(row->waiting_for);
+}
+
+/* Who waits for a lock waits for its own, and does not hold it. */
+static bool lock_valid(const struct change *c)
+{
+    const struct task_row *row = &c->row;
+    struct slice queue = {row->waiting_for.ptr + sizeof WAITING_LOCK - 1,
+                          row->waiting_for.len - (sizeof WAITING_LOCK - 1)};
+
+    if (c->lock_move != LOCK_STAYS && !row->lock.ptr)
+        return false;
+    if (!row_queues(row))
+        return true;
+    return row->lock.ptr && slice_eq(queue, row->lock) && row->lock_since == 0 && row->lock_max > 0
+           && c->lock_move != LOCK_TAKE;
+}
+
 static bool waits_valid(const struct change *c)
 {
     for (size_t i = 0; i < c->row.wait_count; i++)
@@ -107,7 +135,7 @@ enum err row_check(const struct change *c)
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
-    if (!row->doc.ptr || !waits_valid(c))
+    if (!row->doc.ptr || !waits_valid(c) || !lock_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_INSERT && (!row->workflow.ptr || !tags_valid(row->tags)))
         return ERR_INVALID;
@@ -483,7 +511,7 @@ void census_take_sleeping(struct census *c)
         if (slice_eq(c->agents[i].agent, WAITING_TIME) || slice_eq(c->agents[i].agent, WAITING_WAIT)
             || slice_eq(c->agents[i].agent, WAITING_SIGNAL))
             c->sleeping += c->agents[i].tasks;
-        else
+        else if (!census_is_lock(c->agents[i].agent))
             c->agents[kept++] = c->agents[i];
     c->agent_count = kept;
 }

@@ -46,9 +46,12 @@ uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 /* Behind what stands for several agents (struct task_row), before the name of any. */
 #define CENSUS_BEFORE        ",~"
 #define CENSUS_BEFORE_AGENTS SLICE(CENSUS_BEFORE)
+/* Behind all queues of locks: there may be very many, so a census steps over them. */
+#define CENSUS_BEHIND_LOCKS "@lock0"
+bool census_is_lock(struct slice waiting_for);
 /* Adds what is counted apart; the list stays in the order of the names, and at its length. */
 void census_add(struct census *c, const struct census_agent *list, size_t count, struct arena *a);
-/* Times are no agents: takes them out of the list. */
+/* Times and queues of locks are no agents: takes them out of the list. */
 void census_take_sleeping(struct census *c);
 /* A part of a count by owner: before its rows are read, one owner of them (NONE: none), and then
  * that so many rows were read, of which the last one is `last_seq`. */

@@ -13,6 +13,7 @@
  * A batch is one transaction. Each of its changes has an outcome of its own:
  *   ERR_OK        it is durable;
  *   ERR_CONFLICT  the row has another revision, or (insert) the id exists, or (update) is gone;
+ *   ERR_TAKEN     it was to take a lock (lock_move) that has no room; `lock_holder` has it
  *   ERR_INVALID, ERR_TOO_BIG  this change alone cannot be stored; the others are not concerned;
  *   ERR_FULL, ERR_IO, ERR_BUSY, ...  nothing of the batch was stored, of that we are certain;
  *   ERR_UNKNOWN   the commit itself failed: it may or may not be durable. Drop what memory says
@@ -63,6 +64,9 @@ struct change {
     bool drops_overruns; /* UPDATE: what was counted of it in `overrun` is deleted */
     bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
                         index) is left alone */
+    /* INSERT, UPDATE. A row that begins to wait for its lock needs nothing here. */
+    enum lock_move lock_move;
+    struct slice lock_holder; /* out, of ERR_TAKEN: the task that has held it for longest */
     struct task_row row;
     const struct audit *audits; /* of what people did to it in this change, in that order */
     size_t audit_count;
@@ -229,6 +233,12 @@ struct store_backup_ops {
     void (*end)(struct store *s); /* gives up the copy; harmless if there is none */
 };
 
+/* Locks of tasks: see rows/lock.h. They are taken and given back by changes and claims. */
+struct store_lock_ops {
+    enum err (*list)(struct store *s, const struct lock_query *q, struct arena *a,
+                     struct lock_page *ret, struct error *e);
+};
+
 /* What every body has, and pointers to what it may lack: NULL stands for all of a capability. */
 struct store_ops {
     void (*close)(struct store *s);
@@ -336,6 +346,7 @@ struct store_ops {
     const struct store_outbox_ops *outbox;
     const struct store_submission_ops *submissions;
     const struct store_alert_ops *alerts;
+    const struct store_lock_ops *locks;
     const struct store_operation_ops *operations;
     const struct store_schedule_ops *schedules;
     const struct store_retention_ops *retention;
@@ -372,9 +383,9 @@ struct store_ops {
      * committed before a call began, and neither waits for the store's own thread nor blocks it. It
      * has close, is_usable, get, list and audit_list, of the capabilities retention->reserved,
      * submissions->list, outbox->targets and ->list, alerts->list, operations->list,
-     * schedules->list and ->version, nodes->list, and counts; where the store lacks a capability,
-     * so does it. It is made and closed while nothing else uses the store, and closed first. NULL:
-     * there is none. */
+     * schedules->list and ->version, locks->list, nodes->list, and counts; where the store lacks a
+     * capability, so does it. It is made and closed while nothing else uses the store, and closed
+     * first. NULL: there is none. */
     struct store *(*reading)(struct store *s);
     /* Of such a handle. The calls between these two see one moment, in one transaction. If one of
      * them fails, the next one may see a later moment. They cannot be nested. NULL: each call sees

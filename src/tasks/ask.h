@@ -71,9 +71,11 @@ struct ask {
     bool not_own;            /* out: the task has another owner; see own_only */
     struct slice not_own_of; /* ... and this workflow; only valid in ask_answer */
     bool overran;            /* out: ASK_SUBMIT: its conditions took far too long, twice */
+    bool bad_key; /* out: ASK_SUBMIT, with ERR_INVALID: its lock gets no key from its input */
     struct work_result *result; /* ASK_END: has the token; with ERR_OK, its status says more */
-    /* The outcome. ERR_OK; ERR_CONFLICT: other content, or not in this state; ERR_NOT_FOUND: no
-     * such task; ERR_INVALID: no such step; or the store's error. */
+    /* The outcome. ERR_OK; ERR_TAKEN: its lock is held by another task; ERR_CONFLICT: other
+     * content, or not in this state; ERR_NOT_FOUND: no such task; ERR_INVALID: no such step; or the
+     * store's error. */
     enum err outcome;
     bool existed; /* ASK_SUBMIT: the same task existed; operators: the state was already reached,
                      nothing was done */

@@ -313,6 +313,7 @@ bool live_load(struct tasks *ts, struct live *l, const struct task_row *row, str
     l->row_wake_at = row->wake_at;
     l->row_seq = row->seq;
     l->has_waits = row_waits_for_several(row);
+    l->row_lock_since = row->lock_since;
     l->resend_wanted = false; /* its instances are poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {

@@ -196,6 +196,23 @@ static void move_signal(struct buf *b, const struct why *y, const struct reason 
         command(b, y, "skip", r->step, "");
 }
 
+static void move_lock(struct buf *b, const struct why *y, const struct reason *r)
+{
+    struct slice holder = y->facts->lock_holder;
+    bool odd = holder.len > 0 && holder.ptr[0] == '-';
+    (void)r;
+
+    if (y->facts->lock_held_since == 0) {
+        buf_str(b, "The task starts by itself.");
+        return;
+    }
+    buf_str(b,
+            "The task starts by itself when that one has ended, and those that waited before it.");
+    if (holder.ptr)
+        buf_fmt(b, " To show why that one has not:\nintact why%s %.*s", odd ? " --" : "",
+                SLICE_ARG(holder));
+}
+
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
@@ -478,6 +495,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_WAIT] = move_wait,
         [REASON_ROUND] = move_round,
         [REASON_SIGNAL] = move_signal,
+        [REASON_LOCK] = move_lock,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

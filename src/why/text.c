@@ -441,6 +441,28 @@ static void say_signal(struct buf *b, const struct why *y, const struct reason *
     buf_byte(b, '.');
 }
 
+static void say_lock(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct facts *f = y->facts;
+    uint64_t n = f->lock_others;
+    (void)r;
+
+    buf_str(b, "The task waits for lock ");
+    quote(b, y->task->lock);
+    if (f->lock_held_since == 0) {
+        buf_str(b, ", which has room: it is about to take it.");
+        return;
+    }
+    if (f->lock_holder.ptr)
+        buf_fmt(b, ", which task %.*s", SLICE_ARG(f->lock_holder));
+    else
+        buf_str(b, ", which another task");
+    if (n > 0)
+        buf_fmt(b, " and %" PRIu64 " other%s hold.", n, plural(n));
+    else
+        buf_str(b, " holds.");
+}
+
 static void say_after(struct buf *b, const struct why *y, const struct reason *r)
 {
     uint16_t others[4];
@@ -540,6 +562,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
         [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
         [REASON_ROUND] = say_round,         [REASON_SIGNAL] = say_signal,
+        [REASON_LOCK] = say_lock,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

@@ -21,6 +21,7 @@ struct example {
     struct attempt_view attempt;
     int64_t not_before_ms;
     int64_t shown_max;
+    const char *lock; /* that it waits for */
 };
 
 #define FREE   .agent = {.connected = true, .free = true}
@@ -72,6 +73,8 @@ static const struct example examples[] = {
      "claim, start a, again a, wait 1s, start a, again a, wait 10s", FREE},
     {REASON_BETWEEN, "a3", "claim, start a, again a, wait 100ms", FREE},
     {REASON_NOT_BEFORE, "a", "wait 1m", FREE, .not_before_ms = 7200000},
+    {REASON_LOCK, "a", "wait 4m", FREE, .lock = "order/anna", .facts = {
+     .lock_holder = {"o-12", 4}, .lock_held_since = -3600000, .lock_others = 1}},
     {REASON_WAIT, "a b~<a", "claim, start a, ok a, begin b, wait 2s", FREE},
     {REASON_ROUND, "a%", "claim, start a, ok a, no a, wait 1s", FREE},
     {REASON_SIGNAL, "a b$<a", "claim, start a, ok a, begin b, wait 2s", FREE},
@@ -179,6 +182,7 @@ static void stage_make(struct stage *g, const struct example *e)
     kit_make(&g->kit, reason_word(e->kind), e->graph);
     g->kit.t.not_before = e->not_before_ms ? g->kit.now + e->not_before_ms : 0;
     kit_play(&g->kit, e->script);
+    g->kit.t.lock = slice_of(e->lock);
     name_all(&g->kit);
     word_errors(&g->kit);
     if (e->kind == REASON_STOPPED)
@@ -190,6 +194,7 @@ static void stage_make(struct stage *g, const struct example *e)
     f->attempt = see_attempt;
     f->arg = g;
     f->owner_lease_until = from(g, f->owner_lease_until);
+    f->lock_held_since = from(g, f->lock_held_since);
     f->store_failed_since = from(g, f->store_failed_since);
     f->lost.from = from(g, f->lost.from);
     f->lost.until = from(g, f->lost.until);

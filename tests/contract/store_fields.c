@@ -25,6 +25,7 @@ static const struct field_except unchangeable[] = {
     {"task.submitted_at", "it was submitted once"},
     {"task.reply_to", "as it was submitted"},
     {"task.tags", "as it was submitted"},
+    {"task.lock", "fixed at submission"},
     {NULL, NULL},
 };
 

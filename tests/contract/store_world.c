@@ -177,6 +177,7 @@ static void empty_schema(const char *schema)
                    "ALTER TABLE audit ENABLE TRIGGER USER; "
                    "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
                    "DELETE FROM overrun; DELETE FROM schedule; DELETE FROM schedule_version; "
+                   "DELETE FROM lock_key; DELETE FROM lock_holder; "
                    "DELETE FROM meta WHERE name <> 'version'; "
                    "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
                    schema);

@@ -10,7 +10,7 @@
 #include "kit.h"
 #include "postgres/cluster.h"
 
-enum { NODES = 2 };
+enum { NODES = 2, LOCKED = 12 };
 
 #define FAST FLAGS("--drain", "2m")
 
@@ -390,6 +390,38 @@ static void a_wait_outlives_its_node(void **state)
     node_start(a, FAST);
 }
 
+/* The holder's node dies; the other one takes the task over, and its lock with it. */
+static void a_lock_outlives_its_node(void **state)
+{
+    (void)state;
+
+    (void)
+        define(a, "locked",
+               "\"lock\": {\"key\": \"k\"}, \"steps\": [{\"name\": \"nap\", \"wait\": \"200ms\"}]");
+    for (int i = 0; i < LOCKED; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "locked-%d", i);
+        submit(a, "locked", id);
+    }
+    for (int i = 0; i < 4; i++) {
+        struct node *n = i % 2 ? b : a;
+        sleep_ms(300);
+        node_kill(n);
+        node_start(n, FAST);
+    }
+    WAIT_FOR(sql_int(a, "SELECT count(*) FROM task WHERE workflow = 'locked' "
+                        "AND state = 'processed'")
+                 == LOCKED,
+             "all had their turn");
+    CHECK(sql_int(a, "SELECT count(*) FROM task_step AS s JOIN task_view AS t ON t.id = s.task "
+                     "JOIN task_step AS u ON u.name = s.name AND u.task <> s.task "
+                     "WHERE t.workflow = 'locked' AND u.begun_at >= s.begun_at "
+                     "AND u.begun_at < t.ended_at")
+              == 0,
+          "one after the other");
+    CHECK(sql_int(a, "SELECT count(*) FROM lock_holder") == 0, "nobody holds it");
+}
+
 static void a_silent_attempt_ends_although_its_node_is_gone(void **state)
 {
     int64_t until = steady_ms() + PATIENCE_MS;
@@ -742,6 +774,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_token_that_is_no_text_troubles_nobody, begin, end),
         cmocka_unit_test_setup_teardown(open_tasks_are_bounded_at_all_nodes, begin, end),
         cmocka_unit_test_setup_teardown(a_wait_outlives_its_node, begin, end),
+        cmocka_unit_test_setup_teardown(a_lock_outlives_its_node, begin, end),
         cmocka_unit_test_setup_teardown(a_silent_attempt_ends_although_its_node_is_gone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(both_work_when_both_have_agents, begin, end),

@@ -96,6 +96,8 @@ class TaskSummary(TypedDict):
     complete_by: Optional[str]
     not_before: Optional[str]
     waiting_for: Optional[str]
+    lock: Optional[str]
+    lock_since: Optional[str]
     submitted_at: str
     started_at: Optional[str]
     ended_at: Optional[str]

@@ -79,6 +79,8 @@ export interface TaskSummary {
   complete_by: string | null;
   not_before: string | null;
   waiting_for: string | null;
+  lock: string | null;
+  lock_since: string | null;
   submitted_at: string;
   started_at: string | null;
   ended_at: string | null;

@@ -444,7 +444,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
 static bool columns_valid(const struct task_row *row)
 {
     const int64_t times[] = {row->complete_by, row->not_before, row->submitted_at, row->started_at,
-                             row->ended_at,    row->paused_at,  row->closed_at};
+                             row->ended_at,    row->paused_at,  row->closed_at,    row->lock_since};
 
     for (size_t i = 0; i < COUNT_OF(times); i++)
         if (times[i] < 0 || times[i] > TIME_LIMIT)
@@ -471,6 +471,8 @@ static struct task columns(struct arena *a, const struct task_row *row)
         .failure_count = row->failure_count,
         .reply_to = arena_copy(a, row->reply_to),
         .tags = arena_copy(a, row->tags),
+        .lock = arena_copy(a, row->lock),
+        .lock_since = row->lock_since,
     };
 }
 

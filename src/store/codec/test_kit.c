@@ -319,6 +319,8 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .tags = prng_chance(p, 50) ? SLICE("{\"k\":\"v\"}") : SLICE_NONE,
             .trace = random_text(p),
             .owner = random_text(p),
+            .lock = random_text(p),
+            .lock_since = prng_chance(p, 30) ? random_time(p) : 0,
             .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
             .steps = arena_alloc(a, w->step_count * sizeof(struct step)),
             .step_count = w->step_count,

@@ -8,6 +8,7 @@
 #include "store/memory/access.h"
 #include "store/memory/agent.h"
 #include "store/memory/alert.h"
+#include "store/memory/lock.h"
 #include "store/memory/memory.h"
 #include "store/memory/node.h"
 #include "store/memory/operation.h"
@@ -30,6 +31,7 @@ struct memory_store {
     struct mem_agents agents;
     struct mem_operations operations;
     struct mem_overruns overruns;
+    struct mem_locks locks;
     struct mem_outbox outbox;
     struct mem_alerts alerts;
     struct mem_reserved reserved;
@@ -69,6 +71,22 @@ enum err memory_submissions_put(struct store *s, const struct submission_row *ro
 enum err memory_submissions_list(struct store *s, const struct submission_query *q, struct arena *a,
                                  struct submission_page *ret, struct error *e);
 enum err memory_submissions_verb(struct store *s, struct submission_verb *v, struct error *e);
+
+/* claim.c */
+/* *ret_rank is the task's place among those that the claim is about. */
+bool memory_claim_wants(const struct memory_store *s, const struct claim *c,
+                        const struct mem_task *t, int64_t *ret_rank);
+void memory_claim(struct memory_store *s, struct claim *c, struct arena *a);
+/* A row for the caller, with what it asks for. */
+enum with { WITH_NOTHING, WITH_GROUPS, WITH_PAYLOADS };
+struct task_row memory_row_out(const struct mem_task *t, struct arena *a, enum with with);
+void memory_task_set(struct mem_task *t, const struct task_row *row);
+/* Whether the change may take its lock; otherwise *ret is who has held it for longest. */
+bool memory_lock_has_room(const struct memory_store *s, const struct change *c, struct arena *a,
+                          struct slice *ret);
+void memory_lock_change(struct memory_store *s, const struct change *c, int64_t seq);
+enum err memory_lock_list(struct store *base, const struct lock_query *q, struct arena *a,
+                          struct lock_page *ret, struct error *e);
 
 /* memory.c: whether a batch fails as a whole, by its fence or a fault. Nothing is undone here: so
  * it is asked before the first change. */

@@ -26,25 +26,15 @@ static void *grow(void *ptr, size_t count, size_t size)
 
 /* --- changes --- */
 
-static void task_set(struct mem_task *t, const struct task_row *row)
-{
-    struct arena fresh = {0};
-    struct task_row copy =
-        row_copy(&fresh, row); /* before the old one goes: it may be its source */
-
-    arena_fini(&t->row_arena);
-    t->row_arena = fresh;
-    t->row = copy;
-    t->row.id = t->id;
-}
-
-static enum err task_insert(struct memory_store *s, struct change *c)
+static enum err task_insert(struct memory_store *s, struct change *c, struct arena *a)
 {
     if (map_get(&s->by_id, c->row.id)
         || mem_is_reserved(&s->reserved, c->row.id, c->row.submitted_at))
         return ERR_CONFLICT;
     if (!mem_payloads_are_new(NULL, &c->row))
         return ERR_INVALID;
+    if (!memory_lock_has_room(s, c, a, &c->lock_holder))
+        return ERR_TAKEN;
     if (c->submission && !mem_submission_become(&s->submissions, c->submission))
         return ERR_BUSY;
     if (s->task_count == s->task_cap) {
@@ -57,9 +47,10 @@ static enum err task_insert(struct memory_store *s, struct change *c)
     c->row.seq = ++s->last_seq;
     t->id = arena_copy(&t->life, c->row.id);
     map_put(&s->by_id, t->id, t);
-    task_set(t, &c->row);
+    memory_task_set(t, &c->row);
     mem_payloads_add(t, &c->row);
     mem_waits_set(t, &c->row, false);
+    memory_lock_change(s, c, t->row.seq);
     return ERR_OK;
 }
 
@@ -72,7 +63,7 @@ static void task_update(struct mem_task *t, const struct change *c)
     TASK_FIXED_COLUMNS(KEEP, )
     if (!c->wake_moved)
         row.wake_at = t->row.wake_at;
-    task_set(t, &row);
+    memory_task_set(t, &row);
 }
 
 static void task_request(struct mem_task *t, const struct change *c)
@@ -88,22 +79,24 @@ static void task_request(struct mem_task *t, const struct change *c)
         row.waiting_for = c->row.waiting_for;
         row.rank = c->row.rank;
     }
-    task_set(t, &row);
+    memory_task_set(t, &row);
 }
 
-static enum err change_task(struct memory_store *s, struct change *c)
+static enum err change_task(struct memory_store *s, struct change *c, struct arena *a)
 {
     enum err err = row_check(c);
     if (err != ERR_OK)
         return err;
     if (c->kind == CHANGE_INSERT)
-        return task_insert(s, c);
+        return task_insert(s, c, a);
 
     struct mem_task *t = map_get(&s->by_id, c->row.id);
     if (!t || t->row.revision != c->row.revision - 1)
         return ERR_CONFLICT;
     if (!mem_payloads_are_new(t, &c->row))
         return ERR_INVALID;
+    if (!memory_lock_has_room(s, c, a, &c->lock_holder))
+        return ERR_TAKEN;
     if (c->kind == CHANGE_UPDATE)
         task_update(t, c);
     else
@@ -111,12 +104,13 @@ static enum err change_task(struct memory_store *s, struct change *c)
     mem_payloads_add(t, &c->row);
     if (c->kind == CHANGE_UPDATE || c->release)
         mem_waits_set(t, &c->row, c->drops_waits);
+    memory_lock_change(s, c, t->row.seq);
     return ERR_OK;
 }
 
-static enum err change_apply(struct memory_store *s, struct change *c)
+static enum err change_apply(struct memory_store *s, struct change *c, struct arena *a)
 {
-    enum err err = change_task(s, c);
+    enum err err = change_task(s, c, a);
 
     for (size_t i = 0; err == ERR_OK && i < c->audit_count; i++)
         mem_audit_add(&s->access, &c->audits[i]);
@@ -126,161 +120,6 @@ static enum err change_apply(struct memory_store *s, struct change *c)
     for (size_t i = 0; err == ERR_OK && i < c->message_count; i++)
         mem_outbox_add(&s->outbox, c->row.id, &c->messages[i]);
     return err;
-}
-
-/* --- claims --- */
-
-static bool is_claimable(const struct task_row *row)
-{
-    return row->state == TASK_PENDING && !row->locked_by.ptr;
-}
-
-static bool in_range(const struct claim *c, int64_t rank)
-{
-    return (c->rank_from == 0 || rank >= c->rank_from)
-           && (c->rank_before == 0 || rank < c->rank_before);
-}
-
-/* By the waits: the least rank of those that the claim is about. */
-static bool waits_among(const struct claim *c, const struct mem_task *t, int64_t *ret_rank)
-{
-    bool found = false;
-
-    for (size_t i = 0; i < t->wait_count && row_waits_for_several(&t->row); i++) {
-        const struct task_wait *w = &t->waits[i];
-        if (!slice_eq(w->agent, c->agent) || !in_range(c, w->rank))
-            continue;
-        *ret_rank = found ? min_i64(*ret_rank, w->rank) : w->rank;
-        found = true;
-    }
-    return found;
-}
-
-/* *ret_rank is its place among those that the claim is about. */
-static bool claim_wants(const struct memory_store *s, const struct claim *c,
-                        const struct mem_task *t, int64_t *ret_rank)
-{
-    const struct task_row *row = &t->row;
-    struct slice node;
-
-    *ret_rank = row->rank;
-    if (c->among)
-        return is_claimable(row) && waits_among(c, t, ret_rank);
-    switch (c->kind) {
-    case CLAIM_AGENT:
-        return is_claimable(row) && slice_eq(row->waiting_for, c->agent) && in_range(c, row->rank);
-    case CLAIM_TIME:
-        return is_claimable(row) && slice_eq(row->waiting_for, c->agent);
-    case CLAIM_NODE:
-        return row->locked_by.ptr && !slice_eq(row->locked_by, c->locked_by)
-               && !mem_owner_lives(&s->nodes, row->locked_by, c->now);
-    case CLAIM_BOOT:
-        node = owner_node(c->locked_by);
-        return row->locked_by.len > node.len && memcmp(row->locked_by.ptr, node.ptr, node.len) == 0
-               && owner_boot(row->locked_by) < owner_boot(c->locked_by);
-    }
-    UNREACHABLE();
-}
-
-/* A task that a claim is about, and its place among them. */
-struct found {
-    struct mem_task *task;
-    int64_t rank;
-};
-
-static int rank_order(const void *a, const void *b)
-{
-    const struct found *x = a;
-    const struct found *y = b;
-
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->task->row.seq > y->task->row.seq) - (x->task->row.seq < y->task->row.seq);
-}
-
-static int owner_order(const void *a, const void *b)
-{
-    const struct task_row *x = &((const struct found *)a)->task->row;
-    const struct task_row *y = &((const struct found *)b)->task->row;
-    int order = slice_order(x->locked_by, y->locked_by);
-
-    return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
-}
-
-static bool is_one_of(const uint32_t *list, size_t count, uint32_t number)
-{
-    for (size_t i = 0; i < count; i++)
-        if (list[i] == number)
-            return true;
-    return false;
-}
-
-enum with { WITH_NOTHING, WITH_GROUPS, WITH_PAYLOADS };
-
-static struct task_row row_out(const struct mem_task *t, struct arena *a, enum with with)
-{
-    struct task_row row = row_copy(a, &t->row);
-    uint32_t *groups = NULL;
-
-    if (with == WITH_NOTHING || t->payload_count == 0)
-        return row;
-    size_t group_count = with == WITH_GROUPS ? doc_groups(row.doc, a, &groups) : 0;
-    row.groups_only = group_count > 0;
-    if (with == WITH_GROUPS && group_count == 0)
-        return row;
-    struct payload *list = arena_alloc(a, t->payload_count * sizeof *list);
-    for (size_t i = 0; i < t->payload_count; i++)
-        if (with == WITH_PAYLOADS || is_one_of(groups, group_count, t->payloads[i].number))
-            list[row.payload_count++] =
-                (struct payload){t->payloads[i].number, arena_copy(a, t->payloads[i].json)};
-    row.payloads = list;
-    return row;
-}
-
-static void task_take(struct mem_task *t, const struct claim *c)
-{
-    struct task_row row = t->row;
-
-    row.revision++;
-    row.locked_by = c->locked_by;
-    if (row_waits_for_several(&row))
-        mem_waits_set(t, &(struct task_row){0}, true);
-    row.waiting_for = SLICE_NONE;
-    if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME) {
-        row.state = row.direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
-        row.started_at = row.started_at ? row.started_at : c->now;
-    }
-    task_set(t, &row);
-}
-
-static void claim_run(struct memory_store *s, struct claim *c, struct arena *a)
-{
-    struct found *found = grow(NULL, s->task_count + 1, sizeof *found);
-    size_t count = 0;
-    size_t taken = 0;
-
-    for (size_t i = 0; i < s->task_count; i++) {
-        ASSERT(row_waits_for_several(&s->tasks[i]->row) == (s->tasks[i]->wait_count > 0));
-        found[count].task = s->tasks[i];
-        count += claim_wants(s, c, s->tasks[i], &found[count].rank);
-    }
-    qsort(found, count, sizeof *found,
-          c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE ? owner_order : rank_order);
-
-    while (taken < count && taken < c->limit
-           && (c->kind != CLAIM_TIME || found[taken].rank <= c->now))
-        taken++;
-    if (taken < count) {
-        c->more = c->kind != CLAIM_TIME || found[taken].rank <= c->now;
-        c->next_rank = c->kind == CLAIM_TIME ? found[taken].rank : 0;
-    }
-    c->rows = taken ? arena_alloc(a, taken * sizeof *c->rows) : NULL;
-    c->row_count = taken;
-    for (size_t i = 0; i < taken; i++) {
-        task_take(found[i].task, c);
-        c->rows[i] = row_out(found[i].task, a, WITH_PAYLOADS);
-    }
-    free(found);
 }
 
 /* --- the batch --- */
@@ -319,9 +158,9 @@ static enum err memory_commit(struct store *base, struct batch *b, struct arena 
     enum err err = memory_batch_refused(s, b, e);
     if (err == ERR_OK) {
         for (size_t i = 0; i < b->change_count; i++)
-            b->changes[i].outcome = change_apply(s, &b->changes[i]);
+            b->changes[i].outcome = change_apply(s, &b->changes[i], a);
         for (size_t i = 0; i < b->claim_count; i++)
-            claim_run(s, &b->claims[i], a);
+            memory_claim(s, &b->claims[i], a);
         if (!fault())
             return ERR_OK;
         err = error_set(e, ERR_UNKNOWN, "state store in memory: a commit's answer was lost");
@@ -344,7 +183,7 @@ static enum err memory_get(struct store *base, struct slice id, struct arena *a,
     const struct mem_task *t = map_get(&s->by_id, id);
     if (!t)
         return error_set(e, ERR_NOT_FOUND, "there is no task %.*s", SLICE_ARG(id));
-    *ret = row_out(t, a, WITH_PAYLOADS);
+    *ret = memory_row_out(t, a, WITH_PAYLOADS);
     return ERR_OK;
 }
 
@@ -365,7 +204,7 @@ static void page_fill(struct mem_task **found, size_t count, size_t limit, bool 
     if (ret->count)
         ret->rows = arena_alloc(a, ret->count * sizeof *ret->rows);
     for (size_t i = 0; i < ret->count; i++)
-        ret->rows[i] = row_out(found[i], a, groups ? WITH_GROUPS : WITH_NOTHING);
+        ret->rows[i] = memory_row_out(found[i], a, groups ? WITH_GROUPS : WITH_NOTHING);
 }
 
 static enum err memory_glance(struct store *base, const struct slice *ids, size_t count,
@@ -489,19 +328,19 @@ static void survey_task(struct memory_store *s, struct survey *v, const struct m
     int64_t rank = 0;
 
     earlier_of(&v->wake_at, row->wake_at != 0, row->wake_at);
-    earlier_of(&v->wait_due_at, claim_wants(s, &c, t, &rank), row->rank);
+    earlier_of(&v->wait_due_at, memory_claim_wants(s, &c, t, &rank), row->rank);
     c.agent = WAITING_TIME;
-    earlier_of(&v->due_at, claim_wants(s, &c, t, &rank), row->rank);
+    earlier_of(&v->due_at, memory_claim_wants(s, &c, t, &rank), row->rank);
     c.among = true;
-    bool sleeps = claim_wants(s, &c, t, &rank);
+    bool sleeps = memory_claim_wants(s, &c, t, &rank);
     earlier_of(&v->among_due_at, sleeps, rank);
     v->requested |= row->request.ptr && slice_eq(row->locked_by, v->owner);
-    v->orphans |= claim_wants(s, &orphans, t, &rank);
+    v->orphans |= memory_claim_wants(s, &orphans, t, &rank);
     for (size_t i = 0; i < v->agent_count; i++) {
         c = (struct claim){.kind = CLAIM_AGENT, .agent = v->agents[i]};
-        v->waiting[i] |= claim_wants(s, &c, t, &rank);
+        v->waiting[i] |= memory_claim_wants(s, &c, t, &rank);
         c.among = true;
-        v->among[i] |= claim_wants(s, &c, t, &rank);
+        v->among[i] |= memory_claim_wants(s, &c, t, &rank);
     }
 }
 
@@ -527,6 +366,9 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->messages = mem_outbox_any(&s->outbox);
     v->submissions = mem_submissions_wait(&s->submissions);
     v->overruns = s->overruns.count > 0;
+    v->locks = false;
+    for (size_t i = 0; i < s->locks.count; i++)
+        v->locks |= s->locks.list[i]->look;
     v->due_at = v->wait_due_at = v->among_due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, s->tasks[i]);
@@ -661,6 +503,7 @@ static void memory_close(struct store *base)
     mem_operations_fini(&s->operations);
     mem_schedules_fini(&s->schedules);
     mem_overruns_fini(&s->overruns);
+    mem_locks_fini(&s->locks);
     map_fini(&s->by_id);
     free(s->tasks);
     free(s);
@@ -704,6 +547,10 @@ static const struct store_schedule_ops schedules_ops = {
     .list = memory_schedule_list,
     .version = memory_schedule_version,
     .remove = memory_schedule_remove,
+};
+
+static const struct store_lock_ops locks_ops = {
+    .list = memory_lock_list,
 };
 
 static const struct store_operation_ops operations_ops = {
@@ -755,6 +602,7 @@ static const struct store_ops ops = {
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
+    .locks = &locks_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

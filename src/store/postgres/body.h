@@ -47,7 +47,7 @@
 
 enum {
     PG_SECRET_SIZE = 32,
-    PG_PARAMS_MAX = 48,
+    PG_PARAMS_MAX = 52,
     PG_HOSTS_MAX = 8,
     PG_ABANDONED_MAX = 24,
     PG_PROVEN_MAX = 64,
@@ -184,6 +184,16 @@ enum pg_sql {
     PG_SECRET_GET,
     PG_INSTALLATION_MAKE,
     PG_INSTALLATION_GET,
+    PG_LOCK_KEYS, /* of changes */
+    PG_LOCK_MOVE,
+    PG_LOCK_CHECK,
+    PG_LOCK_ROOM,
+    PG_LOCK_LOOK, /* of claims */
+    PG_LOCK_TAKE,
+    PG_LOCK_SEEN,
+    PG_LOCK_LEFT,
+    PG_LOCKS_LIST,
+    PG_LOCK_LIST,
     PG_COUNT,
 };
 
@@ -405,6 +415,21 @@ enum err pg_groups_read(struct postgres_store *s, struct row_page *page, struct 
 size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct arena *a,
                         struct query *ret);
 void pg_claim_read(struct claim *c, PGresult *const *results, struct arena *a);
+
+size_t pg_claim_statements(const struct claim *c);
+
+/* lock.c */
+/* What the changes do to locks: at most three statements. *ret_checks: the last one fails if
+ * a lock has no room; then nothing of the batch is done, and pg_lock_room() tells of which. */
+size_t pg_lock_queries(struct postgres_store *s, const struct batch *b, const bool *wanted,
+                       struct arena *a, struct query *ret, bool *ret_checks);
+/* Changes whose lock has no room are wanted no more: their outcome is ERR_TAKEN. */
+enum err pg_lock_room(struct postgres_store *s, struct batch *b, bool *wanted, struct arena *a,
+                      struct error *e) MUST_USE;
+size_t pg_lock_claim(struct postgres_store *s, const struct claim *c, struct arena *a,
+                     struct query *ret);
+enum err pg_lock_list(struct store *s, const struct lock_query *q, struct arena *a,
+                      struct lock_page *ret, struct error *e);
 
 /* The operations. */
 enum err pg_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);

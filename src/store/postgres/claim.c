@@ -51,6 +51,8 @@ size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct 
     case CLAIM_TIME:
         waiting(s, c, a, ret);
         return 2;
+    case CLAIM_LOCK:
+        return pg_lock_claim(s, c, a, ret);
     case CLAIM_BOOT:
         owned(s, c, a, ret);
         return 1;
@@ -63,13 +65,22 @@ size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct 
     UNREACHABLE();
 }
 
+size_t pg_claim_statements(const struct claim *c)
+{
+    return c->kind == CLAIM_LOCK ? 4 : c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME ? 2 : 1;
+}
+
 void pg_claim_read(struct claim *c, PGresult *const *results, struct arena *a)
 {
     struct row_page page;
 
-    pg_rows_read(results[0], c->limit, a, &page);
+    pg_rows_read(results[c->kind == CLAIM_LOCK], c->limit, a, &page);
     c->rows = page.rows;
     c->row_count = page.count;
+    if (c->kind == CLAIM_LOCK) {
+        c->more = result_flag(results[3], 0, 0);
+        return;
+    }
     if (c->kind == CLAIM_BOOT || c->kind == CLAIM_NODE) {
         c->more = page.count && result_number(results[0], 0, PG_CLAIM_FOUND) > (int64_t)c->limit;
         return;

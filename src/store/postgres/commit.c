@@ -12,7 +12,7 @@
 #include "store/codec/envelope.h"
 #include "store/row.h"
 
-enum { CLAIM_STATEMENTS_MAX = 2, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
+enum { CLAIM_STATEMENTS_MAX = 4, ROLLBACKS_MAX = 6, CONTENDED_MS = 60000 };
 
 /* What goes with the changes: payloads, audits, messages and waits. */
 struct extras {
@@ -155,7 +155,7 @@ struct plan {
     struct query *queries;
     size_t query_count;
     PGresult **results;
-    size_t insert_at, check_at, update_at, claims_at; /* SIZE_MAX: there is none */
+    size_t insert_at, check_at, update_at, lock_check_at, claims_at; /* SIZE_MAX: there is none */
     bool locks_first;
 };
 
@@ -294,6 +294,16 @@ static void plan_overruns(struct plan *p)
     param_array(q, &revisions, ARRAY_NUMBERS);
 }
 
+/* Behind all that waits for rows of tasks. */
+static void plan_locks(struct plan *p)
+{
+    bool checks = false;
+
+    p->query_count += pg_lock_queries(p->store, p->batch, p->wanted, p->arena,
+                                      &p->queries[p->query_count], &checks);
+    p->lock_check_at = checks ? p->query_count - 1 : SIZE_MAX;
+}
+
 static void plan_fence(struct plan *p)
 {
     const struct fence *f = p->batch->fence;
@@ -343,13 +353,13 @@ static void take_outcomes(struct plan *p)
     for (size_t i = 0; i < p->batch->claim_count; i++) {
         struct claim *c = &p->batch->claims[i];
         pg_claim_read(c, &p->results[at], p->arena);
-        at += c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME ? 2 : 1;
+        at += pg_claim_statements(c);
     }
 }
 
 static size_t plan_size(const struct batch *b)
 {
-    return 6 + b->claim_count * CLAIM_STATEMENTS_MAX;
+    return 9 + b->claim_count * CLAIM_STATEMENTS_MAX;
 }
 
 static enum err fence_failed(const struct plan *p, const struct pg_end *o, struct error *e)
@@ -360,11 +370,11 @@ static enum err fence_failed(const struct plan *p, const struct pg_end *o, struc
     return ERR_OK;
 }
 
-/* An id was that of a task which was deleted under our hands. */
+/* An id was that of a task which was deleted under our hands, or a lock was taken meanwhile. */
 static bool check_failed(const struct plan *p, const struct pg_end *o)
 {
-    return p->check_at != SIZE_MAX && o->failed_at == p->check_at
-           && strcmp(o->sqlstate, "22012") == 0;
+    return o->failed_at != SIZE_MAX && strcmp(o->sqlstate, "22012") == 0
+           && (o->failed_at == p->check_at || o->failed_at == p->lock_check_at);
 }
 
 /* What is new comes before what is changed. An id that somebody inserts at this moment is waited
@@ -377,6 +387,7 @@ static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
     plan_inserts(p);
     plan_updates(p);
     plan_overruns(p);
+    plan_locks(p);
     plan_claims(p);
     *ret = (p->batch->change_count ? pg_transact : pg_transact_brief)(p->store, p->queries,
                                                                       p->query_count, p->results, e,
@@ -419,6 +430,7 @@ static void check_changes(struct batch *b, bool *wanted)
 {
     for (size_t i = 0; i < b->change_count; i++) {
         struct change *c = &b->changes[i];
+        c->lock_holder = SLICE_NONE;
         c->outcome = row_check(c);
         if (c->outcome == ERR_OK && !is_storable(c))
             c->outcome = ERR_INVALID;
@@ -430,7 +442,7 @@ static void plan_begin(struct plan *p, struct batch *b)
 {
     p->batch = b;
     p->query_count = 0;
-    p->insert_at = p->check_at = p->update_at = SIZE_MAX;
+    p->insert_at = p->check_at = p->update_at = p->lock_check_at = SIZE_MAX;
 }
 
 /* The database waits for a lock for half of the time that a call has, and then it is certain that
@@ -444,16 +456,22 @@ static bool has_time(const struct postgres_store *s)
  * try may succeed (class 40), are tried again at once: nothing of it was done. Then all rows are
  * locked first, in the order of their ids: of batches that do so no two wait for each other. It is
  * not the rule, because it costs a third more; but where it happened it goes on for a while. */
-static enum err run_until_done(struct plan *p, struct batch *b, struct pg_end *ret, struct error *e)
+static enum err run_until_done(struct plan *p, struct batch *b, bool *wanted, struct pg_end *ret,
+                               struct error *e)
 {
     enum err err = ERR_BUSY;
 
     for (int i = 0; i == 0 || (i < ROLLBACKS_MAX && has_time(p->store)); i++) {
+        err = pg_lock_room(p->store, b, wanted, p->arena, e);
+        if (err != ERR_OK)
+            break;
         plan_begin(p, b);
         p->locks_first = clock_steady_ms() < p->store->contended_until;
         err = run_at_once(p, ret, e);
-        if (check_failed(p, ret))
-            continue; /* what was deleted meanwhile is seen now */
+        if (check_failed(p, ret)) {
+            err = error_set(e, ERR_BUSY, "what a batch changes was changed again and again");
+            continue; /* what was deleted or taken meanwhile is seen now */
+        }
         if (err == ERR_OK || err == ERR_UNKNOWN || strncmp(ret->sqlstate, "40", 2) != 0)
             break;
         p->store->contended_until = clock_steady_ms() + CONTENDED_MS;
@@ -512,12 +530,12 @@ static enum err batch_commit(struct postgres_store *s, struct batch *b, struct a
 
     ASSERT(queries && results);
     check_changes(b, wanted);
-    enum err err = run_until_done(&p, b, &o, e);
+    enum err err = run_until_done(&p, b, wanted, &o, e);
     if (err != ERR_OK && err != ERR_UNKNOWN && pg_end_concerns_change(&o)
         && fence_failed(&p, &o, e) == ERR_OK) {
         err = sift(s, b, wanted, a, e);
         if (err == ERR_OK)
-            err = run_until_done(&p, b, &o, e);
+            err = run_until_done(&p, b, wanted, &o, e);
     }
     free(queries);
     free(results);

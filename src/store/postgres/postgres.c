@@ -94,6 +94,10 @@ static const struct store_schedule_ops schedules_ops = {
     .remove = pg_schedule_remove,
 };
 
+static const struct store_lock_ops locks_ops = {
+    .list = pg_lock_list,
+};
+
 static const struct store_operation_ops operations_ops = {
     .put = pg_operation_put,
     .list = pg_operation_list,
@@ -152,6 +156,7 @@ static const struct store_ops ops = {
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
+    .locks = &locks_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

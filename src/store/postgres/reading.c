@@ -62,6 +62,10 @@ static const struct store_schedule_ops schedules_ops = {
     .version = pg_schedule_version,
 };
 
+static const struct store_lock_ops locks_ops = {
+    .list = pg_lock_list,
+};
+
 static const struct store_operation_ops operations_ops = {
     .list = pg_operation_list,
 };
@@ -88,6 +92,7 @@ static const struct store_ops ops = {
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
+    .locks = &locks_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

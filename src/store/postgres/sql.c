@@ -187,45 +187,6 @@
  * those that are of another kind, which is cheap by its statistics and endless where they mislead.
  */
 
-/* Does the task `c` stand at one of the steps that are asked for? */
-#define STANDS                                                                                  \
-    "EXISTS (SELECT 1 FROM json_array_elements(c.doc::json -> 'steps') AS s(value) "            \
-    "JOIN unnest($15::text[], $16::int8[], $17::text[]) AS p(workflow, version, step) "         \
-    "ON s.value ->> 'name' = p.step WHERE (p.workflow IS NULL OR (p.workflow = c.workflow "     \
-    "AND p.version = c.version)) AND (s.value ->> 'state' IN ('running', 'undoing', 'failed') " \
-    "OR (s.value ->> 'state' = 'waiting' "                                                      \
-    "AND (coalesce((s.value ->> 'failure_count')::int8, 0) > 0 "                                \
-    "OR s.value ->> 'begun_at' IS NOT NULL OR s.value ->> 'round' IS NOT NULL))))"
-
-/* The rows that a listing looks at, and which of them fit: the floor, how many were looked at, and
- * the numbers of those that fit, newest first. */
-#define SCAN(from, order)                                                                      \
-    "WITH c AS MATERIALIZED (SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, "   \
-    "t.paused_at, t.closed_at, "                                                               \
-    "t.ended_at, t.waiting_for, CASE WHEN $13::text IS NOT NULL OR $14::text IS NOT NULL OR "  \
-    "cardinality($17::text[]) > 0 THEN t.doc END AS doc " from " ORDER BY " order              \
-    " LIMIT $2), f AS (SELECT c.seq FROM c WHERE "                                             \
-    "(cardinality($3::text[]) = 0 OR c.state = ANY ($3::text[])) "                             \
-    "AND ($4::text IS NULL OR c.workflow = $4) "                                               \
-    "AND ($5::int8 IS NULL OR c.submitted_at >= $5) "                                          \
-    "AND ($6::int8 IS NULL OR c.submitted_at < $6) "                                           \
-    "AND ($10::int8 = 0 OR c.version = $10) "                                                  \
-    "AND ($11::int8 IS NULL OR c.ended_at >= $11) "                                            \
-    "AND ($12::int8 IS NULL OR c.ended_at < $12) "                                             \
-    "AND ($13::text IS NULL OR c.doc::json -> 'error' ->> 'code' = $13) "                      \
-    "AND ((cardinality($17::text[]) = 0 AND $14::text IS NULL) OR c.waiting_for = $14 "        \
-    "OR position(',' || $14 || ',' IN c.waiting_for || ',') > 0 "                              \
-    "OR " STANDS ") "                                                                          \
-    "AND ($19::int8 = 0 OR (c.paused_at IS NOT NULL) = ($19 = 1)) "                            \
-    "AND ($20::int8 = 0 OR (c.closed_at IS NOT NULL) = ($20 = 1)) "                            \
-    "AND (cardinality($21::text[]) = 0 OR EXISTS (SELECT 1 FROM unnest($21::text[]) AS p(n) "  \
-    "WHERE CASE WHEN right(p.n, 1) = '*' THEN starts_with(c.workflow, left(p.n, -1)) "         \
-    "ELSE c.workflow = p.n END)) "                                                             \
-    "AND NOT EXISTS (SELECT 1 FROM unnest($7::text[], $8::text[]) AS w(key, value) WHERE NOT " \
-    "EXISTS (SELECT 1 FROM ~tag AS g WHERE g.key = w.key AND g.value = w.value "               \
-    "AND g.task = c.seq)) ORDER BY c.seq DESC LIMIT $9) "                                      \
-    "SELECT min(c.seq), count(*), min(c.submitted_at), ARRAY(SELECT f.seq FROM f) FROM c"
-
 /* How many entries a range has, up to a limit. */
 #define COUNT_TO(limit, from) "(SELECT count(*) FROM (SELECT 1 FROM " from " LIMIT " limit ") AS n)"
 #define COUNT_STATE(s)                                                      \
@@ -313,6 +274,10 @@
 #define LAST_ADMIN(now)                                                                       \
     "SELECT 1 FROM ~token WHERE name = $name AND admin AND NOT EXISTS (SELECT 1 FROM ~token " \
     "WHERE name <> $name AND admin AND (expires_at IS NULL OR expires_at > " now "))"
+
+/* made of what is above */
+#include "store/postgres/list_sql.h"
+#include "store/postgres/lock_sql.h"
 
 const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size): a table */
 {
@@ -430,7 +395,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) UNION ALL "
             "SELECT n.waiting_for, n.submitted_at, g.place + 1 FROM g CROSS JOIN LATERAL ("
             "SELECT t.waiting_for, t.submitted_at FROM ~task AS t WHERE t.state = 'pending' "
-            "AND t.locked_by IS NULL AND t.waiting_for > g.agent "
+            "AND t.locked_by IS NULL AND t.waiting_for > CASE WHEN "
+            "starts_with(g.agent, '" WAITING_LOCK "') THEN '" CENSUS_BEHIND_LOCKS "' "
+            "ELSE g.agent END "
             "ORDER BY t.waiting_for, t.rank, t.seq LIMIT 1) AS n WHERE g.place < $2), "
             "s AS MATERIALIZED (SELECT greatest(1, ($1 + count(*) - 1) / greatest(1, count(*))) "
             "AS most FROM g) "
@@ -776,8 +743,20 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "(SELECT w.rank FROM ~wait AS w WHERE w.agent >= 'time' AND w.agent <= 'time' "
             "ORDER BY w.agent, w.rank, w.task LIMIT 1), "
             "EXISTS (SELECT 1 FROM ~overrun), "
-            "(SELECT t.rank FROM " CLAIMABLE "'@wait' ORDER BY t.rank, t.seq LIMIT 1) "
+            "(SELECT t.rank FROM " CLAIMABLE "'@wait' ORDER BY t.rank, t.seq LIMIT 1), "
+            "EXISTS (SELECT 1 FROM ~lock_key AS k WHERE k.look IS NOT NULL) "
             "FROM x ORDER BY x.name",
+        [PG_LOCK_KEYS] = LOCK_KEYS_SQL,
+        [PG_LOCK_MOVE] = LOCK_MOVE_SQL,
+        [PG_LOCK_CHECK] = LOCK_CHECK_SQL,
+        [PG_LOCK_ROOM] = LOCK_ROOM_SQL,
+        [PG_LOCK_LOOK] = LOCK_LOOK_SQL,
+        [PG_LOCK_TAKE] = LOCK_TAKE_SQL,
+        [PG_LOCK_SEEN] = LOCK_SEEN_SQL,
+        [PG_LOCK_LEFT] = LOCK_LEFT_SQL,
+        [PG_LOCKS_LIST] = LOCK_HOLDERS("h.task > $1 ORDER BY h.task"),
+        [PG_LOCK_LIST] = LOCK_HOLDERS("(h.lock, h.task) > ($4, $1) AND h.lock <= $4 "
+            "ORDER BY h.lock, h.task"),
         [PG_BOOT] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, 1) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot + 1 RETURNING boot, " CLOCK,
         [PG_NODE_PUT] = "UPDATE ~node SET " NODE_COLUMNS(SET_TO, ", ")

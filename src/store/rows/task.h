@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "core/task.h"
+#include "store/rows/lock.h"
 #include "store/rows/retire.h"
 
 /* A row of the payload table: a value too long for the task's document, or a group of its steps.
@@ -23,6 +24,9 @@ struct payload {
 /* The same of a task that waits for signals alone. No claim looks for it: the node that takes the
  * signal goes on with the task, and the supervisor releases it when a complete-by passes. */
 #define WAITING_SIGNAL SLICE("@signal")
+
+/* Before the name and key of the lock in whose queue a task waits: "@lock/NAME/KEY". */
+#define WAITING_LOCK "@lock/"
 
 /* A row of the table `wait`: a task that waits for several is claimed by whichever comes first. */
 struct task_wait {
@@ -51,6 +55,9 @@ struct task_row {
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
     int64_t paused_at, closed_at;     /* see struct task */
+    struct slice lock;                /* "NAME/KEY"; NONE: it needs none */
+    int64_t lock_max;                 /* how many may hold it together with this task */
+    int64_t lock_since;               /* when it took it; 0: it does not hold it */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     /* To insert with it; read by get and claims: all of them. Where it says so only the groups of
      * steps are read (codec/codec.h), which the document cannot be understood without. */
@@ -88,7 +95,9 @@ struct task_row {
     X(version,       number,    FIXED)     S \
     X(submitted_at,  time,      FIXED)     S \
     X(reply_to,      text,      FIXED)     S \
-    X(tags,          text,      FIXED)
+    X(tags,          text,      FIXED)     S \
+    X(lock,          text,      FIXED)     S \
+    X(lock_max,      number,    FIXED)
 #define TASK_CHANGING_COLUMNS(X, S)          \
     X(revision,      number,    REVISION)  S \
     X(state,         state,     RELEASED)  S \
@@ -106,7 +115,8 @@ struct task_row {
     X(ended_at,      time,      INDEXED)   S \
     X(doc,           text,      PLAIN)     S \
     X(paused_at,     time,      PLAIN)     S \
-    X(closed_at,     time,      INDEXED)
+    X(closed_at,     time,      INDEXED)   S \
+    X(lock_since,    time,      PLAIN)
 /* clang-format on */
 #define TASK_COLUMNS(X, S) TASK_FIXED_COLUMNS(X, S) S TASK_CHANGING_COLUMNS(X, S)
 
@@ -128,14 +138,19 @@ bool row_waits_for_several(const struct task_row *row);
 /* Is the agent (or "time") the one, or one of those, that it waits for? */
 bool row_waits_for(const struct task_row *row, struct slice agent);
 
+/* Does it wait in the queue of its lock? */
+bool row_queues(const struct task_row *row);
+
 enum claim_kind {
     CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
     CLAIM_TIME,  /* the same, and rank <= now; agent: WAITING_TIME or WAITING_WAIT */
-    CLAIM_BOOT,  /* locked by an older boot of this node: "node/" + a number below ours. Taken over
-                   as they are, running steps included */
-    CLAIM_NODE,  /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
-                   lease has run out (by the store's clock; by `now` where it has none). Taken over
-                   in the same way. None where the store is not shared */
+    CLAIM_LOCK, /* tasks that wait for locks with room, by rank. They take the locks. Only locks are
+                   looked at of which one was given back, or that somebody began to wait for */
+    CLAIM_BOOT, /* locked by an older boot of this node: "node/" + a number below ours. Taken over
+                  as they are, running steps included */
+    CLAIM_NODE, /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
+                  lease has run out (by the store's clock; by `now` where it has none). Taken over
+                  in the same way. None where the store is not shared */
 };
 
 /* Takes up to `limit` tasks for `locked_by`: state processing (compensating where direction is
@@ -152,7 +167,8 @@ struct claim {
     size_t limit;
     struct task_row *rows; /* out: the rows as they are after the claim */
     size_t row_count;      /* out */
-    bool more;             /* out: there were more than `limit` */
+    bool more;             /* out: there were more than `limit`. CLAIM_LOCK: perhaps, or somebody
+                              else just changes one of them */
     int64_t next_rank;     /* out, CLAIM_TIME: when the next one is due; 0: there is none */
 };
 

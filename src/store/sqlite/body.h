@@ -18,6 +18,7 @@
  *   row.c      rows bound and read
  *   commit.c   a batch
  *   claim.c    its claims
+ *   lock.c     locks that tasks hold and wait for
  *   read.c     get, overdue
  *   list.c     listings
  *   reading.c  a second way to the store, for a thread that only reads
@@ -198,6 +199,19 @@ enum sql {
     SQL_SCHEDULE_VERSION_PUT,
     SQL_SCHEDULE_VERSION_GET,
     SQL_SCHEDULE_VERSIONS_DELETE,
+    SQL_LOCK_KEY,  /* there is a row for the lock from now on ... */
+    SQL_LOCK_LOOK, /* ... and somebody waits for it */
+    SQL_LOCK_RAISE,
+    SQL_LOCK_LOWER,
+    SQL_LOCK_SEEN,
+    SQL_LOCK_DELETE,
+    SQL_LOCK_HOLD,
+    SQL_LOCK_LEAVE,
+    SQL_LOCK_FIRST,
+    SQL_LOCK_SINCE,
+    SQL_LOCKS_LOOK,
+    SQL_LOCKS_LIST,
+    SQL_LOCK_LIST,
     SQL_COUNT,
 };
 
@@ -374,6 +388,16 @@ enum err sqlite_commit(struct store *s, struct batch *b, struct arena *a, struct
 enum err sqlite_probe(struct store *s, struct error *e);
 int waits_delete(struct db *d, struct slice id) MUST_USE; /* of a task that waits for several */
 int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a) MUST_USE;
+/* Takes one row, and reads its payloads. */
+int claim_take(struct db *d, const struct claim *c, struct arena *a, struct task_row *row) MUST_USE;
+
+/* lock.c */
+/* What a change that was made does to the lock of its task. SQLITE_NOTFOUND: there is no room, and
+ * c->lock_holder has it. */
+int lock_change(struct db *d, struct change *c, struct arena *a) MUST_USE;
+int lock_claim(struct db *d, struct claim *c, struct arena *a) MUST_USE;
+enum err sqlite_lock_list(struct store *s, const struct lock_query *q, struct arena *a,
+                          struct lock_page *ret, struct error *e);
 enum err sqlite_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                        struct glance *ret, struct error *e);
 enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,

@@ -71,7 +71,8 @@ static int list_agents(struct db *d, enum sql which, struct arena *a, struct cen
     while (rc == SQLITE_OK && *ret_count < CENSUS_AGENTS) {
         struct census_agent *next = &ret[*ret_count];
         rc = next_agent(d, which, after, a, next);
-        after = next->agent;
+        after = rc == SQLITE_OK && census_is_lock(next->agent) ? SLICE(CENSUS_BEHIND_LOCKS)
+                                                               : next->agent;
         *ret_count += rc == SQLITE_OK;
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;

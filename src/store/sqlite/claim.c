@@ -83,7 +83,7 @@ static int claim_boot(struct db *d, struct claim *c, struct arena *a, struct row
     return rc;
 }
 
-static int take(struct db *d, const struct claim *c, struct arena *a, struct task_row *row)
+int claim_take(struct db *d, const struct claim *c, struct arena *a, struct task_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
     int rc = row_waits_for_several(row) ? waits_delete(d, row->id) : SQLITE_OK;
@@ -93,7 +93,7 @@ static int take(struct db *d, const struct claim *c, struct arena *a, struct tas
     row->revision++;
     row->locked_by = arena_copy(a, c->locked_by);
     row->waiting_for = SLICE_NONE;
-    if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME) {
+    if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME || c->kind == CLAIM_LOCK) {
         row->state = row->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
         row->started_at = row->started_at ? row->started_at : c->now;
     }
@@ -113,6 +113,8 @@ int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a)
 {
     struct db *d = &s->writer;
     struct rows list = {0};
+    if (c->kind == CLAIM_LOCK)
+        return lock_claim(d, c, a);
     int rc = SQLITE_OK; /* CLAIM_NODE finds nothing: there is only this node */
 
     if (c->kind == CLAIM_BOOT)
@@ -120,7 +122,7 @@ int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a)
     else if (c->kind != CLAIM_NODE)
         rc = claim_waiting(d, c, a, &list);
     for (size_t i = 0; rc == SQLITE_OK && i < list.count; i++)
-        rc = take(d, c, a, &list.rows[i]);
+        rc = claim_take(d, c, a, &list.rows[i]);
     c->rows = list.rows;
     c->row_count = list.count;
     return rc;

@@ -160,7 +160,7 @@ static int task_request(struct db *d, const struct change *c, bool *ret_done)
     return run_fenced(d, q, ret_done);
 }
 
-static int change_run(struct db *d, struct change *c, bool *ret_done)
+static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret_done)
 {
     int rc = SQLITE_OK;
 
@@ -180,6 +180,8 @@ static int change_run(struct db *d, struct change *c, bool *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
         rc = waits_write(d, c);
+    if (rc == SQLITE_OK && *ret_done)
+        rc = lock_change(d, c, a);
     if (rc == SQLITE_OK && *ret_done && c->drops_overruns)
         rc = overrun_delete(d, c->row.id);
     if (rc == SQLITE_OK && *ret_done)
@@ -200,26 +202,27 @@ static int run(struct db *d, enum sql which)
 static bool has_parts(const struct change *c)
 {
     return c->row.payload_count > 0 || c->audit_count > 0 || c->submission || c->drops_waits
-           || c->drops_overruns || c->row.wait_count > 0
-           || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
+           || c->drops_overruns || c->row.wait_count > 0 || c->lock_move != LOCK_STAYS
+           || row_queues(&c->row) || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */
-static int change_apply(struct db *d, struct change *c)
+static int change_apply(struct db *d, struct change *c, struct arena *a)
 {
     bool done = false;
 
+    c->lock_holder = SLICE_NONE;
     c->outcome = row_check(c);
     if (c->outcome != ERR_OK)
         return SQLITE_OK;
     int rc = has_parts(c) ? run(d, SQL_MARK) : SQLITE_OK;
     if (rc != SQLITE_OK)
         return rc;
-    rc = change_run(d, c, &done);
+    rc = change_run(d, c, a, &done);
     if (rc == SQLITE_OK)
         c->outcome = done ? ERR_OK : ERR_CONFLICT;
     else if (rc == SQLITE_NOTFOUND)
-        c->outcome = ERR_BUSY;
+        c->outcome = c->lock_holder.ptr ? ERR_TAKEN : ERR_BUSY;
     else if (concerns_change_only(rc))
         c->outcome = rc_err(rc);
     else
@@ -235,7 +238,7 @@ static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)
     int rc = SQLITE_OK;
 
     for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
-        rc = change_apply(&s->writer, &b->changes[i]);
+        rc = change_apply(&s->writer, &b->changes[i], a);
     /* Behind the changes: of those that were not made nothing is told, and no mark is needed. */
     if (rc == SQLITE_OK)
         rc = messages_insert(s, b, a);

@@ -222,6 +222,7 @@ static const char *advice(enum err err)
     case ERR_INVALID:
     case ERR_NOT_FOUND:
     case ERR_CONFLICT:
+    case ERR_TAKEN:
     case ERR_TOO_BIG:
     case ERR_NEWER:
     case ERR_COPIED:

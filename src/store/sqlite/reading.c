@@ -265,6 +265,14 @@ static enum err reading_alert_list(struct store *s, const struct alert_query *q,
     return call ? sqlite_alert_list(s, q, a, ret, e) : e->code;
 }
 
+static enum err reading_lock_list(struct store *s, const struct lock_query *q, struct arena *a,
+                                  struct lock_page *ret, struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_lock_list(s, q, a, ret, e) : e->code;
+}
+
 static enum err reading_operation_list(struct store *s, const struct operation_query *q,
                                        struct arena *a, struct operation_page *ret, struct error *e)
 {
@@ -353,6 +361,10 @@ static const struct store_schedule_ops schedules_ops = {
     .version = reading_schedule_version,
 };
 
+static const struct store_lock_ops locks_ops = {
+    .list = reading_lock_list,
+};
+
 static const struct store_operation_ops operations_ops = {
     .list = reading_operation_list,
 };
@@ -377,6 +389,7 @@ static const struct store_ops ops = {
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
+    .locks = &locks_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

@@ -98,6 +98,13 @@
     "seq IN (SELECT seq FROM submission WHERE refused_at IS NOT NULL AND (?1 = 0 OR seq = ?1) " \
     "AND (?2 IS NULL OR source = ?2) AND seq <= ?3 ORDER BY seq LIMIT ?4)"
 
+/* Who holds locks, and how many wait for each. */
+#define HOLDERS                                                                             \
+    "SELECT h.lock, t.id, h.task, h.since, (SELECT count(*) FROM (SELECT 1 FROM task AS w " \
+    "WHERE w.state = 'pending' AND w.locked_by IS NULL AND w.waiting_for = '" WAITING_LOCK  \
+    "' || h.lock LIMIT ?3)) FROM lock_holder AS h CROSS JOIN task AS t ON t.seq = h.task "
+#define HOLDERS_ORDER "ORDER BY h.task LIMIT ?2"
+
 #define STATE(s)                                                  \
     "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
     "' AND state <> 'processed' LIMIT ?1))"
@@ -349,6 +356,25 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_ALERT_LIST] = ALERT "seq < ?1 ORDER BY seq DESC LIMIT ?2",
         [SQL_ALERT_LIVE] = ALERT "live AND seq < ?1 ORDER BY seq DESC LIMIT ?2",
         [SQL_ALERT_GET] = "SELECT resolved_at, acknowledged_at FROM alert WHERE id = ?1",
+        [SQL_LOCK_KEY] = "INSERT INTO lock_key (lock, held, look) VALUES (?1, 0, 0) "
+            "ON CONFLICT (lock) DO NOTHING",
+        [SQL_LOCK_LOOK] = "INSERT INTO lock_key (lock, held, look) VALUES (?1, 0, 1) "
+            "ON CONFLICT (lock) DO UPDATE SET look = 1",
+        [SQL_LOCK_RAISE] = "UPDATE lock_key SET held = held + 1 WHERE lock = ?1 AND held < ?2",
+        [SQL_LOCK_LOWER] = "UPDATE lock_key SET held = held - 1, look = 1 WHERE lock = ?1",
+        [SQL_LOCK_SEEN] = "UPDATE lock_key SET look = 0 WHERE lock = ?1",
+        [SQL_LOCK_DELETE] = "DELETE FROM lock_key WHERE lock = ?1 AND held = 0",
+        [SQL_LOCK_HOLD] = "INSERT INTO lock_holder (lock, task, since) "
+            "SELECT ?1, seq, ?3 FROM task WHERE id = ?2",
+        [SQL_LOCK_LEAVE] = "DELETE FROM lock_holder WHERE lock = ?1 "
+            "AND task = (SELECT seq FROM task WHERE id = ?2)",
+        [SQL_LOCK_FIRST] = "SELECT t.id FROM lock_holder AS h CROSS JOIN task AS t "
+            "ON t.seq = h.task WHERE h.lock = ?1 ORDER BY h.since, h.task LIMIT 1",
+        [SQL_LOCK_SINCE] = "UPDATE task SET lock_since = ?2 WHERE seq = ?1",
+        [SQL_LOCKS_LOOK] = "SELECT lock, held FROM lock_key WHERE look <> 0 "
+            "ORDER BY lock LIMIT ?1",
+        [SQL_LOCKS_LIST] = HOLDERS "WHERE h.task > ?1 " HOLDERS_ORDER,
+        [SQL_LOCK_LIST] = HOLDERS "WHERE h.lock = ?4 AND h.task > ?1 " HOLDERS_ORDER,
         [SQL_ALERT_ACKNOWLEDGE] = "UPDATE alert SET acknowledged_at = ?2, acknowledged_by = ?3, "
             "acknowledged_why = ?4 WHERE id = ?1",
     };

@@ -341,6 +341,10 @@ static const struct store_schedule_ops schedules_ops = {
     .remove = sqlite_schedule_remove,
 };
 
+static const struct store_lock_ops locks_ops = {
+    .list = sqlite_lock_list,
+};
+
 static const struct store_operation_ops operations_ops = {
     .put = sqlite_operation_put,
     .list = sqlite_operation_list,
@@ -397,6 +401,7 @@ static const struct store_ops ops = {
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
+    .locks = &locks_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

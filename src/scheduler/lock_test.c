@@ -1,0 +1,260 @@
+/* Locks, through the scheduler and the store: a task waits for its lock in the store, holds it from
+ * its first step to its end, and the next one begins when it gives it back. */
+#include "base/when.h"
+#include "scheduler/scheduler_test_kit.h"
+
+#define CALL(name, more) \
+    "{\"name\":\"" name "\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":\"none\"" more "}"
+#define WAIT(name, wait)  "{\"name\":\"" name "\",\"wait\":" wait "}"
+#define LOCK(more, steps) "\"lock\":{\"key\":\"${ .input.k }\"" more "},\"steps\":[" steps "]"
+#define QUEUE             "@lock/w/a"
+#define INPUT             SLICE("{\"k\":\"a\"}")
+
+static struct stage s;
+
+static struct task_row row_of(const struct client *c, struct arena *a)
+{
+    struct task_row row = {0};
+    struct error e = {0};
+    enum err err = s.store->ops->get(s.store, c->ask.id, a, &row, &e);
+
+    CHECK(err == ERR_OK, "%s", e.text);
+    return row;
+}
+
+static void check_row(const struct client *c, enum task_state state, const char *waiting_for,
+                      bool holds)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = row_of(c, &a);
+
+    CHECK(row.state == state, "%s is %s", c->id, task_state_text(row.state));
+    CHECK(slice_eq(row.waiting_for, waiting_for ? slice_of(waiting_for) : SLICE_NONE),
+          "%s waits for %.*s", c->id, SLICE_ARG(row.waiting_for));
+    CHECK((row.lock_since != 0) == holds, "%s holds its lock: %d", c->id, holds);
+}
+
+static const struct client *submit(const char *workflow, struct slice input, enum err expected)
+{
+    struct client *c = stage_submit(&s, workflow, input);
+
+    c->expected = expected;
+    stage_until_answered(&s, c);
+    return c;
+}
+
+static void ask_of(enum ask_kind kind, const struct client *c, enum err expected)
+{
+    struct client *asked =
+        stage_ask(&s, &(struct ask){.kind = kind, .id = c->ask.id, .reason = SLICE("why")});
+
+    asked->expected = expected;
+    stage_until_answered(&s, asked);
+    stage_pass(&s, 1);
+}
+
+static void one_after_the_other_takes_it(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    const struct client *other = submit("w", SLICE("{\"k\":\"b\"}"), ERR_OK);
+    stage_pass(&s, 1);
+    check_row(first, TASK_PENDING, "@wait", true);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    check_row(other, TASK_PENDING, "@wait", true);
+    CHECK(stage_stats(&s).live == 0, "who waits is not in memory");
+    stage_pass(&s, MS_PER_H);
+    check_row(first, TASK_PROCESSED, NULL, false);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_pass(&s, MS_PER_H);
+    check_row(second, TASK_PROCESSED, NULL, false);
+    stage_end(&s);
+}
+
+static void who_waits_for_it_asks_no_agent(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", CALL("x", "")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(first, TASK_PENDING, "ag", true); /* nobody is connected: it holds it meanwhile */
+    check_row(second, TASK_PENDING, QUEUE, false);
+    stage_take_requests(&s, "ag", 1);
+    CHECK(slice_is(s.idempotency_key, "t-0/x"), "the first one's");
+    check_row(second, TASK_PENDING, QUEUE, false);
+    stage_end(&s);
+}
+
+static void conditions_are_not_decided_before(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    stage_define(&s, "v",
+                 "\"lock\":{\"key\":\"a\",\"shared\":\"w\"},\"steps\":["
+                 "{\"name\":\"x\",\"wait\":\"1h\",\"if\":\".input.long\"}]");
+    submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *second = submit("v", SLICE("{}"), ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    stage_pass(&s, MS_PER_H);
+    check_row(second, TASK_PROCESSED, NULL, false);
+    stage_end(&s);
+}
+
+static void who_does_not_wait_is_refused(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK(",\"if_taken\":\"refuse\"", WAIT("x", "\"1h\"")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    check_row(first, TASK_PENDING, "@wait", true);
+    const struct client *second = submit("w", INPUT, ERR_TAKEN);
+    CHECK(strstr(second->ask.story, "lock w/a is held by task t-0"), "%s", second->ask.story);
+    stage_pass(&s, MS_PER_H);
+    submit("w", INPUT, ERR_OK);
+    stage_end(&s);
+}
+
+static void a_key_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", CALL("x", "")));
+    const struct client *c = submit("w", SLICE("{\"k\":[]}"), ERR_INVALID);
+    CHECK(c->ask.bad_key && strstr(c->ask.story, "lock.key of workflow \"w\": found []"), "%s",
+          c->ask.story);
+    CHECK(stage_stats(&s).live == 0, "nothing is left of it");
+    stage_end(&s);
+}
+
+static void who_is_paused_is_passed_over(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *third = submit("w", INPUT, ERR_OK);
+    ask_of(ASK_PAUSE, second, ERR_OK);
+    check_row(second, TASK_PENDING, NULL, false);
+    stage_pass(&s, MS_PER_H);
+    check_row(third, TASK_PENDING, "@wait", true);
+    ask_of(ASK_RESUME, second, ERR_OK);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    stage_pass(&s, MS_PER_H);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+static void a_start_time_comes_before_the_queue(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"2h\"")));
+    struct client *later = stage_submit(&s, "w", INPUT);
+    later->ask.not_before = s.now + MS_PER_H;
+    stage_until_answered(&s, later);
+    const struct client *now = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(later, TASK_PENDING, "time", false);
+    check_row(now, TASK_PENDING, "@wait", true);
+    stage_pass(&s, MS_PER_H);
+    check_row(later, TASK_PENDING, QUEUE, false);
+    stage_pass(&s, MS_PER_H);
+    check_row(later, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+/* A moment that cannot be evaluated holds the first one. */
+static void an_error_keeps_it_until_it_is_closed(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"on_failure\":\"hold\"," LOCK("", WAIT("x", "{\"until\":\"${ .input.at }\"}")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(first, TASK_ERROR, NULL, true);
+    const struct client *second =
+        submit("w", SLICE("{\"k\":\"a\",\"at\":\"2100-01-01T00:00:00Z\"}"), ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    ask_of(ASK_CLOSE, first, ERR_OK);
+    check_row(first, TASK_ERROR, NULL, false);
+    check_row(second, TASK_PENDING, "@wait", true);
+    ask_of(ASK_REOPEN, first, ERR_TAKEN);
+    check_row(first, TASK_ERROR, NULL, false);
+    ask_of(ASK_UNDO, second, ERR_OK);
+    check_row(second, TASK_COMPENSATED, NULL, false);
+    ask_of(ASK_REOPEN, first, ERR_OK);
+    check_row(first, TASK_ERROR, NULL, true);
+    stage_end(&s);
+}
+
+static void an_undo_of_what_has_ended_needs_it(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, MS_PER_H + 1);
+    check_row(first, TASK_PROCESSED, NULL, false);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, "@wait", true);
+    ask_of(ASK_UNDO, first, ERR_OK); /* nothing is to be undone: it ends at once */
+    check_row(first, TASK_COMPENSATED, NULL, false);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+static void as_many_as_max_hold_it(void **state)
+{
+    const struct client *c[5];
+    int holders = 0;
+    (void)state;
+
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK(",\"max\":3", WAIT("x", "\"1h\"")));
+    for (size_t i = 0; i < COUNT_OF(c); i++)
+        c[i] = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    for (size_t i = 0; i < COUNT_OF(c); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        holders += row_of(c[i], &a).lock_since != 0;
+    }
+    CHECK(holders == 3, "%d hold it", holders);
+    stage_pass(&s, MS_PER_H);
+    CHECK(s.ended == 3, "%zu ended", s.ended);
+    stage_pass(&s, MS_PER_H);
+    CHECK(s.ended == COUNT_OF(c), "%zu ended", s.ended);
+    stage_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_after_the_other_takes_it),
+        cmocka_unit_test(who_waits_for_it_asks_no_agent),
+        cmocka_unit_test(conditions_are_not_decided_before),
+        cmocka_unit_test(who_does_not_wait_is_refused),
+        cmocka_unit_test(a_key_that_is_none_is_refused),
+        cmocka_unit_test(who_is_paused_is_passed_over),
+        cmocka_unit_test(a_start_time_comes_before_the_queue),
+        cmocka_unit_test(an_error_keeps_it_until_it_is_closed),
+        cmocka_unit_test(an_undo_of_what_has_ended_needs_it),
+        cmocka_unit_test(as_many_as_max_hold_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+#ifndef STORE_POSTGRES_LOCK_SQL_H
+#define STORE_POSTGRES_LOCK_SQL_H
+
+/*
+ * The statements about locks of tasks. A batch writes rows of tasks first, then locks the rows of
+ * all locks that it changes, in their order, and claims last, where it waits for nobody: so no two
+ * batches wait for each other because of locks. Who holds what follows from the rows of the tasks,
+ * as they are then: a change that was not made moves nothing.
+ */
+
+/* $1: the locks. Makes their rows, and locks those that are there. */
+#define LOCK_KEYS_SQL                                                                      \
+    "INSERT INTO ~lock_key AS k (lock, held) SELECT DISTINCT l.lock, 0 FROM "              \
+    "unnest($1::text[]) AS l(lock) ORDER BY l.lock ON CONFLICT (lock) DO UPDATE SET held " \
+    "= k.held"
+
+/* $1 ids, $2 their locks, $3 'take', 'drop' or 'look'. */
+#define LOCK_MOVE_SQL                                                                       \
+    "WITH c AS MATERIALIZED (SELECT t.seq, c.lock, c.move, t.lock_since FROM "              \
+    "unnest($1::text[], $2::text[], $3::text[]) AS c(id, lock, move) "                      \
+    "JOIN ~task AS t ON t.id = c.id AND t.lock = c.lock), "                                 \
+    "x AS (DELETE FROM ~lock_holder AS h USING c WHERE c.move = 'drop' "                    \
+    "AND c.lock_since IS NULL AND h.lock = c.lock AND h.task = c.seq RETURNING h.lock), "   \
+    "y AS (INSERT INTO ~lock_holder AS h (lock, task, since) SELECT c.lock, c.seq, "        \
+    "c.lock_since FROM c WHERE c.move = 'take' AND c.lock_since IS NOT NULL "               \
+    "ON CONFLICT (task) DO NOTHING RETURNING h.lock) "                                      \
+    "UPDATE ~lock_key AS k SET held = k.held + (SELECT count(*) FROM y WHERE y.lock = "     \
+    "k.lock) - (SELECT count(*) FROM x WHERE x.lock = k.lock), look = CASE WHEN EXISTS "    \
+    "(SELECT 1 FROM c WHERE c.lock = k.lock AND c.move <> 'take') THEN -1 ELSE k.look END " \
+    "WHERE k.lock = ANY ($2::text[])"
+
+/* $1: the ids of those that take one. Fails if one of them that this transaction wrote has no room.
+ */
+#define LOCK_CHECK_SQL                                                                      \
+    "SELECT 1 / (count(*) = 0)::int FROM unnest($1::text[]) AS c(id) JOIN ~task AS t "      \
+    "ON t.id = c.id JOIN ~lock_key AS k ON k.lock = t.lock WHERE t.lock_since IS NOT NULL " \
+    "AND k.held > t.lock_max AND t.xmin::text = (txid_current() & 4294967295)::text"
+
+/* $1 ids, $2 locks, $3 submitted_at of a new task, NULL for a change: of each whether it would be
+ * a conflict whatever the lock is, how many hold the lock, and who has held it for longest. */
+#define LOCK_ROOM_SQL                                                                        \
+    "SELECT c.at IS NOT NULL AND (EXISTS (SELECT 1 FROM ~task "                              \
+    "AS t WHERE t.id = c.id) OR EXISTS (SELECT 1 FROM ~reserved AS r WHERE r.id = c.id AND " \
+    "r.until > c.at)), coalesce((SELECT k.held FROM ~lock_key AS k WHERE k.lock = c.lock), " \
+    "0), (SELECT t.id FROM ~lock_holder AS h JOIN ~task AS t ON t.seq = h.task WHERE "       \
+    "h.lock = c.lock ORDER BY h.since, h.task LIMIT 1) FROM unnest($1::text[], $2::text[], " \
+    "$3::int8[]) WITH ORDINALITY AS c(id, lock, at, nth) ORDER BY c.nth"
+
+/* The first of a lock's queue, as `what`. */
+#define LOCK_FIRST(what, lock)                                      \
+    "SELECT " what " FROM " CLAIMABLE "'" WAITING_LOCK "' || " lock \
+    " ORDER BY t.rank, t.seq LIMIT 1"
+#define LOOKED_AT "~lock_key AS k WHERE k.look = txid_current()"
+
+/* A claim, in four statements. Marks the locks that it looks at, which nobody else changes: $1 is
+ * how many. */
+#define LOCK_LOOK_SQL                                                               \
+    "UPDATE ~lock_key AS k SET look = txid_current() WHERE k.lock = ANY (ARRAY("    \
+    "SELECT o.lock FROM ~lock_key AS o WHERE o.look = -1 ORDER BY o.lock LIMIT $1 " \
+    "FOR UPDATE SKIP LOCKED))"
+
+/* Of each the first that waits for it, if there is room. It is read after the lock was locked:
+ * who begins to wait later sets look. */
+#define LOCK_TAKE_SQL                                                                              \
+    "WITH c AS MATERIALIZED (SELECT c.seq, c.lock, row_number() OVER (ORDER BY c.rank, "           \
+    "c.seq) AS place FROM (SELECT w.seq, w.rank, w.revision, k.lock FROM (SELECT k.lock, "         \
+    "k.held FROM " LOOKED_AT " OFFSET 0) AS k CROSS JOIN LATERAL (" LOCK_FIRST(                    \
+        "t.seq, t.rank, t.revision, t.lock_max",                                                   \
+        "k.lock") " FOR UPDATE SKIP LOCKED) AS w WHERE k.held < w.lock_max) AS c " UNCHANGED       \
+                  "), u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, " \
+                  "locked_by = $1, state = CASE t.direction WHEN 'undo' THEN 'compensating' ELSE " \
+                  "'processing' END, started_at = coalesce(t.started_at, $2), lock_since = $2 "    \
+                  "FROM c "                                                                        \
+                  "WHERE t.seq = c.seq RETURNING " COLUMNS_T ", c.place), "                        \
+                  "h AS (INSERT INTO ~lock_holder (lock, task, since) SELECT u.lock, u.seq, $2 "   \
+                  "FROM u), "                                                                      \
+                  "n AS (UPDATE ~lock_key AS k SET held = k.held + 1 FROM u WHERE k.lock = "       \
+                  "u.lock) "                                                                       \
+                  "SELECT " COLUMNS_U PAYLOADS(                                                    \
+                      "u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
+
+/* Where somebody waits and there is room, it is looked at again, also if the one who waits was
+ * being changed by somebody else. A lock that nobody holds or waits for goes. */
+#define LOCK_SEEN_SQL                                                                             \
+    "WITH w AS MATERIALIZED (SELECT k.lock, k.held, (" LOCK_FIRST(                                \
+        "t.lock_max", "k.lock") ") AS max FROM " LOOKED_AT                                        \
+                                "), x AS (DELETE FROM ~lock_key AS l USING w WHERE l.lock "       \
+                                "= w.lock AND w.held = 0 AND w.max IS NULL) UPDATE ~lock_key AS " \
+                                "l SET look = CASE "                                              \
+                                "WHEN w.max > w.held THEN -1 END FROM w WHERE l.lock = w.lock "   \
+                                "AND NOT (w.held = 0 "                                            \
+                                "AND w.max IS NULL)"
+
+#define LOCK_LEFT_SQL "SELECT EXISTS (SELECT 1 FROM ~lock_key AS k WHERE k.look IS NOT NULL)"
+
+/* Holders behind the number $1, at most $2; of each at most $3 that wait are counted. */
+#define LOCK_HOLDERS(which)                                                                 \
+    "SELECT h.lock, t.id, h.task, h.since, " COUNT_TO(                                      \
+        "$3", CLAIMABLE "'" WAITING_LOCK                                                    \
+                        "' || h.lock") " FROM (SELECT h.lock, h.task, h.since "             \
+                                       "FROM ~lock_holder AS h WHERE " which                \
+                                       " LIMIT $2) AS h JOIN ~task AS t ON t.seq = h.task " \
+                                       "ORDER BY h.task"
+
+#endif

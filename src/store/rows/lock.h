@@ -1,0 +1,41 @@
+#ifndef STORE_ROWS_LOCK_H
+#define STORE_ROWS_LOCK_H
+
+/* Locks: of the tasks with the same lock ("NAME/KEY") at most so many are between their first step
+ * and their end. Who holds one is on record; who waits for one waits in the queue of its lock
+ * (WAITING_LOCK). */
+
+#include "base/base.h"
+
+/* What a change of a task does to its lock. */
+enum lock_move {
+    LOCK_STAYS,
+    LOCK_TAKE, /* it takes it: ERR_TAKEN if there is no room, and nothing of the change is done */
+    LOCK_DROP, /* it gives it back */
+};
+
+/* A task that holds a lock. */
+struct lock_holder {
+    struct slice lock;
+    struct slice task;
+    int64_t seq;      /* of the task */
+    int64_t since;    /* ms UTC */
+    uint64_t waiting; /* how many wait for this lock; at most LOCK_WAITING_MOST are counted */
+};
+
+enum { LOCK_WAITING_MOST = 1000 };
+
+/* Holders by the numbers of their tasks. */
+struct lock_query {
+    struct slice lock; /* NONE: any */
+    int64_t after_seq; /* those behind it; 0: from the first */
+    size_t limit;
+};
+
+struct lock_page {
+    struct lock_holder *holders;
+    size_t count;
+    bool more;
+};
+
+#endif
