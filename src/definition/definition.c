@@ -521,7 +521,6 @@ static void read_definition(struct reader *r, const struct json *root)
         FIELD("on_failure", read_on_failure, offsetof(struct top, on_failure)),
         FIELD("inputs", read_node, offsetof(struct top, inputs)),
         FIELD("lock", read_node, offsetof(struct top, lock)),
-        FIELD("concurrency", refuse_concurrency, 0),
         REQUIRED("steps", read_node, offsetof(struct top, steps)),
         FIELD("on_undo", read_node, offsetof(struct top, on_undo)),
         FIELD("on_signal", read_node, offsetof(struct top, on_signal)),

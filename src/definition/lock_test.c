@@ -43,7 +43,7 @@ static const struct mistake_case {
     {LOCK("{\"key\":\"k\",\"if_taken\":\"replace\"}"), 2, 30, "lock.if_taken", "\"replace\"", "wait or refuse: \"replace\" is reserved"},
     {LOCK("{\"key\":\"k\",\"shared\":\"a b\"}"), 2, 28, "lock.shared", "\"a b\"", ""},
     {LOCK("{\"key\":\"k\",\"name\":\"a\"}"), 2, 19, "lock.name", "key \"name\"", ""},
-    {TOP(",\n\"concurrency\":{\"key\":\"k\"}"), 2, 15, "concurrency", "an object", "no such key: write lock"},
+    {TOP(",\n\"concurrency\":{\"key\":\"k\"}"), 2, 1, "concurrency", "key \"concurrency\"", "\"concurrency\" is reserved for later; for tasks with the same key write lock"},
 };
 /* clang-format on */
 

@@ -30,8 +30,8 @@ struct retire_seen {
     struct slice workflow;
     enum task_state state;
     int64_t ended_at, closed_at; /* 0: it did not, was not */
-    bool locked;
-    bool untold;      /* a message of it was set aside, and is still to be delivered */
+    bool locked;                 /* or holds a lock, which it would take along */
+    bool untold;                 /* a message of it was set aside, and is still to be delivered */
     int64_t fresh_at; /* when the oldest message that was not set aside came to be; 0: none is */
 };
 /* Which rule lets it go; SIZE_MAX: none. */

@@ -333,6 +333,27 @@ static void who_waits_waits_for_its_own_lock(void **state)
           "it has none");
 }
 
+/* It would take its lock along. */
+static void who_holds_a_lock_is_not_deleted(void **state)
+{
+    struct world *w = *state;
+    struct retire_rule rule = {.states = 1U << TASK_ERROR, .ended_before = 100000};
+    struct retire_look l = {.rules = &rule, .rule_count = 1, .scan_max = 100};
+
+    must(put_change(w, taking("a", 1)), "a");
+    struct task_row row = fetch(w, "a");
+    row.revision++;
+    row.state = TASK_ERROR;
+    row.ended_at = 2000;
+    must(update_row(w, row), "a");
+    must(w->s->ops->retention->look(w->s, &l, &w->a, &w->e), w->e.text);
+    CHECK(l.found_count == 0, "it holds its lock");
+    must(change_lock(w, "a", LOCK_DROP, 0, TASK_ERROR), "a");
+    l = (struct retire_look){.rules = &rule, .rule_count = 1, .scan_max = 100};
+    must(w->s->ops->retention->look(w->s, &l, &w->a, &w->e), w->e.text);
+    CHECK(l.found_count == 1, "it gave it back");
+}
+
 /* There may be very many queues: they stand before no agent. */
 static void queues_are_no_agents(void **state)
 {
@@ -371,6 +392,7 @@ int main(void)
         ON_MEMORY(a_survey_tells_of_locks_with_room),
         ON_POSTGRES(a_survey_tells_of_locks_with_room),
         ON_ALL(who_waits_waits_for_its_own_lock),
+        ON_ALL(who_holds_a_lock_is_not_deleted),
         ON_SQLITE(queues_are_no_agents),
         ON_POSTGRES(queues_are_no_agents),
     };

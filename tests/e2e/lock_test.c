@@ -103,7 +103,6 @@ static void two_of_a_key_are_at_work(void **state)
 {
     (void)state;
     nobody_works_beside_another("pair", 2);
-    CHECK(most_at_once("pair") == 2, "there was room for two");
 }
 
 static void who_waits_says_for_whom(void **state)

@@ -71,10 +71,3 @@ void read_lock(struct reader *r, const struct json *j, const struct path *path)
                                  .max = draft.max,
                                  .if_taken = draft.if_taken};
 }
-
-void refuse_concurrency(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
-{
-    (void)target;
-    mistake_in(r, path, j, "no such key: write lock, with a key and max");
-}

@@ -9,8 +9,4 @@
  */
 void read_lock(struct reader *r, const struct json *j, const struct path *path);
 
-/* Other programs have this key. */
-void refuse_concurrency(struct reader *r, const struct json *j, const struct path *path,
-                        void *target);
-
 #endif

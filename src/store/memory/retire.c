@@ -46,7 +46,7 @@ void mem_retire_look(struct mem_task *const *tasks, size_t count, const struct m
                                       .state = row->state,
                                       .ended_at = row->ended_at,
                                       .closed_at = row->closed_at,
-                                      .locked = row->locked_by.ptr != NULL,
+                                      .locked = row->locked_by.ptr != NULL || row->lock_since != 0,
                                       .untold =
                                           row->ended_at != 0 && mem_outbox_waits(outbox, row->id),
                                       .fresh_at = fresh_at};

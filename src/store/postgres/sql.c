@@ -195,13 +195,13 @@
 
 /* What is looked at to be deleted. Messages in words that leave the planner their index of tasks
  * and no other, whatever it believes of how many there are. */
-#define RETIRE_LOOK                                                                \
-    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "            \
-    "t.locked_by IS NOT NULL, t.submitted_at, t.closed_at, "                       \
-    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "  \
-    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "   \
-    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                           \
-    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) " \
+#define RETIRE_LOOK                                                                      \
+    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "                  \
+    "t.locked_by IS NOT NULL OR t.lock_since IS NOT NULL, t.submitted_at, t.closed_at, " \
+    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "        \
+    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "         \
+    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                                 \
+    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) "       \
     "FROM ~task AS t "
 
 #define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "

@@ -65,7 +65,9 @@
 
 /* Without its document, which may lie on pages of its own. */
 #define RETIRE_LOOK                                                                              \
-    "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL, revision, id, workflow, " \
+    "SELECT seq, state, ended_at, submitted_at, locked_by IS NOT NULL OR (state = 'error' "      \
+    "AND EXISTS (SELECT 1 FROM lock_holder AS h WHERE h.task = task.seq)), "                     \
+    "revision, id, workflow, "                                                                   \
     "closed_at, CASE WHEN ended_at IS NULL THEN 0 ELSE EXISTS (SELECT 1 FROM outbox_aside AS o " \
     "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                     \
     "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1) FROM task "
