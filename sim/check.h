@@ -11,6 +11,7 @@
  *   check_rounds.c   steps that are repeated: their rounds, and when they end
  *   check_waits.c    steps that wait: when they begin and are over
  *   check_signals.c  signals, and steps that wait for them
+ *   check_locks.c    who is at work beside others with the same key, and who waits
  *   check_world.c    effects in the world, and what an end means
  *   check_wire.c     what a node may send, and when
  *   check_time.c     nothing is given up too early, nothing overdue stays
@@ -84,6 +85,13 @@ void check_signal_step(const struct subject *t, uint32_t step, const struct seen
 /* A sender was told that the signal with that key is durable. */
 void check_signal_told(const struct subject *t, uint32_t key);
 bool signal_fits(const struct flow_step *f, const struct seen_signal *s);
+
+/* After the change was recorded; `old`: the previous state. */
+void check_locks(const struct subject *t, const struct seen *old);
+void check_locks_batch(void); /* after each batch was recorded */
+void check_locks_idle(void);  /* periodic: nobody waits while there is room */
+/* It waits for a lock that tasks hold which have stopped in error. */
+bool lock_holds_up(const struct subject *t);
 
 void check_limits_begin(void);
 void check_limits_changed(void);

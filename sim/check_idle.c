@@ -182,8 +182,11 @@ void check_idle(void)
     if (!nodes_are_well() || nodes_quiet_since() + IDLE_MS > world.now || nodes.skew_max > 0
         || world.set_back || nodes_are_narrow() || outage_limits())
         return;
+    check_locks_idle();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
+        if (t->flow->lock_keys > 0 && t->seen.lock_since == 0)
+            continue; /* it waits for its lock */
         for (uint32_t k = 0; is_at_rest(t) && k < t->seen.step_count; k++)
             if (is_ready(t, k) && !awaits(t, k)) {
                 covered(COVER_LOOKED_IDLE);

@@ -616,6 +616,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         if (new.steps[i].attempt != old.steps[i].attempt)
             t->started[i] = told ? new.revision : 0;
     }
+    check_locks(t, &old);
     if (old.direction != new.direction)
         check_turn_back(t, &new);
     cover_task(t, &old, &new);

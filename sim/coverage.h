@@ -187,6 +187,11 @@
     X(SIGNAL_LATE,        "steps that waited for a signal in vain")                               \
     X(SIGNAL_REFUSED,     "signals that were refused")                                            \
     X(SIGNAL_AGAIN,       "signals that were sent again")                                         \
+    X(LOCK_TAKEN,         "locks that were taken")                                                \
+    X(LOCK_SHARED,        "locks that workflows share and that were taken")                       \
+    X(LOCK_QUEUE,         "tasks that waited for a lock")                                         \
+    X(LOCK_IN_ERROR,      "tasks in error that held a lock")                                      \
+    X(LOCK_LOOKED,        "looks at who waits for a lock")                                        \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

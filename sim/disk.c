@@ -140,6 +140,7 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
             if (!is_changed(b, b->claims[i].rows[k].id))
                 show(d, b->claims[i].rows[k].id, 1, told);
     }
+    check_locks_batch();
 }
 
 /* One change of the batch cannot be stored; it is put last, and the others are committed without

@@ -282,6 +282,25 @@ static void draw_signals(struct flow *f, uint32_t number)
     }
 }
 
+/* One run in six, as above. */
+bool flows_lock(void)
+{
+    return (hash_stable(&world.seed, sizeof world.seed) ^ 0x137872b) % 6 == 0;
+}
+
+/* Those that share a lock have the same maximum. */
+static void draw_lock(struct flow *f, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x6c6f636b73000000) + number)};
+    struct prng all = {.state = world.seed ^ UINT64_C(0x6c6f636b73ffffff)};
+
+    if (!flows_lock() || prng_chance(&own, 25))
+        return;
+    f->lock_shared = prng_chance(&own, 40);
+    f->lock_keys = f->lock_shared ? 2 : 1 + prng_below(&own, 5);
+    f->lock_max = 1 + prng_below(f->lock_shared ? &all : &own, 3);
+}
+
 static void draw(struct flow *f, uint32_t number)
 {
     bool graph = chance(weather.bad_expressions || weather.pivots ? 900 : 500);
@@ -302,6 +321,7 @@ static void draw(struct flow *f, uint32_t number)
     draw_signals(f, number);
     draw_way_back(f, number);
     draw_repeated(f, number);
+    draw_lock(f, number);
 }
 
 /* ---- as JSON ---- */
@@ -564,6 +584,20 @@ static void put_steps(struct buf *b, struct flow *f, bool on_undo)
     json_close(b, ']');
 }
 
+static void put_lock(struct buf *b, const struct flow *f)
+{
+    if (f->lock_keys == 0)
+        return;
+    json_key(b, "lock");
+    json_open(b, '{');
+    put_text(b, "key", text_of("k${ .input.n %% %u }", f->lock_keys));
+    json_key(b, "max");
+    json_number(b, f->lock_max);
+    if (f->lock_shared)
+        put_text(b, "shared", SLICE("all"));
+    json_close(b, '}');
+}
+
 static struct slice write(struct flow *f)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -583,6 +617,7 @@ static struct slice write(struct flow *f)
         json_key(&b, "on_signal");
         json_raw(&b, SLICE("{\"u\":\"undo\"}"));
     }
+    put_lock(&b, f);
     put_steps(&b, f, false);
     put_steps(&b, f, true);
     put_text(&b, "output", SLICE("${ .steps.s0.output }"));

@@ -49,6 +49,8 @@ struct flow {
     enum on_failure on_failure;
     int64_t complete_by_ms, undo_complete_by_ms; /* 0: none */
     int64_t undo_until_ms;                       /* 0: as long as the task is kept */
+    uint32_t lock_keys, lock_max;                /* keys: 0: it has no lock */
+    bool lock_shared;                            /* with all that are */
     bool fixed;                                  /* made for a scene: nothing is drawn */
     const struct definition *definition;         /* for the checkers; each node has its own */
     struct slice text;
@@ -76,6 +78,9 @@ bool flow_is_satisfied(const struct flow_step *f, uint32_t round, uint32_t numbe
 
 /* How long after an answer in this round the next one begins. */
 int64_t flow_round_gap(const struct flow_step *f, uint32_t round);
+
+/* Does this run have workflows with locks? */
+bool flows_lock(void);
 
 /* Are its steps so many, and its outputs so long, that some are stored outside the tasks'
  * documents? */

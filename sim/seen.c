@@ -182,6 +182,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .complete_by = row->complete_by,
         .paused_at = row->paused_at,
         .closed_at = row->closed_at,
+        .lock_since = row->lock_since,
         .wake_at = row->wake_at,
         .not_before = row->not_before,
         .submitted_at = row->submitted_at,

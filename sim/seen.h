@@ -72,7 +72,7 @@ struct seen {
     bool locked, deadline_passed, requested;
     char owner[24]; /* "n1/3" */
     char waiting_for[64];
-    int64_t paused_at, closed_at;
+    int64_t paused_at, closed_at, lock_since;
     int64_t complete_by, undo_complete_by, wake_at, not_before, submitted_at, ended_at;
     uint32_t failure_count;
     uint64_t content, sha256; /* 0: none */

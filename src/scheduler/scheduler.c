@@ -54,6 +54,7 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     list_init(&s->unreported);
     overruns_set(&s->tasks.overruns, c->overruns, c->overrun_count);
     s->taking_over = s->uncounted = true;
+    s->locks = true; /* unknown: looked at once */
     for (size_t i = 0; i < DUES; i++)
         s->due_at[i] = 1; /* unknown: claim at once */
     return s;

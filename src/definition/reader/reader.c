@@ -5,7 +5,8 @@
 const struct reserved definition_reserved[] = {
     {"for_each", "\"for_each\" is reserved for later"},
     {"task", "\"task\" is reserved for later"},
-    {"concurrency", "\"concurrency\" is reserved for later; for tasks with the same key write lock"},
+    {"concurrency",
+     "\"concurrency\" is reserved for later; for tasks with the same key write lock"},
     {"schedule", "\"schedule\" is reserved for later"},
     {"needs", "\"needs\" is unknown, use after"},
 };

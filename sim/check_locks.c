@@ -1,0 +1,157 @@
+/* Locks: never more tasks of a key at work than its maximum, and nobody waits while there is room.
+ * A model of its own: the key follows from the submission, and who is at work from the rows of the
+ * steps; what the store counts is not looked at. */
+
+#include "sim/check.h"
+
+#include <stdio.h>
+
+#include "sim/coverage.h"
+#include "sim/world.h"
+
+/* An interval of the supervisor, one of the survey, and the time for a claim and its commit. */
+enum { SETTLES_MS = 4000 };
+
+/* Some rows of a batch are known: those that give locks back may come behind those that take them.
+ */
+static bool moved;
+
+static void must(const struct subject *t, bool ok, const char *rule)
+{
+    if (ok)
+        return;
+    describe(t);
+    broken(rule, "%s: lock since %" PRId64 ", waits for \"%s\"", t->id, t->seen.lock_since,
+           t->seen.waiting_for);
+}
+
+/* The key is a remainder of the number in the input that was submitted. */
+static uint32_t key_of(const struct subject *t)
+{
+    unsigned n = 0;
+    int count = sscanf(t->input.ptr, "{\"n\":%u", &n); /* NOLINT(cert-err34-c): drawn in people.c */
+
+    ASSERT(count == 1);
+    return n % t->flow->lock_keys;
+}
+
+static bool same_lock(const struct subject *a, const struct subject *b)
+{
+    return a->flow->lock_keys > 0 && b->flow->lock_keys > 0
+           && (a->flow == b->flow || (a->flow->lock_shared && b->flow->lock_shared))
+           && key_of(a) == key_of(b);
+}
+
+static bool has_begun(const struct seen *s)
+{
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const struct seen_step *st = &s->steps[i];
+        if (st->attempt_count > 0 || st->dropped_count > 0 || st->begun_at != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Between its first step and its end. */
+static bool is_at_work(const struct seen *s)
+{
+    bool ended = s->state == TASK_PROCESSED || s->state == TASK_COMPENSATED;
+
+    return s->revision != 0 && has_begun(s) && !ended && s->closed_at == 0;
+}
+
+static uint32_t count_at_work(const struct subject *of)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < subjects.count; i++)
+        count += is_at_work(&subjects.list[i].seen) && same_lock(of, &subjects.list[i]);
+    return count;
+}
+
+static uint32_t count_holders(const struct subject *of)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < subjects.count; i++)
+        count += subjects.list[i].seen.lock_since != 0 && same_lock(of, &subjects.list[i]);
+    return count;
+}
+
+void check_locks(const struct subject *t, const struct seen *old)
+{
+    const struct seen *new = &t->seen;
+    bool queues = strncmp(new->waiting_for, "@lock/", 6) == 0;
+
+    if (t->flow->lock_keys == 0) {
+        must(t, new->lock_since == 0 && !queues, "who needs no lock has none");
+        return;
+    }
+    must(t, !queues || new->lock_since == 0, "who holds a lock does not wait for it");
+    must(t, !queues || new->paused_at == 0, "who is paused does not wait for a lock");
+    must(t, !is_at_work(new) || new->lock_since != 0, "who is at work holds its lock");
+    if (queues)
+        covered(COVER_LOCK_QUEUE);
+    if (new->state == TASK_ERROR &&new->lock_since != 0)
+        covered(COVER_LOCK_IN_ERROR);
+    if (new->lock_since != 0 && old->lock_since == 0)
+        covered(t->flow->lock_shared ? COVER_LOCK_SHARED : COVER_LOCK_TAKEN);
+    moved |= (new->lock_since != 0 && old->lock_since == 0) || is_at_work(new) != is_at_work(old);
+}
+
+void check_locks_batch(void)
+{
+    for (uint32_t i = 0; moved && i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        if (t->seen.lock_since != 0)
+            must(t, count_holders(t) <= t->flow->lock_max, "no lock has more holders than it lets");
+        if (t->flow->lock_keys > 0 && is_at_work(&t->seen))
+            must(t, count_at_work(t) <= t->flow->lock_max, "no more tasks of a key are at work");
+    }
+    moved = false;
+}
+
+/* Has nothing happened to the tasks of this lock for a while? */
+static bool is_settled(const struct subject *of)
+{
+    for (uint32_t i = 0; i < subjects.count; i++)
+        if (subjects.list[i].changed_at + SETTLES_MS > world.now
+            && same_lock(of, &subjects.list[i]))
+            return false;
+    return true;
+}
+
+static bool waits(const struct subject *t)
+{
+    return t->flow->lock_keys > 0 && t->seen.revision != 0 && t->seen.state == TASK_PENDING
+           && t->seen.lock_since == 0 && t->seen.paused_at == 0;
+}
+
+void check_locks_idle(void)
+{
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        bool served = false;
+        if (!waits(t) || t->seen.requested || t->seen.not_before + SETTLES_MS > store_now()
+            || !is_settled(t))
+            continue;
+        NODES_FOREACH (n)
+            served |= node_schedules(n) && node_knows(n, t->flow);
+        covered(COVER_LOCK_LOOKED);
+        must(t, !served || count_holders(t) >= t->flow->lock_max,
+             "nobody waits for a lock while there is room");
+    }
+}
+
+bool lock_holds_up(const struct subject *t)
+{
+    uint32_t stopped = 0;
+
+    if (!waits(t))
+        return false;
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *o = &subjects.list[i];
+        stopped += o->seen.state == TASK_ERROR && o->seen.lock_since != 0 && same_lock(t, o);
+    }
+    return stopped >= t->flow->lock_max;
+}
