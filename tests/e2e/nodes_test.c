@@ -399,7 +399,7 @@ static void a_lock_outlives_its_node(void **state)
         define(a, "locked",
                "\"lock\": {\"key\": \"k\"}, \"steps\": [{\"name\": \"nap\", \"wait\": \"200ms\"}]");
     for (int i = 0; i < LOCKED; i++) {
-        char id[16];
+        char id[24];
         (void)snprintf(id, sizeof id, "locked-%d", i);
         submit(a, "locked", id);
     }
