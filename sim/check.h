@@ -90,6 +90,7 @@ bool signal_fits(const struct flow_step *f, const struct seen_signal *s);
 void check_locks(const struct subject *t, const struct seen *old);
 void check_locks_batch(void); /* after each batch was recorded */
 void check_locks_idle(void);  /* periodic: nobody waits while there is room */
+bool lock_was_replaced(const struct seen *s);
 /* It waits for a lock that tasks hold which have stopped in error. */
 bool lock_holds_up(const struct subject *t);
 

@@ -78,6 +78,29 @@ static uint32_t count_holders(const struct subject *of)
     return count;
 }
 
+bool lock_was_replaced(const struct seen *s)
+{
+    return s->cause.code == seen_hash(SLICE("replaced"));
+}
+
+/* Of the same workflow and key, and submitted later. */
+static bool is_newer(const struct subject *a, const struct subject *than)
+{
+    return a != than && a->flow == than->flow && a->seen.revision != 0
+           && a->made_at >= than->made_at && same_lock(a, than);
+}
+
+static void check_replaced(const struct subject *t, const struct seen *old)
+{
+    bool newer = false;
+
+    covered(COVER_LOCK_REPLACED);
+    for (uint32_t i = 0; i < subjects.count; i++)
+        newer |= is_newer(&subjects.list[i], t);
+    must(t, t->flow->lock_replaces && newer, "a task is replaced by a newer one");
+    must(t, !has_begun(&t->seen) && old->lock_since == 0, "who has begun is not replaced");
+}
+
 void check_locks(const struct subject *t, const struct seen *old)
 {
     const struct seen *new = &t->seen;
@@ -92,6 +115,8 @@ void check_locks(const struct subject *t, const struct seen *old)
     must(t, !is_at_work(new) || new->lock_since != 0, "who is at work holds its lock");
     if (queues)
         covered(COVER_LOCK_QUEUE);
+    if (lock_was_replaced(new) && !lock_was_replaced(old))
+        check_replaced(t, old);
     if (new->state == TASK_ERROR &&new->lock_since != 0)
         covered(COVER_LOCK_IN_ERROR);
     if (new->lock_since != 0 && old->lock_since == 0)
@@ -127,6 +152,16 @@ static bool waits(const struct subject *t)
            && t->seen.lock_since == 0 && t->seen.paused_at == 0;
 }
 
+/* Two of those of which the newest stays. What an operator supplied may keep one from being undone.
+ */
+static bool waits_beside(const struct subject *t, const struct subject *newer)
+{
+    return t->flow->lock_replaces && is_newer(newer, t) && waits(newer) && !t->verbs
+           && t->seen.direction == DIRECTION_FORWARD && newer->seen.direction == DIRECTION_FORWARD
+           && t->made_at < newer->made_at && !newer->seen.requested
+           && newer->seen.not_before + SETTLES_MS <= store_now();
+}
+
 void check_locks_idle(void)
 {
     for (uint32_t i = 0; i < subjects.count; i++) {
@@ -140,6 +175,8 @@ void check_locks_idle(void)
         covered(COVER_LOCK_LOOKED);
         must(t, !served || count_holders(t) >= t->flow->lock_max,
              "nobody waits for a lock while there is room");
+        for (uint32_t k = 0; served && k < subjects.count; k++)
+            must(t, !waits_beside(t, &subjects.list[k]), "of those that wait the newest stays");
     }
 }
 

@@ -92,7 +92,9 @@ void check_undo_said(struct subject *t, uint32_t step, enum direction d)
 
 void check_turn_back(const struct subject *t, const struct seen *new)
 {
-    must(t, 0, t->verbs || t->cancel || new->complete_by != 0 || new->failure_count > 0,
+    must(t, 0,
+         t->verbs || t->cancel || new->complete_by != 0 || new->failure_count > 0
+             || lock_was_replaced(new),
          "a task turns back for a reason");
     for (uint32_t i = 0; i < new->step_count; i++) {
         const struct seen_step *s = &new->steps[i];

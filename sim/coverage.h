@@ -191,6 +191,7 @@
     X(LOCK_SHARED,        "locks that workflows share and that were taken")                       \
     X(LOCK_QUEUE,         "tasks that waited for a lock")                                         \
     X(LOCK_IN_ERROR,      "tasks in error that held a lock")                                      \
+    X(LOCK_REPLACED,      "tasks that newer ones replaced")                                       \
     X(LOCK_LOOKED,        "looks at who waits for a lock")                                        \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \

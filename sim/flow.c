@@ -299,6 +299,7 @@ static void draw_lock(struct flow *f, uint32_t number)
     f->lock_shared = prng_chance(&own, 40);
     f->lock_keys = f->lock_shared ? 2 : 1 + prng_below(&own, 5);
     f->lock_max = 1 + prng_below(f->lock_shared ? &all : &own, 3);
+    f->lock_replaces = prng_chance(&own, 30);
 }
 
 static void draw(struct flow *f, uint32_t number)
@@ -595,6 +596,8 @@ static void put_lock(struct buf *b, const struct flow *f)
     json_number(b, f->lock_max);
     if (f->lock_shared)
         put_text(b, "shared", SLICE("all"));
+    if (f->lock_replaces)
+        put_text(b, "if_taken", SLICE("replace"));
     json_close(b, '}');
 }
 

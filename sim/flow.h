@@ -51,6 +51,7 @@ struct flow {
     int64_t undo_until_ms;                       /* 0: as long as the task is kept */
     uint32_t lock_keys, lock_max;                /* keys: 0: it has no lock */
     bool lock_shared;                            /* with all that are */
+    bool lock_replaces;                          /* of those that wait the newest stays */
     bool fixed;                                  /* made for a scene: nothing is drawn */
     const struct definition *definition;         /* for the checkers; each node has its own */
     struct slice text;

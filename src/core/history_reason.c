@@ -337,6 +337,7 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_NO_PLACE:
     case REASON_QUEUED:
     case REASON_GRACE:
+    case REASON_LOCK:
     case REASON_MORE:
     case REASON_KINDS:
         break;

@@ -464,6 +464,8 @@ static bool columns_valid(const struct task *t)
     /* Who holds a lock holds it until its end, or until an operator closes it. */
     if (t->lock_since != 0 && (!t->lock.ptr || task_state_is_end(t->state) || t->closed_at != 0))
         return false;
+    if (t->lock_mode != LOCK_WAITS && !t->lock.ptr)
+        return false;
     return t->priority >= 0 && t->lock_since >= 0 && t->priority <= 9 && t->submitted_at > 0
            && t->paused_at >= 0 && t->closed_at >= 0;
 }

@@ -129,6 +129,13 @@ enum stop {
 #undef X
 };
 
+/* What submissions of newer tasks mean for one that waits for its lock. */
+enum lock_mode {
+    LOCK_WAITS,    /* nothing */
+    LOCK_REPLACES, /* of those of its workflow that wait for the same lock, the newest stays */
+    LOCK_REPLACED, /* a newer one waits instead: if it has not taken its lock, it is undone */
+};
+
 enum signal_state {
 #define X(name, text) SIGNAL_##name,
     SIGNAL_STATES(X)
@@ -299,8 +306,8 @@ struct task {
     struct slice owner; /* name of the token it was submitted with; NONE: none */
     struct slice trace; /* the W3C traceparent of its submission, or NONE */
     struct slice lock;  /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
-    int64_t
-        lock_since; /* when it took that lock; 0: it does not hold it, and nothing of it starts */
+    int64_t lock_since; /* when it took that lock; 0: it does not hold it, and nothing starts */
+    enum lock_mode lock_mode;
     struct step *steps;
     uint16_t step_count;
     uint16_t signal_count, signal_cap;

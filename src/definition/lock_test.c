@@ -20,6 +20,9 @@ static void a_lock_is_read(void **state)
               && d->workflow.lock.if_taken == IF_TAKEN_WAIT,
           "one at a time, who comes later waits");
     definition_free(d);
+    d = defined(LOCK("{\"key\":\"all\",\"if_taken\":\"replace\"}"));
+    CHECK(d->workflow.lock.if_taken == IF_TAKEN_REPLACE, "replace");
+    definition_free(d);
     d = defined(TOP(""));
     CHECK(!d->workflow.lock.name.ptr && !d->lock_key, "none");
     definition_free(d);
@@ -39,8 +42,7 @@ static const struct mistake_case {
     {LOCK("{\"key\":\"${ .task.id }\"}"), 2, 15, "lock.key", "\"${ .task.id }\"", "an expression of .input alone"},
     {LOCK("{\"key\":\"k\",\"max\":0}"), 2, 25, "lock.max", "0", "a whole number from 1 to 10000"},
     {LOCK("{\"key\":\"k\",\"max\":\"2\"}"), 2, 25, "lock.max", "\"2\"", "a whole number"},
-    {LOCK("{\"key\":\"k\",\"if_taken\":\"skip\"}"), 2, 30, "lock.if_taken", "\"skip\"", "wait or refuse"},
-    {LOCK("{\"key\":\"k\",\"if_taken\":\"replace\"}"), 2, 30, "lock.if_taken", "\"replace\"", "wait or refuse: \"replace\" is reserved"},
+    {LOCK("{\"key\":\"k\",\"if_taken\":\"skip\"}"), 2, 30, "lock.if_taken", "\"skip\"", "wait, refuse or replace"},
     {LOCK("{\"key\":\"k\",\"shared\":\"a b\"}"), 2, 28, "lock.shared", "\"a b\"", ""},
     {LOCK("{\"key\":\"k\",\"name\":\"a\"}"), 2, 19, "lock.name", "key \"name\"", ""},
     {TOP(",\n\"concurrency\":{\"key\":\"k\"}"), 2, 1, "concurrency", "key \"concurrency\"", "\"concurrency\" is reserved for later; for tasks with the same key write lock"},

@@ -401,7 +401,7 @@ enum err definition_lock(const struct scope *s, struct arena *a, struct slice *r
     struct slice key;
 
     ASSERT(rule->name.ptr);
-    enum err err = evaluate(s, s->definition->lock_key, a, &json, &place, e);
+    enum err err = evaluate(s, -1, s->definition->lock_key, a, &json, &place, e);
     if (err == ERR_OK)
         err = read_key(json, a, &key, e);
     if (err != ERR_OK)

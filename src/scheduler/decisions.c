@@ -299,6 +299,22 @@ static enum decision_outcome decide_all(struct scheduler *s, struct live *l)
     return signals == DECISION_NONE ? ready : signals;
 }
 
+/* A claim found that a newer task waits for its lock instead. That is in its row, so it holds
+ * whoever owns the task by now, and after a pause. A pivot that an operator supplied before it
+ * began is in the way of an undo: then it waits for its lock as others do. */
+static void decide_replaced(struct scheduler *s, struct live *l)
+{
+    const struct event undo = {
+        .kind = EVENT_UNDO,
+        .step = -1,
+        .error = {SLICE("replaced"), SLICE("a newer task waits for the same lock")},
+    };
+
+    if (l->task.lock_mode == LOCK_REPLACED && l->task.direction == DIRECTION_FORWARD
+        && l->task.stop == STOP_NONE && l->task.paused_at == 0 && live_is_ours(&s->tasks, l))
+        (void)live_decide(&s->tasks, l, &undo);
+}
+
 void decisions_make(struct scheduler *s, struct live *l)
 {
     enum decision_outcome last = DECISION_NONE;
@@ -306,7 +322,11 @@ void decisions_make(struct scheduler *s, struct live *l)
     ASSERT(l->loaded);
     ASSERT(!l->in_flight);
     link_remove(&l->undecided);
-    if (!l->definition->has_decisions || task_lacks_lock(&l->task))
+    if (task_lacks_lock(&l->task)) {
+        decide_replaced(s, l);
+        return;
+    }
+    if (!l->definition->has_decisions)
         return;
     do
         last = decide_all(s, l);

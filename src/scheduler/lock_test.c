@@ -242,9 +242,66 @@ static void as_many_as_max_hold_it(void **state)
     stage_end(&s);
 }
 
+static void check_replaced(const struct client *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task_row row = row_of(c, &a);
+
+    CHECK(row.state == TASK_COMPENSATED && row.lock_since == 0, "%s is %s", c->id,
+          task_state_text(row.state));
+    CHECK(memmem(row.doc.ptr, row.doc.len, "\"replaced\"", 10), "%.*s", SLICE_ARG(row.doc));
+}
+
+static void the_newest_replaces_those_that_wait(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK(",\"if_taken\":\"replace\"", WAIT("x", "\"1h\"")));
+    stage_define(&s, "v", LOCK(",\"if_taken\":\"replace\",\"shared\":\"w\"", WAIT("x", "\"1h\"")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    const struct client *other = submit("v", INPUT, ERR_OK);
+    const struct client *key = submit("w", SLICE("{\"k\":\"b\"}"), ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    const struct client *third = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(first, TASK_PENDING, "@wait", true);
+    check_replaced(second);
+    check_row(third, TASK_PENDING, QUEUE, false);
+    check_row(other, TASK_PENDING, QUEUE, false); /* another workflow's */
+    check_row(key, TASK_PENDING, "@wait", true);
+    stage_pass(&s, MS_PER_H);
+    check_row(other, TASK_PENDING, "@wait", true);
+    stage_pass(&s, MS_PER_H);
+    check_row(third, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+static void who_is_paused_is_replaced_later(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK(",\"if_taken\":\"replace\"", WAIT("x", "\"1h\"")));
+    submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    ask_of(ASK_PAUSE, second, ERR_OK);
+    const struct client *third = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, NULL, false);
+    ask_of(ASK_RESUME, second, ERR_OK);
+    check_replaced(second);
+    check_row(third, TASK_PENDING, QUEUE, false);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_newest_replaces_those_that_wait),
+        cmocka_unit_test(who_is_paused_is_replaced_later),
         cmocka_unit_test(one_after_the_other_takes_it),
         cmocka_unit_test(who_waits_for_it_asks_no_agent),
         cmocka_unit_test(conditions_are_not_decided_before),

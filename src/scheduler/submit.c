@@ -58,6 +58,8 @@ static bool fix_lock(struct scheduler *s, struct live *l, struct ask *a)
     if (input_lock(s, l, &l->task.lock, &e) == ERR_OK) {
         if (l->definition->workflow.lock.if_taken == IF_TAKEN_REFUSE)
             l->task.lock_since = scheduler_now(s);
+        if (l->definition->workflow.lock.if_taken == IF_TAKEN_REPLACE)
+            l->task.lock_mode = LOCK_REPLACES;
         return true;
     }
     a->outcome = ERR_INVALID;

@@ -251,6 +251,91 @@ static void who_is_paused_is_passed_over(void **state)
     holders_are(w, "a 0");
 }
 
+static void insert_replacing(struct world *w, const char *id, const char *workflow, int64_t rank)
+{
+    struct task_row row = locked_row(id, 1);
+
+    row.workflow = slice_of(workflow);
+    row.lock_mode = LOCK_REPLACES;
+    row.waiting_for = SLICE(QUEUE);
+    row.rank = rank;
+    must(insert_row(w, row), id);
+}
+
+/* "-a b ": in this order, "-" before those that were replaced. A limit of 1: one after the other.
+ */
+static void claims_take_and_replace(struct world *w, size_t limit, const char *expected)
+{
+    CLEANUP(buf_fini) struct buf got = {0};
+    struct claim c = {.more = true};
+
+    for (int i = 0; c.more; i++) {
+        CHECK(i < CLAIMS_MOST, "claims end");
+        c = claim_of(w, CLAIM_LOCK, "", limit, 777);
+        claim_commit(w, &c);
+        CHECK(c.row_count <= limit, "%zu", c.row_count);
+        for (size_t k = 0; k < c.row_count; k++) {
+            const struct task_row *row = &c.rows[k];
+            bool replaced = row->lock_mode == LOCK_REPLACED;
+            CHECK(row->lock_since == (replaced ? 0 : 777) && row->state == TASK_PROCESSING
+                      && row->locked_by.ptr && !row->waiting_for.ptr,
+                  "%.*s", SLICE_ARG(row->id));
+            buf_fmt(&got, "%s%.*s ", replaced ? "-" : "", SLICE_ARG(row->id));
+        }
+    }
+    CHECK(strcmp(got.len ? got.ptr : "", expected) == 0, "taken: %s instead of %s",
+          got.len ? got.ptr : "nothing", expected);
+}
+
+static void the_newest_replaces_those_that_wait(void **state)
+{
+    struct world *w = *state;
+
+    must(put_change(w, taking("a", 1)), "a");
+    insert_replacing(w, "b", "o", 10);
+    claims_take_and_replace(w, 9, "");
+    insert_replacing(w, "c", "o", 30);
+    insert_replacing(w, "d", "other", 40);
+    insert_queued(w, "e", 1, 50);
+    claims_take_and_replace(w, 9, "-b ");
+    CHECK(fetch(w, "b").lock_mode == LOCK_REPLACED, "that is in its row");
+    insert_replacing(w, "f", "o", 20);
+    insert_replacing(w, "g", "o", 60);
+    claims_take_and_replace(w, 1, "-c -f ");
+    holders_are(w, "a 3");
+    ends(w, "a");
+    claims_take_and_replace(w, 9, "d ");
+    ends(w, "d");
+    claims_take_and_replace(w, 9, "e ");
+    ends(w, "e");
+    insert_replacing(w, "h", "o", 70);
+    claims_take_and_replace(w, 9, "-g h ");
+    holders_are(w, "h 0");
+}
+
+/* Neither is one that is undone: it may wait for what runs on undo. */
+static void who_is_undone_is_not_replaced(void **state)
+{
+    struct world *w = *state;
+
+    must(put_change(w, taking("a", 1)), "a");
+    insert_replacing(w, "b", "o", 10);
+    struct task_row row = fetch(w, "b");
+    row.revision++;
+    row.direction = DIRECTION_UNDO;
+    must(update_row(w, row), "b");
+    insert_replacing(w, "c", "o", 20);
+    claims_take_and_replace(w, 9, "");
+    holders_are(w, "a 2");
+    row = fetch(w, "c");
+    row.revision++;
+    row.direction = DIRECTION_UNDO;
+    must(update_row(w, row), "c");
+    insert_replacing(w, "d", "o", 30);
+    claims_take_and_replace(w, 9, "");
+    holders_are(w, "a 3");
+}
+
 /* The first of the queue decides by its own maximum. */
 static void where_versions_differ_the_taker_counts(void **state)
 {
@@ -387,6 +472,8 @@ int main(void)
         ON_ALL(what_was_not_done_moves_no_lock),
         ON_ALL(a_change_takes_it_or_is_not_done),
         ON_ALL(who_is_paused_is_passed_over),
+        ON_ALL(the_newest_replaces_those_that_wait),
+        ON_ALL(who_is_undone_is_not_replaced),
         ON_ALL(where_versions_differ_the_taker_counts),
         ON_ALL(locks_are_apart),
         ON_ALL(locks_outlive_the_node),

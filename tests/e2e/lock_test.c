@@ -23,6 +23,10 @@ static const char once[] =
     "{\"name\": \"pay\", \"agent\": \"ag\", \"action\": \"pay\", \"undo\": {\"action\": "
     "\"back\"}}]";
 
+static const char newest[] =
+    "\"lock\": {\"key\": \"${ .input.k }\", \"if_taken\": \"replace\"}, \"steps\": ["
+    "{\"name\": \"nap\", \"wait\": \"300ms\"}]";
+
 static void begin(void)
 {
     node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
@@ -35,6 +39,7 @@ static int start(void **state)
     (void)define(&node, "pair", pair);
     (void)define(&node, "order", order);
     (void)define(&node, "once", once);
+    (void)define(&node, "newest", newest);
     return 0;
 }
 
@@ -171,6 +176,40 @@ static void who_does_not_wait_is_refused(void **state)
     wait_for_state(&node, "o-1", "compensated");
 }
 
+/* Of those that wait for a key the newest stays, though the server dies meanwhile: the last one of
+ * each key takes effect, and those that did not begin say why. */
+static void the_newest_replaces_those_that_wait(void **state)
+{
+    (void)state;
+
+    for (int i = 0; i < TASKS; i++) {
+        char id[24];
+        (void)snprintf(id, sizeof id, "newest-%d", i);
+        submit_key("newest", id, i % 2 ? "1" : "0");
+        if (i % 10 == 9) {
+            node_kill(&node);
+            begin();
+        }
+    }
+    WAIT_FOR(count_of_state("newest", "processed") + count_of_state("newest", "compensated")
+                 == TASKS,
+             "all have ended");
+    CHECK(most_at_once("newest") <= 1, "%" PRId64 " at once", most_at_once("newest"));
+    wait_for_state(&node, "newest-58", "processed");
+    wait_for_state(&node, "newest-59", "processed");
+    CHECK(count_of_state("newest", "compensated") > 0, "some were replaced");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_view WHERE workflow = 'newest' AND "
+                         "(state = 'compensated') <> (coalesce(error_code, '') = 'replaced')")
+              == 0,
+          "and no others were undone");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_view AS t JOIN task_step AS s ON s.task = t.id "
+                         "WHERE t.state = 'compensated' AND s.begun_at IS NOT NULL AND t.workflow "
+                         "= 'newest'")
+              == 0,
+          "they had not begun");
+    CHECK(sql_int(&node, "SELECT count(*) FROM lock_view") == 0, "nobody holds a lock");
+}
+
 static void a_definition_is_checked(void **state)
 {
     REPLY r = {0};
@@ -178,16 +217,19 @@ static void a_definition_is_checked(void **state)
 
     put(&node, &r, "/v1/workflows/bad",
         "{\"intact\": 1, \"workflow\": \"bad\", \"lock\": {\"key\": \"k\", \"if_taken\":"
-        " \"replace\"}, \"steps\": [{\"name\": \"a\", \"wait\": \"1s\"}]}");
+        " \"skip\"}, \"steps\": [{\"name\": \"a\", \"wait\": \"1s\"}]}");
     EXPECT(&r, 422);
-    CHECK(memmem(r.body.ptr, r.body.len, "reserved for later", 18), "%.*s", SLICE_ARG(r.body));
+    CHECK(memmem(r.body.ptr, r.body.len, "wait, refuse or replace", 23), "%.*s", SLICE_ARG(r.body));
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_a_key_is_at_work), cmocka_unit_test(two_of_a_key_are_at_work),
-        cmocka_unit_test(who_waits_says_for_whom), cmocka_unit_test(who_does_not_wait_is_refused),
+        cmocka_unit_test(one_of_a_key_is_at_work),
+        cmocka_unit_test(two_of_a_key_are_at_work),
+        cmocka_unit_test(who_waits_says_for_whom),
+        cmocka_unit_test(who_does_not_wait_is_refused),
+        cmocka_unit_test(the_newest_replaces_those_that_wait),
         cmocka_unit_test(a_definition_is_checked),
     };
     kit_program(argc, argv);

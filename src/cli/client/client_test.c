@@ -82,7 +82,8 @@ static const char record[] =
     "\"code\":\"declined\"},\"attempts\":[{},{}]}]}";
 static const char going_back[] =
     "{\"id\":\"o-1\",\"workflow\":\"order\",\"version\":3,\"state\":\"pending\","
-    "\"direction\":\"undo\",\"paused_at\":\"2026-01-31T10:00:00.000Z\",\"steps\":[{"
+    "\"direction\":\"undo\",\"paused_at\":\"2026-01-31T10:00:00.000Z\","
+    "\"lock\":\"order/anna\",\"lock_since\":\"2026-01-31T09:00:00.000Z\",\"steps\":[{"
     "\"name\":\"charge\",\"state\":\"undoing\",\"agent\":\"payment\","
     "\"action\":\"charge\",\"failure_count\":1,\"in_doubt\":false,\"error\":null,\"attempts\":["
     "{\"attempt\":1,\"direction\":\"forward\"},{\"attempt\":40,\"direction\":\"forward\"},"
@@ -252,6 +253,7 @@ static const struct {
      ""},
     {{"get", "o-1", "--json"}, 200, {record}, 0, NULL, record, ""},
     {{"get", "o-1"}, 200, {going_back}, 0, NULL, "state       pending (undo), paused\n", ""},
+    {{"get", "o-1"}, 200, {going_back}, 0, NULL, "lock        order/anna, held since ", ""},
     {{"get", "o-1"}, 200, {going_back}, 0, NULL, "charge  40+1      1 ", ""},
     {{"retry", "o-1", "--reason", "r", "--wait", "30s"},
      200,

@@ -103,6 +103,20 @@ static void put_cause(struct view *v, const struct json *task)
     put_line(v, "cause", LOOK_BAD, buf_view(&text));
 }
 
+static void put_lock(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct slice since = json_get_text(task, "lock_since");
+    int64_t at = 0;
+
+    buf_slice(&text, json_get_text(task, "lock"));
+    if (since.len > 0 && time_parse(since, &at)) {
+        buf_str(&text, ", held since ");
+        people_time(&text, at, v->table.now);
+    }
+    put_line(v, "lock", LOOK_PLAIN, buf_view(&text));
+}
+
 static void put_head(struct view *v, const struct json *task)
 {
     CLEANUP(buf_fini) struct buf workflow = {0};
@@ -115,6 +129,7 @@ static void put_head(struct view *v, const struct json *task)
     record_state(&state, task);
     put_line(v, "state", term_state_look(json_get_text(task, "state")), buf_view(&state));
     put_line(v, "waiting for", LOOK_PLAIN, json_get_text(task, "waiting_for"));
+    put_lock(v, task);
     put_time(v, "submitted", task, "submitted_at");
     put_time(v, "not before", task, "not_before");
     put_time(v, "complete by", task, "complete_by");

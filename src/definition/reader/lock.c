@@ -30,9 +30,9 @@ static void read_if_taken(struct reader *r, const struct json *j, const struct p
     else if (j->type == JSON_STRING && slice_is(j->text, "refuse"))
         d->if_taken = IF_TAKEN_REFUSE;
     else if (j->type == JSON_STRING && slice_is(j->text, "replace"))
-        mistake_in(r, path, j, "wait or refuse: \"replace\" is reserved for later");
+        d->if_taken = IF_TAKEN_REPLACE;
     else
-        mistake_in(r, path, j, "wait or refuse");
+        mistake_in(r, path, j, "wait, refuse or replace");
 }
 
 /* A number or a boolean is a key as well as a text is. */

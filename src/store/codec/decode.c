@@ -472,6 +472,7 @@ static struct task columns(struct arena *a, const struct task_row *row)
         .reply_to = arena_copy(a, row->reply_to),
         .tags = arena_copy(a, row->tags),
         .lock = arena_copy(a, row->lock),
+        .lock_mode = (enum lock_mode)row->lock_mode,
         .lock_since = row->lock_since,
     };
 }

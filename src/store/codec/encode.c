@@ -414,6 +414,7 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
         .closed_at = t->closed_at,
         .lock = t->lock,
         .lock_max = t->lock.ptr ? w->lock.max : 0,
+        .lock_mode = t->lock_mode,
         .lock_since = t->lock_since,
         .reply_to = t->reply_to,
         .tags = t->tags,

@@ -32,6 +32,7 @@ enum {
     LAST_effect = EFFECT_HAPPENED,
     LAST_direction = DIRECTION_UNDO,
     LAST_stop = STOP_HOLD,
+    LAST_lock_mode = LOCK_REPLACED,
     LAST_signal_state = SIGNAL_DROPPED,
 };
 
@@ -320,6 +321,7 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .trace = random_text(p),
             .owner = random_text(p),
             .lock = random_text(p),
+            .lock_mode = (enum lock_mode)prng_below(p, LOCK_REPLACED + 1),
             .lock_since = prng_chance(p, 30) ? random_time(p) : 0,
             .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
             .steps = arena_alloc(a, w->step_count * sizeof(struct step)),

@@ -134,7 +134,7 @@ struct task_row memory_row_out(const struct mem_task *t, struct arena *a, enum w
     return row;
 }
 
-static void task_take(struct mem_task *t, const struct claim *c)
+static void task_take(struct mem_task *t, const struct claim *c, bool replaced)
 {
     struct task_row row = t->row;
 
@@ -143,7 +143,9 @@ static void task_take(struct mem_task *t, const struct claim *c)
     if (row_waits_for_several(&row))
         mem_waits_set(t, &(struct task_row){0}, true);
     row.waiting_for = SLICE_NONE;
-    if (c->kind == CLAIM_LOCK)
+    if (replaced)
+        row.lock_mode = LOCK_REPLACED;
+    else if (c->kind == CLAIM_LOCK)
         row.lock_since = c->now;
     if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME || c->kind == CLAIM_LOCK) {
         row.state = row.direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
@@ -176,7 +178,7 @@ static void claim_run(struct memory_store *s, struct claim *c, struct arena *a)
     c->rows = taken ? arena_alloc(a, taken * sizeof *c->rows) : NULL;
     c->row_count = taken;
     for (size_t i = 0; i < taken; i++) {
-        task_take(found[i].task, c);
+        task_take(found[i].task, c, false);
         c->rows[i] = memory_row_out(found[i].task, a, WITH_PAYLOADS);
     }
     free(found);
@@ -192,6 +194,15 @@ static const struct mem_task *task_of(const struct memory_store *s, int64_t seq)
     return NULL;
 }
 
+/* Who holds a lock is not deleted. */
+static struct slice holder_id(const struct memory_store *s, const struct mem_holder *h)
+{
+    const struct mem_task *t = task_of(s, h->task);
+
+    ASSERT(t);
+    return t->id;
+}
+
 bool memory_lock_has_room(const struct memory_store *s, const struct change *c, struct arena *a,
                           struct slice *ret)
 {
@@ -199,8 +210,7 @@ bool memory_lock_has_room(const struct memory_store *s, const struct change *c, 
 
     if (c->lock_move != LOCK_TAKE || !l || (int64_t)l->held < c->row.lock_max)
         return true;
-    const struct mem_task *t = task_of(s, l->holders[0].task);
-    *ret = t ? arena_copy(a, t->id) : SLICE("?");
+    *ret = arena_copy(a, holder_id(s, &l->holders[0]));
     return false;
 }
 
@@ -216,6 +226,11 @@ void memory_lock_change(struct memory_store *s, const struct change *c, int64_t 
         mem_lock_leave(&s->locks, c->row.lock, seq);
 }
 
+static bool waits_for(const struct task_row *row, struct slice lock)
+{
+    return is_claimable(row) && row_queues(row) && slice_eq(row->lock, lock);
+}
+
 /* The first of the queue; NULL: nobody waits. */
 static struct mem_task *first_waiting(const struct memory_store *s, struct slice lock)
 {
@@ -223,22 +238,51 @@ static struct mem_task *first_waiting(const struct memory_store *s, struct slice
 
     for (size_t i = 0; i < s->task_count; i++) {
         struct mem_task *t = s->tasks[i];
-        if (is_claimable(&t->row) && row_queues(&t->row) && slice_eq(t->row.lock, lock)
-            && (!first || t->row.rank < first->row.rank))
+        if (waits_for(&t->row, lock) && (!first || t->row.rank < first->row.rank))
             first = t;
     }
     return first;
+}
+
+static bool replaces(const struct task_row *row, struct slice lock)
+{
+    return row->lock_mode == LOCK_REPLACES && row->direction == DIRECTION_FORWARD
+           && waits_for(row, lock);
+}
+
+static bool is_replaced(const struct memory_store *s, const struct task_row *row, struct slice lock)
+{
+    for (size_t i = 0; i < s->task_count && replaces(row, lock); i++) {
+        const struct task_row *o = &s->tasks[i]->row;
+        if (replaces(o, lock) && slice_eq(o->workflow, row->workflow) && o->seq > row->seq)
+            return true;
+    }
+    return false;
 }
 
 static uint64_t count_waiting(const struct memory_store *s, struct slice lock)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < s->task_count && count < LOCK_WAITING_MOST; i++) {
-        const struct task_row *row = &s->tasks[i]->row;
-        count += is_claimable(row) && row_queues(row) && slice_eq(row->lock, lock);
-    }
+    for (size_t i = 0; i < s->task_count && count < LOCK_WAITING_MOST; i++)
+        count += waits_for(&s->tasks[i]->row, lock);
     return count;
+}
+
+/* Those that newer ones replace. False: there are more than the limit lets it take. */
+static bool claim_replaced(struct memory_store *s, struct claim *c, const struct mem_lock *l,
+                           struct arena *a)
+{
+    for (size_t i = 0; i < s->task_count; i++) {
+        struct mem_task *t = s->tasks[i];
+        if (!is_replaced(s, &t->row, l->lock))
+            continue;
+        if (c->row_count == c->limit)
+            return false;
+        task_take(t, c, true);
+        c->rows[c->row_count++] = memory_row_out(t, a, WITH_PAYLOADS);
+    }
+    return true;
 }
 
 /* Takes from one queue as long as there is room, and as the limit lets it. */
@@ -247,13 +291,17 @@ static void claim_of_lock(struct memory_store *s, struct claim *c, struct mem_lo
 {
     struct mem_task *t = NULL;
 
+    if (!claim_replaced(s, c, l, a)) {
+        c->more = true;
+        return;
+    }
     while ((t = first_waiting(s, l->lock)) && (int64_t)l->held < t->row.lock_max) {
         if (c->row_count == c->limit) {
             c->more = true;
             return;
         }
         mem_lock_hold(&s->locks, l->lock, t->row.seq, c->now);
-        task_take(t, c);
+        task_take(t, c, false);
         c->rows[c->row_count++] = memory_row_out(t, a, WITH_PAYLOADS);
     }
     mem_lock_seen(&s->locks, l);
@@ -304,7 +352,7 @@ enum err memory_lock_list(struct store *base, const struct lock_query *q, struct
             if (l->holders[k].task > q->after_seq && (!q->lock.ptr || slice_eq(l->lock, q->lock)))
                 list[count++] =
                     (struct lock_holder){.lock = arena_copy(a, l->lock),
-                                         .task = arena_copy(a, task_of(s, l->holders[k].task)->id),
+                                         .task = arena_copy(a, holder_id(s, &l->holders[k])),
                                          .seq = l->holders[k].task,
                                          .since = l->holders[k].since,
                                          .waiting = count_waiting(s, l->lock)};

@@ -155,6 +155,7 @@ size_t pg_lock_claim(struct postgres_store *s, const struct claim *c, struct are
     query_of(&ret[1], s, PG_LOCK_TAKE, a);
     param_text(&ret[1], c->locked_by);
     param_number(&ret[1], c->now);
+    param_number(&ret[1], (int64_t)c->limit);
     query_of(&ret[2], s, PG_LOCK_SEEN, a);
     query_of(&ret[3], s, PG_LOCK_LEFT, a);
     return 4;

@@ -46,10 +46,20 @@
     "h.lock = c.lock ORDER BY h.since, h.task LIMIT 1) FROM unnest($1::text[], $2::text[], " \
     "$3::int8[]) WITH ORDINALITY AS c(id, lock, at, nth) ORDER BY c.nth"
 
-/* The first of a lock's queue, as `what`. */
-#define LOCK_FIRST(what, lock)                                      \
-    "SELECT " what " FROM " CLAIMABLE "'" WAITING_LOCK "' || " lock \
-    " ORDER BY t.rank, t.seq LIMIT 1"
+/* Whether a task that waits for its lock replaces older ones, and may be replaced itself. */
+#define REPLACES(t)                                                                             \
+    t ".lock_mode = 1 AND " t ".waiting_for IS NOT NULL AND " t ".waiting_for = '" WAITING_LOCK \
+      "' || " t ".lock AND " t ".state = 'pending' AND " t ".locked_by IS NULL AND " t          \
+      ".direction = 'forward'"
+#define REPLACED                                                                  \
+    REPLACES("t")                                                                 \
+    " AND EXISTS (SELECT 1 FROM ~task AS x WHERE x.lock = t.lock AND x.workflow " \
+    "= t.workflow AND x.seq > t.seq AND " REPLACES("x") ")"
+
+/* The first of a lock's queue, as `what`; not one that is replaced. */
+#define LOCK_FIRST(what, lock)                                                            \
+    "SELECT " what " FROM " CLAIMABLE "'" WAITING_LOCK "' || " lock " AND NOT (" REPLACED \
+    ") ORDER BY t.rank, t.seq LIMIT 1"
 #define LOOKED_AT "~lock_key AS k WHERE k.look = txid_current()"
 
 /* A claim, in four statements. Marks the locks that it looks at, which nobody else changes: $1 is
@@ -59,37 +69,45 @@
     "SELECT o.lock FROM ~lock_key AS o WHERE o.look = -1 ORDER BY o.lock LIMIT $1 " \
     "FOR UPDATE SKIP LOCKED))"
 
-/* Of each the first that waits for it, if there is room. It is read after the lock was locked:
- * who begins to wait later sets look. */
-#define LOCK_TAKE_SQL                                                                              \
-    "WITH c AS MATERIALIZED (SELECT c.seq, c.lock, row_number() OVER (ORDER BY c.rank, "           \
-    "c.seq) AS place FROM (SELECT w.seq, w.rank, w.revision, k.lock FROM (SELECT k.lock, "         \
-    "k.held FROM " LOOKED_AT " OFFSET 0) AS k CROSS JOIN LATERAL (" LOCK_FIRST(                    \
-        "t.seq, t.rank, t.revision, t.lock_max",                                                   \
-        "k.lock") " FOR UPDATE SKIP LOCKED) AS w WHERE k.held < w.lock_max) AS c " UNCHANGED       \
-                  "), u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, " \
-                  "locked_by = $1, state = CASE t.direction WHEN 'undo' THEN 'compensating' ELSE " \
-                  "'processing' END, started_at = coalesce(t.started_at, $2), lock_since = $2 "    \
-                  "FROM c "                                                                        \
-                  "WHERE t.seq = c.seq RETURNING " COLUMNS_T ", c.place), "                        \
-                  "h AS (INSERT INTO ~lock_holder (lock, task, since) SELECT u.lock, u.seq, $2 "   \
-                  "FROM u), "                                                                      \
-                  "n AS (UPDATE ~lock_key AS k SET held = k.held + 1 FROM u WHERE k.lock = "       \
-                  "u.lock) "                                                                       \
-                  "SELECT " COLUMNS_U PAYLOADS(                                                    \
-                      "u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
+/* Of each those that are replaced, and the first that waits for it, if there is room; $3 is how
+ * many at most. It is read after the lock was locked: who begins to wait later sets look. */
+/* clang-format off */
+#define LOOKED "(SELECT k.lock, k.held FROM " LOOKED_AT " OFFSET 0) AS k CROSS JOIN LATERAL "
+#define TAKERS \
+    "SELECT w.seq, w.rank, w.revision, k.lock, false AS replaced FROM " LOOKED "(" \
+    LOCK_FIRST("t.seq, t.rank, t.revision, t.lock_max", "k.lock") \
+    " FOR UPDATE SKIP LOCKED) AS w WHERE k.held < w.lock_max"
+#define LOSERS \
+    "SELECT w.seq, w.rank, w.revision, k.lock, true FROM " LOOKED "(" \
+    "SELECT t.seq, t.rank, t.revision FROM ~task AS t WHERE t.lock = k.lock AND " REPLACED \
+    " ORDER BY t.workflow, t.seq LIMIT $3 FOR UPDATE SKIP LOCKED) AS w"
+#define LOCK_TAKE_SQL \
+    "WITH c AS MATERIALIZED (SELECT c.seq, c.lock, c.replaced, row_number() OVER (" \
+    "ORDER BY c.replaced DESC, c.rank, c.seq) AS place " \
+    "FROM ((" TAKERS ") UNION ALL (" LOSERS ")) AS c " UNCHANGED " ORDER BY place LIMIT $3), " \
+    "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, " \
+    "locked_by = $1, state = CASE t.direction WHEN 'undo' THEN 'compensating' " \
+    "ELSE 'processing' END, started_at = coalesce(t.started_at, $2), " \
+    "lock_since = CASE WHEN c.replaced THEN NULL ELSE $2::bigint END, " \
+    "lock_mode = CASE WHEN c.replaced THEN 2 ELSE t.lock_mode END " \
+    "FROM c WHERE t.seq = c.seq RETURNING " COLUMNS_T ", c.place, c.replaced), " \
+    "h AS (INSERT INTO ~lock_holder (lock, task, since) SELECT u.lock, u.seq, $2 FROM u " \
+    "WHERE NOT u.replaced), " \
+    "n AS (UPDATE ~lock_key AS k SET held = k.held + 1 FROM u WHERE k.lock = u.lock " \
+    "AND NOT u.replaced) " \
+    "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
-/* Where somebody waits and there is room, it is looked at again, also if the one who waits was
- * being changed by somebody else. A lock that nobody holds or waits for goes. */
-#define LOCK_SEEN_SQL                                                                             \
-    "WITH w AS MATERIALIZED (SELECT k.lock, k.held, (" LOCK_FIRST(                                \
-        "t.lock_max", "k.lock") ") AS max FROM " LOOKED_AT                                        \
-                                "), x AS (DELETE FROM ~lock_key AS l USING w WHERE l.lock "       \
-                                "= w.lock AND w.held = 0 AND w.max IS NULL) UPDATE ~lock_key AS " \
-                                "l SET look = CASE "                                              \
-                                "WHEN w.max > w.held THEN -1 END FROM w WHERE l.lock = w.lock "   \
-                                "AND NOT (w.held = 0 "                                            \
-                                "AND w.max IS NULL)"
+/* Where somebody waits and there is room, or is still to be replaced, it is looked at again, also
+ * if that task was being changed by somebody else. A lock that nobody holds or waits for goes. */
+#define LOCK_SEEN_SQL \
+    "WITH w AS MATERIALIZED (SELECT k.lock, k.held, (" LOCK_FIRST("t.lock_max", "k.lock") \
+    ") AS max, EXISTS (SELECT 1 FROM ~task AS t WHERE t.lock = k.lock AND " REPLACED ") AS more " \
+    "FROM " LOOKED_AT "), " \
+    "x AS (DELETE FROM ~lock_key AS l USING w WHERE l.lock = w.lock AND w.held = 0 " \
+    "AND w.max IS NULL) " \
+    "UPDATE ~lock_key AS l SET look = CASE WHEN w.max > w.held OR w.more THEN -1 END FROM w " \
+    "WHERE l.lock = w.lock AND NOT (w.held = 0 AND w.max IS NULL)"
+/* clang-format on */
 
 #define LOCK_LEFT_SQL "SELECT EXISTS (SELECT 1 FROM ~lock_key AS k WHERE k.look IS NOT NULL)"
 

@@ -57,6 +57,7 @@ struct task_row {
     int64_t paused_at, closed_at;     /* see struct task */
     struct slice lock;                /* "NAME/KEY"; NONE: it needs none */
     int64_t lock_max;                 /* how many may hold it together with this task */
+    uint32_t lock_mode;               /* enum lock_mode. Claims alone change it */
     int64_t lock_since;               /* when it took it; 0: it does not hold it */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     /* To insert with it; read by get and claims: all of them. Where it says so only the groups of
@@ -97,7 +98,8 @@ struct task_row {
     X(reply_to,      text,      FIXED)     S \
     X(tags,          text,      FIXED)     S \
     X(lock,          text,      FIXED)     S \
-    X(lock_max,      number,    FIXED)
+    X(lock_max,      number,    FIXED)     S \
+    X(lock_mode,     number,    FIXED)
 #define TASK_CHANGING_COLUMNS(X, S)          \
     X(revision,      number,    REVISION)  S \
     X(state,         state,     RELEASED)  S \
@@ -144,8 +146,10 @@ bool row_queues(const struct task_row *row);
 enum claim_kind {
     CLAIM_AGENT, /* pending, unlocked, waiting_for == agent; least rank first */
     CLAIM_TIME,  /* the same, and rank <= now; agent: WAITING_TIME or WAITING_WAIT */
-    CLAIM_LOCK, /* tasks that wait for locks with room, by rank. They take the locks. Only locks are
-                   looked at of which one was given back, or that somebody began to wait for */
+    CLAIM_LOCK, /* tasks that wait for locks with room, by rank. They take the locks. And tasks that
+                   are replaced, whether there is room or not: they take none, and their lock_mode
+                   becomes LOCK_REPLACED. Only locks are looked at of which one was given back, or
+                   that somebody began to wait for */
     CLAIM_BOOT, /* locked by an older boot of this node: "node/" + a number below ours. Taken over
                   as they are, running steps included */
     CLAIM_NODE, /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose

@@ -172,13 +172,57 @@ static int take_first(struct db *d, const struct claim *c, struct arena *a, stru
     return rc == SQLITE_OK ? claim_take(d, c, a, row) : rc;
 }
 
+/* Those that newer ones replace, up to the limit. */
+static int find_replaced(struct db *d, const struct claim *c, struct slice lock, struct arena *a,
+                         struct rows *list)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_LOCK_REPLACED, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, lock);
+    bind_number(q, 2, (int64_t)(c->limit - list->count));
+    rc = query_step(q);
+    while (rc == SQLITE_ROW) {
+        rc = row_read(q, a, rows_add(list, a));
+        if (rc == SQLITE_OK)
+            rc = query_step(q);
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int replace(struct db *d, const struct claim *c, struct arena *a, struct task_row *row)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_LOCK_REPLACE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, row->seq);
+    rc = query_run(q);
+    row->lock_mode = LOCK_REPLACED;
+    return rc == SQLITE_OK ? claim_take(d, c, a, row) : rc;
+}
+
+static int claim_replaced(struct db *d, const struct claim *c, struct slice lock, struct arena *a,
+                          struct rows *list)
+{
+    size_t from = list->count;
+
+    int rc = find_replaced(d, c, lock, a, list);
+    for (size_t i = from; rc == SQLITE_OK && i < list->count; i++)
+        rc = replace(d, c, a, &list->rows[i]);
+    return rc;
+}
+
 /* Takes from one queue as long as there is room. *ret_over: nobody waits any more, or there is no
  * room: who gives it back, or begins to wait, has it looked at again. */
 static int claim_of_lock(struct db *d, struct claim *c, struct slice lock, struct arena *a,
                          struct rows *list, bool *ret_over)
 {
     bool more = true;
-    int rc = SQLITE_OK;
+    int rc = claim_replaced(d, c, lock, a, list);
 
     while (rc == SQLITE_OK && more && list->count < c->limit) {
         struct task_row row = {0};

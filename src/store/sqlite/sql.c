@@ -100,6 +100,12 @@
     "seq IN (SELECT seq FROM submission WHERE refused_at IS NOT NULL AND (?1 = 0 OR seq = ?1) " \
     "AND (?2 IS NULL OR source = ?2) AND seq <= ?3 ORDER BY seq LIMIT ?4)"
 
+/* Whether a task that waits for its lock replaces older ones, and may be replaced itself. */
+#define REPLACES(t)                                                                             \
+    t ".lock_mode = 1 AND " t ".waiting_for IS NOT NULL AND " t ".waiting_for = '" WAITING_LOCK \
+      "' || " t ".lock AND " t ".state = 'pending' AND " t ".locked_by IS NULL AND " t          \
+      ".direction = 'forward'"
+
 /* Who holds locks, and how many wait for each. */
 #define HOLDERS                                                                             \
     "SELECT h.lock, t.id, h.task, h.since, (SELECT count(*) FROM (SELECT 1 FROM task AS w " \
@@ -373,6 +379,11 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_LOCK_FIRST] = "SELECT t.id FROM lock_holder AS h CROSS JOIN task AS t "
             "ON t.seq = h.task WHERE h.lock = ?1 ORDER BY h.since, h.task LIMIT 1",
         [SQL_LOCK_SINCE] = "UPDATE task SET lock_since = ?2 WHERE seq = ?1",
+        [SQL_LOCK_REPLACED] = "SELECT " COLUMNS " FROM task WHERE task.lock = ?1 AND "
+            REPLACES("task") " AND EXISTS (SELECT 1 FROM task AS n WHERE n.lock = task.lock "
+            "AND n.workflow = task.workflow AND n.seq > task.seq AND " REPLACES("n") ") "
+            "ORDER BY task.workflow, task.seq LIMIT ?2",
+        [SQL_LOCK_REPLACE] = "UPDATE task SET lock_mode = 2 WHERE seq = ?1",
         [SQL_LOCKS_LOOK] = "SELECT lock, held FROM lock_key WHERE look <> 0 "
             "ORDER BY lock LIMIT ?1",
         [SQL_LOCKS_LIST] = HOLDERS "WHERE h.task > ?1 " HOLDERS_ORDER,
