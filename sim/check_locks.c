@@ -15,6 +15,8 @@ enum { SETTLES_MS = 4000 };
 /* Some rows of a batch are known: those that give locks back may come behind those that take them.
  */
 static bool moved;
+static const struct subject *takers[SUBJECTS_MAX]; /* of this batch */
+static uint32_t taker_count;
 
 static void must(const struct subject *t, bool ok, const char *rule)
 {
@@ -60,12 +62,16 @@ static bool is_at_work(const struct seen *s)
     return s->revision != 0 && has_begun(s) && !ended && s->closed_at == 0;
 }
 
+/* Of those whose workflows let no more: whoever takes a lock beside others goes by its own
+ * workflow, so there may be more of those that let more. */
 static uint32_t count_at_work(const struct subject *of)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < subjects.count; i++)
-        count += is_at_work(&subjects.list[i].seen) && same_lock(of, &subjects.list[i]);
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        count += is_at_work(&t->seen) && same_lock(of, t) && t->flow->lock_max <= of->flow->lock_max;
+    }
     return count;
 }
 
@@ -75,6 +81,35 @@ static uint32_t count_holders(const struct subject *of)
 
     for (uint32_t i = 0; i < subjects.count; i++)
         count += subjects.list[i].seen.lock_since != 0 && same_lock(of, &subjects.list[i]);
+    return count;
+}
+
+static bool took_now(const struct subject *t)
+{
+    for (uint32_t i = 0; i < taker_count; i++)
+        if (takers[i] == t)
+            return true;
+    return false;
+}
+
+static uint32_t count_before(const struct subject *of)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *t = &subjects.list[i];
+        count += t->seen.lock_since != 0 && same_lock(of, t) && !took_now(t);
+    }
+    return count;
+}
+
+/* In whatever order the batch had them. */
+static uint32_t count_takers(const struct subject *of)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < taker_count; i++)
+        count += same_lock(of, takers[i]) && takers[i]->flow->lock_max <= of->flow->lock_max;
     return count;
 }
 
@@ -112,11 +147,14 @@ void check_locks(const struct subject *t, const struct seen *old)
     }
     must(t, !queues || new->lock_since == 0, "who holds a lock does not wait for it");
     must(t, !queues || new->paused_at == 0, "who is paused does not wait for a lock");
+    must(t, !queues || !t->flow->lock_refuses, "who does not wait is in no queue");
     must(t, !is_at_work(new) || new->lock_since != 0, "who is at work holds its lock");
     if (queues)
         covered(COVER_LOCK_QUEUE);
     if (lock_was_replaced(new) && !lock_was_replaced(old))
         check_replaced(t, old);
+    if (new->lock_since != 0 && old->lock_since == 0)
+        takers[taker_count++] = t;
     if (new->state == TASK_ERROR &&new->lock_since != 0)
         covered(COVER_LOCK_IN_ERROR);
     if (new->lock_since != 0 && old->lock_since == 0)
@@ -128,12 +166,14 @@ void check_locks_batch(void)
 {
     for (uint32_t i = 0; moved && i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
-        if (t->seen.lock_since != 0)
-            must(t, count_holders(t) <= t->flow->lock_max, "no lock has more holders than it lets");
+        if (t->seen.lock_since != 0 && took_now(t))
+            must(t, count_before(t) + count_takers(t) <= t->flow->lock_max,
+                 "no lock has more holders than it lets");
         if (t->flow->lock_keys > 0 && is_at_work(&t->seen))
             must(t, count_at_work(t) <= t->flow->lock_max, "no more tasks of a key are at work");
     }
     moved = false;
+    taker_count = 0;
 }
 
 /* Has nothing happened to the tasks of this lock for a while? */
@@ -150,6 +190,25 @@ static bool waits(const struct subject *t)
 {
     return t->flow->lock_keys > 0 && t->seen.revision != 0 && t->seen.state == TASK_PENDING
            && t->seen.lock_since == 0 && t->seen.paused_at == 0;
+}
+
+/* Does one that is before it, or may be, find no room? Then nobody passes it. */
+static bool is_held_up(const struct subject *t)
+{
+    uint32_t holders = count_holders(t);
+
+    if (holders >= t->flow->lock_max)
+        return true;
+    for (uint32_t i = 0; i < subjects.count; i++) {
+        const struct subject *o = &subjects.list[i];
+        bool before = o->made_at <= t->made_at || o->priority != t->priority;
+        if (o != t && waits(o) && before && same_lock(t, o) && holders >= o->flow->lock_max
+            && strncmp(o->seen.waiting_for, "@lock/", 6) == 0) {
+            covered(COVER_LOCK_BLOCKED);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Two of those of which the newest stays. What an operator supplied may keep one from being undone.
@@ -173,8 +232,7 @@ void check_locks_idle(void)
         NODES_FOREACH (n)
             served |= node_schedules(n) && node_knows(n, t->flow);
         covered(COVER_LOCK_LOOKED);
-        must(t, !served || count_holders(t) >= t->flow->lock_max,
-             "nobody waits for a lock while there is room");
+        must(t, !served || is_held_up(t), "nobody waits for a lock while there is room");
         for (uint32_t k = 0; served && k < subjects.count; k++)
             must(t, !waits_beside(t, &subjects.list[k]), "of those that wait the newest stays");
     }
@@ -183,12 +241,17 @@ void check_locks_idle(void)
 bool lock_holds_up(const struct subject *t)
 {
     uint32_t stopped = 0;
+    uint32_t max = t->flow->lock_max;
 
     if (!waits(t))
         return false;
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *o = &subjects.list[i];
-        stopped += o->seen.state == TASK_ERROR && o->seen.lock_since != 0 && same_lock(t, o);
+        if (!same_lock(t, o))
+            continue;
+        stopped += o->seen.state == TASK_ERROR && o->seen.lock_since != 0;
+        if (waits(o) && o->flow->lock_max < max)
+            max = o->flow->lock_max; /* it may be before this one */
     }
-    return stopped >= t->flow->lock_max;
+    return stopped >= max;
 }

@@ -360,6 +360,10 @@ static void check_submitted(const struct subject *t, const struct ask *a, bool o
         must(t, t->seen.revision != 0, "what is accepted is durable", "submission");
         must(t, subject_says(t, other), "an id has one content", "other content accepted");
     }
+    if (a->outcome == ERR_TAKEN) {
+        covered(COVER_LOCK_REFUSED);
+        must(t, t->flow->lock_refuses, "only who does not wait is refused", "submission");
+    }
     if (a->outcome == ERR_CONFLICT) {
         covered(COVER_SUBMIT_CONFLICT);
         if (subject_meets(t))

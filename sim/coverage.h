@@ -191,6 +191,8 @@
     X(LOCK_SHARED,        "locks that workflows share and that were taken")                       \
     X(LOCK_QUEUE,         "tasks that waited for a lock")                                         \
     X(LOCK_IN_ERROR,      "tasks in error that held a lock")                                      \
+    X(LOCK_REFUSED,       "submissions that were refused for want of a lock")                     \
+    X(LOCK_BLOCKED,       "tasks that waited behind one whose workflow lets fewer hold its lock") \
     X(LOCK_REPLACED,      "tasks that newer ones replaced")                                       \
     X(LOCK_LOOKED,        "looks at who waits for a lock")                                        \
     X(PROCESSED,          "tasks processed")                                                      \

@@ -288,18 +288,18 @@ bool flows_lock(void)
     return (hash_stable(&world.seed, sizeof world.seed) ^ 0x137872b) % 6 == 0;
 }
 
-/* Those that share a lock have the same maximum. */
+/* Those that share a lock may differ in its maximum: the taker's counts. */
 static void draw_lock(struct flow *f, uint32_t number)
 {
     struct prng own = {.state = world.seed ^ (UINT64_C(0x6c6f636b73000000) + number)};
-    struct prng all = {.state = world.seed ^ UINT64_C(0x6c6f636b73ffffff)};
 
     if (!flows_lock() || prng_chance(&own, 25))
         return;
     f->lock_shared = prng_chance(&own, 40);
     f->lock_keys = f->lock_shared ? 2 : 1 + prng_below(&own, 5);
-    f->lock_max = 1 + prng_below(f->lock_shared ? &all : &own, 3);
+    f->lock_max = 1 + prng_below(&own, 3);
     f->lock_replaces = prng_chance(&own, 30);
+    f->lock_refuses = !f->lock_replaces && prng_chance(&own, 25);
 }
 
 static void draw(struct flow *f, uint32_t number)
@@ -598,6 +598,8 @@ static void put_lock(struct buf *b, const struct flow *f)
         put_text(b, "shared", SLICE("all"));
     if (f->lock_replaces)
         put_text(b, "if_taken", SLICE("replace"));
+    if (f->lock_refuses)
+        put_text(b, "if_taken", SLICE("refuse"));
     json_close(b, '}');
 }
 

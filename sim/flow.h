@@ -52,6 +52,7 @@ struct flow {
     uint32_t lock_keys, lock_max;                /* keys: 0: it has no lock */
     bool lock_shared;                            /* with all that are */
     bool lock_replaces;                          /* of those that wait the newest stays */
+    bool lock_refuses;                           /* nobody waits: who finds no room is refused */
     bool fixed;                                  /* made for a scene: nothing is drawn */
     const struct definition *definition;         /* for the checkers; each node has its own */
     struct slice text;

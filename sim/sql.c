@@ -17,7 +17,7 @@ struct put {
     uint64_t content;
     enum { WAITS, REFUSED, GONE } stands;
     bool dropped, retried;
-    bool too_big; /* the store refuses its task permanently */
+    bool unfit; /* the store refuses its task: it is too big, or its lock is taken */
 };
 
 /* An intake's ask, in its batch's memory. */
@@ -73,7 +73,7 @@ static void was_refused(struct put *p)
 {
     bool other = p->task && p->task->seen.revision != 0 && !is_task(p);
 
-    must(!p->task || other || p->too_big, "only what can be no task is refused", p, "refused");
+    must(!p->task || other || p->unfit, "only what can be no task is refused", p, "refused");
     must(!p->dropped, "what was dropped does not come back", p, "refused");
     covered(COVER_SQL_REFUSED);
     p->stands = REFUSED;
@@ -330,7 +330,7 @@ void sql_answered(struct node *n, struct ask *a)
     check_asked(p->task, a, 0, p->content != p->task->content);
     if (a->outcome == ERR_OK && !a->existed)
         must(p->stands == GONE, "a new task takes its row along", p, "it was accepted");
-    p->too_big |= a->outcome == ERR_TOO_BIG;
+    p->unfit |= a->outcome == ERR_TOO_BIG || a->outcome == ERR_TAKEN;
     intake_answered(ra->item, slice_of(a->story));
     node_turn_later(n);
 }

@@ -69,9 +69,11 @@ handler_fn agent_put;
 handler_fn agent_delete;
 handler_fn breaker_post;
 
+/* locks.c */
+handler_fn locks_list;
+
 /* alerts.c */
 handler_fn alerts_list;
-handler_fn locks_list;
 handler_fn alert_acknowledge;
 handler_fn alert_test;
 

@@ -243,6 +243,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .address = caller_address(sv, r, &op->arena),
         .owner = op->grant ? op->grant->owner : SLICE_NONE,
         .own_only = op->grant && !op->grant->repairs,
+        .reads_all = !op->grant || op->grant->reads_all,
     };
     exchange_begin(&op->x, sv, r);
     server_ask(sv, &op->ask);

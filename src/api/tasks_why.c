@@ -19,7 +19,7 @@
 #include "why/why.h"
 #include "json/json.h"
 
-enum { SHOWN_MAX = 50 /* reasons in one answer */, HOLDERS_MAX = 100 };
+enum { SHOWN_MAX = 50 /* reasons in one answer */ };
 
 struct why_request {
     struct exchange x;
@@ -32,8 +32,8 @@ struct why_request {
     struct reservation gone; /* of one that is not there */
     struct why_sources sources;
     struct registry_wait definitions;
-    struct lock_page holders; /* of the lock that it waits for */
-    struct node_row *nodes;   /* that share the store */
+    struct lock_held held;  /* of the lock that it waits for */
+    struct node_row *nodes; /* that share the store */
     size_t node_count;
     struct json **agents; /* of each: the agents connected to it; NULL: it does not list them */
     struct facts own;     /* as this node alone has them */
@@ -226,17 +226,12 @@ static void gather_nodes(struct why_request *k, struct facts *f)
 /* Whoever may not see all tasks is not told which one it is. */
 static void gather_lock(const struct why_request *k, struct facts *f)
 {
-    const struct lock_holder *first = NULL;
-
-    for (size_t i = 0; i < k->holders.count; i++)
-        if (!first || k->holders.holders[i].since < first->since)
-            first = &k->holders.holders[i];
-    if (!first)
+    if (k->held.count == 0)
         return;
-    f->lock_held_since = first->since;
-    f->lock_others = k->holders.count - 1;
+    f->lock_held_since = k->held.since;
+    f->lock_others = k->held.count - 1;
     if (!k->grant || k->grant->reads_all)
-        f->lock_holder = first->task;
+        f->lock_holder = k->held.task;
 }
 
 static void gather(struct why_request *k, const struct workflow *w, const struct task *t,
@@ -298,9 +293,8 @@ static void read_run(struct store_job *j, struct store *store)
     k->err = task_read(store, k->id, &k->arena, &k->row, &k->operations, &k->gone, &k->error);
     if (k->err == ERR_OK)
         k->err = why_sources_read(store, &k->row, &k->arena, &k->sources, &k->error);
-    const struct lock_query locks = {.lock = k->row.lock, .limit = HOLDERS_MAX};
     if (k->err == ERR_OK && row_queues(&k->row))
-        k->err = store->ops->locks->list(store, &locks, &k->arena, &k->holders, &k->error);
+        k->err = store->ops->locks->held(store, k->row.lock, &k->arena, &k->held, &k->error);
     if (k->err == ERR_OK && store->ops->nodes)
         k->err =
             store->ops->nodes->list(store, k->now, &k->arena, &k->nodes, &k->node_count, &k->error);

@@ -127,7 +127,10 @@ static void unknown_key(struct reader *r, const struct json *member, const struc
     (void)snprintf(found, sizeof found, "key \"%.*s\"", SLICE_ARG(slice_cut(member->key, 80)));
     for (size_t i = 0; i < r->reserved_count; i++)
         if (slice_is(member->key, r->reserved[i].name)) {
-            mistake_at(r, path, member->key_at, found, "%s", r->reserved[i].why);
+            bool at_top = path->up && !path->up->up && !path->up->name.ptr;
+            const char *more = at_top ? r->reserved[i].at_top : NULL;
+            mistake_at(r, path, member->key_at, found, "%s%s", r->reserved[i].why,
+                       more ? more : "");
             return;
         }
     for (size_t i = 0; i < count; i++)

@@ -26,6 +26,7 @@ struct path {
 /* A key that is not allowed here, with an explanation. */
 struct reserved {
     const char *name, *why;
+    const char *at_top; /* what is to be added at the top of the text; NULL: nothing */
 };
 
 struct reader {

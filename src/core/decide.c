@@ -597,7 +597,7 @@ static enum answer on_claim(struct decision *d)
     t->locked_by = d->ev->instance;
     if (t->state == TASK_PENDING)
         task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
-    if (t->started_at == 0)
+    if (t->started_at == 0 && !task_lacks_lock(t)) /* nothing begins before it has its lock */
         t->started_at = d->now;
     return ANSWER_ACCEPTED;
 }

@@ -2,24 +2,32 @@
 
 #include "definition/grammar.h"
 
+static enum grammar newer(enum grammar a, enum grammar b)
+{
+    return a > b ? a : b;
+}
+
+static enum grammar grammar_of_step(const struct workflow_step *s)
+{
+    enum grammar g = s->on_undo ? GRAMMAR_ON_UNDO : GRAMMAR_FIRST;
+
+    if (s->kind == KIND_WAIT)
+        g = newer(g, GRAMMAR_WAIT);
+    if (step_is_repeated(s))
+        g = newer(g, GRAMMAR_REPEAT);
+    return s->kind == KIND_SIGNAL ? newer(g, GRAMMAR_SIGNAL) : g;
+}
+
 enum grammar grammar_of(const struct workflow *w)
 {
     enum grammar g = w->undo_until_ms != 0 ? GRAMMAR_ON_UNDO : GRAMMAR_FIRST;
 
     if (w->undo_signal_count > 0)
-        return GRAMMAR_SIGNAL;
+        g = newer(g, GRAMMAR_SIGNAL);
     if (w->lock.name.ptr)
-        return GRAMMAR_LOCK;
-    for (uint16_t i = 0; i < w->step_count; i++) {
-        if (w->steps[i].kind == KIND_SIGNAL)
-            return GRAMMAR_SIGNAL;
-        if (step_is_repeated(&w->steps[i]))
-            g = GRAMMAR_REPEAT;
-        else if (w->steps[i].kind == KIND_WAIT && g < GRAMMAR_WAIT)
-            g = GRAMMAR_WAIT;
-        else if (w->steps[i].on_undo && g < GRAMMAR_ON_UNDO)
-            g = GRAMMAR_ON_UNDO;
-    }
+        g = newer(g, GRAMMAR_LOCK);
+    for (uint16_t i = 0; i < w->step_count; i++)
+        g = newer(g, grammar_of_step(&w->steps[i]));
     return g;
 }
 

@@ -46,6 +46,7 @@ static const struct mistake_case {
     {LOCK("{\"key\":\"k\",\"shared\":\"a b\"}"), 2, 28, "lock.shared", "\"a b\"", ""},
     {LOCK("{\"key\":\"k\",\"name\":\"a\"}"), 2, 19, "lock.name", "key \"name\"", ""},
     {TOP(",\n\"concurrency\":{\"key\":\"k\"}"), 2, 1, "concurrency", "key \"concurrency\"", "\"concurrency\" is reserved for later; for tasks with the same key write lock"},
+    {ONE(",\n\"concurrency\":1"), 3, 1, "steps[0].concurrency", "key \"concurrency\"", "\"concurrency\" is reserved for later"},
 };
 /* clang-format on */
 
@@ -66,6 +67,40 @@ static void every_mistake_has_its_place(void **state)
               "%s: %u:%u %s: found %s, expected %s", c->text, k->line, k->column, k->path, k->found,
               k->expected);
     }
+}
+
+/* Not to a step, which has no lock. */
+static void a_hint_is_given_to_the_workflow_alone(void **state)
+{
+    struct definition *d = NULL;
+    static struct mistakes m;
+    (void)state;
+
+    CHECK(definition_parse(SLICE(ONE(",\"concurrency\":1")), DEFINITION_JSON, &d, &m, NULL)
+              == ERR_INVALID,
+          "reserved");
+    CHECK(m.count == 1 && !strstr(m.list[0].expected, "lock"), "%s", m.list[0].expected);
+}
+
+/* Whatever other words there are: older nodes are asked for the newest of them. */
+static void its_words_are_the_newest(void **state)
+{
+    static const char *const texts[] = {
+        LOCK("{\"key\":\"all\"}"),
+        LOCK("{\"key\":\"all\"},\"on_signal\":{\"c\":\"undo\"}"),
+        LOCK("{\"key\":\"all\"},\"undo_until\":\"1d\""),
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct definition *d = defined(texts[i]);
+        CHECK(grammar_of(&d->workflow) == GRAMMAR_LOCK, "%s: %s", texts[i],
+              grammar_words(grammar_of(&d->workflow)));
+        definition_free(d);
+    }
+    struct definition *d = defined(TOP(",\"on_signal\":{\"c\":\"undo\"}"));
+    CHECK(grammar_of(&d->workflow) == GRAMMAR_SIGNAL, "without a lock");
+    definition_free(d);
 }
 
 struct key_case {
@@ -131,6 +166,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock_is_read),
         cmocka_unit_test(every_mistake_has_its_place),
+        cmocka_unit_test(a_hint_is_given_to_the_workflow_alone),
+        cmocka_unit_test(its_words_are_the_newest),
         cmocka_unit_test(the_key_is_evaluated),
     };
 

@@ -312,6 +312,7 @@ static bool submission_place(struct server *sv, struct submission *s)
     }
     s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
     s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
+    s->ask.reads_all = !s->grant || s->grant->reads_all;
     return true;
 }
 

@@ -97,13 +97,13 @@ static void fill_messages(struct scheduler *s, struct job *j, const struct live 
 }
 
 /* What has become of its lock since its row was written. */
-static enum lock_move lock_move_of(const struct live *l)
+static enum lock_move lock_move_of(const struct live *l, const struct task_row *row)
 {
     int64_t before = l->fresh ? 0 : l->row_lock_since;
 
-    if ((before == 0) == (l->task.lock_since == 0))
-        return LOCK_STAYS;
-    return before == 0 ? LOCK_TAKE : LOCK_DROP;
+    if ((before == 0) != (row->lock_since == 0))
+        return before == 0 ? LOCK_TAKE : LOCK_DROP;
+    return !l->fresh && l->row_queues && !row_queues(row) ? LOCK_QUIT : LOCK_STAYS;
 }
 
 static void fill_change(struct scheduler *s, struct job *j, struct live *l, struct change *c)
@@ -120,13 +120,14 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     c->row.revision = l->fresh ? 1 : l->task.revision + 1;
     c->row.seq = l->fresh ? 0 : l->row_seq;
     c->drops_overruns = overrun_is_over(s, l);
-    c->lock_move = lock_move_of(l);
-    s->locks |= c->lock_move == LOCK_DROP; /* whoever waits for it is found by this batch */
     c->drops_waits = !l->fresh && l->has_waits;
     c->row.waiting_for = SLICE_NONE;
     c->row.rank = task_rank(&l->task);
     if (l->task.state == TASK_PENDING && !l->task.locked_by.ptr && l->task.paused_at == 0)
         release_wait_fields(s, l, &j->arena, &c->row); /* no claim finds a paused task */
+    c->lock_move = lock_move_of(l, &c->row);
+    /* Whoever waits for it is found by this batch. */
+    s->locks |= c->lock_move == LOCK_DROP || c->lock_move == LOCK_QUIT;
     ASSERT(c->row.doc.len > 0);
     set_wake_at(l, c);
     fill_audits(s, j, l, c);

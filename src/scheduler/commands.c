@@ -236,10 +236,19 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     live_detach_ended(&s->tasks, l);
 }
 
+/* A new task would have no lock. But what was accepted once is accepted again, even if a newer
+ * version asks for other inputs: whether it is new, its row tells. */
+static bool lacks_key(const struct live *l, const struct command *c)
+{
+    return !l->loaded && c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT && c->ask->bad_key;
+}
+
 /* An answer without a change is not fenced: where other nodes may have changed the row, it is valid
  * only if the row was read after the command arrived. */
 static bool is_certain(const struct scheduler *s, const struct live *l, const struct command *c)
 {
+    if (lacks_key(l, c))
+        return c->row_read;
     bool is_event = c->kind == COMMAND_EVENT;
     bool silence = is_event && c->event.kind == EVENT_SILENCE; /* no row knows more */
     /* A step that no longer waits need not be hastened, and a read would cost it its turn. If
@@ -381,13 +390,14 @@ void commands_process(struct scheduler *s, struct live *l)
             list_push(&s->tasks.loads, &l->load_link);
             return;
         }
-        if (l->loaded && is_to_be_offered_more(s, l, c))
+        if (l->loaded ? is_to_be_offered_more(s, l, c) : submit_has_to_wait(s, l, c))
             return;
         link_remove(first);
         apply(s, l, c);
         if (l->loaded && (link_is_in(&l->dirty_link))) {
             list_push(&l->applied, &c->link); /* answered when that is durable */
         } else if (!is_certain(s, l, c)) {
+            c->row_read |= lacks_key(l, c);
             list_push_front(&l->inbox, &c->link);
             live_reload(&s->tasks, l);
             return;

@@ -170,6 +170,8 @@ void start_continue(struct scheduler *s, struct live *l);
 void start_match(struct scheduler *s); /* assigns waiting steps to places */
 
 /* submit.c: new tasks */
+/* Is its lock to be found in the next turn? Then the submission stays in its inbox. */
+bool submit_has_to_wait(struct scheduler *s, struct live *l, const struct command *c);
 void submit_apply(struct scheduler *s, struct live *l, struct command *c);
 void submit_continue(struct scheduler *s, struct live *l); /* with its conditions */
 void submit_done(struct scheduler *s, const struct live *l, struct command *c);

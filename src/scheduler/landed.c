@@ -89,6 +89,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->row_seq = c->row.seq;
     l->has_waits = c->row.wait_count > 0;
     l->row_lock_since = c->row.lock_since;
+    l->row_queues = row_queues(&c->row);
     l->fresh = false;
     l->erred = l->task.state == TASK_ERROR;
     if (c->drops_overruns)
@@ -147,13 +148,26 @@ static void landed_badly(struct scheduler *s, struct live *l, enum err err, cons
         live_reload(&s->tasks, l);
 }
 
-/* A new task that does not wait is refused, or an operator's verb that would need the lock. */
+/* A new task that does not wait is refused, or an operator's verb that would need the lock. Only
+ * who may read any task is told which one holds it. */
 static void landed_taken(struct scheduler *s, struct live *l, const struct change *c)
 {
+    struct slice lock = slice_cut(c->row.lock, 80);
+    struct link readers;
     char story[200];
 
-    (void)snprintf(story, sizeof story, "lock %.*s is held by task %.*s",
-                   SLICE_ARG(slice_cut(c->row.lock, 80)), SLICE_ARG(slice_cut(c->lock_holder, 80)));
+    list_init(&readers);
+    LIST_FOREACH (link, after, &l->applied) {
+        const struct command *cmd = CONTAINER_OF(link, struct command, link);
+        if (cmd->kind != COMMAND_ASK || !cmd->ask->reads_all)
+            continue;
+        link_remove(link);
+        list_push(&readers, link);
+    }
+    (void)snprintf(story, sizeof story, "lock %.*s is held by task %.*s", SLICE_ARG(lock),
+                   SLICE_ARG(slice_cut(c->lock_holder, 80)));
+    commands_fail(s, l, &readers, ERR_TAKEN, story);
+    (void)snprintf(story, sizeof story, "lock %.*s is held by another task", SLICE_ARG(lock));
     landed_badly(s, l, ERR_TAKEN, story);
 }
 
@@ -190,7 +204,8 @@ static void landed_row(struct scheduler *s, const struct task_row *row)
     struct live *l = live_find(&s->tasks, row->id);
     struct error e = {0};
 
-    if (l && (l->loaded || l->in_flight)) { /* the claimed row is newer */
+    s->locks |= row->lock.ptr && row->lock_since == 0; /* others may have been behind it */
+    if (l && (l->loaded || l->in_flight)) {            /* the claimed row is newer */
         l->found = true;
         if (l->in_flight)
             l->reload = true;

@@ -22,6 +22,13 @@ static struct task_row row_of(const struct client *c, struct arena *a)
     return row;
 }
 
+static int64_t row_started_at(const struct client *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    return row_of(c, &a).started_at;
+}
+
 static void check_row(const struct client *c, enum task_state state, const char *waiting_for,
                       bool holds)
 {
@@ -118,7 +125,12 @@ static void who_does_not_wait_is_refused(void **state)
     const struct client *first = submit("w", INPUT, ERR_OK);
     check_row(first, TASK_PENDING, "@wait", true);
     const struct client *second = submit("w", INPUT, ERR_TAKEN);
-    CHECK(strstr(second->ask.story, "lock w/a is held by task t-0"), "%s", second->ask.story);
+    CHECK(strstr(second->ask.story, "lock w/a is held by another task"), "%s", second->ask.story);
+    struct client *reader = stage_submit(&s, "w", INPUT);
+    reader->expected = ERR_TAKEN;
+    reader->ask.reads_all = true;
+    stage_until_answered(&s, reader);
+    CHECK(strstr(reader->ask.story, "lock w/a is held by task t-0"), "%s", reader->ask.story);
     stage_pass(&s, MS_PER_H);
     submit("w", INPUT, ERR_OK);
     stage_end(&s);
@@ -133,6 +145,59 @@ static void a_key_that_is_none_is_refused(void **state)
     CHECK(c->ask.bad_key && strstr(c->ask.story, "lock.key of workflow \"w\": found []"), "%s",
           c->ask.story);
     CHECK(stage_stats(&s).live == 0, "nothing is left of it");
+    stage_end(&s);
+}
+
+/* What was accepted once is accepted again, whatever a newer version asks for. */
+static void who_is_there_needs_no_key(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" WAIT("x", "\"1h\"") "]");
+    const struct client *first = submit("w", SLICE("{}"), ERR_OK);
+    stage_pass(&s, 1);
+    CHECK(stage_stats(&s).live == 0, "it is in the store");
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    struct ask a = first->ask;
+    a.definition = registry_find(&s.registry, SLICE("w"), 0);
+    const struct client *again = stage_ask(&s, &a);
+    stage_until_answered(&s, again);
+    CHECK(again->ask.existed && again->ask.version == 1 && !again->ask.bad_key, "the same task");
+    a.content.hash = 7;
+    struct client *other = stage_ask(&s, &a);
+    other->expected = ERR_CONFLICT;
+    stage_until_answered(&s, other);
+    CHECK(!other->ask.bad_key, "that it exists matters more");
+    CHECK(submit("w", SLICE("{}"), ERR_INVALID)->ask.bad_key, "a new one");
+    CHECK(stage_stats(&s).live == 0, "nothing is left of it");
+    stage_end(&s);
+}
+
+/* Each key is evaluated within the turn's share. */
+static void keys_that_are_dear_take_turns(void **state)
+{
+    enum { MANY = 10 };
+    CLEANUP(buf_fini) struct buf input = {0};
+    const struct client *c[MANY];
+    (void)state;
+
+    buf_str(&input, "{\"a\":[0");
+    for (int i = 0; i < 100000; i++)
+        buf_str(&input, ",0");
+    buf_str(&input, "]}");
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"lock\":{\"key\":\"${ .input.a | length }\"},\"steps\":[" WAIT("x", "\"1h\"") "]");
+    for (int i = 0; i < MANY; i++)
+        c[i] = stage_submit(&s, "w", buf_view(&input));
+    for (int i = 0; i < MANY; i++)
+        stage_until_answered(&s, c[i]);
+    CHECK(stage_stats(&s).evaluations == MANY, "%llu evaluations",
+          (unsigned long long)stage_stats(&s).evaluations);
+    CHECK(stage_stats(&s).turns_left_out >= MANY - 1, "each has a turn");
+    stage_pass(&s, 1);
+    check_row(c[0], TASK_PENDING, "@wait", true);
+    check_row(c[1], TASK_PENDING, "@lock/w/100001", false);
     stage_end(&s);
 }
 
@@ -202,7 +267,7 @@ static void an_error_keeps_it_until_it_is_closed(void **state)
     stage_end(&s);
 }
 
-static void an_undo_of_what_has_ended_needs_it(void **state)
+static void an_undo_that_does_nothing_needs_no_lock(void **state)
 {
     (void)state;
     stage_begin(&s);
@@ -216,6 +281,73 @@ static void an_undo_of_what_has_ended_needs_it(void **state)
     ask_of(ASK_UNDO, first, ERR_OK); /* nothing is to be undone: it ends at once */
     check_row(first, TASK_COMPENSATED, NULL, false);
     check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+static void an_undo_of_what_has_ended_needs_it(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 LOCK("", "{\"name\":\"x\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":{\"action\":"
+                          "\"y\"}},{\"name\":\"z\",\"wait\":\"1h\"}"));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    const struct ask supply = {.kind = ASK_SUPPLY,
+                               .id = first->ask.id,
+                               .step = SLICE("x"),
+                               .output = SLICE("1"),
+                               .reason = SLICE("why")};
+    stage_until_answered(&s, stage_ask(&s, &supply));
+    stage_pass(&s, MS_PER_H + 1);
+    check_row(first, TASK_PROCESSED, NULL, false);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, "ag", true);
+    ask_of(ASK_UNDO, first, ERR_TAKEN);
+    check_row(first, TASK_PROCESSED, NULL, false);
+    ask_of(ASK_UNDO, second, ERR_OK);
+    check_row(second, TASK_COMPENSATED, NULL, false);
+    ask_of(ASK_UNDO, first, ERR_OK);
+    check_row(first, TASK_PENDING, "ag", true);
+    const struct client *third = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(third, TASK_PENDING, QUEUE, false);
+    stage_end(&s);
+}
+
+/* Versions differ in their bounds: the first of the queue holds up the next one, which has room. */
+static void begin_queue_of_two(const struct client **ret_first, const struct client **ret_second)
+{
+    stage_begin(&s);
+    stage_define(&s, "w", "" LOCK("", WAIT("x", "\"9h\"")));
+    submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    *ret_first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    stage_define(&s, "w", LOCK(",\"max\":2", WAIT("x", "\"9h\"")));
+    *ret_second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(*ret_first, TASK_PENDING, QUEUE, false);
+    check_row(*ret_second, TASK_PENDING, QUEUE, false);
+}
+
+static void who_leaves_the_queue_lets_others_go_on(void **state)
+{
+    const struct client *first = NULL;
+    const struct client *second = NULL;
+    (void)state;
+
+    begin_queue_of_two(&first, &second);
+    ask_of(ASK_PAUSE, first, ERR_OK);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+    begin_queue_of_two(&first, &second);
+    ask_of(ASK_UNDO, first, ERR_OK);
+    check_row(first, TASK_COMPENSATED, NULL, false);
+    CHECK(row_started_at(first) == 0, "it never began");
+    check_row(second, TASK_PENDING, "@wait", true);
+    CHECK(row_started_at(second) != 0, "it began");
     stage_end(&s);
 }
 
@@ -307,9 +439,13 @@ int main(void)
         cmocka_unit_test(conditions_are_not_decided_before),
         cmocka_unit_test(who_does_not_wait_is_refused),
         cmocka_unit_test(a_key_that_is_none_is_refused),
+        cmocka_unit_test(who_is_there_needs_no_key),
+        cmocka_unit_test(keys_that_are_dear_take_turns),
+        cmocka_unit_test(who_leaves_the_queue_lets_others_go_on),
         cmocka_unit_test(who_is_paused_is_passed_over),
         cmocka_unit_test(a_start_time_comes_before_the_queue),
         cmocka_unit_test(an_error_keeps_it_until_it_is_closed),
+        cmocka_unit_test(an_undo_that_does_nothing_needs_no_lock),
         cmocka_unit_test(an_undo_of_what_has_ended_needs_it),
         cmocka_unit_test(as_many_as_max_hold_it),
     };

@@ -47,6 +47,19 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
     reply_read(t->reply_to, &l->arena, &l->reply);
 }
 
+bool submit_has_to_wait(struct scheduler *s, struct live *l, const struct command *c)
+{
+    const struct ask *a = c->ask;
+
+    ASSERT(a->kind == ASK_SUBMIT);
+    if (l->loaded || !a->definition->lock_key || a->only_if_exists
+        || l->deleted.until > scheduler_now(s) || effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return false;
+    if (!link_is_in(&l->undecided))
+        list_push(&s->tasks.undecided, &l->undecided);
+    return true;
+}
+
 /* The key is fixed now. Where nobody waits, the lock is taken with the insertion. False: it has no
  * key, and is not accepted. */
 static bool fix_lock(struct scheduler *s, struct live *l, struct ask *a)

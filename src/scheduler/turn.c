@@ -40,8 +40,12 @@ static void decide_more(struct scheduler *s)
         struct link *first = list_pop(&waiting);
         ASSERT(first); /* it is not empty */
         struct live *l = CONTAINER_OF(first, struct live, undecided);
-        if (!l->loaded || l->in_flight)
+        if (l->in_flight || link_is_in(&l->load_link))
             continue; /* its load or commit continues with it */
+        if (!l->loaded) {
+            commands_process(s, l); /* a submission whose lock is still to be found */
+            continue;
+        }
         if (live_is_ours(&s->tasks, l) && !list_empty(&l->inbox))
             commands_process(s, l); /* the first may wait for this */
         else if (live_is_ours(&s->tasks, l))
@@ -257,6 +261,18 @@ static void send_answers(struct scheduler *s)
 
 /* ---- the turn ---- */
 
+/* When what is in the store is to be claimed; 0: nothing is known to be. */
+static int64_t next_claim(const struct scheduler *s)
+{
+    int64_t at = 0;
+
+    if (s->locks)
+        return scheduler_now(s);
+    for (size_t i = 0; i < DUES; i++)
+        at = earlier(at, s->due_at[i]);
+    return at;
+}
+
 static int64_t next_turn(const struct scheduler *s)
 {
     const struct heap_node *wait = heap_min(&s->tasks.waits);
@@ -276,8 +292,7 @@ static int64_t next_turn(const struct scheduler *s)
         return earlier(at, s->retry_at);
     at = earlier(at, shared_next(s));
     if (!s->draining && s->tasks.counts.live < s->config.live_max && shared_may_claim(s))
-        for (size_t i = 0; i < DUES; i++)
-            at = earlier(at, s->locks ? scheduler_now(s) : s->due_at[i]);
+        at = earlier(at, next_claim(s));
     bool more = !list_empty(&s->tasks.dirty) || !list_empty(&s->tasks.loads)
                 || !list_empty(&s->tasks.inboxes) || !list_empty(&s->tasks.unsaved)
                 || s->tasks.agents_stale || s->overruns_stale || s->checking_owned || s->troubled;

@@ -71,10 +71,14 @@ static bool lock_valid(const struct change *c)
 
     if (c->lock_move != LOCK_STAYS && !row->lock.ptr)
         return false;
+    if (c->kind == CHANGE_REQUEST)
+        return c->lock_move == LOCK_STAYS || (c->lock_move == LOCK_QUIT && c->release);
+    if (c->kind == CHANGE_INSERT && (c->lock_move == LOCK_DROP || c->lock_move == LOCK_QUIT))
+        return false;
     if (!row_queues(row))
         return true;
     return row->lock.ptr && slice_eq(queue, row->lock) && row->lock_since == 0 && row->lock_max > 0
-           && c->lock_move != LOCK_TAKE;
+           && c->lock_move == LOCK_STAYS;
 }
 
 static bool waits_valid(const struct change *c)
@@ -131,11 +135,11 @@ enum err row_check(const struct change *c)
     if (row_size(row) > ROW_SIZE_MAX)
         return ERR_TOO_BIG;
     if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row) || !audits_valid(c)
-        || !messages_valid(c))
+        || !messages_valid(c) || !lock_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
-    if (!row->doc.ptr || !waits_valid(c) || !lock_valid(c))
+    if (!row->doc.ptr || !waits_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_INSERT && (!row->workflow.ptr || !tags_valid(row->tags)))
         return ERR_INVALID;

@@ -64,7 +64,8 @@ struct change {
     bool drops_overruns; /* UPDATE: what was counted of it in `overrun` is deleted */
     bool wake_moved; /* UPDATE: row.wake_at differs from what the row holds; if false the column (an
                         index) is left alone */
-    /* INSERT, UPDATE. A row that begins to wait for its lock needs nothing here. */
+    /* INSERT, UPDATE; REQUEST: LOCK_QUIT alone, with `release`. A row that begins to wait for its
+     * lock, or waits on, needs nothing here. */
     enum lock_move lock_move;
     struct slice lock_holder; /* out, of ERR_TAKEN: the task that has held it for longest */
     struct task_row row;
@@ -237,6 +238,8 @@ struct store_backup_ops {
 struct store_lock_ops {
     enum err (*list)(struct store *s, const struct lock_query *q, struct arena *a,
                      struct lock_page *ret, struct error *e);
+    enum err (*held)(struct store *s, struct slice lock, struct arena *a, struct lock_held *ret,
+                     struct error *e);
 };
 
 /* What every body has, and pointers to what it may lack: NULL stands for all of a capability. */
@@ -383,7 +386,7 @@ struct store_ops {
      * committed before a call began, and neither waits for the store's own thread nor blocks it. It
      * has close, is_usable, get, list and audit_list, of the capabilities retention->reserved,
      * submissions->list, outbox->targets and ->list, alerts->list, operations->list,
-     * schedules->list and ->version, locks->list, nodes->list, and counts; where the store lacks a
+     * schedules->list and ->version, locks, nodes->list, and counts; where the store lacks a
      * capability, so does it. It is made and closed while nothing else uses the store, and closed
      * first. NULL: there is none. */
     struct store *(*reading)(struct store *s);

@@ -232,6 +232,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
     ret->release = v.release;
     if (v.release) {
         ret->drops_waits = row_waits_for_several(row);
+        ret->lock_move = row_queues(row) ? LOCK_QUIT : LOCK_STAYS;
         ret->row.waiting_for = WAITING_TIME;
         ret->row.rank = sv->scan_at;
     }

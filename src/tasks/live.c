@@ -114,6 +114,7 @@ void live_drop(struct tasks *ts, struct live *l)
     live_unload(ts, l);
     link_remove(&l->load_link);
     link_remove(&l->inbox_link);
+    link_remove(&l->undecided); /* a submission may wait there before there is a task */
     pulses_forget_all(l);
     limits_forget(l);
     (void)map_remove(&ts->lives, l->id);
@@ -314,6 +315,7 @@ bool live_load(struct tasks *ts, struct live *l, const struct task_row *row, str
     l->row_seq = row->seq;
     l->has_waits = row_waits_for_several(row);
     l->row_lock_since = row->lock_since;
+    l->row_queues = row_queues(row);
     l->resend_wanted = false; /* its instances are poked below */
     l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < l->task.step_count; i++) {

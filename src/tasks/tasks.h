@@ -132,6 +132,7 @@ struct live {
     int64_t row_seq;       /* its number; 0: unknown */
     uint16_t ended[2][ATTEMPT_ENDS]; /* attempts since the last commit */
     int64_t row_lock_since;          /* as in the row */
+    bool row_queues;                 /* the row waits for its lock */
     bool has_waits;                  /* the row waits for several agents */
     int64_t bulk_at; /* when it was last part of a bulk operation; 0: never since it was loaded */
     int64_t bulk_stored; /* the durable value: a failed bulk operation does not cost the task its

@@ -187,6 +187,21 @@ static void one_batch_takes_it_once(void **state)
     holders_are(w, "a b 0");
 }
 
+/* The one that lets more may come later, or first. */
+static void one_batch_takes_it_with_different_bounds(void **state)
+{
+    struct world *w = *state;
+    struct change c[4] = {taking("a", 1), taking("b", 5), taking("c", 1), taking("d", 3)};
+    struct batch b = {.changes = c, .change_count = COUNT_OF(c)};
+
+    must(w->s->ops->commit(w->s, &b, &w->a, &w->e), "commit");
+    must(c[0].outcome, "a");
+    must(c[1].outcome, "b");
+    CHECK(c[2].outcome == ERR_TAKEN && slice_is(c[2].lock_holder, "a"), "c");
+    must(c[3].outcome, "d");
+    holders_are(w, "a b d 0");
+}
+
 static void what_was_not_done_moves_no_lock(void **state)
 {
     struct world *w = *state;
@@ -303,8 +318,10 @@ static void the_newest_replaces_those_that_wait(void **state)
     insert_replacing(w, "g", "o", 60);
     claims_take_and_replace(w, 1, "-c -f ");
     holders_are(w, "a 3");
+    CHECK(fetch(w, "c").started_at == 0, "nothing of it began");
     ends(w, "a");
     claims_take_and_replace(w, 9, "d ");
+    CHECK(fetch(w, "d").started_at == 777, "it began");
     ends(w, "d");
     claims_take_and_replace(w, 9, "e ");
     ends(w, "e");
@@ -350,6 +367,82 @@ static void where_versions_differ_the_taker_counts(void **state)
     holders_are(w, "b c 0");
 }
 
+/* The first of the queue leaves it, which holds up the next one by its bound. */
+static void who_leaves_the_queue_lets_others_go_on(void **state)
+{
+    struct world *w = *state;
+
+    must(put_change(w, taking("a", 1)), "a");
+    insert_queued(w, "b", 1, 10);
+    insert_queued(w, "c", 2, 20);
+    insert_queued(w, "d", 3, 30);
+    claims_take(w, "");
+    struct task_row row = fetch(w, "b");
+    row.revision++;
+    row.waiting_for = SLICE_NONE;
+    row.paused_at = 5;
+    must(put_change(w, (struct change){.kind = CHANGE_UPDATE, .lock_move = LOCK_QUIT, .row = row}),
+         "b is paused");
+    claims_take(w, "c d ");
+    holders_are(w, "a c d 0");
+}
+
+/* As the supervisor does where a complete-by has passed. */
+static void who_is_released_from_the_queue_lets_others_go_on(void **state)
+{
+    struct world *w = *state;
+
+    must(put_change(w, taking("a", 1)), "a");
+    insert_queued(w, "b", 1, 10);
+    insert_queued(w, "c", 2, 20);
+    claims_take(w, "");
+    struct task_row row = fetch(w, "b");
+    row.revision++;
+    row.request = SLICE("[]");
+    row.waiting_for = WAITING_TIME;
+    struct change c = {.kind = CHANGE_REQUEST, .lock_move = LOCK_QUIT, .row = row};
+    CHECK(put_change(w, c) == ERR_INVALID, "it leaves nothing");
+    c.release = true;
+    must(put_change(w, c), "b is released");
+    claims_take(w, "c ");
+    holders_are(w, "a c 0");
+}
+
+static void insert_queued_for(struct world *w, const char *id, struct slice lock)
+{
+    CLEANUP(buf_fini) struct buf queue = {0};
+    struct task_row row = locked_row(id, 100);
+
+    buf_str(&queue, WAITING_LOCK);
+    buf_slice(&queue, lock);
+    row.lock = lock;
+    row.waiting_for = buf_view(&queue);
+    row.rank = 10;
+    must(insert_row(w, row), id);
+}
+
+/* However many wait for another lock, and go on to do so. */
+static void no_lock_is_looked_at_last_for_ever(void **state)
+{
+    struct world *w = *state;
+    bool found = false;
+    int count = 0;
+
+    insert_queued_for(w, "z", SLICE("w/z"));
+    for (int i = 0; !found; i++) {
+        CHECK(i < CLAIMS_MOST, "it had its turn");
+        for (int k = 0; k < 3; k++) {
+            char id[16];
+            (void)snprintf(id, sizeof id, "a-%d", count++);
+            insert_queued_for(w, id, k == 1 ? SLICE("w/b") : SLICE("w/a"));
+        }
+        struct claim c = claim_of(w, CLAIM_LOCK, "", 1, 777);
+        claim_commit(w, &c);
+        for (size_t k = 0; k < c.row_count; k++)
+            found |= slice_is(c.rows[k].id, "z");
+    }
+}
+
 static void locks_are_apart(void **state)
 {
     struct world *w = *state;
@@ -367,6 +460,49 @@ static void locks_are_apart(void **state)
     const struct lock_query rest = {.after_seq = page.holders[0].seq, .limit = 1};
     must(w->s->ops->locks->list(w->s, &rest, &w->a, &page, &w->e), "list");
     CHECK(page.count == 1 && !page.more && slice_is(page.holders[0].task, "b"), "the next one");
+    const struct lock_query strange = {.lock = SLICE("w/\xff"), .limit = 1};
+    must(w->s->ops->locks->list(w->s, &strange, &w->a, &page, &w->e), "no text");
+    CHECK(page.count == 0 && !page.more, "nobody holds it");
+}
+
+static void who_holds_it_for_longest_is_told(void **state)
+{
+    struct world *w = *state;
+    struct lock_held held;
+
+    must(w->s->ops->locks->held(w->s, SLICE("w/k"), &w->a, &held, &w->e), "nobody");
+    CHECK(held.count == 0 && held.since == 0, "nobody");
+    must(w->s->ops->locks->held(w->s, SLICE("w/\xff"), &w->a, &held, &w->e), "no text");
+    CHECK(held.count == 0, "nobody");
+    for (int i = 0; i < 200; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "t-%d", i);
+        struct change c = taking(id, 1000);
+        c.row.lock_since = i == 150 ? 40 : 50 + i;
+        must(put_change(w, c), id);
+    }
+    must(w->s->ops->locks->held(w->s, SLICE("w/k"), &w->a, &held, &w->e), "200");
+    CHECK(held.count == 200 && held.since == 40 && slice_is(held.task, "t-150"), "%d: %.*s",
+          (int)held.count, SLICE_ARG(held.task));
+}
+
+/* It has a start time, or its complete-by has passed. */
+static void who_lacks_its_lock_does_not_start(void **state)
+{
+    struct world *w = *state;
+    struct task_row row = locked_row("a", 1);
+
+    row.waiting_for = WAITING_TIME;
+    row.rank = 10;
+    must(insert_row(w, row), "a");
+    struct change b = taking("b", 1);
+    b.row.waiting_for = WAITING_TIME;
+    b.row.rank = 20;
+    must(put_change(w, b), "b");
+    struct claim c = claim_of(w, CLAIM_TIME, "time", 9, 777);
+    claim_commit(w, &c);
+    CHECK(c.row_count == 2 && c.rows[0].started_at == 0 && fetch(w, "a").started_at == 0, "a");
+    CHECK(c.rows[1].started_at == 777 && fetch(w, "b").started_at == 777, "b has its lock");
 }
 
 static void locks_outlive_the_node(void **state)
@@ -413,6 +549,12 @@ static void who_waits_waits_for_its_own_lock(void **state)
     row.waiting_for = SLICE(QUEUE);
     row.lock_since = 5;
     CHECK(insert_row(w, row) == ERR_INVALID, "it holds it");
+    row.lock_since = 0;
+    must(insert_row(w, row), "it waits");
+    row.revision++;
+    CHECK(put_change(w, (struct change){.kind = CHANGE_UPDATE, .lock_move = LOCK_DROP, .row = row})
+              == ERR_INVALID,
+          "it has nothing to give back");
     row = a_row("b");
     CHECK(put_change(w, (struct change){.lock_move = LOCK_TAKE, .row = row}) == ERR_INVALID,
           "it has none");
@@ -469,13 +611,19 @@ int main(void)
         ON_ALL(a_claim_sees_what_its_batch_gives_back),
         ON_ALL(who_does_not_wait_is_refused),
         ON_ALL(one_batch_takes_it_once),
+        ON_ALL(one_batch_takes_it_with_different_bounds),
         ON_ALL(what_was_not_done_moves_no_lock),
         ON_ALL(a_change_takes_it_or_is_not_done),
         ON_ALL(who_is_paused_is_passed_over),
         ON_ALL(the_newest_replaces_those_that_wait),
         ON_ALL(who_is_undone_is_not_replaced),
         ON_ALL(where_versions_differ_the_taker_counts),
+        ON_ALL(who_leaves_the_queue_lets_others_go_on),
+        ON_ALL(who_is_released_from_the_queue_lets_others_go_on),
+        ON_ALL(no_lock_is_looked_at_last_for_ever),
         ON_ALL(locks_are_apart),
+        ON_ALL(who_holds_it_for_longest_is_told),
+        ON_ALL(who_lacks_its_lock_does_not_start),
         ON_ALL(locks_outlive_the_node),
         ON_MEMORY(a_survey_tells_of_locks_with_room),
         ON_POSTGRES(a_survey_tells_of_locks_with_room),

@@ -414,7 +414,8 @@ static void a_lock_outlives_its_node(void **state)
                  == LOCKED,
              "all had their turn");
     CHECK(sql_int(a, "SELECT count(*) FROM task_step AS s JOIN task_view AS t ON t.id = s.task "
-                     "JOIN task_step AS u ON u.name = s.name AND u.task <> s.task "
+                     "JOIN task_view AS o ON o.workflow = t.workflow AND o.id <> t.id "
+                     "JOIN task_step AS u ON u.task = o.id AND u.name = s.name "
                      "WHERE t.workflow = 'locked' AND u.begun_at >= s.begun_at "
                      "AND u.begun_at < t.ended_at")
               == 0,

@@ -3,12 +3,12 @@
 #include "definition/reader/reader.h"
 
 const struct reserved definition_reserved[] = {
-    {"for_each", "\"for_each\" is reserved for later"},
-    {"task", "\"task\" is reserved for later"},
-    {"concurrency",
-     "\"concurrency\" is reserved for later; for tasks with the same key write lock"},
-    {"schedule", "\"schedule\" is reserved for later"},
-    {"needs", "\"needs\" is unknown, use after"},
+    {"for_each", "\"for_each\" is reserved for later", NULL},
+    {"task", "\"task\" is reserved for later", NULL},
+    {"concurrency", "\"concurrency\" is reserved for later",
+     "; for tasks with the same key write lock"},
+    {"schedule", "\"schedule\" is reserved for later", NULL},
+    {"needs", "\"needs\" is unknown, use after", NULL},
 };
 const size_t definition_reserved_count = COUNT_OF(definition_reserved);
 

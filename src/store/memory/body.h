@@ -87,6 +87,8 @@ bool memory_lock_has_room(const struct memory_store *s, const struct change *c, 
 void memory_lock_change(struct memory_store *s, const struct change *c, int64_t seq);
 enum err memory_lock_list(struct store *base, const struct lock_query *q, struct arena *a,
                           struct lock_page *ret, struct error *e);
+enum err memory_lock_held(struct store *base, struct slice lock, struct arena *a,
+                          struct lock_held *ret, struct error *e);
 
 /* memory.c: whether a batch fails as a whole, by its fence or a fault. Nothing is undone here: so
  * it is asked before the first change. */

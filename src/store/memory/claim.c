@@ -149,7 +149,8 @@ static void task_take(struct mem_task *t, const struct claim *c, bool replaced)
         row.lock_since = c->now;
     if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME || c->kind == CLAIM_LOCK) {
         row.state = row.direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
-        row.started_at = row.started_at ? row.started_at : c->now;
+        if (row.started_at == 0 && !(row.lock.ptr && row.lock_since == 0))
+            row.started_at = c->now;
     }
     memory_task_set(t, &row);
 }
@@ -216,10 +217,8 @@ bool memory_lock_has_room(const struct memory_store *s, const struct change *c, 
 
 void memory_lock_change(struct memory_store *s, const struct change *c, int64_t seq)
 {
-    if (c->kind == CHANGE_REQUEST)
-        return;
-    if (row_queues(&c->row))
-        mem_lock_get(&s->locks, c->row.lock)->look = true;
+    if (c->lock_move == LOCK_QUIT || (c->kind != CHANGE_REQUEST && row_queues(&c->row)))
+        mem_lock_look(&s->locks, mem_lock_get(&s->locks, c->row.lock));
     if (c->lock_move == LOCK_TAKE)
         mem_lock_hold(&s->locks, c->row.lock, seq, c->row.lock_since);
     if (c->lock_move == LOCK_DROP)
@@ -292,12 +291,12 @@ static void claim_of_lock(struct memory_store *s, struct claim *c, struct mem_lo
     struct mem_task *t = NULL;
 
     if (!claim_replaced(s, c, l, a)) {
-        c->more = true;
+        mem_lock_later(&s->locks, l);
         return;
     }
     while ((t = first_waiting(s, l->lock)) && (int64_t)l->held < t->row.lock_max) {
         if (c->row_count == c->limit) {
-            c->more = true;
+            mem_lock_later(&s->locks, l);
             return;
         }
         mem_lock_hold(&s->locks, l->lock, t->row.seq, c->now);
@@ -309,13 +308,13 @@ static void claim_of_lock(struct memory_store *s, struct claim *c, struct mem_lo
 
 static void claim_locks(struct memory_store *s, struct claim *c, struct arena *a)
 {
+    const uint64_t until = s->locks.looks;
+    struct mem_lock *l = NULL;
+
     c->rows = arena_alloc(a, (c->limit + 1) * sizeof *c->rows);
-    for (size_t i = 0; i < s->locks.count;) {
-        struct mem_lock *l = s->locks.list[i];
-        if (l->look)
-            claim_of_lock(s, c, l, a);
-        i += i < s->locks.count && s->locks.list[i] == l; /* else it is gone */
-    }
+    while (c->row_count < c->limit && (l = mem_lock_next(&s->locks, until)))
+        claim_of_lock(s, c, l, a);
+    c->more = mem_lock_next(&s->locks, UINT64_MAX) != NULL;
 }
 
 void memory_claim(struct memory_store *s, struct claim *c, struct arena *a)
@@ -359,5 +358,23 @@ enum err memory_lock_list(struct store *base, const struct lock_query *q, struct
     }
     qsort(list, count, sizeof *list, holder_order);
     *ret = (struct lock_page){list, count < q->limit ? count : q->limit, count > q->limit};
+    return ERR_OK;
+}
+
+enum err memory_lock_held(struct store *base, struct slice lock, struct arena *a,
+                          struct lock_held *ret, struct error *e)
+{
+    const struct memory_store *s = memory_store_of(base);
+    const struct mem_lock *l = mem_lock_find(&s->locks, lock);
+
+    if (fault())
+        return mem_fails(e);
+    *ret = (struct lock_held){0};
+    for (size_t i = 0; l && i < l->held; i++)
+        if (i == 0 || l->holders[i].since < ret->since)
+            *ret = (struct lock_held){.task = holder_id(s, &l->holders[i]),
+                                      .since = l->holders[i].since};
+    ret->task = arena_copy(a, ret->task);
+    ret->count = l ? l->held : 0;
     return ERR_OK;
 }

@@ -1,5 +1,5 @@
-/* Locks of tasks, of the body in memory: who holds which, and which are to be looked at. memory.c
- * has the changes and claims that take them and give them back. */
+/* Locks of tasks, of the body in memory: who holds which, and which are to be looked at. claim.c
+ * has what changes and claims do to them. */
 #include "store/memory/lock.h"
 
 #include <stdlib.h>
@@ -54,6 +54,29 @@ void mem_lock_hold(struct mem_locks *m, struct slice lock, int64_t task, int64_t
     l->holders[l->held++] = (struct mem_holder){task, since};
 }
 
+void mem_lock_later(struct mem_locks *m, struct mem_lock *l)
+{
+    l->look = ++m->looks;
+}
+
+void mem_lock_look(struct mem_locks *m, struct mem_lock *l)
+{
+    if (l->look == 0)
+        mem_lock_later(m, l);
+}
+
+struct mem_lock *mem_lock_next(const struct mem_locks *m, uint64_t until)
+{
+    struct mem_lock *next = NULL;
+
+    for (size_t i = 0; i < m->count; i++) {
+        struct mem_lock *l = m->list[i];
+        if (l->look != 0 && l->look <= until && (!next || l->look < next->look))
+            next = l;
+    }
+    return next;
+}
+
 void mem_lock_leave(struct mem_locks *m, struct slice lock, int64_t task)
 {
     struct mem_lock *l = mem_lock_find(m, lock);
@@ -65,14 +88,14 @@ void mem_lock_leave(struct mem_locks *m, struct slice lock, int64_t task)
         return;
     for (l->held--; i < l->held; i++)
         l->holders[i] = l->holders[i + 1];
-    l->look = true;
+    mem_lock_look(m, l);
 }
 
 void mem_lock_seen(struct mem_locks *m, struct mem_lock *l)
 {
     size_t i = 0;
 
-    l->look = false;
+    l->look = 0;
     if (l->held > 0)
         return;
     while (m->list[i] != l)

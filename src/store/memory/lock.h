@@ -15,12 +15,13 @@ struct mem_lock {
     struct slice lock;
     struct mem_holder *holders; /* in the order in which they took it */
     size_t held;
-    bool look; /* somebody may wait for it while there is room */
+    uint64_t look; /* not 0: somebody may wait for it while there is room; the least comes first */
 };
 
 struct mem_locks {
     struct mem_lock **list; /* by name */
     size_t count;
+    uint64_t looks; /* the last `look` that was given */
 };
 
 void mem_locks_fini(struct mem_locks *m);
@@ -30,6 +31,10 @@ struct mem_lock *mem_lock_get(struct mem_locks *m, struct slice lock); /* made i
 void mem_lock_hold(struct mem_locks *m, struct slice lock, int64_t task, int64_t since);
 /* Does nothing if the task does not hold it. */
 void mem_lock_leave(struct mem_locks *m, struct slice lock, int64_t task);
+void mem_lock_look(struct mem_locks *m, struct mem_lock *l);  /* it is to be looked at ... */
+void mem_lock_later(struct mem_locks *m, struct mem_lock *l); /* ... behind the others */
+/* The next one to be looked at, of those up to `until`; NULL: there is none. */
+struct mem_lock *mem_lock_next(const struct mem_locks *m, uint64_t until);
 /* It was looked at. Deletes the lock if nobody holds it. */
 void mem_lock_seen(struct mem_locks *m, struct mem_lock *l);
 

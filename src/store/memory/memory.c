@@ -368,7 +368,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->overruns = s->overruns.count > 0;
     v->locks = false;
     for (size_t i = 0; i < s->locks.count; i++)
-        v->locks |= s->locks.list[i]->look;
+        v->locks |= s->locks.list[i]->look != 0;
     v->due_at = v->wait_due_at = v->among_due_at = v->wake_at = 0;
     for (size_t i = 0; i < s->task_count; i++)
         survey_task(s, v, s->tasks[i]);
@@ -551,6 +551,7 @@ static const struct store_schedule_ops schedules_ops = {
 
 static const struct store_lock_ops locks_ops = {
     .list = memory_lock_list,
+    .held = memory_lock_held,
 };
 
 static const struct store_operation_ops operations_ops = {

@@ -192,6 +192,7 @@ enum pg_sql {
     PG_LOCK_TAKE,
     PG_LOCK_SEEN,
     PG_LOCK_LEFT,
+    PG_LOCK_HELD, /* for people */
     PG_LOCKS_LIST,
     PG_LOCK_LIST,
     PG_COUNT,
@@ -411,7 +412,7 @@ void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_p
 enum err pg_groups_read(struct postgres_store *s, struct row_page *page, struct arena *a,
                         struct error *e) MUST_USE;
 
-/* claim.c: two statements at most for each claim */
+/* claim.c: two statements at most for each claim, four for one of locks */
 size_t pg_claim_queries(struct postgres_store *s, const struct claim *c, struct arena *a,
                         struct query *ret);
 void pg_claim_read(struct claim *c, PGresult *const *results, struct arena *a);
@@ -430,6 +431,8 @@ size_t pg_lock_claim(struct postgres_store *s, const struct claim *c, struct are
                      struct query *ret);
 enum err pg_lock_list(struct store *s, const struct lock_query *q, struct arena *a,
                       struct lock_page *ret, struct error *e);
+enum err pg_lock_held(struct store *s, struct slice lock, struct arena *a, struct lock_held *ret,
+                      struct error *e);
 
 /* The operations. */
 enum err pg_commit(struct store *s, struct batch *b, struct arena *a, struct error *e);

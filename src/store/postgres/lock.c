@@ -9,9 +9,7 @@
 
 static const char *move_of(const struct change *c)
 {
-    if (c->kind == CHANGE_REQUEST)
-        return NULL;
-    if (row_queues(&c->row))
+    if (c->kind != CHANGE_REQUEST && row_queues(&c->row))
         return "look";
     switch (c->lock_move) {
     case LOCK_STAYS:
@@ -20,6 +18,8 @@ static const char *move_of(const struct change *c)
         return "take";
     case LOCK_DROP:
         return "drop";
+    case LOCK_QUIT:
+        return "look";
     }
     UNREACHABLE();
 }
@@ -170,6 +170,9 @@ enum err pg_lock_list(struct store *base, const struct lock_query *lq, struct ar
     struct postgres_store *s = postgres_store_of(base);
     struct query q;
 
+    *ret = (struct lock_page){0};
+    if (!text_is_storable(lq->lock))
+        return ERR_OK; /* nobody holds it */
     query_of(&q, s, lq->lock.ptr ? PG_LOCK_LIST : PG_LOCKS_LIST, &own);
     param_number(&q, lq->after_seq);
     param_number(&q, (int64_t)lq->limit + 1);
@@ -189,5 +192,27 @@ enum err pg_lock_list(struct store *base, const struct lock_query *lq, struct ar
                                                .seq = result_number(r, i, 2),
                                                .since = result_number(r, i, 3),
                                                .waiting = (uint64_t)result_number(r, i, 4)};
+    return ERR_OK;
+}
+
+enum err pg_lock_held(struct store *base, struct slice lock, struct arena *a, struct lock_held *ret,
+                      struct error *e)
+{
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    *ret = (struct lock_held){0};
+    if (!text_is_storable(lock))
+        return ERR_OK; /* nobody holds it */
+    query_of(&q, s, PG_LOCK_HELD, &own);
+    param_text(&q, lock);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read who holds a lock");
+    if (!r)
+        return e->code;
+    if (PQntuples(r) > 0)
+        *ret = (struct lock_held){.count = (uint64_t)result_number(r, 0, 0),
+                                  .task = arena_copy(a, result_text(r, 0, 1)),
+                                  .since = result_number(r, 0, 2)};
     return ERR_OK;
 }

@@ -8,6 +8,9 @@
  * as they are then: a change that was not made moves nothing.
  */
 
+/* The mark of a lock that is to be looked at from now on: those that wait for longest come first. */
+#define LOOK_NOW "-" CLOCK
+
 /* $1: the locks. Makes their rows, and locks those that are there. */
 #define LOCK_KEYS_SQL                                                                      \
     "INSERT INTO ~lock_key AS k (lock, held) SELECT DISTINCT l.lock, 0 FROM "              \
@@ -26,15 +29,17 @@
     "ON CONFLICT (task) DO NOTHING RETURNING h.lock) "                                      \
     "UPDATE ~lock_key AS k SET held = k.held + (SELECT count(*) FROM y WHERE y.lock = "     \
     "k.lock) - (SELECT count(*) FROM x WHERE x.lock = k.lock), look = CASE WHEN EXISTS "    \
-    "(SELECT 1 FROM c WHERE c.lock = k.lock AND c.move <> 'take') THEN -1 ELSE k.look END " \
-    "WHERE k.lock = ANY ($2::text[])"
+    "(SELECT 1 FROM c WHERE c.lock = k.lock AND c.move <> 'take') THEN coalesce(k.look, " LOOK_NOW \
+    ") ELSE k.look END WHERE k.lock = ANY ($2::text[])"
 
-/* $1: the ids of those that take one. Fails if one of them that this transaction wrote has no room.
- */
-#define LOCK_CHECK_SQL                                                                      \
-    "SELECT 1 / (count(*) = 0)::int FROM unnest($1::text[]) AS c(id) JOIN ~task AS t "      \
-    "ON t.id = c.id JOIN ~lock_key AS k ON k.lock = t.lock WHERE t.lock_since IS NOT NULL " \
-    "AND k.held > t.lock_max AND t.xmin::text = (txid_current() & 4294967295)::text"
+/* $1: the ids of those that take one, in their order. Fails if one of them that this transaction
+ * wrote has no room beside those before it: of each it is known how many take the lock later. */
+#define LOCK_CHECK_SQL                                                                        \
+    "SELECT 1 / (count(*) = 0)::int FROM (SELECT t.lock, t.lock_max, row_number() OVER "      \
+    "(PARTITION BY t.lock ORDER BY c.nth DESC) - 1 AS later FROM unnest($1::text[]) "         \
+    "WITH ORDINALITY AS c(id, nth) JOIN ~task AS t ON t.id = c.id WHERE t.lock_since "        \
+    "IS NOT NULL AND t.xmin::text = (txid_current() & 4294967295)::text) AS t JOIN ~lock_key " \
+    "AS k ON k.lock = t.lock WHERE k.held - t.later > t.lock_max"
 
 /* $1 ids, $2 locks, $3 submitted_at of a new task, NULL for a change: of each whether it would be
  * a conflict whatever the lock is, how many hold the lock, and who has held it for longest. */
@@ -64,13 +69,14 @@
 
 /* A claim, in four statements. Marks the locks that it looks at, which nobody else changes: $1 is
  * how many. */
-#define LOCK_LOOK_SQL                                                               \
-    "UPDATE ~lock_key AS k SET look = txid_current() WHERE k.lock = ANY (ARRAY("    \
-    "SELECT o.lock FROM ~lock_key AS o WHERE o.look = -1 ORDER BY o.lock LIMIT $1 " \
+#define LOCK_LOOK_SQL                                                                   \
+    "UPDATE ~lock_key AS k SET look = txid_current() WHERE k.lock = ANY (ARRAY("        \
+    "SELECT o.lock FROM ~lock_key AS o WHERE o.look < 0 ORDER BY o.look DESC LIMIT $1 " \
     "FOR UPDATE SKIP LOCKED))"
 
 /* Of each those that are replaced, and the first that waits for it, if there is room; $3 is how
- * many at most. It is read after the lock was locked: who begins to wait later sets look. */
+ * many at most, of which those that are replaced are half. It is read after the lock was locked:
+ * who begins to wait later sets look. */
 /* clang-format off */
 #define LOOKED "(SELECT k.lock, k.held FROM " LOOKED_AT " OFFSET 0) AS k CROSS JOIN LATERAL "
 #define TAKERS \
@@ -80,14 +86,15 @@
 #define LOSERS \
     "SELECT w.seq, w.rank, w.revision, k.lock, true FROM " LOOKED "(" \
     "SELECT t.seq, t.rank, t.revision FROM ~task AS t WHERE t.lock = k.lock AND " REPLACED \
-    " ORDER BY t.workflow, t.seq LIMIT $3 FOR UPDATE SKIP LOCKED) AS w"
+    " ORDER BY t.workflow, t.seq LIMIT $3 FOR UPDATE SKIP LOCKED) AS w LIMIT ($3 + 1) / 2"
 #define LOCK_TAKE_SQL \
     "WITH c AS MATERIALIZED (SELECT c.seq, c.lock, c.replaced, row_number() OVER (" \
     "ORDER BY c.replaced DESC, c.rank, c.seq) AS place " \
     "FROM ((" TAKERS ") UNION ALL (" LOSERS ")) AS c " UNCHANGED " ORDER BY place LIMIT $3), " \
     "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, " \
     "locked_by = $1, state = CASE t.direction WHEN 'undo' THEN 'compensating' " \
-    "ELSE 'processing' END, started_at = coalesce(t.started_at, $2), " \
+    "ELSE 'processing' END, started_at = CASE WHEN c.replaced THEN t.started_at " \
+    "ELSE coalesce(t.started_at, $2) END, " \
     "lock_since = CASE WHEN c.replaced THEN NULL ELSE $2::bigint END, " \
     "lock_mode = CASE WHEN c.replaced THEN 2 ELSE t.lock_mode END " \
     "FROM c WHERE t.seq = c.seq RETURNING " COLUMNS_T ", c.place, c.replaced), " \
@@ -97,19 +104,25 @@
     "AND NOT u.replaced) " \
     "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
-/* Where somebody waits and there is room, or is still to be replaced, it is looked at again, also
- * if that task was being changed by somebody else. A lock that nobody holds or waits for goes. */
+/* Where somebody waits and there is room, or is still to be replaced, it is looked at again, after
+ * the others, also if that task was being changed by somebody else. A lock that nobody holds or
+ * waits for goes. */
 #define LOCK_SEEN_SQL \
     "WITH w AS MATERIALIZED (SELECT k.lock, k.held, (" LOCK_FIRST("t.lock_max", "k.lock") \
     ") AS max, EXISTS (SELECT 1 FROM ~task AS t WHERE t.lock = k.lock AND " REPLACED ") AS more " \
     "FROM " LOOKED_AT "), " \
     "x AS (DELETE FROM ~lock_key AS l USING w WHERE l.lock = w.lock AND w.held = 0 " \
     "AND w.max IS NULL) " \
-    "UPDATE ~lock_key AS l SET look = CASE WHEN w.max > w.held OR w.more THEN -1 END FROM w " \
+    "UPDATE ~lock_key AS l SET look = CASE WHEN w.max > w.held OR w.more THEN " LOOK_NOW " END FROM w " \
     "WHERE l.lock = w.lock AND NOT (w.held = 0 AND w.max IS NULL)"
 /* clang-format on */
 
 #define LOCK_LEFT_SQL "SELECT EXISTS (SELECT 1 FROM ~lock_key AS k WHERE k.look IS NOT NULL)"
+
+#define LOCK_HELD_SQL                                                                \
+    "SELECT k.held, t.id, h.since FROM ~lock_key AS k JOIN ~lock_holder AS h "       \
+    "ON h.lock = k.lock JOIN ~task AS t ON t.seq = h.task WHERE k.lock = $1 "        \
+    "ORDER BY h.since, h.task LIMIT 1"
 
 /* Holders behind the number $1, at most $2; of each at most $3 that wait are counted. */
 #define LOCK_HOLDERS(which)                                                                 \

@@ -96,6 +96,7 @@ static const struct store_schedule_ops schedules_ops = {
 
 static const struct store_lock_ops locks_ops = {
     .list = pg_lock_list,
+    .held = pg_lock_held,
 };
 
 static const struct store_operation_ops operations_ops = {

@@ -143,6 +143,10 @@
     "AND c.place <= " limit " RETURNING " COLUMNS_T ", c.place) " more                        \
     "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
+/* A task that lacks its lock does not start. */
+#define STARTED \
+    "coalesce(t.started_at, CASE WHEN t.lock IS NULL OR t.lock_since IS NOT NULL THEN $2::bigint END)"
+
 /* The database's clock. Leases go by it alone. */
 #define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
 #define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
@@ -312,7 +316,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
             "FOR UPDATE SKIP LOCKED) AS c " UNCHANGED "), "
             TAKE("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
-                 "coalesce(t.started_at, $2)", "$5"),
+                 STARTED, "$5"),
         [PG_CLAIM_NEXT] = "SELECT t.rank FROM " CLAIMABLE "$1 "
             "AND t.rank >= $2 AND t.rank <= $3 ORDER BY t.rank, t.seq LIMIT 1",
         /* A subquery that locks is run for each wait, in their order, until there are enough. */
@@ -324,7 +328,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE t.seq = w.task AND " AMONG
             "FOR UPDATE SKIP LOCKED) AS t LIMIT $5) AS c " UNCHANGED "), "
             TAKE_AND("CASE t.direction WHEN 'undo' THEN 'compensating' ELSE 'processing' END",
-                     "coalesce(t.started_at, $2)", "$5",
+                     STARTED, "$5",
                      ", x AS (DELETE FROM ~wait AS w WHERE w.task = ANY (ARRAY(SELECT u.seq "
                      "FROM u))) "),
         [PG_CLAIM_AMONG_NEXT] = "SELECT w.rank FROM ~wait AS w WHERE w.agent >= $1 "
@@ -754,6 +758,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_LOCK_TAKE] = LOCK_TAKE_SQL,
         [PG_LOCK_SEEN] = LOCK_SEEN_SQL,
         [PG_LOCK_LEFT] = LOCK_LEFT_SQL,
+        [PG_LOCK_HELD] = LOCK_HELD_SQL,
         [PG_LOCKS_LIST] = LOCK_HOLDERS("h.task > $1 ORDER BY h.task"),
         [PG_LOCK_LIST] = LOCK_HOLDERS("(h.lock, h.task) > ($4, $1) AND h.lock <= $4 "
             "ORDER BY h.lock, h.task"),

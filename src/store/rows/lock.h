@@ -12,6 +12,7 @@ enum lock_move {
     LOCK_STAYS,
     LOCK_TAKE, /* it takes it: ERR_TAKEN if there is no room, and nothing of the change is done */
     LOCK_DROP, /* it gives it back */
+    LOCK_QUIT, /* it leaves the queue without it: who is behind it is looked at */
 };
 
 /* A task that holds a lock. */
@@ -30,6 +31,13 @@ struct lock_query {
     struct slice lock; /* NONE: any */
     int64_t after_seq; /* those behind it; 0: from the first */
     size_t limit;
+};
+
+/* Of one lock. */
+struct lock_held {
+    uint64_t count;    /* how many hold it */
+    struct slice task; /* which of them has done so for longest ... */
+    int64_t since;     /* ... and since when. 0: nobody holds it */
 };
 
 struct lock_page {

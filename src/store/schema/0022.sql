@@ -11,13 +11,13 @@ ALTER TABLE task ADD COLUMN lock_mode INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE task ADD COLUMN lock_since INTEGER;
 CREATE INDEX task_replaces ON task (lock, workflow, seq) WHERE lock_mode = 1 AND waiting_for IS NOT NULL;
 
--- held: the number of its holders. look: somebody may wait for it while there is room.
+-- held: the number of its holders. look: not 0: somebody may wait for it while there is room; the least comes first.
 CREATE TABLE lock_key (
     lock TEXT PRIMARY KEY,
     held INTEGER NOT NULL CHECK (held >= 0),
     look INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX lock_key_look ON lock_key (lock) WHERE look <> 0;
+CREATE INDEX lock_key_look ON lock_key (look) WHERE look <> 0;
 
 -- Who holds locks: a task takes one, once. task: its seq.
 CREATE TABLE lock_holder (

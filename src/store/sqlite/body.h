@@ -204,6 +204,7 @@ enum sql {
     SQL_LOCK_RAISE,
     SQL_LOCK_LOWER,
     SQL_LOCK_SEEN,
+    SQL_LOCK_LATER,
     SQL_LOCK_DELETE,
     SQL_LOCK_HOLD,
     SQL_LOCK_LEAVE,
@@ -400,6 +401,8 @@ int lock_change(struct db *d, struct change *c, struct arena *a) MUST_USE;
 int lock_claim(struct db *d, struct claim *c, struct arena *a) MUST_USE;
 enum err sqlite_lock_list(struct store *s, const struct lock_query *q, struct arena *a,
                           struct lock_page *ret, struct error *e);
+enum err sqlite_lock_held(struct store *s, struct slice lock, struct arena *a,
+                          struct lock_held *ret, struct error *e);
 enum err sqlite_glance(struct store *s, const struct slice *ids, size_t count, struct arena *a,
                        struct glance *ret, struct error *e);
 enum err sqlite_get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,

@@ -95,7 +95,8 @@ int claim_take(struct db *d, const struct claim *c, struct arena *a, struct task
     row->waiting_for = SLICE_NONE;
     if (c->kind == CLAIM_AGENT || c->kind == CLAIM_TIME || c->kind == CLAIM_LOCK) {
         row->state = row->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING;
-        row->started_at = row->started_at ? row->started_at : c->now;
+        if (row->started_at == 0 && !(row->lock.ptr && row->lock_since == 0))
+            row->started_at = c->now;
     }
     rc = db_query(d, SQL_TAKE, &q);
     if (rc != SQLITE_OK)

@@ -45,22 +45,27 @@ static int raise(struct db *d, struct slice lock, int64_t max, bool *ret_done)
     return rc;
 }
 
-static int find_holder(struct db *d, struct slice lock, struct arena *a, struct slice *ret)
+static int find_holder(struct db *d, struct slice lock, struct arena *a, struct lock_held *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
+    *ret = (struct lock_held){0};
     int rc = db_query(d, SQL_LOCK_FIRST, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_text(q, 1, lock);
     rc = query_step(q);
-    *ret = rc == SQLITE_ROW ? arena_copy(a, query_text(q, 0)) : SLICE("?");
+    if (rc == SQLITE_ROW)
+        *ret = (struct lock_held){.task = arena_copy(a, query_text(q, 0)),
+                                  .since = sqlite3_column_int64(q, 1),
+                                  .count = (uint64_t)sqlite3_column_int64(q, 2)};
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* SQLITE_NOTFOUND, which no statement gives, if there is no room: then somebody holds it. */
 static int take(struct db *d, struct change *c, struct arena *a)
 {
+    struct lock_held held;
     bool done = false;
 
     int rc = run_on(d, SQL_LOCK_KEY, c->row.lock);
@@ -69,8 +74,11 @@ static int take(struct db *d, struct change *c, struct arena *a)
     if (rc == SQLITE_OK && done)
         return hold(d, c->row.lock, c->row.id, c->row.lock_since);
     if (rc == SQLITE_OK)
-        rc = find_holder(d, c->row.lock, a, &c->lock_holder);
-    return rc == SQLITE_OK ? SQLITE_NOTFOUND : rc;
+        rc = find_holder(d, c->row.lock, a, &held);
+    if (rc != SQLITE_OK)
+        return rc;
+    c->lock_holder = held.task.ptr ? held.task : SLICE("?");
+    return SQLITE_NOTFOUND;
 }
 
 static int drop(struct db *d, const struct task_row *row)
@@ -89,9 +97,7 @@ static int drop(struct db *d, const struct task_row *row)
 
 int lock_change(struct db *d, struct change *c, struct arena *a)
 {
-    if (c->kind == CHANGE_REQUEST)
-        return SQLITE_OK;
-    if (row_queues(&c->row))
+    if (c->kind != CHANGE_REQUEST && row_queues(&c->row))
         return run_on(d, SQL_LOCK_LOOK, c->row.lock);
     switch (c->lock_move) {
     case LOCK_STAYS:
@@ -100,19 +106,16 @@ int lock_change(struct db *d, struct change *c, struct arena *a)
         return take(d, c, a);
     case LOCK_DROP:
         return drop(d, &c->row);
+    case LOCK_QUIT:
+        return run_on(d, SQL_LOCK_LOOK, c->row.lock);
     }
     UNREACHABLE();
 }
 
 /* ---- claims ---- */
 
-/* A lock of which somebody looks whether it has room. */
-struct looked_at {
-    struct slice lock;
-    int64_t held;
-};
-
-static int find_locks(struct db *d, size_t limit, struct arena *a, struct looked_at *ret,
+/* Those that are to be looked at. */
+static int find_locks(struct db *d, size_t limit, struct arena *a, struct slice *ret,
                       size_t *ret_count)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
@@ -123,8 +126,7 @@ static int find_locks(struct db *d, size_t limit, struct arena *a, struct looked
         return rc;
     bind_number(q, 1, (int64_t)limit);
     while ((rc = query_step(q)) == SQLITE_ROW)
-        ret[count++] =
-            (struct looked_at){arena_copy(a, query_text(q, 0)), sqlite3_column_int64(q, 1)};
+        ret[count++] = arena_copy(a, query_text(q, 0));
     *ret_count = count;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -236,23 +238,30 @@ static int claim_of_lock(struct db *d, struct claim *c, struct slice lock, struc
     return rc;
 }
 
+/* If the limit ends it, it comes behind the others. */
+static int look_at(struct db *d, struct claim *c, struct slice lock, struct arena *a,
+                   struct rows *list)
+{
+    bool over = false;
+
+    int rc = claim_of_lock(d, c, lock, a, list, &over);
+    c->more |= !over;
+    if (rc == SQLITE_OK)
+        rc = run_on(d, over ? SQL_LOCK_SEEN : SQL_LOCK_LATER, lock);
+    return rc == SQLITE_OK && over ? run_on(d, SQL_LOCK_DELETE, lock) : rc;
+}
+
 int lock_claim(struct db *d, struct claim *c, struct arena *a)
 {
-    struct looked_at *locks = arena_alloc(a, (c->limit + 1) * sizeof *locks);
+    struct slice *locks = arena_alloc(a, (c->limit + 1) * sizeof *locks);
     struct rows list = {0};
     size_t count = 0;
+    size_t i = 0;
 
     int rc = find_locks(d, c->limit + 1, a, locks, &count);
-    c->more = count > c->limit;
-    for (size_t i = 0; rc == SQLITE_OK && i < count && i < c->limit; i++) {
-        bool over = false;
-        rc = claim_of_lock(d, c, locks[i].lock, a, &list, &over);
-        c->more |= !over;
-        if (rc == SQLITE_OK && over)
-            rc = run_on(d, SQL_LOCK_SEEN, locks[i].lock);
-        if (rc == SQLITE_OK && over)
-            rc = run_on(d, SQL_LOCK_DELETE, locks[i].lock);
-    }
+    for (; rc == SQLITE_OK && i < count && list.count < c->limit; i++)
+        rc = look_at(d, c, locks[i], a, &list);
+    c->more |= i < count;
     c->rows = list.rows;
     c->row_count = list.count;
     return rc;
@@ -297,4 +306,16 @@ enum err sqlite_lock_list(struct store *base, const struct lock_query *q, struct
         return err;
     int rc = list(&s->reader, q, a, ret);
     return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "list locks");
+}
+
+enum err sqlite_lock_held(struct store *base, struct slice lock, struct arena *a,
+                          struct lock_held *ret, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = find_holder(&s->reader, lock, a, ret);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "read who holds a lock");
 }

@@ -273,6 +273,14 @@ static enum err reading_lock_list(struct store *s, const struct lock_query *q, s
     return call ? sqlite_lock_list(s, q, a, ret, e) : e->code;
 }
 
+static enum err reading_lock_held(struct store *s, struct slice lock, struct arena *a,
+                                  struct lock_held *ret, struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_lock_held(s, lock, a, ret, e) : e->code;
+}
+
 static enum err reading_operation_list(struct store *s, const struct operation_query *q,
                                        struct arena *a, struct operation_page *ret, struct error *e)
 {
@@ -363,6 +371,7 @@ static const struct store_schedule_ops schedules_ops = {
 
 static const struct store_lock_ops locks_ops = {
     .list = reading_lock_list,
+    .held = reading_lock_held,
 };
 
 static const struct store_operation_ops operations_ops = {

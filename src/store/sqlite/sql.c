@@ -106,6 +106,9 @@
       "' || " t ".lock AND " t ".state = 'pending' AND " t ".locked_by IS NULL AND " t          \
       ".direction = 'forward'"
 
+/* The place of a lock that is to be looked at, behind all others. */
+#define LOOK_LAST "(SELECT ifnull(max(n.look), 0) + 1 FROM lock_key AS n WHERE n.look <> 0)"
+
 /* Who holds locks, and how many wait for each. */
 #define HOLDERS                                                                             \
     "SELECT h.lock, t.id, h.task, h.since, (SELECT count(*) FROM (SELECT 1 FROM task AS w " \
@@ -366,26 +369,29 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_ALERT_GET] = "SELECT resolved_at, acknowledged_at FROM alert WHERE id = ?1",
         [SQL_LOCK_KEY] = "INSERT INTO lock_key (lock, held, look) VALUES (?1, 0, 0) "
             "ON CONFLICT (lock) DO NOTHING",
-        [SQL_LOCK_LOOK] = "INSERT INTO lock_key (lock, held, look) VALUES (?1, 0, 1) "
-            "ON CONFLICT (lock) DO UPDATE SET look = 1",
+        [SQL_LOCK_LOOK] = "INSERT INTO lock_key (lock, held, look) VALUES (?1, 0, " LOOK_LAST ") "
+            "ON CONFLICT (lock) DO UPDATE SET look = excluded.look WHERE lock_key.look = 0",
         [SQL_LOCK_RAISE] = "UPDATE lock_key SET held = held + 1 WHERE lock = ?1 AND held < ?2",
-        [SQL_LOCK_LOWER] = "UPDATE lock_key SET held = held - 1, look = 1 WHERE lock = ?1",
+        [SQL_LOCK_LOWER] = "UPDATE lock_key SET held = held - 1, "
+            "look = iif(look <> 0, look, " LOOK_LAST ") WHERE lock = ?1",
         [SQL_LOCK_SEEN] = "UPDATE lock_key SET look = 0 WHERE lock = ?1",
+        [SQL_LOCK_LATER] = "UPDATE lock_key SET look = " LOOK_LAST " WHERE lock = ?1",
         [SQL_LOCK_DELETE] = "DELETE FROM lock_key WHERE lock = ?1 AND held = 0",
         [SQL_LOCK_HOLD] = "INSERT INTO lock_holder (lock, task, since) "
             "SELECT ?1, seq, ?3 FROM task WHERE id = ?2",
         [SQL_LOCK_LEAVE] = "DELETE FROM lock_holder WHERE lock = ?1 "
             "AND task = (SELECT seq FROM task WHERE id = ?2)",
-        [SQL_LOCK_FIRST] = "SELECT t.id FROM lock_holder AS h CROSS JOIN task AS t "
-            "ON t.seq = h.task WHERE h.lock = ?1 ORDER BY h.since, h.task LIMIT 1",
+        [SQL_LOCK_FIRST] = "SELECT t.id, h.since, "
+            "(SELECT k.held FROM lock_key AS k WHERE k.lock = h.lock) FROM lock_holder AS h "
+            "CROSS JOIN task AS t ON t.seq = h.task WHERE h.lock = ?1 "
+            "ORDER BY h.since, h.task LIMIT 1",
         [SQL_LOCK_SINCE] = "UPDATE task SET lock_since = ?2 WHERE seq = ?1",
         [SQL_LOCK_REPLACED] = "SELECT " COLUMNS " FROM task WHERE task.lock = ?1 AND "
             REPLACES("task") " AND EXISTS (SELECT 1 FROM task AS n WHERE n.lock = task.lock "
             "AND n.workflow = task.workflow AND n.seq > task.seq AND " REPLACES("n") ") "
             "ORDER BY task.workflow, task.seq LIMIT ?2",
         [SQL_LOCK_REPLACE] = "UPDATE task SET lock_mode = 2 WHERE seq = ?1",
-        [SQL_LOCKS_LOOK] = "SELECT lock, held FROM lock_key WHERE look <> 0 "
-            "ORDER BY lock LIMIT ?1",
+        [SQL_LOCKS_LOOK] = "SELECT lock FROM lock_key WHERE look <> 0 ORDER BY look LIMIT ?1",
         [SQL_LOCKS_LIST] = HOLDERS "WHERE h.task > ?1 " HOLDERS_ORDER,
         [SQL_LOCK_LIST] = HOLDERS "WHERE h.lock = ?4 AND h.task > ?1 " HOLDERS_ORDER,
         [SQL_ALERT_ACKNOWLEDGE] = "UPDATE alert SET acknowledged_at = ?2, acknowledged_by = ?3, "

@@ -11,8 +11,8 @@ ALTER TABLE ~task ADD COLUMN lock_mode bigint NOT NULL DEFAULT 0;
 ALTER TABLE ~task ADD COLUMN lock_since bigint;
 CREATE INDEX task_replaces ON ~task (lock, workflow, seq) WHERE lock_mode = 1 AND waiting_for IS NOT NULL;
 
--- held: the number of its holders. look: somebody may wait for it while there is room, if it is -1; a
--- transaction that looks has its number there.
+-- held: the number of its holders. look: somebody may wait for it while there is room, since this moment (ms UTC,
+-- negative); a transaction that looks has its number there.
 CREATE TABLE ~lock_key (
     lock text COLLATE "C" PRIMARY KEY,
     held bigint NOT NULL CHECK (held >= 0),
