@@ -70,7 +70,8 @@ static uint32_t count_at_work(const struct subject *of)
 
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
-        count += is_at_work(&t->seen) && same_lock(of, t) && t->flow->lock_max <= of->flow->lock_max;
+        count +=
+            is_at_work(&t->seen) && same_lock(of, t) && t->flow->lock_max <= of->flow->lock_max;
     }
     return count;
 }

@@ -121,6 +121,7 @@ static void render_stored(struct buf *b, const struct stats_reader *sr)
     for (size_t i = 0; i < COUNT_OF(shown); i++)
         number(b, task_state_text(shown[i]), c->tasks[shown[i]]);
     number(b, "sleeping", c->sleeping);
+    number(b, "waiting_for_locks", c->locked);
     number(b, "overdue", c->overdue);
     json_key(b, "overdue_since");
     json_time(b, c->overdue_since);

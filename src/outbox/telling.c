@@ -34,6 +34,13 @@ static bool has_started(const struct task *t)
     return t->state == TASK_PROCESSED || t->failure_count > 0; /* continued after a failure */
 }
 
+/* Nobody has it, and nothing else keeps it from taking its lock. A start time that is to come does,
+ * but when it has come a claim takes the task, and that is over before it queues. */
+static bool queues(const struct task *t)
+{
+    return t->state == TASK_PENDING && task_lacks_lock(t) && t->paused_at == 0;
+}
+
 static bool wants(const struct reply *r, enum event_type type)
 {
     return r->events & 1U << type;
@@ -61,6 +68,7 @@ void told_of(const struct task *t, const struct reply *r, struct arena *a, struc
                          .started = ret->started || has_started(t),
                          .paused = t->paused_at != 0,
                          .closed = t->closed_at != 0,
+                         .queues = queues(t),
                          .state = t->state,
                          .direction = t->direction};
     if (!tells_of_steps(r, t->direction))
@@ -170,6 +178,8 @@ static void write_data(struct buf *b, const struct telling *now, enum event_type
     }
     if (step >= 0)
         write_step(b, now, step);
+    if (step < 0 && type == EVENT_TYPE_WAITING)
+        json_member_text(b, "lock", t->lock);
     if (type == EVENT_TYPE_PROCESSED)
         write_output(b, t);
     write_error(b, &t->error);
@@ -276,6 +286,9 @@ static void add_waiting(struct list *l, const struct told *before)
 
     if (!wants(l->now->reply, EVENT_TYPE_WAITING))
         return;
+    if (queues(t) && !before->queues
+        && (t->direction == DIRECTION_UNDO || t->not_before <= l->now->now))
+        add(l, EVENT_TYPE_WAITING, -1);
     for (uint16_t i = 0; i < t->step_count; i++) {
         int64_t since = waits_since(&t->steps[i]);
         if (since != 0 && (!before->steps || since != before->steps[i].begun_at))

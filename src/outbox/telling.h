@@ -23,6 +23,7 @@ enum { OUTPUT_TOLD_MAX = 64 * 1024 };
 struct told {
     bool any; /* it is stored: false until it was received */
     bool started, paused, closed;
+    bool queues; /* it waits for its lock */
     enum task_state state;
     enum direction direction;
     struct told_step *steps; /* if messages report steps; otherwise NULL */

@@ -262,6 +262,63 @@ static void what_was_not_asked_for_is_not_told(void **state)
     histories(2, 0);
 }
 
+/* ---- locks ---- */
+
+/* Is it told now that it waits for its lock? */
+static bool tells_of_lock(struct told *told, const struct task *t, int64_t now)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf scratch = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    const struct workflow w = {.name = SLICE("w"), .version = 1};
+    const struct reply reply = {SLICE("https://a/"), 1U << EVENT_TYPE_WAITING};
+    const struct telling telling = {.workflow = &w,
+                                    .task = t,
+                                    .revision = 1,
+                                    .reply = &reply,
+                                    .source = SLICE("s"),
+                                    .now = now};
+    size_t count = 0;
+
+    const struct message *list = messages_of(told, &telling, &scratch, &a, &count);
+    told_of(t, &reply, &a, told);
+    told->steps = NULL;
+    if (count == 0)
+        return false;
+    envelope_write(&body, &list[0]);
+    buf_byte(&body, '\0');
+    CHECK(count == 1 && strstr(body.ptr, "\"lock\":\"w/k\"") && !strstr(body.ptr, "\"step\""), "%s",
+          body.ptr);
+    return true;
+}
+
+static void who_waits_for_its_lock_says_so(void **state)
+{
+    struct task t = {.id = SLICE("t"),
+                     .state = TASK_PENDING,
+                     .submitted_at = 1,
+                     .not_before = 100,
+                     .lock = SLICE("w/k")};
+    struct told told = {0};
+    (void)state;
+
+    CHECK(!tells_of_lock(&told, &t, 50), "its start time is to come");
+    t.state = TASK_PROCESSING;
+    CHECK(!tells_of_lock(&told, &t, 100), "a claim finds it");
+    t.state = TASK_PENDING;
+    CHECK(tells_of_lock(&told, &t, 100), "it waits");
+    CHECK(!tells_of_lock(&told, &t, 101), "that is known");
+    t.paused_at = 102;
+    CHECK(!tells_of_lock(&told, &t, 102), "it is passed over");
+    t.paused_at = 0;
+    CHECK(tells_of_lock(&told, &t, 103), "it waits again");
+    t.lock_since = 104;
+    CHECK(!tells_of_lock(&told, &t, 105), "it has it");
+    t.lock = SLICE_NONE;
+    t.lock_since = 0;
+    CHECK(!tells_of_lock(&told, &t, 106), "it needs none");
+}
+
 /* ---- reply_to ---- */
 
 static enum err check(const char *text, struct reply *r, struct error *e, struct arena *a)
@@ -324,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_event_is_told_once_in_order),
         cmocka_unit_test(what_was_not_asked_for_is_not_told),
+        cmocka_unit_test(who_waits_for_its_lock_says_so),
         cmocka_unit_test(reply_to_is_an_address_or_an_object),
         cmocka_unit_test(what_makes_no_sense_is_told_so),
     };

@@ -60,6 +60,18 @@ static void ask_of(enum ask_kind kind, const struct client *c, enum err expected
     stage_pass(&s, 1);
 }
 
+static void supply(const struct client *c, struct slice step)
+{
+    const struct ask a = {.kind = ASK_SUPPLY,
+                          .id = c->ask.id,
+                          .step = step,
+                          .output = SLICE("1"),
+                          .reason = SLICE("why")};
+
+    stage_until_answered(&s, stage_ask(&s, &a));
+    stage_pass(&s, 1);
+}
+
 static void one_after_the_other_takes_it(void **state)
 {
     (void)state;
@@ -187,7 +199,8 @@ static void keys_that_are_dear_take_turns(void **state)
     buf_str(&input, "]}");
     stage_begin(&s);
     stage_define(&s, "w",
-                 "\"lock\":{\"key\":\"${ .input.a | length }\"},\"steps\":[" WAIT("x", "\"1h\"") "]");
+                 "\"lock\":{\"key\":\"${ .input.a | length }\"},\"steps\":[" WAIT("x",
+                                                                                  "\"1h\"") "]");
     for (int i = 0; i < MANY; i++)
         c[i] = stage_submit(&s, "w", buf_view(&input));
     for (int i = 0; i < MANY; i++)
@@ -293,12 +306,7 @@ static void an_undo_of_what_has_ended_needs_it(void **state)
                           "\"y\"}},{\"name\":\"z\",\"wait\":\"1h\"}"));
     const struct client *first = submit("w", INPUT, ERR_OK);
     stage_pass(&s, 1);
-    const struct ask supply = {.kind = ASK_SUPPLY,
-                               .id = first->ask.id,
-                               .step = SLICE("x"),
-                               .output = SLICE("1"),
-                               .reason = SLICE("why")};
-    stage_until_answered(&s, stage_ask(&s, &supply));
+    supply(first, SLICE("x"));
     stage_pass(&s, MS_PER_H + 1);
     check_row(first, TASK_PROCESSED, NULL, false);
     const struct client *second = submit("w", INPUT, ERR_OK);
@@ -411,6 +419,35 @@ static void the_newest_replaces_those_that_wait(void **state)
     stage_end(&s);
 }
 
+/* It cannot be undone any more: it waits on. */
+static void who_has_a_pivot_is_not_replaced(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 LOCK(",\"if_taken\":\"replace\"",
+                      "{\"name\":\"p\",\"agent\":\"ag\",\"action\":\"x\",\"pivot\":true}," WAIT(
+                          "x", "\"1h\"")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(first, TASK_PENDING, "ag", true);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    supply(second, SLICE("p"));
+    check_row(second, TASK_PENDING, QUEUE, false);
+    const struct client *third = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    check_row(third, TASK_PENDING, QUEUE, false);
+    ask_of(ASK_UNDO, first, ERR_OK);
+    check_row(first, TASK_COMPENSATED, NULL, false);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_pass(&s, MS_PER_H);
+    check_row(second, TASK_PROCESSED, NULL, false);
+    check_row(third, TASK_PENDING, "ag", true);
+    stage_end(&s);
+}
+
 static void who_is_paused_is_replaced_later(void **state)
 {
     (void)state;
@@ -433,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_replaces_those_that_wait),
+        cmocka_unit_test(who_has_a_pivot_is_not_replaced),
         cmocka_unit_test(who_is_paused_is_replaced_later),
         cmocka_unit_test(one_after_the_other_takes_it),
         cmocka_unit_test(who_waits_for_it_asks_no_agent),

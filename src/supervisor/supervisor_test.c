@@ -199,6 +199,56 @@ static void what_is_overdue_is_requested_and_not_before(void **state)
     stage_end();
 }
 
+/* Its complete-by passes while it waits for its lock: who is behind it may have room. */
+static void who_leaves_the_queue_of_its_lock_says_so(void **state)
+{
+    const struct definition *d = NULL;
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct step steps[2] = {{0}};
+    struct change c = {.kind = CHANGE_INSERT};
+    struct claim claim = {.kind = CLAIM_LOCK, .locked_by = LEADER, .limit = 9};
+    struct batch batch = {.changes = &c, .change_count = 1};
+    struct batch look = {.claims = &claim, .claim_count = 1};
+    struct error e = {0};
+    (void)state;
+
+    stage_begin();
+    d = registry_find(&s.registry, SLICE("w"), 1);
+    scan_at(s.now);
+    for (int i = 0; i < 3; i++) { /* the first holds it, the second is held up, not the third */
+        static const char *const ids[] = {"t", "u", "v"};
+        struct task t = {.id = slice_of(ids[i]),
+                         .state = TASK_PENDING,
+                         .priority = 5,
+                         .submitted_at = s.now,
+                         .complete_by = i == 1 ? s.now + 60000 : 0,
+                         .input.json = SLICE("{}"),
+                         .lock = SLICE("w/k"),
+                         .lock_since = i == 0 ? s.now : 0,
+                         .steps = steps,
+                         .step_count = 2};
+        buf_clear(&doc);
+        c = (struct change){.kind = CHANGE_INSERT, .lock_move = i == 0 ? LOCK_TAKE : LOCK_STAYS};
+        task_encode(&d->workflow, &t, &a, &doc, &c.row);
+        c.row.doc = buf_view(&doc);
+        c.row.revision = 1;
+        c.row.lock_max = i == 2 ? 2 : 1;
+        c.row.wake_at = task_wake_at(&t);
+        c.row.rank = i;
+        c.row.waiting_for = i == 0 ? SLICE("ag") : SLICE(WAITING_LOCK "w/k");
+        CHECK(s.store->ops->commit(s.store, &batch, &a, &e) == ERR_OK && c.outcome == ERR_OK, "%s",
+              e.text);
+    }
+    CHECK(s.store->ops->commit(s.store, &look, &a, &e) == ERR_OK && claim.row_count == 0, "full");
+    scan_at(s.now + 61000);
+    CHECK(s.requested == 1 && s.released == 1, "u is overdue");
+    CHECK(s.store->ops->commit(s.store, &look, &a, &e) == ERR_OK && claim.row_count == 1
+              && slice_is(claim.rows[0].id, "v"),
+          "v has room");
+    stage_end();
+}
+
 static void a_task_of_which_something_runs_is_not_released(void **state)
 {
     struct supervisor_stats stats;
@@ -297,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_overdue_is_requested_and_not_before),
+        cmocka_unit_test(who_leaves_the_queue_of_its_lock_says_so),
         cmocka_unit_test(a_task_of_which_something_runs_is_not_released),
         cmocka_unit_test(what_fell_due_in_lost_time_gets_grace),
         cmocka_unit_test(one_supervisor_leads_and_hands_over_when_it_stops),

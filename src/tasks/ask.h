@@ -48,8 +48,8 @@ struct ask {
     struct content content; /* sha256: required for a submission */
     /* The requester: an ASK_SUBMIT makes it the task's owner. NONE: no owner. Also ASK_CANCEL. */
     struct slice owner;
-    bool own_only; /* leaves tasks of other owners alone: ERR_CONFLICT (ASK_SUBMIT), ERR_NOT_FOUND
-                      (ASK_CANCEL) */
+    bool own_only;  /* leaves tasks of other owners alone: ERR_CONFLICT (ASK_SUBMIT), ERR_NOT_FOUND
+                       (ASK_CANCEL) */
     bool reads_all; /* the requester may read any task: an answer may name another one */
     int64_t submission; /* seq of the row that it comes from; deleted by the task's insertion */
     /* operators' verbs: */

@@ -602,6 +602,7 @@ static void queues_are_no_agents(void **state)
     must(insert_row(w, a_row("x")), "x");
     must(w->s->ops->counts->census(w->s, 1000, 100, &w->a, &c, &w->e), "census");
     CHECK(c.agent_count == 1 && slice_is(c.agents[0].agent, "a") && c.sleeping == 0, "one agent");
+    CHECK(c.locked == 100, "as far as it counts: %d", (int)c.locked);
 }
 
 int main(void)

@@ -16,6 +16,7 @@ static void read_states(const PGresult *r, struct census *ret)
         ret->tasks[order[i]] = (uint64_t)result_number(r, 0, i);
     ret->overdue = (uint64_t)result_number(r, 0, overdue);
     ret->overdue_since = result_number(r, 0, overdue + 1);
+    ret->locked = (uint64_t)result_number(r, 0, overdue + 2);
 }
 
 static size_t read_agents(const PGresult *r, struct arena *a, struct census_agent **ret)

@@ -8,7 +8,8 @@
  * as they are then: a change that was not made moves nothing.
  */
 
-/* The mark of a lock that is to be looked at from now on: those that wait for longest come first. */
+/* The mark of a lock that is to be looked at from now on: those that wait for longest come first.
+ */
 #define LOOK_NOW "-" CLOCK
 
 /* $1: the locks. Makes their rows, and locks those that are there. */
@@ -18,26 +19,26 @@
     "= k.held"
 
 /* $1 ids, $2 their locks, $3 'take', 'drop' or 'look'. */
-#define LOCK_MOVE_SQL                                                                       \
-    "WITH c AS MATERIALIZED (SELECT t.seq, c.lock, c.move, t.lock_since FROM "              \
-    "unnest($1::text[], $2::text[], $3::text[]) AS c(id, lock, move) "                      \
-    "JOIN ~task AS t ON t.id = c.id AND t.lock = c.lock), "                                 \
-    "x AS (DELETE FROM ~lock_holder AS h USING c WHERE c.move = 'drop' "                    \
-    "AND c.lock_since IS NULL AND h.lock = c.lock AND h.task = c.seq RETURNING h.lock), "   \
-    "y AS (INSERT INTO ~lock_holder AS h (lock, task, since) SELECT c.lock, c.seq, "        \
-    "c.lock_since FROM c WHERE c.move = 'take' AND c.lock_since IS NOT NULL "               \
-    "ON CONFLICT (task) DO NOTHING RETURNING h.lock) "                                      \
-    "UPDATE ~lock_key AS k SET held = k.held + (SELECT count(*) FROM y WHERE y.lock = "     \
-    "k.lock) - (SELECT count(*) FROM x WHERE x.lock = k.lock), look = CASE WHEN EXISTS "    \
+#define LOCK_MOVE_SQL                                                                              \
+    "WITH c AS MATERIALIZED (SELECT t.seq, c.lock, c.move, t.lock_since FROM "                     \
+    "unnest($1::text[], $2::text[], $3::text[]) AS c(id, lock, move) "                             \
+    "JOIN ~task AS t ON t.id = c.id AND t.lock = c.lock), "                                        \
+    "x AS (DELETE FROM ~lock_holder AS h USING c WHERE c.move = 'drop' "                           \
+    "AND c.lock_since IS NULL AND h.lock = c.lock AND h.task = c.seq RETURNING h.lock), "          \
+    "y AS (INSERT INTO ~lock_holder AS h (lock, task, since) SELECT c.lock, c.seq, "               \
+    "c.lock_since FROM c WHERE c.move = 'take' AND c.lock_since IS NOT NULL "                      \
+    "ON CONFLICT (task) DO NOTHING RETURNING h.lock) "                                             \
+    "UPDATE ~lock_key AS k SET held = k.held + (SELECT count(*) FROM y WHERE y.lock = "            \
+    "k.lock) - (SELECT count(*) FROM x WHERE x.lock = k.lock), look = CASE WHEN EXISTS "           \
     "(SELECT 1 FROM c WHERE c.lock = k.lock AND c.move <> 'take') THEN coalesce(k.look, " LOOK_NOW \
     ") ELSE k.look END WHERE k.lock = ANY ($2::text[])"
 
 /* $1: the ids of those that take one, in their order. Fails if one of them that this transaction
  * wrote has no room beside those before it: of each it is known how many take the lock later. */
-#define LOCK_CHECK_SQL                                                                        \
-    "SELECT 1 / (count(*) = 0)::int FROM (SELECT t.lock, t.lock_max, row_number() OVER "      \
-    "(PARTITION BY t.lock ORDER BY c.nth DESC) - 1 AS later FROM unnest($1::text[]) "         \
-    "WITH ORDINALITY AS c(id, nth) JOIN ~task AS t ON t.id = c.id WHERE t.lock_since "        \
+#define LOCK_CHECK_SQL                                                                         \
+    "SELECT 1 / (count(*) = 0)::int FROM (SELECT t.lock, t.lock_max, row_number() OVER "       \
+    "(PARTITION BY t.lock ORDER BY c.nth DESC) - 1 AS later FROM unnest($1::text[]) "          \
+    "WITH ORDINALITY AS c(id, nth) JOIN ~task AS t ON t.id = c.id WHERE t.lock_since "         \
     "IS NOT NULL AND t.xmin::text = (txid_current() & 4294967295)::text) AS t JOIN ~lock_key " \
     "AS k ON k.lock = t.lock WHERE k.held - t.later > t.lock_max"
 
@@ -113,15 +114,15 @@
     "FROM " LOOKED_AT "), " \
     "x AS (DELETE FROM ~lock_key AS l USING w WHERE l.lock = w.lock AND w.held = 0 " \
     "AND w.max IS NULL) " \
-    "UPDATE ~lock_key AS l SET look = CASE WHEN w.max > w.held OR w.more THEN " LOOK_NOW " END FROM w " \
-    "WHERE l.lock = w.lock AND NOT (w.held = 0 AND w.max IS NULL)"
+    "UPDATE ~lock_key AS l SET look = CASE WHEN w.max > w.held OR w.more THEN " LOOK_NOW \
+    " END FROM w WHERE l.lock = w.lock AND NOT (w.held = 0 AND w.max IS NULL)"
 /* clang-format on */
 
 #define LOCK_LEFT_SQL "SELECT EXISTS (SELECT 1 FROM ~lock_key AS k WHERE k.look IS NOT NULL)"
 
-#define LOCK_HELD_SQL                                                                \
-    "SELECT k.held, t.id, h.since FROM ~lock_key AS k JOIN ~lock_holder AS h "       \
-    "ON h.lock = k.lock JOIN ~task AS t ON t.seq = h.task WHERE k.lock = $1 "        \
+#define LOCK_HELD_SQL                                                          \
+    "SELECT k.held, t.id, h.since FROM ~lock_key AS k JOIN ~lock_holder AS h " \
+    "ON h.lock = k.lock JOIN ~task AS t ON t.seq = h.task WHERE k.lock = $1 "  \
     "ORDER BY h.since, h.task LIMIT 1"
 
 /* Holders behind the number $1, at most $2; of each at most $3 that wait are counted. */

@@ -144,8 +144,9 @@
     "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
 /* A task that lacks its lock does not start. */
-#define STARTED \
-    "coalesce(t.started_at, CASE WHEN t.lock IS NULL OR t.lock_since IS NOT NULL THEN $2::bigint END)"
+#define STARTED                                                                                    \
+    "coalesce(t.started_at, CASE WHEN t.lock IS NULL OR t.lock_since IS NOT NULL THEN $2::bigint " \
+    "END)"
 
 /* The database's clock. Leases go by it alone. */
 #define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
@@ -391,7 +392,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_CENSUS] = "SELECT " COUNT_STATE("pending") ", " COUNT_STATE("processing") ", "
             COUNT_STATE("compensating") ", " COUNT_STATE("compensated") ", " COUNT_STATE("error")
             ", " COUNT_TO("$1", "~task AS t WHERE t.wake_at <= $2 ORDER BY t.wake_at, t.seq") ", "
-            "(SELECT min(t.wake_at) FROM ~task AS t WHERE t.wake_at <= $2)",
+            "(SELECT min(t.wake_at) FROM ~task AS t WHERE t.wake_at <= $2), "
+            COUNT_TO("$1", "~task AS t WHERE t.state = 'pending' AND t.locked_by IS NULL "
+            "AND t.waiting_for >= '" WAITING_LOCK "' AND t.waiting_for < '" CENSUS_BEHIND_LOCKS "' "
+            "ORDER BY t.waiting_for, t.rank, t.seq"),
         /* The agents that there are come from the index, one step for each; they share $1. */
         [PG_CENSUS_AGENTS] = "WITH RECURSIVE g(agent, at, place) AS ("
             "(SELECT t.waiting_for, t.submitted_at, 1 FROM " CLAIMABLE "t.waiting_for "

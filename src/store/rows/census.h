@@ -16,6 +16,7 @@ struct census_agent {
 struct census {
     uint64_t tasks[TASK_ERROR + 1]; /* at most `most` of each state; those processed: 0 */
     uint64_t sleeping;              /* of those pending: until a time; at most `agents_most` */
+    uint64_t locked;                /* ... until a lock is given back; at most `most` */
     uint64_t overdue;               /* rows with wake_at <= now; at most `most` */
     int64_t overdue_since;          /* the least of these; 0: there is none */
     struct census_agent *agents;    /* the first CENSUS_AGENTS by name */

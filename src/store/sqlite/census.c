@@ -24,6 +24,7 @@ static int count_states(struct db *d, int64_t now, size_t most, struct census *r
         ret->tasks[order[i]] = (uint64_t)sqlite3_column_int64(q, (int)i);
     ret->overdue = (uint64_t)sqlite3_column_int64(q, COUNT_OF(order));
     ret->overdue_since = sqlite3_column_int64(q, COUNT_OF(order) + 1);
+    ret->locked = (uint64_t)sqlite3_column_int64(q, COUNT_OF(order) + 2);
     return SQLITE_OK;
 }
 

@@ -207,7 +207,10 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_CENSUS] = "SELECT " STATE("pending") ", " STATE("processing") ", "
             STATE("compensating") ", " STATE("compensated") ", " STATE("error") ", "
             "(SELECT count(*) FROM (SELECT 1 FROM task WHERE wake_at <= ?2 LIMIT ?1)), "
-            "(SELECT min(wake_at) FROM task WHERE wake_at <= ?2)",
+            "(SELECT min(wake_at) FROM task WHERE wake_at <= ?2), "
+            "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'pending' "
+            "AND locked_by IS NULL AND waiting_for >= '" WAITING_LOCK "' "
+            "AND waiting_for < '" CENSUS_BEHIND_LOCKS "' LIMIT ?1))",
         [SQL_CENSUS_AGENT] = "SELECT waiting_for, submitted_at FROM task WHERE state = 'pending' "
             "AND locked_by IS NULL AND waiting_for > ?1 ORDER BY waiting_for, rank LIMIT 1",
         [SQL_CENSUS_WAITING] = "SELECT count(*) FROM (SELECT 1 FROM task WHERE state = 'pending' "
