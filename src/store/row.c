@@ -66,8 +66,6 @@ bool row_queues(const struct task_row *row)
 static bool lock_valid(const struct change *c)
 {
     const struct task_row *row = &c->row;
-    struct slice queue = {row->waiting_for.ptr + sizeof WAITING_LOCK - 1,
-                          row->waiting_for.len - (sizeof WAITING_LOCK - 1)};
 
     if (c->lock_move != LOCK_STAYS && !row->lock.ptr)
         return false;
@@ -77,6 +75,8 @@ static bool lock_valid(const struct change *c)
         return false;
     if (!row_queues(row))
         return true;
+    struct slice queue = {row->waiting_for.ptr + sizeof WAITING_LOCK - 1,
+                          row->waiting_for.len - (sizeof WAITING_LOCK - 1)};
     return row->lock.ptr && slice_eq(queue, row->lock) && row->lock_since == 0 && row->lock_max > 0
            && c->lock_move == LOCK_STAYS;
 }

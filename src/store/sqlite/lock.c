@@ -259,9 +259,10 @@ int lock_claim(struct db *d, struct claim *c, struct arena *a)
     size_t i = 0;
 
     int rc = find_locks(d, c->limit + 1, a, locks, &count);
+    c->more = false;
     for (; rc == SQLITE_OK && i < count && list.count < c->limit; i++)
         rc = look_at(d, c, locks[i], a, &list);
-    c->more |= i < count;
+    c->more |= i < count; /* or a limit ended one of them */
     c->rows = list.rows;
     c->row_count = list.count;
     return rc;
