@@ -138,6 +138,7 @@ static const struct {
     {"POST", "v1/schedules/*/run", "/v1/schedules/x/run", REPAIRERS},
     {"POST", "v1/schedules/*/backfill", "/v1/schedules/x/backfill", REPAIRERS},
     {"GET", "v1/alerts", "/v1/alerts", READERS},
+    {"GET", "v1/locks", "/v1/locks", READERS},
     {"POST", "v1/alerts/*/acknowledge", "/v1/alerts/x/acknowledge", REPAIRERS},
     {"POST", "v1/alerts/test", "/v1/alerts/test", REPAIRERS},
     {"GET", "v1/outbox", "/v1/outbox", READERS},

@@ -23,6 +23,10 @@ static const char once[] =
     "{\"name\": \"pay\", \"agent\": \"ag\", \"action\": \"pay\", \"undo\": {\"action\": "
     "\"back\"}}]";
 
+static const char stuck[] =
+    "\"lock\": {\"key\": \"${ .input.k }\"}, \"on_failure\": \"hold\", \"steps\": ["
+    "{\"name\": \"nap\", \"wait\": {\"until\": \"${ .input.at }\"}}]";
+
 static const char newest[] =
     "\"lock\": {\"key\": \"${ .input.k }\", \"if_taken\": \"replace\"}, \"steps\": ["
     "{\"name\": \"nap\", \"wait\": \"300ms\"}]";
@@ -40,6 +44,7 @@ static int start(void **state)
     (void)define(&node, "order", order);
     (void)define(&node, "once", once);
     (void)define(&node, "newest", newest);
+    (void)define(&node, "stuck", stuck);
     return 0;
 }
 
@@ -176,6 +181,27 @@ static void who_does_not_wait_is_refused(void **state)
     wait_for_state(&node, "o-1", "compensated");
 }
 
+static void who_is_opened_again_needs_it(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_key("stuck", "s-1", "1"); /* its moment is none */
+    wait_for_state(&node, "s-1", "error");
+    post(&node, &r, "/v1/tasks/s-1/close", "{\"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    submit_key("stuck", "s-2", "1");
+    wait_for_state(&node, "s-2", "error");
+    post(&node, &r, "/v1/tasks/s-1/reopen", "{\"reason\": \"x\"}");
+    expect_problem(&r, 409, "lock-taken");
+    post(&node, &r, "/v1/tasks/s-2/close", "{\"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks/s-1/reopen", "{\"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    post(&node, &r, "/v1/tasks/s-1/close", "{\"reason\": \"x\"}");
+    EXPECT(&r, 200);
+}
+
 /* Of those that wait for a key the newest stays, though the server dies meanwhile: the last one of
  * each key takes effect, and those that did not begin say why. */
 static void the_newest_replaces_those_that_wait(void **state)
@@ -229,6 +255,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_of_a_key_are_at_work),
         cmocka_unit_test(who_waits_says_for_whom),
         cmocka_unit_test(who_does_not_wait_is_refused),
+        cmocka_unit_test(who_is_opened_again_needs_it),
         cmocka_unit_test(the_newest_replaces_those_that_wait),
         cmocka_unit_test(a_definition_is_checked),
     };

@@ -79,6 +79,7 @@ static const struct call calls[] = {
     {"GET", "/v1/tasks/held/signals", NULL, false},
     {"POST", "/v1/tasks/held/signals/paid", "1", false},
     {"POST", "/v1/tasks/held/signals/paid/drop", OPERATOR, false},
+    {"GET", "/v1/locks", NULL, false},
     {"GET", "/v1/alerts", NULL, false},
     {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
     {"POST", "/v1/alerts/test", NULL, false},
@@ -428,6 +429,8 @@ static void lists_and_their_verbs_say_what_they_take(void **state)
         int status;
         const char *type;
     } cases[] = {
+        {"/v1/locks?cursor=x", NULL, 422, "bad-cursor"},
+        {"/v1/locks?limit=x", NULL, 422, "bad-limit"},
         {"/v1/alerts?cursor=x", NULL, 422, "bad-cursor"},
         {"/v1/outbox?cursor=x", NULL, 422, "bad-cursor"},
         {"/v1/outbox?limit=x", NULL, 422, "bad-limit"},
@@ -464,6 +467,8 @@ static void lists_and_their_verbs_say_what_they_take(void **state)
     get(&node, &r, "/v1/outbox?state=waiting&limit=5&target=none");
     EXPECT(&r, 200);
     get(&node, &r, "/v1/outbox?task=none&cursor=1");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/locks?cursor=1&lock=w/%%FF");
     EXPECT(&r, 200);
     get(&node, &r, "/v1/alerts?cursor=1");
     EXPECT(&r, 200);
@@ -619,7 +624,7 @@ static void what_cannot_be_written_is_not_promised(void **state)
         static const char *const later[] = {"/reopen",    "/pause",         "/resume",
                                             "/v1/outbox", "/v1/targets",    "/v1/submissions",
                                             "/v1/alerts", "/v1/operations", "/v1/schedules",
-                                            "/signals"};
+                                            "/signals",   "/v1/locks"};
         bool wanted = false;
         for (size_t k = 0; k < COUNT_OF(later); k++)
             wanted |= strstr(calls[i].path, later[k]) != NULL;
