@@ -9,7 +9,7 @@
 
 #include "store/codec/test_kit.h"
 
-enum { TASKS = 80, TRIES = 300, LIVES = 32, CHANGES = 15 };
+enum { TASKS = 80, TRIES = 300, LIVES = 64, CHANGES = 15 };
 
 /* By this test: its id tells tasks apart, its revision is the store's fence. */
 #define OURS                                      \

@@ -133,6 +133,9 @@ bool head_has(const struct reply *r, const char *text);
 
 /* Checks for a complete problem document of that type. */
 void expect_problem(const struct reply *r, int status, const char *type);
+/* The status of a call with an empty object as its body, if it has one; 401 and 403 are as they
+ * should be. */
+int status_as(const struct node *n, const char *method, const char *path);
 
 /* ---- tasks and agents ---- */
 

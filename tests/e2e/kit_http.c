@@ -310,3 +310,18 @@ int status_heard(const struct buf *got, unsigned n)
             return atoi(at + 9);
     return 0;
 }
+
+int status_as(const struct node *n, const char *method, const char *path)
+{
+    REPLY r = {0};
+    bool has_body = strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0;
+
+    send_as(n, &r, method, path, has_body ? "application/json" : NULL, SLICE("{}"));
+    CHECK(r.status != 401 || head_has(&r, "\r\nWWW-Authenticate: Bearer realm=\"intact\"\r\n"),
+          "%.*s", SLICE_ARG(r.head));
+    if (strcmp(method, "HEAD") != 0 && r.status == 401)
+        expect_problem(&r, 401, "unauthenticated");
+    if (strcmp(method, "HEAD") != 0 && r.status == 403)
+        expect_problem(&r, 403, "forbidden");
+    return r.status;
+}

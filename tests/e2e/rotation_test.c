@@ -13,7 +13,7 @@ static int start(void **state)
     return 0;
 }
 
-static int status_as(const char *token)
+static int status_to(const char *token)
 {
     const struct node n = as(&node, token);
     REPLY r = {0};
@@ -42,7 +42,7 @@ static void both_texts_are_good_for_a_while(void **state)
     make_token(&node, "shop", "\"submit\"", "30d", text[0]);
     rotate("shop", "{}", text[1]);
     CHECK(strcmp(text[0], text[1]) != 0, "a new one");
-    CHECK(status_as(text[0]) == 200 && status_as(text[1]) == 200, "both");
+    CHECK(status_to(text[0]) == 200 && status_to(text[1]) == 200, "both");
     get(&node, &r, "/v1/tokens");
     EXPECT_TEXT(&r, "tokens.1.name", "shop");
     CHECK(time_at(&r, "tokens.1.expires_at") - time_at(&r, "tokens.1.created_at")
@@ -52,12 +52,12 @@ static void both_texts_are_good_for_a_while(void **state)
           "an hour");
     node_kill(&node);
     node_start(&node, FLAGS("--log", "debug"));
-    CHECK(status_as(text[0]) == 200 && status_as(text[1]) == 200, "after a kill");
+    CHECK(status_to(text[0]) == 200 && status_to(text[1]) == 200, "after a kill");
     rotate("shop", "{\"keep\": \"10m\", \"expires_in\": \"never\"}", text[2]);
-    CHECK(status_as(text[0]) == 401, "the one before the last");
-    CHECK(status_as(text[1]) == 200 && status_as(text[2]) == 200, "both");
+    CHECK(status_to(text[0]) == 401, "the one before the last");
+    CHECK(status_to(text[1]) == 200 && status_to(text[2]) == 200, "both");
     rotate("shop", "{\"keep\": \"0s\"}", text[3]);
-    CHECK(status_as(text[2]) == 401 && status_as(text[3]) == 200, "at once");
+    CHECK(status_to(text[2]) == 401 && status_to(text[3]) == 200, "at once");
     get(&node, &r, "/v1/tokens");
     EXPECT_RAW(&r, "tokens.1.expires_at", "null");
     EXPECT_RAW(&r, "tokens.1.previous_until", "null");
@@ -67,7 +67,7 @@ static void both_texts_are_good_for_a_while(void **state)
     rotate("shop", "{}", text[0]);
     send_as(&node, &r, "DELETE", "/v1/tokens/shop", NULL, SLICE_NONE);
     EXPECT(&r, 204);
-    CHECK(status_as(text[3]) == 401 && status_as(text[0]) == 401, "a deleted one has no text");
+    CHECK(status_to(text[3]) == 401 && status_to(text[0]) == 401, "a deleted one has no text");
 }
 
 static void the_text_before_ends(void **state)
@@ -80,14 +80,14 @@ static void the_text_before_ends(void **state)
 
     make_token(&node, "shop", "\"submit\"", NULL, before);
     rotate("shop", "{\"keep\": \"300ms\"}", now);
-    while (status_as(before) != 401) {
+    while (status_to(before) != 401) {
         CHECK(steady_ms() < until, "it does not end");
         sleep_ms(20);
     }
     const struct node old = as(&node, before);
     get(&old, &r, "/v1/nodes");
     CHECK(strstr(text_at(&r, "detail"), "rotated"), "%s", text_at(&r, "detail"));
-    CHECK(status_as(now) == 200, "the new one");
+    CHECK(status_to(now) == 200, "the new one");
 }
 
 static void what_is_wrong_is_refused(void **state)
@@ -108,7 +108,7 @@ static void what_is_wrong_is_refused(void **state)
     expect_problem(&r, 422, "unknown-member");
     post(&node, &r, "/v1/tokens/nobody/rotate", "{}");
     expect_problem(&r, 404, "no-such-token");
-    CHECK(status_as(token) == 200, "nothing was changed");
+    CHECK(status_to(token) == 200, "nothing was changed");
 }
 
 static void a_token_is_good_for_90_days_if_nothing_is_said(void **state)
@@ -208,7 +208,7 @@ static void the_file_of_the_admin_follows(void **state)
     EXPECT(&r, 200);
     (void)snprintf(after, sizeof after, "%s", text_at(&r, "token"));
     the_file_holds(after);
-    CHECK(status_as(before.token) == 401, "the text before is good no more");
+    CHECK(status_to(before.token) == 401, "the text before is good no more");
     make_token(&node, "shop", "\"submit\"", NULL, other);
     post(&node, &r, "/v1/tokens/shop/rotate", "{}");
     EXPECT(&r, 200);
@@ -218,7 +218,7 @@ static void the_file_of_the_admin_follows(void **state)
     write_file("admin-token", before.token);
     node_start(&node, FLAGS("--log", "debug"));
     the_file_holds(after);
-    CHECK(status_as(after) == 200, "it is good");
+    CHECK(status_to(after) == 200, "it is good");
     node_stop(&node);
     write_file("admin-token.new", before.token);
     node_start(&node, FLAGS("--log", "debug"));

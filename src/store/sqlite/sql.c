@@ -5,6 +5,8 @@
  */
 #include "store/sqlite/columns.h"
 
+#include "store/row.h"
+
 #define QUALIFIED(name, ...) "task." #name
 
 /* In the order of enum task_column. */
