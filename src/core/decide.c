@@ -470,10 +470,12 @@ static enum answer on_begin(struct decision *d)
         || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     s->begun_at = d->now;
-    if (ws->kind == KIND_SIGNAL)
+    if (ws->kind == KIND_SIGNAL) {
         s->complete_by = ws->signal.complete_by_ms ? d->now + ws->signal.complete_by_ms : 0;
-    else
+        signals_came_by(d);
+    } else {
         s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
+    }
     return ANSWER_ACCEPTED;
 }
 

@@ -52,6 +52,10 @@ enum answer signal_drop(struct decision *d);
 /* The step starts anew: what it took can be taken again. */
 void signal_put_back(struct task *t, uint16_t step);
 
+/* A step begins to wait: what is kept has arrived by now, whatever a clock that was ahead said of
+ * it. Else a step would take it for late. */
+void signals_came_by(struct decision *d);
+
 /* A kept signal that has the task undone does so, unless the task stops, has stopped or is
  * paused: then it does once the task goes on. Called before settle(): a task that could be undone
  * must not end. */

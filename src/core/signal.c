@@ -122,6 +122,15 @@ void signal_put_back(struct task *t, uint16_t step)
         }
 }
 
+void signals_came_by(struct decision *d)
+{
+    for (uint16_t i = 0; i < d->t->signal_count; i++) {
+        struct signal *s = &d->t->signals[i];
+        if (s->state == SIGNAL_KEPT)
+            s->at = min_i64(s->at, d->now);
+    }
+}
+
 static void undo_by(struct decision *d, struct signal *s)
 {
     struct task *t = d->t;

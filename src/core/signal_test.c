@@ -171,6 +171,21 @@ static void lost_time_gives_grace(void **state)
           "it began after that");
 }
 
+/* A node's clock was ahead when it took the signal, and was set right before the step began. */
+static void what_came_before_is_not_late(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "a clock ahead", "a$ b$");
+    kit_play(&k, "begin b, signal s k1");
+    k.t.signals[0].at += 1000000;
+    kit_play(&k, "begin a");
+    CHECK(k.t.signals[0].at == KIT_BEGIN, "it has come by now");
+    kit_play(&k, "take a k1");
+    kit_play(&k, "wait 1s, signal s k2");
+    CHECK(k.t.signals[1].at == KIT_BEGIN + 1000, "what comes later keeps its time");
+}
+
 static void what_waits_is_not_ready(void **state)
 {
     struct ready ready[GRAPH_STEPS];
@@ -299,6 +314,7 @@ int main(void)
         cmocka_unit_test(signals),
         cmocka_unit_test(what_moves_the_complete_by),
         cmocka_unit_test(lost_time_gives_grace),
+        cmocka_unit_test(what_came_before_is_not_late),
         cmocka_unit_test(what_waits_is_not_ready),
         cmocka_unit_test(twenty_of_a_name_are_kept),
         cmocka_unit_test(a_task_has_so_many_at_most),
