@@ -231,7 +231,7 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
                "ALTER TABLE reserved DROP COLUMN sha256; ALTER TABLE reserved DROP COLUMN owner; "
                "DROP VIEW schedule_view; DROP TABLE schedule; DROP TABLE schedule_version; "
                "DROP VIEW lock_view; DROP VIEW task_view; DROP TABLE lock_key; "
-               "DROP TABLE lock_holder; DROP INDEX task_replaces; "
+               "DROP TABLE lock_holder; DROP TABLE lock_replaces; "
                "ALTER TABLE task DROP COLUMN lock; ALTER TABLE task DROP COLUMN lock_mode; "
                "ALTER TABLE task DROP COLUMN lock_max; ALTER TABLE task DROP COLUMN lock_since; "
                "PRAGMA user_version = 17; "

@@ -9,7 +9,15 @@ ALTER TABLE task ADD COLUMN lock TEXT;
 ALTER TABLE task ADD COLUMN lock_max INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE task ADD COLUMN lock_mode INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE task ADD COLUMN lock_since INTEGER;
-CREATE INDEX task_replaces ON task (lock, workflow, seq) WHERE lock_mode = 1 AND waiting_for IS NOT NULL;
+
+-- Tasks with lock_mode 1 that began to wait. One that no longer waits goes when its lock is looked at. A partial
+-- index on task would be opened by all that is claimed.
+CREATE TABLE lock_replaces (
+    lock TEXT NOT NULL,
+    workflow TEXT NOT NULL,
+    task INTEGER NOT NULL,
+    PRIMARY KEY (lock, workflow, task)
+) STRICT, WITHOUT ROWID;
 
 -- held: the number of its holders. look: not 0: somebody may wait for it while there is room; the least comes first.
 CREATE TABLE lock_key (

@@ -5,15 +5,15 @@
  */
 #include "store/sqlite/body.h"
 
-/* The parameter is the lock. */
-static int run_on(struct db *d, enum sql which, struct slice lock)
+/* The parameter is the lock, or a task. */
+static int run_on(struct db *d, enum sql which, struct slice of)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
     int rc = db_query(d, which, &q);
     if (rc != SQLITE_OK)
         return rc;
-    bind_text(q, 1, lock);
+    bind_text(q, 1, of);
     return query_run(q);
 }
 
@@ -95,10 +95,17 @@ static int drop(struct db *d, const struct task_row *row)
     return held ? run_on(d, SQL_LOCK_LOWER, row->lock) : rc;
 }
 
+static int queue(struct db *d, const struct task_row *row)
+{
+    int rc = row->lock_mode == LOCK_REPLACES ? run_on(d, SQL_LOCK_REPLACES, row->id) : SQLITE_OK;
+
+    return rc == SQLITE_OK ? run_on(d, SQL_LOCK_LOOK, row->lock) : rc;
+}
+
 int lock_change(struct db *d, struct change *c, struct arena *a)
 {
     if (c->kind != CHANGE_REQUEST && row_queues(&c->row))
-        return run_on(d, SQL_LOCK_LOOK, c->row.lock);
+        return queue(d, &c->row);
     switch (c->lock_move) {
     case LOCK_STAYS:
         return SQLITE_OK;
@@ -248,6 +255,8 @@ static int look_at(struct db *d, struct claim *c, struct slice lock, struct aren
     c->more |= !over;
     if (rc == SQLITE_OK)
         rc = run_on(d, over ? SQL_LOCK_SEEN : SQL_LOCK_LATER, lock);
+    if (rc == SQLITE_OK && over)
+        rc = run_on(d, SQL_LOCK_FORGET, lock);
     return rc == SQLITE_OK && over ? run_on(d, SQL_LOCK_DELETE, lock) : rc;
 }
 

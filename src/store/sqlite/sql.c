@@ -391,11 +391,16 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "CROSS JOIN task AS t ON t.seq = h.task WHERE h.lock = ?1 "
             "ORDER BY h.since, h.task LIMIT 1",
         [SQL_LOCK_SINCE] = "UPDATE task SET lock_since = ?2 WHERE seq = ?1",
-        [SQL_LOCK_REPLACED] = "SELECT " COLUMNS " FROM task WHERE task.lock = ?1 AND "
-            REPLACES("task") " AND EXISTS (SELECT 1 FROM task AS n WHERE n.lock = task.lock "
-            "AND n.workflow = task.workflow AND n.seq > task.seq AND " REPLACES("n") ") "
-            "ORDER BY task.workflow, task.seq LIMIT ?2",
+        [SQL_LOCK_REPLACES] = "INSERT INTO lock_replaces (lock, workflow, task) "
+            "SELECT lock, workflow, seq FROM task WHERE id = ?1 ON CONFLICT DO NOTHING",
+        [SQL_LOCK_REPLACED] = "SELECT " COLUMNS " FROM lock_replaces AS r "
+            "CROSS JOIN task ON task.seq = r.task WHERE r.lock = ?1 AND " REPLACES("task")
+            " AND EXISTS (SELECT 1 FROM lock_replaces AS m CROSS JOIN task AS n ON n.seq = m.task "
+            "WHERE m.lock = r.lock AND m.workflow = r.workflow AND m.task > r.task AND "
+            REPLACES("n") ") ORDER BY r.workflow, r.task LIMIT ?2",
         [SQL_LOCK_REPLACE] = "UPDATE task SET lock_mode = 2 WHERE seq = ?1",
+        [SQL_LOCK_FORGET] = "DELETE FROM lock_replaces WHERE lock = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM task WHERE task.seq = lock_replaces.task AND " REPLACES("task") ")",
         [SQL_LOCKS_LOOK] = "SELECT lock FROM lock_key WHERE look <> 0 ORDER BY look LIMIT ?1",
         [SQL_LOCKS_LIST] = HOLDERS "WHERE h.task > ?1 " HOLDERS_ORDER,
         [SQL_LOCK_LIST] = HOLDERS "WHERE h.lock = ?4 AND h.task > ?1 " HOLDERS_ORDER,
