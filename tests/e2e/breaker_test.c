@@ -438,6 +438,52 @@ static void trials_that_hang_let_others_try(void **state)
         wait_for_state(&node, id, "processed");
 }
 
+/* As many trials as are allowed are at work again when one has ended, while its task goes on. */
+static void a_trial_that_has_ended_gives_way(void **state)
+{
+    REPLY r = {0};
+    char *tokens[2];
+    (void)state;
+
+    (void)define(&node, "both",
+                 "\"steps\": [{\"name\": \"charge\", \"agent\": \"bank\", \"action\": \"charge\", "
+                 "\"undo\": \"none\", \"retry\": {\"attempts\": 3, \"wait\": \"1h\", \"max_wait\": "
+                 "\"1h\"}}, {\"name\": \"ship\", \"agent\": \"depot\", \"action\": \"ship\", "
+                 "\"undo\": \"none\"}]");
+    put(&node, &r, "/v1/agents/bank",
+        "{\"breaker\": {\"calls\": 3, \"failures\": 60, \"wait\": \"200ms\", \"max_wait\": \"1h\", "
+        "\"trials\": 2}}");
+    EXPECT(&r, 200);
+    by_hand(&node, "closed");
+    for (char id[] = "two-0"; id[4] < '3'; id[4]++)
+        submit(&node, "both", id);
+    for (int i = 0; i < 3; i++)
+        fails_once(&node);
+    for (size_t i = 0; i < COUNT_OF(tokens); i++) {
+        reply_fini(&r);
+        fetch(&node, &r, "bank", i == 0 ? "b-1" : "b-2");
+        tokens[i] = token_in(&r, 0);
+    }
+    int parked = ask(&node, "POST", "/v1/agents/depot/work", "application/json",
+                     SLICE("{\"instance\": \"d-1\", \"max\": 1, \"wait\": \"5m\"}"));
+    wait_for_parked(&node, 1);
+    hand_in(&node, "bank", "b-1", tokens[0], "\"output\": 1", "accepted");
+    reply_fini(&r);
+    hear(parked, &r); /* its task stays in memory */
+    char *ships = token_in(&r, 0);
+    succeeds_once(&node); /* the third, while the second trial is at work: it closes */
+    wait_for_breaker(&node, "closed");
+    hand_in(&node, "bank", "b-2", tokens[1], "\"output\": 1", "accepted");
+    hand_in(&node, "depot", "d-1", ships, "\"output\": 1", "accepted");
+    for (int i = 0; i < 2; i++)
+        serve_step(&node, "depot", "d-1", "1");
+    for (char id[] = "two-0"; id[4] < '3'; id[4]++)
+        wait_for_state(&node, id, "processed");
+    for (size_t i = 0; i < COUNT_OF(tokens); i++)
+        free(tokens[i]);
+    free(ships);
+}
+
 static void by_hand_it_stays_through_restarts(void **state)
 {
     REPLY r = {0};
@@ -589,6 +635,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_goes_elsewhere_closes_it),
         cmocka_unit_test(what_ends_elsewhere_is_not_slow),
         cmocka_unit_test(trials_that_hang_let_others_try),
+        cmocka_unit_test(a_trial_that_has_ended_gives_way),
         cmocka_unit_test(by_hand_it_stays_through_restarts),
         cmocka_unit_test(what_waits_in_the_store_is_held_as_well),
     };
