@@ -554,8 +554,8 @@ static void only_the_token_itself_ends_an_attempt(void **state)
     free(token);
 }
 
-/* As versions before tags wrote it: its MAC covers the agent's name. NULL: the secret is not in a
- * file here. */
+/* As versions before tags wrote it: its MAC covers the agent's name. With SQLite: the secret is in
+ * a file. */
 static char *untagged(const char *fields, const char *agent)
 {
     static const char program[] =
@@ -568,8 +568,6 @@ static char *untagged(const char *fields, const char *agent)
     CLEANUP(buf_fini) struct buf command = {0};
     char token[200] = "";
 
-    if (store_is_postgres())
-        return NULL;
     buf_fmt(&command, "python3 - %s '%s' '%s' <<'EOF'\n%sEOF\n", node.data, fields, agent, program);
     FILE *p = popen(command.ptr, "r");
     assert_non_null(p);
@@ -584,13 +582,13 @@ static void a_token_of_an_earlier_version_ends_its_attempt(void **state)
     REPLY r = {0};
     (void)state;
 
+    if (store_is_postgres())
+        skip(); /* its secret is not in a file */
     define_one("old", "\"undo\": \"none\"");
     submit(&node, "old", "old-1");
     free(next(&r, "old"));
     char *token = untagged("old-1~0~f1", "old");
     char *others = untagged("old-1~0~f1", "two");
-    if (!token)
-        skip();
     end_by_token(&r, others, "{\"output\": 1}");
     expect_problem(&r, 404, "unknown-attempt");
     buf_str(&large, "{\"output\": \"");
