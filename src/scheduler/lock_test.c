@@ -466,6 +466,108 @@ static void who_is_paused_is_replaced_later(void **state)
     stage_end(&s);
 }
 
+/* ---- who gives a lock back does not look at it any more ---- */
+
+/* Until the end of a task is in the store. */
+static void until_stored(struct stage *at, const struct client *c, enum task_state state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    at->asleep = false;
+    while (row_of(c, &a).state != state)
+        stage_turn(at);
+}
+
+/* A node that ends takes nothing new: the lock is given back, and nobody looks. */
+static void gives_back_as_the_last(struct stage *at, const struct client *c)
+{
+    scheduler_drain(at->scheduler);
+    (void)stage_ask(at, &(struct ask){.kind = ASK_CANCEL, .id = c->ask.id, .reason = SLICE("why")});
+    until_stored(at, c, TASK_COMPENSATED);
+}
+
+/* The next process of the node, before its first turn. */
+static const struct client *begin_again_with_one_waiting(void)
+{
+    stage_begin(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    stage_pass(&s, 1);
+    gives_back_as_the_last(&s, first);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    stage_restart(&s);
+    return second;
+}
+
+static void at_a_start_all_locks_are_looked_at(void **state)
+{
+    const struct client *second = begin_again_with_one_waiting();
+    (void)state;
+
+    stage_pass(&s, 1);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+static struct store_ops broken;
+
+static enum err commit_fails(struct store *st, struct batch *b, struct arena *a, struct error *e)
+{
+    (void)st;
+    (void)b;
+    (void)a;
+    return error_set(e, ERR_BUSY, "the disk is full");
+}
+
+static void after_a_failure_they_are_looked_at_again(void **state)
+{
+    const struct client *second = begin_again_with_one_waiting();
+    const struct store_ops *works = s.store->ops;
+    (void)state;
+
+    broken = *works;
+    broken.commit = commit_fails;
+    s.store->ops = &broken;
+    while (s.troubles == 0)
+        stage_turn(&s);
+    s.store->ops = works;
+    stage_pass(&s, MS_PER_MIN);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
+static void turns(struct stage *at, int count)
+{
+    at->asleep = false;
+    for (int i = 0; i < count; i++)
+        stage_turn(at);
+}
+
+static void locks_of_other_nodes_are_looked_at(void **state)
+{
+    static struct stage other; /* too large for the stack */
+    (void)state;
+
+    stage_begin_shared(&s);
+    stage_define(&s, "w", LOCK("", WAIT("x", "\"1h\"")));
+    turns(&s, 20);
+    const struct client *first = submit("w", INPUT, ERR_OK);
+    const struct client *second = submit("w", INPUT, ERR_OK);
+    turns(&s, 20);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    stage_join(&other, &s);
+    stage_define(&other, "w", LOCK("", WAIT("x", "\"1h\"")));
+    turns(&other, 20);
+    gives_back_as_the_last(&other, first);
+    check_row(second, TASK_PENDING, QUEUE, false);
+    s.now = other.now;
+    stage_leave(&other);
+    turns(&s, 100);
+    check_row(second, TASK_PENDING, "@wait", true);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +588,9 @@ int main(void)
         cmocka_unit_test(an_undo_that_does_nothing_needs_no_lock),
         cmocka_unit_test(an_undo_of_what_has_ended_needs_it),
         cmocka_unit_test(as_many_as_max_hold_it),
+        cmocka_unit_test(at_a_start_all_locks_are_looked_at),
+        cmocka_unit_test(after_a_failure_they_are_looked_at_again),
+        cmocka_unit_test(locks_of_other_nodes_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void on_store_trouble(void *arg, const struct error *e)
     ((struct stage *)arg)->troubles += e ? 1 : -1;
 }
 
-void stage_begin(struct stage *s)
+static void start(struct stage *s, const struct scheduler_config *config)
 {
     const struct clock clock = {clock_now, s};
     const struct outside outside = {.arg = s,
@@ -83,12 +83,49 @@ void stage_begin(struct stage *s)
                                     .alert = on_alert,
                                     .store_trouble = on_store_trouble};
 
-    *s = (struct stage){.now = INT64_C(1800000000000)};
     s->queue.submit = submit_job;
-    s->store = memory_store_new();
-    const struct scheduler_config config = {.node = SLICE("n1"), .boot = 1};
     s->key = token_key_new(s->store->ops->secret(s->store));
-    s->scheduler = scheduler_new(&config, &s->queue, &s->registry, s->key, &clock, &outside);
+    s->scheduler = scheduler_new(config, &s->queue, &s->registry, s->key, &clock, &outside);
+}
+
+void stage_begin(struct stage *s)
+{
+    *s = (struct stage){.now = INT64_C(1800000000000), .store = memory_store_new()};
+    start(s, &(struct scheduler_config){.node = SLICE("n1"), .boot = 1});
+}
+
+void stage_begin_shared(struct stage *s)
+{
+    *s = (struct stage){.now = INT64_C(1800000000000), .store = memory_store_new()};
+    start(s, &(struct scheduler_config){.node = SLICE("n1"), .boot = 1, .shared = true});
+}
+
+void stage_join(struct stage *s, const struct stage *other)
+{
+    *s = (struct stage){.now = other->now, .store = other->store};
+    start(s, &(struct scheduler_config){.node = SLICE("n2"), .boot = 1, .shared = true});
+}
+
+static void stop(struct stage *s)
+{
+    scheduler_free(s->scheduler);
+    token_key_free(s->key);
+}
+
+void stage_leave(struct stage *s)
+{
+    ASSERT(!s->job);
+    stop(s);
+    registry_fini(&s->registry);
+    arena_fini(&s->arena);
+}
+
+void stage_restart(struct stage *s)
+{
+    ASSERT(!s->job);
+    stop(s);
+    s->asleep = false;
+    start(s, &(struct scheduler_config){.node = SLICE("n1"), .boot = 2});
 }
 
 struct scheduler_stats stage_stats(const struct stage *s)
@@ -138,11 +175,8 @@ void stage_end(struct stage *s)
 {
     while (scheduler_is_busy(s->scheduler))
         stage_turn(s);
-    scheduler_free(s->scheduler);
-    token_key_free(s->key);
-    registry_fini(&s->registry);
+    stage_leave(s);
     s->store->ops->close(s->store);
-    arena_fini(&s->arena);
 }
 
 void stage_define(struct stage *s, const char *name, const char *rest)

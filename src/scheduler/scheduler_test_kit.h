@@ -43,6 +43,13 @@ struct stage {
 
 void stage_begin(struct stage *s);
 void stage_end(struct stage *s);
+/* A node whose store others share. */
+void stage_begin_shared(struct stage *s);
+/* Another node joins it, and dies between two store jobs. */
+void stage_join(struct stage *s, const struct stage *other);
+void stage_leave(struct stage *s);
+/* The process dies between two store jobs, and its node starts again. */
+void stage_restart(struct stage *s);
 struct scheduler_stats stage_stats(const struct stage *s);
 
 /* Runs one turn and its store job; checks that the turn stays within its limit. */
