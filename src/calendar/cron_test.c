@@ -125,6 +125,9 @@ static void fixed_times_fire_once_a_day(void **state)
     /* clocks skip midnight */
     FIRES("0 0 * * *", "America/Santiago", "2027-09-04T12:00:00Z", "2027-09-05T04:00:00Z",
           "2027-09-06T03:00:00Z");
+    /* forward and back again before it fires: the offset is the same, and the hour comes twice */
+    FIRES("* 23 30 9 *", "Africa/Cairo", "2010-09-01T00:00:00Z", "2010-09-30T20:00:00Z",
+          "2010-09-30T20:01:00Z");
     /* the 30th of December 2011 was left out */
     FIRES("0 12 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z", "2011-12-29T22:00:00Z",
           "2011-12-30T10:00:00Z", "2011-12-30T22:00:00Z");
