@@ -16,15 +16,15 @@ int64_t latest_now(void)
 }
 
 /* Until when something that began at `from`, in the world at `began_at`, with that deadline must be
- * left alone because of lost time. Usual gaps do not postpone a task's own deadline. */
-static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline, bool of_task)
+ * left alone because of lost time. */
+static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
 {
     int64_t until = deadline;
 
     for (uint32_t i = 0; i < nodes.lost_count; i++) {
         const struct lost_period *p = &nodes.lost[i];
-        if ((!p->usual || !of_task) && began_at < p->ended_at && from < p->until
-            && p->from + 2 * nodes.skew_max <= deadline && deadline < p->until + GRACE_MS)
+        if (began_at < p->ended_at && from < p->until && p->from + 2 * nodes.skew_max <= deadline
+            && deadline < p->until + GRACE_MS)
             until = max_i64(until, p->until + GRACE_MS);
     }
     return until;
@@ -36,7 +36,7 @@ void check_timeout(const struct subject *t, uint32_t step, const struct seen_att
         describe(t);
         broken("what was not sent cannot time out", "%s/s%u", t->id, step);
     }
-    int64_t until = grace_until(a->started_at, t->began_at[step], a->complete_by, false);
+    int64_t until = grace_until(a->started_at, t->began_at[step], a->complete_by);
     covered(COVER_TIMED_OUT);
     if (until > a->complete_by)
         covered(COVER_GRACE);
@@ -140,7 +140,7 @@ void check_deadline(const struct subject *t, const struct seen *old, const struc
     if (!undo) /* the undo began no later than now, so its grace time is up to the node */
         at = t->verbs || world.set_back
                  ? at
-                 : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at, true);
+                 : grace_until(max_i64(new->submitted_at, new->not_before), t->made_at, at);
     if (at != 0 ? latest_now() >= at - nodes.skew_max : t->verbs) /* an operator's retry lifts it */
         return;
     describe(t);

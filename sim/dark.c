@@ -1,6 +1,5 @@
 #include "sim/coverage.h"
 #include "sim/node.h"
-#include "sim/weather.h"
 #include "sim/world.h"
 
 /* Time without any node awake: what was due then gets the grace time. */
@@ -18,30 +17,6 @@ static bool any_awake(void)
     return false;
 }
 
-/* No node was awake, repeatedly. */
-static bool often_dark(void)
-{
-    enum { GAPS = 3, LATELY_MS = 60000 };
-
-    return nodes.lost_count >= GAPS
-           && nodes.lost[nodes.lost_count - GAPS].ended_at > world.now - LATELY_MS;
-}
-
-/* If reads are slow or fail, or there were gaps before, scans are always far apart: then a gap is
- * nothing new to a node that has been up for a while, unless it is far longer. */
-static int64_t usual_ms(void)
-{
-    /* At half a second each, a scan is late for a supervisor if it follows a commit, has requests
-     * to write, or follows a failed one; with the fifth late scan the node is used to it. */
-    enum { OFTEN = 300, LONG_MS = 500, USED_TO_IT_MS = 15000, FAR_LONGER_MS = 20000 };
-    bool slow = weather.read_fails > OFTEN || weather.store_ms > LONG_MS || often_dark();
-
-    NODES_FOREACH (n)
-        if (slow && node_is_up(n) && world.now - n->up_at > USED_TO_IT_MS)
-            return FAR_LONGER_MS;
-    return UNNOTICED_MS;
-}
-
 /* A node with its own store grants the grace time at each start; nodes that share a store detect a
  * gap between scans if it is long enough. */
 void nodes_notice_dark(bool started)
@@ -55,10 +30,9 @@ void nodes_notice_dark(bool started)
         return;
     int64_t ms = store_now() - nodes.dark_since;
     bool noticed = (started && !nodes.shared) || ms > UNNOTICED_MS;
-    bool usual = (nodes.shared || !started) && ms <= usual_ms();
     if (noticed && nodes.lost_count < LOST_PERIODS_MAX)
         nodes.lost[nodes.lost_count++] =
-            (struct lost_period){nodes.dark_since, store_now(), world.now, usual};
+            (struct lost_period){nodes.dark_since, store_now(), world.now};
     nodes.dark_since = 0;
 }
 
@@ -67,7 +41,7 @@ void nodes_notice_dark(bool started)
 static void lose(int64_t from, int64_t until)
 {
     if (nodes.lost_count < LOST_PERIODS_MAX)
-        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now, false};
+        nodes.lost[nodes.lost_count++] = (struct lost_period){from, until, world.now};
 }
 
 void nodes_lose_store(void)

@@ -27,7 +27,6 @@ enum { NODES_MAX = 5, NAMES_MAX = 3, LOST_PERIODS_MAX = 500 };
 struct lost_period {
     int64_t from, until; /* in the store's time */
     int64_t ended_at;    /* in world time, which never goes back */
-    bool usual;          /* a node may be used to it: then no task's own deadline moves */
 };
 
 struct node {

@@ -66,23 +66,35 @@ static int64_t began_at(const struct workflow *w, const struct task *t)
                                           : max_i64(t->submitted_at, t->not_before);
 }
 
-int64_t task_overdue_at(const struct workflow *w, const struct task *t,
-                        const struct lost_time *lost)
+/* The task's own deadline. 0: it has none, or its clock stands, or the deadline has passed. */
+static int64_t own_deadline(const struct workflow *w, const struct task *t,
+                            const struct lost_time *lost)
 {
     if (task_state_is_end(t->state) || t->state == TASK_ERROR || t->deadline_passed
         || t->paused_at != 0)
         return 0;
     int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    if (at == 0)
-        return 0;
+    if (at == 0 || began_at(w, t) >= lost->until)
+        return at; /* it began after the lost time */
+    return deadline_at(at, lost);
+}
+
+int64_t task_extended_to(const struct workflow *w, const struct task *t,
+                         const struct lost_time *lost)
+{
     struct lost_time of_task = *lost;
+
     if (lost->until_of_tasks) {
         of_task.from = lost->from_of_tasks;
         of_task.until = lost->until_of_tasks;
     }
-    if (began_at(w, t) >= of_task.until)
-        return at; /* it began after the lost time */
-    return deadline_at(at, &of_task);
+    return own_deadline(w, t, &of_task);
+}
+
+int64_t task_overdue_at(const struct workflow *w, const struct task *t,
+                        const struct lost_time *lost)
+{
+    return max_i64(own_deadline(w, t, lost), task_extended_to(w, t, lost));
 }
 
 bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost)

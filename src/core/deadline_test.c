@@ -95,11 +95,18 @@ static void lost_time_is_not_the_task_s_fault(void **state)
     CHECK(task_is_overdue(&k.g.w, &k.t, at + 5100, &lost), "after it");
     lost.from_of_tasks = at - 10;
     lost.until_of_tasks = at + 50;
-    CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5049, &lost)
-              && task_is_overdue(&k.g.w, &k.t, at + 5050, &lost),
-          "where the last gap does not move it");
-    lost.from = at + 60;
-    CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5049, &lost), "nor what began it for attempts");
+    CHECK(!task_is_overdue(&k.g.w, &k.t, at + 5099, &lost)
+              && task_is_overdue(&k.g.w, &k.t, at + 5100, &lost),
+          "where the last gap does not move it, it has its grace all the same");
+    CHECK(task_extended_to(&k.g.w, &k.t, &lost) == at + 5050, "although nothing more starts");
+    lost.from_of_tasks = at - 30;
+    lost.until_of_tasks = at - 20;
+    lost.grace_ms = 10;
+    CHECK(task_extended_to(&k.g.w, &k.t, &lost) == at, "at all");
+    CHECK(task_overdue_at(&k.g.w, &k.t, &lost) == at + 110, "in the grace");
+    lost = (struct lost_time){at + 60, at + 100, 5000, at - 10, at + 50};
+    CHECK(task_overdue_at(&k.g.w, &k.t, &lost) == at + 5050, "nor what began it for attempts");
+    CHECK(task_extended_to(&k.g.w, &k.t, &lost) == at + 5050, "and until then more starts");
     lost = (struct lost_time){at - MINUTE * 9, k.now, MINUTE * 5, 0, 0};
     CHECK(task_is_overdue(&k.g.w, &k.t, at, &lost), "submitted after the time was lost");
     k.t.submitted_at--;

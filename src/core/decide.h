@@ -173,10 +173,10 @@ int64_t task_wake_at(const struct task *t);
 
 /* Lost time (the server was down, suspended, or without a store) does not count against agents.
  * Deadlines of what began before `until` and that fell into [from, until + grace) move to until +
- * grace. */
+ * grace. The row of a task has its own deadline, which moves there only for the times below. */
 struct lost_time {
     int64_t from, until, grace_ms;         /* until == 0: no time was lost */
-    int64_t from_of_tasks, until_of_tasks; /* the same for the task's own deadline; 0: as above */
+    int64_t from_of_tasks, until_of_tasks; /* for which a task is extended; 0: as above */
 };
 
 /* complete_by, unless it fell into lost time. */
@@ -188,6 +188,11 @@ int64_t step_overdue_at(const struct step *s, const struct lost_time *lost);
 int64_t signal_overdue_at(const struct task *t, uint16_t i, const struct lost_time *lost);
 int64_t task_overdue_at(const struct workflow *w, const struct task *t,
                         const struct lost_time *lost);
+
+/* To when the task's own complete-by is to move in its row, so that more can start until then.
+ * Never later than it is overdue. */
+int64_t task_extended_to(const struct workflow *w, const struct task *t,
+                         const struct lost_time *lost);
 
 /* Whether the step's current attempt, or the task itself, is overdue. */
 bool step_is_overdue(const struct step *s, int64_t now, const struct lost_time *lost);

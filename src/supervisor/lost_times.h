@@ -9,7 +9,7 @@
  * Scans that are too far apart are a gap, and so is a step of the store's time, which nobody had. A
  * store that is always slow is not one outage after the other: see `LOST_MAX` in lost_times.c and
  * gaps.h. Otherwise each scan would move again what the previous one moved, and no task's own
- * deadline would ever pass.
+ * deadline would ever pass. Whatever it is, nothing is given up before the grace time after it.
  */
 
 #include "core/decide.h"

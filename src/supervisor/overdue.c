@@ -74,9 +74,10 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
     }
     int64_t at = task_overdue_at(w, t, lost);
     int64_t set = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    bool extend = set <= now && set < at && at > now; /* otherwise nothing more could start */
+    int64_t to = task_extended_to(w, t, lost);
+    bool extend = set <= now && set < to && to > now; /* otherwise nothing more could start */
     if (extend)
-        r.list[r.count++] = (struct request_item){.kind = REQUEST_EXTEND, .until = at};
+        r.list[r.count++] = (struct request_item){.kind = REQUEST_EXTEND, .until = to};
     if (at != 0 && at <= now) {
         r.list[r.count++] = (struct request_item){.kind = REQUEST_DEADLINE};
         overdue++;

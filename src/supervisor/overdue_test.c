@@ -32,6 +32,10 @@ static void make_any(struct prng *p)
                                   .grace_ms = REMINDER};
     if (lost.until && lost.from > lost.until)
         lost.from = lost.until;
+    if (lost.until && prng_chance(p, 50)) {
+        lost.until_of_tasks = lost.until - prng_below(p, SPREAD);
+        lost.from_of_tasks = lost.until_of_tasks - prng_below(p, SPREAD);
+    }
     k.t.state = back ? TASK_COMPENSATING : TASK_PROCESSING;
     k.t.direction = back ? DIRECTION_UNDO : DIRECTION_FORWARD;
     k.t.submitted_at = k.now - 60000;
@@ -53,13 +57,48 @@ static void make_any(struct prng *p)
     }
 }
 
-/* When something that began at `began` with this complete-by is overdue. */
+/* Until when that time puts off something that began at `began` with this complete-by. */
+static int64_t put_off(int64_t from, int64_t until, int64_t began, int64_t complete_by)
+{
+    bool fell_into_it =
+        until != 0 && began < until && complete_by >= from && complete_by < until + lost.grace_ms;
+
+    return fell_into_it ? until + lost.grace_ms : complete_by;
+}
+
+/* When it is overdue. */
 static int64_t due_at(int64_t began, int64_t complete_by)
 {
-    bool fell_into_it = lost.until != 0 && began < lost.until && complete_by >= lost.from
-                        && complete_by < lost.until + lost.grace_ms;
+    return put_off(lost.from, lost.until, began, complete_by);
+}
 
-    return fell_into_it ? lost.until + lost.grace_ms : complete_by;
+static int64_t task_began_at(void)
+{
+    return k.t.direction == DIRECTION_UNDO ? k.t.undo_complete_by - k.g.w.undo_complete_by_ms
+                                           : k.t.submitted_at;
+}
+
+/* To when the task's own complete-by moves. */
+static int64_t extended_to(void)
+{
+    return lost.until_of_tasks
+               ? put_off(lost.from_of_tasks, lost.until_of_tasks, task_began_at(), k.t.complete_by)
+               : due_at(task_began_at(), k.t.complete_by);
+}
+
+static void check_extension(const struct request *r, uint32_t round)
+{
+    int64_t to = k.t.paused_at || !k.t.complete_by ? 0 : extended_to();
+    bool moves = k.t.complete_by <= k.now && to > k.now;
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->list[i].kind != REQUEST_EXTEND)
+            continue;
+        count++;
+        CHECK(r->list[i].until == to, "round %u: extended to another time", round);
+    }
+    CHECK(count == (moves ? 1 : 0), "round %u: %zu extensions", round, count);
 }
 
 static bool asks_of_step(const struct request *r, uint16_t i)
@@ -76,10 +115,7 @@ static void check_verdict(const struct verdict *v, uint32_t round)
 {
     int64_t task_at = k.t.paused_at || !k.t.complete_by
                           ? 0
-                          : due_at(k.t.direction == DIRECTION_UNDO
-                                       ? k.t.undo_complete_by - k.g.w.undo_complete_by_ms
-                                       : k.t.submitted_at,
-                                   k.t.complete_by);
+                          : max_i64(due_at(task_began_at(), k.t.complete_by), extended_to());
     bool due = task_at != 0 && task_at <= k.now;
     int64_t first = task_at > k.now ? task_at : 0;
 
@@ -99,6 +135,7 @@ static void check_verdict(const struct verdict *v, uint32_t round)
         first = first == 0 ? k.now + REMINDER : min_i64(first, k.now + REMINDER);
     CHECK(v->wake_at == first, "round %u: the alarm", round);
     CHECK(!due || v->request.count > 0, "round %u: nobody is asked", round);
+    check_extension(&v->request, round);
 }
 
 static void the_alarm_is_no_later_than_any_deadline(void **state)

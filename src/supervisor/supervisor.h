@@ -19,9 +19,9 @@
  * If scans are that far apart again and again, because the store is always slow, an attempt is
  * postponed by the gap into which its complete-by falls and by gaps that begin in its grace time,
  * but not by later ones (gaps.h). A task's own complete-by moves in its row, and so may fall into
- * the next gap: it moves at most five times, until scans have come in time for `grace_ms`. A gap of
- * more than four times the usual length moves it anyway. So everything overdue is handled in the
- * end.
+ * the next gap: only five gaps move it, until scans have come in time for `grace_ms`. A gap of more
+ * than four times the usual length moves it anyway. The others put off only when the task is given
+ * up, as they do with attempts. So everything overdue is handled in the end.
  *
  * A supervisor that does not lead scans as often as a leader, so that it knows the lost time when
  * it becomes the leader. A leader that ends gives up its lease.

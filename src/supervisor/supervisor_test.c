@@ -19,6 +19,7 @@ struct stage {
     struct registry registry;
     struct supervisor *supervisor;
     int64_t now;
+    int64_t complete_by; /* of the tasks that are inserted next; 0: none */
     size_t requested, released, failures;
 };
 
@@ -132,6 +133,7 @@ static void task_insert(struct slice id, int64_t a_until, int64_t b_until)
                      .state = TASK_PROCESSING,
                      .priority = 5,
                      .submitted_at = s.now,
+                     .complete_by = s.complete_by,
                      .locked_by = LEADER,
                      .input.json = SLICE("{}"),
                      .steps = steps,
@@ -287,6 +289,30 @@ static void what_fell_due_in_lost_time_gets_grace(void **state)
     stage_end();
 }
 
+/* Found by the simulator: the node had slept, and its store had been slow before. So no complete-by
+ * of a task moved any more, and one was given up as soon as the node was back. */
+static void no_task_is_given_up_in_the_grace_time(void **state)
+{
+    enum { SLOW = 4 * INTERVAL, GAPS = 9 };
+    (void)state;
+
+    stage_begin();
+    scan_at(s.now);
+    s.complete_by = s.now + GAPS * SLOW - 1;
+    task_insert(SLICE("t"), s.now + 600000, 0);
+    for (int i = 0; i < GAPS; i++) {
+        s.now += SLOW;
+        turn(s.supervisor);
+    }
+    int64_t back = s.now;
+    check_request(SLICE("t"), 0, NULL); /* no gap moves it any more, but it fell into the last */
+    scan_at(back + GRACE - 1);
+    check_request(SLICE("t"), 0, NULL);
+    scan_at(back + GRACE + INTERVAL);
+    check_request(SLICE("t"), 1, NULL);
+    stage_end();
+}
+
 static void one_supervisor_leads_and_hands_over_when_it_stops(void **state)
 {
     struct supervisor *other = NULL;
@@ -350,6 +376,7 @@ int main(void)
         cmocka_unit_test(who_leaves_the_queue_of_its_lock_says_so),
         cmocka_unit_test(a_task_of_which_something_runs_is_not_released),
         cmocka_unit_test(what_fell_due_in_lost_time_gets_grace),
+        cmocka_unit_test(no_task_is_given_up_in_the_grace_time),
         cmocka_unit_test(one_supervisor_leads_and_hands_over_when_it_stops),
         cmocka_unit_test(a_scan_that_fails_is_reported_and_tried_again),
     };
