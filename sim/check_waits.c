@@ -49,7 +49,7 @@ static void check_begin(const struct look *l)
         if (l->f->past & BIT(p) && l->new->direction == DIRECTION_FORWARD)
             must(l, seen_passed(&l->t->flow->steps[p], &l->new->steps[p]),
                  "a wait begins when all before it has ended");
-    if (s->state == STEP_SKIPPED)
+    if (s->state == STEP_SKIPPED || s->supplied)
         return; /* by hand, and it has no moment any more */
     must(l, s->wait_until == at || (l->t->verbs && !is_moment(l) && s->wait_until > at),
          "a wait is as long as it says");

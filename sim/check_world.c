@@ -191,7 +191,8 @@ void world_runs_out(int64_t end, int64_t after_ms)
         int64_t after = world.now + after_ms;
         while (world_step(after))
             ;
-    } while (!(world_is_done() && nothing_changed_for(SETTLED_MS)) && world.now < end);
+    } while (!(world_is_done() && people_are_silent() && nothing_changed_for(SETTLED_MS))
+             && world.now < end);
 }
 
 /* The pace of operations depends on the number of waiting bulk tasks: one too many for ever would

@@ -58,6 +58,11 @@ bool people_are_content(void)
     return submitting == 0;
 }
 
+bool people_are_silent(void)
+{
+    return list_empty(&askings);
+}
+
 static void wish_tried(void *arg, uint64_t n);
 
 static void try_again(struct wish *w, int64_t delay)
