@@ -23,8 +23,8 @@ static int64_t grace_until(int64_t from, int64_t began_at, int64_t deadline)
 
     for (uint32_t i = 0; i < nodes.lost_count; i++) {
         const struct lost_period *p = &nodes.lost[i];
-        if (began_at < p->ended_at && from < p->until && p->from + 2 * nodes.skew_max <= deadline
-            && deadline < p->until + GRACE_MS)
+        if (began_at < p->ended_at && from + 2 * nodes.skew_max < p->until
+            && p->from + 2 * nodes.skew_max <= deadline && deadline < p->until + GRACE_MS)
             until = max_i64(until, p->until + GRACE_MS);
     }
     return until;

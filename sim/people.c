@@ -258,14 +258,6 @@ void people_cut_off(const struct node *n)
     }
 }
 
-bool people_await(const struct node *n)
-{
-    LIST_FOREACH (l, after, &askings)
-        if (CONTAINER_OF(l, struct asking, link)->node == n)
-            return true;
-    return false;
-}
-
 /* ---- operators ---- */
 
 static bool is_in_doubt(const struct subject *t)

@@ -33,6 +33,5 @@ void people_hear_of_end(struct slice id, enum task_state state);
 bool people_are_content(void);             /* no submission is pending */
 bool people_are_silent(void);              /* no ask is at a node */
 void people_cut_off(const struct node *n); /* the node is gone: its asks get no answer */
-bool people_await(const struct node *n);   /* somebody asked it, and was not answered yet */
 
 #endif
