@@ -69,7 +69,9 @@ void refuse_beside_wait(struct reader *r, const struct json *j, const struct pat
 void check_wait_lengths(struct reader *r, const struct workflow_step *steps, const uint16_t *order,
                         uint16_t count, int64_t complete_by_ms)
 {
-    int64_t end[STEPS_MAX]; /* when a step ends at the earliest, by waits that always take place */
+    /* When a step ends at the earliest, by waits that always take place. In the order, each is set
+     * before it is read, which analysers do not know. */
+    int64_t end[STEPS_MAX] = {0};
     CLEANUP(buf_fini) struct buf sum = {0};
 
     for (uint16_t k = 0; k < count && complete_by_ms > 0; k++) {
