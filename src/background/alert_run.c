@@ -59,7 +59,7 @@ static int spawn(struct run *r, const struct sink_setting *how, int in, int err)
     char store[3][4200];
     char *env[4];
 
-    ASSERT(how->words && how->words[0]);
+    ASSERT(how->words[0]);
     environment(store, env);
     (void)sigfillset(&all);
     (void)sigemptyset(&none);

@@ -398,7 +398,7 @@ enum err definition_lock(const struct scope *s, struct arena *a, struct slice *r
     const struct lock_rule *rule = &s->definition->workflow.lock;
     struct template_place place;
     struct slice json;
-    struct slice key;
+    struct slice key = SLICE_NONE;
 
     ASSERT(rule->name.ptr);
     enum err err = evaluate(s, -1, s->definition->lock_key, a, &json, &place, e);

@@ -415,7 +415,6 @@ static void an_open_run_is_undone(void **state)
 
 static void a_backfill_runs_one_by_one(void **state)
 {
-    CLEANUP(buf_fini) struct buf body = {0};
     REPLY r = {0};
     (void)state;
 
