@@ -37,33 +37,21 @@ struct outbox_reader {
     size_t waiting_count, dead_count;
 };
 
-static void member(struct buf *b, const char *key, struct slice text)
-{
-    json_key(b, key);
-    json_string(b, text);
-}
-
-static void member_time(struct buf *b, const char *key, int64_t at)
-{
-    json_key(b, key);
-    json_time(b, at);
-}
-
 static void render_message(struct buf *b, const struct message *m)
 {
     CLEANUP(buf_fini) struct buf id = {0};
 
     buf_fmt(&id, "%.*s/%.*s", SLICE_ARG(m->task), SLICE_ARG(m->name));
     json_open(b, '{');
-    member(b, "id", buf_view(&id));
-    member(b, "task", m->task);
-    member(b, "target", m->target);
-    member(b, "state", m->dead ? SLICE("dead") : SLICE("waiting"));
+    json_member_text(b, "id", buf_view(&id));
+    json_member_text(b, "task", m->task);
+    json_member_text(b, "target", m->target);
+    json_member_text(b, "state", m->dead ? SLICE("dead") : SLICE("waiting"));
     json_key(b, "tries");
     json_number(b, m->tries);
-    member_time(b, "created_at", m->created_at);
-    member_time(b, "retry_at", m->dead ? 0 : m->retry_at);
-    member(b, "error", m->story);
+    json_member_time(b, "created_at", m->created_at);
+    json_member_time(b, "retry_at", m->dead ? 0 : m->retry_at);
+    json_member_text(b, "error", m->story);
     json_key(b, "event");
     json_raw(b, m->body);
     json_close(b, '}');
@@ -158,18 +146,18 @@ static void render_target(struct buf *b, const struct server *sv, struct slice n
     int64_t until = messages_paused_until(sv, name, story);
 
     json_open(b, '{');
-    member(b, "target", name);
+    json_member_text(b, "target", name);
     json_key(b, "waiting");
     json_number(b, w ? (int64_t)w->count : 0);
     json_key(b, "dead");
     json_number(b, d ? (int64_t)d->count : 0);
-    member_time(b, "oldest_at", w ? w->oldest_at : 0);
-    member_time(b, "paused_until", until);
-    member(b, "error",
-           *story              ? slice_of(story)
-           : w && w->story.ptr ? w->story
-           : d                 ? d->story
-                               : SLICE_NONE);
+    json_member_time(b, "oldest_at", w ? w->oldest_at : 0);
+    json_member_time(b, "paused_until", until);
+    json_member_text(b, "error",
+                     *story              ? slice_of(story)
+                     : w && w->story.ptr ? w->story
+                     : d                 ? d->story
+                                         : SLICE_NONE);
     json_close(b, '}');
 }
 

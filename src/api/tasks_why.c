@@ -52,33 +52,21 @@ static void why_request_end(struct why_request *k)
 
 /* ---- the answer ---- */
 
-static void member(struct buf *b, const char *key, struct slice text)
-{
-    json_key(b, key);
-    json_string(b, text);
-}
-
-static void member_time(struct buf *b, const char *key, int64_t at)
-{
-    json_key(b, key);
-    json_time(b, at);
-}
-
 static void render_reason(struct buf *b, const struct why *y, const struct reason *r)
 {
     CLEANUP(buf_fini) struct buf words = {0};
 
     json_open(b, '{');
-    member(b, "kind", slice_of(reason_word(r->kind)));
-    member(b, "step", r->step < 0 ? SLICE_NONE : y->workflow->steps[r->step].name);
-    member(b, "agent", r->agent);
-    member_time(b, "since", r->since);
-    member_time(b, "until", r->until);
+    json_member_text(b, "kind", slice_of(reason_word(r->kind)));
+    json_member_text(b, "step", r->step < 0 ? SLICE_NONE : y->workflow->steps[r->step].name);
+    json_member_text(b, "agent", r->agent);
+    json_member_time(b, "since", r->since);
+    json_member_time(b, "until", r->until);
     why_text(&words, y, r);
-    member(b, "text", buf_view(&words));
+    json_member_text(b, "text", buf_view(&words));
     buf_clear(&words);
     why_moves(&words, y, r);
-    member(b, "moves", buf_view(&words));
+    json_member_text(b, "moves", buf_view(&words));
     json_close(b, '}');
 }
 
@@ -88,11 +76,11 @@ static void render_why(struct buf *b, const struct why_request *k, const struct 
 
     why_summary(&summary, y);
     json_open(b, '{');
-    member(b, "task", y->task->id);
-    member(b, "state", slice_of(task_state_text(y->task->state)));
-    member(b, "direction", slice_of(direction_text(y->task->direction)));
-    member(b, "summary", buf_view(&summary));
-    member_time(b, "since", y->reasons->list[0].since);
+    json_member_text(b, "task", y->task->id);
+    json_member_text(b, "state", slice_of(task_state_text(y->task->state)));
+    json_member_text(b, "direction", slice_of(direction_text(y->task->direction)));
+    json_member_text(b, "summary", buf_view(&summary));
+    json_member_time(b, "since", y->reasons->list[0].since);
     json_key(b, "reasons");
     json_open(b, '[');
     for (size_t i = 0; i < y->reasons->count; i++)

@@ -42,12 +42,6 @@ enum err why_sources_read(struct store *store, const struct task_row *row, struc
 
 /* ---- messages ---- */
 
-static void member(struct buf *b, const char *key, struct slice text)
-{
-    json_key(b, key);
-    json_string(b, text);
-}
-
 /* While its target rests, none is sent there, whatever is on record of the message. */
 static void render_message(struct buf *b, const struct server *sv, const struct message *m)
 {
@@ -57,16 +51,16 @@ static void render_message(struct buf *b, const struct server *sv, const struct 
 
     buf_fmt(&id, "%.*s/%.*s", SLICE_ARG(m->task), SLICE_ARG(m->name));
     json_open(b, '{');
-    member(b, "id", buf_view(&id));
-    member(b, "target", m->target);
-    member(b, "state", m->dead ? SLICE("dead") : SLICE("waiting"));
+    json_member_text(b, "id", buf_view(&id));
+    json_member_text(b, "target", m->target);
+    json_member_text(b, "state", m->dead ? SLICE("dead") : SLICE("waiting"));
     json_key(b, "tries");
     json_number(b, m->tries);
     json_key(b, "created_at");
     json_time(b, m->created_at);
     json_key(b, "retry_at");
     json_time(b, m->dead ? 0 : max_i64(m->retry_at, rests_until));
-    member(b, "error", m->story.len || !*story ? m->story : slice_of(story));
+    json_member_text(b, "error", m->story.len || !*story ? m->story : slice_of(story));
     json_close(b, '}');
 }
 
