@@ -33,9 +33,9 @@ struct unknown_tokens {
     uv_timer_t timer;
     bool timer_open, reading;
     int64_t ask_at;                   /* steady: not before */
-    struct link waiting, being_asked; /* of struct stranger: for the next reading, for this one */
+    struct link waiting, being_asked; /* held requests: for the next read, for this one */
     size_t count;
-    /* Of the reading: */
+    /* State of the read: */
     struct store_job job;
     struct arena arena;
     struct generations known, now;

@@ -1,3 +1,9 @@
+/*
+ * The real store thread, with a played store and an event loop of its own: a store that hangs
+ * during maintenance is reported as busy, and urgent jobs overtake those that wait. Waits for
+ * conditions, never for a time. What the thread promises: store_thread.h; the jobs: store/job.h.
+ */
+
 #include "node/store_thread.h"
 
 #include <stdatomic.h>

@@ -1,15 +1,9 @@
 /*
- * Checks whether the primary answers, by asking the server itself. libpq's target_session_attrs
- * goes by what is reported when a connection begins; a pooler reports what it once learned, so a
- * promoted standby may still count as one.
- *
- * A pooler may run each transaction on another server connection, and keeps ours while the server
- * behind it restarts. So each read through a pooler comes with the process id of the server. A
- * process that was not seen before the last proof may belong to a server that crashed since, and
- * shows what its standby does not have: then another proof is needed.
- *
- * A pooler that lost its server stays silent and keeps what it is sent for the next server. Then a
- * new connection is refused.
+ * Checks whether the primary answers, by asking the server itself: a pooler reports the state that
+ * it once learned, and keeps our connection while the server behind it changes. So each read
+ * through a pooler includes the server's process id. A process not seen before the last proof may
+ * be that of a server that crashed since and has commits that its standby lacks: then another proof
+ * is needed. A pooler without a server stays silent, but refuses a new connection.
  */
 #include "store/postgres/body.h"
 
