@@ -129,7 +129,7 @@ static enum err read_range(struct item *i, struct error *e)
     return ERR_OK;
 }
 
-/* Of a day of week: "5L" and "5#2". */
+/* The suffix of a day of week: "5L" and "5#2". */
 static enum err read_suffix(struct item *i, struct error *e)
 {
     i->is_last = take(i, 'L');

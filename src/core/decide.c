@@ -104,8 +104,8 @@ static uint16_t attempt_to_drop(const struct step *s)
     return ATTEMPTS_HEAD;
 }
 
-/* Of a step the greatest effect; of a repeated one, in which each round settles those before it,
- * the last one of which anything is known. */
+/* The greatest effect of a step's attempts. In a repeated step each round settles those before it,
+ * so the last known effect counts. */
 static enum effect merged_effect(const struct step *s, enum effect more)
 {
     if (s->round != 0)

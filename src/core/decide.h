@@ -35,9 +35,9 @@ enum event_kind {
     EVENT_EXTEND,    /* time was lost: the task's complete-by in its direction moves to `until` */
     EVENT_CONDITION, /* the step's `if` was evaluated to false */
     EVENT_BAD_INPUT, /* an expression of the step failed: `error` has the details */
-    EVENT_BEGIN,     /* a wait begins: it is over at `until`, or after its length; or the waiting
-                      * for a signal begins */
-    EVENT_DUE,       /* a wait is over; refused before that moment */
+    EVENT_BEGIN,     /* a wait begins: it ends at `until`, or after its length; or the waiting for a
+                      * signal begins */
+    EVENT_DUE,       /* a wait has ended; refused before that moment */
     EVENT_UNTIL,     /* the `until` of a repeated step was evaluated on the answer of its round, to
                       * `holds` */
     EVENT_SIGNAL,    /* `signal` arrives (key, name, data, content). Needs room for one more */

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* Most cases have fewer steps than there is room for. What is not there is neither copied nor
- * compared: both happen with each event, and took more than half of the time. */
+/* Most cases have fewer steps than there is room for. Unused entries are not copied or compared:
+ * that took more than half the time. */
 
 void node_image(struct node *to, const struct node *from)
 {

@@ -72,7 +72,7 @@ bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t 
     return t->steps[i].state == STEP_WAITING && predecessors_ended(w, t, i);
 }
 
-/* While undo is wanted, only a pivot in doubt goes on: a retry is what resolves it. */
+/* While the task is to be undone, only a pivot in doubt continues: a retry resolves it. */
 static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];

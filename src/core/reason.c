@@ -232,7 +232,7 @@ static void find_failed(const struct search *x, uint16_t i)
     const struct step *s = &x->t->steps[i];
     enum reason_kind kind = kind_of_failed(x, i);
 
-    if (kind == REASON_KINDS) /* it failed for none of these reasons */
+    if (kind == REASON_KINDS) /* it did not fail */
         return;
     struct reason *r = add(x, kind, i);
     r->agent = spec_of(x, i, s->direction)->agent;

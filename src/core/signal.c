@@ -151,7 +151,7 @@ static void undo_fails(struct decision *d, struct signal *s)
     d->fx->alert = true;
 }
 
-/* The first that asks for undo; NULL: none does. */
+/* The first signal that requests undo; NULL: none. */
 static struct signal *undo_signal(const struct decision *d)
 {
     struct task *t = d->t;

@@ -461,7 +461,7 @@ static bool columns_valid(const struct task *t)
         return false;
     if (t->closed_reason.ptr && t->closed_at == 0)
         return false;
-    /* Who holds a lock holds it until its end, or until an operator closes it. */
+    /* A task holds its lock until it ends or an operator closes it. */
     if (t->lock_since != 0 && (!t->lock.ptr || task_state_is_end(t->state) || t->closed_at != 0))
         return false;
     if (t->lock_mode != LOCK_WAITS && !t->lock.ptr)

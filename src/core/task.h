@@ -218,8 +218,8 @@ struct step {
     int64_t spared_at;        /* ... and the time of the latest; 0: none */
     int64_t begun_at;         /* when it began to wait (for a time or a signal); 0: not yet. Always
                                * 0 for a call */
-    int64_t wait_until;       /* earliest time of the next attempt; 0: at once. Of a wait that has
-                               * begun: when it is over; of one for a signal: 0 */
+    int64_t wait_until;       /* earliest time of the next attempt; 0: at once. For a wait that has
+                               * begun, its end; for a signal step, 0 */
     uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
     int64_t round_at;         /* when the present round began; 0: it has not */
     int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */

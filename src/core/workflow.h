@@ -89,8 +89,8 @@ struct workflow_step {
 /* What a task does whose lock has no room when it is submitted. */
 enum if_taken { IF_TAKEN_WAIT, IF_TAKEN_REFUSE, IF_TAKEN_REPLACE };
 
-/* Of the tasks whose lock has the same name and key, at most `max` are between their first step and
- * their end. The key is the task's: struct task. */
+/* At most `max` tasks with the same lock name and key are between their first step and their end.
+ * The key is the task's: struct task. */
 struct lock_rule {
     struct slice name; /* that of the workflow, or one that workflows share; NONE: no lock */
     int64_t max;

@@ -1,5 +1,5 @@
-/* An agent's settings from JSON, with exact error texts, and back. Pure; see settings.h. Who
- * applies them: tasks/breakers.c. */
+/* An agent's settings from JSON, with exact error texts, and back. Pure; see settings.h. Applied
+ * by: tasks/breakers.c. */
 
 #include "dispatch/settings.h"
 

@@ -24,7 +24,7 @@
 struct fair;
 struct server;
 
-/* Of one token. Zeroed at first. It outlives the requests that wait. */
+/* The share of one token. Zeroed at first. It outlives the requests that wait. */
 struct fair_share {
     struct link link;    /* among those that have something waiting */
     struct link waiting; /* requests */

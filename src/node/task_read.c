@@ -10,7 +10,7 @@
 
 enum { OPERATIONS_MAX = 100 }; /* of what people did to a task, so many of the latest are shown */
 
-/* Of an id that does not exist: was it that of a deleted task? */
+/* Whether an id that does not exist is that of a deleted task. */
 static enum err read_gone(struct store *store, struct slice id, struct arena *a,
                           struct reservation *ret, struct error *e)
 {

@@ -106,8 +106,7 @@ static void claim_for_agent(struct scheduler *s, struct job *j, struct agent *a)
     }
 }
 
-/* Of waits only a quarter as many are claimed: a million that are due at once must not starve
- * others. */
+/* Claims only a quarter as many waits: a million that are due at once must not starve others. */
 static void claim_due(struct scheduler *s, struct job *j, enum due due)
 {
     struct claim *c = add_claim(s, j, CLAIM_TIME);

@@ -92,7 +92,7 @@ static enum decision_outcome condition_of(struct scheduler *s, struct live *l, u
     return l->steps[step].holds ? DECISION_NONE : decide_step(s, l, &skip);
 }
 
-/* It begins, or it is over. Of a step that waits for a signal only the former. */
+/* The wait begins or ends. A step that waits for a signal only begins. */
 static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_BEGIN, .step = step};
@@ -301,7 +301,7 @@ static enum decision_outcome decide_all(struct scheduler *s, struct live *l)
 
 /* A claim found that a newer task waits for its lock instead. That is in its row, so it holds
  * whoever owns the task by now, and after a pause. A pivot that an operator supplied before it
- * began is in the way of an undo: then it waits for its lock as others do. */
+ * began blocks the undo: then it waits for its lock as others do. */
 static void decide_replaced(struct scheduler *s, struct live *l)
 {
     const struct event undo = {

@@ -129,7 +129,8 @@ void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluatio
 /* Decides the `if` of all steps whose turn it is, their waits, answers to repeated ones, and who
  * takes which signal. If the turn's limit is reached, the task becomes undecided. */
 void decisions_make(struct scheduler *s, struct live *l);
-/* Has something arrived that was not offered to the step, which waits for it? The same of any. */
+/* Has something arrived that was not offered to the step, which waits for it? The same, for any
+ * step. */
 bool decisions_offers_left(const struct scheduler *s, const struct live *l, uint16_t step);
 bool decisions_any_offers_left(const struct scheduler *s, const struct live *l);
 /* Is the step still to be decided? Then it cannot be queued. */

@@ -26,7 +26,7 @@ static bool awaits_signal(const struct scheduler *s, const struct live *l)
            && task_awaits_signal(&l->definition->workflow, &l->task, scheduler_now(s));
 }
 
-/* With no attempt open: will none of the ready steps start here soon? */
+/* With no open attempt: will no ready step start here soon? */
 static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
                           size_t count)
 {

@@ -1,4 +1,4 @@
-/* Construction, and the public functions that are none of a turn. The turn: turn.c. Design:
+/* Construction, and the public functions that are not part of a turn. The turn: turn.c. Design:
  * scheduler.h; shared state: internal.h. */
 
 #include "scheduler/scheduler.h"

@@ -261,7 +261,7 @@ static void send_answers(struct scheduler *s)
 
 /* ---- the turn ---- */
 
-/* When what is in the store is to be claimed; 0: nothing is known to be. */
+/* When the store's backlog is to be claimed; 0: none is known. */
 static int64_t next_claim(const struct scheduler *s)
 {
     int64_t at = 0;

@@ -1,5 +1,5 @@
 /* A turn's share of evaluations. Pure: counts steps, never time, so a replay leaves out the same
- * work. Who asks: scheduler/decisions.c, start.c and change.c. */
+ * work. Used by: scheduler/decisions.c, start.c and change.c. */
 
 #include "tasks/effort.h"
 
