@@ -62,7 +62,7 @@ bool row_queues(const struct task_row *row)
     return census_is_lock(row->waiting_for);
 }
 
-/* Who waits for a lock waits for its own, and does not hold it. */
+/* A task that waits for a lock waits for its own, and does not hold it. */
 static bool lock_valid(const struct change *c)
 {
     const struct task_row *row = &c->row;

@@ -315,7 +315,7 @@ struct store_ops {
      * deletes expired counts (OVERRUN_KEPT_MS). */
     enum err (*overrun_count)(struct store *s, const struct overrun_count *c, struct error *e);
 
-    /* Of all tasks, the latest first, at most OVERRUNS_MAX. There are seldom any. */
+    /* The overruns of all tasks, the latest first, at most OVERRUNS_MAX. There are seldom any. */
     enum err (*overrun_list)(struct store *s, struct arena *a, struct overrun **ret,
                              size_t *ret_count, struct error *e);
 
@@ -390,14 +390,13 @@ struct store_ops {
      * capability, so does it. It is made and closed while nothing else uses the store, and closed
      * first. NULL: there is none. */
     struct store *(*reading)(struct store *s);
-    /* Of such a handle. The calls between these two see one moment, in one transaction. If one of
+    /* For such a handle: the calls between these two see one moment, in one transaction. If one of
      * them fails, the next one may see a later moment. They cannot be nested. NULL: each call sees
      * a moment of its own. */
     void (*snapshot)(struct store *s);
     void (*snapshot_end)(struct store *s);
 
-    /* Of such a handle. False: only the store itself can recover it, so the caller has to use
-     * that. */
+    /* False: this handle cannot recover; only the store itself can. */
     bool (*is_usable)(struct store *s);
 };
 

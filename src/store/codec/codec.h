@@ -43,7 +43,7 @@
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret);
 
-/* Of tasks with few steps the document stays short enough. */
+/* For few steps the document stays short enough. */
 enum { STEPS_FEW = 8 };
 
 /* What the steps of a task were written as, by the one who writes it again at each of its changes:
@@ -54,8 +54,8 @@ enum { STEPS_FEW = 8 };
 struct encoded;
 struct encoded *encoded_new(const struct workflow *w, struct arena *a);
 
-/* That step (-1: any) may have changed since it was written: whoever changes one says so. Of the
- * others it is taken for granted, but for a sample, that they are as they were. NULL: nothing. */
+/* That step (-1: any) may have changed since it was written: whoever changes one calls this. The
+ * others are assumed unchanged, apart from a sample. NULL: nothing. */
 void encoded_look_at(struct encoded *kept, int step);
 
 /* The same as task_encode, by what `kept` has, which it adds to. NULL: nothing is kept, and the

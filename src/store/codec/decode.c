@@ -125,7 +125,7 @@ static struct value get_value(struct decoder *d, const struct json *j, const cha
     return v;
 }
 
-/* Of a step: also by the number of the task's own, or by that which says that it is that. */
+/* A step's input: may be given by the number of the task's input payload, or by PAYLOAD_INPUT. */
 static struct value get_input(struct decoder *d, const struct json *j)
 {
     const struct value *whole = &d->input;

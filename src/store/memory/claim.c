@@ -195,7 +195,7 @@ static const struct mem_task *task_of(const struct memory_store *s, int64_t seq)
     return NULL;
 }
 
-/* Who holds a lock is not deleted. */
+/* A holder of a lock is never deleted. */
 static struct slice holder_id(const struct memory_store *s, const struct mem_holder *h)
 {
     const struct mem_task *t = task_of(s, h->task);

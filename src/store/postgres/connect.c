@@ -258,7 +258,7 @@ static bool connect_round(struct postgres_store *s, int64_t most_ms, struct buf 
     return false;
 }
 
-/* Of a pooler clients may know, too: it is nobody's name or address. */
+/* Clients may see the pooler's reason: it contains no names or addresses. */
 static const char *in_short(const struct postgres_store *s, struct slice why)
 {
     if (memmem(why.ptr, why.len, "max_client_conn", strlen("max_client_conn")))
@@ -266,8 +266,8 @@ static const char *in_short(const struct postgres_store *s, struct slice why)
     return s->pooler_is_silent ? ": " PG_NO_ROOM : "; why stands in this node's log";
 }
 
-/* Who opens the store is told where it was looked for. What fails later is told to clients too,
- * whom that does not concern: it is for the log, once for as long as it stays the same. */
+/* The caller that opens the store gets the hosts that were tried. Later failures are reported to
+ * clients without them; the log has them, once while they stay the same. */
 static void tell_unreachable(struct postgres_store *s, struct slice why, struct error *e)
 {
     CLEANUP(buf_fini) struct buf words = {0};

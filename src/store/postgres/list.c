@@ -206,7 +206,7 @@ static int descending(const void *a, const void *b)
     return (*x < *y) - (*x > *y);
 }
 
-/* Of what was found above the floor. */
+/* Rows above the floor. */
 static enum err fill(struct listing *l, struct row_page *ret, struct error *e)
 {
     CLEANUP(arena_fini) struct arena own = {0};

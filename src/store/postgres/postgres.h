@@ -11,8 +11,8 @@
  * statement is prepared by name and nothing is set for a session, so it works through poolers that
  * hand out connections by the transaction.
  *
- * Of several hosts the first that takes writes is used, beginning with the one used last; a standby
- * never is.
+ * With several hosts, the first that accepts writes is used, beginning with the one used last; a
+ * standby never is.
  *
  * Texts have to be UTF-8 without NULs; a change with others ends ERR_INVALID.
  */

@@ -195,9 +195,9 @@ enum err pg_schema_node(struct postgres_store *s, struct error *e)
     query_of(&q[1], s, PG_SECRET_GET, &a);
     query_of(&q[2], s, PG_BOOT, &a);
     param_text(&q[2], slice_of(s->node));
-    /* A schema from before there were such ids gets its own here. Of nodes that start at the same
-     * time one inserts it, and the others wait for its commit; nodes of an older version do not
-     * look at it. */
+    /* A schema from before there were such ids gets its own here. When nodes start together, one
+     * inserts it and the others wait for its commit; nodes of an older version do not look at
+     * it. */
     uuid_write(random, s->installation);
     query_of(&q[3], s, PG_INSTALLATION_MAKE, &a);
     param_bytes(&q[3], s->installation, UUID_SIZE - 1);

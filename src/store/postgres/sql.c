@@ -52,7 +52,7 @@
 
 #define EXTRAS_INSERT(tasks) ", " PAYLOADS_INSERT AUDITS_INSERT MESSAGES_INSERT(tasks)
 
-/* Of tasks that wait for several: what they wait for, and what they waited for before. */
+/* Waits of tasks that wait for several: new and previous. */
 #define WAITS_INSERT                                                                           \
     ", v AS (INSERT INTO ~wait (agent, rank, task) SELECT v.agent, v.rank, d.seq FROM unnest(" \
     "$w_ord::int8[], $w_agent::text[], $w_rank::int8[]) AS v(ord, agent, rank) "               \
@@ -123,10 +123,9 @@
               "l JOIN u USING (ord)", "t.seq = l.seq")
 /* clang-format on */
 
-/* Of rows that are locked (c): was it not changed between the moment that the statement sees and
- * the lock? A row that is locked is as it is by then, its payloads come as of that moment: what was
- * added to them meanwhile would be missing. Whoever claims next finds it. A subquery, since a join
- * may be done by reading all tasks. */
+/* For locked rows (c): unchanged between snapshot and lock? A row that is locked is as it is by
+ * then, its payloads come as of that moment: what was added to them meanwhile would be missing.
+ * Whoever claims next finds it. A subquery, since a join may be done by reading all tasks. */
 #define UNCHANGED "WHERE c.revision = (SELECT o.revision FROM ~task AS o WHERE o.seq = c.seq)"
 
 /* The audit entry that goes with a change, if there is one, and if `if` is not empty. */

@@ -5,11 +5,11 @@
 
 #include "store/rows/node.h"
 
-/* What a person is told of: alerts/alerts.h. */
+/* An alert: see alerts/alerts.h. */
 struct alert_row {
     int64_t seq; /* given by the store; newer ones have higher ones */
     struct slice id;
-    struct slice key; /* of its group. Of those that are live each has a group of its own */
+    struct slice key; /* of its group. Live alerts each have a group of their own */
     struct slice doc; /* JSON, into which the store does not look */
     int64_t opened_at, resolved_at;
     int64_t acknowledged_at; /* with the next two: changed by alert_acknowledge */

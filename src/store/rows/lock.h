@@ -1,9 +1,8 @@
 #ifndef STORE_ROWS_LOCK_H
 #define STORE_ROWS_LOCK_H
 
-/* Locks: of the tasks with the same lock ("NAME/KEY") at most so many are between their first step
- * and their end. Who holds one is on record; who waits for one waits in the queue of its lock
- * (WAITING_LOCK). */
+/* Locks: at most `max` tasks with the same lock ("NAME/KEY") are between their first step and their
+ * end. Holders are recorded; waiting tasks are in the lock's queue (WAITING_LOCK). */
 
 #include "base/base.h"
 

@@ -1,14 +1,14 @@
 #ifndef STORE_ROWS_MESSAGE_H
 #define STORE_ROWS_MESSAGE_H
 
-/* The outbox: what somebody is to be told of a task. */
+/* The outbox: notifications about tasks. */
 
 #include "store/rows/audit.h"
 #include "store/rows/node.h"
 
-/* What somebody is to be told of a task: a row of the outbox. It is written in the same transaction
- * as the change that it tells of, or not at all, and is there until it was delivered. Most go at
- * once. What cannot is set aside, into a table of its own, where it is found by its target. */
+/* A notification about a task: a row of the outbox. It is written in the same transaction as the
+ * change it reports, or not at all, and kept until it is delivered. Most are sent at once. One that
+ * cannot be sent is set aside, into a table of its own, where it is found by its target. */
 struct message {
     int64_t seq;       /* rises, for each task in the order of what happened; given by the store */
     struct slice task; /* its id */
@@ -20,8 +20,8 @@ struct message {
     struct slice trace; /* W3C traceparent, or NONE: then there is none */
     uint64_t sequence;
     int64_t created_at;
-    /* Of one set aside: */
-    bool aside, dead;   /* dead: nobody tries any more, until somebody says so */
+    /* Only if set aside: */
+    bool aside, dead;   /* dead: not retried until an operator revives it */
     uint32_t tries;     /* that failed */
     int64_t retry_at;   /* 0: at once */
     int64_t since;      /* from when on it counts how long it is tried: created_at, or revived */
@@ -53,7 +53,7 @@ struct outbox_read {
                           for as well, where rows do not become visible in their order ... */
     const int64_t *known; /* ... but for these, which the caller has already; rising */
     size_t known_count;
-    const struct fence *fence; /* may be NULL. Of a lease with another epoch: nothing is read */
+    const struct fence *fence; /* may be NULL. If the lease has another epoch, nothing is read */
     size_t limit, bytes_max;   /* a page ends behind the message with which it becomes as large */
     struct message *messages;  /* out */
     size_t count;
@@ -66,7 +66,7 @@ enum settle_kind {
     SETTLE_DEAD,   /* never */
 };
 
-/* What became of a message. Of one that is not there (any more) nothing is written. */
+/* What became of a message. Nothing is written for a message that no longer exists. */
 struct settlement {
     int64_t seq;
     bool aside; /* where it is */

@@ -36,8 +36,8 @@ struct task_wait {
 
 /* A row of the task table. Times are ms UTC, 0 is stored as NULL. */
 struct task_row {
-    int64_t seq; /* order of insertion; given by the store. Of a change of a row that is there: 0,
-                    if it is not known; a store may find the row faster by it */
+    int64_t seq; /* order of insertion; given by the store. 0 in a change of an existing row if it
+                  * is not known; a store may find the row faster by it */
     struct slice id, workflow;
     int64_t version;
     uint64_t revision; /* 1 at insertion */
@@ -188,7 +188,7 @@ struct tag {
     struct slice key, value;
 };
 
-/* Of something that a task may be or not. */
+/* Filter for a property of a task. */
 enum list_wish { LIST_EITHER, LIST_ONLY, LIST_WITHOUT };
 
 /* A step by its name: of one version of one workflow, or (workflow NONE) of any. */
@@ -208,7 +208,7 @@ struct list_place {
 struct list_query {
     uint32_t states;       /* of (1 << enum task_state); 0: any */
     struct slice workflow; /* NONE: any */
-    /* Of one of these workflows; "shop-*": of all whose names begin so. NULL: any */
+    /* Tasks of one of these workflows; "shop-*": of all whose names begin so. NULL: any */
     const struct slice *within;
     size_t within_count;
     int64_t version;    /* 0: any */

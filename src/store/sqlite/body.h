@@ -278,7 +278,7 @@ struct sqlite_store {
     bool lost_wal;        /* the connections are to be closed because its companions were lost */
     int lost_shm_fd;      /* of the -shm that others may still have open; -1: none */
     int64_t data_version; /* as the writer last saw it: it moves when others commit */
-    /* Who reads on another thread; NULL: nobody. It comes and goes while our own thread works. */
+    /* The reader on another thread; NULL: none. It comes and goes while our own thread works. */
     pthread_mutex_t reading_lock;
     struct sqlite_reading *reading; /* under the lock */
 };
@@ -310,8 +310,8 @@ bool outside_fails(void);           /* a fault(), with errno */
 enum err folder_file_lock(struct sqlite_store *s, int fd, struct error *e);
 /* Takes away the second name that a restore which was cut short gave to the store. */
 bool folder_drop_aside(struct sqlite_store *s, const struct stat *file);
-/* What root makes in the folder of another user is his, or his server could not use it. Of a file
- * that root made; `name` in the folder, not followed. False: errno says why. */
+/* Gives a file that root made to the folder's owner, whose server could not use it otherwise.
+ * `name` is in the folder; links are not followed. False: errno says why. */
 bool folder_give(const char *dir, const char *name);
 
 /* identity.c */
@@ -371,7 +371,7 @@ void db_rollback(struct db *d);
 int db_commit(struct db *d, bool *ret_unknown) MUST_USE;
 
 /* row.c */
-/* Of a statement that writes a task, once it is prepared: which parameters it has. */
+/* The parameters of a prepared statement that writes a task. */
 void row_params(struct db *d, enum sql which);
 /* Binds the columns that the statement has, which db_query has given out. */
 void row_bind(struct db *d, enum sql which, const struct task_row *row);
@@ -481,7 +481,7 @@ enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct error *e);
 
 /* bundle.c: messages that were not set aside. */
-/* Of the changes that were made. */
+/* Inserts the messages of the changes that were made. */
 int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a) MUST_USE;
 struct bundle_query {
     int64_t after_seq;
@@ -556,11 +556,12 @@ enum err sqlite_schedule_remove(struct store *s, struct slice name, const struct
 /* What they wrote has to be brought from the WAL into the file by us: finds out whether they did.
  */
 int store_look_for_others(struct sqlite_store *s) MUST_USE;
-void others_pause(int count); /* before the next look whether they have done; the how manieth */
+void others_pause(int count); /* before the next check of whether they are done; `count`: how many
+                               * pauses so far */
 void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
 /* At the start, when they have been waited for for so long: the log tells of it, once. */
 void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms);
-/* Who keeps us from writing, for a story; "": it cannot be told. */
+/* The process that keeps us from writing, for an error text; "": unknown. */
 void others_tell(const struct sqlite_store *s, char *ret, size_t size);
 /* Whether somebody is about to commit. Asked while we do not write ourselves. */
 bool others_write(const struct sqlite_store *s);
@@ -576,7 +577,7 @@ enum err sqlite_backup_begin(struct store *s, const struct audit *audit, struct 
 enum err sqlite_backup_step(struct store *s, struct backup_step *b, struct error *e);
 void sqlite_backup_end(struct store *s);
 void backup_lose(struct sqlite_store *s); /* before the writer is closed */
-/* Of a whole copy that is closed: it gets rid of the mark that asks for a WAL. */
+/* Removes the WAL mark from a complete, closed copy. */
 bool backup_settle(int fd) MUST_USE;
 
 /* offline.c */

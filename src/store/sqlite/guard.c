@@ -335,7 +335,7 @@ const char *guard_vfs(void)
 
 /* ---- who else is there ---- */
 
-/* Who has a lock of that byte that is in the way of one of ours. */
+/* The process that holds a conflicting lock of that byte. */
 static pid_t holder_of(int fd, int at)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};

@@ -188,7 +188,7 @@ static int descending(const void *a, const void *b)
     return (*x < *y) - (*x > *y);
 }
 
-/* Of what was found above the floor. */
+/* Rows above the floor. */
 static int fill(struct db *d, struct found *f, struct arena *a, struct row_page *ret)
 {
     size_t limit = f->query->limit;

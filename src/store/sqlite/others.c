@@ -34,7 +34,7 @@ void others_pause(int count)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Of one that starts nobody is served yet, and to give up would serve nobody either. */
+/* A server that is starting serves no client yet, so giving up early would not help. */
 static int64_t patience_ms(const struct sqlite_store *s)
 {
     if (!s->boot)

@@ -118,8 +118,7 @@ static enum err begin(struct sqlite_reading *r, struct error *e)
     return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "open the file for reading");
 }
 
-/* Who asks for a pause may have nothing to do with it any more, so it is not waited for for long.
- */
+/* The requester may no longer need the pause, so the wait for it is short. */
 static bool take_way(struct sqlite_reading *r)
 {
     const struct timespec until = clock_in_ms(CLOCK_MONOTONIC, PAUSE_MAX_MS);

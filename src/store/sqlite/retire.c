@@ -25,7 +25,7 @@ static int newest(struct db *d, int64_t *ret)
     return SQLITE_OK;
 }
 
-/* Of a row that cannot be read nobody knows how it ended. */
+/* It is unknown how an unreadable row ended. */
 static bool look_at(struct retire_look *r, sqlite3_stmt *q, int64_t last, struct arena *a)
 {
     struct retire_seen t = {.seq = sqlite3_column_int64(q, 0),

@@ -475,8 +475,8 @@ static void checkpoint_now(struct sqlite_store *s)
     }
 }
 
-/* Who reads without a pause always has a snapshot, and the WAL would grow for as long: when it is
- * long he is asked for a pause, and that is waited for by coming again. */
+/* A reader without pauses always holds a snapshot, and the WAL grows. When it is long, the reader
+ * is asked to pause, and the checkpoint is tried again later. */
 static void checkpoint(struct sqlite_store *s)
 {
     bool is_long = s->wal_frames >= s->checkpoint_at;
