@@ -260,7 +260,7 @@ static void look_into(void *arg, const struct definition *d)
     }
 }
 
-/* Opening the breaker of a name that is misspelt would hold nobody back, and be shown for good. */
+/* A misspelt name would hold nothing back, and would be listed for good. */
 static bool agent_is_there(struct server *sv, struct http_request *r, struct slice name)
 {
     struct search s = {.name = name, .found = agent_of(sv, name) != NULL};

@@ -40,7 +40,8 @@ static const char *store_held_text(const struct agent *a, int64_t now)
     return limiter_is_shut(&a->limiter) ? "limit" : NULL;
 }
 
-/* Of the step that is next; those that a limit of their own holds are told of last. */
+/* The limit or state that holds back the next step; steps held by a limit of their own are reported
+ * last. */
 const char *agent_held_by(const struct agent *a, bool stored, int64_t now)
 {
     const char *held = NULL;

@@ -1,6 +1,6 @@
 /*
- * Who sends a request: its token, its address as the audit has it, and the answers to a caller
- * without a good token or without the right. Refusals are logged, at a bounded rate.
+ * The sender of a request: its token, its address as the audit has it, and the answers to a caller
+ * without a valid token or the needed role. Refusals are logged, at a bounded rate.
  */
 
 #include "api/caller.h"

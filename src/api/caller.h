@@ -1,7 +1,8 @@
 #ifndef API_CALLER_H
 #define API_CALLER_H
 
-/* Who sends a request, and how one is refused that lacks a good token or the right. */
+/* The sender of a request, and how a request without a valid token or the needed role is
+ * refused. */
 
 #include "http/http.h"
 #include "node/access.h"

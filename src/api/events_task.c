@@ -270,7 +270,7 @@ static void reading_ends(struct watch *w)
     free_if_unused(w);
 }
 
-/* A stream that was written to goes behind the others; a new one is written to as well. */
+/* A stream that was written to goes to the end of the queue; a new one is written to as well. */
 static void write_first(struct watch *w)
 {
     struct link *first = w->streams.next; /* there is one */

@@ -323,7 +323,7 @@ static void put_routing(struct buf *b, const struct agent *const *list, size_t n
     put_health(b, SLICE("other"), other);
 }
 
-/* ---- breakers: of the others that of the worst, and their transitions together ---- */
+/* ---- breakers: for all others, the worst state and the sum of their transitions ---- */
 
 struct breaker_sum {
     enum breaker_state state;

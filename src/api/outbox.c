@@ -138,7 +138,7 @@ static void targets_run(struct store_job *j, struct store *store)
                                               &it->error);
 }
 
-/* What waits for a target and what is dead of it, of which one may be NULL. */
+/* Waiting and dead messages of a target; either may be NULL. */
 static void render_target(struct buf *b, const struct server *sv, struct slice name,
                           const struct outbox_target *w, const struct outbox_target *d)
 {

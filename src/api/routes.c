@@ -336,8 +336,8 @@ static bool is_unauthenticated(const struct passage *p)
     return !p->bearer && !(p->route && p->route->may == ROLE_ANYBODY);
 }
 
-/* By whose turns a large body is parsed: those of its token, or of the task whose attempt it ends.
- */
+/* Whose turns a large body is parsed in: those of its token, or of the task whose attempt it
+ * ends. */
 static struct slice line_of(struct server *sv, struct http_request *r, const struct passage *p,
                             struct buf *text)
 {

@@ -18,7 +18,7 @@ struct schedule_call {
     struct store_job job;
     struct arena arena; /* it lies in it */
     struct slice name;
-    /* Of a change: makes the next row from the current one (NULL: there is none). ERR_OK without
+    /* For a change: makes the next row from the current one (NULL: there is none). ERR_OK without
      * `writes`: nothing is to be done. */
     enum err (*change)(struct schedule_call *c, const struct schedule_row *row);
     void (*read)(struct schedule_call *c, struct store *st); /* of all else */

@@ -16,7 +16,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
 /* tasks_read.c. A task that `grant` does not cover does not exist for the caller. */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
                          const struct grant *grant, int64_t wait_ms, int status);
-/* Of a task that was not found: 410 if it was deleted, else 404. */
+/* Answers for a task that was not found: 410 if it was deleted, else 404. */
 void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
                       const struct grant *grant);
 void answer_no_task(struct server *sv, struct http_request *r, struct slice id,

@@ -1,5 +1,5 @@
 /*
- * POST /v1/tasks with application/x-ndjson: a submission on each line, each answered for itself, in
+ * POST /v1/tasks with application/x-ndjson: a submission on each line, each answered separately, in
  * the order of the lines.
  *
  *     reading   lines are handed to the scheduler as far as there is room, others wait in the body;
@@ -80,7 +80,7 @@ struct many {
     size_t count, open; /* lines that were read; that the scheduler has */
     int64_t wait_ms, wait_until;
     struct registry_wait definitions; /* before the first line is read */
-    /* Of the wait: */
+    /* State of the wait: */
     struct store_job job;
     size_t from, to; /* whose states are being read */
     size_t waiting;  /* verdicts that wait for the end of their task */

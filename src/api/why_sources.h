@@ -2,8 +2,8 @@
 #define API_WHY_SOURCES_H
 
 /*
- * Who was told of a task, and who was not: its status messages that were not delivered, and alerts
- * that are open and concern it. A part of the answer to "why": a task does not wait for them.
+ * Notifications about a task: messages that were not delivered, and open alerts that concern it. A
+ * part of the answer to "why": a task does not wait for them.
  */
 
 #include "store/store.h"

@@ -278,7 +278,7 @@ static bool definitions_have_room(struct server *sv, struct http_request *r,
     return false;
 }
 
-/* A name in the path must be that of the definition; without one the definition has it. */
+/* A name in the path must match the definition's; without one the definition has it. */
 static void put_compiled(struct server *sv, struct http_request *r, struct compiled *c)
 {
     bool is_named = http_segment_count(r) > 2;

@@ -23,7 +23,7 @@ void alert_send_init(void); /* before threads */
 bool alert_send(const struct alert_sending *s, char *story, size_t story_size);
 
 /* A command whose argv is `words`: JSON on its standard input, killed with its group when its time
- * is over. */
+ * has expired. */
 bool alert_run(const struct alert_sending *s, char *story, size_t story_size);
 
 #endif

@@ -20,9 +20,9 @@ struct bearer;
 struct server;
 struct helper;
 
-/* `argv[0]` is a path, and ends with NULL; `variable` is set to "3:4", the
- * descriptors of channel and door, in the child's environment, which has of ours
- * what libraries need, and `kept`: names that end with NULL; NULL: none. */
+/* `argv[0]` is a path; `argv` ends with NULL. The child's environment has `variable`, set to "3:4",
+ * the descriptors of channel and door. From our environment it has what libraries need, and the
+ * names in `kept`, which ends with NULL; NULL: none. */
 struct helper_config {
     const char *const *argv;
     const char *variable;

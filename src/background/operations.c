@@ -131,7 +131,7 @@ bool operations_answered(struct server *sv, struct ask *a)
     if (--o->in_flight == 0)
         o->window = min_size(2 * o->window, IN_FLIGHT_ALONE);
     runner_answered(o->runner, a);
-    if (!uv_is_closing((uv_handle_t *)&o->timer)) /* it has come in the scheduler's turn */
+    if (!uv_is_closing((uv_handle_t *)&o->timer)) /* it arrived during the scheduler's turn */
         (void)uv_timer_start(&o->timer, fired, 0, 0);
     return true;
 }

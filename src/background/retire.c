@@ -172,7 +172,7 @@ static void delete_done(struct store_job *j)
     deal(r);
 }
 
-/* Of those that are to be archived, the ones that were written. */
+/* Deletes, among the tasks to archive, those that were written. */
 static void begin_delete(struct retirer *r)
 {
     int64_t reserve_ms = r->server->config.retention->reserve_ms;

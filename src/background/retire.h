@@ -68,7 +68,7 @@ struct retirer {
 };
 
 /* Takes those rules that are for the workflow (NONE: any; then none keeps the newest), which stay
- * the caller's, as of the moment `now`. It goes on behind r->after_seq. Then retirer_part. */
+ * the caller's, as of the moment `now`. It continues after r->after_seq. Then retirer_part. */
 void retirer_begin(struct retirer *r, const struct retention_rule *rules, size_t count,
                    struct slice workflow, int64_t now);
 /* One part; r->part_done is called, later. While it is at work sv->load.exchanges counts it. */

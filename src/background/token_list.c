@@ -1,7 +1,6 @@
 /*
  * Keeps the tokens in memory equal to those in the store: reads all of them again whenever they
- * have changed, as often as it takes until that succeeds. Changes themselves are made by
- * api/tokens.c.
+ * have changed, until that succeeds. Changes themselves are made by api/tokens.c.
  */
 
 #include "background/token_list.h"
@@ -48,7 +47,7 @@ static void reload_due(struct server *sv)
 }
 
 /* Whatever the result of a change, the store knows which tokens are good. If it cannot be read now,
- * it is read later, as often as it takes. */
+ * it is read later, until it succeeds. */
 void token_list_apply(struct server *sv, const struct token_list *list)
 {
     if (list->err != ERR_OK) {
@@ -107,7 +106,7 @@ void token_list_set_generation(struct server *sv, uint64_t generation)
     sv->background->token_reload->generation = generation;
 }
 
-/* At once, and then as often as it takes. What this node changed itself comes back here, too. */
+/* At once, and then until it succeeds. What this node changed itself comes back here, too. */
 void token_list_check_generation(struct server *sv, uint64_t generation)
 {
     struct token_reload *t = sv->background->token_reload;
