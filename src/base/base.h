@@ -12,7 +12,7 @@
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
 #define MUST_USE     __attribute__((warn_unused_result))
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
-/* Of a case that goes on into the next one: clang reads no comment, as gcc does. */
+/* For a case that continues with the next one: unlike gcc, clang ignores comments. */
 #define FALL_THROUGH __attribute__((fallthrough))
 #define COUNT_OF(a)  (sizeof(a) / sizeof((a)[0]))
 #define BIT(n)       (UINT32_C(1) << (n))

@@ -160,7 +160,7 @@ static void what_is_dropped_is_not_done(void **state)
 }
 
 /* What is done beside the loop gives way to the loop where processors are short. */
-/* Of 16 jobs and 1600 bytes a token has 4 and 400. */
+/* A token may use 4 of 16 jobs and 400 of 1600 bytes. */
 static void places_are_of_the_share(void **state)
 {
     struct offload_place p[5] = {0};

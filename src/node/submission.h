@@ -54,7 +54,7 @@ void submission_answered(struct server *sv, struct ask *a);
 void submission_fails(struct submission *s, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
 
-/* Of a problem document, for an answer to a line. */
+/* The members of a problem document, for an answer to a line. */
 void submission_problem(struct buf *b, int status, const char *type, struct slice detail);
 
 #endif

@@ -69,7 +69,7 @@ struct message message_copy(struct arena *a, const struct message *m);
 /* One page of two, each the oldest first: in `a`, with texts of theirs. */
 void messages_merge(const struct message_page *x, const struct message_page *y, size_t limit,
                     struct arena *a, struct message_page *ret);
-/* Of counts and oldest times (0: none) of those set aside and of the others. */
+/* A census from counts and oldest times (0: none) of messages set aside and of the others. */
 void outbox_census_of(int64_t fresh, int64_t waiting, int64_t dead, int64_t fresh_at,
                       int64_t waiting_at, size_t most, struct outbox_census *ret);
 /* The reason of a definition that was stored: "order, version 3". */

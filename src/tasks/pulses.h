@@ -15,7 +15,7 @@ void pulses_keep(struct live *l, const struct heartbeat *b, int64_t now);
 bool pulses_is_progress(const struct live *l, const struct heartbeat *b);
 void pulses_forget(struct live *l, uint16_t step); /* its attempt has ended */
 void pulses_forget_all(struct live *l);
-/* Of this attempt; NULL: none. Valid until its next heartbeat. */
+/* The latest heartbeat of this attempt; NULL: none. Valid until its next heartbeat. */
 const struct pulse *pulses_find(const struct live *l, uint16_t step, enum direction d,
                                 uint32_t attempt);
 /* The resume details of an attempt for the next one, or NONE. Valid as above. */

@@ -382,7 +382,7 @@ static void say_wait(struct buf *b, const struct why *y, const struct reason *r)
     buf_byte(b, '.');
 }
 
-/* Of a step between two rounds, or whose last answer is judged next. */
+/* For a step between two rounds, or whose last answer is judged next. */
 static void say_round(struct buf *b, const struct why *y, const struct reason *r)
 {
     const struct step *s = step_of(y, r);

@@ -27,7 +27,7 @@ enum { WHY_SIZE = 300 };
 /* False: it can be no order, and says why. */
 bool order_read(struct order *o, const struct queue_message *m, char why[WHY_SIZE]);
 
-/* Of what order_read() filled, whatever it said. */
+/* Frees what order_read() filled, whatever it returned. */
 void order_fini(struct order *o);
 
 #endif

@@ -21,7 +21,7 @@
 
 #define ORDERS  "shop.orders"
 #define REFUSED ORDERS ".refused"
-/* Who is told of its progress: the shop's own queue. */
+/* Where its progress is reported: the shop's own queue. */
 #define REPLY_TO "{\"to\": \"amqp:shop.replies\", \"events\": \"all\"}"
 
 enum { CREDIT = 50, REFUSE_WITHIN_MS = 10000 };
@@ -75,7 +75,7 @@ static enum db_result write_task(struct db *db, const struct order *o)
                     DB_ARGS(o->id, o->input, REPLY_TO));
 }
 
-/* Who presses twice does it at two moments: it is the same order all the same. */
+/* A customer who submits twice does it at two times: it is the same order all the same. */
 static enum db_result look_at_first(struct db *db, const struct order *o, bool *ret_is_same)
 {
     struct db_rows *rows = NULL;

@@ -97,7 +97,7 @@ static _Noreturn void become_command(const struct keeper_order *o, pid_t keeper)
 
 /* ---- children ---- */
 
-/* Of this thread, the first few. -1: /proc does not tell. */
+/* The first few children of this thread. -1: /proc is not readable. */
 static int children(pid_t *ret)
 {
     char text[4096];

@@ -272,7 +272,7 @@ static void cover(struct buf *b, struct slice secret)
     *b = covered;
 }
 
-/* Of a text whose beginning was dropped: the rest of a secret that began there. */
+/* Covers the rest of a secret that begins in the part of the text that was dropped. */
 static void cover_begun(struct buf *b, struct slice secret)
 {
     for (size_t skip = 1; skip + SECRET_MIN <= secret.len; skip++) {

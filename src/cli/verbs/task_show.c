@@ -179,7 +179,7 @@ static void put_wait(struct buf *b, const struct json *task, const struct json *
     }
 }
 
-/* Of a repeated step that goes on: its round, and when the next one begins. */
+/* For a repeated step that continues: its round, and when the next one begins. */
 static void put_round(struct buf *b, const struct json *task, const struct json *step, int64_t now)
 {
     bool waits = slice_is(json_get_text(step, "state"), "waiting") && record_goes_forward(task);

@@ -19,7 +19,7 @@ void envelope_write(struct buf *b, const struct message *m);
 /* Bytes of that, at most. */
 size_t envelope_size(const struct message *m);
 
-/* Of "12/progress/charge" what is between. */
+/* The part between the slashes: "progress" of "12/progress/charge". */
 struct slice envelope_event(struct slice name);
 
 #endif

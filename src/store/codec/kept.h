@@ -4,7 +4,7 @@
 /*
  * What the codec keeps of the steps of a task that is written again and again: see struct encoded
  * in codec.h. A step rests when nothing of it is going on: it has ended well, or was not touched
- * yet. Of one that rests its text is kept, or the group that it lies in.
+ * yet. For one that rests, its text is kept, or the group that it lies in.
  *
  * So each step is written to `payload` about twice, and with values of some 300 bytes a document
  * has 1 to 3 KB, for 10 steps or 300. A kept text is compared byte for byte whenever its step may

@@ -24,7 +24,7 @@ struct field {
     size_t of_size, count_offset;
 };
 
-/* Of each enum that a field has. */
+/* The last value of each enum that a field has. */
 enum {
     LAST_task_state = TASK_ERROR,
     LAST_step_state = STEP_UNDONE,
@@ -453,7 +453,7 @@ static struct slice random_words(struct prng *p, struct arena *a, const struct f
     return random_text(p);
 }
 
-/* Of a cause the code says whether there is any; of what stopped there is one. */
+/* A cause exists if its code is set; a task that stopped has one. */
 static bool cause_is_whole(const struct task *t)
 {
     const struct cause *c = &t->cause;

@@ -24,7 +24,7 @@ void mem_alert_list(const struct mem_alerts *m, const struct alert_query *q, str
 enum err mem_alert_acknowledge(struct mem_alerts *m, struct slice id, const struct audit *audit,
                                bool *ret_news);
 
-/* Of the tasks those in error. */
+/* Those of the tasks that are in error. */
 void mem_stopped(struct mem_task *const *tasks, size_t count, int64_t after_ended_at,
                  int64_t after_seq, size_t limit, struct arena *a, struct stopped_page *ret);
 

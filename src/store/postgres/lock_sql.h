@@ -4,8 +4,8 @@
 /*
  * The statements about locks of tasks. A batch writes rows of tasks first, then locks the rows of
  * all locks that it changes, in their order, and claims last, where it waits for nobody: so no two
- * batches wait for each other because of locks. Who holds what follows from the rows of the tasks,
- * as they are then: a change that was not made moves nothing.
+ * batches wait for each other because of locks. The holders of a lock follow from the rows of the
+ * tasks, as they are then: a change that was not made moves nothing.
  */
 
 /* The mark of a lock that is to be looked at from now on: those that wait for longest come first.
@@ -75,9 +75,9 @@
     "SELECT o.lock FROM ~lock_key AS o WHERE o.look < 0 ORDER BY o.look DESC LIMIT $1 " \
     "FOR UPDATE SKIP LOCKED))"
 
-/* Of each those that are replaced, and the first that waits for it, if there is room; $3 is how
- * many at most, of which those that are replaced are half. It is read after the lock was locked:
- * who begins to wait later sets look. */
+/* For each lock, the tasks that are replaced, and the first that waits for it, if there is room; $3
+ * is how many at most, of which those that are replaced are half. It is read after the lock was
+ * locked: a task that begins to wait later sets look. */
 /* clang-format off */
 #define LOOKED "(SELECT k.lock, k.held FROM " LOOKED_AT " OFFSET 0) AS k CROSS JOIN LATERAL "
 #define TAKERS \

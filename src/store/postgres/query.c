@@ -6,7 +6,7 @@
 
 #include "json/text.h"
 
-/* Of pg_type; they never change. */
+/* Values of pg_type; they never change. */
 enum {
     OID_BOOL = 16,
     OID_BYTEA = 17,

@@ -258,7 +258,7 @@
 /* Instead of what may be long. */
 #define NOTHING(name, ...) "NULL"
 #define SQL_any            "text"
-/* Of what applications put in. */
+/* The size of what applications inserted. */
 #define SUBMISSION_BYTES  "0::int8" SUBMISSION_COLUMNS(BYTES, )
 #define BYTES(name, type) BYTES_##type(#name)
 #define BYTES_any(name)   " + coalesce(octet_length(" name "), 0)"

@@ -32,7 +32,7 @@ struct lock_query {
     size_t limit;
 };
 
-/* Of one lock. */
+/* The holders of one lock. */
 struct lock_held {
     uint64_t count;    /* how many hold it */
     struct slice task; /* which of them has done so for longest ... */

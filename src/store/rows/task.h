@@ -243,7 +243,7 @@ struct glance {
     enum task_state state;
 };
 
-/* Of one task, as by `get`. */
+/* One task, as `get` reads it. */
 struct reading {
     struct slice id;
     struct task_row row;

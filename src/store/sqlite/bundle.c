@@ -332,8 +332,8 @@ static int settle_numbers(struct db *d, int64_t from, int64_t to)
     return rc;
 }
 
-/* Of the row, if there is one, that has `number` and others that are not in the range. *ret_last is
- * the last number of it, or `number`. */
+/* Settles those of the row, if there is one, that has `number` and others outside the range.
+ * *ret_last is its last number, or `number`. */
 static int settle_part(struct db *d, int64_t number, int64_t from, int64_t to, int64_t *ret_last)
 {
     int64_t row[2] = {0};

@@ -28,7 +28,7 @@ static int count_states(struct db *d, int64_t now, size_t most, struct census *r
     return SQLITE_OK;
 }
 
-/* Of those that wait for it alone, or (SQL_CENSUS_AMONG) for several. */
+/* Counts the tasks that wait for it alone, or (SQL_CENSUS_AMONG) for several agents. */
 static int count_waiting(struct db *d, enum sql which, struct slice agent, size_t most,
                          uint64_t *ret)
 {

@@ -14,8 +14,8 @@
 
 #include <sqlite3.h>
 
-/* Of the WAL that this connection has open, from now on until it is closed. Takes its rollback
- * hook. Harmless if there is none, or if it is gathered already. */
+/* Gathers the writes to the WAL that this connection has open, until it is closed. Takes its
+ * rollback hook. Harmless if there is no WAL, or if its writes are gathered already. */
 void gather_writes(sqlite3 *db);
 
 #endif

@@ -135,7 +135,8 @@ static int real_lock(sqlite3_file *file, int at, int count, int flags)
     return guarded_of(file)->real->xShmLock(file, at, count, flags);
 }
 
-/* Of the lock to write: who checkpoints has it already, and keeps it until that is over. */
+/* Takes or releases the lock to write. A connection that checkpoints has it already, and keeps it
+ * until the checkpoint has ended. */
 static int lock_write(sqlite3_file *file, int flags)
 {
     struct guarded *f = guarded_of(file);

@@ -127,7 +127,8 @@ static int write_settlement(struct db *d, enum sql which, const struct settlemen
     return query_run(q);
 }
 
-/* Of a range of those that were not: what is not there (any more) is left alone. */
+/* Sets aside a range of messages that were not set aside before. Those that no longer exist are
+ * skipped. */
 static int set_aside(struct db *d, const struct settlement *list, size_t count)
 {
     CLEANUP(arena_fini) struct arena a = {0};

@@ -111,7 +111,7 @@
 /* The place of a lock that is to be looked at, behind all others. */
 #define LOOK_LAST "(SELECT ifnull(max(n.look), 0) + 1 FROM lock_key AS n WHERE n.look <> 0)"
 
-/* Who holds locks, and how many wait for each. */
+/* The holders of locks, and how many tasks wait for each. */
 #define HOLDERS                                                                             \
     "SELECT h.lock, t.id, h.task, h.since, (SELECT count(*) FROM (SELECT 1 FROM task AS w " \
     "WHERE w.state = 'pending' AND w.locked_by IS NULL AND w.waiting_for = '" WAITING_LOCK  \
