@@ -62,8 +62,8 @@ static bool is_at_work(const struct seen *s)
     return s->revision != 0 && has_begun(s) && !ended && s->closed_at == 0;
 }
 
-/* Of those whose workflows let no more: whoever takes a lock beside others goes by its own
- * workflow, so there may be more of those that let more. */
+/* Counts only tasks whose workflows allow no more: a task that takes a lock goes by the limit of
+ * its own workflow, so there may be more tasks of those that allow more. */
 static uint32_t count_at_work(const struct subject *of)
 {
     uint32_t count = 0;
@@ -119,7 +119,7 @@ bool lock_was_replaced(const struct seen *s)
     return s->cause.code == seen_hash(SLICE("replaced"));
 }
 
-/* Of the same workflow and key, and submitted later. */
+/* Whether it has the same workflow and key, and was submitted later. */
 static bool is_newer(const struct subject *a, const struct subject *than)
 {
     return a != than && a->flow == than->flow && a->seen.revision != 0

@@ -22,7 +22,7 @@ enum {
 static struct prng own;
 static int64_t after_seq;
 
-/* Of one look. */
+/* What one look found. */
 struct found {
     struct retire_rule rule;
     struct retire_look look;

@@ -41,7 +41,7 @@ static uint32_t run(struct vfs_plan plan, uint64_t seed, uint32_t cut)
     (void)snprintf(dir, sizeof dir, "%s/store", home);
     script_init(&script, dir);
     script.between = lift;
-    /* Of a failed first start may be left what nobody can tell from somebody else's file. */
+    /* A failed first start may leave a file that cannot be told from a foreign one. */
     script.may_be_refused = plan.calls != 0;
     vfs_register(seed, false); /* for its random numbers */
     disk_record(seed);

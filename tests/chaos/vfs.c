@@ -82,8 +82,8 @@ static int file_close(sqlite3_file *base)
     return f->real->pMethods ? f->real->pMethods->xClose(f->real) : SQLITE_OK;
 }
 
-/* Of the database itself SQLite takes for zeros what cannot be read: it counts on a file system
- * that gives less only at the end of a file. */
+/* In the database file itself SQLite takes what cannot be read for zeros: it expects a short read
+ * only at the end of a file. */
 static bool may_be_short(const char *path)
 {
     return path && (strstr(path, "-wal") || strstr(path, "-journal"));

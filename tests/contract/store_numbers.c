@@ -231,7 +231,7 @@ static void a_message_has_no_other_ones_number_after_a_start(void **state)
         }
 }
 
-/* Of what one transaction told the last ones are done with, and the first one is not; or all are,
+/* Among the messages of one transaction the last ones are settled and the first is not; or all are,
  * or none. */
 static void what_is_done_with_takes_nothing_along_that_comes_after_a_start(void **state)
 {

@@ -123,8 +123,8 @@ static void numbers_rise_though_messages_go(void **state)
     CHECK(seq_of(w, NULL, "x", "2/started") > first, "a number is given once");
 }
 
-/* Of a batch with changes that are not made. A store may say which numbers it gave; then they are
- * right. */
+/* A batch with changes that are not made. A store may report the numbers that it gave; then they
+ * are right. */
 static void messages_of_a_batch_are_those_of_what_was_made(void **state)
 {
     struct world *w = *state;

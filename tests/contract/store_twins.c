@@ -52,7 +52,7 @@ static struct change random_change(struct prng *p, struct world *w)
     return c;
 }
 
-/* Of the same arena: both bodies get the very same change. */
+/* From the same arena: both bodies get the very same change. */
 static void add_audits(struct prng *p, struct world *w, struct change *c)
 {
     struct audit *audits = arena_alloc(&w->a, 2 * sizeof *audits);

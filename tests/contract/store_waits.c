@@ -72,7 +72,7 @@ static void each_of_several_finds_the_task(void **state)
     none_is_left(w);
 }
 
-/* Of what it waited for before it was claimed, nothing is there when it waits again. */
+/* When it waits again, nothing is left of what it waited for before it was claimed. */
 static void a_claim_forgets_what_was_waited_for(void **state)
 {
     const struct task_wait waits[] = {{SLICE("b"), 1}, {SLICE("c"), 1}};

@@ -144,7 +144,8 @@ static void foreign_pages_are_refused_before_anything_else(void **state)
           "even with one");
 }
 
-/* Who tries tokens, or one that may not, is in the log; but not each of thousands. */
+/* A client that guesses tokens, or has one without the needed role, is logged; but not each of
+ * thousands. */
 static void who_is_refused_is_logged(void **state)
 {
     const struct node stranger = as(&node, "intact_guessed");

@@ -464,7 +464,7 @@ static void expect_one(const struct node *nodes, size_t count, char ret[40])
     }
 }
 
-/* Of a database from before there were such ids, too; beside a node that goes on meanwhile. */
+/* Also on a database from before there were such ids, beside a node that runs meanwhile. */
 static void nodes_that_start_at_once_agree(void **state)
 {
     struct node nodes[4];

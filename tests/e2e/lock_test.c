@@ -57,7 +57,7 @@ static void submit_key(const char *workflow, const char *id, const char *key)
     EXPECT(&r, 201);
 }
 
-/* Of the tasks of a workflow, at most how many with one key were between the beginning of their
+/* The greatest number of tasks of a workflow with one key that were between the beginning of their
  * step and their end at the same time. */
 static int64_t most_at_once(const char *workflow)
 {
@@ -202,8 +202,8 @@ static void who_is_opened_again_needs_it(void **state)
     EXPECT(&r, 200);
 }
 
-/* Of those that wait for a key the newest stays, though the server dies meanwhile: the last one of
- * each key takes effect, and those that did not begin say why. */
+/* The newest of the tasks that wait for a key stays, though the server dies meanwhile: the last one
+ * of each key takes effect, and those that did not begin say why. */
 static void the_newest_replaces_those_that_wait(void **state)
 {
     (void)state;

@@ -421,7 +421,7 @@ static void verbs_take_what_is_theirs(void **state)
     expect_problem(&r, 409, "conflict");
 }
 
-/* Of lists, and of what is done to what stands in them. */
+/* Lists, and the verbs on what is in them. */
 static void lists_and_their_verbs_say_what_they_take(void **state)
 {
     static const struct {

@@ -388,7 +388,7 @@ static void lose_step(void)
     "{\"step\": \"" step "\", \"effect\": \"none\", \"reason\": \"no parcel has left\"}"
 
 /* As soon as it may: nothing comes of the attempt any more once its complete-by and the margin are
- * over. Who has looked at the first attempt alone says nothing of the second one. */
+ * over. An operator who inspected the first attempt alone says nothing of the second one. */
 static void resolve(struct reply *r, const char *id)
 {
     for (int i = 0; i < 600; i++) {

@@ -122,7 +122,7 @@ static void wait_for_waiting(int least)
 
     for (;;) {
         REPLY r = {0};
-        /* Of an agent that was not heard of for long, nothing is taken into memory. */
+        /* No tasks are loaded for an agent that has been silent for long. */
         post(&node, &r, "/v1/agents/bank/work", "{\"instance\": \"i\", \"max\": 0}");
         EXPECT(&r, 200);
         get(&node, &r, "/metrics");
@@ -297,7 +297,7 @@ static void wait_until_over(const char *id)
     }
 }
 
-/* Who asked for many of them has looked at no attempt that came since. */
+/* An operator who asked for many tasks has not inspected attempts that began since. */
 static void what_began_since_is_not_resolved(void **state)
 {
     (void)state;

@@ -242,7 +242,7 @@ static void a_token_deleted_at_one_node_is_refused_at_the_other(void **state)
     CHECK(!sse_next(&s, &e), "its stream goes on");
 }
 
-/* Who has no token cannot have the database asked each time. */
+/* A client without a token cannot have the database queried each time. */
 static void tokens_that_nobody_knows_are_refused_without_end(void **state)
 {
     char token[64] = "intact_0000000000000000000000000000000000000000000";

@@ -186,7 +186,7 @@ static void the_file_holds(const char *token)
     CHECK(strcmp(node.token, token) == 0, "another text is in the file");
 }
 
-/* Who has nothing but the file is not locked out; also if the rotation was cut off behind its
+/* A client that has only the file is not locked out, even if the rotation was interrupted after its
  * commit. */
 static void the_file_of_the_admin_follows(void **state)
 {

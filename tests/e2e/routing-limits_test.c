@@ -312,8 +312,8 @@ static bool gets_work(const struct node *n, struct reply *ret)
     return at(ret, "requests.0");
 }
 
-/* Of a task with two steps at work, one of which has a limit, one ends at the other node: that it
- * is the other's from then on is seen here when somebody asks again. */
+/* A task has two running steps, one with a limit, and one ends at the other node: that the task is
+ * the other node's from then on is seen here at the next request. */
 static void what_ended_at_another_node_counts_no_more(void **state)
 {
     int64_t give_up = steady_ms() + PATIENCE_MS;

@@ -84,7 +84,8 @@ static void curl_is_served(void **state)
     expect_problem(&r, 400, "tls");
 }
 
-/* Who does not trust the server's certificate is told so, and not to look whether it runs. */
+/* A client that does not trust the server's certificate gets that reason, and not the advice to
+ * check whether the server runs. */
 static void a_certificate_that_is_not_trusted_is_told(void **state)
 {
     static const struct {

@@ -35,7 +35,8 @@ static int end(void **state)
     return 0;
 }
 
-/* Of all that start at this moment one goes on; its pid. The others say so. */
+/* Starts a crowd of servers at once: one continues, and its pid is returned. The others report
+ * that. */
 static pid_t start_crowd(void)
 {
     pid_t crowd[CROWD];

@@ -236,7 +236,7 @@ static void limit_files(rlim_t size)
     CHECK(prlimit(node.pid, RLIMIT_FSIZE, &files, NULL) == 0, "%s", strerror(errno));
 }
 
-/* Of the system, it would be a signal that ends the process in the middle of a write. */
+/* The system would send a signal that ends the process in the middle of a write. */
 static void files_that_may_not_grow_are_trouble_and_no_death(void **state)
 {
     REPLY r = {0};

@@ -302,7 +302,7 @@ static void look_at_claims(struct world *w)
           0, 10);
 }
 
-/* Of a batch of ten: each row is looked up, locked and changed. */
+/* A batch of ten: each row is looked up, locked and changed. */
 static void look_at_changes(struct world *w)
 {
     struct change changes[10];

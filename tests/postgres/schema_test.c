@@ -396,7 +396,7 @@ static void a_role_that_only_submits_learns_nothing_of_other_tasks(void **state)
     free(refusal(conn, "42501", "SELECT doc FROM intact_mute.task"));
     free(refusal(conn, "42501", "SELECT input FROM intact_mute.submission"));
 
-    /* Who may read is told at once. */
+    /* A role that may read gets the reason at once. */
     sql("GRANT SELECT ON intact_mute.task TO mute");
     CHECK(guesses_taken(conn) == 2, "by one that may");
     char *told = refusal(conn, "23505",

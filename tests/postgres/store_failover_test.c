@@ -118,7 +118,7 @@ static int insert_elsewhere(struct scene *c, int told, int tell)
 }
 
 /* An operator, or a shutdown, cancels the wait for the standby: then the primary shows what the
- * standby never got. Who waited for it is not told. */
+ * standby never got. A writer that waited for it does not learn the outcome. */
 static void what_the_standby_never_got_is_not_shown(void **state)
 {
     struct scene other;

@@ -293,7 +293,8 @@ static void expect_none(PGconn *conn, const char *query)
     PQclear(r);
 }
 
-/* Of a deletion and a change one wins: a task is there with all that is its own, or nothing is. */
+/* Either the deletion or the change wins: a task is there with all that is its own, or nothing
+ * is. */
 static void what_is_deleted_is_gone_as_a_whole(void **state)
 {
     const char *conninfo = pooled_conninfo();
