@@ -7,7 +7,7 @@
  * the order in which they were handed over, so what one wrote the next one reads. One that is
  * urgent does not wait for others that are not.
  *
- * Embed struct store_job in what the job works on; nobody else touches that in between.
+ * Embed struct store_job in what the job works on; no other code may access that in between.
  */
 
 #include "base/list.h"
@@ -22,7 +22,7 @@ struct store_job {
     void *line;        /* of a reading that waits for its turn; for its thread */
     void *account;   /* of a reading: whose time `done` takes; of a change: whose it is; or NULL */
     size_t bytes;    /* out, of a reading: what it holds until `done` */
-    int64_t took_us; /* out: how long `run` took; 0 where nobody measures it */
+    int64_t took_us; /* out: how long `run` took; 0 if it is not measured */
 };
 
 struct store_queue {

@@ -359,7 +359,7 @@ bool list_wants_doc(const struct list_query *q)
     return q->error.ptr || q->place_count > 0 || q->agent.ptr;
 }
 
-/* Is it a step where a task stands? */
+/* Is it a current step of its task (struct list_query)? */
 static bool stands(const struct json *step)
 {
     struct slice state = json_get_text(step, "state");
@@ -417,8 +417,8 @@ static bool rule_is_for(const struct retire_rule *rule, const struct retire_seen
            || (closed && rule->states & RETIRE_CLOSED);
 }
 
-/* Is something still to be told of it, which is over since then? Messages that were not set aside
- * have no index: but none came to be after its task was over. */
+/* Does the task, which ended at `over_at`, have undelivered messages? Messages that were not set
+ * aside have no index by task, but none is written after the end of its task. */
 static bool is_untold(const struct retire_seen *t, int64_t over_at)
 {
     return t->untold || (t->fresh_at != 0 && over_at >= t->fresh_at - SUBMITTED_SLACK_MS);

@@ -38,12 +38,11 @@ struct retire_seen {
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t);
 /* Was a task submitted too late to go? So were all behind it. */
 bool retire_is_past(const struct retire_look *r, int64_t seq, int64_t submitted_at);
-/* The hash of its submission that a stored document has; 0: none. */
-/* What a document says of its task's submission, in `a`. */
+/* The content of its submission that a stored document has, in `a`; hash 0: none. */
 struct content doc_content(struct slice doc, struct arena *a);
 uint64_t content_parse(struct slice hex); /* 16 digits; 0: it is none */
 
-/* Behind what stands for several agents (struct task_row), before the name of any. */
+/* Sorts after the prefix of several agents (struct task_row), and before the name of any. */
 #define CENSUS_BEFORE        ",~"
 #define CENSUS_BEFORE_AGENTS SLICE(CENSUS_BEFORE)
 /* Behind all queues of locks: there may be very many, so a census steps over them. */

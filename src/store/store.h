@@ -16,7 +16,7 @@
  *   ERR_TAKEN     it was to take a lock (lock_move) that has no room; `lock_holder` has it
  *   ERR_INVALID, ERR_TOO_BIG  this change alone cannot be stored; the others are not concerned;
  *   ERR_FULL, ERR_IO, ERR_BUSY, ...  nothing of the batch was stored, of that we are certain;
- *   ERR_UNKNOWN   the commit itself failed: it may or may not be durable. Drop what memory says
+ *   ERR_UNKNOWN   the commit itself failed: it may or may not be durable. Drop what is in memory
  *                 and read the rows again.
  * After a failure the store stays usable: the next call tries again, and succeeds once disk or
  * permission are back.
@@ -71,10 +71,10 @@ struct change {
     struct task_row row;
     const struct audit *audits; /* of what people did to it in this change, in that order */
     size_t audit_count;
-    const struct message *messages; /* that tell of it, in their order; their `task` is the row's */
+    const struct message *messages; /* that report it, in their order; their `task` is the row's */
     size_t message_count;
-    int64_t first_message; /* out: `seq` of the first of them; the others follow. 0: the store does
-                              not say */
+    int64_t first_message; /* out: `seq` of the first of them; the others follow. 0: not reported by
+                            * this store */
     /* INSERT: seq of the row of table submission that becomes this task; it is deleted with it. If
      * it does not wait there any more, nothing is done: ERR_BUSY. 0: none. */
     int64_t submission;
@@ -242,7 +242,7 @@ struct store_lock_ops {
                      struct error *e);
 };
 
-/* What every body has, and pointers to what it may lack: NULL stands for all of a capability. */
+/* What every body has, and pointers to what it may lack; NULL: it lacks that capability. */
 struct store_ops {
     void (*close)(struct store *s);
 

@@ -12,7 +12,7 @@
  * It never goes backwards. When the store turns out to be ahead, it is there at once. When the
  * store is behind (a standby with another clock was promoted), it goes on a little slower (by one
  * part of STORE_TIME_SLOWER) until the store has caught up: whoever waits for a length of time
- * waits a little longer, and nobody for ever.
+ * waits a little longer, but not for ever.
  *
  * All times are ms; `steady` ones are of a clock that never jumps. Thread-safe, but for init.
  */

@@ -1,7 +1,7 @@
 #ifndef STORE_MEMORY_AGENT_H
 #define STORE_MEMORY_AGENT_H
 
-/* What is said of agents in the state store in memory. No faults are injected in here. */
+/* Settings and breakers of agents in the state store in memory. No faults are injected here. */
 
 #include "store/store.h"
 
@@ -18,7 +18,7 @@ struct mem_agents {
 };
 
 void mem_agents_fini(struct mem_agents *m);
-/* False: it is fenced, and something else is said by now. */
+/* False: it is fenced, and the text has changed. */
 bool mem_agent_fits(const struct mem_agents *m, const struct agent_change *c);
 void mem_agent_put(struct mem_agents *m, const struct agent_change *c);
 void mem_agent_since(const struct mem_agents *m, uint64_t after, struct arena *a,

@@ -1,7 +1,7 @@
 #ifndef STORE_MEMORY_ALERT_H
 #define STORE_MEMORY_ALERT_H
 
-/* What a person is told of, in the state store in memory. No faults are injected in here. */
+/* Alerts in the state store in memory. No faults are injected here. */
 
 #include "store/memory/task.h"
 

@@ -230,7 +230,7 @@ static bool waits_for(const struct task_row *row, struct slice lock)
     return is_claimable(row) && row_queues(row) && slice_eq(row->lock, lock);
 }
 
-/* The first of the queue; NULL: nobody waits. */
+/* The first of the queue; NULL: no task waits. */
 static struct mem_task *first_waiting(const struct memory_store *s, struct slice lock)
 {
     struct mem_task *first = NULL;

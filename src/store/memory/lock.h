@@ -15,7 +15,7 @@ struct mem_lock {
     struct slice lock;
     struct mem_holder *holders; /* in the order in which they took it */
     size_t held;
-    uint64_t look; /* not 0: somebody may wait for it while there is room; the least comes first */
+    uint64_t look; /* not 0: a task may wait for it while there is room; the least comes first */
 };
 
 struct mem_locks {
@@ -25,7 +25,7 @@ struct mem_locks {
 };
 
 void mem_locks_fini(struct mem_locks *m);
-/* NULL: nobody holds it, or waits for it. */
+/* NULL: no task holds it or waits for it. */
 struct mem_lock *mem_lock_find(const struct mem_locks *m, struct slice lock);
 struct mem_lock *mem_lock_get(struct mem_locks *m, struct slice lock); /* made if it is not there */
 void mem_lock_hold(struct mem_locks *m, struct slice lock, int64_t task, int64_t since);
@@ -35,7 +35,7 @@ void mem_lock_look(struct mem_locks *m, struct mem_lock *l);  /* it is to be loo
 void mem_lock_later(struct mem_locks *m, struct mem_lock *l); /* ... behind the others */
 /* The next one to be looked at, of those up to `until`; NULL: there is none. */
 struct mem_lock *mem_lock_next(const struct mem_locks *m, uint64_t until);
-/* It was looked at. Deletes the lock if nobody holds it. */
+/* It was looked at. Deletes the lock if no task holds it. */
 void mem_lock_seen(struct mem_locks *m, struct mem_lock *l);
 
 #endif

@@ -96,7 +96,7 @@ static bool schedules(const struct mem_nodes *m, struct slice name)
     for (size_t i = 0; i < m->count; i++)
         if (slice_eq(m->nodes[i].row.name, name))
             return m->nodes[i].row.roles & NODE_SCHEDULER;
-    return true; /* it has not said yet what it does */
+    return true; /* it has not written its roles yet */
 }
 
 void mem_schedulers(const struct mem_nodes *m, struct survey *v)

@@ -1,7 +1,7 @@
 #ifndef STORE_MEMORY_NODE_H
 #define STORE_MEMORY_NODE_H
 
-/* Leases, and what nodes said of themselves, in memory. No faults are injected in here. */
+/* Leases and rows of nodes, in memory. No faults are injected here. */
 
 #include "store/store.h"
 
@@ -25,7 +25,7 @@ struct mem_nodes {
 
 void mem_nodes_fini(struct mem_nodes *m);
 
-/* NULL: nobody ever had it. Valid until the next try. */
+/* NULL: no node ever had it. Valid until the next try. */
 const struct lease *mem_lease_find(const struct mem_nodes *m, struct slice name);
 struct lease mem_lease_try(struct mem_nodes *m, const struct lease_try *want);
 /* The owner "n1/3" lives as long as it holds the lease "node/n1". */

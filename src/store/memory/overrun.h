@@ -19,7 +19,7 @@ struct mem_overruns {
 void mem_overruns_fini(struct mem_overruns *m);
 void mem_overrun_count(struct mem_overruns *m, const struct overrun_count *c);
 void mem_overrun_delete(struct mem_overruns *m, struct slice task);
-/* Deletes what is older, unless `keeps` says that its task could go on. */
+/* Deletes what is older, unless `keeps` returns true: its task may continue. */
 void mem_overrun_sweep(struct mem_overruns *m, int64_t before,
                        bool (*keeps)(void *arg, struct slice task), void *arg);
 /* The latest first. */

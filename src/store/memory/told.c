@@ -4,7 +4,7 @@
  */
 #include "store/memory/body.h"
 
-/* Operations on what is told and asked of many tasks: messages, alerts, operations. */
+/* Operations on messages, alerts, operations on many tasks, and schedules. */
 
 enum err memory_outbox_read(struct store *base, struct outbox_read *r, struct arena *a,
                             struct error *e)

@@ -1,7 +1,7 @@
 #ifndef STORE_ROWS_ACCESS_H
 #define STORE_ROWS_ACCESS_H
 
-/* Tokens, and what was said of agents. */
+/* Tokens, and settings and breakers of agents. */
 
 #include "base/base.h"
 
@@ -32,11 +32,12 @@ struct token_row {
     X(limits,         text)
 /* clang-format on */
 
-/* What was said of an agent: JSON, into which the store does not look. NONE: nothing. */
+/* The settings and the breaker of an agent: JSON, which the store does not parse. NONE: none are
+ * stored. */
 struct agent_row {
     struct slice name;
     struct slice settings; /* dispatch/settings.h */
-    struct slice breaker;  /* how it stands: tasks/breakers.c */
+    struct slice breaker;  /* its state: tasks/breakers.c */
 };
 
 /* The columns of the table `agent`. */
@@ -52,7 +53,7 @@ enum agent_part { AGENT_SETTINGS, AGENT_BREAKER };
 struct agent_change {
     struct slice name;
     enum agent_part part; /* the other one is left alone */
-    struct slice text;    /* what it is from now on; NONE: nothing is said any more */
+    struct slice text;    /* the new text; NONE: deletes it */
     bool fenced;          /* ERR_CONFLICT unless it is `was` until now */
     struct slice was;
 };

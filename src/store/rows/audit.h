@@ -5,19 +5,20 @@
 
 #include "base/base.h"
 
-/* What somebody did by hand, to be kept for ever: a row of the audit table. It is written in the
- * same transaction as the change that it tells of, or not at all. */
+/* A change made by a person, kept for ever: a row of the audit table. It is written in the same
+ * transaction as the change it records, or not at all. */
 struct audit {
     int64_t at;
     struct slice actor, verb;        /* the token's name; "retry", "token.create", ... */
-    struct slice task, step, reason; /* NONE: does not apply, or was not said */
+    struct slice task, step, reason; /* NONE: does not apply, or was not given */
     struct slice detail; /* JSON: what was replaced, and by what, in short; NONE: nothing was. It is
                           * kept of changes of tasks only */
-    struct slice address; /* of who called, and ' for ' whom, as a proxy says; NONE: nobody did */
+    struct slice address; /* the client's address, and ' for ' the one that a proxy reports; NONE:
+                           * no client */
 };
 
-/* The columns of the table `audit` behind its seq; `detail` only tells of changes of tasks. What X,
- * S and the types are: rows/task.h. */
+/* The columns of the table `audit` behind its seq; `detail` is set for changes of tasks only. What
+ * X, S and the types are: rows/task.h. */
 /* clang-format off */
 #define AUDIT_COLUMNS(X, S) AUDIT_BRIEF_COLUMNS(X, S) S X(detail, text)
 #define AUDIT_BRIEF_COLUMNS(X, S) \

@@ -33,7 +33,7 @@ struct owners_part {
     enum task_state state; /* where it goes on: behind that row. It is moved */
     int64_t after_seq;
     size_t most;          /* rows that are looked at */
-    struct slice *owners; /* out: of each of these rows that belongs to somebody */
+    struct slice *owners; /* out: of each of these rows that has an owner */
     size_t count;
     bool over; /* out: there are no more */
 };

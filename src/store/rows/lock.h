@@ -36,7 +36,7 @@ struct lock_query {
 struct lock_held {
     uint64_t count;    /* how many hold it */
     struct slice task; /* which of them has done so for longest ... */
-    int64_t since;     /* ... and since when. 0: nobody holds it */
+    int64_t since;     /* ... and since when. 0: no task holds it */
 };
 
 struct lock_page {

@@ -25,14 +25,14 @@ enum node_role {
 };
 
 /* A node as the others know it: what it wrote at its start and when it began to end, and (out, of
- * node_list) what its leases tell. */
+ * node_list) the state of its leases. */
 struct node_row {
     struct slice name;
     uint64_t boot;
-    struct slice url; /* how clients reach it; NONE: it did not say */
+    struct slice url; /* how clients reach it; NONE: not reported */
     unsigned roles;   /* enum node_role */
     struct slice version;
-    struct slice agents; /* that are connected to it, a JSON array of names; NONE: it did not say */
+    struct slice agents; /* that are connected to it, a JSON array of names; NONE: not reported */
     int64_t grammar;     /* the newest words of definitions that it knows; 0: those of before */
     int64_t started_at;  /* 0: it has not written anything yet */
     bool draining;       /* it ends */
@@ -99,13 +99,13 @@ struct survey {
     const struct slice *agents; /* for whom there is room here ... */
     size_t agent_count;
 
-    struct lease own, lead; /* out: as `lease` tells them; `lead` only if it was tried */
+    struct lease own, lead; /* out: as `lease` returns them; `lead` only if it was tried */
     bool *waiting;          /* out: ... of each: are there tasks that wait for it alone? */
     bool *among;            /* out: ... and such that wait for it among others? */
     bool requested;         /* out: some task of ours has a request */
     bool orphans;           /* out: there are tasks for CLAIM_NODE */
     bool messages;          /* out: there are some in the outbox that were not set aside */
-    bool submissions;       /* out: some wait, of anybody's part */
+    bool submissions;       /* out: some wait, of any node's part */
     bool locks;             /* out: CLAIM_LOCK may find tasks */
     bool overruns;          /* out: evaluations were counted that took too long */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */

@@ -26,8 +26,8 @@ struct retired {
 
 /* A part of looking for what may go. Tasks are looked at in the order of their submission, so
  * that it takes no index of its own; it ends at those that were submitted too late to have ended by
- * then. The newest task of all may be left alone whatever it is, and what is still to be told of a
- * task keeps it. */
+ * then. The newest task of all may be left alone whatever it is, and a task with undelivered
+ * messages is kept. */
 struct retire_look {
     const struct retire_rule *rules;
     size_t rule_count;
@@ -48,7 +48,8 @@ struct retire {
     int64_t reserve_until;     /* their ids are not given to others until then; 0: at once */
     const struct audit *audit; /* written with it if anything is deleted; may be NULL */
     bool *gone;                /* out, of each, in memory of the caller: it was deleted */
-    size_t dealt_with; /* out: of the first so many it is told; the others are as they were */
+    size_t dealt_with;         /* out: how many of the first have a result in `gone`; the others are
+                                * unchanged */
 };
 
 /* An id that is kept: that of a task which was deleted. */

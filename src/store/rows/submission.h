@@ -1,15 +1,15 @@
 #ifndef STORE_ROWS_SUBMISSION_H
 #define STORE_ROWS_SUBMISSION_H
 
-/* What was put in by SQL or by a queue, and waits to become a task. */
+/* Submissions by SQL or from a queue that wait to become tasks. */
 
 #include "store/rows/audit.h"
 
 /*
- * What an application put in by SQL (view `submit`), or what a queue brought and was refused: a row
- * of table submission. It waits to become a task, with which it is deleted, or was refused and then
- * stays until somebody drops it. Nothing of it was checked: each value is a text as it came, NONE
- * if it was left out.
+ * A submission that an application inserted by SQL (view `submit`), or that came from a queue and
+ * was refused: a row of table submission. It waits to become a task, with which it is deleted, or
+ * was refused and then stays until an operator drops it. Nothing of it was checked: each value is a
+ * text as received, NONE if it was omitted.
  */
 struct submission_row {
     int64_t seq;         /* given by the store, never twice */
@@ -18,8 +18,8 @@ struct submission_row {
     int64_t submitted_at;
     int64_t refused_at; /* 0: it waits */
     struct slice reason;
-    struct slice
-        key; /* only put in: of one source each is kept once. NONE: nobody knows it again */
+    struct slice key; /* only inserted: each is kept once for a source. NONE: repetitions are not
+                       * recognized */
 };
 
 /* The columns of the table `submission` behind its seq and source; its key is only written. A
@@ -41,7 +41,7 @@ struct submission_row {
 /* clang-format on */
 
 /* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work
- * on the same one; those of a node that does not do its part are everybody's after a while. */
+ * on the same one; those of a node that does not do its part belong to all after a while. */
 struct submission_take {
     int64_t now;          /* for a body without a clock */
     uint32_t parts, part; /* seq % parts == part ... */
@@ -52,7 +52,7 @@ struct submission_take {
     size_t count;                /* out */
     bool more;                   /* out: there are more than these */
     uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
-    bool unsettled; /* out: somebody is about to commit, and there may be more at once */
+    bool unsettled; /* out: another writer is about to commit, and there may be more at once */
 };
 
 enum { SUBMISSIONS_COUNTED = 10000 };

@@ -60,7 +60,7 @@ struct task_row {
     uint32_t lock_mode;               /* enum lock_mode. Claims alone change it */
     int64_t lock_since;               /* when it took it; 0: it does not hold it */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
-    /* To insert with it; read by get and claims: all of them. Where it says so only the groups of
+    /* To insert with it; read by get and claims: all of them. With `groups_only` only the groups of
      * steps are read (codec/codec.h), which the document cannot be understood without. */
     const struct payload *payloads;
     size_t payload_count;
@@ -122,7 +122,7 @@ struct task_row {
 /* clang-format on */
 #define TASK_COLUMNS(X, S) TASK_FIXED_COLUMNS(X, S) S TASK_CHANGING_COLUMNS(X, S)
 
-/* Where each column stands in a result. */
+/* The position of each column in a result. */
 enum task_column {
     task_column_seq,
     task_column_id,
@@ -148,8 +148,8 @@ enum claim_kind {
     CLAIM_TIME,  /* the same, and rank <= now; agent: WAITING_TIME or WAITING_WAIT */
     CLAIM_LOCK, /* tasks that wait for locks with room, by rank. They take the locks. And tasks that
                    are replaced, whether there is room or not: they take none, and their lock_mode
-                   becomes LOCK_REPLACED. Only locks are looked at of which one was given back, or
-                   that somebody began to wait for */
+                   becomes LOCK_REPLACED. Only locks are checked that were given back, or that a
+                   task began to wait for */
     CLAIM_BOOT, /* locked by an older boot of this node: "node/" + a number below ours. Taken over
                   as they are, running steps included */
     CLAIM_NODE, /* locked by an owner that no longer holds its node's lease (NODE_LEASE), or whose
@@ -171,8 +171,8 @@ struct claim {
     size_t limit;
     struct task_row *rows; /* out: the rows as they are after the claim */
     size_t row_count;      /* out */
-    bool more;             /* out: there were more than `limit`. CLAIM_LOCK: perhaps, or somebody
-                              else just changes one of them */
+    bool more;             /* out: there were more than `limit`. CLAIM_LOCK: perhaps, or another
+                            * transaction is changing one of them */
     int64_t next_rank;     /* out, CLAIM_TIME: when the next one is due; 0: there is none */
 };
 
@@ -202,8 +202,8 @@ struct list_place {
  * What a listing shows: the tasks for which all of it holds, newest first. In which state a task is
  * may change between pages, its place does not: no page repeats or misses one.
  *
- * A task stands at a step that is running or undoing, has failed, or waits for another try or a
- * time.
+ * The current steps of a task are those that are running or undoing, have failed, or wait for
+ * another try or a time.
  */
 struct list_query {
     uint32_t states;       /* of (1 << enum task_state); 0: any */
@@ -213,8 +213,8 @@ struct list_query {
     size_t within_count;
     int64_t version;    /* 0: any */
     struct slice error; /* code of the task's error; NONE: any, or no error */
-    /* It stands at one of these steps, or waits for a place at that agent. None, and NONE: wherever
-     * it stands. */
+    /* One of its current steps is among these, or it waits for a place at that agent. None, and
+     * NONE: any task. */
     const struct list_place *places;
     size_t place_count;
     struct slice agent;
