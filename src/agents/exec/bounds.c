@@ -1,4 +1,4 @@
-/* The ruleset of a command whose configuration says `confine`. */
+/* The ruleset of a command whose configuration has `confine`. */
 
 #include "agents/exec/bounds.h"
 
@@ -48,7 +48,7 @@ int bounds_open(const struct exec_command *what, const char *program, char *why,
         return -1;
     }
     allow_usual(ruleset);
-    (void)landlock_allow(ruleset, program, reading); /* or it cannot be run, which is told then */
+    (void)landlock_allow(ruleset, program, reading); /* running it reports failures */
     const char *missing = allow_all(ruleset, &what->readable, reading);
     if (!missing)
         missing = allow_all(ruleset, &what->writable, reading | LANDLOCK_WRITE);

@@ -9,7 +9,7 @@
 struct exec_command;
 
 /* Each time a command starts, since paths come and go. A ruleset of confine/landlock.h, or -1:
- * `why` says what does not work, and the command must not run. */
+ * `why` has the reason, and the command must not run. */
 int bounds_open(const struct exec_command *what, const char *program, char *why, size_t why_size);
 
 #endif

@@ -19,8 +19,8 @@
 
 enum { TURN_MAX = 65536 /* bytes read from a pipe at a time: others want their turn */ };
 
-/* A keeper that was just started has a copy for a moment, through which epoll would still tell of
- * it: so it is taken out first. */
+/* A keeper that was just started has a copy for a moment, through which epoll would still report
+ * the pipe: so it is removed first. */
 static void close_pipe(struct command_pipe *p)
 {
     ASSERT(p == &p->command->pipes[p->end]);
@@ -299,7 +299,7 @@ void command_serve(struct command_pipe *p)
         break;
     case KEEPER_CONTROL:
     case KEEPER_ENDS:
-        break; /* the keeper is gone, which its status tells */
+        break; /* the keeper is gone, which the status pipe reports */
     }
 }
 
@@ -347,7 +347,7 @@ int64_t command_wake_at(const struct command *c)
     return min_i64(c->term_at, c->kill_at);
 }
 
-/* Bounded: nobody writes any more, and a pipe holds little. */
+/* Bounded: there is no writer any more, and a pipe holds little. */
 bool command_drain(struct command *c)
 {
     int status = 0;

@@ -4,7 +4,7 @@
 /*
  * A command at work: its pipes, what came out of them so far, and when it is to end.
  *
- *     command_start --> pipes are served as epoll says --> its keeper is gone --> outcome_answer
+ *     command_start --> pipes are served by epoll --> its keeper is gone --> outcome_answer
  */
 
 #include <intact/agent.h>
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 
-/* Why it was told to end. */
+/* Why it was terminated. */
 enum command_end { COMMAND_BY_ITSELF, COMMAND_STOPPED, COMMAND_OUT_OF_TIME, COMMAND_FLOODS };
 
 enum {
@@ -38,14 +38,14 @@ struct command {
     struct intact_request *request;
     struct arena arena;
     pid_t keeper;
-    int epoll; /* which tells of its pipes; -1: none */
+    int epoll; /* which reports its pipes; -1: none */
     struct command_pipe pipes[KEEPER_ENDS];
     struct buf input; /* what is not written yet begins at `written` */
     size_t written;
     struct buf output, tail, line;
     bool line_is_too_long;
     bool tail_is_cut;      /* something was dropped before it */
-    struct slice *secrets; /* what must not be told */
+    struct slice *secrets; /* must not be disclosed */
     size_t secret_count;
     int64_t started_at, term_at, kill_at; /* CLOCK_BOOTTIME; INT64_MAX: it was done */
     int64_t grace_ms;
@@ -54,23 +54,23 @@ struct command {
     bool is_over;                /* the keeper is gone */
 };
 
-/* Starts it for a request, which is kept. `files` as keeper_order has it. NULL: `why` says what
- * does not work, for people; nothing was run. */
+/* Starts it for a request, which is kept. `files` as keeper_order has it. NULL: `why` has the
+ * reason, for people; nothing was run. */
 struct command *command_start(const struct exec_agent_config *agent,
                               const struct exec_command *what, struct intact_request *r,
                               const struct rlimit *files, char *why, size_t why_size);
 
-/* Has its pipes told of, with a struct command_pipe each. False: the system has no room for them.
- */
+/* Registers its pipes with epoll, with a struct command_pipe each. False: the system has no room
+ * for them. */
 bool command_watch(struct command *c, int epoll) MUST_USE;
 
-/* Nothing can be heard of it: it is over as if somebody had killed its keeper. */
+/* Its pipes cannot be watched: it ends as if its keeper had been killed. */
 void command_give_up(struct command *c);
 
 /* One of its pipes is ready: reads or writes what there is, and no more than a bit. */
 void command_serve(struct command_pipe *p);
 
-/* Tells it to end: SIGTERM, and SIGKILL after its grace. */
+/* Terminates it: SIGTERM, and SIGKILL after its grace. */
 void command_terminate(struct command *c, enum command_end why);
 void command_kill(struct command *c);
 
@@ -78,9 +78,9 @@ void command_kill(struct command *c);
 void command_tick(struct command *c, int64_t now);
 int64_t command_wake_at(const struct command *c);
 
-/* It is over: what is still in its pipes. False: somebody killed its keeper, which may have left
- * something behind. */
+/* It has ended: reads what is left in its pipes. False: its keeper was killed, and may have left
+ * processes behind. */
 bool command_drain(struct command *c) MUST_USE;
-void command_free(struct command *c); /* it is over, and its request answered */
+void command_free(struct command *c); /* it has ended, and its request was answered */
 
 #endif

@@ -38,7 +38,7 @@ struct host {
     struct link commands; /* of struct command */
     int epoll;
     bool has_lost;   /* a keeper was killed: what it kept may be ours now */
-    int64_t stop_by; /* when commands are told to end; 0: no signal came */
+    int64_t stop_by; /* when commands are terminated; 0: no signal came */
 };
 
 static volatile sig_atomic_t signals;
@@ -62,7 +62,7 @@ static void on_stop(struct intact_request *r, void *arg)
     if (intact_request_time_left_ms(r) > 0)
         command_terminate(c, COMMAND_STOPPED);
     else
-        command_kill(c); /* what it does now is nobody's wish any more */
+        command_kill(c); /* its result is not needed any more */
 }
 
 static void run_command(struct intact_request *r, void *arg)
@@ -212,7 +212,7 @@ static bool open_host(struct host *h, const struct exec_settings *s)
         add_agent(h, i, s);
         int fd = intact_agent_fd(h->agents[i]);
         if (fd < 0 || h->epoll < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
-            return false; /* the agent has said why */
+            return false; /* the agent has reported why */
     }
     ASSERT(h->job_count <= jobs);
     return true;

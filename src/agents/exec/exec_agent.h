@@ -16,8 +16,8 @@ struct exec_settings {
 };
 
 /* Runs until SIGTERM or SIGINT: then no more work is fetched, and commands have the configured time
- * to end before they are told to; a second signal tells them at once. To be called by the only
- * thread of a process. */
+ * to end before they are terminated; a second signal terminates them at once. To be called by the
+ * only thread of a process. */
 enum intact_agent_result exec_agent_run(const struct exec_config *config,
                                         const struct exec_settings *settings);
 

@@ -110,7 +110,7 @@ static void read_paths(struct reader *r, const struct json *j, const struct path
     }
 }
 
-/* All of it takes the place of what was said further outside. */
+/* It replaces all of the outer `confine`. */
 static void read_confine(struct reader *r, const struct json *j, const struct path *path,
                          void *target)
 {
@@ -151,7 +151,7 @@ static bool is_variable_name(struct slice s)
     return true;
 }
 
-/* What a variable is called tells mostly whether it holds a secret. */
+/* Mostly the name of a variable shows whether it holds a secret. */
 static bool names_secret(struct slice name)
 {
     static const char *const words[] = {"SECRET", "TOKEN", "PASSW", "CREDENTIAL", "_KEY", "APIKEY"};
@@ -401,7 +401,7 @@ static void read_agents(struct reader *r, const struct json *j, const struct pat
         return;
     }
     c->agents = arena_alloc(r->arena, j->count * sizeof *c->agents);
-    c->agent_count = 0; /* it may stand there twice, which is a mistake */
+    c->agent_count = 0; /* it may occur twice, which is a mistake */
     for (const struct json *m = j->child; m; m = m->next) {
         struct path at = {path, m->key, 0};
         struct exec_agent_config *a = &c->agents[c->agent_count++];

@@ -2,12 +2,12 @@
 #define AGENTS_EXEC_EXEC_CONFIG_H
 
 /*
- * What the exec agent may run, as its configuration says: agents, their actions, and of each the
- * command that does it and the one that undoes it. Nothing else is ever run, and no shell unless
- * one is named here.
+ * What the exec agent may run, by its configuration: agents, their actions, and of each the command
+ * that does it and the one that undoes it. Nothing else is ever run, and no shell unless one is
+ * named here.
  *
- * What is said for an agent holds for its actions, and what is said for an action holds for its
- * undo, unless they say otherwise themselves.
+ * Settings of an agent apply to its actions, and those of an action to its undo, unless these have
+ * their own.
  */
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 #include "config/config_reader.h"
 
 enum exec_source {
-    EXEC_VALUE,     /* as it stands in the configuration */
+    EXEC_VALUE,     /* the text in the configuration */
     EXEC_FILE,      /* a secret: what is in that file when the command starts */
     EXEC_INHERITED, /* of the agent's own environment; left out if it is not there */
 };
@@ -23,7 +23,7 @@ enum exec_source {
 struct exec_variable {
     struct slice name, text; /* each with a NUL behind it */
     enum exec_source source;
-    bool is_secret; /* of EXEC_INHERITED: it is not told either */
+    bool is_secret; /* of EXEC_INHERITED: it is not disclosed either */
 };
 
 enum exec_output { EXEC_JSON, EXEC_TEXT, EXEC_NONE };

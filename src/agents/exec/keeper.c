@@ -140,7 +140,7 @@ bool keeper_sweep(bool (*is_known)(void *arg, pid_t pid), void *arg)
         if (is_known(arg, pids[i]))
             continue;
         any = true;
-        (void)kill(pids[i], SIGKILL); /* it may be somebody else's; then it is waited for */
+        (void)kill(pids[i], SIGKILL); /* fails for another user's: then it is waited for */
         (void)waitpid(pids[i], NULL, WNOHANG);
     }
     return any;
@@ -170,8 +170,8 @@ struct keeping {
     bool agent_died;
 };
 
-/* A group is there as long as its leader is not reaped; then its number may be somebody else's. A
- * command is told once: a shell would run its trap a second time within the first. */
+/* A group exists until its leader is reaped; then its number may be reused. A command gets a signal
+ * once: a shell would run its trap a second time within the first. */
 static void end_command(const struct keeping *k, int how)
 {
     bool is_alone = kill(-k->command, how) != 0; /* it does not lead its group yet */
@@ -195,7 +195,7 @@ static void read_control(struct keeping *k)
     }
 }
 
-/* True: the command has ended, and it was told. Others, that were orphaned, are reaped. */
+/* True: the command has ended, and that was reported. Other, orphaned processes are reaped. */
 static bool reap(const struct keeping *k)
 {
     siginfo_t info;
@@ -261,7 +261,7 @@ static _Noreturn void keep(const struct keeper_order *o)
         _exit(FAILED_TO_RUN);
     (void)prctl(PR_SET_NAME, "intact-keeper"); /* for people */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    (void)setsid(); /* what a terminal says is not for us */
+    (void)setsid(); /* no signals from a terminal */
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     k.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -2,15 +2,15 @@
 #define AGENTS_EXEC_KEEPER_H
 
 /*
- * A process between the agent and a command, which sees to it that nothing of the command outlives
+ * A process between the agent and a command, which makes sure that nothing of the command outlives
  * it, or the agent:
  *
  *     agent --fork--> keeper --fork, exec--> command --> whatever it starts
  *
  * All that the command starts, and that escapes from its process group and session, becomes the
  * keeper's child when its parent ends (PR_SET_CHILD_SUBREAPER). The keeper ends when all of it is
- * gone. It is told by a pipe to end the command, and by its end that the agent has died; if the
- * keeper itself is killed, the command goes with it (PR_SET_PDEATHSIG).
+ * gone. A pipe carries the orders to end the command; its end shows that the agent has died. If the
+ * keeper itself is killed, the kernel kills the command (PR_SET_PDEATHSIG).
  *
  * Between fork and exec nothing is called that is not safe in a signal handler: the agent's process
  * has threads (of libcurl).
@@ -61,8 +61,8 @@ struct keeper_report {
 /* Its process id, or -1 with errno. The ends stay open here, too. */
 pid_t keeper_start(const struct keeper_order *o);
 
-/* Kills and reaps all children of this thread but those that `is_known` says yes to. True: some
- * may be left. */
+/* Kills and reaps all children of this thread for which `is_known` returns false. True: some may be
+ * left. */
 bool keeper_sweep(bool (*is_known)(void *arg, pid_t pid), void *arg);
 
 #endif

@@ -104,7 +104,7 @@ static void judge_failure(const struct command *c, struct verdict *v)
     conclude(v, INTACT_RETRYABLE | INTACT_EFFECT_NONE, "cannot_run", text);
 }
 
-/* What it says by itself counts more than its status. */
+/* The error that it reports itself takes precedence over its status. */
 static void read_own_error(const struct command *c, struct verdict *v)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -180,7 +180,7 @@ static void judge(const struct command *c, struct verdict *v)
         add_tail(c, &v->message);
         return;
     }
-    judge_end(c, v); /* also one that was told to stop, and had its say */
+    judge_end(c, v); /* also one that was terminated, and answered */
     add_tail(c, &v->message);
     read_own_error(c, v);
 }
@@ -212,7 +212,7 @@ static void complete(struct command *c)
         intact_answer(c->request, text.ptr);
         return;
     }
-    if (out.len > 0 && memchr(out.ptr, 0, out.len)) { /* what stands behind it would be lost */
+    if (out.len > 0 && memchr(out.ptr, 0, out.len)) { /* what follows it would be lost */
         intact_answer_error(c->request, "output_not_json", "the command's output has a NUL in it",
                             INTACT_PERMANENT | INTACT_EFFECT_UNKNOWN);
         return;

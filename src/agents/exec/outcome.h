@@ -2,14 +2,15 @@
 #define AGENTS_EXEC_OUTCOME_H
 
 /*
- * What is answered for a command that is over. By its exit status, as in sysexits.h:
+ * The answer for a command that has ended. By its exit status, as in sysexits.h:
  *
- *     0                        completed; standard output is the output
- *     64 to 68, 76 to 78       permanent, no effect: it is the request, or the set-up, that is
- * wrong 69                       retryable, no effect: what it needs is not there 75, and all
- * others       retryable, effect unknown a signal                 retryable, effect unknown
+ *     0                    completed; standard output is the output
+ *     64 to 68, 76 to 78   permanent, no effect: the request or the set-up is wrong
+ *     69                   retryable, no effect: something that it needs is missing
+ *     75, and all others   retryable, effect unknown
+ *     a signal             retryable, effect unknown
  *
- * With a status other than 0 standard output may say more: {"error": {"code", "message",
+ * With a status other than 0 standard output may contain details: {"error": {"code", "message",
  * "retryable", "effect", "retry_after", "resume"}}, any of them.
  */
 

@@ -247,9 +247,9 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, /* 
     return o->program;
 }
 
-/* ---- what may be told ---- */
+/* ---- what may be disclosed ---- */
 
-/* What stands for it does not say how long it is. */
+/* The replacement does not reveal its length. */
 static void cover(struct buf *b, struct slice secret)
 {
     struct slice rest = buf_view(b);

@@ -2,7 +2,7 @@
 #define AGENTS_EXEC_SURROUNDINGS_H
 
 /* What a command finds when it starts: program, environment, standard input; and the secrets among
- * it, which must not come back to anybody. */
+ * it, which must not be disclosed. */
 
 #include "agents/exec/command.h"
 
@@ -12,7 +12,7 @@ bool surroundings_make(struct command *c, struct keeper_order *o, char *why, siz
 /* Text without the secrets, and else as it is. *ret is empty at first. */
 void surroundings_hide(const struct command *c, struct slice text, struct buf *ret);
 
-/* Text as it may be told: without the secrets, control characters, and what is not UTF-8. */
+/* Text as it may be disclosed: without the secrets, control characters, and what is not UTF-8. */
 void surroundings_clean(const struct command *c, struct slice text, struct buf *ret);
 
 /* The same of the end of standard error. */
