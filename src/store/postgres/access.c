@@ -109,7 +109,7 @@ static bool result_hash(const PGresult *r, int i, int col, unsigned char ret[TOK
     return true;
 }
 
-/* Whatever was tampered with lets nobody in: its hash is nobody's. */
+/* A row that was tampered with admits no client: no token has its hash. */
 static void token_read(const PGresult *r, int i, struct arena *a, struct token_row *ret)
 {
     struct token_row row = {0};

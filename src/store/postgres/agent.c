@@ -43,7 +43,7 @@ enum err pg_agent_since(struct store *base, uint64_t after, struct arena *a, str
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read what is said of agents");
     if (!r)
         return e->code;
-    /* One row without an agent, if nothing is new; no row at all, if nothing was ever said. */
+    /* One row without an agent, if nothing is new; no row at all, if nothing was ever stored. */
     size_t count = (size_t)PQntuples(r);
     *ret_generation = count ? (uint64_t)result_number(r, 0, 0) : 0;
     *ret_count = count && result_text(r, 0, 1).ptr ? count : 0;

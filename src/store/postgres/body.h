@@ -24,13 +24,13 @@
  *   retire.c      deletes what ended long ago
  *   workflow.c    definitions
  *   access.c      tokens, and the audit
- *   agent.c       what is said of agents
+ *   agent.c       settings and breakers of agents
  *   overrun.c     evaluations that took far too long
- *   listen.c      hears of it
- *   submission.c  what applications put in
+ *   listen.c      notifications of submissions
+ *   submission.c  submissions by applications
  *   operation.c   what is done to many tasks
  *   schedule.c    when tasks are submitted
- *   node.c        what nodes say of themselves
+ *   node.c        what nodes report of themselves
  *   time.c        the database's clock, and leases, which go by it
  *   postgres.c    open, close, the table of operations
  */
@@ -216,9 +216,9 @@ struct postgres_store {
     } abandoned[PG_ABANDONED_MAX]; /* given up without an answer */
     size_t abandoned_count;
     PGconn *conn;          /* NULL: to be made again */
-    bool unproven;         /* what it shows may not be on the standby: a commit has to tell */
+    bool unproven;         /* what it shows may not be on the standby: a commit must prove it */
     bool is_pooled;        /* there is a pooler in between */
-    bool was_pooled;       /* at some time: for what is told */
+    bool was_pooled;       /* at some time: for error texts */
     bool pooler_is_silent; /* since it was connected to last: the same */
     int64_t proven[PG_PROVEN_MAX]; /* processes of the server from before the last proof; 0: none */
     size_t proven_next;
@@ -226,7 +226,7 @@ struct postgres_store {
     int64_t contended_until; /* steady: batches lock their rows before they change them */
     int64_t backoff_ms;
     struct error refused;     /* why the last try failed */
-    struct error unreachable; /* what the log was told of that; "": nothing */
+    struct error unreachable; /* what was logged of that; "": nothing */
     int64_t until;      /* steady: of the round trip at hand, and what it takes to get there */
     int64_t call_until; /* of a call of several of them; 0: each has its own */
     struct prng random; /* of pauses */
@@ -239,7 +239,7 @@ struct postgres_store {
     unsigned char secret[PG_SECRET_SIZE];
     char installation[UUID_SIZE];
     struct store_time time;
-    struct pg_listener *listener; /* listen.c; NULL: nobody wants to hear */
+    struct pg_listener *listener; /* listen.c; NULL: not used */
     /* reading.c: each time that its connection becomes, or may be, of no use, and each
      * time that it has another; and where that leads. */
     atomic_uint turns, turned_to;
@@ -329,10 +329,10 @@ void pg_call_end(struct postgres_store **s);
 
 /* primary.c. At the start of a connection; false: it is of no use, and is gone. */
 bool pg_primary_check(struct postgres_store *s, struct error *e);
-/* Asked of the same host on another connection, for a pooler that says nothing. */
+/* Queries the same host on another connection, for a pooler that is silent. */
 bool pg_primary_is_reached(const struct postgres_store *s);
 #define PG_NO_ROOM "the pooler reaches no primary, or all of its connections to it are taken"
-/* What else a silence may be, to be said behind the rest. */
+/* Another possible cause of a silence, to be appended to an error text. */
 static inline const char *pg_pooler_hint(const struct postgres_store *s)
 {
     return s->was_pooled ? "; and whether its pooler has a connection free" : "";
@@ -366,8 +366,8 @@ struct pg_end {
 };
 
 /* Sends all statements at once and takes their results (to be cleared by the caller with
- * results_clear, whatever comes back). What `e` tells is what the server said while we were doing
- * `what`. A transaction that stands open after a failure is rolled back. */
+ * results_clear, whatever comes back). `e` has the server's message and `what`, which was being
+ * done. A transaction left open by a failure is rolled back. */
 struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size_t count,
                      PGresult **results, struct error *e, const char *what);
 /* The same on the connection that there is; nothing is rolled back. */
@@ -377,7 +377,7 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
  * for locks. */
 struct pg_end pg_transact(struct postgres_store *s, const struct query *queries, size_t count,
                           PGresult **results, struct error *e, const char *what);
-/* One statement less, for what may be lost and waits for nobody: leases, claims. */
+/* One statement less, for what may be lost and waits for no lock: leases, claims. */
 struct pg_end pg_transact_brief(struct postgres_store *s, const struct query *queries, size_t count,
                                 PGresult **results, struct error *e, const char *what);
 void results_clear(PGresult **results, size_t count);
@@ -421,7 +421,7 @@ size_t pg_claim_statements(const struct claim *c);
 
 /* lock.c */
 /* What the changes do to locks: at most three statements. *ret_checks: the last one fails if
- * a lock has no room; then nothing of the batch is done, and pg_lock_room() tells of which. */
+ * a lock has no room; then nothing of the batch is done, and pg_lock_room() finds which. */
 size_t pg_lock_queries(struct postgres_store *s, const struct batch *b, const bool *wanted,
                        struct arena *a, struct query *ret, bool *ret_checks);
 /* Changes whose lock has no room are wanted no more: their outcome is ERR_TAKEN. */
@@ -493,7 +493,7 @@ enum err pg_token_list(struct store *s, struct arena *a, struct token_row **ret,
 enum err pg_node_put(struct store *s, const struct node_row *row, struct error *e);
 enum err pg_node_list(struct store *s, int64_t now, struct arena *a, struct node_row **ret,
                       size_t *ret_count, struct error *e);
-/* Its six values; NULL: of nobody, then nothing is written. */
+/* Its values; NULL: no entry, nothing is written. */
 void pg_bind_audit(struct query *q, const struct audit *audit);
 enum err pg_agent_put(struct store *s, const struct agent_change *c, const struct audit *audit,
                       struct error *e);

@@ -377,10 +377,10 @@ static bool check_failed(const struct plan *p, const struct pg_end *o)
            && (o->failed_at == p->check_at || o->failed_at == p->lock_check_at);
 }
 
-/* What is new comes before what is changed. An id that somebody inserts at this moment is waited
- * for by an insert, and so is one that somebody changes; a change waits only for other changes. The
- * other way round, one batch that holds a row and is about to insert, and one that has inserted
- * that and meets the row, would wait for each other, whatever the order of their ids. */
+/* Inserts come before changes. An insert waits for a concurrent insert or change of the same id; a
+ * change waits only for other changes. The other way round, one batch that holds a row and is about
+ * to insert, and one that has inserted that and meets the row, would wait for each other, whatever
+ * the order of their ids. */
 static enum err run_at_once(struct plan *p, struct pg_end *ret, struct error *e)
 {
     plan_fence(p);

@@ -20,7 +20,7 @@ void connection_drop(struct postgres_store *s)
     s->conn = NULL;
 }
 
-/* A warning during a commit may say that it is durable here and not on the standby. */
+/* A warning during a commit may mean that it is durable here and not on the standby. */
 static void heed(void *arg, const PGresult *r)
 {
     struct postgres_store *s = arg;
@@ -50,7 +50,7 @@ static void word(struct words *w, const char *name, const char *value)
     w->values[w->count++] = value;
 }
 
-/* What is said for an option of which nothing was said, or whatever was said. */
+/* Our value of an option that was not given, or (`always`) whatever was given. */
 static const char *ours(const struct postgres_store *s, const char *name, const char *given)
 {
     const struct pg_host *h = &s->hosts[s->host_at];
@@ -128,7 +128,8 @@ static void tell_refused(const struct postgres_store *s, bool late, struct buf *
     }
 }
 
-/* To the host that is next. NULL: there is no memory; one that failed says why, or *ret_late. */
+/* Connects to the host that is next. NULL: there is no memory; a failed connection has the reason,
+ * or *ret_late. */
 static PGconn *dial(const struct postgres_store *s, int64_t until, bool *ret_late)
 {
     struct words w = {0};
@@ -141,7 +142,7 @@ static PGconn *dial(const struct postgres_store *s, int64_t until, bool *ret_lat
     word(&w, NULL, NULL);
     PGconn *c = PQconnectStartParams(w.names, w.values, 0);
     if (c && PQstatus(c) != CONNECTION_BAD)
-        (void)connect_within(c, until, ret_late); /* its status tells */
+        (void)connect_within(c, until, ret_late); /* its status has the result */
     return c;
 }
 
@@ -175,9 +176,9 @@ static bool connect_to(struct postgres_store *s, int64_t until, struct buf *why)
 
 /*
  * A primary that came back after a crash, or whose wait for the standby was cancelled, shows
- * commits that nobody but it has: should it die now, they are gone. A commit of our own tells:
- * when it is acknowledged, so is all that was before it. And one that never is tells a primary of
- * yesterday, whose standby was promoted.
+ * commits that exist only there: should it die now, they are lost. A commit of our own proves them:
+ * when it is acknowledged, so is all that was before it. One that is never acknowledged reveals an
+ * outdated primary, whose standby was promoted.
  */
 bool connection_prove(struct postgres_store *s, struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
  * Runs statements on one connection, for one thread: transactions in one round trip, and errors.
  * Each wait has an end, after which the connection is given up (abandoned.c), because nothing else
- * tells a stalled network from a slow answer. The database is told to give up earlier than that, so
+ * distinguishes a stalled network from a slow answer. The database's own timeouts are shorter, so
  * that it is mostly certain what was done.
  */
 #include "store/postgres/body.h"
@@ -15,7 +15,7 @@
 
 enum { SILENCE_MS = 2000 }; /* of a pooler, before it is asked once more */
 
-/* What libpq says is for people and ends with newlines, often several. */
+/* Messages of libpq are for people and end with newlines, often several. */
 struct slice pg_message_line(const char *text)
 {
     return (struct slice){text, strcspn(text, "\n")};
@@ -58,7 +58,7 @@ bool pg_wait_socket(PGconn *c, short events, int64_t until)
         if (p.fd < 0 || left <= 0)
             return false;
         ready = poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left);
-    } while (ready < 0 && errno == EINTR); /* a signal says nothing about the database */
+    } while (ready < 0 && errno == EINTR); /* a signal has no meaning for the database */
     return ready > 0;
 }
 
@@ -197,7 +197,7 @@ static bool take_results(struct postgres_store *s, size_t count, PGresult **resu
     return take_sync(s, s->until);
 }
 
-/* For a while it has said nothing, and it does not lead to the primary any more. */
+/* It has been silent for a while, and does not lead to the primary any more. */
 static bool is_silent_pooler(const struct postgres_store *s)
 {
     if (!s->is_pooled)
@@ -222,7 +222,7 @@ struct pg_end pg_round_trip(struct postgres_store *s, const struct query *querie
         return o;
     }
     if (!sent || !take_results(s, count, results, &o, e, what)) {
-        if (o.err != ERR_OK) /* the server said why before it hung up */
+        if (o.err != ERR_OK) /* the server reported why before it closed the connection */
             connection_drop(s);
         else if (sent && PQstatus(s->conn) == CONNECTION_OK && clock_steady_ms() >= s->until)
             o.err = unanswered(s, e, what);
@@ -246,7 +246,7 @@ static void roll_back(struct postgres_store *s)
     }
 }
 
-/* One more statement tells who answered. */
+/* One more statement finds out which server answered. */
 static struct pg_end pooled_round_trip(struct postgres_store *s, const struct query *queries,
                                        size_t count, PGresult **results, PGresult **ret_who,
                                        struct error *e, const char *what)
@@ -280,7 +280,7 @@ struct pg_end pg_run(struct postgres_store *s, const struct query *queries, size
     o = s->is_pooled ? pooled_round_trip(s, queries, count, results, &who, e, what)
                      : pg_round_trip(s, queries, count, results, e, what);
     s->unproven |= s->warned;
-    if (o.err == ERR_OK && s->warned) /* a lease, say, that only the primary knows of */
+    if (o.err == ERR_OK && s->warned) /* such as a lease that only the primary has */
         o.err = error_set(e, ERR_UNKNOWN, "cannot %s: the database warned", what);
     if (o.err == ERR_OK && who && !pg_primary_answered(s, who, e, what))
         o.err = ERR_IO;
@@ -317,9 +317,9 @@ PGresult *pg_read_long(struct postgres_store *s, const struct query *q, struct e
     return NULL;
 }
 
-/* Nobody knows what became of it if all was sent and the answer to COMMIT did not come, or was the
- * server's farewell whatever its reason (one that fails to write its log has perhaps written it),
- * or says that the server itself does not know, or came with a warning about the standby. */
+/* The outcome is unknown if all was sent and the answer to COMMIT did not come, or ended the
+ * connection whatever its reason (a server that fails to write its log has perhaps written it), or
+ * reports that the server itself does not know, or came with a warning about the standby. */
 static bool commit_is_unknown(const struct postgres_store *s, const struct pg_end *o, size_t commit)
 {
     if (o->err == ERR_OK)
@@ -402,7 +402,7 @@ PGresult *pg_script(struct postgres_store *s, const char *sql, int64_t wait_ms)
         PQclear(last);
         last = r;
     }
-    /* The server, or a pooler, may have said why it hung up. */
+    /* The server, or a pooler, may have reported why it closed the connection. */
     if ((!last || is_good(last)) && PQstatus(s->conn) == CONNECTION_BAD) {
         PQclear(last);
         last = PQgetResult(s->conn);

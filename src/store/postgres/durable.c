@@ -25,8 +25,7 @@ enum finding {
     UNLOGGED_TABLES = 32,
 };
 
-/* Unprivileged roles see that somebody replicates, and not who: they are told of it nevertheless.
- */
+/* Unprivileged roles see that there is a replica, but not which one: it counts nevertheless. */
 static const char look[] =
     "SELECT current_setting('synchronous_commit'), current_setting('fsync'), "
     "current_setting('full_page_writes'), current_setting('synchronous_standby_names'), "

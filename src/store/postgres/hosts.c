@@ -149,7 +149,8 @@ enum err pg_hosts_read(struct postgres_store *s, const char *conninfo, struct er
 
     if (err != ERR_OK)
         return err;
-    /* Nothing else looks into service files and the environment. Nobody waits for it to connect. */
+    /* Nothing else reads service files and the environment. It is not waited for until it
+     * connects. */
     PGconn *c = PQconnectStartParams(names, values, 1);
     s->options = c ? PQconninfo(c) : NULL;
     if (!option_of(s->options, "user")) {

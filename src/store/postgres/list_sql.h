@@ -3,7 +3,7 @@
 
 /* What a listing of tasks looks at, and which of them fit. sql.c has the statements. */
 
-/* Does the task `c` stand at one of the steps that are asked for? */
+/* Is one of the requested steps a current step of the task `c`? */
 #define STANDS                                                                                  \
     "EXISTS (SELECT 1 FROM json_array_elements(c.doc::json -> 'steps') AS s(value) "            \
     "JOIN unnest($15::text[], $16::int8[], $17::text[]) AS p(workflow, version, step) "         \

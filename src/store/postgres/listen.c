@@ -1,8 +1,8 @@
 /*
- * Learns of submissions as soon as they are committed: a connection of its own that listens, on a
- * thread of its own. It only wakes whoever waits for its descriptor; without it a survey finds
- * submissions once a second. A lost connection is made again. Through a pooler that shares
- * connections nobody can listen, so there it gives up for good.
+ * Receives notifications of submissions as soon as they are committed: a connection of its own that
+ * listens, on a thread of its own. It only wakes the thread that waits for its descriptor; without
+ * it a survey finds submissions once a second. A lost connection is made again. Through a pooler
+ * that shares connections LISTEN does not work, so there it gives up for good.
  */
 #include "store/postgres/body.h"
 
@@ -51,7 +51,7 @@ static bool run(PGconn *c, const char *sql)
     return good;
 }
 
-/* The server's process is another one than we were told when we connected. */
+/* The server's process is another one than was reported when we connected. */
 static bool is_pooled(PGconn *c)
 {
     PGresult *r = PQexec(c, "SELECT pg_backend_pid()");
@@ -190,7 +190,7 @@ int pg_watch(struct store *base)
     return -1;
 }
 
-/* It may be connecting, which takes a while if nobody answers. */
+/* It may be connecting, which takes a while if there is no answer. */
 void pg_unwatch(struct postgres_store *s)
 {
     struct pg_listener *l = s->listener;

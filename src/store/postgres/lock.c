@@ -172,7 +172,7 @@ enum err pg_lock_list(struct store *base, const struct lock_query *lq, struct ar
 
     *ret = (struct lock_page){0};
     if (!text_is_storable(lq->lock))
-        return ERR_OK; /* nobody holds it */
+        return ERR_OK; /* no task holds it */
     query_of(&q, s, lq->lock.ptr ? PG_LOCK_LIST : PG_LOCKS_LIST, &own);
     param_number(&q, lq->after_seq);
     param_number(&q, (int64_t)lq->limit + 1);
@@ -204,7 +204,7 @@ enum err pg_lock_held(struct store *base, struct slice lock, struct arena *a, st
 
     *ret = (struct lock_held){0};
     if (!text_is_storable(lock))
-        return ERR_OK; /* nobody holds it */
+        return ERR_OK; /* no task holds it */
     query_of(&q, s, PG_LOCK_HELD, &own);
     param_text(&q, lock);
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read who holds a lock");

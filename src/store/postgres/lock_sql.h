@@ -3,7 +3,7 @@
 
 /*
  * The statements about locks of tasks. A batch writes rows of tasks first, then locks the rows of
- * all locks that it changes, in their order, and claims last, where it waits for nobody: so no two
+ * all locks that it changes, in their order, and claims last, where it waits for no lock: so no two
  * batches wait for each other because of locks. The holders of a lock follow from the rows of the
  * tasks, as they are then: a change that was not made moves nothing.
  */
@@ -68,8 +68,8 @@
     ") ORDER BY t.rank, t.seq LIMIT 1"
 #define LOOKED_AT "~lock_key AS k WHERE k.look = txid_current()"
 
-/* A claim, in four statements. Marks the locks that it looks at, which nobody else changes: $1 is
- * how many. */
+/* A claim, in four statements. Marks the locks that it looks at, which no other transaction
+ * changes: $1 is how many. */
 #define LOCK_LOOK_SQL                                                                   \
     "UPDATE ~lock_key AS k SET look = txid_current() WHERE k.lock = ANY (ARRAY("        \
     "SELECT o.lock FROM ~lock_key AS o WHERE o.look < 0 ORDER BY o.look DESC LIMIT $1 " \
@@ -105,9 +105,9 @@
     "AND NOT u.replaced) " \
     "SELECT " COLUMNS_U PAYLOADS("u") ", (SELECT count(*) FROM c) FROM u ORDER BY u.place"
 
-/* Where somebody waits and there is room, or is still to be replaced, it is looked at again, after
- * the others, also if that task was being changed by somebody else. A lock that nobody holds or
- * waits for goes. */
+/* Where a task waits and there is room, or is still to be replaced, the lock is looked at again,
+ * after the others, also if another transaction was changing that task. A lock that no task holds
+ * or waits for is deleted. */
 #define LOCK_SEEN_SQL \
     "WITH w AS MATERIALIZED (SELECT k.lock, k.held, (" LOCK_FIRST("t.lock_max", "k.lock") \
     ") AS max, EXISTS (SELECT 1 FROM ~task AS t WHERE t.lock = k.lock AND " REPLACED ") AS more " \

@@ -223,7 +223,7 @@ static enum err prepare(const struct postgres_options *o, struct postgres_store 
     if (!is_schema(schema)) {
         (void)error_set(e, ERR_INVALID, "the schema is \"%s\", expected a name of a-z, 0-9 and _",
                         schema);
-        return ERR_INVALID; /* said so that an analyser sees it, too */
+        return ERR_INVALID; /* a literal, for analysers */
     }
     struct postgres_store *s = make(o, schema);
     enum err err = pg_hosts_read(s, o->conninfo, e);

@@ -57,7 +57,7 @@ bool pg_primary_check(struct postgres_store *s, struct error *e)
     s->is_pooled = false;
     memset(s->proven, 0, sizeof s->proven);
     if (o.err != ERR_OK || PQntuples(r) != 1)
-        return s->conn != NULL; /* a server that cannot tell: its answers to writes will */
+        return s->conn != NULL; /* no answer: its answers to writes decide */
     int64_t process = result_number(r, 0, PROCESS);
     s->is_pooled = process != PQbackendPID(s->conn);
     s->was_pooled |= s->is_pooled;

@@ -126,7 +126,7 @@ static void element(struct array *a, Oid type, const char *bytes, size_t size)
     char head[4];
 
     ASSERT(a->count == 0 || a->type == type);
-    a->type = type; /* said with the first */
+    a->type = type; /* set by the first */
     a->count++;
     put_u32(head, bytes ? (uint32_t)size : UINT32_MAX);
     a->nulls |= !bytes;

@@ -94,7 +94,7 @@ enum err pg_glance(struct store *base, const struct slice *ids, size_t count, st
     return ERR_OK;
 }
 
-/* The payloads of one row, of which the first stands in that row of the result. */
+/* The payloads of one row, of which the first is in that row of the result. */
 static void groups_take(const PGresult *r, int first, const uint32_t *numbers, size_t count,
                         struct arena *a, struct task_row *row)
 {

@@ -1,7 +1,7 @@
 /*
  * Finds ended tasks that may be deleted, and deletes them. One statement reads some rows by seq,
- * of which row.c in store/ chooses by the rules; one locks the chosen rows that nobody else has
- * locked, and deletes them with all that is theirs.
+ * of which row.c in store/ chooses by the rules; one locks those that are not locked, and
+ * deletes them with all that is theirs.
  */
 #include "store/postgres/body.h"
 

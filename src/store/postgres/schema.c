@@ -59,7 +59,7 @@ static bool run(struct postgres_store *s, const char *text, struct trouble *t)
     return r != NULL;
 }
 
-/* -1: there is none, or it cannot be told. */
+/* -1: there is none, or it is unknown. */
 static long version_of(const PGresult *r)
 {
     return r && PQntuples(r) == 1 ? strtol(PQgetvalue(r, 0, 0), NULL, 10) : -1;
@@ -97,12 +97,12 @@ static enum err bring_forward(struct postgres_store *s, struct error *e, struct 
     long version = version_of(r);
     if (version > pg_schema_version)
         return newer(s, version, e);
-    if (version == pg_schema_version) /* somebody else was faster */
+    if (version == pg_schema_version) /* another node was faster */
         return run(s, "ROLLBACK", t) ? ERR_OK : ERR_IO;
     return version >= 0 && migrate(s, version, t) ? ERR_OK : ERR_IO;
 }
 
-/* May fail: it may have been made for us, by somebody who may. What follows tells. */
+/* May fail: a role with the privilege may have made it for us. The next statements show it. */
 static void make_schema(struct postgres_store *s)
 {
     struct trouble ignored;

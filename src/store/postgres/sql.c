@@ -64,7 +64,7 @@
 /* A change that is no whole one ('q', 'r': a request, with or without release) keeps this column.
  */
 #define KEEP(name) #name " = CASE WHEN u.kind IN ('q', 'r') THEN t." #name " ELSE u." #name " END, "
-/* Those that a request changes, too, stand in UPDATE_OF. */
+/* Those that a request changes, too, are in UPDATE_OF. */
 #define KEPT(name, type, how) KEPT_##how(name)
 #define KEPT_PLAIN(name)      KEEP(name)
 #define KEPT_INDEXED(name)    KEEP(name)
@@ -134,7 +134,7 @@
         AUDIT_PARAM, ", ") if " $a_actor::text IS NOT NULL"
 #define AUDIT_PARAM(name, ...) "$a_" #name
 
-/* Takes what `c` found, up to the limit; how much that was stands in the last column. */
+/* Takes what `c` found, up to the limit; how much that was is in the last column. */
 #define TAKE(state, started, limit) TAKE_AND(state, started, limit, "")
 #define TAKE_AND(state, started, limit, more)                                                 \
     "u AS (UPDATE ~task AS t SET revision = t.revision + 1, waiting_for = NULL, locked_by = " \
@@ -154,7 +154,7 @@
 #define MAY_TAKE(seize)                                                                        \
     "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
     "excluded.until - $3 + 60000)"
-/* What is done to one that somebody has. */
+/* What is done to a lease that has a holder. */
 #define TAKE_LEASE(seize)                                            \
     "ON CONFLICT (name) DO UPDATE SET "                              \
     "holder = CASE WHEN " MAY_TAKE(                                  \
@@ -174,7 +174,7 @@
     " AND NOT EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = 'node/' || "                     \
     "regexp_replace(o.owner, '/[^/]*$', '') AND l.holder = o.owner AND " RUNS("l.until") ")), "
 
-/* How many other nodes live that schedule, or have not said yet what they do; by their names. */
+/* How many other nodes live that schedule, or have not written their roles yet; by their names. */
 #define SCHEDULERS(me, order)                                                                      \
     "(SELECT count(*) FROM ~lease AS l JOIN ~node AS n ON l.name = 'node/' || n.name WHERE " RUNS( \
         "l.until") " AND (n.said_by IS NULL OR n.schedules) AND n.name " order                     \
@@ -209,7 +209,7 @@
     "FROM ~task AS t "
 
 #define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
-/* Where nothing else tells the database what a parameter is. */
+/* Where nothing else determines the type of a parameter. */
 #define PARAM_TYPED(name, type) "$" #name "::" SQL_##type
 #define OPERATION_PAGE          " ORDER BY seq DESC LIMIT $2"
 #define OPERATION_AUDIT         "x AS (" AUDIT_INSERT(" FROM o WHERE") ") SELECT count(*) FROM o"
@@ -237,7 +237,7 @@
     "INSERT INTO ~generation AS g (name, number) VALUES ('" of "', 1) " \
     "ON CONFLICT (name) DO UPDATE SET number = g.number + 1"
 
-/* By the statement's own snapshot; a name of NULL: nobody asks. */
+/* By the statement's own snapshot; a name of NULL: always true. */
 #define LEADS(name, epoch)                                                              \
     "(" name "::text IS NULL OR EXISTS (SELECT 1 FROM ~lease AS l WHERE l.name = " name \
     " AND l.epoch = " epoch ")) "
@@ -356,8 +356,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             TAKE("t.state", "t.started_at", "$2"),
         [PG_PROBE] = "INSERT INTO ~meta (name, value) VALUES ('probe', $1) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        /* Changes nothing, but is written: durable as all that was committed before it. Should
-         * somebody have deleted the row, it comes back: what writes nothing proves nothing. */
+        /* Changes nothing, but is written: durable as all that was committed before it. Should the
+         * row have been deleted, it comes back: what writes nothing proves nothing. */
         [PG_PROVE] = "INSERT INTO ~node AS n (name, boot) VALUES ($1, $2) "
             "ON CONFLICT (name) DO UPDATE SET boot = n.boot RETURNING " CLOCK,
         [PG_GET] = "SELECT " COLUMNS_T PAYLOADS("t") " FROM ~task AS t WHERE t.id = $1",
@@ -708,8 +708,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "SELECT $2, $3, $4, $5, $6, $7, $8 FROM n) "
             "SELECT (SELECT count(*) FROM o), "
             "(SELECT count(*) FROM o WHERE o.resolved_at IS NOT NULL)",
-        /* Somebody else's that runs is only read. Otherwise the row is taken; if that had to wait
-         * for somebody who took it meanwhile, it stays theirs, and is what comes back. */
+        /* A lease of another holder that has not expired is only read. Otherwise the row is taken;
+         * if that had to wait for another node that took it meanwhile, it stays with that node, and
+         * is returned as it is. */
         [PG_LEASE] = "WITH r AS MATERIALIZED (SELECT l.holder, l.epoch, l.until FROM ~lease AS l "
             "WHERE l.name = $1 AND NOT $4 AND l.holder <> $2 AND " RUNS("l.until") "), "
             "t AS (INSERT INTO ~lease AS l (name, holder, epoch, until) "

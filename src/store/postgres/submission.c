@@ -1,6 +1,6 @@
 /*
  * Submissions in PostgreSQL: what applications insert, which becomes tasks or is refused. listen.c
- * hears of them. The columns are those of rows/submission.h.
+ * receives their notifications. The columns are those of rows/submission.h.
  */
 #include "store/postgres/columns.h"
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { JUMP_MS = 5000 }; /* is worth telling */
+enum { JUMP_MS = 5000 }; /* is worth logging */
 
 static bool is_far(int64_t ms)
 {

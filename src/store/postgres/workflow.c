@@ -107,8 +107,8 @@ enum err pg_workflow_since(struct store *base, uint64_t after, struct arena *a,
     CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read new workflows");
     if (!r)
         return e->code;
-    /* One row without a definition, if there is no new one; no row at all, if nobody ever stored
-     * one. */
+    /* One row without a definition, if there is no new one; no row at all, if none was ever
+     * stored. */
     size_t count = (size_t)PQntuples(r);
     *ret_generation = count ? (uint64_t)result_number(r, 0, 0) : 0;
     *ret_count = count && result_text(r, 0, 1).ptr ? count : 0;
