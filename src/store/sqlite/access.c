@@ -222,7 +222,7 @@ static bool query_hash(sqlite3_stmt *q, int col, unsigned char ret[TOKEN_HASH_SI
     return true;
 }
 
-/* Whatever was tampered with lets nobody in: its hash is nobody's. */
+/* A row that was tampered with admits no client: no token has its hash. */
 static void token_read(sqlite3_stmt *q, struct arena *a, struct token_row *ret)
 {
     struct token_row row = {0};

@@ -89,7 +89,7 @@ enum err sqlite_agent_since(struct store *base, uint64_t after, struct arena *a,
     struct sqlite_store *s = sqlite_store_of(base);
     struct agent_row *rows = NULL;
     size_t count = 0;
-    (void)after; /* nobody else changes any */
+    (void)after; /* no other process changes any */
 
     enum err err = store_ready(s, e);
     if (err != ERR_OK)

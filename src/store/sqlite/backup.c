@@ -41,7 +41,7 @@ static void copy_path(struct sqlite_store *s, struct buf *b)
     buf_fmt(b, "%s/" BACKUP_PART, s->dir);
 }
 
-/* Ends it without a word. What SQLite says then it has said before. */
+/* Ends it without an error. SQLite repeats an error that was reported before. */
 static void copy_drop(struct sqlite_store *s)
 {
     CLEANUP(buf_fini) struct buf path = {0};

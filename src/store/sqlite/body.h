@@ -27,16 +27,16 @@
  *   shrink.c   gives room back
  *   workflow.c definitions
  *   access.c   tokens, and the audit
- *   agent.c    what is said of agents
+ *   agent.c    settings and breakers of agents
  *   overrun.c  evaluations that took far too long
  *   outbox.c   messages
  *   bundle.c   those that were not set aside, as they are stored
- *   alert.c    what a person is told of
- *   submission.c  what applications put in
+ *   alert.c    alerts
+ *   submission.c  submissions by applications
  *   operation.c  what is done to many tasks
  *   schedule.c when tasks are submitted
  *   backup.c   a copy of the whole, while it is in use
- *   offline.c  checks and copies of a store that nobody uses
+ *   offline.c  checks and copies of a store that is not in use
  *   restore.c  a folder made from a backup
  *   sqlite.c   open, close, maintain, the table of operations
  */
@@ -200,7 +200,7 @@ enum sql {
     SQL_SCHEDULE_VERSION_GET,
     SQL_SCHEDULE_VERSIONS_DELETE,
     SQL_LOCK_KEY,  /* there is a row for the lock from now on ... */
-    SQL_LOCK_LOOK, /* ... and somebody waits for it */
+    SQL_LOCK_LOOK, /* ... and a task waits for it */
     SQL_LOCK_RAISE,
     SQL_LOCK_LOWER,
     SQL_LOCK_SEEN,
@@ -233,7 +233,7 @@ struct db {
     unsigned char task_params[SQL_TASK_WRITES][TASK_COLUMN_COUNT];
 };
 
-/* Which file a name stands for. */
+/* The file that a name refers to. */
 struct file_id {
     dev_t dev;
     ino_t ino; /* 0: none */
@@ -263,15 +263,15 @@ struct sqlite_store {
     int checkpoint_at;  /* so many are worth the next try */
     int64_t quiet_at;   /* steady: from then on any number is, if nothing is written until then */
     bool wrote;         /* since the last look whether the time is to be marked */
-    int64_t now;        /* the server's, as last heard; 0: not yet */
-    int64_t marked_at;  /* what the lock file says of it */
+    int64_t now;        /* the server's, as last given; 0: not yet */
+    int64_t marked_at;  /* the time in the lock file */
     int64_t used_until;
     uint64_t boot;
     unsigned char secret[SECRET_SIZE];
     char installation[UUID_SIZE];
     struct copy copy;     /* the backup that is being made */
     int64_t message_seq;  /* of the last message; 0: not known yet */
-    int watch_fd;         /* tells of what is written to the WAL; -1: not open */
+    int watch_fd;         /* reports writes to the WAL; -1: not open */
     int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
     int64_t waits_until;  /* steady: for them, at the call at hand */
     bool told_of_waiting; /* at the start, once */
@@ -294,7 +294,8 @@ enum err folder_file(struct sqlite_store *s, bool first, struct error *e) MUST_U
 /* When the folder was last used, before anything in it is changed by us. */
 void folder_used(struct sqlite_store *s);
 void folder_mark_time(struct sqlite_store *s);
-/* Whether the names still stand for the files that we have open: PLACE_UNKNOWN tells why. */
+/* Whether the names still refer to the files that we have open. PLACE_UNKNOWN: *e has the
+ * reason. */
 enum place { PLACE_KEPT, PLACE_LOST, PLACE_UNKNOWN };
 enum place folder_place(struct sqlite_store *s, const char *path, const struct file_id *id,
                         struct error *e) MUST_USE;
@@ -358,13 +359,13 @@ enum err store_ready_to_write(struct sqlite_store *s, struct error *e) MUST_USE;
 /* After a commit: it is durable if a new start would find it. If not: ERR_UNKNOWN. */
 enum err store_committed(struct sqlite_store *s, struct error *e) MUST_USE;
 
-/* Tells the story of `rc` while we were doing `what`, and returns its error. */
+/* Sets *e to the failure `rc` of `what`, and returns its code. */
 enum err store_failed(struct sqlite_store *s, int rc, struct error *e, const char *what);
 const char *errno_advice(int code); /* what to do about it; NULL: that depends */
 enum err rc_err(int rc);
 enum err rc_err_now(int rc); /* right after the call: errno knows more than SQLite of some */
 
-/* Ends a transaction that still stands, if any. */
+/* Rolls back the open transaction, if any. */
 void db_rollback(struct db *d);
 
 /* COMMIT. On failure *ret_unknown says whether it may have become durable nevertheless. */
@@ -559,14 +560,14 @@ int store_look_for_others(struct sqlite_store *s) MUST_USE;
 void others_pause(int count); /* before the next check of whether they are done; `count`: how many
                                * pauses so far */
 void others_wait_for(struct sqlite_store *s); /* the writer, from now on */
-/* At the start, when they have been waited for for so long: the log tells of it, once. */
+/* At the start, after that time of waiting for them: logs it, once. */
 void others_tell_of_waiting(struct sqlite_store *s, int64_t waited_ms);
 /* The process that keeps us from writing, for an error text; "": unknown. */
 void others_tell(const struct sqlite_store *s, char *ret, size_t size);
-/* Whether somebody is about to commit. Asked while we do not write ourselves. */
+/* Whether another process is about to commit. To be called while we do not write ourselves. */
 bool others_write(const struct sqlite_store *s);
 bool others_share_index(const struct sqlite_store *s); /* the -shm is the one that its name means */
-/* After the -wal or the -shm was lost: nobody may go on by the old ones. */
+/* After the -wal or the -shm was lost: no process may go on with the old ones. */
 void others_before_close(struct sqlite_store *s);
 enum err others_are_gone(struct sqlite_store *s, struct error *e) MUST_USE;
 struct sqlite_store *sqlite_store_new(const char *dir); /* nothing is opened; close frees it */

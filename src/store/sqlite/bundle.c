@@ -123,7 +123,7 @@ static int target_order(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* Those that tell, target by target; of one task and target in their order. */
+/* Changes with messages, target by target; those of one task and target in their order. */
 static struct change **telling_changes(struct batch *b, struct arena *a, size_t *ret_count)
 {
     struct change **list = arena_alloc(a, (b->change_count + 1) * sizeof(struct change *));
@@ -143,7 +143,7 @@ static struct change **telling_changes(struct batch *b, struct arena *a, size_t 
     return list;
 }
 
-/* Numbers rise for as long as this process has the store: nobody else gives any out. */
+/* Numbers rise for as long as this process has the store: no other process assigns any. */
 int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a)
 {
     struct bundle bundle = {0};

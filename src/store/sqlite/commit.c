@@ -128,7 +128,7 @@ static int update_by(struct db *d, enum sql which, const struct task_row *row, b
 }
 
 /* Most changes of an owned task leave state and owner as they are, and then an UPDATE that knows it
- * opens five indexes less. Whether it is so, the row itself says. */
+ * opens five indexes less. The row itself shows whether it is so. */
 static int task_update(struct db *d, const struct change *c, bool *ret_done)
 {
     enum sql stay = c->wake_moved ? SQL_UPDATE_WAKE : SQL_UPDATE;
@@ -239,7 +239,7 @@ static int batch_run(struct sqlite_store *s, struct batch *b, struct arena *a)
 
     for (size_t i = 0; rc == SQLITE_OK && i < b->change_count; i++)
         rc = change_apply(&s->writer, &b->changes[i], a);
-    /* Behind the changes: of those that were not made nothing is told, and no mark is needed. */
+    /* After the changes: those that were not made have no messages, and no mark is needed. */
     if (rc == SQLITE_OK)
         rc = messages_insert(s, b, a);
     for (size_t i = 0; rc == SQLITE_OK && i < b->claim_count; i++)

@@ -26,7 +26,7 @@ int db_open(struct db *d, const char *path, int flags)
         errno = code;
         return rc;
     }
-    /* Views and triggers that somebody put into the file may only use functions without effects. */
+    /* Views and triggers that were planted in the file may only use functions without effects. */
     (void)sqlite3_db_config(d->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     return rc;
 }
@@ -34,7 +34,7 @@ int db_open(struct db *d, const char *path, int flags)
 void db_close(struct db *d)
 {
     for (size_t i = 0; i < SQL_COUNT; i++)
-        (void)sqlite3_finalize(d->stmts[i]); /* repeats the last failure, which was told */
+        (void)sqlite3_finalize(d->stmts[i]); /* repeats the last failure, which was reported */
     int rc = sqlite3_close(d->handle);
     ASSERT(rc == SQLITE_OK); /* it only fails if a statement was forgotten */
     *d = (struct db){0};
@@ -97,7 +97,7 @@ int query_run(sqlite3_stmt *q)
 
 void query_end(sqlite3_stmt **q)
 {
-    (void)sqlite3_reset(*q); /* repeats what the last step said */
+    (void)sqlite3_reset(*q); /* repeats the result of the last step */
 }
 
 void bind_text(sqlite3_stmt *q, int i, struct slice s)
@@ -131,12 +131,12 @@ struct slice query_text(sqlite3_stmt *q, int col)
 void db_rollback(struct db *d)
 {
     if (d->handle && !sqlite3_get_autocommit(d->handle))
-        (void)sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL); /* what led here was told */
+        (void)sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL); /* the cause was reported */
 }
 
 /* A disk that is full stops the writing of the WAL before its commit mark; a lock was never had.
- * After anything else the mark may or may not have reached the disk. The fault behind the commit
- * stands for an answer that was lost. */
+ * After anything else the mark may or may not have reached the disk. The fault after the commit
+ * simulates an answer that was lost. */
 int db_commit(struct db *d, bool *ret_unknown)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
@@ -154,7 +154,7 @@ int db_commit(struct db *d, bool *ret_unknown)
 
 enum err rc_err(int rc)
 {
-    switch (rc & 0xff) { /* the first byte is the kind, the rest says more */
+    switch (rc & 0xff) { /* the first byte is the kind, the rest are details */
     case SQLITE_OK:
     case SQLITE_ROW:
     case SQLITE_DONE:
@@ -232,9 +232,9 @@ static const char *advice(enum err err)
     return "it cannot be stored";
 }
 
-/* What the system said last, to a call of SQLite's that failed with rc: errno was 0 before it
- * and is what its last failure left. 0: nothing, or nothing that explains it. SQLite tells it to
- * its callers only for some statements, and COMMIT is none of them. */
+/* The system's last error, for a call of SQLite's that failed with rc: errno was 0 before it and is
+ * what its last failure left. 0: nothing, or nothing that explains it. SQLite reports it to its
+ * callers only for some statements, and COMMIT is not one of them. */
 static int system_errno(int rc)
 {
     switch (rc) {

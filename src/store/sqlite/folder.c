@@ -1,6 +1,6 @@
 /*
  * The data folder: makes it, locks it, and checks the files in it before SQLite opens them. Links
- * and files of others are refused. identity.c tells whether the file is a copy.
+ * and files of others are refused. identity.c finds out whether the file is a copy.
  */
 #include "store/sqlite/body.h"
 
@@ -39,7 +39,7 @@ enum err folder_failed(const char *dir, struct error *e, const char *what, const
     enum err err = code == ENOSPC || code == EDQUOT ? ERR_FULL : ERR_IO;
     const char *remedy = errno_advice(code);
 
-    if (code == ENAMETOOLONG) /* it stands last, since it will be cut off */
+    if (code == ENAMETOOLONG) /* it comes last, because it will be cut off */
         return error_set(e, ERR_INVALID,
                          "a name in the path of the data folder is too long; choose another folder "
                          "with --data: %s",
@@ -191,7 +191,7 @@ static int64_t changed_at(const char *path)
     return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 }
 
-/* The lock file tells it by the server's own clock. Should the power have failed before that line
+/* The lock file has it by the server's own clock. Should the power have failed before that line
  * reached the disk, there are the times of the files. */
 void folder_used(struct sqlite_store *s)
 {
@@ -294,9 +294,9 @@ static enum err refuse_half_restored(struct sqlite_store *s, struct error *e)
                      s->path, path.ptr);
 }
 
-/* Without the file its companions are of no use, but what was accepted last may stand in them: a
- * new and empty store beside them would be a loss in silence. A start of ours that was cut short
- * leaves none of them: the file has its name, and then its schema, before there is a WAL. */
+/* Without the file its companions are of no use, but what was accepted last may be in them: a new
+ * and empty store beside them would be a loss in silence. A start of ours that was cut short leaves
+ * none of them: the file has its name, and then its schema, before there is a WAL. */
 static enum err refuse_remains(struct sqlite_store *s, struct error *e)
 {
     static const char *const ends[] = {"wal", "shm", "journal"};
@@ -401,7 +401,7 @@ bool folder_drop_aside(struct sqlite_store *s, const struct stat *file)
 }
 
 /* A file with two names has two WALs, one beside each: whoever opens it by the other name does not
- * see what stands in ours, and writes over what it belongs to. */
+ * see what is in ours, and overwrites the pages it belongs to. */
 static enum err one_name(struct sqlite_store *s, int fd, struct error *e)
 {
     struct stat st;

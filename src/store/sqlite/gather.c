@@ -12,7 +12,7 @@
 
 enum { BYTES_MAX = 128 * 1024, FRAME_HEADER = 24 };
 
-/* Stands in for the methods of a file, which are called with it as if we were not there. */
+/* Replaces the methods of a file, and calls those with the file unchanged. */
 struct gathered {
     sqlite3_io_methods methods; /* those of the file, but for six of them */
     const sqlite3_io_methods *real;
@@ -41,8 +41,8 @@ static int flush(sqlite3_file *file)
     return fault() ? SQLITE_IOERR_WRITE : g->real->xWrite(file, g->bytes, count, g->at);
 }
 
-/* A frame's header, which comes alone before its page, says in its second word how large the
- * database is after the commit; 0: more frames follow. See "WAL format" of SQLite's file format. */
+/* A frame's header, which is written alone before its page, has in its second word the size of the
+ * database after the commit; 0: more frames follow. See "WAL format" of SQLite's file format. */
 static bool is_commit_header(const void *bytes, int count)
 {
     static const char none[4];
@@ -128,8 +128,8 @@ static int gather_close(sqlite3_file *file)
     return file->pMethods->xClose(file);
 }
 
-/* The lock to write is gone by now: where our pages were to lie, those of somebody else's commit
- * may lie already. */
+/* The lock to write is gone by now: another commit may have written its pages where ours were to
+ * go. */
 static void forget(void *db)
 {
     sqlite3_file *file = wal_of(db);

@@ -121,7 +121,7 @@ static void a_commit_writes_much_at_once(void **state)
     whole(p, 1000, 501500);
 }
 
-/* Pages that leave the memory before the commit are found again, and nobody else sees them. */
+/* Pages that leave the memory before the commit are found again, and are invisible to others. */
 static void what_is_written_before_the_commit_can_be_read(void **state)
 {
     struct pair *p = *state;

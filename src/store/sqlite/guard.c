@@ -41,7 +41,7 @@ struct guarded {
     const char *path;    /* SQLite's, as long as it is open */
     bool writes;         /* it holds the lock to write, as SQLite knows ... */
     bool writes_for_it;  /* ... or because it checkpoints */
-    bool holds;          /* it keeps both until it says otherwise */
+    bool holds;          /* it keeps both until guard_release() */
 };
 
 enum { REAL_SIZE_MAX = 1024 }; /* of the file of the VFS below */
@@ -315,8 +315,8 @@ static int file_open(sqlite3_vfs *ours, const char *path, sqlite3_file *file, in
 const char *guard_vfs(void)
 {
     (void)pthread_mutex_lock(&mutex);
-    /* Nobody asks how much memory SQLite has, and counting it takes a lock for each piece. Refused
-     * if it is in use already, and then it counts on. */
+    /* Nothing queries how much memory SQLite has, and counting it takes a lock for each piece.
+     * Refused if it is in use already, and then it counts on. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_vfs *now = sqlite3_vfs_find(NULL);
     ASSERT(now && now->szOsFile <= REAL_SIZE_MAX);

@@ -1,5 +1,5 @@
-/* What somebody planted in the file does nothing when the server opens it: its views and triggers
- * may use functions without effects alone, and no statement writes to the schema by itself. */
+/* What was planted in the file does nothing when the server opens it: its views and triggers may
+ * use functions without effects alone, and no statement writes to the schema by itself. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 
 #include "base/fault.h"
 
-/* born_ns 0: the file system does not tell. */
+/* born_ns 0: the file system has no such time. */
 struct identity {
     int64_t inode, born_ns;
 };

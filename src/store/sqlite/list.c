@@ -1,7 +1,7 @@
 /*
  * Listings. The rows that may match come from an index, newest first: that of a tag, of the states,
  * of a workflow, or the table itself; the rest of the query is checked row by row. The number of
- * rows is limited because the writer waits meanwhile: then a page ends early and says where the
+ * rows is limited because the writer waits meanwhile: then a page ends early and returns where the
  * next one begins. row.c in store/ decides whether a row matches.
  */
 #include "store/sqlite/body.h"

@@ -1,6 +1,6 @@
 /*
  * Locks of tasks: taken and given back by changes (commit.c) and claims (claim.c), in their
- * transaction. The table lock_holder says who holds which, lock_key how many that are, so that a
+ * transaction. The table lock_holder has the holders of each lock, lock_key their number, so that a
  * lock is taken by one UPDATE that fails if there is no room.
  */
 #include "store/sqlite/body.h"
@@ -62,7 +62,7 @@ static int find_holder(struct db *d, struct slice lock, struct arena *a, struct 
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* SQLITE_NOTFOUND, which no statement gives, if there is no room: then somebody holds it. */
+/* SQLITE_NOTFOUND, which no statement gives, if there is no room: then a task holds it. */
 static int take(struct db *d, struct change *c, struct arena *a)
 {
     struct lock_held held;
@@ -225,8 +225,8 @@ static int claim_replaced(struct db *d, const struct claim *c, struct slice lock
     return rc;
 }
 
-/* Takes from one queue as long as there is room. *ret_over: nobody waits any more, or there is no
- * room: who gives it back, or begins to wait, has it looked at again. */
+/* Takes from one queue as long as there is room. *ret_over: no task waits any more, or there is no
+ * room: a task that gives it back, or begins to wait, has it looked at again. */
 static int claim_of_lock(struct db *d, struct claim *c, struct slice lock, struct arena *a,
                          struct rows *list, bool *ret_over)
 {

@@ -25,8 +25,8 @@ static const char *name_of(const struct sqlite_store *s)
     return name ? name : s->path;
 }
 
-/* Locks of files are not given in any order: between two transactions of somebody who writes
- * without a pause there are some microseconds, which have to be met. */
+/* Locks of files are not given in any order: between two transactions of a process that writes
+ * without a pause there are some microseconds, which must be hit. */
 void others_pause(int count)
 {
     const struct timespec pause = {.tv_nsec = (count < SHORT_PAUSES ? SHORT_US : LONG_US) * 1000L};

@@ -202,7 +202,7 @@ static int forget_lazily(struct sqlite_store *s, const struct settlement *list, 
     if (rc == SQLITE_OK)
         rc = settle(d, list, count, ret_unknown);
     if (rc != SQLITE_OK)
-        db_rollback(d); /* within a transaction it could not be said */
+        db_rollback(d); /* the pragma has no effect within a transaction */
     if (db_exec(d, "PRAGMA synchronous = FULL") != SQLITE_OK)
         s->broken = true; /* a connection that is opened again has it */
     return rc;

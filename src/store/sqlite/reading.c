@@ -4,10 +4,10 @@
  * that read serve both.
  *
  * Each call is one transaction, or several calls are (snapshot), so several statements see one
- * moment. While it has its snapshot the WAL cannot begin anew, and the store's own thread waits for
- * nobody. So when the WAL has grown long, that thread asks for a pause: the current call ends, the
- * next one waits, and the checkpoint finds no snapshot. When the connections of the store are made
- * again, this one is closed first, so that nothing continues with an old WAL.
+ * moment. While it has its snapshot the WAL cannot begin anew, and the store's own thread does not
+ * wait for readers. So when the WAL has grown long, that thread asks for a pause: the current call
+ * ends, the next one waits, and the checkpoint finds no snapshot. When the connections of the store
+ * are made again, this one is closed first, so that nothing continues with an old WAL.
  */
 #include "store/sqlite/body.h"
 
@@ -53,8 +53,8 @@ static int is_too_long(void *arg)
     return atomic_load(&r->break_off) || clock_steady_ms() >= r->until;
 }
 
-/* Do the names stand for the file and the WAL that the store's own connections have open? By
- * another WAL a new connection would read what belongs to nothing. */
+/* Do the names refer to the file and the WAL that the store's own connections have open? By another
+ * WAL a new connection would read what belongs to nothing. */
 static bool in_place(struct sqlite_reading *r, struct error *e)
 {
     struct sqlite_store *s = &r->store;

@@ -48,7 +48,7 @@ static enum err head_check(const struct sqlite_restore *r, const char *head, siz
                      len == 0 ? ": it is empty" : "");
 }
 
-/* As much as there is, up to a block. -1: errno says why. */
+/* As much as there is, up to a block. -1: errno is set. */
 static ssize_t read_block(int fd, char *block)
 {
     size_t len = 0;
@@ -125,7 +125,7 @@ static int installation_renew(struct db *d)
     return rc == SQLITE_OK ? schema_secret_make(d) : rc;
 }
 
-/* Checks it as it stands on the disk, and makes it a store of its own. */
+/* Checks it as it is on the disk, and makes it a store of its own. */
 static enum err part_check(const struct sqlite_restore *r, const char *part, struct error *e)
 {
     struct db d = {0};

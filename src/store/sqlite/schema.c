@@ -40,8 +40,8 @@ static int migrate_all(struct sqlite_store *s, int64_t version)
     bool fresh = version == 0;
     bool known = version >= IDENTITY_VERSION;
 
-    /* So a new file can become shorter (shrink.c). It has to be said before the first page
-     * is made, which it makes itself, and with it the transaction is one that writes. */
+    /* So a new file can become shorter (shrink.c). It must be set before the first page is made,
+     * which it makes itself, and thus begins to write. */
     int rc = db_exec(d, fresh ? "BEGIN; PRAGMA auto_vacuum = INCREMENTAL" : "BEGIN IMMEDIATE");
     for (; rc == SQLITE_OK && version < schema_version; version++)
         rc = db_exec(d, sqlite_migrations[version]);
@@ -60,8 +60,8 @@ static int migrate_all(struct sqlite_store *s, int64_t version)
 }
 
 /* A fresh file gets its schema, its version and our mark in one transaction of the rollback
- * journal, before it is switched to WAL: so the mark stands in the file itself, where
- * folder_file() looks for it, or the file is still empty. */
+ * journal, before it is switched to WAL: so the mark is in the file itself, where folder_file()
+ * looks for it, or the file is still empty. */
 enum err schema_check(struct sqlite_store *s, bool first, struct error *e)
 {
     int64_t version = 0;

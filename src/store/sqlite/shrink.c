@@ -19,7 +19,7 @@ enum {
     PAGES_AT_ONCE = 16, /* between two looks at the clock */
     FREE_MIN = 1024,    /* pages that stay free ... */
     FREE_PART = 10,     /* ... and one of so many, for what comes next */
-    ROOM_TIMES = 2,     /* what is compacted stands in a file beside and in the log, meanwhile */
+    ROOM_TIMES = 2,     /* meanwhile the compacted pages are in a temporary file and in the WAL */
 };
 
 /* How many pages are to go. */
@@ -59,7 +59,7 @@ static int shrink_some(struct db *d, int64_t left, int64_t budget_us, int64_t *r
     return rc;
 }
 
-/* The log is made empty as well, if nobody reads. */
+/* Empties the WAL as well, if there is no reader. */
 static int wal_truncate(struct sqlite_store *s)
 {
     int frames = 0;
@@ -94,7 +94,7 @@ enum err sqlite_shrink(struct store *base, struct shrink *k, struct error *e)
     return ERR_OK;
 }
 
-/* ---- the whole file at once, while nobody uses it ---- */
+/* ---- the whole file at once, while it is not in use ---- */
 
 static enum err room_check(struct sqlite_store *s, int64_t needed, struct error *e)
 {

@@ -13,10 +13,10 @@
 #define COLUMNS "task.seq, task.id, " TASK_COLUMNS(QUALIFIED, ", ")
 
 /* A column that an index covers is named in a SET only if it moves: SQLite opens that index, and
- * mostly deletes and inserts its entry, whatever the value is. Where state, owner and all that
- * tells of a claim or an end stay as they are, which is what most changes do, the WHERE says so
- * instead, and the indexes are left alone. A row is found by its number, where it is known (:seq),
- * without the index of the ids. */
+ * mostly deletes and inserts its entry, whatever the value is. Most changes leave state, owner and
+ * the columns of claims and ends as they are: then they are conditions in the WHERE instead, and
+ * the indexes are left alone. A row is found by its number, where it is known (:seq), without the
+ * index of the ids. */
 /* clang-format off */
 #define SET(name) ", " #name " = :" #name
 #define IS(name)  " AND " #name " IS :" #name

@@ -14,7 +14,7 @@
 #include "store/sqlite/gather.h"
 #include "store/sqlite/guard.h"
 
-/* What the WAL of the writer has grown to, told by SQLite after each commit. */
+/* The size of the writer's WAL, reported by SQLite after each commit. */
 static int wal_grew(void *arg, sqlite3 *db, const char *name, int frames)
 {
     struct sqlite_store *s = arg;
@@ -45,9 +45,9 @@ static int checkpoint_begin(struct sqlite_store *s, int mode, int *frames, int *
     }
 }
 
-/* Leaves nothing to checkpoint behind: frames of a commit whose fsync failed may stand in the WAL
- * without being on the disk, and must be neither read nor built upon. Somebody else's reader or a
- * full disk may be in the way, but only after the WAL was synced. */
+/* Leaves nothing to checkpoint behind: frames of a commit whose fsync failed may be in the WAL
+ * without being on the disk, and must be neither read nor built upon. A reader of another process
+ * or a full disk may block this, but only after the WAL was synced. */
 static int wal_restart(struct sqlite_store *s)
 {
     int frames = 0;
@@ -138,8 +138,8 @@ static enum err connect_both(struct sqlite_store *s, bool first, struct error *e
 
 /* ---- what becomes of the files' names ---- */
 
-/* A new start would not find the WAL, but the open connections can still read it: once all of it
- * stands in the file, they may be closed, and the next ones begin a new WAL. */
+/* A new start would not find the WAL, but the open connections can still read it: once all of it is
+ * in the file, they may be closed, and the next ones begin a new WAL. */
 static enum err wal_rescue(struct sqlite_store *s, struct error *e)
 {
     int frames = 0;
@@ -241,7 +241,7 @@ static enum err sqlite_lease(struct store *base, const struct lease_try *want, s
     return ERR_OK;
 }
 
-/* Whoever writes a request here is in the same process as the owner, and tells it. */
+/* A request is written here in the same process as the owner's, which is notified directly. */
 static enum err sqlite_requested(struct store *base, struct slice locked_by, int64_t after_seq,
                                  size_t limit, struct arena *a, struct row_page *ret,
                                  struct error *e)
@@ -452,7 +452,7 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
     return ERR_OK;
 }
 
-/* PASSIVE: waits for nobody. What a reader still needs is left for another time. */
+/* PASSIVE: does not wait. What a reader still needs is left for another time. */
 static void checkpoint_now(struct sqlite_store *s)
 {
     int frames = 0;

@@ -4,7 +4,7 @@
 /*
  * The state store in one SQLite file, `DIR/intact.db` (WAL, synchronous=FULL), with the schema of
  * schema/NNNN.sql, which migrates forward at start. One connection writes and checkpoints, another
- * one reads. `DIR/lock` is held (flock) as long as the store is open; in it stand the pid and,
+ * one reads. `DIR/lock` is held (flock) as long as the store is open; it contains the pid and,
  * about once a second while something is written, the server's time.
  *
  * Should intact.db lose its place while it is open (moved, removed, another file put there), every
@@ -25,13 +25,13 @@
 enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e) MUST_USE;
 
 /* Does what was put off: checkpoints when the WAL is long, when nothing was written for a while, or
- * when `idle`, which the store thread says after a while without work. Returns true if something is
- * left to do then; if false the store thread may sleep until the next call of anything else. */
+ * when `idle`, which the store thread passes after a while without work. Returns true if something
+ * is left to do then; if false the store thread may sleep until the next call of anything else. */
 bool sqlite_store_maintain(struct store *s, bool idle);
 
 /* ---- what is done with a store that no server uses ---- */
 
-/* Says that the store in DIR, though a copy, goes on, and its original does not. All of it is
+/* Declares that the store in DIR, though a copy, continues, and its original does not. All of it is
  * checked first. *ret_was_copy false: it is none, nothing was done. */
 enum err sqlite_store_adopt(const char *dir, bool *ret_was_copy, struct error *e) MUST_USE;
 
@@ -54,14 +54,14 @@ struct sqlite_compact {
 };
 
 /* Writes the whole file anew, without what is free in it, and as one that becomes shorter by itself
- * from then on. The store is nobody else's, and is good for nothing but close afterwards. The room
+ * from then on. The store must not be in use elsewhere, and can only be closed afterwards. The room
  * that it takes meanwhile is looked at first (ERR_FULL). After a failure or a crash the store is as
  * it was, or compacted. */
 enum err sqlite_store_compact(struct store *s, struct sqlite_compact *c, struct error *e) MUST_USE;
 
 struct sqlite_restore {
     const char *dir;  /* made if it is missing */
-    int fd;           /* the backup, read from where it stands */
+    int fd;           /* the backup, read from its current position */
     const char *name; /* as people call it */
     bool is_new;      /* it goes on under an installation id of its own */
     bool replace;     /* a store that is there is moved into a new folder inside of DIR */

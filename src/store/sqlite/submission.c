@@ -1,6 +1,6 @@
 /*
  * Submissions in SQLite: what applications insert, which becomes tasks or is refused. A watch on
- * the WAL tells of them. The columns are those of rows/submission.h.
+ * the WAL reports them. The columns are those of rows/submission.h.
  */
 #include "store/sqlite/columns.h"
 
@@ -91,9 +91,8 @@ enum err sqlite_submissions_take(struct store *base, struct submission_take *t, 
     enum err err = store_ready(s, e);
     if (err != ERR_OK)
         return err;
-    /* We are woken by what somebody writes into the log, and there is nothing to be seen of it
-     * until it is synced; that is told by nothing but the lock, which is given back after it. So it
-     * is looked at first. */
+    /* A write to the WAL by another process wakes us, but is invisible until it is synced; only the
+     * lock, which is released after that, shows it. So the lock is checked first. */
     t->unsettled = others_write(s);
     int rc = store_look_for_others(s);
     if (rc == SQLITE_OK)
@@ -266,11 +265,11 @@ enum err sqlite_submissions_verb(struct store *base, struct submission_verb *v, 
     return err;
 }
 
-/* ---- being told ---- */
+/* ---- notifications ---- */
 
-/* Every transaction is written to the WAL, which stays as long as we have it open. What we write
- * ourselves is told as well; who looks finds out at once that it was nobody else. Not of the whole
- * folder, or each page that goes from the WAL to the file would be told of, too. */
+/* Every transaction is written to the WAL, which stays as long as we have it open. Our own writes
+ * are reported as well; a look shows at once that they were ours. The folder is not watched,
+ * because each page that goes from the WAL to the file would be reported, too. */
 static bool watch_wal(const struct sqlite_store *s)
 {
     return !outside_fails() && inotify_add_watch(s->watch_fd, s->wal_path, IN_MODIFY) >= 0;
