@@ -1,7 +1,7 @@
 /*
- * What is said of agents: GET, PUT and DELETE /v1/agents/{agent}, which are its settings, and POST
- * /v1/agents/{agent}/breaker, by hand. It is stored first; then this node knows it at once, and the
- * others within a second or so.
+ * Settings and breakers of agents: GET, PUT and DELETE /v1/agents/{agent} for settings, and POST
+ * /v1/agents/{agent}/breaker by hand. A change is stored first; then it applies at this node at
+ * once, and at the others within a second or so.
  */
 
 #include "api/agents.h"
@@ -234,7 +234,7 @@ static bool breaker_body_ok(struct http_request *r, const struct json *j, bool *
     return true;
 }
 
-/* An agent that somebody looks for by its name among those that workflows have work for. */
+/* A search for an agent by its name among those that workflows have work for. */
 struct search {
     struct slice name;
     bool found;

@@ -107,7 +107,7 @@ static void answer_rows(struct http_request *r, const struct alerts_reader *ar)
     answer_json(r, 200, &b, NULL);
 }
 
-/* The store does not tell: this is what we know. */
+/* The store does not answer: this is what the node has in memory. */
 static void answer_memory(struct http_request *r, const struct alerts_reader *ar)
 {
     CLEANUP(buf_fini) struct buf b = {0};

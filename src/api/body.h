@@ -2,8 +2,8 @@
 #define API_BODY_H
 
 /*
- * Reading JSON bodies. What a body says by itself is found out by body_parse, on the loop if the
- * body is small, else on a thread (body_offload.c).
+ * Reading JSON bodies. A body is parsed by body_parse, on the loop if the body is small, else on a
+ * thread (body_offload.c).
  */
 
 #include "node/exchange.h"

@@ -14,9 +14,9 @@
 
 enum { PATH_TOLD = 200, FORWARDED_MAX = 200 }; /* of a request that is refused, in the log */
 
-/* A client on the same machine is told where a token is, in a file for its owner alone. A client
- * that sends a challenge gets proof that this server knows that token, before it sends the token.
- * Requests that a proxy passes on come from elsewhere. */
+/* A client on the same machine gets the name of the file with a token, which only its owner can
+ * read. A client that sends a challenge gets proof that this server knows that token, before it
+ * sends the token. Requests that a proxy passes on come from elsewhere. */
 static void write_token_hints(struct server *sv, struct http_request *r, struct buf *headers)
 {
     const char *file = access_file(sv->access);

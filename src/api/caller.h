@@ -9,7 +9,7 @@
 
 struct server;
 
-/* NULL: no good token, and *ret_why tells more. */
+/* NULL: no valid token, and *ret_why has the reason. */
 const struct bearer *caller_of(struct server *sv, struct http_request *r, const char **ret_why);
 /* The token of a request that has waited, if it is still good; until the next turn. NULL: the
  * request was answered that it is not. */
@@ -21,7 +21,7 @@ void caller_log_forbidden(struct server *sv, const struct http_request *r, struc
                           const char *why);
 
 /* From where a request comes, as the audit has it: the peer's address; behind a proxy, " for " and
- * what the proxy says. Printable ASCII. */
+ * the address that the proxy reports. Printable ASCII. */
 #define ADDRESS_FOR " for "
 enum { ADDRESS_SIZE = 256 };
 void caller_address_write(const struct server *sv, const struct http_request *r,

@@ -16,7 +16,7 @@
 
 enum { FREED_HERE_MAX = 1 << 20 };
 
-/* One that nobody needs any more. */
+/* One that is not needed any more. */
 struct freeing {
     uv_work_t work;
     struct server *server;
@@ -79,7 +79,7 @@ static void compiled_fini(struct server *sv, struct compiled *c)
     free(c->warnings);
 }
 
-/* Tells what came of it. */
+/* Passes the result on. */
 static void hand_over(struct server *sv, struct http_request *r, struct compiled *c,
                       compiled_fn *then)
 {

@@ -9,7 +9,7 @@
  *   events_task.c  GET /v1/tasks/{id}/events: all listeners of a task share a watch, which reads
  *                  the row again when it has changed
  *
- * A slow reader delays nobody. While more than STREAM_FULL bytes wait for it, a stream gets
+ * A slow reader does not delay others. While more than STREAM_FULL bytes wait for it, a stream gets
  * nothing: a listener of a task then receives the latest state, and a listener of all tasks is
  * notified of a gap if the ring has overwritten what it missed.
  */
@@ -92,7 +92,7 @@ struct events {
     uv_timer_t rest;       /* ... this is not: the account whose turn it is rests */
     struct link unwritten; /* of struct watch: some of their streams are behind */
     struct events_stats stats;
-    /* The ring holds events first <= n < next; all changes are counted, told or not. */
+    /* The ring holds events first <= n < next; all changes are counted, sent or not. */
     struct happening *ring;
     uint64_t first, next;
     int64_t record_until; /* until then events are kept without listeners, too */
@@ -107,8 +107,8 @@ void stream_recheck(struct stream *st); /* ends it if its token is good no more 
 void stream_free(struct stream *st);    /* one that did not begin and is answered otherwise */
 bool stream_is_full(const struct stream *st);
 
-/* Writes what stands in ev->text, all or nothing: so many events. False: nothing was taken; if
- * the client has gone, `gone` is called. */
+/* Writes ev->text, all or nothing: so many events. False: nothing was taken; if the client has
+ * gone, `gone` is called. */
 bool stream_write(struct stream *st, uint64_t events);
 
 /* "event: NAME", "id: ID" (NULL: none), "data: DATA", to ev->text. DATA is made to be one line. */

@@ -93,7 +93,7 @@ handler_fn audit_get;
 
 /* nodes.c, stats.c, status.c, metrics.c, backup.c, retire.c */
 handler_fn nodes_get;
-handler_fn nodes_refuse; /* 503: this node is no scheduler; tells which nodes are */
+handler_fn nodes_refuse; /* 503: this node is no scheduler; names the nodes that are */
 handler_fn stats_get;
 handler_fn healthz_get;
 handler_fn readyz_get;

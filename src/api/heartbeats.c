@@ -1,6 +1,6 @@
 /*
  * POST /v1/agents/{agent}/heartbeats: answered at once, from memory. The scheduler keeps what is
- * reported; streams of the task are told of it.
+ * reported; streams of the task get it.
  */
 
 #include <stdio.h>

@@ -25,7 +25,7 @@ static const char definition[] =
     "\"n\":{\"type\":\"integer\",\"default\":1},\"o\":{\"type\":\"array\"}},\"steps\":["
     "{\"name\":\"a\",\"agent\":\"g\",\"action\":\"x\",\"undo\":\"none\"}]}";
 
-/* A server that has one workflow, and nobody who listens to its answers. */
+/* A server that has one workflow, and no client that reads its answers. */
 static struct server *server_here(void)
 {
     static const struct store_ops no_ops;

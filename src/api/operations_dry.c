@@ -1,7 +1,7 @@
 /*
  * A dry run of an operation: the tasks that it would change, and those that it would refuse. It
- * reads as the operation does, in small parts, for a few seconds at most, and tells whether it has
- * read all.
+ * reads as the operation does, in small parts, for a few seconds at most, and reports whether it
+ * has read all.
  */
 
 #include "api/operations.h"

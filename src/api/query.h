@@ -21,7 +21,7 @@ struct store_query {
 };
 
 /* One of `size` bytes, zero behind the head; it counts among those that are open. `answer` is
- * called if the store answered, and the client is still there; trouble is told without it. Ask
+ * called if the store answered, and the client is still there; errors are answered without it. Ask
  * reading_has_room(READING_MANY) before. */
 struct store_query *store_query_new(struct server *sv, struct http_request *r, size_t size,
                                     void (*answer)(struct http_request *r, struct store_query *it));
@@ -31,8 +31,8 @@ void store_query_start(struct store_query *it,
 
 enum { PAGE_USUAL = 50, PAGE_MAX = 500 };
 
-/* `limit`, from 1 to `most` (if it is not said, `usual`), and `cursor` (0) of the request. False:
- * it was answered. */
+/* `limit`, from 1 to `most` (`usual` if it is missing), and `cursor` (0) of the request. False: it
+ * was answered. */
 bool page_query(struct http_request *r, size_t usual, size_t most, size_t *ret_limit,
                 int64_t *ret_cursor);
 /* The member `next` of an answer: the cursor, or null if there is no more. */

@@ -105,7 +105,7 @@ static void task_reopen(struct server *sv, struct http_request *r)
 static const struct route routes[] = {
     {"POST", "v1/agents/*/work", work_post, ROLE_AGENT, SCHEDULER},
     {"POST", "v1/agents/*/heartbeats", heartbeats_post, ROLE_AGENT, SCHEDULER},
-    /* The token of the attempt says who may. */
+    /* The token of the attempt is the permission. */
     {"POST", "v1/attempts/*", attempt_post, ROLE_ANYBODY, SCHEDULER},
     {"POST", "v1/tasks", tasks_post, OWN, QUERY | SCHEDULER | BODY},
     {"GET", "v1/tasks/*", task_get, SEE, QUERY},

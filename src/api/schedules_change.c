@@ -225,7 +225,7 @@ static enum err keep_state(struct schedule_call *c, const struct schedule_row *r
 
     if (schedule_decode(row, &c->arena, &old, st, &e) != ERR_OK) {
         *st = (struct schedule_state){.last = c->now, .run = row->run};
-        return ERR_OK; /* a version that nobody can read is replaced */
+        return ERR_OK; /* an unreadable version is replaced */
     }
     if (!schedule_same_times(old, c->schedule))
         st->last = c->now;

@@ -6,7 +6,7 @@
 #include "http/answer.h"
 #include "node/node.h"
 
-/* It tells only that the event loop turns. */
+/* It shows only that the event loop runs. */
 void healthz_get(struct server *sv, struct http_request *r)
 {
     (void)sv;

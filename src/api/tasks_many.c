@@ -8,7 +8,7 @@
  *     answered
  *
  * A client that goes away while lines are still in the body has them dropped; what was handed in
- * stays. Without a client nobody would learn which ids they got.
+ * stays. Otherwise their ids would reach no client.
  */
 
 #include <stdlib.h>
@@ -325,7 +325,7 @@ static void begin_timer(struct many *m)
 }
 
 /* Reads states, page after page; then waits for tasks that have not ended. An end that is reported
- * during the read does not tell the state: those left are read once more. */
+ * during the read does not include the state: those left are read once more. */
 static void look_up_states(struct many *m)
 {
     if (choose_states(m))

@@ -168,7 +168,7 @@ static void answer_task(struct reader *rd)
     answer_record(rd, r);
 }
 
-/* Nobody waits for what comes of it. */
+/* A request with ?wait= does not wait any longer. */
 static bool is_over(const struct task_row *row)
 {
     return task_state_is_end(row->state) || row->state == TASK_ERROR;

@@ -211,7 +211,7 @@ static void gather_nodes(struct why_request *k, struct facts *f)
     f->arg = k;
 }
 
-/* Whoever may not see all tasks is not told which one it is. */
+/* A client that may not see all tasks does not get the holder's id. */
 static void gather_lock(const struct why_request *k, struct facts *f)
 {
     if (k->held.count == 0)

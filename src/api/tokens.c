@@ -105,7 +105,7 @@ static void prepare_file(struct token_change *c, const struct token_row *t)
     c->file = err == ERR_OK ? FILE_PREPARED : FILE_FAILED;
 }
 
-/* The list was read after the change: it tells the outcome if nothing else does. */
+/* The list was read after the change: it shows the outcome if nothing else does. */
 static void settle_file(struct token_change *c)
 {
     const struct token_row *t = row_of(&c->list, c->row.name);
@@ -146,7 +146,7 @@ static bool ends_last_admin(const struct token_change *c, const struct token_row
     return true;
 }
 
-/* Somebody else may change it meanwhile, or delete it: then it is read again. */
+/* Another request may change it meanwhile, or delete it: then it is read again. */
 static void replace_run(struct token_change *c, struct store *store)
 {
     c->err = ERR_NOT_FOUND;
@@ -285,7 +285,7 @@ static void answer_change(struct http_request *r, const struct token_change *c)
     }
 }
 
-/* The answer to the commit was lost, and the list was read after it: it tells the outcome. Limits
+/* The answer to the commit was lost, and the list was read after it: it shows the outcome. Limits
  * are not compared: they can be stored again. */
 static void settle_unknown(struct token_change *c)
 {
