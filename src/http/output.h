@@ -4,8 +4,8 @@
 /*
  * What a connection sends. The kernel gets it at once, as far as it takes it; the rest is kept, in
  * order, and handed over as the client reads. libuv has one piece at a time, what comes meanwhile
- * is gathered behind it, so that many small pieces cost no more than their bytes. Of much that is
- * kept libuv has a small piece; when that has gone a slice is written in each turn of the
+ * is gathered behind it, so that many small pieces cost no more than their bytes. If much is
+ * kept, libuv has a small piece; when that has gone a slice is written in each turn of the
  * connection, so that who reads much keeps others waiting for a slice. With TLS all of this is
  * about sealed bytes: what is kept can be sent as it is.
  */
