@@ -88,7 +88,7 @@ struct events {
     int64_t keep_alive_at;
     struct link all;       /* of struct stream */
     struct map watches;    /* of struct watch, by task id */
-    uv_idle_t idle;        /* active while `telling` is not empty, and ... */
+    uv_idle_t idle;        /* active while `unwritten` is not empty, and ... */
     uv_timer_t rest;       /* ... this is not: the account whose turn it is rests */
     struct link unwritten; /* of struct watch: some of their streams are behind */
     struct events_stats stats;
