@@ -1,6 +1,7 @@
 /*
  * Prints a state machine of src/core/task.h for Graphviz: its states, its edges, and when each of
- * them is taken, all of it out of the tables. See tools/diagrams.
+ * them is taken, all of it out of the tables. Moves of a step that only the operator makes are left
+ * out. See tools/diagrams.
  *
  *     states task | step
  */
@@ -12,7 +13,7 @@
 
 enum { LABEL_WIDTH = 18 };
 
-/* What the operator does by hand is drawn apart from what happens by itself. */
+/* A task's moves by the operator are drawn apart from those that happen by themselves. */
 static const char dashed[] = ", style=dashed, color=\"#57606a\", fontcolor=\"#57606a\"";
 
 /* In lines, with blanks that keep it off its line. */
@@ -33,14 +34,23 @@ static void print_wrapped(const char *text)
     }
 }
 
+static bool is_by_operator(const char *when)
+{
+    return strncmp(when, "the operator", strlen("the operator")) == 0;
+}
+
 static uint32_t edge(const char *from, const char *to, const char *when)
 {
-    bool by_hand = strncmp(when, "the operator", strlen("the operator")) == 0;
-
     printf("    %s -> %s [label=\"", from, to);
     print_wrapped(when);
-    printf(" \"%s];\n", by_hand ? dashed : "");
+    printf(" \"%s];\n", is_by_operator(when) ? dashed : "");
     return 0;
+}
+
+/* A step has so many moves by the operator alone that they would hide the others. */
+static uint32_t step_edge(const char *from, const char *to, const char *when)
+{
+    return is_by_operator(when) ? 0 : edge(from, to, when);
 }
 
 static void node(const char *name, const char *fill, bool is_end)
@@ -102,7 +112,7 @@ static void print_step(void)
 #define X(name, text, to) node(text, step_fills[STEP_##name], false);
     STEP_STATES(X)
 #undef X
-#define TO(name, when) edge(from, step_state_text(STEP_##name), when)
+#define TO(name, when) step_edge(from, step_state_text(STEP_##name), when)
 #define X(name, text, to) \
     from = text;          \
     sum |= (to);

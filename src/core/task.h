@@ -37,7 +37,8 @@
 #define STEP_STATES(X)                                                                            \
     X(WAITING,      "waiting",     TO(RUNNING, "a place is free")                                 \
                                    | TO(SKIPPED, "its `if` is false, or the operator skips it")   \
-                                   | TO(COMPLETED, "its wait, its last round is over; supplied")  \
+                                   | TO(COMPLETED, "its wait has ended, its last round is done, " \
+                                                   "or the operator supplies its output")         \
                                    | TO(FAILED, "its input cannot be evaluated, or not yet")      \
                                    | TO(UNDOING, "in doubt, and the task goes back")              \
                                    | TO(UNDONE, "the operator undid it, in doubt"))               \
