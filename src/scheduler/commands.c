@@ -179,10 +179,29 @@ static bool is_not_own(const struct live *l, const struct command *c)
            && !(l->task.owner.ptr && slice_eq(l->task.owner, c->ask->owner));
 }
 
+/* With its signals: a new task begins with them, one that exists gets them if they may be sent to
+ * it one by one. */
+static void submit(struct scheduler *s, struct live *l, struct command *c)
+{
+    submit_apply(s, l, c);
+    bool exists = c->answer == ANSWER_REPEATED && l->loaded;
+    if (c->ask->signal_count > 0 && exists && !is_not_own(l, c)) {
+        (void)overrun_hold(s, l);
+        if (signals_carried(s, l, c) || is_in_work_unowned(l))
+            take_ownership(s, l);
+        live_detach_ended(&s->tasks, l);
+    } else if (c->answer == ANSWER_ACCEPTED) {
+        (void)signals_carried(s, l, c);
+        submit_continue(s, l);
+    } else {
+        signals_not_carried(c, OBSTACLE_STATE);
+    }
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
-        submit_apply(s, l, c);
+        submit(s, l, c);
         return;
     }
     ASSERT(l->loaded);

@@ -31,6 +31,13 @@ const char *ask_kind_text(enum ask_kind kind); /* "retry": as in the audit and t
 
 enum { ASK_NAME_TOLD = 80 }; /* bytes of a client's name that a story quotes */
 
+/* A signal that a submission carries, and what became of it. */
+struct carried_signal {
+    struct signal signal; /* key, name, data, content */
+    enum { CARRIED_ACCEPTED, CARRIED_REPEATED, CARRIED_REFUSED } fate;
+    enum obstacle refusal; /* of a refused one */
+};
+
 /* A client's command on one task. Its maker owns it again once it is answered. */
 struct ask {
     enum ask_kind kind;
@@ -42,6 +49,9 @@ struct ask {
     struct slice input, reply_to, tags; /* input: also ASK_CORRECT */
     struct slice trace;                 /* a W3C traceparent, or NONE: not part of the content */
     bool by_id; /* the id was made here: a task that exists is the same, whatever its content */
+    /* They are delivered to a new task, or to the one that exists; no part of the content. */
+    struct carried_signal *signals;
+    size_t signal_count;
     int priority;
     int64_t not_before;
     bool paused;            /* from its submission on, until it is resumed */

@@ -77,7 +77,7 @@ void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
 
 static void everything(struct references *r)
 {
-    r->input = r->task = r->steps = true;
+    r->input = r->task = r->signals = r->steps = true;
     r->output = r->of_output != NULL;
     r->round = r->sees_round;
     if (r->of_input)
@@ -158,6 +158,7 @@ static bool collect_path(struct collector *c, const struct node *n)
     if (slice_is(p.names[0], "task")) {
         is_known = c->refs->task = true;
         c->refs->may_be_odd |= count > 1;
+        c->refs->signals |= count == 1 || slice_is(p.names[1], "signals");
     }
     if (slice_is(p.names[0], "output") && c->refs->of_output) {
         is_known = c->refs->output = true;
