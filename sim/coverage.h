@@ -195,6 +195,9 @@
     X(LOCK_BLOCKED,       "tasks that waited behind one whose workflow lets fewer hold its lock") \
     X(LOCK_REPLACED,      "tasks that newer ones replaced")                                       \
     X(LOCK_LOOKED,        "looks at who waits for a lock")                                        \
+    X(NOTICE_DECIDED,      "signals by SQL that were decided on")                                 \
+    X(NOTICE_AGAIN,        "signals by SQL that were inserted twice")                             \
+    X(NOTICE_REFUSED,      "signals by SQL that were refused")                                    \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

@@ -8,6 +8,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/notices.h"
 #include "sim/receivers.h"
 #include "sim/sql.h"
 #include "sim/subject.h"
@@ -331,6 +332,10 @@ static void sends(struct subject *t, char name, bool ok, int64_t delay)
 {
     if (t->signals_sent == SEEN_SIGNALS_MAX)
         return;
+    if (sql_signals_sends(t, t->signals_sent, delay)) {
+        t->signals[t->signals_sent++] = (struct sent_signal){name, ok};
+        return;
+    }
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
     *w = (struct wish){.task = t,
                        .kind = ASK_SIGNAL,

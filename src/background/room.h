@@ -16,6 +16,7 @@ struct background {
     struct waits *waits;
     struct nodes *nodes;
     struct inbox *inbox;
+    struct notices *notices;
     struct operations *operations;
     struct schedules *schedules;
     struct messages *messages;

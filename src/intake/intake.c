@@ -242,6 +242,8 @@ static void take_done(struct store_job *j)
     }
     ASSERT(in->state == TAKING);
     ASSERT(in->take.count <= in->config.batch_max);
+    if (in->take.notices && in->config.notices)
+        in->config.notices(in->config.arg);
     in->stats.refused_now = in->take.refused;
     in->unsettled_ms = unsettled_pause(in);
     if (in->take.count == 0) {

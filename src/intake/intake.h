@@ -43,6 +43,8 @@ struct intake_config {
     void (*settled)(void *arg, struct intake_item *const *refused, size_t count);
     /* Called before each read: earlier notifications are covered by it. NULL: no notifications. */
     void (*looks)(void *arg);
+    /* A read found that notices wait (intake/notices.h). NULL: not reported. */
+    void (*notices)(void *arg);
     /* A batch failed and is tried again later. NULL: not reported. */
     void (*failed)(void *arg, const struct error *e);
 };

@@ -133,6 +133,25 @@ static void fail_callers(struct scheduler *s, struct live *l, struct link *comma
     }
 }
 
+/* Another node may have decided on the notices of this change: whoever read them reads again. Later
+ * ones wait for them. */
+static void drop_notices(struct scheduler *s, struct live *l)
+{
+    struct link *const lists[] = {&l->applied, &l->inbox};
+    struct link dropped;
+
+    list_init(&dropped);
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        LIST_FOREACH (link, after, lists[i]) {
+            const struct command *c = CONTAINER_OF(link, struct command, link);
+            if (c->kind != COMMAND_ASK || !c->ask->notice)
+                continue;
+            link_remove(link);
+            list_push(&dropped, link);
+        }
+    commands_fail(s, l, &dropped, ERR_BUSY, "the task was changed meanwhile");
+}
+
 /* The store did not take the change. Its callers get the error; the row must be read again. */
 static void landed_badly(struct scheduler *s, struct live *l, enum err err, const char *story)
 {
@@ -140,7 +159,8 @@ static void landed_badly(struct scheduler *s, struct live *l, enum err err, cons
     bool gone = l->fresh && err != ERR_UNKNOWN; /* it was never created */
 
     l->outcome_unknown = err == ERR_UNKNOWN;
-
+    if (err_is_transient(err) || err == ERR_TAKEN)
+        drop_notices(s, l);
     fail_callers(s, l, &l->applied, err, story);
     if (gone && list_empty(&l->inbox))
         live_drop(&s->tasks, l);
@@ -177,6 +197,7 @@ void landed_change(struct scheduler *s, struct live *l, const struct change *c)
         landed_ok(s, l, c);
     } else if (c->outcome == ERR_CONFLICT) {
         s->tasks.counts.conflicts++;
+        drop_notices(s, l);
         live_reload(&s->tasks, l);
     } else if (c->outcome == ERR_TAKEN) {
         landed_taken(s, l, c);

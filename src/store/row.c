@@ -237,6 +237,15 @@ struct submission_row submission_copy(struct arena *a, const struct submission_r
     return copy;
 }
 
+struct notice_row notice_copy(struct arena *a, const struct notice_row *row)
+{
+    struct notice_row copy = *row;
+
+    copy.owner = arena_copy(a, row->owner);
+    NOTICE_COLUMNS(COPY, )
+    return copy;
+}
+
 struct operation_row operation_copy(struct arena *a, const struct operation_row *row)
 {
     struct operation_row copy = *row;

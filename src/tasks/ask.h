@@ -71,6 +71,7 @@ struct ask {
     /* ASK_SIGNAL: key, name, data, content; ASK_DROP: name, and key if it is one only. `decided` is
      * the same in the task's memory. */
     struct signal signal, decided;
+    int64_t notice; /* ASK_SIGNAL: seq of the notice that it is; the change deletes it. 0: none */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */
     bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as

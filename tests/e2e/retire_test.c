@@ -119,6 +119,42 @@ static void what_is_old_is_counted_and_deleted(void **state)
     expect_problem(&r, 404, "no-such-task");
 }
 
+/* Those of a deleted task go with it, long values too; others stay. */
+static void a_task_takes_its_signals_along(void **state)
+{
+    CLEANUP(buf_fini) struct buf longer = {0};
+    REPLY r = {0};
+    (void)state;
+
+    define(&node, "signals",
+           "\"steps\": [{\"name\": \"a\", \"signal\": {\"name\": \"go\"}},"
+           "{\"name\": \"b\", \"signal\": {\"name\": \"go\"}}]");
+    for (int i = 0; i < 3000; i++)
+        buf_byte(&longer, '7');
+    for (int i = 0; i < 2; i++) {
+        post(&node, &r, "/v1/tasks",
+             "{\"workflow\": \"signals\", \"id\": \"r-%d\", \"signals\": [{\"id\": \"a\", "
+             "\"name\": \"go\", \"data\": \"%s\"}]}",
+             i, longer.ptr);
+        EXPECT(&r, 201);
+    }
+    post(&node, &r, "/v1/tasks/r-0/signals/go", "1");
+    EXPECT(&r, 200);
+    wait_for_state(&node, "r-0", "processed");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task LIKE 'r-%'") == 3, "before");
+    let_time_pass(FLAGS("--log", "info"));
+    retire(&r, "{\"older_than\": \"30d\", \"workflow\": \"signals\"}", 1);
+    CHECK(status_of("r-0") == 410 && status_of("r-1") == 200, "one of them was over");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task = 'r-0'") == 0, "they went");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task = 'r-1'") == 1, "it stays");
+    CHECK(sql_int(&node, "SELECT count(*) FROM payload AS p WHERE NOT EXISTS (SELECT 1 FROM task "
+                         "AS t WHERE t.seq = p.key / 1048576)")
+              == 0,
+          "no value is left behind");
+    post(&node, &r, "/v1/tasks/r-0/signals/go", "1");
+    expect_problem(&r, 410, "task-deleted");
+}
+
 static void who_deleted_is_on_record(void **state)
 {
     REPLY r = {0};
@@ -201,6 +237,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_deleted_is_on_record),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(what_is_not_to_be_kept_goes_by_itself),
+        cmocka_unit_test(a_task_takes_its_signals_along),
     };
     return cmocka_run_group_tests_name("retire", tests, start, node_end);
 }

@@ -107,6 +107,7 @@ struct survey {
     bool messages;          /* out: there are some in the outbox that were not set aside */
     bool submissions;       /* out: some wait, of anybody's part */
     bool locks;             /* out: CLAIM_LOCK may find tasks */
+    bool notices;           /* out: some are to be decided */
     bool overruns;          /* out: evaluations were counted that took too long */
     int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
     int64_t wait_due_at;    /* out: the same of those at a `wait` */

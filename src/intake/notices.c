@@ -1,0 +1,302 @@
+/* Rounds of notices, from reading a page to settling what changed nothing. Only the *_run functions
+ * run on the store's thread. Design: notices.h. */
+
+#include "intake/notices.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+enum {
+    PAGE_MAX = 512,
+    PAUSE_MS = 250,     /* after a failure, or while some have to wait */
+    PATIENCE_MS = 2000, /* after that, any node takes it */
+};
+
+struct notices {
+    struct notices_config config;
+    enum { IDLE, READING, ASKING, SETTLING } state;
+    bool woken, draining;
+    bool left; /* some of this round stay, and must be read again */
+    int64_t read_from;
+    uint32_t parts, part;
+    struct arena arena; /* of the round */
+    struct notice_read page;
+    int64_t after_seq;
+    struct notice_item *items;
+    size_t count, open;
+    struct notice_verdict *verdicts;
+    size_t verdict_count;
+    struct store_job job;
+    enum err err;
+    struct error error;
+};
+
+static int64_t now_of(const struct notices *in)
+{
+    return in->config.clock.now(in->config.clock.arg);
+}
+
+/* ---- the end of a round ---- */
+
+static void round_end(struct notices *in, bool again, int64_t pause_ms)
+{
+    arena_fini(&in->arena);
+    in->arena = (struct arena){0};
+    in->state = IDLE;
+    in->woken |= again;
+    in->read_from = now_of(in) + pause_ms;
+}
+
+/* The next page at once; from the first one again after a pause, if some stay. On a shared store
+ * the survey tells of them. */
+static void round_done(struct notices *in)
+{
+    bool more = in->page.more;
+
+    in->after_seq = more ? in->page.rows[in->page.count - 1].seq : 0;
+    bool again = in->left && !in->config.shared;
+    if (!more)
+        in->left = false;
+    round_end(in, more || again, more ? 0 : PAUSE_MS);
+}
+
+static void fail(struct notices *in)
+{
+    in->config.failed(in->config.arg, &in->error);
+    in->after_seq = 0;
+    round_end(in, true, PAUSE_MS);
+}
+
+static void submit_job(struct notices *in, void (*run)(struct store_job *, struct store *),
+                       void (*done)(struct store_job *))
+{
+    in->job = (struct store_job){.run = run, .done = done};
+    in->config.store->submit(in->config.store, &in->job);
+}
+
+static void settle_run(struct store_job *j, struct store *s)
+{
+    struct notices *in = CONTAINER_OF(j, struct notices, job);
+
+    in->err = s->ops->notices->settle(s, in->verdicts, in->verdict_count, &in->error);
+}
+
+static void settle_done(struct store_job *j)
+{
+    struct notices *in = CONTAINER_OF(j, struct notices, job);
+
+    ASSERT(in->state == SETTLING);
+    if (in->err != ERR_OK) {
+        fail(in); /* the rows are read again with the same verdicts */
+        return;
+    }
+    for (size_t i = 0; i < in->count; i++)
+        if (in->items[i].settles && in->items[i].problem.ptr)
+            in->config.refused(in->config.arg, &in->items[i]);
+    round_done(in);
+}
+
+static void settle(struct notices *in)
+{
+    ASSERT(in->open == 0);
+    in->verdict_count = 0;
+    in->verdicts = arena_alloc(&in->arena, (in->count + 1) * sizeof *in->verdicts);
+    for (size_t i = 0; i < in->count; i++) {
+        const struct notice_item *it = &in->items[i];
+        if (it->settles)
+            in->verdicts[in->verdict_count++] =
+                (struct notice_verdict){.seq = it->row->seq,
+                                        .refused_at = it->problem.ptr ? now_of(in) : 0,
+                                        .reason = it->problem};
+    }
+    if (in->verdict_count == 0) {
+        round_done(in);
+        return;
+    }
+    in->state = SETTLING;
+    submit_job(in, settle_run, settle_done);
+}
+
+/* ---- asking ---- */
+
+static void one_less(struct notices *in)
+{
+    ASSERT(in->open > 0);
+    if (--in->open == 0)
+        settle(in);
+}
+
+void notices_answered(struct notice_item *it)
+{
+    struct notices *in = it->in;
+    const struct ask *a = &it->ask;
+
+    if (a->outcome == ERR_OK) {
+        it->settles = a->existed; /* a change has deleted it */
+    } else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID
+               || a->outcome == ERR_TOO_BIG) {
+        it->settles = true;
+        it->problem =
+            a->story[0] ? arena_copy(&in->arena, slice_of(a->story)) : SLICE("it cannot be stored");
+    } else {
+        in->left = true;
+    }
+    one_less(in);
+}
+
+/* Whose it is. The owner of a task has it in memory, so no other node reads it for that. */
+static bool is_ours(const struct notices *in, const struct notice_row *row, int64_t now)
+{
+    if (!in->config.shared || in->parts <= 1 || row->at <= now - PATIENCE_MS)
+        return true;
+    if (row->owner.ptr)
+        return slice_eq(row->owner, in->config.me);
+    return hash_stable(row->task.ptr, row->task.len) % in->parts == in->part;
+}
+
+/* False: nothing is asked. */
+static bool is_to_be_asked(struct notices *in, struct notice_item *it)
+{
+    const struct notice_row *row = it->row;
+    char story[200];
+
+    if (!row->has_task && row->is_submitted) {
+        in->left = true; /* its task is about to be there */
+        return false;
+    }
+    if (!row->has_task) {
+        (void)snprintf(story, sizeof story, "there is no task \"%.*s\"",
+                       SLICE_ARG(slice_cut(row->task, ASK_NAME_TOLD)));
+        it->problem = arena_copy(&in->arena, slice_of(story));
+    } else {
+        in->config.read(in->config.arg, it);
+    }
+    it->settles = it->problem.ptr != NULL;
+    return !it->settles;
+}
+
+/* One change names so many. */
+static bool has_room(struct map *counts, struct arena *a, const struct notice_row *row)
+{
+    size_t *count = map_get(counts, row->task);
+
+    if (!count) {
+        count = arena_alloc(a, sizeof *count);
+        map_put(counts, row->task, count);
+    }
+    return (*count)++ < NOTICES_OF_CHANGE_MAX;
+}
+
+static void ask_all(struct notices *in)
+{
+    CLEANUP(map_fini) struct map counts = {0};
+    size_t room = in->config.room(in->config.arg);
+    int64_t now = now_of(in);
+
+    in->state = ASKING;
+    in->count = 0;
+    in->items = arena_alloc(&in->arena, (in->page.count + 1) * sizeof *in->items);
+    in->open = 1; /* keeps the round open: asks may be answered at once */
+    for (size_t i = 0; i < in->page.count; i++) {
+        const struct notice_row *row = &in->page.rows[i];
+        if (!is_ours(in, row, now))
+            continue;
+        if (in->open > room || !has_room(&counts, &in->arena, row)) {
+            in->left = true;
+            continue;
+        }
+        struct notice_item *it = &in->items[in->count++];
+        *it = (struct notice_item){.in = in, .row = row, .arena = &in->arena};
+        if (!is_to_be_asked(in, it))
+            continue;
+        it->ask.id = row->task;
+        it->ask.notice = row->seq;
+        in->open++;
+        in->config.ask(in->config.arg, it);
+    }
+    one_less(in);
+}
+
+/* ---- reading ---- */
+
+static void read_run(struct store_job *j, struct store *s)
+{
+    struct notices *in = CONTAINER_OF(j, struct notices, job);
+
+    in->err = s->ops->notices->read(s, &in->page, &in->arena, &in->error);
+}
+
+static void read_done(struct store_job *j)
+{
+    struct notices *in = CONTAINER_OF(j, struct notices, job);
+
+    ASSERT(in->state == READING);
+    if (in->err != ERR_OK)
+        fail(in);
+    else if (in->page.count == 0)
+        round_done(in);
+    else
+        ask_all(in);
+}
+
+int64_t notices_turn(struct notices *in)
+{
+    int64_t now = now_of(in);
+
+    if (in->state != IDLE || in->draining || !in->woken)
+        return 0;
+    in->read_from = min_i64(in->read_from, now + PAUSE_MS); /* the clock was set back */
+    if (now < in->read_from)
+        return in->read_from;
+    in->woken = false;
+    in->state = READING;
+    in->page = (struct notice_read){.after_seq = in->after_seq, .limit = in->config.page_max};
+    submit_job(in, read_run, read_done);
+    return 0;
+}
+
+/* ---- interface ---- */
+
+void notices_wake(struct notices *in)
+{
+    in->woken = true;
+}
+
+void notices_surveyed(struct notices *in, const struct survey *v)
+{
+    in->parts = v->schedulers;
+    in->part = v->schedulers_before;
+    in->woken |= v->notices;
+}
+
+void notices_drain(struct notices *in)
+{
+    in->draining = true;
+}
+
+bool notices_is_busy(const struct notices *in)
+{
+    return in->state != IDLE;
+}
+
+struct notices *notices_new(const struct notices_config *c)
+{
+    struct notices *in = calloc(1, sizeof *in);
+
+    ASSERT(in);
+    in->config = *c;
+    if (!in->config.page_max)
+        in->config.page_max = PAGE_MAX;
+    in->woken = true; /* some may be there already */
+    return in;
+}
+
+void notices_free(struct notices *in)
+{
+    if (!in)
+        return;
+    arena_fini(&in->arena);
+    free(in);
+}

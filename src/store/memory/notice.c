@@ -1,0 +1,89 @@
+/* Notices in memory. No faults are injected here; inbox.c has the operations. */
+#include "store/memory/notice.h"
+
+#include <stdlib.h>
+
+#include "store/row.h"
+
+void mem_notices_fini(struct mem_notices *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        arena_fini(&m->list[i].arena);
+    free(m->list);
+    *m = (struct mem_notices){0};
+}
+
+void mem_notice_add(struct mem_notices *m, const struct notice_row *row)
+{
+    if (m->count == m->cap) {
+        m->cap = m->cap ? m->cap * 2 : 16;
+        m->list = reallocarray(m->list, m->cap, sizeof *m->list);
+        ASSERT(m->list);
+    }
+    struct mem_notice *one = &m->list[m->count++];
+    *one = (struct mem_notice){0};
+    one->row = notice_copy(&one->arena, row);
+    one->row.seq = ++m->last_seq;
+}
+
+/* One that is to be decided; m->count: there is none. */
+static size_t find(const struct mem_notices *m, int64_t seq)
+{
+    size_t i = 0;
+
+    while (i < m->count && (m->list[i].row.seq != seq || m->list[i].row.refused_at))
+        i++;
+    return i;
+}
+
+bool mem_notices_wait(const struct mem_notices *m, const int64_t *seqs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (find(m, seqs[i]) == m->count)
+            return false;
+    return true;
+}
+
+bool mem_notices_any(const struct mem_notices *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (!m->list[i].row.refused_at)
+            return true;
+    return false;
+}
+
+void mem_notice_settle(struct mem_notices *m, const struct notice_verdict *v)
+{
+    size_t i = find(m, v->seq);
+
+    if (i == m->count)
+        return;
+    if (v->refused_at) {
+        m->list[i].row.refused_at = v->refused_at;
+        m->list[i].row.reason = arena_copy(&m->list[i].arena, v->reason);
+        return;
+    }
+    arena_fini(&m->list[i].arena);
+    memmove(&m->list[i], &m->list[i + 1], (m->count - i - 1) * sizeof *m->list);
+    m->count--;
+}
+
+void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_read *n,
+                      struct arena *a, void (*look)(void *arg, struct notice_row *row), void *arg)
+{
+    n->rows = arena_alloc(a, (n->limit + 1) * sizeof *n->rows);
+    n->count = 0;
+    n->more = false;
+    for (size_t i = 0; i < m->count && !n->more; i++) {
+        const struct notice_row *row = &m->list[i].row;
+        if (row->seq <= n->after_seq || (row->refused_at != 0) != refused)
+            continue;
+        n->more = n->count == n->limit;
+        if (n->more)
+            return;
+        n->rows[n->count] = notice_copy(a, row);
+        if (look)
+            look(arg, &n->rows[n->count]);
+        n->count++;
+    }
+}

@@ -1,0 +1,57 @@
+#ifndef STORE_ROWS_NOTICE_H
+#define STORE_ROWS_NOTICE_H
+
+/* What tasks are told from outside their own changes: a row of the table `notice`, insert-only,
+ * written in the transaction that it tells of. The change that is decided on it deletes it. */
+
+#include "base/base.h"
+
+/* `kind`: a signal that an application inserted (view and function `signal`). Its body is {"id",
+ * "name", "data"}; nothing of it was checked, and data is a text that should be JSON. */
+#define NOTICE_SIGNAL SLICE("signal")
+
+struct notice_row {
+    int64_t seq;                     /* given by the store, never twice */
+    struct slice task, sender, kind; /* to whom; from whom ("sql"); what it is */
+    int64_t at;                      /* by the store's clock, where it has one */
+    struct slice body;               /* JSON */
+    int64_t refused_at;              /* 0: it is to be decided */
+    struct slice reason;             /* why it was refused */
+    /* Read beside it: */
+    bool has_task;      /* its task exists ... */
+    struct slice owner; /* ... and is locked by this owner; NONE: it is not */
+    bool is_submitted;  /* it does not, but a submission of that id waits */
+};
+
+/* What X, S and the types are: rows/task.h. */
+/* clang-format off */
+#define NOTICE_COLUMNS(X, S) \
+    X(task,       text)   S  \
+    X(sender,     text)   S  \
+    X(kind,       text)   S  \
+    X(at,         number) S  \
+    X(body,       text)   S  \
+    X(refused_at, time)   S  \
+    X(reason,     text)
+/* clang-format on */
+
+/* The next ones to be decided, by seq. Numbers become visible out of order: the reader goes
+ * round. */
+struct notice_read {
+    int64_t after_seq;
+    size_t limit;
+    struct notice_row *rows; /* out */
+    size_t count;            /* out */
+    bool more;               /* out */
+};
+
+/* Of one that changed nothing. */
+struct notice_verdict {
+    int64_t seq;
+    int64_t refused_at; /* 0: it is deleted; else it is kept, with the reason */
+    struct slice reason;
+};
+
+enum { NOTICES_OF_CHANGE_MAX = 64 };
+
+#endif
