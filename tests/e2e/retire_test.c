@@ -21,21 +21,24 @@ static int start(void **state)
     return 0;
 }
 
-/* The server stops, all that is stored becomes forty days older, and it starts with these flags. */
-static void let_time_pass(const char *const *flags)
+static void change_stopped(const char *statement)
 {
     char path[100];
     sqlite3 *db = NULL;
 
-    node_stop(&node);
     (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
     CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, "%s", path);
-    int rc = sqlite3_exec(db,
-                          "UPDATE task SET submitted_at = submitted_at - 3456000000, "
-                          "ended_at = ended_at - 3456000000",
-                          NULL, NULL, NULL);
+    int rc = sqlite3_exec(db, statement, NULL, NULL, NULL);
     CHECK(rc == SQLITE_OK, "%s", sqlite3_errmsg(db));
     CHECK(sqlite3_close(db) == SQLITE_OK, "close");
+}
+
+/* The server stops, all that is stored becomes forty days older, and it starts with these flags. */
+static void let_time_pass(const char *const *flags)
+{
+    node_stop(&node);
+    change_stopped("UPDATE task SET submitted_at = submitted_at - 3456000000, "
+                   "ended_at = ended_at - 3456000000");
     node_start(&node, flags);
 }
 
@@ -128,7 +131,8 @@ static void a_task_takes_its_signals_along(void **state)
 
     define(&node, "signals",
            "\"steps\": [{\"name\": \"a\", \"signal\": {\"name\": \"go\"}},"
-           "{\"name\": \"b\", \"signal\": {\"name\": \"go\"}}]");
+           "{\"name\": \"b\", \"signal\": {\"name\": \"go\"}}],"
+           "\"output\": \"${ .task.signals.go }\"");
     for (int i = 0; i < 3000; i++)
         buf_byte(&longer, '7');
     for (int i = 0; i < 2; i++) {
@@ -141,6 +145,9 @@ static void a_task_takes_its_signals_along(void **state)
     post(&node, &r, "/v1/tasks/r-0/signals/go", "1");
     EXPECT(&r, 200);
     wait_for_state(&node, "r-0", "processed");
+    task_of(&node, &r, "r-0");
+    char *url = strdup(strstr(text_at(&r, "output"), "/v1/"));
+    CHECK(url, "memory");
     CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task LIKE 'r-%'") == 3, "before");
     let_time_pass(FLAGS("--log", "info"));
     retire(&r, "{\"older_than\": \"30d\", \"workflow\": \"signals\"}", 1);
@@ -153,6 +160,14 @@ static void a_task_takes_its_signals_along(void **state)
           "no value is left behind");
     post(&node, &r, "/v1/tasks/r-0/signals/go", "1");
     expect_problem(&r, 410, "task-deleted");
+    post(&node, &r, url, "1");
+    expect_problem(&r, 410, "task-deleted");
+    node_stop(&node);
+    change_stopped("DELETE FROM reserved WHERE id = 'r-0'"); /* in time it is forgotten */
+    node_start(&node, FLAGS("--log", "info"));
+    post(&node, &r, url, "1");
+    expect_problem(&r, 404, "no-such-task");
+    free(url);
 }
 
 static void who_deleted_is_on_record(void **state)

@@ -92,6 +92,10 @@ static void a_url_is_good_for_one_task_and_name(void **state)
     expect_problem(&r, 422, "bad-key");
     sends_to(&r, path, NULL, SLICE("{"));
     expect_problem(&r, 400, "not-json");
+    send_as(&node, &r, "POST", path, "text/plain", SLICE("1"));
+    expect_problem(&r, 415, "content-type");
+    send_as(&node, &r, "POST", path, "application/json\r\nContent-Encoding: gzip", SLICE("1"));
+    expect_problem(&r, 415, "content-encoding");
     free(path);
 }
 
@@ -127,6 +131,27 @@ static void an_invented_url_is_refused(void **state)
     sends_to(&r, path, NULL, SLICE("1"));
     EXPECT(&r, 200);
     free(path);
+}
+
+static void so_many_come_by_a_url(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit(&node, "asks", "u-4");
+    fetch(&node, &r, "ag", "i");
+    const char *path = strstr(text_at(&r, "requests.0.input.url"), "/v1/");
+    char *token = token_in(&r, 0);
+    for (int i = 0; i < 20; i++) {
+        REPLY sent = {0};
+        sends_to(&sent, path, NULL, SLICE("1"));
+        EXPECT(&sent, 200);
+    }
+    REPLY refused = {0};
+    sends_to(&refused, path, NULL, SLICE("1"));
+    expect_problem(&refused, 429, "too-many-signals");
+    hand_in(&node, "ag", "i", token, "\"output\": 1", "accepted");
+    free(token);
 }
 
 static void a_public_url_is_handed_on(void **state)
@@ -177,6 +202,9 @@ static void all_tasks_with_the_tags_get_it(void **state)
         (void)snprintf(id, sizeof id, "m-%d", i);
         submit_with_tag("waits", id, "north");
     }
+    send_as(&node, &r, "POST", "/v1/signals", "application/json\r\nIdempotency-Key: k-9",
+            SLICE("{\"workflow\": \"waits\", \"tags\": {\"shop\": \"none\"}, \"name\": \"go\"}"));
+    EXPECT_TEXT(&r, "id", "k-9");
     submit_with_tag("waits", "south", "south");
     submit_with_tag("other", "another", "north");
     submit_with_tag("waits", "ended", "north");
@@ -461,6 +489,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_is_good_for_one_task_and_name),
         cmocka_unit_test(an_invented_url_is_refused),
+        cmocka_unit_test(so_many_come_by_a_url),
         cmocka_unit_test(a_public_url_is_handed_on),
         cmocka_unit_test(all_tasks_with_the_tags_get_it),
         cmocka_unit_test(those_that_cannot_take_it_are_counted),
