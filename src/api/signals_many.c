@@ -133,12 +133,14 @@ static void sending_answered(struct ask *a)
         b->sent++;
     } else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_NOT_FOUND) {
         count_refused(b, signal_refusal_type(a));
+    } else if (!err_is_transient(a->outcome)) {
+        count_refused(b, trouble_type(a->outcome)); /* a task that cannot be read stops no other */
     } else {
         b->err = a->outcome;
         (void)snprintf(b->error.text, sizeof b->error.text,
-                       "at least %zu of %zu tasks were reached: send it again with the same "
-                       "id: %s",
-                       b->sent, b->count, a->story);
+                       "at least %zu of %zu tasks were reached: send it again with the id "
+                       "%.*s: %s",
+                       b->sent, b->count, SLICE_ARG(b->signal.key), a->story);
     }
     send_more(b);
 }
