@@ -113,12 +113,15 @@ static void refused(void *arg, const struct notice_item *it)
 {
     CLEANUP(buf_fini) struct buf task = {0};
     CLEANUP(buf_fini) struct buf reason = {0};
-    (void)arg;
+    struct server *sv = arg;
+    uint64_t left_out = 0;
 
+    if (!log_burst_has_room(&sv->background->signals_refused, server_now(sv), &left_out))
+        return;
     json_string(&task, it->row->task);
     json_string(&reason, it->problem);
-    log_line(LOG_WARN, "event=signal_refused seq=%" PRId64 " task=%s reason=%s", it->row->seq,
-             task.ptr, reason.ptr);
+    log_line(LOG_WARN, "event=signal_refused seq=%" PRId64 " task=%s reason=%s left_out=%" PRIu64,
+             it->row->seq, task.ptr, reason.ptr, left_out);
 }
 
 static void failed(void *arg, const struct error *e)

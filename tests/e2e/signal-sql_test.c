@@ -10,7 +10,7 @@
 #include "kit.h"
 #include "postgres/cluster.h"
 
-enum { TASKS = 40, EACH = 5, KILLS = 8 };
+enum { TASKS = 40, EACH = 5, KILLS = 8, CROWD = 2000 };
 
 static struct node nodes[2];
 static size_t node_count;
@@ -187,6 +187,66 @@ static void what_cannot_be_taken_is_kept(void **state)
     wait_for_state(&nodes[0], "s-3", "processed");
 }
 
+/* Data of 10 MB, names of 1 MB, nothing at all: the application's transaction is done. */
+static void what_is_no_signal_by_its_size_is_refused(void **state)
+{
+    (void)state;
+    APP a = app_open();
+
+    app_do(&a, "BEGIN");
+    app_do(&a, a.lite ? "INSERT INTO signal (task, name, data) VALUES "
+                        "('s-5', 'go', '\"' || hex(zeroblob(5000000)) || '\"')"
+                      : "INSERT INTO signal (task, name, data) VALUES "
+                        "('s-5', 'go', to_json(repeat('0', 10000000)))");
+    app_do(&a, a.lite ? "INSERT INTO signal (task, name) VALUES (hex(zeroblob(500000)), 'go')"
+                      : "INSERT INTO signal (task, name) VALUES (repeat('0', 1000000), 'go')");
+    app_do(&a,
+           a.lite
+               ? "INSERT INTO signal (task, id, name) VALUES ('s-5', hex(zeroblob(500000)), 'go')"
+               : "INSERT INTO signal (task, id, name) VALUES ('s-5', repeat('0', 1000000), 'go')");
+    app_do(&a, "INSERT INTO signal (task, name) VALUES (NULL, NULL)");
+    app_do(&a, "COMMIT");
+    wait_for_count("SELECT count(*) FROM refused_signal", 4);
+    CHECK(count("SELECT count(*) FROM refused_signal WHERE reason = "
+                "'data has 10000002 bytes, expected at most 65536'")
+              == 1,
+          "data");
+    CHECK(count(
+              "SELECT count(*) FROM refused_signal WHERE reason LIKE 'task, name and id have 10%'")
+              == 2,
+          "names");
+    CHECK(count("SELECT count(*) FROM refused_signal WHERE length(data) = 10000002") == 1,
+          "it is not lost");
+    app_do(&a, "DELETE FROM refused_signal");
+}
+
+/* More than a page of them, of which one change takes a few only. */
+static void a_crowd_to_one_task_holds_up_no_other(void **state)
+{
+    char text[200];
+    (void)state;
+    APP a = app_open();
+
+    submit_to(0, "many", "s-6");
+    submit_to(1, "go", "s-7");
+    app_do(&a, "BEGIN");
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(text, sizeof text,
+                       "INSERT INTO signal (task, name, data) VALUES ('s-6', 'go', '%d')", i);
+        app_do(&a, text);
+    }
+    app_do(&a, "INSERT INTO signal (task, name) VALUES ('s-7', 'go')");
+    app_do(&a, "COMMIT");
+    wait_for_state(&nodes[1 % node_count], "s-7", "processed");
+    wait_for_state(&nodes[0], "s-6", "processed");
+    wait_for_count(WAITING, 0);
+    int64_t kept = count("SELECT count(*) FROM task_signal WHERE task = 's-6'");
+    int64_t refused = count("SELECT count(*) FROM refused_signal WHERE task = 's-6'");
+    CHECK(kept >= 5 && kept + refused == CROWD, "%d and %d: none is lost, none counts twice",
+          (int)kept, (int)refused);
+    app_do(&a, "DELETE FROM refused_signal");
+}
+
 /* A repeated insert, under the same key, is the same signal. */
 static void a_key_counts_once(void **state)
 {
@@ -255,6 +315,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_payment_and_its_signal_are_one),
         cmocka_unit_test(a_signal_waits_for_its_submission),
         cmocka_unit_test(what_cannot_be_taken_is_kept),
+        cmocka_unit_test(what_is_no_signal_by_its_size_is_refused),
+        cmocka_unit_test(a_crowd_to_one_task_holds_up_no_other),
         cmocka_unit_test(a_key_counts_once),
         cmocka_unit_test(servers_are_killed_meanwhile),
     };

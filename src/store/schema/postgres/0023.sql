@@ -16,19 +16,28 @@ CREATE TABLE ~notice (
 
 CREATE INDEX notice_waiting ON ~notice (seq) WHERE refused_at IS NULL;
 
+-- Does a submission wait that becomes the task of a notice?
+CREATE INDEX submission_id ON ~submission USING hash (id) WHERE refused_at IS NULL;
+
 CREATE FUNCTION ~signal_add(a_task text, a_name text, a_data json, a_id text)
 RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     key text := coalesce(a_id, gen_random_uuid()::text);
+    now_ms bigint := floor(extract(epoch FROM clock_timestamp()) * 1000);
+    bytes bigint := coalesce(octet_length(a_data::text), 0);
+    names bigint := coalesce(octet_length(a_task), 0) + coalesce(octet_length(a_name), 0) + octet_length(key);
+    why text := CASE WHEN bytes > 65536 THEN format('data has %s bytes, expected at most 65536', bytes)
+        WHEN names > 4096 THEN format('task, name and id have %s bytes', names) END;
 BEGIN
-    INSERT INTO ~notice (task, sender, kind, at, body)
-    VALUES (coalesce(a_task, ''), 'sql', 'signal', (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-        json_build_object('id', key, 'name', coalesce(a_name, ''), 'data', coalesce(a_data::text, 'null'))::text);
+    INSERT INTO ~notice (task, sender, kind, at, body, refused_at, reason)
+    VALUES (coalesce(a_task, ''), 'sql', 'signal', now_ms,
+        json_build_object('id', key, 'name', coalesce(a_name, ''), 'data', coalesce(a_data::text, 'null'))::text,
+        CASE WHEN why IS NOT NULL THEN now_ms END, why);
     RETURN key;
 END $$;
 
 -- For applications: INSERT INTO signal (task, name, data, id) VALUES (...), in a transaction of their own. id: its key;
--- without one it is given one.
+-- without one it is given one. No server reads what is too long to be a signal: it is refused at once.
 CREATE VIEW ~signal AS
 SELECT n.task, n.body::json ->> 'name' AS name, (n.body::json ->> 'data')::json AS data, n.body::json ->> 'id' AS id
 FROM ~notice AS n WHERE n.kind = 'signal' AND n.refused_at IS NULL;
