@@ -145,9 +145,19 @@ static void check_undo(const struct subject *t, const struct seen *new)
              k);
 }
 
+static bool has_signal(const struct seen *s, uint32_t key)
+{
+    for (uint32_t k = 0; k < s->signal_count; k++)
+        if (s->signals[k].key == key)
+            return true;
+    return false;
+}
+
 void check_signals(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     must(t, new->signal_count >= old->signal_count, "no signal is lost", new->signal_count);
+    for (uint32_t k = 0; old->revision == 0 && !t->by_sql && k < t->carried; k++)
+        must(t, has_signal(new, k), "a new task has the signals of its submission", k);
     for (uint32_t k = 0; k < new->signal_count; k++)
         check_one(t, old, new, k);
     check_undo(t, new);
@@ -155,10 +165,22 @@ void check_signals(const struct subject *t, const struct seen *old, const struct
 
 void check_signal_told(const struct subject *t, uint32_t key)
 {
-    for (uint32_t k = 0; k < t->seen.signal_count; k++)
-        if (t->seen.signals[k].key == key)
-            return;
-    must(t, t->deleted, "what is accepted is durable", key);
+    must(t, t->deleted || has_signal(&t->seen, key), "what is accepted is durable", key);
+}
+
+void check_carried(const struct subject *t, const struct ask *a)
+{
+    for (uint32_t k = 0; k < a->signal_count; k++) {
+        if (a->signals[k].fate == CARRIED_REFUSED) {
+            covered(COVER_CARRIED_REFUSED);
+            must(t, a->existed, "a new task takes the signals of its submission", k);
+            must(t, t->verbs || t->deleted || !has_signal(&t->seen, k),
+                 "what is there is not refused", k);
+            continue;
+        }
+        covered(a->existed ? COVER_CARRIED_LATER : COVER_CARRIED);
+        check_signal_told(t, k);
+    }
 }
 
 /* ---- the step ---- */

@@ -10,7 +10,7 @@
 #include "sim/flow.h"
 #include "sim/world.h"
 
-enum { ROWS_MAX = SUBJECTS_MAX * SEEN_SIGNALS_MAX, LOOK_MS = 1000 };
+enum { ROWS_MAX = SUBJECTS_MAX * SEEN_SIGNALS_MAX, LOOK_MAX_MS = 20000 };
 
 /* A row of the table notice, as the application knows it. */
 struct inserted {
@@ -25,7 +25,7 @@ static struct {
     struct prng own;                /* keeps other runs unaffected */
     struct inserted list[ROWS_MAX]; /* by seq, from 1 */
     uint32_t count, waiting;
-    size_t page_max;
+    size_t room;
 } sql;
 
 static bool draw(uint32_t of_1000)
@@ -58,13 +58,14 @@ static void check_one(struct inserted *i, int now)
 
     must(i->stands == WAITS || now == (int)i->stands, "a notice is decided on once", i,
          "it is decided on again");
+    bool again = i->again || i->task->signals[i->number].both;
     if (now == WAITS)
-        must(!there || i->again, "a notice goes with the change that is decided on it", i,
+        must(!there || again, "a notice goes with the change that is decided on it", i,
              "the task has its signal, and it waits");
     if (now == DECIDED)
         must(there, "a notice is decided on", i, "it is gone, and the task has no such signal");
     if (now == REFUSED)
-        must(!there || i->again, "what is refused is not taken", i, "refused");
+        must(!there || again, "what is refused is not taken", i, "refused");
     if (i->stands == WAITS && now == DECIDED)
         covered(i->again ? COVER_NOTICE_AGAIN : COVER_NOTICE_DECIDED);
     if (i->stands == WAITS && now == REFUSED)
@@ -150,7 +151,8 @@ static void commits(void *arg, uint64_t number)
         trace("an application inserts signal %" PRIu64 " to %s", number, t->id);
     }
     sql_signals_changed();
-    tells();
+    if (draw(500))
+        tells(); /* otherwise the next look finds it, perhaps with others */
 }
 
 bool sql_signals_sends(struct subject *t, uint32_t number, int64_t delay)
@@ -171,7 +173,7 @@ static int64_t clock_now(void *arg)
 static size_t room(void *arg)
 {
     (void)arg;
-    return 1000;
+    return sql.room;
 }
 
 static void read_notice(void *arg, struct notice_item *it)
@@ -223,6 +225,8 @@ static void refused(void *arg, const struct notice_item *it)
     const struct node *n = arg;
 
     trace("%s has refused notice %" PRId64, n->me, it->row->seq);
+    must(!it->row->has_task || it->ask.outcome == ERR_CONFLICT || it->ask.outcome == ERR_TOO_BIG,
+         "only its task refuses a notice", &sql.list[it->row->seq - 1], err_text(it->ask.outcome));
 }
 
 static void failed(void *arg, const struct error *e)
@@ -260,7 +264,7 @@ static void looks(void *arg, uint64_t n)
     (void)arg;
     (void)n;
     tells();
-    later(LOOK_MS, looks, NULL, 0);
+    later(1 + prng_below(&sql.own, LOOK_MAX_MS), looks, NULL, 0);
 }
 
 void sql_signals_begin(bool may)
@@ -268,6 +272,7 @@ void sql_signals_begin(bool may)
     sql.own = (struct prng){.state = world.seed ^ UINT64_C(0x6e6f746963650001)};
     sql.on = may && flows_signal() && prng_below(&sql.own, 2) == 0;
     sql.count = sql.waiting = 0;
+    sql.room = prng_below(&sql.own, 4) ? 1000 : 1 + prng_below(&sql.own, 4);
     if (sql.on && !nodes.shared)
-        later(LOOK_MS, looks, NULL, 0);
+        later(LOOK_MAX_MS, looks, NULL, 0);
 }

@@ -2,6 +2,7 @@
 
 #include "sim/sql_part.h"
 
+#include "sim/coverage.h"
 #include "sim/notices.h"
 #include "sim/sql.h"
 
@@ -13,6 +14,8 @@ void sql_part_new(struct node *n)
 
 void sql_part_free(struct node *n)
 {
+    if (n->notices && notices_is_busy(n->notices))
+        covered(COVER_NOTICE_CUT);
     intake_free(n->intake);
     notices_free(n->notices);
     n->intake = NULL;
