@@ -10,8 +10,9 @@
 
 enum {
     PAGE_MAX = 512,
-    PAUSE_MS = 250,     /* after a failure, or while some have to wait */
-    PATIENCE_MS = 2000, /* after that, any node takes it */
+    PAUSE_MS = 250,      /* after a failure, or while some have to wait ... */
+    PAUSE_MAX_MS = 2000, /* ... each time twice as long, while no other is taken */
+    PATIENCE_MS = 2000,  /* after that, any node takes it */
 };
 
 struct notices {
@@ -19,7 +20,8 @@ struct notices {
     enum { IDLE, READING, ASKING, SETTLING } state;
     bool woken, draining;
     bool left; /* some of this round stay, and must be read again */
-    int64_t read_from;
+    bool took; /* others do not */
+    int64_t read_from, pause_ms;
     uint32_t parts, part;
     struct arena arena; /* of the round */
     struct notice_read page;
@@ -56,10 +58,15 @@ static void round_done(struct notices *in)
     bool more = in->page.more;
 
     in->after_seq = more ? in->page.rows[in->page.count - 1].seq : 0;
+    if (more) {
+        round_end(in, true, 0);
+        return;
+    }
+    bool stays = in->left && !in->took;
+    in->pause_ms = stays ? min_i64(in->pause_ms * 2, PAUSE_MAX_MS) : PAUSE_MS;
     bool again = in->left && !in->config.shared;
-    if (!more)
-        in->left = false;
-    round_end(in, more || again, more ? 0 : PAUSE_MS);
+    in->left = in->took = false;
+    round_end(in, again, in->pause_ms);
 }
 
 static void fail(struct notices *in)
@@ -115,6 +122,7 @@ static void settle(struct notices *in)
         round_done(in);
         return;
     }
+    in->took = true;
     in->state = SETTLING;
     submit_job(in, settle_run, settle_done);
 }
@@ -135,6 +143,7 @@ void notices_answered(struct notice_item *it)
 
     if (a->outcome == ERR_OK) {
         it->settles = a->existed; /* a change has deleted it */
+        in->took = true;
     } else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID
                || a->outcome == ERR_TOO_BIG) {
         it->settles = true;
@@ -243,11 +252,10 @@ static void read_done(struct store_job *j)
 
 int64_t notices_turn(struct notices *in)
 {
-    int64_t now = now_of(in);
-
     if (in->state != IDLE || in->draining || !in->woken)
         return 0;
-    in->read_from = min_i64(in->read_from, now + PAUSE_MS); /* the clock was set back */
+    int64_t now = now_of(in);
+    in->read_from = min_i64(in->read_from, now + PAUSE_MAX_MS); /* the clock was set back */
     if (now < in->read_from)
         return in->read_from;
     in->woken = false;
@@ -289,6 +297,7 @@ struct notices *notices_new(const struct notices_config *c)
     in->config = *c;
     if (!in->config.page_max)
         in->config.page_max = PAGE_MAX;
+    in->pause_ms = PAUSE_MS;
     in->woken = true; /* some may be there already */
     return in;
 }
