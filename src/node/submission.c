@@ -369,6 +369,7 @@ static bool submission_place(struct server *sv, struct submission *s)
     }
     s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
     s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
+    s->ask.signals_own_only = s->grant && !s->grant->repairs; /* as for a single signal */
     s->ask.reads_all = !s->grant || s->grant->reads_all;
     return true;
 }
@@ -524,7 +525,8 @@ void submission_signals(struct buf *b, const struct submission *s)
         json_member_text(b, "name", one->signal.name);
         json_member_text(b, "status", slice_of(fates[one->fate]));
         buf_clear(&urn);
-        buf_fmt(&urn, "urn:intact:problem:%s", signal_problem(one->refusal));
+        buf_fmt(&urn, "urn:intact:problem:%s",
+                s->ask.signals_not_own ? "forbidden" : signal_problem(one->refusal));
         json_member_text(b, "problem", one->fate == CARRIED_REFUSED ? buf_view(&urn) : SLICE_NONE);
         json_close(b, '}');
     }

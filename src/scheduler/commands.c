@@ -172,20 +172,25 @@ static bool is_expired(const struct scheduler *s, const struct command *c)
     return c->kind == COMMAND_ASK && c->ask->not_after && scheduler_now(s) > c->ask->not_after;
 }
 
+static bool is_owner(const struct live *l, const struct ask *a)
+{
+    return l->task.owner.ptr && slice_eq(l->task.owner, a->owner);
+}
+
 /* A token that is limited to its own tasks may not act on a task without an owner either. */
 static bool is_not_own(const struct live *l, const struct command *c)
 {
-    return c->kind == COMMAND_ASK && c->ask->own_only
-           && !(l->task.owner.ptr && slice_eq(l->task.owner, c->ask->owner));
+    return c->kind == COMMAND_ASK && c->ask->own_only && !is_owner(l, c->ask);
 }
 
 /* With its signals: a new task begins with them, one that exists gets them if they may be sent to
- * it one by one. */
+ * it one by one. Who may read a task may repeat its submission, but not signal to it. */
 static void submit(struct scheduler *s, struct live *l, struct command *c)
 {
     submit_apply(s, l, c);
     bool exists = c->answer == ANSWER_REPEATED && l->loaded;
-    if (c->ask->signal_count > 0 && exists && !is_not_own(l, c)) {
+    c->ask->signals_not_own = exists && c->ask->signals_own_only && !is_owner(l, c->ask);
+    if (c->ask->signal_count > 0 && exists && !c->ask->signals_not_own) {
         (void)overrun_hold(s, l);
         if (signals_carried(s, l, c) || is_in_work_unowned(l))
             take_ownership(s, l);

@@ -52,6 +52,8 @@ struct ask {
     /* They are delivered to a new task, or to the one that exists; no part of the content. */
     struct carried_signal *signals;
     size_t signal_count;
+    bool signals_own_only; /* they are sent to no task that exists and has another owner, or none */
+    bool signals_not_own;  /* out: for that reason they were not sent */
     int priority;
     int64_t not_before;
     bool paused;            /* from its submission on, until it is resumed */

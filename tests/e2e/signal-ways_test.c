@@ -466,20 +466,41 @@ static void wrong_signals_refuse_the_submission(void **state)
     EXPECT(&r, 201);
 }
 
-/* A token that may repeat a submission of nobody's may not send signals to it. */
-static void signals_need_the_right_to_send_them(void **state)
+static struct node token_of(const char *name, const char *roles)
 {
     char token[64];
+
+    make_token(&node, name, roles, NULL, token);
+    return as(&node, token);
+}
+
+/* A token that may read a task may repeat its submission, but sends no signals to it. */
+static void signals_need_the_right_to_send_them(void **state)
+{
+    static const char body[] = "{\"workflow\": \"three\", \"id\": \"c-7\", \"signals\": "
+                               "[{\"id\": \"%s\", \"name\": \"go\"}]}";
     REPLY r = {0};
     (void)state;
 
-    make_token(&node, "shop-1", "\"submit\"", NULL, token);
-    struct node shop = as(&node, token);
+    struct node shop = token_of("shop-1", "\"submit\"");
+    struct node reader = token_of("reader-1", "\"submit\", \"read\"");
+    struct node some = token_of("some-1", "\"submit\", \"read:three\"");
+    struct node mender = token_of("mender-1", "\"submit\", \"repair\"");
     post(&shop, &r, "/v1/tasks", "{\"workflow\": \"three\", \"id\": \"c-7\"}");
     EXPECT(&r, 201);
-    post(&shop, &r, "/v1/tasks",
-         "{\"workflow\": \"three\", \"id\": \"c-7\", \"signals\": [{\"id\": \"a\", \"name\": "
-         "\"go\"}]}");
+    post(&reader, &r, "/v1/tasks", body, "a");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "signals.0.status", "refused");
+    EXPECT_TEXT(&r, "signals.0.problem", "urn:intact:problem:forbidden");
+    post(&some, &r, "/v1/tasks", body, "b");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "signals.0.problem", "urn:intact:problem:forbidden");
+    task_of(&node, &r, "c-7");
+    EXPECT_TEXT(&r, "steps.0.state", "waiting");
+    post(&shop, &r, "/v1/tasks", body, "c");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "signals.0.status", "accepted");
+    post(&mender, &r, "/v1/tasks", body, "d");
     EXPECT(&r, 200);
     EXPECT_TEXT(&r, "signals.0.status", "accepted");
 }
