@@ -176,7 +176,13 @@ static void urls_are_what_expressions_see(void **state)
          3},
         {"${ .task.id } ${ .task.signals.refused }", "\"o-17 https://x/refused\"", 3},
         {"${ .task | .signals.paid }", "\"https://x/paid\"", 3},
+        {"${ .task[\\\"signals\\\"].paid }", "\"https://x/paid\"", 3},
         {"${ .task.id }", "\"o-17\"", 0}, /* it costs nothing */
+        /* Who passes on the task does not mean the URLs. */
+        {"${ .task | has(\\\"id\\\") }", "true", 0},
+        {"${ .task }", "{\"id\":\"o-17\",\"workflow\":\"order\"}", 0},
+        {"${ .task | has(\\\"sig\\\" + \\\"nals\\\") }", "false", 0},
+        {"${ . | .task | has(\\\"sig\\\" + \\\"nals\\\") }", "false", 0},
     };
     (void)state;
 
