@@ -349,7 +349,7 @@ static struct slice signals_of(struct many *m, const struct submission *s)
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
-    submission_signals(&b, s);
+    submission_signals(&b, "signals", s);
     return b.len > 0 ? arena_copy(&m->arena, buf_view(&b)) : SLICE_NONE;
 }
 

@@ -83,7 +83,7 @@ static void answer(struct signalling *s, struct http_request *r)
     const struct ask *a = &s->ask;
 
     if (a->outcome == ERR_OK && a->kind == ASK_DROP)
-        task_get_when_ended(s->x.server, r, a->id, NULL, 0, 200);
+        task_get_when_ended(s->x.server, r, a->id, NULL, 0, 200, SLICE_NONE);
     else if (a->outcome == ERR_OK)
         answer_signal(r, a);
     else if (a->not_own && grant_reads(s->grant, a->not_own_of))

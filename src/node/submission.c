@@ -507,7 +507,7 @@ void submission_problem(struct buf *b, int status, const char *type, struct slic
     json_close(b, '}');
 }
 
-void submission_signals(struct buf *b, const struct submission *s)
+void submission_signals(struct buf *b, const char *key, const struct submission *s)
 {
     static const char *const fates[] = {[CARRIED_ACCEPTED] = "accepted",
                                         [CARRIED_REPEATED] = "repeated",
@@ -516,7 +516,7 @@ void submission_signals(struct buf *b, const struct submission *s)
 
     if (s->ask.signal_count == 0)
         return;
-    json_key(b, "signals");
+    json_key(b, key);
     json_open(b, '[');
     for (size_t i = 0; i < s->ask.signal_count; i++) {
         const struct carried_signal *one = &s->ask.signals[i];

@@ -397,6 +397,28 @@ static void a_submission_carries_signals(void **state)
     submits(&r, 409, "c-1", ", \"priority\": 9, \"signals\": [{\"id\": \"k5\", \"name\": \"go\"}]");
 }
 
+/* The record has kept signals of its own. */
+static void who_waits_is_told_of_carried_signals(void **state)
+{
+    static const char body[] =
+        "{\"workflow\": \"three\", \"id\": \"c-8\", \"signals\": ["
+        "{\"id\": \"k1\", \"name\": \"go\"}, {\"id\": \"k2\", \"name\": \"no\"}]}";
+    REPLY r = {0};
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        post(&node, &r, "/v1/tasks?wait=50ms", body);
+        EXPECT(&r, i == 0 ? 201 : 200);
+        EXPECT_TEXT(&r, "steps.0.state", "completed");
+        EXPECT_TEXT(&r, "carried_signals.0.status", i == 0 ? "accepted" : "repeated");
+        EXPECT_TEXT(&r, "carried_signals.1.id", "k2");
+        EXPECT_TEXT(&r, "carried_signals.1.problem", "urn:intact:problem:no-such-signal");
+    }
+    post(&node, &r, "/v1/tasks?wait=1ms", "{\"workflow\": \"three\", \"id\": \"c-8\"}");
+    EXPECT(&r, 200);
+    CHECK(!at(&r, "carried_signals"), "it carries none: %.*s", SLICE_ARG(r.body));
+}
+
 static void so_many_of_a_name_are_carried(void **state)
 {
     CLEANUP(buf_fini) struct buf more = {0};
@@ -518,6 +540,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_scope_is_for_a_workflow_and_a_name),
         cmocka_unit_test(more_than_a_thousand_take_two_requests),
         cmocka_unit_test(a_submission_carries_signals),
+        cmocka_unit_test(who_waits_is_told_of_carried_signals),
         cmocka_unit_test(so_many_of_a_name_are_carried),
         cmocka_unit_test(lines_carry_signals),
         cmocka_unit_test(wrong_signals_refuse_the_submission),

@@ -230,9 +230,11 @@ class _TaskRequired(TaskSummary):
 
 
 class Task(_TaskRequired, total=False):
-    """The whole record of a task. `signals`: those that no step has taken, if any were sent."""
+    """The whole record of a task. `signals`: those that no step has taken, if any were sent. `carried_signals`: only as
+    the answer to a submission."""
 
     signals: List[KeptSignal]
+    carried_signals: List[CarriedSignal]
 
 
 class TaskPage(TypedDict):

@@ -205,6 +205,8 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   steps: Step[];
   /** Signals that no step has taken, if any were sent. */
   signals?: { id: string; name: string; at: string }[];
+  /** Only in the answer to a submission: what became of the signals that it carried. */
+  carried_signals?: CarriedSignal[];
   /** What people did to it; the last 100. */
   operations: AuditEntry[];
 }
