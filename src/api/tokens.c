@@ -383,7 +383,7 @@ static bool name_ok(struct http_request *r, const struct json *j)
         return false;
     }
     /* Actors of the audit that have no token. */
-    static const char *const taken[] = {"open", "server", "helper", "amqp", "signal-url"};
+    static const char *const taken[] = {"open", "server", "helper", "amqp", "signal-url", "sql"};
     for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (slice_is(name, taken[i])) {
             http_problem(r, 422, "bad-token",

@@ -76,7 +76,7 @@ static void read_signal(struct server *sv, struct notice_item *it, const struct 
     else if (!is_name(s.name))
         refuse(it, "name: expected the name of a signal");
     else if (value_of(sv, it, json_get_text(body, "data"), &s))
-        it->ask = (struct ask){.kind = ASK_SIGNAL, .signal = s};
+        it->ask = (struct ask){.kind = ASK_SIGNAL, .signal = s, .actor = SLICE("sql")};
 }
 
 static void read_notice(void *arg, struct notice_item *it)

@@ -145,6 +145,13 @@ static void a_payment_and_its_signal_are_one(void **state)
     wait_for_count(WAITING, 0);
     CHECK(count("SELECT count(*) FROM task_signal WHERE task = 's-1' AND key = 'p-1'") == 1,
           "its key");
+    get(&nodes[0], &r, "/v1/audit?task=s-1");
+    EXPECT_TEXT(&r, "entries.0.verb", "signal");
+    EXPECT_TEXT(&r, "entries.0.actor", "sql");
+    EXPECT_TEXT(&r, "entries.0.detail.id", "p-1");
+    CHECK(!at(&r, "entries.1"), "it counts once: %.*s", SLICE_ARG(r.body));
+    post(&nodes[0], &r, "/v1/tokens", "{\"name\": \"sql\", \"roles\": [\"read\"]}");
+    expect_problem(&r, 422, "bad-token");
 }
 
 static void a_signal_waits_for_its_submission(void **state)
