@@ -15,6 +15,12 @@ enum {
     PATIENCE_MS = 2000,  /* after that, any node takes it */
 };
 
+/* Of a task, in a page. */
+struct told {
+    size_t count;
+    bool left; /* one has to wait, so the later ones do */
+};
+
 struct notices {
     struct notices_config config;
     enum { IDLE, READING, ASKING, SETTLING } state;
@@ -26,6 +32,7 @@ struct notices {
     struct arena arena; /* of the round */
     struct notice_read page;
     int64_t after_seq;
+    struct map tasks; /* struct told, in `arena` */
     struct notice_item *items;
     size_t count, open;
     struct notice_verdict *verdicts;
@@ -44,6 +51,7 @@ static int64_t now_of(const struct notices *in)
 
 static void round_end(struct notices *in, bool again, int64_t pause_ms)
 {
+    map_fini(&in->tasks);
     arena_fini(&in->arena);
     in->arena = (struct arena){0};
     in->state = IDLE;
@@ -129,6 +137,25 @@ static void settle(struct notices *in)
 
 /* ---- asking ---- */
 
+static struct told *told_of(struct notices *in, const struct notice_row *row)
+{
+    struct told *t = map_get(&in->tasks, row->task);
+
+    if (!t) {
+        t = arena_alloc(&in->arena, sizeof *t);
+        *t = (struct told){0};
+        map_put(&in->tasks, row->task, t);
+    }
+    return t;
+}
+
+/* It is read again, and before the later ones of its task. */
+static void leave(struct notices *in, const struct notice_row *row)
+{
+    in->left = true;
+    told_of(in, row)->left = true;
+}
+
 static void one_less(struct notices *in)
 {
     ASSERT(in->open > 0);
@@ -150,7 +177,7 @@ void notices_answered(struct notice_item *it)
         it->problem =
             a->story[0] ? arena_copy(&in->arena, slice_of(a->story)) : SLICE("it cannot be stored");
     } else {
-        in->left = true;
+        leave(in, it->row);
     }
     one_less(in);
 }
@@ -172,7 +199,7 @@ static bool is_to_be_asked(struct notices *in, struct notice_item *it)
     char story[200];
 
     if (!row->has_task && row->is_submitted) {
-        in->left = true; /* its task is about to be there */
+        leave(in, row); /* its task is about to be there */
         return false;
     }
     if (!row->has_task) {
@@ -186,21 +213,16 @@ static bool is_to_be_asked(struct notices *in, struct notice_item *it)
     return !it->settles;
 }
 
-/* One change names so many. */
-static bool has_room(struct map *counts, struct arena *a, const struct notice_row *row)
+static bool has_room(struct notices *in, const struct notice_row *row, size_t room)
 {
-    size_t *count = map_get(counts, row->task);
+    struct told *t = told_of(in, row);
 
-    if (!count) {
-        count = arena_alloc(a, sizeof *count);
-        map_put(counts, row->task, count);
-    }
-    return (*count)++ < NOTICES_OF_CHANGE_MAX;
+    /* One change names so many. */
+    return in->open <= room && !t->left && t->count++ < NOTICES_OF_CHANGE_MAX;
 }
 
 static void ask_all(struct notices *in)
 {
-    CLEANUP(map_fini) struct map counts = {0};
     size_t room = in->config.room(in->config.arg);
     int64_t now = now_of(in);
 
@@ -212,8 +234,8 @@ static void ask_all(struct notices *in)
         const struct notice_row *row = &in->page.rows[i];
         if (!is_ours(in, row, now))
             continue;
-        if (in->open > room || !has_room(&counts, &in->arena, row)) {
-            in->left = true;
+        if (!has_room(in, row, room)) {
+            leave(in, row);
             continue;
         }
         struct notice_item *it = &in->items[in->count++];
@@ -306,6 +328,7 @@ void notices_free(struct notices *in)
 {
     if (!in)
         return;
+    map_fini(&in->tasks);
     arena_fini(&in->arena);
     free(in);
 }

@@ -7,7 +7,8 @@
  *
  * Works in rounds: a page of rows is read, those that this node is to take become asks, and what
  * changed nothing is settled in one transaction when all are answered. There is no cursor beyond a
- * round: numbers that become visible late, and tasks that cannot take theirs, hold up nobody.
+ * round: numbers that become visible late, and tasks that cannot take theirs, hold up nobody. But no
+ * notice overtakes another one of its task: while one stays, the later ones do, on all pages.
  *
  * Where nodes share the store, a node takes those of tasks that it owns, its part of the others, by
  * a hash of the task, and any that nobody has taken for a while. That two nodes take one does no

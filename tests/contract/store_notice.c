@@ -75,6 +75,26 @@ static void notices_stand_until_they_are_decided(void **state)
     stand(w, "1:one:{} 2:two:[1]:nobody");
 }
 
+/* A page begins behind some that were left. */
+static void the_next_page_has_none_that_is_behind_another(void **state)
+{
+    struct world *w = *state;
+    const struct notice_verdict gone = {.seq = 1};
+    const struct notice_verdict no = {.seq = 2, .refused_at = 9, .reason = SLICE("so")};
+
+    put(w, "one", "1");
+    put(w, "two", "2");
+    put(w, "one", "3");
+    put(w, "two", "4");
+    put(w, "three", "5");
+    stand_after(w, 1, 100, "2:two:2 4:two:4 5:three:5");
+    stand_after(w, 2, 1, "5:three:5");
+    must(w->s->ops->notices->settle(w->s, &gone, 1, &w->e), "settle");
+    stand_after(w, 2, 1, "3:one:3 ...");
+    must(w->s->ops->notices->settle(w->s, &no, 1, &w->e), "settle");
+    stand_after(w, 2, 100, "3:one:3 4:two:4 5:three:5");
+}
+
 static void they_are_settled_alone(void **state)
 {
     struct world *w = *state;
@@ -208,9 +228,13 @@ static void a_survey_tells_of_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL(notices_stand_until_they_are_decided), ON_ALL(they_are_settled_alone),
-        ON_ALL(a_change_takes_its_notices_along),     ON_ALL(other_changes_of_the_batch_are_done),
-        ON_ALL(a_submission_of_its_task_is_seen),     ON_ALL(a_survey_tells_of_them),
+        ON_ALL(notices_stand_until_they_are_decided),
+        ON_ALL(they_are_settled_alone),
+        ON_ALL(the_next_page_has_none_that_is_behind_another),
+        ON_ALL(a_change_takes_its_notices_along),
+        ON_ALL(other_changes_of_the_batch_are_done),
+        ON_ALL(a_submission_of_its_task_is_seen),
+        ON_ALL(a_survey_tells_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,15 @@ void mem_notice_settle(struct mem_notices *m, const struct notice_verdict *v)
     m->count--;
 }
 
+/* Whether one of that task waits, up to that number. */
+static bool is_behind(const struct mem_notices *m, struct slice task, int64_t seq)
+{
+    for (size_t i = 0; i < m->count && m->list[i].row.seq <= seq; i++)
+        if (!m->list[i].row.refused_at && slice_eq(m->list[i].row.task, task))
+            return true;
+    return false;
+}
+
 void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_read *n,
                       struct arena *a, void (*look)(void *arg, struct notice_row *row), void *arg)
 {
@@ -77,6 +86,8 @@ void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_r
     for (size_t i = 0; i < m->count && !n->more; i++) {
         const struct notice_row *row = &m->list[i].row;
         if (row->seq <= n->after_seq || (row->refused_at != 0) != refused)
+            continue;
+        if (!refused && is_behind(m, row->task, n->after_seq))
             continue;
         n->more = n->count == n->limit;
         if (n->more)

@@ -35,10 +35,10 @@ struct notice_row {
     X(reason,     text)
 /* clang-format on */
 
-/* The next ones to be decided, by seq. Numbers become visible out of order: the reader goes
- * round. */
+/* The next ones to be decided, by seq. Numbers become visible out of order: the reader goes round.
+ * Those of a task of which one up to after_seq waits are left out: it comes first. */
 struct notice_read {
-    int64_t after_seq;
+    int64_t after_seq; /* 0: from the first */
     size_t limit;
     struct notice_row *rows; /* out */
     size_t count;            /* out */

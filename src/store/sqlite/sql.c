@@ -258,7 +258,9 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "t.seq IS NOT NULL, CASE WHEN t.seq IS NULL THEN EXISTS (SELECT 1 FROM submission AS s "
             "WHERE s.refused_at IS NULL AND s.id = n.task) ELSE 0 END "
             "FROM notice AS n LEFT JOIN task AS t ON t.id = n.task "
-            "WHERE n.refused_at IS NULL AND n.seq > ?1 ORDER BY n.seq LIMIT ?2",
+            "WHERE n.refused_at IS NULL AND n.seq > ?1 AND (?1 = 0 OR NOT EXISTS "
+            "(SELECT 1 FROM notice AS m WHERE m.refused_at IS NULL AND m.task = n.task "
+            "AND m.seq <= ?1)) ORDER BY n.seq LIMIT ?2",
         [SQL_NOTICE_REFUSED] = "SELECT n.seq, " NOTICE_COLUMNS(OF_N, ", ") ", NULL, 0, 0 "
             "FROM notice AS n WHERE n.refused_at IS NOT NULL AND n.seq > ?1 "
             "ORDER BY n.seq LIMIT ?2",
