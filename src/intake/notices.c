@@ -10,9 +10,12 @@
 
 enum {
     PAGE_MAX = 512,
-    PAUSE_MS = 250,      /* after a failure, or while some have to wait ... */
-    PAUSE_MAX_MS = 2000, /* ... each time twice as long, while no other is taken */
-    PATIENCE_MS = 2000,  /* after that, any node takes it */
+    PAGE_BYTES = 4 << 20,
+    TURN_BYTES = 128 << 10, /* are read in a turn, ... */
+    ROW_BYTES = 1 << 10,    /* ... with so many for each that has none */
+    PAUSE_MS = 250,         /* after a failure, or while some have to wait ... */
+    PAUSE_MAX_MS = 2000,    /* ... each time twice as long, while no other is taken */
+    PATIENCE_MS = 2000,     /* after that, the next node takes it, too */
 };
 
 /* Of a task, in a page. */
@@ -29,12 +32,16 @@ struct notices {
     bool took; /* others do not */
     int64_t read_from, pause_ms;
     uint32_t parts, part;
-    struct arena arena; /* of the round */
+    struct {
+        uint32_t parts, part;
+    } round;            /* the same for all of its pages */
+    struct arena arena; /* of the page */
     struct notice_read page;
     int64_t after_seq;
     struct map tasks; /* struct told, in `arena` */
     struct notice_item *items;
-    size_t count, open;
+    size_t next; /* of the page, to be asked */
+    size_t count, open, room;
     struct notice_verdict *verdicts;
     size_t verdict_count;
     struct store_job job;
@@ -182,16 +189,6 @@ void notices_answered(struct notice_item *it)
     one_less(in);
 }
 
-/* Whose it is. The owner of a task has it in memory, so no other node reads it for that. */
-static bool is_ours(const struct notices *in, const struct notice_row *row, int64_t now)
-{
-    if (!in->config.shared || in->parts <= 1 || row->at <= now - PATIENCE_MS)
-        return true;
-    if (row->owner.ptr)
-        return slice_eq(row->owner, in->config.me);
-    return hash_stable(row->task.ptr, row->task.len) % in->parts == in->part;
-}
-
 /* False: nothing is asked. */
 static bool is_to_be_asked(struct notices *in, struct notice_item *it)
 {
@@ -213,41 +210,58 @@ static bool is_to_be_asked(struct notices *in, struct notice_item *it)
     return !it->settles;
 }
 
-static bool has_room(struct notices *in, const struct notice_row *row, size_t room)
+static bool has_room(struct notices *in, const struct notice_row *row)
 {
     struct told *t = told_of(in, row);
 
     /* One change names so many. */
-    return in->open <= room && !t->left && t->count++ < NOTICES_OF_CHANGE_MAX;
+    return in->open <= in->room && !t->left && t->count++ < NOTICES_OF_CHANGE_MAX;
 }
 
-static void ask_all(struct notices *in)
+static void ask_one(struct notices *in, const struct notice_row *row)
 {
-    size_t room = in->config.room(in->config.arg);
-    int64_t now = now_of(in);
-
-    in->state = ASKING;
-    in->count = 0;
-    in->items = arena_alloc(&in->arena, (in->page.count + 1) * sizeof *in->items);
-    in->open = 1; /* keeps the round open: asks may be answered at once */
-    for (size_t i = 0; i < in->page.count; i++) {
-        const struct notice_row *row = &in->page.rows[i];
-        if (!is_ours(in, row, now))
-            continue;
-        if (!has_room(in, row, room)) {
-            leave(in, row);
-            continue;
-        }
-        struct notice_item *it = &in->items[in->count++];
-        *it = (struct notice_item){.in = in, .row = row, .arena = &in->arena};
-        if (!is_to_be_asked(in, it))
-            continue;
-        it->ask.id = row->task;
-        it->ask.notice = row->seq;
-        in->open++;
-        in->config.ask(in->config.arg, it);
+    if (!has_room(in, row)) {
+        leave(in, row);
+        return;
     }
-    one_less(in);
+    struct notice_item *it = &in->items[in->count++];
+    *it = (struct notice_item){.in = in, .row = row, .arena = &in->arena};
+    if (!is_to_be_asked(in, it))
+        return;
+    it->ask.id = row->task;
+    it->ask.notice = row->seq;
+    in->open++;
+    in->config.ask(in->config.arg, it);
+}
+
+/* So many as a turn has time for. */
+static void ask_some(struct notices *in)
+{
+    size_t bytes = 0;
+
+    ASSERT(in->state == ASKING);
+    while (in->next < in->page.count && bytes < TURN_BYTES) {
+        const struct notice_row *row = &in->page.rows[in->next++];
+        bytes += row->body.len + ROW_BYTES;
+        ask_one(in, row);
+    }
+    if (in->next == in->page.count)
+        one_less(in);
+}
+
+static bool has_more_to_ask(const struct notices *in)
+{
+    return in->state == ASKING && in->next < in->page.count;
+}
+
+static void ask_page(struct notices *in)
+{
+    in->state = ASKING;
+    in->count = in->next = 0;
+    in->items = arena_alloc(&in->arena, (in->page.count + 1) * sizeof *in->items);
+    in->room = in->config.room(in->config.arg);
+    in->open = 1; /* keeps the page open: asks may be answered at once */
+    ask_some(in);
 }
 
 /* ---- reading ---- */
@@ -269,21 +283,41 @@ static void read_done(struct store_job *j)
     else if (in->page.count == 0)
         round_done(in);
     else
-        ask_all(in);
+        ask_page(in);
+}
+
+static void read_page(struct notices *in, int64_t now)
+{
+    if (in->after_seq == 0) {
+        in->round.parts = in->config.shared ? in->parts : 1;
+        in->round.part = in->part;
+    }
+    in->woken = false;
+    in->state = READING;
+    in->page = (struct notice_read){.after_seq = in->after_seq,
+                                    .limit = in->config.page_max,
+                                    .bytes_max = PAGE_BYTES,
+                                    .parts = in->round.parts,
+                                    .part = in->round.part,
+                                    .me = in->config.me,
+                                    .patience_ms = PATIENCE_MS,
+                                    .now = now};
+    submit_job(in, read_run, read_done);
 }
 
 int64_t notices_turn(struct notices *in)
 {
+    if (has_more_to_ask(in)) {
+        ask_some(in);
+        return has_more_to_ask(in) ? now_of(in) : 0;
+    }
     if (in->state != IDLE || in->draining || !in->woken)
         return 0;
     int64_t now = now_of(in);
     in->read_from = min_i64(in->read_from, now + PAUSE_MAX_MS); /* the clock was set back */
     if (now < in->read_from)
         return in->read_from;
-    in->woken = false;
-    in->state = READING;
-    in->page = (struct notice_read){.after_seq = in->after_seq, .limit = in->config.page_max};
-    submit_job(in, read_run, read_done);
+    read_page(in, now);
     return 0;
 }
 

@@ -7,12 +7,14 @@
  *
  * Works in rounds: a page of rows is read, those that this node is to take become asks, and what
  * changed nothing is settled in one transaction when all are answered. There is no cursor beyond a
- * round: numbers that become visible late, and tasks that cannot take theirs, hold up nobody. But no
- * notice overtakes another one of its task: while one stays, the later ones do, on all pages.
+ * round: numbers that become visible late, and tasks that cannot take theirs, hold up nobody. But
+ * no notice overtakes another one of its task: while one stays, the later ones do, on all pages.
  *
- * Where nodes share the store, a node takes those of tasks that it owns, its part of the others, by
- * a hash of the task, and any that nobody has taken for a while. That two nodes take one does no
- * harm: the change of one of them finds it gone, and is not done.
+ * Where nodes share the store, a node reads those of tasks that it owns, its part of the others, by
+ * a hash of the task, and the next parts those that nobody has taken for a while. That two nodes
+ * take one does no harm: the change of one of them finds it gone, and is not done.
+ *
+ * A page is bounded in bytes, and is made asks of in several turns.
  */
 
 #include "scheduler/scheduler.h"

@@ -265,6 +265,40 @@ static void one_change_takes_so_many(void **state)
     answer_all(ERR_OK);
 }
 
+/* It would take the loop tens of milliseconds. */
+static void large_ones_take_several_turns(void **state)
+{
+    enum { LARGE = 64 << 10, COUNT = 80 };
+    static char body[LARGE + 1];
+    size_t most = 0;
+    size_t asked_before = 0;
+    (void)state;
+
+    memset(body, '1', LARGE);
+    there_is("a");
+    there_is("b");
+    for (int i = 0; i < COUNT; i++)
+        put(i % 2 ? "a" : "b", body);
+    reads(0);
+    for (int i = 0; i < COUNT; i++) {
+        (void)notices_turn(k.notices);
+        struct store_job *j = k.job;
+        k.job = NULL;
+        if (j) {
+            j->run(j, k.store);
+            j->done(j);
+        }
+        most = k.open_count - asked_before > most ? k.open_count - asked_before : most;
+        asked_before = k.open_count;
+    }
+    CHECK(most > 0 && most <= 3, "%zu in a turn", most);
+    CHECK(k.open_count < COUNT && k.open_count * LARGE > 3 << 20, "a page has %zu", k.open_count);
+    answer_all(ERR_OK);
+    goes();
+    CHECK(k.open_count > 0, "the others are on the next page");
+    answer_all(ERR_OK);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -272,6 +306,7 @@ int main(void)
         TEST(what_was_left_is_not_overtaken),
         TEST(nor_on_the_same_page),
         TEST(one_change_takes_so_many),
+        TEST(large_ones_take_several_turns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

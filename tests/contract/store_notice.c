@@ -95,6 +95,104 @@ static void the_next_page_has_none_that_is_behind_another(void **state)
     stand_after(w, 2, 100, "3:one:3 4:two:4 5:three:5");
 }
 
+static size_t so_many(struct world *w, struct notice_read n, bool *ret_more)
+{
+    must(w->s->ops->notices->read(w->s, &n, &w->a, &w->e), "read");
+    *ret_more = n.more;
+    return n.count;
+}
+
+/* The first one is read whatever it has. */
+static void a_page_has_so_many_bytes(void **state)
+{
+    struct world *w = *state;
+    bool more = false;
+
+    for (int i = 0; i < 5; i++)
+        put(w, "one", "[123456789]");
+    CHECK(so_many(w, (struct notice_read){.limit = 9, .bytes_max = 1}, &more) == 1 && more, "one");
+    CHECK(so_many(w, (struct notice_read){.limit = 9, .bytes_max = 40}, &more) == 3 && more,
+          "three");
+    CHECK(so_many(w, (struct notice_read){.limit = 9, .bytes_max = 400}, &more) == 5 && !more,
+          "all");
+    CHECK(so_many(w, (struct notice_read){.limit = 2, .bytes_max = 400}, &more) == 2 && more,
+          "two");
+}
+
+enum { PARTS = 3, PATIENCE = 1000, LATE = 2000000000 };
+
+/* How many tasks a node reads notices of. */
+static size_t read_by_part(struct world *w, uint32_t part, const char *me)
+{
+    bool more = false;
+    return so_many(w,
+                   (struct notice_read){.limit = 99,
+                                        .parts = PARTS,
+                                        .part = part,
+                                        .me = slice_of(me),
+                                        .patience_ms = PATIENCE,
+                                        .now = LATE},
+                   &more);
+}
+
+static void insert_at(struct world *w, const char *task, int64_t at)
+{
+    const struct notice_row row = {.task = slice_of(task),
+                                   .sender = SLICE("test"),
+                                   .kind = NOTICE_SIGNAL,
+                                   .at = at,
+                                   .body = SLICE("{}")};
+    must(w->s->ops->notices->put(w->s, &row, 1, &w->e), task);
+}
+
+/* The store's clock is that of the machine, or `now`: `never` lies ahead of both. */
+static void each_part_has_its_own(void **state)
+{
+    struct world *w = *state;
+    const int64_t never = INT64_C(1) << 50;
+    size_t sum = 0;
+    char id[16];
+
+    if (!w->s->ops->nodes)
+        return; /* nobody shares it */
+    for (int i = 0; i < 30; i++) {
+        (void)snprintf(id, sizeof id, "t-%d", i);
+        insert_at(w, id, never);
+    }
+    for (uint32_t part = 0; part < PARTS; part++) {
+        size_t own = read_by_part(w, part, "n1/1");
+        CHECK(own > 0 && own < 30, "%zu of part %u", own, part);
+        sum += own;
+    }
+    CHECK(sum == 30, "each is of one part: %zu", sum);
+    struct task_row row = a_row("t-0");
+    row.state = TASK_PROCESSING;
+    row.waiting_for = SLICE_NONE;
+    row.locked_by = SLICE("n9/1");
+    must(insert_row(w, row), "it is owned");
+    sum = 0;
+    for (uint32_t part = 0; part < PARTS; part++)
+        sum += read_by_part(w, part, "n1/1");
+    CHECK(sum == 29, "no other node reads it: %zu", sum);
+    sum = 0;
+    for (uint32_t part = 0; part < PARTS; part++)
+        sum += read_by_part(w, part, "n9/1");
+    CHECK(sum == 29 + PARTS, "its owner does: %zu", sum);
+}
+
+static void the_next_part_reads_what_waits_for_long(void **state)
+{
+    struct world *w = *state;
+    size_t sum = 0;
+
+    if (!w->s->ops->nodes)
+        return;
+    insert_at(w, "one", 7);
+    for (uint32_t part = 0; part < PARTS; part++)
+        sum += read_by_part(w, part, "n1/1");
+    CHECK(sum == PARTS, "all do by now: %zu", sum);
+}
+
 static void they_are_settled_alone(void **state)
 {
     struct world *w = *state;
@@ -231,6 +329,9 @@ int main(void)
         ON_ALL(notices_stand_until_they_are_decided),
         ON_ALL(they_are_settled_alone),
         ON_ALL(the_next_page_has_none_that_is_behind_another),
+        ON_ALL(a_page_has_so_many_bytes),
+        ON_ALL(each_part_has_its_own),
+        ON_ALL(the_next_part_reads_what_waits_for_long),
         ON_ALL(a_change_takes_its_notices_along),
         ON_ALL(other_changes_of_the_batch_are_done),
         ON_ALL(a_submission_of_its_task_is_seen),

@@ -88,8 +88,6 @@ enum err memory_notices_read(struct store *base, struct notice_read *n, struct a
     if (fault())
         return mem_fails(e);
     mem_notices_read(&s->notices, false, n, a, look_at_task, s);
-    for (size_t i = 0; i < n->count; i++)
-        n->rows[i].owner = arena_copy(a, n->rows[i].owner);
     return ERR_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "store/row.h"
 
 void mem_notices_fini(struct mem_notices *m)
@@ -77,9 +78,23 @@ static bool is_behind(const struct mem_notices *m, struct slice task, int64_t se
     return false;
 }
 
+/* `row` has what is read of its task. */
+static bool is_for(const struct notice_read *n, const struct notice_row *row)
+{
+    if (n->parts <= 1 || (row->owner.ptr && slice_eq(row->owner, n->me)))
+        return true;
+    uint32_t home = (uint32_t)(hash_stable(row->task.ptr, row->task.len) % n->parts);
+    int64_t distance = (n->part + n->parts - home) % n->parts;
+    if (row->owner.ptr)
+        distance = (distance + 1) * NOTICE_OWNER_PATIENCES;
+    return distance == 0 || row->at <= n->now - distance * n->patience_ms;
+}
+
 void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_read *n,
                       struct arena *a, void (*look)(void *arg, struct notice_row *row), void *arg)
 {
+    size_t bytes = 0;
+
     n->rows = arena_alloc(a, (n->limit + 1) * sizeof *n->rows);
     n->count = 0;
     n->more = false;
@@ -89,12 +104,13 @@ void mem_notices_read(const struct mem_notices *m, bool refused, struct notice_r
             continue;
         if (!refused && is_behind(m, row->task, n->after_seq))
             continue;
-        n->more = n->count == n->limit;
-        if (n->more)
-            return;
-        n->rows[n->count] = notice_copy(a, row);
+        struct notice_row seen = *row;
         if (look)
-            look(arg, &n->rows[n->count]);
-        n->count++;
+            look(arg, &seen);
+        if (!refused && !is_for(n, &seen))
+            continue;
+        n->more = n->count == n->limit || !notice_fits(n, row, &bytes);
+        if (!n->more)
+            n->rows[n->count++] = notice_copy(a, &seen);
     }
 }

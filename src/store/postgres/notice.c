@@ -2,6 +2,8 @@
  * those of rows/notice.h. A change deletes its own: commit.c. */
 #include "store/postgres/columns.h"
 
+#include "store/row.h"
+
 static void notice_read(const PGresult *r, int i, struct arena *a, struct notice_row *ret)
 {
     struct notice_row row = {0};
@@ -15,38 +17,56 @@ static void notice_read(const PGresult *r, int i, struct arena *a, struct notice
     *ret = row;
 }
 
-static enum err read_by(struct store *base, enum pg_sql which, struct notice_read *n,
+static enum err read_by(struct postgres_store *s, struct query *q, struct notice_read *n,
                         struct arena *a, struct error *e)
 {
-    CLEANUP(arena_fini) struct arena own = {0};
-    struct postgres_store *s = postgres_store_of(base);
-    struct query q;
+    CLEANUP(result_end) PGresult *r = pg_read(s, q, e, "read notices");
+    size_t bytes = 0;
 
-    query_of(&q, s, which, &own);
-    param_number(&q, n->after_seq);
-    param_number(&q, (int64_t)n->limit + 1);
-    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read notices");
     if (!r)
         return e->code;
     size_t count = (size_t)PQntuples(r);
-    n->more = count > n->limit;
-    n->count = n->more ? n->limit : count;
-    n->rows = arena_alloc(a, (n->count + 1) * sizeof *n->rows);
-    for (size_t i = 0; i < n->count; i++)
+    n->more = false;
+    n->count = 0;
+    n->rows = arena_alloc(a, (count + 1) * sizeof *n->rows);
+    for (size_t i = 0; i < count && !n->more; i++) {
         notice_read(r, (int)i, a, &n->rows[i]);
+        n->more = i == n->limit || !notice_fits(n, &n->rows[i], &bytes);
+        n->count += !n->more;
+    }
     return ERR_OK;
 }
 
 enum err pg_notices_read(struct store *base, struct notice_read *n, struct arena *a,
                          struct error *e)
 {
-    return read_by(base, PG_NOTICE_READ, n, a, e);
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_NOTICE_READ, &own);
+    param_number(&q, n->after_seq);
+    param_number(&q, (int64_t)n->limit + 1);
+    param_number(&q, (int64_t)n->bytes_max);
+    param_number(&q, n->parts);
+    param_number(&q, n->part);
+    param_text(&q, n->me);
+    param_number(&q, n->patience_ms);
+    param_number(&q, NOTICE_OWNER_PATIENCES);
+    return read_by(s, &q, n, a, e);
 }
 
 enum err pg_notices_refused(struct store *base, struct notice_read *n, struct arena *a,
                             struct error *e)
 {
-    return read_by(base, PG_NOTICE_REFUSED, n, a, e);
+    CLEANUP(arena_fini) struct arena own = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+
+    query_of(&q, s, PG_NOTICE_REFUSED, &own);
+    param_number(&q, n->after_seq);
+    param_number(&q, (int64_t)n->limit + 1);
+    return read_by(s, &q, n, a, e);
 }
 
 enum err pg_notices_settle(struct store *base, const struct notice_verdict *list, size_t count,

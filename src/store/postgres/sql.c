@@ -264,6 +264,7 @@
 /* made of what is above */
 #include "store/postgres/list_sql.h"
 #include "store/postgres/lock_sql.h"
+#include "store/postgres/notice_sql.h"
 
 const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size): a table */
 {
@@ -510,13 +511,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             SUBMISSIONS_DONE,
         [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
             "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
-        [PG_NOTICE_READ] = "SELECT n.seq, " NOTICE_COLUMNS(OF_N, ", ") ", t.locked_by, "
-            "t.seq IS NOT NULL, t.seq IS NULL AND EXISTS (SELECT 1 FROM ~submission AS s "
-            "WHERE s.refused_at IS NULL AND s.id = n.task) "
-            "FROM ~notice AS n LEFT JOIN ~task AS t ON t.id = n.task "
-            "WHERE n.refused_at IS NULL AND n.seq > $1 AND ($1::int8 = 0 OR NOT EXISTS "
-            "(SELECT 1 FROM ~notice AS m WHERE m.refused_at IS NULL AND m.task = n.task "
-            "AND m.seq <= $1)) ORDER BY n.seq LIMIT $2",
+        [PG_NOTICE_READ] = NOTICE_READ,
         [PG_NOTICE_REFUSED] = "SELECT seq, " NOTICE_COLUMNS(NAME, ", ") ", NULL, false, false "
             "FROM ~notice WHERE refused_at IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2",
         [PG_NOTICE_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "

@@ -40,6 +40,16 @@ struct notice_row {
 struct notice_read {
     int64_t after_seq; /* 0: from the first */
     size_t limit;
+    size_t bytes_max; /* of their bodies; one is read whatever it has. 0: any */
+    /* Where nodes share the store, what is for others is not read: a notice is for the owner of its
+     * task; else for the part that a hash of the task names, which has distance 0. A part with
+     * another distance reads what has waited for so many patiences. (So who reads a notice reads
+     * all earlier ones of its task.) If the task has another owner, each distance is one larger,
+     * and NOTICE_OWNER_PATIENCES times as many. */
+    uint32_t parts, part; /* parts <= 1: all */
+    struct slice me;      /* an owner */
+    int64_t patience_ms;
+    int64_t now;             /* for a body without a clock */
     struct notice_row *rows; /* out */
     size_t count;            /* out */
     bool more;               /* out */
@@ -52,6 +62,9 @@ struct notice_verdict {
     struct slice reason;
 };
 
-enum { NOTICES_OF_CHANGE_MAX = 64 };
+enum {
+    NOTICES_OF_CHANGE_MAX = 64,
+    NOTICE_OWNER_PATIENCES = 4, /* one that lives takes its own, unless it is stuck */
+};
 
 #endif

@@ -1,4 +1,5 @@
-/* Notices in SQLite: those that are to be decided, and what becomes of them. The columns are those
+/* Notices in SQLite: those that are to be decided, and what becomes of them. No other node shares
+ * the store. The columns are those
  * of rows/notice.h. A change deletes its own: commit.c. */
 #include "store/sqlite/columns.h"
 
@@ -20,6 +21,7 @@ static struct notice_row notice_at(sqlite3_stmt *q)
 static int read_rows(sqlite3_stmt *q, struct notice_read *n, struct arena *a)
 {
     int rc = SQLITE_OK;
+    size_t bytes = 0;
 
     n->rows = NULL;
     n->count = 0;
@@ -31,6 +33,9 @@ static int read_rows(sqlite3_stmt *q, struct notice_read *n, struct arena *a)
         if (!n->rows)
             n->rows = arena_alloc(a, (n->limit + 1) * sizeof *n->rows);
         const struct notice_row row = notice_at(q);
+        n->more = !notice_fits(n, &row, &bytes);
+        if (n->more)
+            return SQLITE_OK;
         n->rows[n->count++] = notice_copy(a, &row);
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
