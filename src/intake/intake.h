@@ -52,7 +52,8 @@ struct intake_config {
 struct intake_stats {
     uint64_t accepted, existed, refused; /* since the start */
     uint64_t refused_now; /* refused rows in the table, at most SUBMISSIONS_COUNTED, as last seen */
-    size_t open;          /* in work */
+    uint64_t signals_refused_now; /* the same of signals by SQL */
+    size_t open;                  /* in work */
 };
 
 struct intake *intake_new(const struct intake_config *c);

@@ -21,7 +21,8 @@ enum {
 /* Of a task, in a page. */
 struct told {
     size_t count;
-    bool left; /* one has to wait, so the later ones do */
+    int64_t last; /* seq of the last one that was asked */
+    bool left;    /* one has to wait, so the later ones do */
 };
 
 struct notices {
@@ -174,10 +175,13 @@ void notices_answered(struct notice_item *it)
 {
     struct notices *in = it->in;
     const struct ask *a = &it->ask;
+    bool is_full = a->outcome == ERR_CONFLICT && a->refusal == OBSTACLE_SIGNAL_FULL;
 
     if (a->outcome == ERR_OK) {
         it->settles = a->existed; /* a change has deleted it */
         in->took = true;
+    } else if (is_full) {
+        leave(in, it->row); /* a step that takes some makes room */
     } else if (a->outcome == ERR_CONFLICT || a->outcome == ERR_INVALID
                || a->outcome == ERR_TOO_BIG) {
         it->settles = true;
@@ -228,8 +232,11 @@ static void ask_one(struct notices *in, const struct notice_row *row)
     *it = (struct notice_item){.in = in, .row = row, .arena = &in->arena};
     if (!is_to_be_asked(in, it))
         return;
+    struct told *t = told_of(in, row);
     it->ask.id = row->task;
     it->ask.notice = row->seq;
+    it->ask.behind = t->last;
+    t->last = row->seq;
     in->open++;
     in->config.ask(in->config.arg, it);
 }

@@ -203,6 +203,30 @@ static void submit(struct scheduler *s, struct live *l, struct command *c)
     }
 }
 
+/* The task has no room for the notice before it, which is read again: it must not overtake that. */
+static bool stays_behind(struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    if (!is_of_signal(c) || !a->behind)
+        return false;
+    if (a->behind != l->notice_stays && a->notice != l->notice_stays) /* after a reload */
+        return false;
+    l->notice_stays = a->notice;
+    a->refusal = OBSTACLE_SIGNAL_FULL;
+    c->answer = ANSWER_REFUSED;
+    return true;
+}
+
+static void explain_signal(struct live *l, struct command *c)
+{
+    signal_explain(l, c);
+    if (c->ask->notice)
+        l->notice_stays = c->answer == ANSWER_REFUSED && c->ask->refusal == OBSTACLE_SIGNAL_FULL
+                              ? c->ask->notice
+                              : 0;
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
@@ -230,6 +254,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         c->answer = ANSWER_REFUSED;
         return;
     }
+    if (stays_behind(l, c))
+        return;
     struct event e;
     (void)overrun_hold(s, l);
     c->answer = ANSWER_UNKNOWN;
@@ -242,7 +268,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     }
     c->answer = live_decide(&s->tasks, l, &e);
     if (is_of_signal(c))
-        signal_explain(l, c);
+        explain_signal(l, c);
     else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)

@@ -74,6 +74,8 @@ struct ask {
      * the same in the task's memory. */
     struct signal signal, decided;
     int64_t notice; /* ASK_SIGNAL: seq of the notice that it is; the change deletes it. 0: none */
+    int64_t behind; /* ... and of the one of the same task that was asked before it; 0: none. If
+                       that one stays, because the task is full, so does this one */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */
     bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as

@@ -317,10 +317,16 @@ static void a_survey_tells_of_them(void **state)
     must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), "take");
     if (w->s->ops->nodes) {
         must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), "survey");
-        CHECK(v.notices, "there is one");
+        CHECK(v.notices && v.signals_refused == 0, "there is one");
     } else {
-        CHECK(t.notices, "there is one");
+        CHECK(t.notices && t.signals_refused == 0, "there is one");
     }
+    const struct notice_verdict no = {.seq = 1, .refused_at = 9, .reason = SLICE("so")};
+    must(w->s->ops->notices->settle(w->s, &no, 1, &w->e), "settle");
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), "take");
+    if (w->s->ops->nodes)
+        must(w->s->ops->nodes->survey(w->s, &v, &w->a, &w->e), "survey");
+    CHECK((w->s->ops->nodes ? v.signals_refused : t.signals_refused) == 1, "it was refused");
 }
 
 int main(void)

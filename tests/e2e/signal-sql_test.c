@@ -174,6 +174,16 @@ static void a_signal_waits_for_its_submission(void **state)
     wait_for_count(WAITING, 0);
 }
 
+static bool counts_refused(int64_t want)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+    REPLY r = {0};
+
+    get(&nodes[0], &r, "/metrics");
+    buf_fmt(&line, "\nintact_signals_refused %d\n", (int)want);
+    return memmem(r.body.ptr, r.body.len, line.ptr, line.len) != NULL;
+}
+
 static void what_cannot_be_taken_is_kept(void **state)
 {
     (void)state;
@@ -194,10 +204,50 @@ static void what_cannot_be_taken_is_kept(void **state)
                 "a signal%'")
               == 1,
           "no step");
+    WAIT_FOR(counts_refused(a.lite ? 5 : 4), "the metric");
     app_do(&a, "DELETE FROM refused_signal");
     CHECK(count("SELECT count(*) FROM notice") == 0, "they can be dropped");
+    WAIT_FOR(counts_refused(0), "the metric");
     app_do(&a, "INSERT INTO signal (task, name) VALUES ('s-3', 'go')");
     wait_for_state(&nodes[0], "s-3", "processed");
+}
+
+/* 20 of a name are kept. Later ones wait, also those of other names. */
+static void what_a_task_has_no_room_for_waits(void **state)
+{
+    CLEANUP(buf_fini) struct buf steps = {0};
+    char text[200];
+    REPLY r = {0};
+    (void)state;
+    APP a = app_open();
+
+    buf_str(&steps, "\"steps\": [{\"name\": \"s\", \"signal\": {\"name\": \"begin\"}}");
+    for (int i = 0; i < 25; i++)
+        buf_fmt(&steps, ",{\"name\": \"s%d\", \"signal\": {\"name\": \"go\"}}", i);
+    buf_str(&steps, ",{\"name\": \"e\", \"signal\": {\"name\": \"end\"}}]");
+    (void)define(&nodes[0], "late", steps.ptr);
+    submit_to(0, "late", "s-8");
+    app_do(&a, "BEGIN");
+    for (int i = 0; i < 25; i++) {
+        (void)snprintf(text, sizeof text,
+                       "INSERT INTO signal (task, name, data) VALUES ('s-8', 'go', '%d')", i);
+        app_do(&a, text);
+    }
+    app_do(&a, "INSERT INTO signal (task, name) VALUES ('s-8', 'end')");
+    app_do(&a, "COMMIT");
+    wait_for_count("SELECT count(*) FROM task_signal WHERE task = 's-8'", 20);
+    wait_for_count(WAITING, 6);
+    CHECK(count("SELECT count(*) FROM refused_signal") == 0, "none is refused");
+    post(&nodes[0], &r, "/v1/tasks/s-8/signals/begin", "1");
+    EXPECT(&r, 200);
+    wait_for_state(&nodes[0], "s-8", "processed");
+    task_of(&nodes[0], &r, "s-8");
+    for (int i = 0; i < 25; i++) {
+        (void)snprintf(text, sizeof text, "steps.%d.output.data", i + 1);
+        CHECK(int_at(&r, text) == i, "step %d has %d", i, (int)int_at(&r, text));
+    }
+    wait_for_count(WAITING, 0);
+    CHECK(count("SELECT count(*) FROM refused_signal") == 0, "none is refused");
 }
 
 /* Data of 10 MB, names of 1 MB, nothing at all: the application's transaction is done. */
@@ -334,6 +384,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_payment_and_its_signal_are_one),
         cmocka_unit_test(a_signal_waits_for_its_submission),
         cmocka_unit_test(what_cannot_be_taken_is_kept),
+        cmocka_unit_test(what_a_task_has_no_room_for_waits),
         cmocka_unit_test(what_is_no_signal_by_its_size_is_refused),
         cmocka_unit_test(a_crowd_to_one_task_holds_up_no_other),
         cmocka_unit_test(a_key_counts_once),

@@ -23,6 +23,7 @@ enum err memory_submissions_take(struct store *base, struct submission_take *t, 
         return mem_fails(e);
     mem_submissions_take(&memory_store_of(base)->submissions, t, a);
     t->notices = mem_notices_any(&memory_store_of(base)->notices);
+    t->signals_refused = mem_notices_refused(&memory_store_of(base)->notices);
     return ERR_OK;
 }
 

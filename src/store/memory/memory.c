@@ -370,6 +370,7 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->messages = mem_outbox_any(&s->outbox);
     v->submissions = mem_submissions_wait(&s->submissions);
     v->notices = mem_notices_any(&s->notices);
+    v->signals_refused = mem_notices_refused(&s->notices);
     v->overruns = s->overruns.count > 0;
     v->locks = false;
     for (size_t i = 0; i < s->locks.count; i++)

@@ -53,6 +53,15 @@ bool mem_notices_any(const struct mem_notices *m)
     return false;
 }
 
+size_t mem_notices_refused(const struct mem_notices *m)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->count; i++)
+        count += m->list[i].row.refused_at != 0;
+    return count;
+}
+
 void mem_notice_settle(struct mem_notices *m, const struct notice_verdict *v)
 {
     size_t i = find(m, v->seq);

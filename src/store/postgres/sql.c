@@ -132,6 +132,7 @@
 /* The database's clock. Leases go by it alone. */
 #define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
 #define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+#define REFUSED_COUNTED "10000"
 /* One reading of the clock for the whole statement: excluded.until less the length. */
 #define MAY_TAKE(seize)                                                                        \
     "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
@@ -748,7 +749,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "EXISTS (SELECT 1 FROM ~overrun), "
             "(SELECT t.rank FROM " CLAIMABLE "'@wait' ORDER BY t.rank, t.seq LIMIT 1), "
             "EXISTS (SELECT 1 FROM ~lock_key WHERE look IS NOT NULL), "
-            "EXISTS (SELECT 1 FROM ~notice WHERE refused_at IS NULL) "
+            "EXISTS (SELECT 1 FROM ~notice WHERE refused_at IS NULL), (SELECT count(*) FROM "
+            "(SELECT 1 FROM ~notice WHERE refused_at IS NOT NULL LIMIT " REFUSED_COUNTED ") AS r) "
             "FROM x ORDER BY x.name",
         [PG_LOCK_KEYS] = LOCK_KEYS_SQL,
         [PG_LOCK_MOVE] = LOCK_MOVE_SQL,

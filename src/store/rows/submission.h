@@ -52,6 +52,7 @@ struct submission_take {
     size_t count;                /* out */
     bool more;                   /* out: there are more than these */
     uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
+    uint64_t signals_refused;    /* out: the same of signals by SQL, if no survey tells of it */
     bool notices;   /* out: some are to be decided; only where nothing else tells of them */
     bool unsettled; /* out: somebody is about to commit, and there may be more at once */
 };

@@ -19,6 +19,8 @@ CREATE INDEX notice_waiting ON notice (seq) WHERE refused_at IS NULL;
 -- Does an earlier one of its task wait? It ends with seq.
 CREATE INDEX notice_task ON notice (task) WHERE refused_at IS NULL;
 
+CREATE INDEX notice_refused ON notice (seq) WHERE refused_at IS NOT NULL;
+
 -- Does a submission wait that becomes the task of a notice?
 CREATE INDEX submission_id ON submission (id) WHERE refused_at IS NULL;
 
