@@ -261,6 +261,30 @@ class Amqp(unittest.TestCase):
         self.submit({"signal": "end", "task": "o-1", "id": "e"})
         self.assertEqual(server.ended("o-1")["state"], "processed")
 
+    def test_a_submission_passes_signals_that_wait_for_it(self):
+        section = self.section()
+        section["submissions"][0] |= {"refused": "record", "unknown_task": "4s"}  # they would be set aside before their task exists
+        server = self.waiting(section)
+        for n in range(5):
+            self.go("o-1", n)
+        self.submit({"id": "o-2", "workflow": "waits"})
+        eventually("the signals were read", lambda: self.exists(server, "o-2"))
+        self.submit({"id": "o-1", "workflow": "waits"})
+        self.submit({"signal": "end", "task": "o-1", "id": "e"})
+        task = server.ended("o-1")
+        self.assertEqual([s["output"]["data"] for s in task["steps"][:5]], [0, 1, 2, 3, 4])
+        self.assertEqual(server.call("GET", "/v1/submissions?state=refused")["submissions"], [])
+
+    def test_signals_that_wait_do_not_hold_up_the_queue(self):
+        section = self.section()
+        section["submissions"][0] |= {"credit": 2}
+        server = self.waiting(section)
+        for n in range(6):
+            self.go(f"o-{n}", n)
+        self.submit({"id": "o-0", "workflow": "waits"})
+        eventually("it is there", lambda: self.exists(server, "o-0"))
+        eventually("it has its signal", lambda: server.call("GET", "/v1/tasks/o-0")["steps"][0]["state"] == "completed")
+
     def test_a_signal_without_a_task_is_set_aside(self):
         section = self.section()
         section["submissions"][0] |= {"refused": "record", "unknown_task": "1s"}

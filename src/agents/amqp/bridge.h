@@ -39,7 +39,8 @@
 struct bridge;
 
 /* A message that becomes a task, or a signal to one, until that is durable. Those of one task are
- * offered one by one, in the order in which they came. */
+ * offered one by one, in the order in which they came; but a submission passes signals that wait
+ * for their task to exist. */
 struct offer {
     struct link link;              /* in the bridge's list */
     struct buf task;               /* whose it is; empty: nothing says so */
@@ -51,6 +52,7 @@ struct offer {
     struct intact_call *call; /* NULL: none is running */
     struct buf body;          /* of the call */
     struct buf submission;    /* of a refusal: the refused submission; empty: there was none */
+    bool is_held;             /* a signal whose task does not exist, until retry_at */
     bool is_refusal;          /* the call records a refusal */
     bool is_bare;             /* ... without the content */
     bool is_kept;             /* ... with the content; otherwise the broker must keep the message */

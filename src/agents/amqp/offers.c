@@ -18,16 +18,42 @@ static void start(struct offer *o);
 
 /* ---- one by one ---- */
 
+/* NULL, or the first in line, if it waits for its task to exist. */
+static struct offer *held_before(const struct offer *o)
+{
+    struct offer *first = map_get(&o->bridge->last_of, buf_view(&o->task));
+
+    while (first && first->before)
+        first = first->before;
+    return first && first->is_held ? first : NULL;
+}
+
 static void line_up(struct offer *o)
 {
     struct bridge *b = o->bridge;
+    struct offer *held = o->task.len > 0 ? held_before(o) : NULL;
 
     if (o->task.len == 0)
         return;
+    if (held && o->path.len == 0) { /* that may be what they wait for */
+        o->behind = held;
+        held->before = o;
+        return;
+    }
     o->before = map_get(&b->last_of, buf_view(&o->task));
     if (o->before)
         o->before->behind = o;
     map_put(&b->last_of, buf_view(&o->task), o);
+    if (held)
+        arrival_set_apart(o->arrival);
+}
+
+/* Its submission may be behind it in the queue, so it must not keep the broker from delivering. */
+static void hold(struct offer *first)
+{
+    first->is_held = true;
+    for (struct offer *o = first; o; o = o->behind)
+        arrival_set_apart(o->arrival);
 }
 
 static void leave_line(struct offer *o)
@@ -48,6 +74,8 @@ static void leave_line(struct offer *o)
 
 static void offer_end(struct offer *o, enum settling how, const char *why)
 {
+    if (o->behind && o->behind->is_held)
+        o->behind->retry_at = 0; /* its task may exist by now */
     arrival_settle(o->arrival, how, why);
     leave_line(o);
     link_remove(&o->link);
@@ -275,6 +303,7 @@ static bool is_for_later(struct offer *o, const struct intact_reply *r)
     }
     switch (signal_unknown(o)) {
     case UNKNOWN_HOLD:
+        hold(o);
         break;
     case UNKNOWN_RELEASE:
         offer_end(o, SETTLE_RELEASE, NULL);
@@ -307,6 +336,8 @@ static void on_answer(const struct intact_reply *r, void *arg)
 static void start(struct offer *o)
 {
     bool is_signal = o->path.len > 0 && !o->is_refusal;
+
+    o->is_held = false;
     const char *path = o->is_refusal ? "/v1/submissions/refused"
                        : is_signal   ? o->path.ptr
                                      : "/v1/tasks";
