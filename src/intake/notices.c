@@ -11,11 +11,12 @@
 enum {
     PAGE_MAX = 512,
     PAGE_BYTES = 4 << 20,
-    TURN_BYTES = 128 << 10, /* are read in a turn, ... */
-    ROW_BYTES = 1 << 10,    /* ... with so many for each that has none */
-    PAUSE_MS = 250,         /* after a failure, or while some have to wait ... */
-    PAUSE_MAX_MS = 2000,    /* ... each time twice as long, while no other is taken */
-    PATIENCE_MS = 2000,     /* after that, the next node takes it, too */
+    TURN_BYTES = 128 << 10,  /* are read in a turn, ... */
+    ROW_BYTES = 1 << 10,     /* ... with so many for each that has none */
+    PAUSE_MS = 250,          /* after a failure, or while some have to wait ... */
+    PAUSE_MAX_MS = 2000,     /* ... each time twice as long, while no other is taken */
+    PATIENCE_MS = 2000,      /* after that, the next node takes it, too, ... */
+    PATIENCE_MAX_MS = 60000, /* ... or after twice as long each time, if the first one is at work */
 };
 
 /* Of a task, in a page. */
@@ -29,12 +30,15 @@ struct notices {
     struct notices_config config;
     enum { IDLE, READING, ASKING, SETTLING } state;
     bool woken, draining;
-    bool left; /* some of this round stay, and must be read again */
-    bool took; /* others do not */
+    bool left;    /* some of this round stay, and must be read again */
+    bool took;    /* others do not */
+    bool clashed; /* one of another node was not ours to decide: that node is at work */
+    int64_t patience_ms;
     int64_t read_from, pause_ms;
     uint32_t parts, part;
     struct {
         uint32_t parts, part;
+        int64_t patience_ms;
     } round;            /* the same for all of its pages */
     struct arena arena; /* of the page */
     struct notice_read page;
@@ -68,7 +72,7 @@ static void round_end(struct notices *in, bool again, int64_t pause_ms)
 }
 
 /* The next page at once; from the first one again after a pause, if some stay. On a shared store
- * the survey tells of them. */
+ * the survey tells of those that stay for long. */
 static void round_done(struct notices *in)
 {
     bool more = in->page.more;
@@ -80,7 +84,7 @@ static void round_done(struct notices *in)
     }
     bool stays = in->left && !in->took;
     in->pause_ms = stays ? min_i64(in->pause_ms * 2, PAUSE_MAX_MS) : PAUSE_MS;
-    bool again = in->left && !in->config.shared;
+    bool again = in->left && (in->took || !in->config.shared);
     in->left = in->took = false;
     round_end(in, again, in->pause_ms);
 }
@@ -188,6 +192,7 @@ void notices_answered(struct notice_item *it)
         it->problem =
             a->story[0] ? arena_copy(&in->arena, slice_of(a->story)) : SLICE("it cannot be stored");
     } else {
+        in->clashed |= it->row->is_of_other;
         leave(in, it->row);
     }
     one_less(in);
@@ -295,7 +300,11 @@ static void read_done(struct store_job *j)
 
 static void read_page(struct notices *in, int64_t now)
 {
+    if (in->after_seq == 0 && in->clashed)
+        in->patience_ms = min_i64(2 * in->patience_ms, PATIENCE_MAX_MS);
     if (in->after_seq == 0) {
+        in->clashed = false;
+        in->round.patience_ms = in->patience_ms;
         in->round.parts = in->config.shared ? in->parts : 1;
         in->round.part = in->part;
     }
@@ -307,7 +316,7 @@ static void read_page(struct notices *in, int64_t now)
                                     .parts = in->round.parts,
                                     .part = in->round.part,
                                     .me = in->config.me,
-                                    .patience_ms = PATIENCE_MS,
+                                    .patience_ms = in->round.patience_ms,
                                     .now = now};
     submit_job(in, read_run, read_done);
 }
@@ -320,6 +329,8 @@ int64_t notices_turn(struct notices *in)
     }
     if (in->state != IDLE || in->draining || !in->woken)
         return 0;
+    if (in->config.shared && in->parts == 0)
+        return 0; /* whose they are is not known before the first survey */
     int64_t now = now_of(in);
     in->read_from = min_i64(in->read_from, now + PAUSE_MAX_MS); /* the clock was set back */
     if (now < in->read_from)
@@ -337,6 +348,8 @@ void notices_wake(struct notices *in)
 
 void notices_surveyed(struct notices *in, const struct survey *v)
 {
+    if (!v->notices || v->schedulers != in->parts)
+        in->patience_ms = PATIENCE_MS; /* there is no backlog, or somebody is gone */
     in->parts = v->schedulers;
     in->part = v->schedulers_before;
     in->woken |= v->notices;
@@ -361,6 +374,7 @@ struct notices *notices_new(const struct notices_config *c)
     if (!in->config.page_max)
         in->config.page_max = PAGE_MAX;
     in->pause_ms = PAUSE_MS;
+    in->patience_ms = PATIENCE_MS;
     in->woken = true; /* some may be there already */
     return in;
 }

@@ -96,11 +96,12 @@ static int end(void **state)
     return 0;
 }
 
-static void reads(size_t page_max)
+static void reads_as(size_t page_max, bool shared)
 {
     const struct notices_config c = {.store = &k.queue,
                                      .clock = {now, NULL},
                                      .me = SLICE("n1/1"),
+                                     .shared = shared,
                                      .page_max = page_max,
                                      .room = room,
                                      .read = read_notice,
@@ -109,6 +110,11 @@ static void reads(size_t page_max)
                                      .failed = failed};
 
     k.notices = notices_new(&c);
+}
+
+static void reads(size_t page_max)
+{
+    reads_as(page_max, false);
 }
 
 static void there_is(const char *task)
@@ -299,6 +305,64 @@ static void large_ones_take_several_turns(void **state)
     answer_all(ERR_OK);
 }
 
+enum { BACKLOG = 40 };
+
+static void a_backlog(void)
+{
+    char id[16];
+
+    for (int i = 0; i < BACKLOG; i++) {
+        (void)snprintf(id, sizeof id, "t-%d", i);
+        there_is(id);
+        put(id, "x");
+    }
+}
+
+/* How many notices of others the second of two nodes asks in so many seconds, in each of which it
+ * is told that there are some. */
+static size_t asks_in(int seconds, enum err outcome)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < seconds; i++) {
+        notices_surveyed(k.notices, &(struct survey){.schedulers = 2,
+                                                     .schedulers_before = 1,
+                                                     .notices = true});
+        goes();
+        for (size_t n = 0; n < k.open_count; n++)
+            sum += k.open[n]->row->is_of_other;
+        answer_all(outcome);
+        goes();
+        k.now += 1000;
+    }
+    return sum;
+}
+
+/* They would clash all the time. */
+static void a_node_with_a_backlog_is_left_to_it(void **state)
+{
+    (void)state;
+    a_backlog();
+    reads_as(0, true);
+    size_t early = asks_in(2, ERR_BUSY);
+    CHECK(early == 0, "%zu asked at once", early);
+    size_t sum = asks_in(60, ERR_BUSY);
+    CHECK(sum > 0 && sum <= 6 * BACKLOG, "%zu asked", sum);
+}
+
+static void what_a_node_does_not_take_is_taken_by_the_next(void **state)
+{
+    (void)state;
+    a_backlog();
+    reads_as(0, true);
+    size_t sum = asks_in(20, ERR_OK);
+    CHECK(sum > 0 && sum < BACKLOG, "%zu asked", sum);
+    struct notice_read n = {.limit = 100};
+    struct error e = {0};
+    CHECK(k.store->ops->notices->read(k.store, &n, &k.arena, &e) == ERR_OK, "%s", e.text);
+    CHECK(n.count == 0, "%zu are left", n.count);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -307,6 +371,8 @@ int main(void)
         TEST(nor_on_the_same_page),
         TEST(one_change_takes_so_many),
         TEST(large_ones_take_several_turns),
+        TEST(a_node_with_a_backlog_is_left_to_it),
+        TEST(what_a_node_does_not_take_is_taken_by_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

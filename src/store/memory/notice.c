@@ -88,14 +88,16 @@ static bool is_behind(const struct mem_notices *m, struct slice task, int64_t se
 }
 
 /* `row` has what is read of its task. */
-static bool is_for(const struct notice_read *n, const struct notice_row *row)
+static bool is_for(const struct notice_read *n, struct notice_row *row)
 {
+    row->is_of_other = false;
     if (n->parts <= 1 || (row->owner.ptr && slice_eq(row->owner, n->me)))
         return true;
     uint32_t home = (uint32_t)(hash_stable(row->task.ptr, row->task.len) % n->parts);
     int64_t distance = (n->part + n->parts - home) % n->parts;
     if (row->owner.ptr)
         distance = (distance + 1) * NOTICE_OWNER_PATIENCES;
+    row->is_of_other = distance > 0;
     return distance == 0 || row->at <= n->now - distance * n->patience_ms;
 }
 

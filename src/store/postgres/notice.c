@@ -14,6 +14,7 @@ static void notice_read(const PGresult *r, int i, struct arena *a, struct notice
     READ(owner, text)
     READ(has_task, flag)
     READ(is_submitted, flag)
+    READ(is_of_other, flag)
     *ret = row;
 }
 

@@ -11,7 +11,8 @@
 /* Bodies of others', and those beyond the bytes, are not read. */
 #define NOTICE_READ \
     "WITH k AS MATERIALIZED (SELECT n.seq, t.locked_by, " \
-    "t.seq IS NOT NULL AS has, octet_length(n.body)::int8 AS bytes " \
+    "t.seq IS NOT NULL AS has, octet_length(n.body)::int8 AS bytes, $4::int8 > 1 AND " \
+    "(t.locked_by = $6 OR t.locked_by IS NULL AND " NOTICE_DISTANCE " = 0) IS NOT TRUE AS other " \
     "FROM ~notice AS n LEFT JOIN ~task AS t ON t.id = n.task " \
     "WHERE n.refused_at IS NULL AND n.seq > $1 AND ($1::int8 = 0 OR NOT EXISTS " \
     "(SELECT 1 FROM ~notice AS m WHERE m.refused_at IS NULL AND m.task = n.task " \
@@ -24,7 +25,7 @@
     "row_number() OVER (ORDER BY seq) AS number FROM k) " \
     "SELECT n.seq, " NOTICE_COLUMNS(OF_N, ", ") ", b.locked_by, b.has, " \
     "NOT b.has AND EXISTS (SELECT 1 FROM ~submission AS s " \
-    "WHERE s.refused_at IS NULL AND s.id = n.task) " \
+    "WHERE s.refused_at IS NULL AND s.id = n.task), b.other " \
     "FROM b JOIN ~notice AS n ON n.seq = b.seq " \
     "WHERE $3::int8 = 0 OR b.number <= 2 OR b.sum - b.bytes <= $3 ORDER BY n.seq"
 /* clang-format on */

@@ -513,8 +513,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
             "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
         [PG_NOTICE_READ] = NOTICE_READ,
-        [PG_NOTICE_REFUSED] = "SELECT seq, " NOTICE_COLUMNS(NAME, ", ") ", NULL, false, false "
-            "FROM ~notice WHERE refused_at IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2",
+        [PG_NOTICE_REFUSED] = "SELECT seq, " NOTICE_COLUMNS(NAME, ", ")
+            ", NULL, false, false, false FROM ~notice "
+            "WHERE refused_at IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2",
         [PG_NOTICE_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "
             "FROM unnest($1::int8[], $2::int8[], $3::text[]) AS v(seq, refused_at, reason) "
             "JOIN ~notice AS n USING (seq) WHERE n.refused_at IS NULL ORDER BY n.seq "

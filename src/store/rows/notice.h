@@ -21,6 +21,7 @@ struct notice_row {
     bool has_task;      /* its task exists ... */
     struct slice owner; /* ... and is locked by this owner; NONE: it is not */
     bool is_submitted;  /* it does not, but a submission of that id waits */
+    bool is_of_other;   /* it is for another node, and waited for so long that we read it, too */
 };
 
 /* What X, S and the types are: rows/task.h. */
