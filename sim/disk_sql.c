@@ -52,6 +52,14 @@ static enum err notices_read(struct store *s, struct notice_read *n, struct aren
     return inner->ops->notices->read(inner, n, a, e);
 }
 
+static enum err notices_told(struct store *s, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e)
+{
+    if (disk_is_cut(disk_of(s)))
+        return error_set(e, ERR_IO, "simulated: cannot be read");
+    return inner->ops->notices->told(inner, ids, count, ret_at, e);
+}
+
 static enum err notices_settle(struct store *s, const struct notice_verdict *list, size_t count,
                                struct error *e)
 {
@@ -79,5 +87,6 @@ const struct store_submission_ops disk_submissions_ops = {
 
 const struct store_notice_ops disk_notices_ops = {
     .read = notices_read,
+    .told = notices_told,
     .settle = notices_settle,
 };

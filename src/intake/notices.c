@@ -241,6 +241,7 @@ static void ask_one(struct notices *in, const struct notice_row *row)
     it->ask.id = row->task;
     it->ask.notice = row->seq;
     it->ask.behind = t->last;
+    it->ask.signal.at = row->at;
     t->last = row->seq;
     in->open++;
     in->config.ask(in->config.arg, it);

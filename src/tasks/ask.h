@@ -70,8 +70,8 @@ struct ask {
     uint32_t attempt; /* ASK_RESOLVE: the latest attempt of `step` that was checked; 0: not given */
     int64_t looked_at; /* ASK_RESOLVE: no attempt that began later was checked; 0: not given */
     struct slice output, reason;
-    /* ASK_SIGNAL: key, name, data, content; ASK_DROP: name, and key if it is one only. `decided` is
-     * the same in the task's memory. */
+    /* ASK_SIGNAL: key, name, data, content, and when it was sent, if that is not now; ASK_DROP:
+     * name, and key if it is one only. `decided` is the same in the task's memory. */
     struct signal signal, decided;
     int64_t notice; /* ASK_SIGNAL: seq of the notice that it is; the change deletes it. 0: none */
     int64_t behind; /* ... and of the one of the same task that was asked before it; 0: none. If

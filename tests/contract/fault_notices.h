@@ -70,6 +70,16 @@ static enum err op_notices_refused(struct world *w)
     return err;
 }
 
+static enum err op_notices_told(struct world *w)
+{
+    const struct slice id = SLICE("claimable");
+    int64_t at = 0;
+    enum err err = w->s->ops->notices->told(w->s, &id, 1, &at, &w->e);
+
+    CHECK(err != ERR_OK || at == 1, "when they were inserted");
+    return err;
+}
+
 static enum err op_notices_settle(struct world *w)
 {
     const struct notice_verdict v[] = {{.seq = 1},
@@ -91,6 +101,7 @@ static enum err op_notices_put(struct world *w)
     {op_commit_notices, "commit of a change with notices"},      \
     {op_notices_read, "notices_read"},                           \
     {op_notices_refused, "notices_refused"},                     \
+    {op_notices_told, "notices_told"},                           \
     {op_notices_settle, "notices_settle"},                       \
     {op_notices_put, "notices_put"},
 /* clang-format on */

@@ -193,6 +193,23 @@ static void the_next_part_reads_what_waits_for_long(void **state)
     CHECK(sum == PARTS, "all do by now: %zu", sum);
 }
 
+static void of_each_task_it_is_known_since_when_it_is_told(void **state)
+{
+    struct world *w = *state;
+    const struct slice ids[] = {SLICE("two"), SLICE("none"), SLICE("one"), SLICE("two")};
+    int64_t at[4] = {1, 1, 1, 1};
+
+    insert_at(w, "one", 30);
+    insert_at(w, "one", 20);
+    insert_at(w, "two", 10);
+    insert_at(w, "two", 40);
+    const struct notice_verdict no = {.seq = 3, .refused_at = 9, .reason = SLICE("so")};
+    must(w->s->ops->notices->settle(w->s, &no, 1, &w->e), "settle");
+    must(w->s->ops->notices->told(w->s, ids, COUNT_OF(ids), at, &w->e), "told");
+    CHECK(at[0] == 40 && at[1] == 0 && at[2] == 20 && at[3] == 40, "%d %d %d %d", (int)at[0],
+          (int)at[1], (int)at[2], (int)at[3]);
+}
+
 static void they_are_settled_alone(void **state)
 {
     struct world *w = *state;
@@ -338,6 +355,7 @@ int main(void)
         ON_ALL(a_page_has_so_many_bytes),
         ON_ALL(each_part_has_its_own),
         ON_ALL(the_next_part_reads_what_waits_for_long),
+        ON_ALL(of_each_task_it_is_known_since_when_it_is_told),
         ON_ALL(a_change_takes_its_notices_along),
         ON_ALL(other_changes_of_the_batch_are_done),
         ON_ALL(a_submission_of_its_task_is_seen),

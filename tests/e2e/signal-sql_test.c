@@ -75,13 +75,18 @@ static void wait_for_count(const char *query, int64_t want)
 
 #define WAITING "SELECT count(*) FROM notice WHERE refused_at IS NULL"
 
-static void begin(struct node *n)
+static void begin_with(struct node *n, const char *grace)
 {
     char token[sizeof n->token];
 
     memcpy(token, n->token, sizeof token); /* that of the first node, which has the file */
-    node_start(n, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+    node_start(n, FLAGS("--scan-every", "100ms", "--drain", "200ms", "--grace", grace));
     memcpy(n->token, token, sizeof token);
+}
+
+static void begin(struct node *n)
+{
+    begin_with(n, "10s");
 }
 
 static int start(void **state)
@@ -316,6 +321,31 @@ static void a_crowd_to_one_task_holds_up_no_other(void **state)
     app_do(&a, "DELETE FROM refused_signal");
 }
 
+/* Nobody reads it before that moment, and there is hardly any grace time. */
+static void what_is_committed_in_time_counts(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+    APP a = app_open();
+
+    (void)define(&nodes[0], "soon",
+                 "\"steps\": [{\"name\": \"a\", \"signal\": {\"name\": \"go\"}, "
+                 "\"complete_by\": \"1s\", \"default\": 7}]");
+    submit_to(0, "soon", "s-9");
+    task_of(&nodes[0], &r, "s-9");
+    int64_t by = time_at(&r, "steps.0.complete_by");
+    CHECK(by > 0, "it has a limit");
+    for (size_t i = 0; i < node_count; i++)
+        node_kill(&nodes[i]);
+    app_do(&a, "INSERT INTO signal (task, name, data) VALUES ('s-9', 'go', '1')");
+    WAIT_FOR(now_ms() > by, "it is over");
+    for (size_t i = 0; i < node_count; i++)
+        begin_with(&nodes[i], "1ms");
+    wait_for_state(&nodes[0], "s-9", "processed");
+    task_of(&nodes[0], &r, "s-9");
+    EXPECT_INT(&r, "steps.0.output.data", 1);
+}
+
 /* A repeated insert, under the same key, is the same signal. */
 static void a_key_counts_once(void **state)
 {
@@ -387,6 +417,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_a_task_has_no_room_for_waits),
         cmocka_unit_test(what_is_no_signal_by_its_size_is_refused),
         cmocka_unit_test(a_crowd_to_one_task_holds_up_no_other),
+        cmocka_unit_test(what_is_committed_in_time_counts),
         cmocka_unit_test(a_key_counts_once),
         cmocka_unit_test(servers_are_killed_meanwhile),
     };

@@ -93,6 +93,8 @@ enum err memory_lock_held(struct store *base, struct slice lock, struct arena *a
                           struct lock_held *ret, struct error *e);
 enum err memory_notices_read(struct store *s, struct notice_read *n, struct arena *a,
                              struct error *e);
+enum err memory_notices_told(struct store *s, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e);
 enum err memory_notices_refused(struct store *s, struct notice_read *n, struct arena *a,
                                 struct error *e);
 enum err memory_notices_settle(struct store *s, const struct notice_verdict *list, size_t count,

@@ -101,6 +101,16 @@ enum err memory_notices_refused(struct store *base, struct notice_read *n, struc
     return ERR_OK;
 }
 
+enum err memory_notices_told(struct store *base, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    for (size_t i = 0; i < count; i++)
+        ret_at[i] = mem_notices_told(&memory_store_of(base)->notices, ids[i]);
+    return ERR_OK;
+}
+
 enum err memory_notices_settle(struct store *base, const struct notice_verdict *list, size_t count,
                                struct error *e)
 {

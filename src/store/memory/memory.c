@@ -544,6 +544,7 @@ static const struct store_submission_ops submissions_ops = {
 static const struct store_notice_ops notices_ops = {
     .read = memory_notices_read,
     .refused = memory_notices_refused,
+    .told = memory_notices_told,
     .settle = memory_notices_settle,
     .put = memory_notices_put,
 };

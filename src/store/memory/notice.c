@@ -62,6 +62,18 @@ size_t mem_notices_refused(const struct mem_notices *m)
     return count;
 }
 
+int64_t mem_notices_told(const struct mem_notices *m, struct slice task)
+{
+    int64_t first = 0;
+
+    for (size_t i = 0; i < m->count; i++) {
+        const struct notice_row *row = &m->list[i].row;
+        if (!row->refused_at && slice_eq(row->task, task) && (first == 0 || row->at < first))
+            first = row->at;
+    }
+    return first;
+}
+
 void mem_notice_settle(struct mem_notices *m, const struct notice_verdict *v)
 {
     size_t i = find(m, v->seq);

@@ -22,6 +22,7 @@ void mem_notice_add(struct mem_notices *m, const struct notice_row *row);
 bool mem_notices_wait(const struct mem_notices *m, const int64_t *seqs, size_t count);
 bool mem_notices_any(const struct mem_notices *m); /* that is to be decided */
 size_t mem_notices_refused(const struct mem_notices *m);
+int64_t mem_notices_told(const struct mem_notices *m, struct slice task);
 void mem_notice_settle(struct mem_notices *m, const struct notice_verdict *v);
 /* Those to be decided, or those refused. `look` fills in what is read beside them;
  * NULL: nothing. */

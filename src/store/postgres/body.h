@@ -125,6 +125,7 @@ enum pg_sql {
     PG_SUBMISSION_DROP,
     PG_NOTICE_READ,
     PG_NOTICE_REFUSED,
+    PG_NOTICE_TOLD,
     PG_NOTICE_SETTLE,
     PG_NOTICE_PUT,
     PG_GENERATIONS,
@@ -479,6 +480,8 @@ void pg_unwatch(struct postgres_store *s);
 enum err pg_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
                               struct error *e);
 enum err pg_notices_read(struct store *s, struct notice_read *n, struct arena *a, struct error *e);
+enum err pg_notices_told(struct store *s, const struct slice *ids, size_t count, int64_t *ret_at,
+                         struct error *e);
 enum err pg_notices_refused(struct store *s, struct notice_read *n, struct arena *a,
                             struct error *e);
 enum err pg_notices_settle(struct store *s, const struct notice_verdict *list, size_t count,

@@ -70,6 +70,26 @@ enum err pg_notices_refused(struct store *base, struct notice_read *n, struct ar
     return read_by(s, &q, n, a, e);
 }
 
+enum err pg_notices_told(struct store *base, const struct slice *ids, size_t count, int64_t *ret_at,
+                         struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct array list = {0};
+    struct query q;
+
+    for (size_t i = 0; i < count; i++)
+        array_text(&list, ids[i]);
+    query_of(&q, s, PG_NOTICE_TOLD, &a);
+    param_array(&q, &list, ARRAY_TEXTS);
+    CLEANUP(result_end) PGresult *r = pg_read(s, &q, e, "read notices");
+    if (!r)
+        return e->code;
+    for (size_t i = 0; i < count; i++)
+        ret_at[i] = result_number(r, (int)i, 0);
+    return ERR_OK;
+}
+
 enum err pg_notices_settle(struct store *base, const struct notice_verdict *list, size_t count,
                            struct error *e)
 {

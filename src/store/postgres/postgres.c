@@ -82,6 +82,7 @@ static const struct store_submission_ops submissions_ops = {
 static const struct store_notice_ops notices_ops = {
     .read = pg_notices_read,
     .refused = pg_notices_refused,
+    .told = pg_notices_told,
     .settle = pg_notices_settle,
     .put = pg_notices_put,
 };

@@ -130,8 +130,8 @@
     "END)"
 
 /* The database's clock. Leases go by it alone. */
-#define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
-#define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+#define CLOCK           "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define RUNS(until)     until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
 #define REFUSED_COUNTED "10000"
 /* One reading of the clock for the whole statement: excluded.until less the length. */
 #define MAY_TAKE(seize)                                                                        \
@@ -516,6 +516,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_NOTICE_REFUSED] = "SELECT seq, " NOTICE_COLUMNS(NAME, ", ")
             ", NULL, false, false, false FROM ~notice "
             "WHERE refused_at IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2",
+        [PG_NOTICE_TOLD] = "SELECT (SELECT min(n.at) FROM ~notice AS n WHERE n.task = i.id "
+            "AND n.refused_at IS NULL) FROM unnest($1::text[]) WITH ORDINALITY AS i(id, nth) "
+            "ORDER BY i.nth",
         [PG_NOTICE_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "
             "FROM unnest($1::int8[], $2::int8[], $3::text[]) AS v(seq, refused_at, reason) "
             "JOIN ~notice AS n USING (seq) WHERE n.refused_at IS NULL ORDER BY n.seq "

@@ -183,6 +183,7 @@ enum sql {
     SQL_NOTICE_READ,
     SQL_NOTICE_REFUSED,
     SQL_NOTICE_ANY,
+    SQL_NOTICE_TOLD,
     SQL_NOTICE_DELETE,
     SQL_NOTICE_REFUSE,
     SQL_NOTICE_INSERT,
@@ -524,6 +525,8 @@ enum err sqlite_alert_acknowledge(struct store *s, struct slice id, const struct
 /* submission.c */
 enum err sqlite_notices_read(struct store *s, struct notice_read *n, struct arena *a,
                              struct error *e);
+enum err sqlite_notices_told(struct store *s, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e);
 enum err sqlite_notices_refused(struct store *s, struct notice_read *n, struct arena *a,
                                 struct error *e);
 enum err sqlite_notices_settle(struct store *s, const struct notice_verdict *list, size_t count,

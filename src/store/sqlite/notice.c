@@ -79,6 +79,35 @@ enum err sqlite_notices_refused(struct store *base, struct notice_read *n, struc
     return read_by(base, SQL_NOTICE_REFUSED, n, a, e);
 }
 
+static int told(struct db *d, struct slice id, int64_t *ret_at)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_NOTICE_TOLD, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_text(q, 1, id);
+    rc = query_step(q);
+    if (rc != SQLITE_ROW)
+        return rc;
+    *ret_at = sqlite3_column_int64(q, 0); /* NULL: 0 */
+    return SQLITE_OK;
+}
+
+enum err sqlite_notices_told(struct store *base, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+
+    enum err err = store_ready(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = store_look_for_others(s);
+    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
+        rc = told(&s->reader, ids[i], &ret_at[i]);
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "read notices");
+}
+
 int notice_delete(struct db *d, int64_t seq, bool *ret_done)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;

@@ -266,6 +266,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY n.seq LIMIT ?2",
         [SQL_NOTICE_ANY] = "SELECT EXISTS (SELECT 1 FROM notice WHERE refused_at IS NULL), "
             "(SELECT count(*) FROM (SELECT 1 FROM notice WHERE refused_at IS NOT NULL LIMIT ?1))",
+        [SQL_NOTICE_TOLD] = "SELECT min(at) FROM notice WHERE task = ?1 AND refused_at IS NULL",
         [SQL_NOTICE_DELETE] = "DELETE FROM notice WHERE seq = ?1 AND refused_at IS NULL",
         [SQL_NOTICE_REFUSE] = "UPDATE notice SET refused_at = ?2, reason = ?3 "
             "WHERE seq = ?1 AND refused_at IS NULL",

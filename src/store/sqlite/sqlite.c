@@ -329,6 +329,7 @@ static const struct store_submission_ops submissions_ops = {
 static const struct store_notice_ops notices_ops = {
     .read = sqlite_notices_read,
     .refused = sqlite_notices_refused,
+    .told = sqlite_notices_told,
     .settle = sqlite_notices_settle,
     .put = sqlite_notices_put,
 };
