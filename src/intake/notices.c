@@ -20,7 +20,7 @@ enum {
 };
 
 /* Of a task, in a page. */
-struct told {
+struct crowd {
     size_t count;
     int64_t last; /* seq of the last one that was asked */
     bool left;    /* one has to wait, so the later ones do */
@@ -43,7 +43,7 @@ struct notices {
     struct arena arena; /* of the page */
     struct notice_read page;
     int64_t after_seq;
-    struct map tasks; /* struct told, in `arena` */
+    struct map tasks; /* struct crowd, in `arena` */
     struct notice_item *items;
     size_t next; /* of the page, to be asked */
     size_t count, open, room;
@@ -149,13 +149,13 @@ static void settle(struct notices *in)
 
 /* ---- asking ---- */
 
-static struct told *told_of(struct notices *in, const struct notice_row *row)
+static struct crowd *crowd_of(struct notices *in, const struct notice_row *row)
 {
-    struct told *t = map_get(&in->tasks, row->task);
+    struct crowd *t = map_get(&in->tasks, row->task);
 
     if (!t) {
         t = arena_alloc(&in->arena, sizeof *t);
-        *t = (struct told){0};
+        *t = (struct crowd){0};
         map_put(&in->tasks, row->task, t);
     }
     return t;
@@ -165,7 +165,7 @@ static struct told *told_of(struct notices *in, const struct notice_row *row)
 static void leave(struct notices *in, const struct notice_row *row)
 {
     in->left = true;
-    told_of(in, row)->left = true;
+    crowd_of(in, row)->left = true;
 }
 
 static void one_less(struct notices *in)
@@ -221,7 +221,7 @@ static bool is_to_be_asked(struct notices *in, struct notice_item *it)
 
 static bool has_room(struct notices *in, const struct notice_row *row)
 {
-    struct told *t = told_of(in, row);
+    struct crowd *t = crowd_of(in, row);
 
     /* One change names so many. */
     return in->open <= in->room && !t->left && t->count++ < NOTICES_OF_CHANGE_MAX;
@@ -237,7 +237,7 @@ static void ask_one(struct notices *in, const struct notice_row *row)
     *it = (struct notice_item){.in = in, .row = row, .arena = &in->arena};
     if (!is_to_be_asked(in, it))
         return;
-    struct told *t = told_of(in, row);
+    struct crowd *t = crowd_of(in, row);
     it->ask.id = row->task;
     it->ask.notice = row->seq;
     it->ask.behind = t->last;
