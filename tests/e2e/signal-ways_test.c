@@ -407,7 +407,7 @@ static void who_waits_is_told_of_carried_signals(void **state)
     (void)state;
 
     for (int i = 0; i < 2; i++) {
-        post(&node, &r, "/v1/tasks?wait=50ms", body);
+        post(&node, &r, "/v1/tasks?wait=50ms", "%s", body);
         EXPECT(&r, i == 0 ? 201 : 200);
         EXPECT_TEXT(&r, "steps.0.state", "completed");
         EXPECT_TEXT(&r, "carried_signals.0.status", i == 0 ? "accepted" : "repeated");
