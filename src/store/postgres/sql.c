@@ -131,7 +131,7 @@
 
 /* The database's clock. Leases go by it alone. */
 #define CLOCK           "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
-#define RUNS(until)     until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+#define RUNS(until)     until " - " CLOCK " BETWEEN 1 AND 60000"
 #define REFUSED_COUNTED "10000"
 /* One reading of the clock for the whole statement: excluded.until less the length. */
 #define MAY_TAKE(seize)                                                                        \
