@@ -122,7 +122,7 @@ static struct slice world_signal_url(void *arg, struct slice name, struct arena 
     CLEANUP(buf_fini) struct buf b = {0};
     struct world *w = arg;
 
-    w->asked++;
+    w->urls++;
     buf_fmt(&b, "https://x/%.*s", SLICE_ARG(name));
     return arena_copy(a, buf_view(&b));
 }

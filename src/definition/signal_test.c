@@ -167,7 +167,7 @@ static void urls_are_what_expressions_see(void **state)
 {
     static const struct {
         const char *input, *expected;
-        int asked; /* how many URLs were made */
+        int urls; /* so many were made */
     } cases[] = {
         {"${ .task.signals.paid }", "\"https://x/paid\"", 3},
         {"${ .task.signals }",
@@ -198,7 +198,7 @@ static void urls_are_what_expressions_see(void **state)
         struct scope s = scope_of(d, "{}", &w);
         CHECK(definition_step_input(&s, 0, &a, &json, &e) == ERR_OK, "%s", e.text);
         CHECK(slice_is(json, cases[i].expected), "%s: %.*s", cases[i].input, SLICE_ARG(json));
-        CHECK(w.asked == cases[i].asked, "%s: %d", cases[i].input, w.asked);
+        CHECK(w.urls == cases[i].urls, "%s: %d", cases[i].input, w.urls);
         definition_free(d);
     }
 }
