@@ -101,11 +101,12 @@ static struct unknown *unknown_of(struct offer *o)
 static struct unknown *unknown_new(struct offer *o)
 {
     struct bridge *b = o->bridge;
+    struct link *oldest = list_first(&b->unknown);
     struct unknown *u = calloc(1, sizeof *u);
 
     ASSERT(u);
-    if (b->unknown_by_name.len >= UNKNOWN_KEPT_MAX)
-        unknown_free(b, CONTAINER_OF(list_first(&b->unknown), struct unknown, link));
+    if (oldest && b->unknown_by_name.len >= UNKNOWN_KEPT_MAX)
+        unknown_free(b, CONTAINER_OF(oldest, struct unknown, link));
     name_write(o, &u->name);
     u->since = clock_boot_ms();
     map_put(&b->unknown_by_name, buf_view(&u->name), u);
