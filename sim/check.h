@@ -84,6 +84,8 @@ void check_signal_step(const struct subject *t, uint32_t step, const struct seen
                        const struct seen *new);
 /* A sender was told that the signal with that key is durable. */
 void check_signal_told(const struct subject *t, uint32_t key);
+/* A submitter was told what became of the signals that its submission carried. */
+void check_carried(const struct subject *t, const struct ask *a);
 bool signal_fits(const struct flow_step *f, const struct seen_signal *s);
 
 /* After the change was recorded; `old`: the previous state. */

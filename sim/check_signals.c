@@ -145,9 +145,19 @@ static void check_undo(const struct subject *t, const struct seen *new)
              k);
 }
 
+static bool has_signal(const struct seen *s, uint32_t key)
+{
+    for (uint32_t k = 0; k < s->signal_count; k++)
+        if (s->signals[k].key == key)
+            return true;
+    return false;
+}
+
 void check_signals(const struct subject *t, const struct seen *old, const struct seen *new)
 {
     must(t, new->signal_count >= old->signal_count, "no signal is lost", new->signal_count);
+    for (uint32_t k = 0; old->revision == 0 && !t->by_sql && k < t->carried; k++)
+        must(t, has_signal(new, k), "a new task has the signals of its submission", k);
     for (uint32_t k = 0; k < new->signal_count; k++)
         check_one(t, old, new, k);
     check_undo(t, new);
@@ -155,10 +165,22 @@ void check_signals(const struct subject *t, const struct seen *old, const struct
 
 void check_signal_told(const struct subject *t, uint32_t key)
 {
-    for (uint32_t k = 0; k < t->seen.signal_count; k++)
-        if (t->seen.signals[k].key == key)
-            return;
-    must(t, t->deleted, "what is accepted is durable", key);
+    must(t, t->deleted || has_signal(&t->seen, key), "what is accepted is durable", key);
+}
+
+void check_carried(const struct subject *t, const struct ask *a)
+{
+    for (uint32_t k = 0; k < a->signal_count; k++) {
+        if (a->signals[k].fate == CARRIED_REFUSED) {
+            covered(COVER_CARRIED_REFUSED);
+            must(t, a->existed, "a new task takes the signals of its submission", k);
+            must(t, t->verbs || t->deleted || !has_signal(&t->seen, k),
+                 "what is there is not refused", k);
+            continue;
+        }
+        covered(a->existed ? COVER_CARRIED_LATER : COVER_CARRIED);
+        check_signal_told(t, k);
+    }
 }
 
 /* ---- the step ---- */
@@ -196,7 +218,8 @@ static void check_time(const struct subject *t, uint32_t i, const struct seen *o
 }
 
 /* It ended without a signal. */
-static void check_over(const struct subject *t, uint32_t i, const struct seen *new)
+static void check_over(const struct subject *t, uint32_t i, const struct seen *old,
+                       const struct seen *new)
 {
     const struct flow_step *f = &t->flow->steps[i];
     const struct seen_step *s = &new->steps[i];
@@ -205,7 +228,7 @@ static void check_over(const struct subject *t, uint32_t i, const struct seen *n
     must(t, f->signal_ms != 0 && s->complete_by != 0, "a step without a limit waits", i);
     must(t, s->complete_by <= latest_now(), "no step gives up its signal early", i);
     must(t, (s->state == STEP_COMPLETED) == f->has_default, "a default is the output", i);
-    for (uint32_t k = 0; k < new->signal_count; k++)
+    for (uint32_t k = 0; k < old->signal_count; k++) /* one by SQL may be found too late */
         must(t,
              new->signals[k].state != SIGNAL_KEPT || !signal_fits(f, &new->signals[k])
                  || new->signals[k].at >= s->complete_by || t->verbs,
@@ -228,5 +251,5 @@ void check_signal_step(const struct subject *t, uint32_t i, const struct seen *o
         check_time(t, i, old, new);
     if (waited && (b->state == STEP_COMPLETED || b->state == STEP_FAILED) && !b->supplied
         && !took_any(new, i))
-        check_over(t, i, new);
+        check_over(t, i, old, new);
 }

@@ -6,6 +6,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/notices.h"
 #include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
@@ -155,7 +156,7 @@ bool world_is_done(void)
             return false;
     }
     return nodes_are_well() && people_are_content() && operations_are_over() && sql_is_content()
-           && receivers_are_content();
+           && sql_signals_are_decided() && receivers_are_content();
 }
 
 static void looks_around(void *arg, uint64_t n)
@@ -238,6 +239,7 @@ void check_world_end(void)
     check_operations_end();
     check_all_received();
     check_sql_end();
+    check_sql_signals_end();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");

@@ -195,6 +195,15 @@
     X(LOCK_BLOCKED,       "tasks that waited behind one whose workflow lets fewer hold its lock") \
     X(LOCK_REPLACED,      "tasks that newer ones replaced")                                       \
     X(LOCK_LOOKED,        "looks at who waits for a lock")                                        \
+    X(SIGNAL_MANY,        "signals to all tasks of a workflow")                                   \
+    X(SIGNAL_BOTH,        "signals that were sent two ways")                                      \
+    X(CARRIED,            "signals that came with a new task")                                    \
+    X(CARRIED_LATER,      "signals that came with a repeated submission")                         \
+    X(CARRIED_REFUSED,    "signals of a submission that were refused")                            \
+    X(NOTICE_CUT,         "nodes that died with notices in their hands")                          \
+    X(NOTICE_DECIDED,      "signals by SQL that were decided on")                                 \
+    X(NOTICE_AGAIN,        "signals by SQL that were inserted twice")                             \
+    X(NOTICE_REFUSED,      "signals by SQL that were refused")                                    \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

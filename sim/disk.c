@@ -8,6 +8,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/node.h"
+#include "sim/notices.h"
 #include "sim/operations.h"
 #include "sim/sql.h"
 #include "sim/weather.h"
@@ -16,7 +17,7 @@
 
 struct store *inner;
 
-static struct disk *disk_of(struct store *s)
+struct disk *disk_of(struct store *s)
 {
     return CONTAINER_OF(s, struct disk, store);
 }
@@ -46,7 +47,7 @@ void disk_measure(struct disk *d)
 
 /* ---- a store that fails ---- */
 
-static bool is_cut(const struct disk *d)
+bool disk_is_cut(const struct disk *d)
 {
     return d->dead || d->cut_until > world.now || store_is_away();
 }
@@ -128,6 +129,7 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
             check_conflict(&c->row);
     }
     sql_changed();
+    sql_signals_changed();
     for (size_t i = 0; i < b->change_count; i++)
         if (b->changes[i].outcome == ERR_OK)
             sql_became(&b->changes[i]);
@@ -182,7 +184,7 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
 {
     struct disk *d = disk_of(s);
 
-    if (is_cut(d) && !d->farewell)
+    if (disk_is_cut(d) && !d->farewell)
         return fails(d, b, ERR_IO, e);
     if (!inner->shared)
         b->fence = NULL; /* no other node can be the leader */
@@ -219,9 +221,9 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
     return fails(d, b, ERR_UNKNOWN, e);
 }
 
-static bool read_fails(struct disk *d, struct error *e)
+bool disk_read_fails(struct disk *d, struct error *e)
 {
-    bool cut = is_cut(d);
+    bool cut = disk_is_cut(d);
 
     if (!cut && !chance(weather.read_fails)) {
         if (d->measure)
@@ -237,7 +239,7 @@ static enum err probe(struct store *s, struct error *e)
 {
     const struct disk *d = disk_of(s);
 
-    if (is_cut(d) || chance(weather.store_fails))
+    if (disk_is_cut(d) || chance(weather.store_fails))
         return error_set(e, ERR_IO, "simulated: cannot be written");
     return inner->ops->probe(inner, e);
 }
@@ -245,14 +247,14 @@ static enum err probe(struct store *s, struct error *e)
 static enum err get(struct store *s, struct slice id, struct arena *a, struct task_row *ret,
                     struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->get(inner, id, a, ret, e);
+    return disk_read_fails(disk_of(s), e) ? ERR_IO : inner->ops->get(inner, id, a, ret, e);
 }
 
 /* One round trip for all. */
 static enum err get_many(struct store *s, struct reading *r, size_t count, struct arena *a,
                          struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     for (size_t i = 0; i < count; i++)
         r[i].err = inner->ops->get(inner, r[i].id, a, &r[i].row, &r[i].error);
@@ -262,14 +264,14 @@ static enum err get_many(struct store *s, struct reading *r, size_t count, struc
 static enum err reserved(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
                          struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO
-                                     : inner->ops->retention->reserved(inner, id, a, ret, e);
+    return disk_read_fails(disk_of(s), e) ? ERR_IO
+                                          : inner->ops->retention->reserved(inner, id, a, ret, e);
 }
 
 static enum err overdue(struct store *s, int64_t now, int64_t after_wake_at, int64_t after_seq,
                         size_t limit, struct arena *a, struct row_page *ret, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     return inner->ops->overdue(inner, now, after_wake_at, after_seq, limit, a, ret, e);
 }
@@ -277,13 +279,13 @@ static enum err overdue(struct store *s, int64_t now, int64_t after_wake_at, int
 static enum err list(struct store *s, const struct list_query *q, struct arena *a,
                      struct row_page *ret, struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->list(inner, q, a, ret, e);
+    return disk_read_fails(disk_of(s), e) ? ERR_IO : inner->ops->list(inner, q, a, ret, e);
 }
 
 static enum err requested(struct store *s, struct slice locked_by, int64_t after_seq, size_t limit,
                           struct arena *a, struct row_page *ret, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     enum err err = inner->ops->requested(inner, locked_by, after_seq, limit, a, ret, e);
     if (err == ERR_OK && ret->count > 0)
@@ -317,7 +319,7 @@ static enum err give(struct store *s, const struct lease_try *want, struct arena
 {
     struct disk *d = disk_of(s);
 
-    if (read_fails(d, e))
+    if (disk_read_fails(d, e))
         return ERR_IO;
     if (!inner->shared) { /* like stores with one node */
         *ret = (struct lease){.holder = arena_copy(a, want->holder),
@@ -376,7 +378,7 @@ static enum err workflow_since(struct store *s, uint64_t after, struct arena *a,
                                struct workflow_row **ret, size_t *ret_count,
                                uint64_t *ret_generation, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     enum err err =
         inner->ops->nodes->workflow_since(inner, after, a, ret, ret_count, ret_generation, e);
@@ -391,7 +393,7 @@ static enum err agent_put(struct store *s, const struct agent_change *c, const s
 {
     struct disk *d = disk_of(s);
 
-    if (is_cut(d) || chance(weather.store_fails)) {
+    if (disk_is_cut(d) || chance(weather.store_fails)) {
         disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
@@ -412,7 +414,7 @@ static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     return inner->ops->agent_since(inner, after, a, ret, ret_count, ret_generation, e);
 }
@@ -420,7 +422,7 @@ static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
 static enum err overrun_list(struct store *s, struct arena *a, struct overrun **ret,
                              size_t *ret_count, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     return inner->ops->overrun_list(inner, a, ret, ret_count, e);
 }
@@ -430,7 +432,7 @@ static enum err operation_put(struct store *s, const struct operation_row *row,
 {
     struct disk *d = disk_of(s);
 
-    if (is_cut(d) || chance(weather.store_fails)) {
+    if (disk_is_cut(d) || chance(weather.store_fails)) {
         disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
@@ -452,25 +454,26 @@ static enum err operation_put(struct store *s, const struct operation_row *row,
 static enum err operation_list(struct store *s, const struct operation_query *q, struct arena *a,
                                struct operation_page *ret, struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->operations->list(inner, q, a, ret, e);
+    return disk_read_fails(disk_of(s), e) ? ERR_IO
+                                          : inner->ops->operations->list(inner, q, a, ret, e);
 }
 
 static enum err audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->audit_list(inner, q, a, ret, e);
+    return disk_read_fails(disk_of(s), e) ? ERR_IO : inner->ops->audit_list(inner, q, a, ret, e);
 }
 
 static enum err outbox_read(struct store *s, struct outbox_read *r, struct arena *a,
                             struct error *e)
 {
-    return read_fails(disk_of(s), e) ? ERR_IO : inner->ops->outbox->read(inner, r, a, e);
+    return disk_read_fails(disk_of(s), e) ? ERR_IO : inner->ops->outbox->read(inner, r, a, e);
 }
 
 static enum err outbox_targets(struct store *s, const struct target_query *q, struct arena *a,
                                struct outbox_target **ret, size_t *ret_count, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     return inner->ops->outbox->targets(inner, q, a, ret, ret_count, e);
 }
@@ -480,7 +483,7 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
 {
     struct disk *d = disk_of(s);
 
-    if (is_cut(d) || chance(weather.store_fails)) {
+    if (disk_is_cut(d) || chance(weather.store_fails)) {
         disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
@@ -493,46 +496,10 @@ static enum err outbox_settle(struct store *s, const struct settlement *list, si
     return err;
 }
 
-static enum err submissions_take(struct store *s, struct submission_take *t, struct arena *a,
-                                 struct error *e)
-{
-    struct submission_take judged = *t; /* by the store's clock */
-
-    if (read_fails(disk_of(s), e))
-        return ERR_IO;
-    judged.now = store_now();
-    enum err err = inner->ops->submissions->take(inner, &judged, a, e);
-    judged.now = t->now;
-    *t = judged;
-    if (t->count > 0)
-        covered(COVER_SQL_TAKEN);
-    return err;
-}
-
-static enum err submissions_settle(struct store *s, const struct submission_verdict *list,
-                                   size_t count, struct error *e)
-{
-    struct disk *d = disk_of(s);
-
-    if (is_cut(d) || chance(weather.store_fails)) {
-        disk_troubled(d, world.now);
-        return error_set(e, ERR_IO, "simulated: cannot be written");
-    }
-    bool unknown = chance(weather.store_unknown);
-    if (unknown && chance(500))
-        return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
-    enum err err = inner->ops->submissions->settle(inner, list, count, e);
-    trace("%s settles %zu submissions: %s", d->node->me, count, err_text(err));
-    sql_changed();
-    if (err == ERR_OK && unknown)
-        return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
-    return err;
-}
-
 static enum err stopped(struct store *s, int64_t after_ended_at, int64_t after_seq, size_t limit,
                         struct arena *a, struct stopped_page *ret, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     return inner->ops->alerts->stopped(inner, after_ended_at, after_seq, limit, a, ret, e);
 }
@@ -540,7 +507,7 @@ static enum err stopped(struct store *s, int64_t after_ended_at, int64_t after_s
 static enum err alert_list(struct store *s, const struct alert_query *q, struct arena *a,
                            struct alert_page *ret, struct error *e)
 {
-    if (read_fails(disk_of(s), e))
+    if (disk_read_fails(disk_of(s), e))
         return ERR_IO;
     return inner->ops->alerts->list(inner, q, a, ret, e);
 }
@@ -551,7 +518,7 @@ static enum err alert_put(struct store *s, const struct alert_row *row, struct e
 
     if (d->dead)
         return error_set(e, ERR_IO, "simulated: it is dead");
-    if (is_cut(d) || chance(weather.store_fails)) {
+    if (disk_is_cut(d) || chance(weather.store_fails)) {
         disk_troubled(d, world.now);
         return error_set(e, ERR_IO, "simulated: cannot be written");
     }
@@ -572,11 +539,6 @@ static const struct store_outbox_ops outbox_ops = {
     .read = outbox_read,
     .targets = outbox_targets,
     .settle = outbox_settle,
-};
-
-static const struct store_submission_ops submissions_ops = {
-    .take = submissions_take,
-    .settle = submissions_settle,
 };
 
 static const struct store_alert_ops alerts_ops = {
@@ -613,7 +575,8 @@ static const struct store_ops ops = {
     .overrun_list = overrun_list,
     .audit_list = audit_list,
     .outbox = &outbox_ops,
-    .submissions = &submissions_ops,
+    .submissions = &disk_submissions_ops,
+    .notices = &disk_notices_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
     .retention = &retention_ops,

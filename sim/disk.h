@@ -61,6 +61,15 @@ void disk_troubled(struct disk *d, int64_t until);
 /* The node measures the store's time. */
 void disk_measure(struct disk *d);
 
+/* For the operations: whether this one fails. */
+struct disk *disk_of(struct store *s);
+bool disk_is_cut(const struct disk *d);
+bool disk_read_fails(struct disk *d, struct error *e);
+
+/* disk_sql.c */
+extern const struct store_submission_ops disk_submissions_ops;
+extern const struct store_notice_ops disk_notices_ops;
+
 bool disk_is_idle(const struct disk *d);
 bool disk_has_unheard(const struct disk *d); /* a job ran whose end the node has not received */
 

@@ -15,6 +15,7 @@
 #include "sim/long.h"
 #include "sim/many.h"
 #include "sim/node.h"
+#include "sim/notices.h"
 #include "sim/operations.h"
 #include "sim/outage.h"
 #include "sim/overruns.h"
@@ -78,6 +79,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     check_health_begin();
     flows_draw(flows, flow_count, &nodes.registry);
     sql_begin();
+    sql_signals_begin(true);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
     receivers_begin();

@@ -16,7 +16,7 @@
 #include "sim/overruns.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
-#include "sim/sql.h"
+#include "sim/sql_part.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -71,8 +71,8 @@ static void on_ask_answer(void *arg, struct ask *a)
     n->deeds++;
     if (n->dead)
         return;
-    if (sql_asked(a))
-        sql_answered(n, a);
+    if (sql_part_asked(a))
+        sql_part_answered(n, a);
     else if (n->runner && runner_owns(n->runner, a))
         operations_answered(n, a);
     else if (a->kind == ASK_END)
@@ -182,8 +182,8 @@ static void on_surveyed(void *arg, const struct survey *v)
     struct node *n = arg;
 
     supervisor_surveyed(n->supervisor, v);
-    if (n->intake && !n->dead)
-        intake_surveyed(n->intake, v);
+    if (!n->dead)
+        sql_part_surveyed(n, v);
     if (v->messages && !n->dead)
         courier_told(n->courier);
 }
@@ -235,7 +235,7 @@ void node_turn(struct node *n)
     int64_t operations = n->runner ? runner_turn(n->runner) : -1;
     if (operations >= 0)
         schedule_turn(n, world.now + operations + between(0, 1));
-    int64_t take = n->intake ? intake_turn(n->intake) : 0;
+    int64_t take = sql_part_turn(n);
     if (take)
         schedule_turn(n, take - ahead);
     int64_t send = courier_turn(n->courier);
@@ -369,7 +369,7 @@ static void node_boot(struct node *n)
         scheduler_new(&config, &n->disk.queue, &n->registry, nodes.key, &clock, &outside);
     n->supervisor = supervisor_new(&supervision, &n->disk.queue, &n->registry, &watched);
     n->runner = operations_runner(n);
-    n->intake = sql_intake(n);
+    sql_part_new(n);
     n->channel = receivers_channel(n);
     const struct courier_outside delivery = {.arg = n,
                                              .now = clock_now,
@@ -424,7 +424,7 @@ static void clear_away(struct node *n)
     scheduler_free(n->scheduler);
     supervisor_free(n->supervisor);
     runner_free(n->runner);
-    intake_free(n->intake);
+    sql_part_free(n);
     catalog_free(n->library);
     bell_end(n);
     registry_fini(&n->registry);
@@ -433,7 +433,6 @@ static void clear_away(struct node *n)
     n->scheduler = NULL;
     n->supervisor = NULL;
     n->runner = NULL;
-    n->intake = NULL;
     n->up = false;
     n->turn_number++;
     agents_cut_off(n);
@@ -486,7 +485,7 @@ static bool is_drained(const struct node *n)
 {
     return scheduler_is_drained(n->scheduler) && !scheduler_is_busy(n->scheduler)
            && !supervisor_is_busy(n->supervisor) && !(n->runner && runner_is_busy(n->runner))
-           && !(n->intake && intake_is_busy(n->intake)) && !courier_is_busy(n->courier)
+           && !sql_part_is_busy(n) && !courier_is_busy(n->courier)
            && !(n->library && catalog_is_busy(n->library)) && !watch_is_busy(n->watch);
 }
 
@@ -530,8 +529,7 @@ void node_drain(struct node *n)
     supervisor_stop(n->supervisor);
     if (n->runner)
         runner_stop(n->runner);
-    if (n->intake)
-        intake_drain(n->intake);
+    sql_part_drain(n);
     watch_stop(n->watch);
     node_turn(n);
     later(DRAIN_LOOK_MS, drain_look, n, n->boot);

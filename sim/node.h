@@ -13,6 +13,7 @@
 
 #include "catalog/catalog.h"
 #include "intake/intake.h"
+#include "intake/notices.h"
 #include "operations/runner.h"
 #include "outbox/courier.h"
 #include "scheduler/scheduler.h"
@@ -35,8 +36,9 @@ struct node {
     struct disk disk;
     struct scheduler *scheduler;
     struct supervisor *supervisor;
-    struct runner *runner; /* of operations; NULL: none in this run */
-    struct intake *intake; /* of submissions by SQL; NULL: none in this run */
+    struct runner *runner;   /* of operations; NULL: none in this run */
+    struct notices *notices; /* of signals by SQL; NULL: none in this run */
+    struct intake *intake;   /* of submissions by SQL; NULL: none in this run */
     struct courier *courier;
     struct channel *channel;  /* for its messages */
     struct watch *watch;      /* over its alerts: bell.h */

@@ -8,13 +8,14 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/ledger.h"
+#include "sim/notices.h"
 #include "sim/receivers.h"
 #include "sim/sql.h"
 #include "sim/subject.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
-enum { ASK_PATIENCE_MS = 8000, FOREVER = 1000000, EARLY_PAUSES = 0xea10 };
+enum { ASK_PATIENCE_MS = 8000, FOREVER = 1000000, EARLY_PAUSES = 0xea10, SENDING = 0x5e9d };
 
 /* A wish of a person, repeated until it is answered. */
 struct wish {
@@ -44,6 +45,7 @@ struct asking {
 
 static struct subject list[SUBJECTS_MAX];
 static struct link askings;
+static struct prng sending; /* of signals; keeps other runs unaffected */
 static uint32_t submitting; /* submissions that are not settled */
 
 static void settle(struct wish *w)
@@ -96,6 +98,18 @@ static struct signal signal_of(const struct wish *w)
                            .content = data};
 }
 
+/* Those that its submission carries: more of them if it is repeated. */
+static void carry(const struct wish *w, struct ask *a)
+{
+    const struct subject *t = w->task;
+
+    a->signal_count = t->carried + (w->tries > 1 ? t->carried_later : 0);
+    a->signals = arena_alloc(&world.arena, (a->signal_count + 1) * sizeof *a->signals);
+    for (uint32_t i = 0; i < a->signal_count; i++)
+        a->signals[i] = (struct carried_signal){
+            .signal = signal_of(&(struct wish){.task = w->task, .signal = i})};
+}
+
 static struct ask ask_of(const struct wish *w, const struct node *n)
 {
     const struct subject *t = w->task;
@@ -108,6 +122,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
         a.priority = t->priority;
         a.not_before = t->not_before;
         a.content = subject_content(t, w->other, w->tries & 1);
+        carry(w, &a);
         if (subject_trace(t))
             a.trace =
                 text_of("00-%016" PRIx64 "00000000000000aa-00000000000000bb-01", subject_trace(t));
@@ -188,6 +203,8 @@ static void arrives(void *arg, uint64_t tries)
         w->task->verbs = true;
     w->task->cancel |=
         w->kind == ASK_CANCEL || (w->kind == ASK_SIGNAL && w->task->signals[w->signal].name == 'u');
+    for (size_t i = 0; w->kind == ASK_SUBMIT && i < q->ask.signal_count; i++)
+        w->task->cancel |= w->task->signals[i].name == 'u';
     w->task->wanted[w->kind]++;
     check_verb_asked(w->task);
     trace("asked of %s: %s %s step %d", n->me, verbs[w->kind], w->task->id, w->step);
@@ -233,6 +250,8 @@ void people_answered(const struct node *n, struct ask *a)
         check_signal_told(w->task, w->signal);
     if (w->kind == ASK_SIGNAL && a->outcome == ERR_CONFLICT)
         covered(COVER_SIGNAL_REFUSED);
+    if (w->kind == ASK_SUBMIT && a->outcome == ERR_OK)
+        check_carried(w->task, a);
     if (w->settled)
         return;
     if (chance(weather.answer_lost) || !node_hears(n)) {
@@ -327,19 +346,70 @@ static enum ask_kind any_verb(void)
 
 /* ---- senders of signals ---- */
 
-static void sends(struct subject *t, char name, bool ok, int64_t delay)
+static void sends_one(struct subject *t, uint32_t number, int64_t delay)
 {
-    if (t->signals_sent == SEEN_SIGNALS_MAX)
-        return;
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
     *w = (struct wish){.task = t,
                        .kind = ASK_SIGNAL,
                        .step = -1,
                        .at = ANY_NODE,
                        .patience = FOREVER,
-                       .signal = t->signals_sent};
-    t->signals[t->signals_sent++] = (struct sent_signal){name, ok};
+                       .signal = number};
     try_again(w, delay);
+}
+
+/* By SQL, by a node, or both ways: then whichever comes first counts. */
+static void sends(struct subject *t, char name, bool ok, int64_t delay)
+{
+    if (t->signals_sent == SEEN_SIGNALS_MAX)
+        return;
+    uint32_t number = t->signals_sent++;
+    struct sent_signal *s = &t->signals[number];
+    *s = (struct sent_signal){.name = name, .ok = ok};
+    bool by_sql = sql_signals_sends(t, number, delay);
+    s->both = by_sql && prng_chance(&sending, 10);
+    if (s->both)
+        covered(COVER_SIGNAL_BOTH);
+    if (!by_sql || s->both)
+        sends_one(t, number, delay + (s->both ? prng_below(&sending, 500) : 0));
+}
+
+/* One signal to every task of a workflow. */
+static void sends_to_many(void *arg, uint64_t name)
+{
+    const struct flow *f = arg;
+
+    covered(COVER_SIGNAL_MANY);
+    for (uint32_t i = 0; i < subjects.count; i++)
+        if (subjects.list[i].flow == f)
+            sends(&subjects.list[i], (char)name, prng_chance(&sending, 70), 0);
+}
+
+static void draw_many(const struct flow *flows, uint32_t count, int64_t first_act_ms)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < flows[i].step_count; k++)
+            if (flows[i].steps[k].is_signal && prng_chance(&sending, 15))
+                later(prng_below(&sending, (uint32_t)first_act_ms), sends_to_many,
+                      (void *)(uintptr_t)&flows[i], (uint64_t)flows[i].steps[k].signal_name);
+}
+
+/* What its submission carries: names that some step waits for. */
+static void draw_carried(struct subject *t)
+{
+    const struct flow *f = t->flow;
+
+    for (uint32_t i = 0; i < f->step_count && t->signals_sent < 4; i++) {
+        if (!f->steps[i].is_signal || prng_chance(&sending, 60))
+            continue;
+        t->signals[t->signals_sent++] =
+            (struct sent_signal){.name = f->steps[i].signal_name, .ok = prng_chance(&sending, 70)};
+    }
+    if (f->undo_signal && prng_chance(&sending, 10))
+        t->signals[t->signals_sent++] = (struct sent_signal){.name = 'u', .ok = true};
+    t->carried_later = prng_below(&sending, t->signals_sent + 1);
+    t->carried = t->signals_sent - t->carried_later;
 }
 
 /* Early, late, too many, and some that nobody waits for. */
@@ -417,10 +487,24 @@ void people_hear_of_end(struct slice id, enum task_state state)
 
 /* ---- submitters ---- */
 
+/* Once more, to bring further signals. */
+static void repeats(const struct wish *first, int64_t at)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    *w = *first;
+    w->tries = 1; /* it is a later one */
+    w->patience = FOREVER;
+    submitting++;
+    try_again(w, at + prng_below(&sending, 60000));
+}
+
 static void submits(struct subject *t, int64_t at)
 {
     if (sql_submits(t, at))
         return;
+    if (flows_signal() && prng_chance(&sending, 40))
+        draw_carried(t);
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
     *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1, .at = ANY_NODE};
     w->patience = chance(500) ? 1 + below(3) : FOREVER;
@@ -428,6 +512,8 @@ static void submits(struct subject *t, int64_t at)
     try_again(w, at);
     if (chance(40))
         wants(t, ASK_CANCEL, at + spread(1, 60000)); /* a change of mind */
+    if (t->carried_later > 0)
+        repeats(w, at);
     if (!chance(50))
         return;
     struct wish *rival = arena_alloc(&world.arena, sizeof *rival);
@@ -474,6 +560,7 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
     ASSERT(tasks <= SUBJECTS_MAX);
     struct prng own = {.state = world.seed ^ EARLY_PAUSES};
 
+    sending = (struct prng){.state = world.seed ^ SENDING};
     list_init(&askings);
     submitting = 0;
     subjects = (struct subjects){list, tasks};
@@ -486,6 +573,8 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
         if (flows_signal())
             sends_all(&list[i], at, &own);
     }
+    if (flows_signal())
+        draw_many(flows, flow_count, first_act_ms);
     if (weather.operator_ms)
         later(weather.operator_ms, meddles, NULL, 0);
 }

@@ -11,6 +11,7 @@
 #include "sim/check.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
+#include "sim/notices.h"
 #include "sim/operations.h"
 #include "sim/outage.h"
 #include "sim/sql.h"
@@ -303,6 +304,7 @@ static void begin(uint64_t seed, bool loud)
     outage_begin();
     operations_begin_scene(scene->operations);
     sql_begin_scene(scene->sql);
+    sql_signals_begin(false);
     long_begin_scene();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);

@@ -219,6 +219,7 @@ bool sql_submits(struct subject *t, int64_t at)
 {
     if (!sql.on || draw(300))
         return false;
+    t->by_sql = true;
     later(at, commits, t, 0);
     if (draw(200))
         later(at + prng_below(&sql.own, 20000), commits, t, 0); /* an unclear commit is repeated */

@@ -22,6 +22,7 @@ struct node;
 struct sent_signal {
     char name;
     bool ok;
+    bool both; /* by SQL, too */
 };
 
 /* The real effects under a step's two idempotency keys. */
@@ -79,6 +80,7 @@ struct subject {
     int64_t unpause_at; /* first ask for something that may end its pause; 0: none, -1: unknown */
     struct to_tell *to_tell; /* what its receiver must receive (receivers.c); NULL: none */
     bool accepted;           /* a submission was answered ERR_OK */
+    bool by_sql;             /* an application submits it, perhaps beside others */
     bool deleted;            /* it ended, and is deleted; its id is reserved */
     bool verbs;              /* an operator wanted something */
     bool cancel;             /* its submitter wanted it undone */
@@ -133,8 +135,10 @@ struct subject {
     int64_t foretold_over[FLOW_STEPS_MAX]; /* predicted: the wait is not over before */
     struct sent_signal signals[SEEN_SIGNALS_MAX];
     uint32_t signals_sent;
-    int64_t signal_sent_at; /* the latest for a step that waited in calm times */
-    bool foretold_end;      /* it was told that it has ended */
+    uint32_t carried, carried_later; /* the first of them come with each submission of it, and these
+                                        many more with one that is repeated */
+    int64_t signal_sent_at;          /* the latest for a step that waited in calm times */
+    bool foretold_end;               /* it was told that it has ended */
 };
 
 struct subjects {

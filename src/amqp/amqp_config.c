@@ -236,12 +236,14 @@ static void read_submission_queue(struct reader *r, const struct json *j, const 
         WORD_FIELD("refused", 0, struct submissions_config, poison, refused_words,
                    "record (kept among the submissions) or reject (the broker's dead letters)"),
         NUMBER_FIELD("credit", struct submissions_config, credit, 1, AMQP_CREDIT_MAX),
+        FIELD("unknown_task", read_length, offsetof(struct submissions_config, unknown_task_ms)),
     };
     struct submissions_config *s = arena_alloc(r->arena, sizeof *s);
     struct submissions_config **end = &config_of(r)->submissions;
 
     (void)target; /* the list is in the configuration */
-    *s = (struct submissions_config){.credit = AMQP_CREDIT_DEFAULT};
+    *s = (struct submissions_config){.credit = AMQP_CREDIT_DEFAULT,
+                                     .unknown_task_ms = AMQP_UNKNOWN_TASK_MS};
     read_object(r, j, path, fields, COUNT_OF(fields), s);
     while (*end)
         end = &(*end)->next;

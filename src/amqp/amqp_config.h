@@ -15,6 +15,7 @@ enum {
     AMQP_PLACES_DEFAULT = 100,
     AMQP_PLACES_MAX = 1000,
     AMQP_CREDIT_DEFAULT = 100,
+    AMQP_UNKNOWN_TASK_MS = 600000,
     AMQP_CREDIT_MAX = 1000,
     AMQP_LIST_MAX = 1000,       /* brokers, queues, agents */
     AMQP_QUEUE_NAME_MAX = 200,  /* bytes */
@@ -45,7 +46,8 @@ struct submissions_config {
     struct slice queue, broker_name, workflow; /* workflow NONE: the message names it */
     struct broker_config *broker;
     enum amqp_poison poison;
-    uint32_t credit; /* unsettled messages at a time */
+    uint32_t credit;         /* unsettled messages at a time */
+    int64_t unknown_task_ms; /* how long a signal waits for its task to exist */
 };
 
 struct agent_queue_config {

@@ -62,6 +62,7 @@ struct arrival {
     void *delivery;    /* NULL: the connection has ended, and settling does nothing */
     struct buf text;   /* the encoded message */
     bool is_too_large; /* then there is no text */
+    bool is_apart;     /* it is not counted */
     uint32_t tries;    /* for its holder */
     int64_t at;        /* for its holder */
 };
@@ -81,6 +82,10 @@ struct receiver *broker_receive(struct broker *b, struct slice queue, uint32_t c
 void receiver_stop(struct receiver *r); /* no further messages */
 struct slice receiver_queue(const struct receiver *r);
 const struct broker_config *receiver_broker(const struct receiver *r);
+
+/* It waits for what may be behind it in the queue: until it is settled it does not count towards
+ * the credit, so that the broker delivers another one. Of a receiver, AMQP_CREDIT_MAX at most. */
+void arrival_set_apart(struct arrival *a);
 
 /* `why` is for people, and may be NULL. Frees it. */
 void arrival_settle(struct arrival *a, enum settling how, const char *why);

@@ -96,6 +96,7 @@ void way_attach(struct way *l, pn_connection_t *c, const struct broker_config *c
 static void arrivals_forget(struct way *l)
 {
     l->held = 0;
+    l->apart = 0;
     LIST_FOREACH (at, after, &l->arrivals) {
         CONTAINER_OF(at, struct arrival, link)->delivery = NULL;
         link_remove(at);
@@ -351,6 +352,17 @@ void way_read(struct way *l)
         on_messages(l);
 }
 
+void arrival_set_apart(struct arrival *a)
+{
+    struct way *l = &a->receiver->way;
+
+    if (!a->delivery || a->is_apart || l->is_stopped || l->apart == AMQP_CREDIT_MAX)
+        return;
+    a->is_apart = true;
+    l->apart++;
+    pn_link_flow(l->pn, 1);
+}
+
 void arrival_settle(struct arrival *a, enum settling how, const char *why)
 {
     static const uint64_t states[] = {PN_ACCEPTED, PN_REJECTED, PN_RELEASED};
@@ -366,7 +378,9 @@ void arrival_settle(struct arrival *a, enum settling how, const char *why)
         a->receiver->way.held -= a->text.len;
         pn_delivery_update(d, states[how]);
         pn_delivery_settle(d);
-        if (!a->receiver->way.is_stopped)
+        if (a->is_apart)
+            a->receiver->way.apart--;
+        else if (!a->receiver->way.is_stopped)
             pn_link_flow(link, 1);
     }
     link_remove(&a->link);

@@ -24,6 +24,7 @@ struct way {
     uint32_t careful;               /* this many more go one at a time, because one is too large */
     /* Receivers: */
     uint32_t credit;
+    uint32_t apart; /* arrivals that do not count */
     arrival_fn *fn;
     void *arg;
     struct link arrivals;

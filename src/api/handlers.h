@@ -27,6 +27,10 @@ handler_fn task_get;
 handler_fn task_signals_get;
 handler_fn task_signal_post;
 handler_fn task_signal_drop;
+handler_fn signal_url_post;
+
+/* signals_many.c */
+handler_fn signals_post;
 handler_fn tasks_list;
 handler_fn task_why_get;
 handler_fn events_get;

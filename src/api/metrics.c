@@ -121,6 +121,8 @@ static void put_submissions(struct buf *b, const struct server *sv)
     buf_fmt(b, "intact_submissions_total{outcome=\"refused\"} %" PRIu64 "\n", st.refused);
     single(b, "intact_submissions_refused", "gauge",
            "Refused submissions that were not dropped, at most 10000.", st.refused_now);
+    single(b, "intact_signals_refused", "gauge",
+           "Refused signals by SQL that were not dropped, at most 10000.", st.signals_refused_now);
 }
 
 static void put_ends(struct buf *b, const struct metrics *m, const struct scheduler_stats *st)

@@ -9,6 +9,7 @@
 #include "api/caller.h"
 #include "api/handlers.h"
 #include "api/room.h"
+#include "api/signals.h"
 #include "api/tasks.h"
 #include "api/work.h"
 #include "background/unknown_tokens.h"
@@ -127,6 +128,9 @@ static const struct route routes[] = {
     {"GET", "v1/tasks/*/signals", task_signals_get, SEE, 0},
     {"POST", "v1/tasks/*/signals/*", task_signal_post, OWN | ROLE_REPAIR, SCHEDULER | BODY},
     {"POST", "v1/tasks/*/signals/*/drop", task_signal_drop, ROLE_REPAIR, SCHEDULER},
+    {"POST", "v1/signals", signals_post, ROLE_REPAIR | ROLE_SIGNAL, SCHEDULER},
+    /* The token in the path says who may. */
+    {"POST", "v1/signals/*", signal_url_post, ROLE_ANYBODY, SCHEDULER | BODY},
     {"GET", "v1/submissions", submissions_get, ROLE_READ, QUERY},
     {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR, 0},
     {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR, 0},
@@ -478,6 +482,8 @@ bool route_head(void *arg, struct http_request *r)
     }
     if (p.route && p.route->serve == attempt_post)
         return attempt_head(sv, r) && body_finds_place(sv, r, &p);
+    if (p.route && p.route->serve == signal_url_post)
+        return signal_url_head(sv, r);
     if (p.route && p.route->may == ROLE_ANYBODY) {
         /* It reads no body, and a client without a token gets no room for one. */
         if (is_let_in(sv, r, &p, why))

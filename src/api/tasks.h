@@ -13,9 +13,10 @@ struct server;
 /* tasks_operate.c: POST /v1/tasks/{id}/VERB */
 void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind);
 
-/* tasks_read.c. A task that `grant` does not cover does not exist for the caller. */
+/* tasks_read.c. A task that `grant` does not cover does not exist for the caller. `more`: members
+ * of JSON that are added to the record; may be empty. */
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
-                         const struct grant *grant, int64_t wait_ms, int status);
+                         const struct grant *grant, int64_t wait_ms, int status, struct slice more);
 /* Answers for a task that was not found: 410 if it was deleted, else 404. */
 void task_get_missing(struct server *sv, struct http_request *r, struct slice id,
                       const struct grant *grant);

@@ -51,6 +51,7 @@ struct verdict {
     struct slice id; /* NONE: it named none that is one */
     const char *problem_type;
     struct slice problem;
+    struct slice signals;  /* what became of them: a member of the answer; NONE: it carried none */
     enum task_state state; /* as last read */
     bool state_known, ended;
     bool deleted; /* it ended in that state, and is not in the store any more */
@@ -159,6 +160,10 @@ static void render_verdict(struct buf *b, const struct verdict *o, bool waited)
     if (o->deleted && !o->problem_type) {
         json_key(b, "deleted");
         json_bool(b, true);
+    }
+    if (o->signals.ptr) {
+        buf_byte(b, ',');
+        buf_slice(b, o->signals);
     }
     if (o->problem_type) {
         json_key(b, "problem");
@@ -340,6 +345,14 @@ static void look_up_states(struct many *m)
 
 /* ---- reading ---- */
 
+static struct slice signals_of(struct many *m, const struct submission *s)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    submission_signals(&b, "signals", s);
+    return b.len > 0 ? arena_copy(&m->arena, buf_view(&b)) : SLICE_NONE;
+}
+
 static void line_done(struct many *m, struct submission *s, struct verdict *o)
 {
     struct arena a = s->arena;
@@ -354,6 +367,8 @@ static void line_done(struct many *m, struct submission *s, struct verdict *o)
     }
     if (s->problem_type)
         o->problem = arena_copy(&m->arena, slice_of(s->problem));
+    else
+        o->signals = signals_of(m, s);
     arena_fini(&a);
 }
 

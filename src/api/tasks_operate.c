@@ -63,7 +63,7 @@ static void operated(struct ask *a)
     exchange_untie(&op->x);
     if (r && http_is_alive(r)) {
         if (a->outcome == ERR_OK)
-            task_get_when_ended(op->x.server, r, a->id, NULL, 0, 200);
+            task_get_when_ended(op->x.server, r, a->id, NULL, 0, 200, SLICE_NONE);
         else if (a->not_own && grant_reads(op->grant, a->not_own_of))
             answer_not_own(op, r);
         else if (a->outcome == ERR_NOT_FOUND)

@@ -36,7 +36,8 @@ struct reader {
     struct waiter waiter;
     int64_t wait_until; /* 0: answers with whatever there is */
     int status;
-    uv_timer_t timer; /* the end of the wait */
+    struct slice more; /* members that the record gets besides its own */
+    uv_timer_t timer;  /* the end of the wait */
     bool timer_open, reading;
     bool missing; /* it was not there a moment ago: only whether it was deleted is to be answered */
     struct task_row row;
@@ -136,6 +137,12 @@ static bool render(struct reader *rd, const struct definition *d)
 
 static void answer_record(struct reader *rd, struct http_request *r)
 {
+    if (rd->more.len > 0) {
+        rd->text.len--; /* its } */
+        buf_byte(&rd->text, ',');
+        buf_slice(&rd->text, rd->more);
+        json_close(&rd->text, '}');
+    }
     struct http_text *text = http_text_new(&rd->text);
 
     http_answer_text(r, rd->status, "application/json", text, NULL);
@@ -307,10 +314,11 @@ static struct reader *reader_new(struct server *sv, struct http_request *r, stru
 }
 
 void task_get_when_ended(struct server *sv, struct http_request *r, struct slice id,
-                         const struct grant *grant, int64_t wait_ms, int status)
+                         const struct grant *grant, int64_t wait_ms, int status, struct slice more)
 {
     struct reader *rd = reader_new(sv, r, id, grant);
 
+    rd->more = arena_copy(&rd->arena, more);
     rd->status = status;
     rd->of_change = !slice_is(r->method, "GET") && !slice_is(r->method, "HEAD");
     rd->wait_until = wait_ms > 0 ? server_now(sv) + wait_ms : 0;
@@ -348,7 +356,7 @@ static void get_by_bearer(struct server *sv, struct http_request *r, struct slic
 {
     CLEANUP(arena_fini) struct arena a = {0};
 
-    task_get_when_ended(sv, r, id, grant_new(sv->api->bearer, &a), wait_ms, 200);
+    task_get_when_ended(sv, r, id, grant_new(sv->api->bearer, &a), wait_ms, 200, SLICE_NONE);
 }
 
 void task_get(struct server *sv, struct http_request *r)

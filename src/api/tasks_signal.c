@@ -3,14 +3,19 @@
  * is handed to the scheduler like an operator's verb, which stores it with the task or refuses it;
  * 2xx means that it is durable. POST .../{name}/drop drops those that no step took. GET
  * /v1/tasks/{id}/signals (the signals that are kept) is in tasks_read.c.
+ *
+ * POST /v1/signals/{token} is the same for whoever has a URL of `.task.signals`. As with tokens of
+ * attempts, it is verified before the body is read.
  */
 
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
 #include "api/room.h"
+#include "api/signals.h"
 #include "api/tasks.h"
 #include "base/log.h"
+#include "dispatch/token.h"
 #include "node/access.h"
 #include "node/answer.h"
 #include "node/content.h"
@@ -21,7 +26,9 @@
 #include "node/strict.h"
 #include "json/json.h"
 
-enum { DATA_MAX = BODY_SMALL, KEY_MAX = 128, REASON_MAX = 4096 };
+enum { DATA_MAX = SIGNAL_DATA_MAX, REASON_MAX = 4096 };
+
+_Static_assert((int)DATA_MAX <= (int)BODY_SMALL, "it is parsed on the loop");
 
 struct signalling {
     void (*answered)(struct ask *a); /* first: found through ask.user */
@@ -44,6 +51,12 @@ static void answer_signal(struct http_request *r, const struct ask *a)
     json_member_time(&b, "at", a->signal_at);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
+}
+
+const char *signal_refusal_type(const struct ask *a)
+{
+    ASSERT(a->outcome == ERR_CONFLICT || a->outcome == ERR_NOT_FOUND);
+    return a->outcome == ERR_CONFLICT ? signal_problem(a->refusal) : "no-such-task";
 }
 
 static void answer_refusal(struct http_request *r, const struct ask *a)
@@ -70,7 +83,7 @@ static void answer(struct signalling *s, struct http_request *r)
     const struct ask *a = &s->ask;
 
     if (a->outcome == ERR_OK && a->kind == ASK_DROP)
-        task_get_when_ended(s->x.server, r, a->id, NULL, 0, 200);
+        task_get_when_ended(s->x.server, r, a->id, NULL, 0, 200, SLICE_NONE);
     else if (a->outcome == ERR_OK)
         answer_signal(r, a);
     else if (a->not_own && grant_reads(s->grant, a->not_own_of))
@@ -99,7 +112,7 @@ static void signalled(struct ask *a)
 /* ---- the request ---- */
 
 static struct signalling *signalling_new(struct server *sv, struct http_request *r,
-                                         enum ask_kind kind)
+                                         enum ask_kind kind, struct slice task, struct slice name)
 {
     struct arena a = {0};
     struct signalling *s = arena_alloc(&a, sizeof *s);
@@ -110,8 +123,8 @@ static struct signalling *signalling_new(struct server *sv, struct http_request 
     s->ask = (struct ask){
         .kind = kind,
         .user = s,
-        .id = arena_copy(&s->arena, http_segment(r, 2)),
-        .signal = {.name = arena_copy(&s->arena, http_segment(r, 4))},
+        .id = arena_copy(&s->arena, task),
+        .signal = {.name = arena_copy(&s->arena, name)},
         .actor = arena_copy(&s->arena, sv->caller),
         .address = caller_address(sv, r, &s->arena),
         .owner = s->grant ? s->grant->owner : SLICE_NONE,
@@ -128,18 +141,32 @@ static bool path_ok(struct http_request *r)
     return false;
 }
 
-/* Printable ASCII, so that it can be shown and sent again. */
-static bool key_ok(struct http_request *r, struct slice key)
+/* Without a key, each request is a signal of its own. */
+bool signal_key_of(struct server *sv, struct http_request *r, struct arena *a, struct slice *ret)
 {
-    bool ok = key.len > 0 && key.len <= KEY_MAX && http_header_count(r, "idempotency-key") == 1;
+    struct slice key = http_header(r, "idempotency-key");
+    char id[ID_TEXT_SIZE];
 
-    for (size_t i = 0; i < key.len; i++)
-        ok = ok && key.ptr[i] > ' ' && key.ptr[i] < 0x7f;
-    if (!ok)
+    if (!key.ptr) {
+        id_give(sv, id);
+        *ret = arena_copy(a, slice_of(id));
+        return true;
+    }
+    if (!is_signal_key(key) || http_header_count(r, "idempotency-key") != 1) {
         http_problem(r, 422, "bad-key",
                      "Idempotency-Key: expected 1 to %d printable characters without spaces",
-                     KEY_MAX);
-    return ok;
+                     SIGNAL_KEY_MAX);
+        return false;
+    }
+    *ret = arena_copy(a, key);
+    return true;
+}
+
+struct slice signal_content(struct server *sv, const struct json *data, struct arena *a)
+{
+    static const struct json nothing = {.type = JSON_NULL, .raw = {"null", 4}};
+
+    return content_of_value(sv->contents, data ? data : &nothing, a);
 }
 
 static bool value_of(struct server *sv, struct http_request *r, struct arena *tree,
@@ -173,26 +200,29 @@ static bool body_ok(struct server *sv, struct http_request *r)
     return content_encoding_ok(r) && asks_have_room(sv, r, r->body.len);
 }
 
+static void send_signal(struct server *sv, struct http_request *r, struct signalling *s,
+                        const struct json *j)
+{
+    if (!signal_key_of(sv, r, &s->arena, &s->ask.signal.key)) {
+        struct arena a = s->arena; /* s lies in it */
+        arena_fini(&a);
+        return;
+    }
+    s->ask.signal.data.json = arena_copy(&s->arena, j->raw);
+    s->ask.signal.content = signal_content(sv, j, &s->arena);
+    exchange_begin(&s->x, sv, r);
+    server_ask(sv, &s->ask);
+}
+
 void task_signal_post(struct server *sv, struct http_request *r)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
-    struct slice key = http_header(r, "idempotency-key");
     struct json *j = NULL;
-    char id[ID_TEXT_SIZE];
 
-    if (!path_ok(r) || (key.ptr && !key_ok(r, key)) || !body_ok(sv, r)
-        || !value_of(sv, r, &tree, &j))
+    if (!path_ok(r) || !body_ok(sv, r) || !value_of(sv, r, &tree, &j))
         return;
-    struct signalling *s = signalling_new(sv, r, ASK_SIGNAL);
-    if (!key.ptr) {
-        id_give(sv, id);
-        key = slice_of(id);
-    }
-    s->ask.signal.key = arena_copy(&s->arena, key);
-    s->ask.signal.data.json = arena_copy(&s->arena, j->raw);
-    s->ask.signal.content = content_of_value(sv->contents, j, &s->arena);
-    exchange_begin(&s->x, sv, r);
-    server_ask(sv, &s->ask);
+    send_signal(sv, r, signalling_new(sv, r, ASK_SIGNAL, http_segment(r, 2), http_segment(r, 4)),
+                j);
 }
 
 /* Without "id" all of that name are dropped, so an id that is none must not be read as that. */
@@ -220,9 +250,48 @@ void task_signal_drop(struct server *sv, struct http_request *r)
     if (!j || !members_ok(r, j, NAMES("id", "reason"), "a drop") || !drop_ok(r, j)
         || !asks_have_room(sv, r, 0))
         return;
-    struct signalling *s = signalling_new(sv, r, ASK_DROP);
+    struct signalling *s = signalling_new(sv, r, ASK_DROP, http_segment(r, 2), http_segment(r, 4));
     s->ask.signal.key = arena_copy(&s->arena, json_get_text(j, "id"));
     s->ask.reason = arena_copy(&s->arena, json_get_text(j, "reason"));
     exchange_begin(&s->x, sv, r);
     server_ask(sv, &s->ask);
+}
+
+/* ---- by a URL of .task.signals ---- */
+
+static void answer_unknown_url(struct http_request *r)
+{
+    http_problem(r, 404, "unknown-signal-url",
+                 "this URL was not made here: it is good as a whole only, for one task and name");
+}
+
+bool signal_url_head(struct server *sv, struct http_request *r)
+{
+    struct signal_token token;
+
+    if (!signal_token_check(sv->key, http_segment(r, 2), &token)) {
+        answer_unknown_url(r);
+        return false;
+    }
+    if (http_limit_body(r, DATA_MAX, true))
+        return true;
+    http_problem(r, 413, "too-big", "a signal has at most %d bytes", DATA_MAX);
+    return false;
+}
+
+void signal_url_post(struct server *sv, struct http_request *r)
+{
+    CLEANUP(arena_fini) struct arena tree = {0};
+    struct signal_token token;
+    struct json *j = NULL;
+
+    if (!signal_token_check(sv->key, http_segment(r, 2), &token)) {
+        answer_unknown_url(r);
+        return;
+    }
+    if (!body_ok(sv, r) || !value_of(sv, r, &tree, &j))
+        return;
+    struct signalling *s = signalling_new(sv, r, ASK_SIGNAL, token.task, token.name);
+    s->ask.actor = SLICE("signal-url");
+    send_signal(sv, r, s, j);
 }

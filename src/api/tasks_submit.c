@@ -51,6 +51,7 @@ static void answer_deleted(struct http_request *r, const struct submission *s)
     json_string(&b, slice_of(task_state_text(s->ask.state)));
     json_key(&b, "ended_at");
     json_time(&b, s->ask.ended_at);
+    submission_signals(&b, "signals", s);
     json_close(&b, '}');
     answer_json(r, s->status, &b, NULL);
 }
@@ -75,8 +76,10 @@ static void single_answer(struct single *one)
         return;
     }
     if (one->wait_ms > 0 && door_may_read(one->x.server, r)) {
-        /* Its own, or one whose content it knows. */
-        task_get_when_ended(one->x.server, r, s->ask.id, NULL, one->wait_ms, s->status);
+        /* Its own, or one whose content it knows. `signals` of a record are those that it keeps. */
+        submission_signals(&b, "carried_signals", s);
+        task_get_when_ended(one->x.server, r, s->ask.id, NULL, one->wait_ms, s->status,
+                            buf_view(&b));
         return;
     }
     json_open(&b, '{');
@@ -86,6 +89,7 @@ static void single_answer(struct single *one)
     json_string(&b, s->ask.definition->workflow.name);
     json_key(&b, "version");
     json_number(&b, s->ask.version);
+    submission_signals(&b, "signals", s);
     json_close(&b, '}');
     buf_fmt(&location, "Location: /v1/tasks/%.*s\r\n", SLICE_ARG(s->ask.id));
     answer_json(r, s->status, &b, location.ptr);

@@ -383,7 +383,7 @@ static bool name_ok(struct http_request *r, const struct json *j)
         return false;
     }
     /* Actors of the audit that have no token. */
-    static const char *const taken[] = {"open", "server", "helper", "amqp"};
+    static const char *const taken[] = {"open", "server", "helper", "amqp", "signal-url", "sql"};
     for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (slice_is(name, taken[i])) {
             http_problem(r, 422, "bad-token",
@@ -423,8 +423,8 @@ static bool read_roles(struct http_request *r, const struct json *j, struct toke
         if (one->type != JSON_STRING || !role_parse(one->text, &role, &agent)) {
             http_problem(r, 422, "bad-token",
                          "roles has %.*s, expected \"submit\", \"submit:WORKFLOW\", \"read\", "
-                         "\"read:WORKFLOW\", \"define\", \"repair\", \"operate\", \"admin\" or "
-                         "\"agent:NAME\" (\"agent:*\": every agent)",
+                         "\"read:WORKFLOW\", \"define\", \"repair\", \"operate\", \"admin\", "
+                         "\"agent:NAME\" (\"agent:*\": every agent) or \"signal:WORKFLOW/NAME\"",
                          SLICE_ARG(one->raw));
             return false;
         }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "background/notices.h"
 #include "background/room.h"
 #include "base/log.h"
 #include "intake/intake.h"
@@ -322,6 +323,13 @@ static void looks(void *arg)
     (void)uv_poll_start(&ib->watch, UV_READABLE, notified);
 }
 
+static void notices(void *arg)
+{
+    const struct inbox *ib = arg;
+
+    notices_part_wake(ib->server);
+}
+
 static void failed(void *arg, const struct error *e)
 {
     (void)arg;
@@ -359,6 +367,7 @@ static enum err inbox_open(struct server *sv, struct error *e)
         .ask = row_ask,
         .settled = settled,
         .looks = looks,
+        .notices = notices,
         .failed = failed,
     };
     ib->intake = intake_new(&c);

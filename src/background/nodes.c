@@ -76,6 +76,8 @@ static void set_url(struct nodes *n)
         (void)snprintf(n->url, sizeof n->url, "%s://%.*s:%d", c->tls_cert ? "https" : "http", host,
                        c->listen, http_port(n->server->http));
     n->own.url = *n->url ? slice_of(n->url) : SLICE_NONE;
+    scheduler_is_reached_at(n->server->scheduler,
+                            c->public_url ? slice_of(c->public_url) : n->own.url);
 }
 
 static enum err nodes_open(struct server *sv, struct error *e)

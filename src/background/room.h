@@ -6,6 +6,7 @@
  * folders do not include this header: they call functions that take the node.
  */
 
+#include "base/log.h"
 #include "node/node.h"
 
 struct background {
@@ -16,6 +17,8 @@ struct background {
     struct waits *waits;
     struct nodes *nodes;
     struct inbox *inbox;
+    struct notices *notices;
+    struct log_burst signals_refused; /* limits the log lines for refused signals by SQL */
     struct operations *operations;
     struct schedules *schedules;
     struct messages *messages;

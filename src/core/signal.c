@@ -84,13 +84,14 @@ enum answer signal_arrives(struct decision *d)
         return ANSWER_REPEATED;
     ASSERT(t->signal_count < t->signal_cap);
     ASSERT(s->data.json.ptr);
-    t->signals[t->signal_count++] = (struct signal){.key = s->key,
-                                                    .name = s->name,
-                                                    .data = s->data,
-                                                    .content = s->content,
-                                                    .at = d->now,
-                                                    .state = SIGNAL_KEPT,
-                                                    .step = -1};
+    t->signals[t->signal_count++] =
+        (struct signal){.key = s->key,
+                        .name = s->name,
+                        .data = s->data,
+                        .content = s->content,
+                        .at = s->at > 0 ? min_i64(s->at, d->now) : d->now,
+                        .state = SIGNAL_KEPT,
+                        .step = -1};
     return ANSWER_ACCEPTED;
 }
 

@@ -428,6 +428,36 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
     d->workflow.step_count = reading_of(r)->step_count;
 }
 
+static void keep_signal(struct definition *d, struct map *seen, struct slice *list,
+                        const struct slice *names, uint16_t count)
+{
+    for (uint16_t i = 0; i < count; i++) {
+        if (map_get(seen, names[i]))
+            continue;
+        list[d->signal_count++] = names[i];
+        map_put(seen, names[i], list);
+    }
+}
+
+static void keep_signals(struct reader *r)
+{
+    struct definition *d = reading_of(r)->definition;
+    const struct workflow *w = &d->workflow;
+    struct map seen = {0};
+    size_t most = w->undo_signal_count;
+
+    for (uint16_t i = 0; i < w->step_count; i++)
+        most += w->steps[i].signal.count;
+    if (most == 0)
+        return;
+    struct slice *list = arena_alloc(r->arena, most * sizeof *list);
+    keep_signal(d, &seen, list, w->undo_signals, w->undo_signal_count);
+    for (uint16_t i = 0; i < w->step_count; i++)
+        keep_signal(d, &seen, list, w->steps[i].signal.names, w->steps[i].signal.count);
+    d->signals = list;
+    map_fini(&seen);
+}
+
 static bool check_steps(struct reader *r, const struct json *j, const struct path *path)
 {
     if (!j)
@@ -549,9 +579,11 @@ static void read_definition(struct reader *r, const struct json *root)
     };
     if (top.inputs)
         read_inputs(r, top.inputs, &at_inputs, d);
+    reading_of(r)->on_signal = top.on_signal;
     read_steps(r, top.steps, top.on_undo);
     if (top.lock)
         read_lock(r, top.lock, &at_lock);
+    keep_signals(r);
     if (top.on_signal)
         check_on_signal(r, d->workflow.steps, d->workflow.step_count, top.on_signal,
                         &top.undo_signals);

@@ -44,6 +44,8 @@ struct definition {
                          * without an agent */
     bool has_waits;     /* for a time, or for a signal */
     bool has_signals;   /* some step waits for a signal */
+    const struct slice *signals; /* names of all signals, of steps and of on_signal, each once */
+    size_t signal_count;
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE means boolean, JSON_NULL means any */
@@ -95,6 +97,8 @@ struct scope {
     struct slice input; /* of the task */
     /* {"id":..., "workflow":..., ...}; called only if an expression refers to it. NULL: {} */
     struct slice (*task)(void *arg, struct arena *a);
+    /* To which a signal of that name can be sent. NONE, or if NULL: null. */
+    struct slice (*signal_url)(void *arg, struct slice name, struct arena *a);
     struct slice (*step_input)(void *arg, int step); /* NONE: null */
     struct slice (*step_output)(void *arg, int step);
     enum step_state (*step_state)(void *arg, int step); /* NULL: its state is null */

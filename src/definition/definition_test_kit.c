@@ -117,11 +117,22 @@ static struct slice world_task(void *arg, struct arena *a)
     return arena_copy(a, buf_view(&b));
 }
 
+static struct slice world_signal_url(void *arg, struct slice name, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct world *w = arg;
+
+    w->urls++;
+    buf_fmt(&b, "https://x/%.*s", SLICE_ARG(name));
+    return arena_copy(a, buf_view(&b));
+}
+
 struct scope scope_of(const struct definition *d, const char *input, struct world *w)
 {
     return (struct scope){.definition = d,
                           .input = slice_of(input),
                           .task = world_task,
+                          .signal_url = world_signal_url,
                           .step_input = world_input,
                           .step_output = world_output,
                           .step_state = world_state,

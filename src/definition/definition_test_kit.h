@@ -25,7 +25,8 @@ struct definition *graph_of(const char *shape);
  * JSON. */
 struct world {
     const char *input[4], *output[4];
-    int asked; /* number of calls */
+    int asked; /* number of calls for what steps have */
+    int urls;  /* ... and for URLs of signals */
     enum step_state state[4];
     const char *code[4];
     const char *error;

@@ -118,6 +118,28 @@ static struct slice task_of(struct builder *b)
     return s->task ? s->task(s->arg, b->arena) : SLICE("{}");
 }
 
+static struct json *signals_of(struct builder *b)
+{
+    const struct definition *d = b->scope->definition;
+    struct json *all = object_new(b);
+
+    for (size_t i = d->signal_count; i-- > 0;)
+        add(all, d->signals[i],
+            text_new(b, b->scope->signal_url
+                            ? b->scope->signal_url(b->scope->arg, d->signals[i], b->arena)
+                            : SLICE_NONE));
+    return all;
+}
+
+static struct json *task_read(struct builder *b, const struct needs *n)
+{
+    struct json *task = value_of(b, task_of(b), &all_of_it, "the task");
+
+    if (n->signals && b->scope->definition->signal_count > 0)
+        add(task, SLICE("signals"), signals_of(b));
+    return task;
+}
+
 static struct json *round_of(struct builder *b)
 {
     const struct scope *s = b->scope;
@@ -149,7 +171,7 @@ static struct json *read_root(struct builder *b, const struct needs *n)
             value_of(b, b->scope->step_output(b->scope->arg, b->step), &n->of_output,
                      "the output of the step"));
     if (n->task)
-        add(root, SLICE("task"), value_of(b, task_of(b), &all_of_it, "the task"));
+        add(root, SLICE("task"), task_read(b, n));
     add(root, SLICE("steps"), steps);
     if (n->input)
         add(root, SLICE("input"),

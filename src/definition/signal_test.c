@@ -159,6 +159,77 @@ static void a_signal_matches(void **state)
     CHECK(!matches(".data", "null"), "null is no");
 }
 
+#define SAYS(input) \
+    "{\"name\":\"x\",\"agent\":\"x\",\"action\":\"y\",\"undo\":\"none\",\"input\":\"" input "\"}"
+#define TWO SIGNAL("b", "{\"name\":[\"paid\",\"refused\"]}") "," SIGNAL("c", "{\"name\":\"paid\"}")
+
+static void urls_are_what_expressions_see(void **state)
+{
+    static const struct {
+        const char *input, *expected;
+        int urls; /* so many were made */
+    } cases[] = {
+        {"${ .task.signals.paid }", "\"https://x/paid\"", 3},
+        {"${ .task.signals }",
+         "{\"cancelled\":\"https://x/cancelled\",\"paid\":\"https://x/paid\",\"refused\":"
+         "\"https://x/refused\"}",
+         3},
+        {"${ .task.id } ${ .task.signals.refused }", "\"o-17 https://x/refused\"", 3},
+        {"${ .task | .signals.paid }", "\"https://x/paid\"", 3},
+        {"${ .task[\\\"signals\\\"].paid }", "\"https://x/paid\"", 3},
+        {"${ .task.id }", "\"o-17\"", 0}, /* it costs nothing */
+        /* Who passes on the task does not mean the URLs. */
+        {"${ .task | has(\\\"id\\\") }", "true", 0},
+        {"${ .task }", "{\"id\":\"o-17\",\"workflow\":\"order\"}", 0},
+        {"${ .task | has(\\\"sig\\\" + \\\"nals\\\") }", "false", 0},
+        {"${ . | .task | has(\\\"sig\\\" + \\\"nals\\\") }", "false", 0},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        CLEANUP(buf_fini) struct buf text = {0};
+        struct slice json = SLICE_NONE;
+        struct world w = {0};
+        struct error e = {0};
+        buf_fmt(&text, OF(",\"on_signal\":{\"cancelled\":\"undo\"}", SAYS("%s") "," TWO),
+                cases[i].input);
+        struct definition *d = defined(text.ptr);
+        struct scope s = scope_of(d, "{}", &w);
+        CHECK(definition_step_input(&s, 0, &a, &json, &e) == ERR_OK, "%s", e.text);
+        CHECK(slice_is(json, cases[i].expected), "%s: %.*s", cases[i].input, SLICE_ARG(json));
+        CHECK(w.urls == cases[i].urls, "%s: %d", cases[i].input, w.urls);
+        definition_free(d);
+    }
+}
+
+static void a_url_of_no_signal_is_warned_of(void **state)
+{
+    static struct mistakes m, w;
+    static const struct {
+        const char *text, *expected; /* NULL: no warning */
+    } cases[] = {
+        {OF("", SAYS("${ .task.signals.paid }") "," TWO), NULL},
+        {OF("", SAYS("${ .task.signals.refuse }") "," TWO), "did you mean .refused?"},
+        {OF("", SAYS("${ .task.signals.x }") "," TWO),
+         ".paid or .refused of the workflow's signals"},
+        {OF("", SAYS("${ .task.signals.x }") "," STEP("b", "")),
+         ".id, .workflow, .version or .submitted_at of the task"},
+        {OF(",\"on_signal\":{\"stop\":\"undo\"}", SAYS("${ .task.signals.stop }")), NULL},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct definition *d = NULL;
+        CHECK(definition_parse(slice_of(cases[i].text), DEFINITION_JSON, &d, &m, &w) == ERR_OK,
+              "%s", cases[i].text);
+        CHECK(w.count == (cases[i].expected ? 1 : 0), "%s: %zu", cases[i].text, (size_t)w.count);
+        if (cases[i].expected)
+            CHECK(strcmp(w.list[0].expected, cases[i].expected) == 0, "%s", w.list[0].expected);
+        definition_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +238,8 @@ int main(void)
         cmocka_unit_test(every_mistake_has_its_place),
         cmocka_unit_test(paths_that_can_never_be_there_are_warned_of),
         cmocka_unit_test(a_signal_matches),
+        cmocka_unit_test(urls_are_what_expressions_see),
+        cmocka_unit_test(a_url_of_no_signal_is_warned_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,43 @@ bool token_check(struct token_key *k, struct slice text, struct slice agent, str
     UNREACHABLE();
 }
 
+/* What its MAC covers ends with '!'; with those of attempts it is '~', or the name of an agent. */
+static void signal_mac(struct token_key *k, struct slice text, char ret[MAC_CHARS])
+{
+    mac_of(k, text, SLICE("!"), ret);
+}
+
+void signal_token_write(struct token_key *k, struct slice task, struct slice name, struct buf *b)
+{
+    size_t from = b->len;
+    char mac[MAC_CHARS];
+
+    ASSERT(task.len > 0 && name.len > 0);
+    buf_slice(b, task);
+    buf_byte(b, '~');
+    buf_slice(b, name);
+    signal_mac(k, (struct slice){b->ptr + from, b->len - from}, mac);
+    buf_byte(b, '.');
+    buf_add(b, mac, sizeof mac);
+}
+
+bool signal_token_check(struct token_key *k, struct slice text, struct signal_token *ret)
+{
+    char mac[MAC_CHARS];
+
+    if (!text.ptr || text.len > SIGNAL_TOKEN_MAX || text.len < MAC_CHARS + 4)
+        return false;
+    size_t dot = text.len - MAC_CHARS - 1;
+    size_t at = dot;
+    while (at > 0 && text.ptr[at - 1] != '~')
+        at--;
+    if (text.ptr[dot] != '.' || at < 2 || at == dot)
+        return false;
+    signal_mac(k, (struct slice){text.ptr, dot}, mac);
+    *ret = (struct signal_token){{text.ptr, at - 1}, {text.ptr + at, dot - at}};
+    return mac_fits(mac, text);
+}
+
 bool token_same(struct slice a, struct slice b)
 {
     return a.len == b.len && CRYPTO_memcmp(a.ptr, b.ptr, a.len) == 0;

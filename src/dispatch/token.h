@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "core/task.h"
 
-enum { TOKEN_MAX = 128 + 32 + 24 + 9, SECRET_SIZE = 32 };
+enum { TOKEN_MAX = 128 + 32 + 24 + 9, SIGNAL_TOKEN_MAX = 128 + 64 + 24, SECRET_SIZE = 32 };
 
 struct token_key;
 
@@ -50,6 +50,21 @@ enum token_worth token_judge(struct token_key *k, struct slice text, struct toke
  * wrong. */
 bool token_check(struct token_key *k, struct slice text, struct slice agent,
                  struct token *ret) MUST_USE;
+
+/*
+ * The right to send one task signals of one name, and nothing else: for whoever calls back, such as
+ * a provider of payments. It is the task, the name and a MAC:
+ *
+ *     o-17~payment.Q0gq...22 characters
+ *
+ * No name contains '~' or '.'. It is good for as long as the task is kept.
+ */
+struct signal_token {
+    struct slice task, name; /* point into the text they were parsed from */
+};
+void signal_token_write(struct token_key *k, struct slice task, struct slice name, struct buf *b);
+/* False: not made under this secret. */
+bool signal_token_check(struct token_key *k, struct slice text, struct signal_token *ret) MUST_USE;
 
 /* Are the texts equal? The time does not depend on where two texts of one length differ. */
 bool token_same(struct slice a, struct slice b);

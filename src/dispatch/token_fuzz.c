@@ -26,6 +26,17 @@ static void any_text(struct token_key *k, struct slice text)
     ASSERT(slice_eq(text, buf_view(&again)));
 }
 
+static void any_signal_text(struct token_key *k, struct slice text)
+{
+    CLEANUP(buf_fini) struct buf again = {0};
+    struct signal_token t;
+
+    if (!signal_token_check(k, text, &t))
+        return;
+    signal_token_write(k, t.task, t.name, &again);
+    ASSERT(slice_eq(text, buf_view(&again)));
+}
+
 static void any_token(struct token_key *k, struct fuzz *f)
 {
     CLEANUP(buf_fini) struct buf text = {0};
@@ -62,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (!k)
         k = token_key_new(secret);
     any_text(k, (struct slice){(const char *)bytes, len});
+    any_signal_text(k, (struct slice){(const char *)bytes, len});
     any_token(k, &f);
     return 0;
 }

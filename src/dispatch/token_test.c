@@ -94,6 +94,46 @@ static void tokens_survive_with_the_secret_and_die_with_it(void **state)
     token_key_free(other);
 }
 
+static void a_signal_token_is_good_for_its_task_and_name(void **state)
+{
+    struct token_key *k = token_key_new(secret);
+    struct token t = {slice_of("o-17"), 0, DIRECTION_FORWARD, 1};
+    struct signal_token back;
+    CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(buf_fini) struct buf attempt = {0};
+    (void)state;
+
+    signal_token_write(k, SLICE("o~17"), SLICE("payment"), &b);
+    CHECK(signal_token_check(k, buf_view(&b), &back), "%s", b.ptr);
+    CHECK(slice_is(back.task, "o~17") && slice_is(back.name, "payment"), "fields");
+    for (size_t i = 0; i < b.len; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+            CHECK(!signal_token_check(k, buf_view(&b), &back), "byte %zu", i);
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+        }
+    for (size_t i = 0; i < b.len; i++)
+        CHECK(!signal_token_check(k, (struct slice){b.ptr, i}, &back), "cut");
+    CHECK(!signal_token_check(k, SLICE_NONE, &back), "none");
+    token_write(k, &t, slice_of("payment"), &attempt);
+    CHECK(!signal_token_check(k, buf_view(&attempt), &back), "one of an attempt is none");
+    token_key_free(k);
+}
+
+/* A name that is made like the end of an attempt's token does not make one. */
+static void a_signal_token_is_none_of_an_attempt(void **state)
+{
+    struct token_key *k = token_key_new(secret);
+    struct token back;
+    CLEANUP(buf_fini) struct buf b = {0};
+    (void)state;
+
+    signal_token_write(k, SLICE("o-17~0~f1"), SLICE("abcdefgh"), &b);
+    CHECK(token_judge(k, buf_view(&b), &back) == TOKEN_FORGED, "%s", b.ptr);
+    CHECK(!token_check(k, buf_view(&b), SLICE("abcdefgh"), &back), "%s", b.ptr);
+    token_key_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +141,8 @@ int main(void)
         cmocka_unit_test(a_token_is_judged_by_itself),
         cmocka_unit_test(a_token_of_an_earlier_version_stays_good),
         cmocka_unit_test(tokens_survive_with_the_secret_and_die_with_it),
+        cmocka_unit_test(a_signal_token_is_good_for_its_task_and_name),
+        cmocka_unit_test(a_signal_token_is_none_of_an_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

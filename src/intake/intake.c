@@ -242,7 +242,11 @@ static void take_done(struct store_job *j)
     }
     ASSERT(in->state == TAKING);
     ASSERT(in->take.count <= in->config.batch_max);
+    if (in->take.notices && in->config.notices)
+        in->config.notices(in->config.arg);
     in->stats.refused_now = in->take.refused;
+    if (in->config.look_ms) /* otherwise surveys tell */
+        in->stats.signals_refused_now = in->take.signals_refused;
     in->unsettled_ms = unsettled_pause(in);
     if (in->take.count == 0) {
         in->woken |= in->take.unsettled;
@@ -310,6 +314,7 @@ void intake_surveyed(struct intake *in, const struct survey *v)
 {
     in->parts = v->schedulers;
     in->part = v->schedulers_before;
+    in->stats.signals_refused_now = v->signals_refused;
     if (v->submissions)
         in->woken = true;
 }

@@ -43,6 +43,8 @@ struct intake_config {
     void (*settled)(void *arg, struct intake_item *const *refused, size_t count);
     /* Called before each read: earlier notifications are covered by it. NULL: no notifications. */
     void (*looks)(void *arg);
+    /* A read found that notices wait (intake/notices.h). NULL: not reported. */
+    void (*notices)(void *arg);
     /* A batch failed and is tried again later. NULL: not reported. */
     void (*failed)(void *arg, const struct error *e);
 };
@@ -50,7 +52,8 @@ struct intake_config {
 struct intake_stats {
     uint64_t accepted, existed, refused; /* since the start */
     uint64_t refused_now; /* refused rows in the table, at most SUBMISSIONS_COUNTED, as last seen */
-    size_t open;          /* in work */
+    uint64_t signals_refused_now; /* the same of signals by SQL */
+    size_t open;                  /* in work */
 };
 
 struct intake *intake_new(const struct intake_config *c);

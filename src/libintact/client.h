@@ -116,6 +116,9 @@ void client_forget_found(struct intact_client *c);
 void client_add_escaped(struct buf *b, const char *text);
 void client_add_wait(struct buf *path, int64_t wait_ms);
 
+/* Names a call that was just started: sent again, it is the same. */
+void client_call_set_key(struct intact_call *call, const char *key);
+
 void client_start_fini(struct intact_client *c);
 
 #endif

@@ -12,7 +12,7 @@ enum { CONNECTIONS_MAX = 1000 };
 struct intact_call {
     struct link link; /* in the client's `waiting` or `started` */
     struct intact_reply reply;
-    struct buf method, path, type, body;
+    struct buf method, path, type, body, key;
     bool has_type, has_body;
     int64_t wait_ms;
     bool is_started;
@@ -76,6 +76,7 @@ static void free_call(struct intact_call *x)
     buf_fini(&x->path);
     buf_fini(&x->type);
     buf_fini(&x->body);
+    buf_fini(&x->key);
     buf_fini(&x->foreign);
     free(x);
 }
@@ -135,6 +136,13 @@ struct intact_call *intact_client_start(struct intact_client *c, const char *met
     c->call_count++;
     wake(c);
     return x;
+}
+
+void client_call_set_key(struct intact_call *call, const char *key)
+{
+    ASSERT(!call->is_started);
+    buf_str(&call->key, key);
+    call->may_repeat = true;
 }
 
 struct intact_call *intact_client_start_submit(struct intact_client *c, const char *task_json,
@@ -210,6 +218,7 @@ static bool send_call(struct intact_client *c, struct intact_call *x)
 {
     const struct question q = {.method = x->method.ptr,
                                .path = x->path.ptr,
+                               .key = x->key.len > 0 ? x->key.ptr : NULL,
                                .type = x->has_type ? x->type.ptr : NULL,
                                .body = x->has_body ? buf_view(&x->body).ptr : NULL,
                                .size = x->body.len,

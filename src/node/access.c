@@ -98,6 +98,32 @@ static bool parse_scope(struct slice text, const char *prefix, unsigned all, uns
     return true;
 }
 
+/* "WORKFLOW/NAME", either of which may be how several names begin, and "*". */
+static bool split_signal(struct slice text, struct slice *ret_workflow, struct slice *ret_name)
+{
+    const char *slash = text.ptr ? memchr(text.ptr, '/', text.len) : NULL;
+
+    if (!slash)
+        return false;
+    *ret_workflow = (struct slice){text.ptr, (size_t)(slash - text.ptr)};
+    *ret_name = (struct slice){slash + 1, text.len - ret_workflow->len - 1};
+    return true;
+}
+
+static bool parse_signal(struct slice text, unsigned *ret, struct slice *ret_name)
+{
+    struct slice both = behind(text, "signal:");
+    struct slice workflow = SLICE_NONE;
+    struct slice name = SLICE_NONE;
+
+    if (!split_signal(both, &workflow, &name) || !(slice_is(workflow, "*") || is_pattern(workflow))
+        || !(slice_is(name, "*") || is_pattern(name)))
+        return false;
+    *ret = ROLE_SIGNAL;
+    *ret_name = both;
+    return true;
+}
+
 bool role_parse(struct slice text, unsigned *ret, struct slice *ret_name)
 {
     for (size_t i = 0; i < COUNT_OF(roles); i++)
@@ -113,7 +139,8 @@ bool role_parse(struct slice text, unsigned *ret, struct slice *ret_name)
         return true;
     }
     return parse_scope(text, "submit:", ROLE_SUBMIT, ROLE_SUBMIT_TO, ret, ret_name)
-           || parse_scope(text, "read:", ROLE_READ, ROLE_READ_SOME, ret, ret_name);
+           || parse_scope(text, "read:", ROLE_READ, ROLE_READ_SOME, ret, ret_name)
+           || parse_signal(text, ret, ret_name);
 }
 
 void role_write(struct buf *b, unsigned may, struct slice agent)
@@ -123,6 +150,8 @@ void role_write(struct buf *b, unsigned may, struct slice agent)
             buf_fmt(b, "%s, ", roles[i].text);
     if (may & ROLE_AGENT)
         buf_fmt(b, "agent:%.*s, ", SLICE_ARG(agent));
+    if (may & ROLE_SIGNAL)
+        buf_str(b, "signal:WORKFLOW/NAME, ");
     if (b->len >= 2)
         b->len -= 2;
     buf_str(b, b->len > 0 ? " or admin" : "admin");
@@ -181,6 +210,8 @@ static void add_role(struct bearer *b, struct slice text)
         b->submits[b->submit_count++] = name;
     if (role == ROLE_READ_SOME)
         b->reads[b->read_count++] = name;
+    if (role == ROLE_SIGNAL)
+        b->signals[b->signal_count++] = name;
 }
 
 /* By its text, and by the one that a rotation replaced. */
@@ -213,9 +244,10 @@ static void add_bearer(struct access *a, const struct token_row *row)
         list = NULL;
     }
     size_t most = (list ? list->count : 0) + 1;
-    b->agents = arena_alloc(&a->arena, 3 * most * sizeof *b->agents);
+    b->agents = arena_alloc(&a->arena, 4 * most * sizeof *b->agents);
     b->submits = b->agents + most;
     b->reads = b->submits + most;
+    b->signals = b->reads + most;
     for (const struct json *j = list ? list->child : NULL; j; j = j->next)
         add_role(b, j->type == JSON_STRING ? j->text : SLICE_NONE);
     map_bearer(a, b);
@@ -366,6 +398,20 @@ bool access_may(const struct bearer *b, unsigned may, struct slice agent)
     for (size_t i = 0; may & ROLE_AGENT && i < b->agent_count; i++)
         if (slice_eq(b->agents[i], agent))
             return true;
+    return false;
+}
+
+bool bearer_signals(const struct bearer *b, struct slice workflow, struct slice name)
+{
+    if (b && b->roles & (ROLE_REPAIR | ROLE_ADMIN))
+        return true;
+    for (size_t i = 0; b && i < b->signal_count; i++) {
+        struct slice in = SLICE_NONE;
+        struct slice named = SLICE_NONE;
+        if (split_signal(b->signals[i], &in, &named) && name_is_like(workflow, in)
+            && name_is_like(name, named))
+            return true;
+    }
     return false;
 }
 

@@ -34,6 +34,7 @@ enum role {
     ROLE_AGENT = 64,      /* of the agent in the route's path */
     ROLE_ADMIN = 128,     /* may all */
     ROLE_SUBMIT_TO = 256, /* SUBMIT, to the workflows of "submit:NAME" alone */
+    ROLE_SIGNAL = 1024,   /* signals to many: those of "signal:WORKFLOW/NAME" alone */
     ROLE_READ_SOME = 512, /* the tasks of the workflows of "read:NAME", and nothing else */
 };
 
@@ -61,6 +62,8 @@ struct bearer {
     size_t agent_count;
     struct slice *submits, *reads; /* of "submit:NAME", "read:NAME"; see name_is_like */
     size_t submit_count, read_count;
+    struct slice *signals; /* of "signal:WORKFLOW/NAME": "WORKFLOW/NAME" */
+    size_t signal_count;
     bool inner; /* the server's own, or there are no tokens: it owns nothing, and sees all tasks */
     int64_t created_at, expires_at; /* expires_at 0: never */
     unsigned char hash[TOKEN_HASH_SIZE];
@@ -105,8 +108,11 @@ extern const struct bearer access_helper, access_amqp;
 /* May this token use a route that requires `may`? `agent`: the one in its path, or NONE. */
 bool access_may(const struct bearer *b, unsigned may, struct slice agent);
 
+/* May it send signals of that name to many tasks of that workflow? NULL: no. */
+bool bearer_signals(const struct bearer *b, struct slice workflow, struct slice name);
+
 /* "submit", "agent:payment", ...: is it a role, and which? *ret_name: what stands behind the colon:
- * the agent, "*" for all, or the workflows. */
+ * the agent, "*" for all, the workflows, or the workflow and signal. */
 bool role_parse(struct slice text, unsigned *ret, struct slice *ret_name) MUST_USE;
 void role_write(struct buf *b, unsigned may, struct slice agent); /* "submit, read or admin" */
 

@@ -45,6 +45,13 @@ const char *trouble_type(enum err err)
     UNREACHABLE();
 }
 
+const char *signal_problem(enum obstacle o)
+{
+    return o == OBSTACLE_SIGNAL_UNWANTED ? "no-such-signal"
+           : o == OBSTACLE_SIGNAL_FULL   ? "too-many-signals"
+                                         : "conflict";
+}
+
 void answer_trouble(struct http_request *r, enum err err, const char *story)
 {
     int status = err_http_status(err);

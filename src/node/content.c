@@ -92,5 +92,6 @@ struct slice content_of_value(struct contents *c, const struct json *j, struct a
 struct content content_of(struct contents *c, struct json *j, struct arena *a)
 {
     take_out(j, "traceparent");
+    take_out(j, "signals");
     return (struct content){json_hash(j), content_of_value(c, j, a)};
 }

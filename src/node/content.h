@@ -20,8 +20,9 @@ struct contents;
 struct contents *contents_new(void);
 void contents_free(struct contents *c); /* NULL: nothing */
 
-/* The content of a submission, without `traceparent`, which is removed from it: a client that
- * submits again after a timeout may do so in another span, or trace. The text is in `a`. */
+/* The content of a submission, without `traceparent` and `signals`, which are removed from it: a
+ * client that submits again after a timeout may do so in another span, or trace, and with other
+ * signals. The text is in `a`. */
 struct content content_of(struct contents *c, struct json *j, struct arena *a);
 
 /* The SHA-256 of any value. */

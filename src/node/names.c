@@ -36,6 +36,14 @@ bool is_tag_key(struct slice s)
     return is_made_of(s, "._-", 64);
 }
 
+bool is_signal_key(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.ptr[i] <= ' ' || s.ptr[i] >= 0x7f)
+            return false;
+    return s.ptr && s.len >= 1 && s.len <= SIGNAL_KEY_MAX;
+}
+
 void id_give(struct server *sv, char ret[ID_TEXT_SIZE])
 {
     unsigned char u[16];

@@ -38,6 +38,8 @@ static void give_id(struct server *sv, struct submission *s)
     s->ask.id = slice_of(s->id);
 }
 
+enum { SUBMISSION_SIGNALS_MAX = 100 };
+
 static bool id_ok(struct slice id)
 {
     return is_name(id) && !slice_is(id, ".") && !slice_is(id, "..");
@@ -49,7 +51,7 @@ static bool keys_ok(struct submission *s, const struct json *j)
 
     if (members_known(j,
                       NAMES("workflow", "version", "id", "input", "priority", "not_before",
-                            "reply_to", "tags", "paused", "traceparent"),
+                            "reply_to", "tags", "paused", "traceparent", "signals"),
                       "a submission", &story))
         return true;
     submission_fails(s, 422, "unknown-member", "%s", story.ptr);
@@ -135,6 +137,59 @@ static bool paused_ok(struct submission *s, const struct json *paused)
     submission_fails(s, 422, "bad-paused", "paused is %.*s, expected true or false",
                      SLICE_ARG(shown(paused)));
     return false;
+}
+
+static bool signal_ok(struct submission *s, const struct json *j, struct signal *ret)
+{
+    CLEANUP(buf_fini) struct buf story = {0};
+    struct slice data = json_get_raw(j, "data");
+
+    *ret = (struct signal){.key = arena_copy(&s->arena, json_get_text(j, "id")),
+                           .name = arena_copy(&s->arena, json_get_text(j, "name")),
+                           .data.json = data.ptr ? data : SLICE("null")};
+    if (j->type != JSON_OBJECT)
+        submission_fails(s, 422, "bad-signal", "signals: expected objects {id, name, data}");
+    else if (!members_known(j, NAMES("id", "name", "data"), "a signal", &story))
+        submission_fails(s, 422, "unknown-member", "%s", story.ptr);
+    else if (!is_signal_key(ret->key))
+        submission_fails(s, 422, "bad-signal",
+                         "the id of a signal is %.*s, expected 1 to %d printable characters "
+                         "without spaces",
+                         SLICE_ARG(json_get(j, "id") ? shown(json_get(j, "id")) : SLICE("missing")),
+                         SIGNAL_KEY_MAX);
+    else if (!is_name(ret->name))
+        submission_fails(s, 422, "bad-signal", "the signal %.*s has no valid name",
+                         SLICE_ARG(ret->key));
+    else if (ret->data.json.len > SIGNAL_DATA_MAX)
+        submission_fails(s, 422, "bad-signal", "the signal %.*s has %zu bytes, expected at most %d",
+                         SLICE_ARG(ret->key), ret->data.json.len, SIGNAL_DATA_MAX);
+    else
+        return true;
+    return false;
+}
+
+/* Their values stay in the text. */
+static bool read_signals(struct submission *s, const struct json *list, struct contents *contents)
+{
+    static const struct json nothing = {.type = JSON_NULL, .raw = {"null", 4}};
+
+    if (!list || list->type == JSON_NULL)
+        return true;
+    if (list->type != JSON_ARRAY || list->count > SUBMISSION_SIGNALS_MAX) {
+        submission_fails(s, 422, "bad-signal", "signals: expected an array of at most %d objects",
+                         SUBMISSION_SIGNALS_MAX);
+        return false;
+    }
+    s->ask.signals = arena_alloc(&s->arena, (list->count + 1) * sizeof *s->ask.signals);
+    for (const struct json *j = list->child; j; j = j->next) {
+        struct signal *one = &s->ask.signals[s->ask.signal_count].signal;
+        const struct json *data = json_get(j, "data");
+        if (!signal_ok(s, j, one))
+            return false;
+        one->content = content_of_value(contents, data ? data : &nothing, &s->arena);
+        s->ask.signal_count++;
+    }
+    return true;
 }
 
 /* The trace context is in the submission itself, in its tags (SQL has no other place), or in the
@@ -295,6 +350,8 @@ static void submission_parse(struct submission *s, struct slice text, struct bou
         return;
     read_trace(s, j);
     s->named.input = json_get_raw(j, "input");
+    if (!read_signals(s, json_get(j, "signals"), contents))
+        return;
     s->ask.content = content_of(contents, j, &s->arena);
 }
 
@@ -312,6 +369,7 @@ static bool submission_place(struct server *sv, struct submission *s)
     }
     s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
     s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
+    s->ask.signals_own_only = s->grant && !s->grant->repairs; /* as for a single signal */
     s->ask.reads_all = !s->grant || s->grant->reads_all;
     return true;
 }
@@ -447,6 +505,32 @@ void submission_problem(struct buf *b, int status, const char *type, struct slic
     json_member_number(b, "status", status);
     json_member_text(b, "detail", detail);
     json_close(b, '}');
+}
+
+void submission_signals(struct buf *b, const char *key, const struct submission *s)
+{
+    static const char *const fates[] = {[CARRIED_ACCEPTED] = "accepted",
+                                        [CARRIED_REPEATED] = "repeated",
+                                        [CARRIED_REFUSED] = "refused"};
+    CLEANUP(buf_fini) struct buf urn = {0};
+
+    if (s->ask.signal_count == 0)
+        return;
+    json_key(b, key);
+    json_open(b, '[');
+    for (size_t i = 0; i < s->ask.signal_count; i++) {
+        const struct carried_signal *one = &s->ask.signals[i];
+        json_open(b, '{');
+        json_member_text(b, "id", one->signal.key);
+        json_member_text(b, "name", one->signal.name);
+        json_member_text(b, "status", slice_of(fates[one->fate]));
+        buf_clear(&urn);
+        buf_fmt(&urn, "urn:intact:problem:%s",
+                s->ask.signals_not_own ? "forbidden" : signal_problem(one->refusal));
+        json_member_text(b, "problem", one->fate == CARRIED_REFUSED ? buf_view(&urn) : SLICE_NONE);
+        json_close(b, '}');
+    }
+    json_close(b, ']');
 }
 
 static void count_submission(struct metrics *m, const struct ask *a)

@@ -54,6 +54,9 @@ void submission_answered(struct server *sv, struct ask *a);
 void submission_fails(struct submission *s, int status, const char *type, const char *fmt, ...)
     PRINTF(4, 5);
 
+/* What became of its signals, as the member `key` of an answer; nothing if it carries none. */
+void submission_signals(struct buf *b, const char *key, const struct submission *s);
+
 /* The members of a problem document, for an answer to a line. */
 void submission_problem(struct buf *b, int status, const char *type, struct slice detail);
 

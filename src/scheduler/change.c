@@ -76,6 +76,23 @@ static void fill_audits(struct scheduler *s, struct job *j, const struct live *l
     }
 }
 
+/* The notices on which it was decided go with it. Others are settled by whoever read them. */
+static void fill_notices(struct job *j, const struct live *l, struct change *c)
+{
+    int64_t *notices = NULL;
+
+    LIST_FOREACH (link, after, &l->applied) {
+        const struct command *cmd = CONTAINER_OF(link, struct command, link);
+        if (cmd->kind != COMMAND_ASK || !cmd->ask->notice || cmd->answer != ANSWER_ACCEPTED)
+            continue;
+        if (!notices)
+            notices = arena_alloc(&j->arena, NOTICES_OF_CHANGE_MAX * sizeof *notices);
+        ASSERT(c->notice_count < NOTICES_OF_CHANGE_MAX);
+        notices[c->notice_count++] = cmd->ask->notice;
+    }
+    c->notices = notices;
+}
+
 /* The messages are stored with the change: both are durable, or neither is. */
 static void fill_messages(struct scheduler *s, struct job *j, const struct live *l,
                           struct change *c)
@@ -131,6 +148,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     ASSERT(c->row.doc.len > 0);
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
+    fill_notices(j, l, c);
     if (l->reply.to.ptr)
         fill_messages(s, j, l, c);
 }

@@ -172,17 +172,65 @@ static bool is_expired(const struct scheduler *s, const struct command *c)
     return c->kind == COMMAND_ASK && c->ask->not_after && scheduler_now(s) > c->ask->not_after;
 }
 
+static bool is_owner(const struct live *l, const struct ask *a)
+{
+    return l->task.owner.ptr && slice_eq(l->task.owner, a->owner);
+}
+
 /* A token that is limited to its own tasks may not act on a task without an owner either. */
 static bool is_not_own(const struct live *l, const struct command *c)
 {
-    return c->kind == COMMAND_ASK && c->ask->own_only
-           && !(l->task.owner.ptr && slice_eq(l->task.owner, c->ask->owner));
+    return c->kind == COMMAND_ASK && c->ask->own_only && !is_owner(l, c->ask);
+}
+
+/* With its signals: a new task begins with them, one that exists gets them if they may be sent to
+ * it one by one. Who may read a task may repeat its submission, but not signal to it. */
+static void submit(struct scheduler *s, struct live *l, struct command *c)
+{
+    submit_apply(s, l, c);
+    bool exists = c->answer == ANSWER_REPEATED && l->loaded;
+    c->ask->signals_not_own = exists && c->ask->signals_own_only && !is_owner(l, c->ask);
+    if (c->ask->signal_count > 0 && exists && !c->ask->signals_not_own) {
+        (void)overrun_hold(s, l);
+        if (signals_carried(s, l, c) || is_in_work_unowned(l))
+            take_ownership(s, l);
+        live_detach_ended(&s->tasks, l);
+    } else if (c->answer == ANSWER_ACCEPTED) {
+        (void)signals_carried(s, l, c);
+        submit_continue(s, l);
+    } else {
+        signals_not_carried(c, OBSTACLE_STATE);
+    }
+}
+
+/* The task has no room for the notice before it, which is read again: it must not overtake that. */
+static bool stays_behind(struct live *l, struct command *c)
+{
+    struct ask *a = c->ask;
+
+    if (!is_of_signal(c) || !a->behind)
+        return false;
+    if (a->behind != l->notice_stays && a->notice != l->notice_stays) /* after a reload */
+        return false;
+    l->notice_stays = a->notice;
+    a->refusal = OBSTACLE_SIGNAL_FULL;
+    c->answer = ANSWER_REFUSED;
+    return true;
+}
+
+static void explain_signal(struct live *l, struct command *c)
+{
+    signal_explain(l, c);
+    if (c->ask->notice)
+        l->notice_stays = c->answer == ANSWER_REFUSED && c->ask->refusal == OBSTACLE_SIGNAL_FULL
+                              ? c->ask->notice
+                              : 0;
 }
 
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
-        submit_apply(s, l, c);
+        submit(s, l, c);
         return;
     }
     ASSERT(l->loaded);
@@ -206,6 +254,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         c->answer = ANSWER_REFUSED;
         return;
     }
+    if (stays_behind(l, c))
+        return;
     struct event e;
     (void)overrun_hold(s, l);
     c->answer = ANSWER_UNKNOWN;
@@ -218,7 +268,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     }
     c->answer = live_decide(&s->tasks, l, &e);
     if (is_of_signal(c))
-        signal_explain(l, c);
+        explain_signal(l, c);
     else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)

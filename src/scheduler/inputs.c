@@ -16,32 +16,38 @@ struct slice step_known_output(const struct step *s)
     return SLICE_NONE;
 }
 
+/* What expressions see. */
+struct view {
+    struct scheduler *scheduler;
+    struct live *live;
+};
+
 static struct slice scope_step_input(void *arg, int step)
 {
-    const struct live *l = arg;
+    const struct view *v = arg;
 
-    return l->task.steps[step].input.json;
+    return v->live->task.steps[step].input.json;
 }
 
 static struct slice scope_step_output(void *arg, int step)
 {
-    const struct live *l = arg;
+    const struct view *v = arg;
 
-    return step_known_output(&l->task.steps[step]);
+    return step_known_output(&v->live->task.steps[step]);
 }
 
 static enum step_state scope_step_state(void *arg, int step)
 {
-    const struct live *l = arg;
+    const struct view *v = arg;
 
-    return l->task.steps[step].state;
+    return v->live->task.steps[step].state;
 }
 
 static struct fault_note scope_step_error(void *arg, int step)
 {
-    const struct live *l = arg;
+    const struct view *v = arg;
 
-    return step_forward_error(&l->task.steps[step]);
+    return step_forward_error(&v->live->task.steps[step]);
 }
 
 static void put_text(struct buf *b, const char *key, struct slice text)
@@ -76,15 +82,31 @@ static void put_first_failure(struct buf *b, const struct live *l)
 
 static uint32_t scope_step_round(void *arg, int step)
 {
-    const struct live *l = arg;
+    const struct view *v = arg;
 
-    return max_u32(l->task.steps[step].round, 1);
+    return max_u32(v->live->task.steps[step].round, 1);
+}
+
+/* The URL of whoever calls back. NONE: it is not known how this node is reached. */
+static struct slice scope_signal_url(void *arg, struct slice name, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf url = {0};
+    const struct view *v = arg;
+    const struct scheduler *s = v->scheduler;
+
+    if (!s->url.ptr)
+        return SLICE_NONE;
+    buf_slice(&url, s->url);
+    buf_str(&url, "/v1/signals/");
+    signal_token_write(s->key, v->live->task.id, name, &url); /* it needs no escapes */
+    return arena_copy(a, buf_view(&url));
 }
 
 static struct slice scope_task(void *arg, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    const struct live *l = arg;
+    const struct view *v = arg;
+    const struct live *l = v->live;
 
     json_open(&b, '{');
     json_key(&b, "id");
@@ -100,19 +122,20 @@ static struct slice scope_task(void *arg, struct arena *a)
     return arena_copy(a, buf_view(&b));
 }
 
-static struct scope scope_of(struct scheduler *s, struct live *l)
+static struct scope scope_of(struct view *v)
 {
     return (struct scope){
-        .definition = l->definition,
-        .input = l->task.input.json,
+        .definition = v->live->definition,
+        .input = v->live->task.input.json,
         .task = scope_task,
+        .signal_url = scope_signal_url,
         .step_input = scope_step_input,
         .step_output = scope_step_output,
         .step_state = scope_step_state,
         .step_error = scope_step_error,
         .step_round = scope_step_round,
-        .arg = l,
-        .spent = effort_begin(&s->tasks.effort),
+        .arg = v,
+        .spent = effort_begin(&v->scheduler->tasks.effort),
     };
 }
 
@@ -158,7 +181,8 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
         *ret = *known;
         return true;
     }
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = undo ? definition_undo_input(&scope, step, &a, &json, e)
                         : definition_step_input(&scope, step, &a, &json, e);
@@ -177,7 +201,8 @@ enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, boo
     *ret = true;
     if (!l->definition->steps[step].condition)
         return ERR_OK;
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = definition_condition(&scope, step, &a, ret, e);
     arena_fini(&a);
@@ -190,7 +215,8 @@ enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, in
     struct arena a = {0};
 
     ASSERT(step < l->task.step_count);
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = definition_wait_until(&scope, step, &a, ret_at, e);
     arena_fini(&a);
@@ -202,7 +228,8 @@ enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *r
     struct arena a = {0};
 
     ASSERT(step < l->task.step_count);
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = definition_until(&scope, step, &a, ret, e);
     arena_fini(&a);
@@ -213,7 +240,8 @@ bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struc
 {
     struct arena a = {0};
 
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     bool is = definition_match(&scope, step, sig->name, sig->data.json, &a);
     arena_fini(&a);
@@ -226,7 +254,8 @@ enum err input_lock(struct scheduler *s, struct live *l, struct slice *ret, stru
     struct slice lock = SLICE_NONE;
 
     ASSERT(l->fresh);
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = definition_lock(&scope, &a, &lock, e);
     inputs_evaluated(s);
@@ -247,7 +276,8 @@ static bool output_of(struct scheduler *s, struct live *l, struct arena *a, stru
             SLICE("evaluating its expressions took too much processor time, twice")};
         return false;
     }
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = definition_output(&scope, a, ret, &e);
     inputs_evaluated(s);

@@ -50,6 +50,7 @@ struct scheduler {
     struct store_queue *store;
     struct token_key *key;
     struct outside outside;
+    struct slice url;              /* how the outside reaches this node; NONE: unknown */
     bool starts_left;              /* the last turn left starts for the next one */
     const struct live *evaluating; /* reported as being evaluated */
     const struct live *just_read;  /* its state is that of its row at this moment */
@@ -173,6 +174,7 @@ void start_match(struct scheduler *s); /* assigns waiting steps to places */
 /* submit.c: new tasks */
 /* Is its lock to be found in the next turn? Then the submission stays in its inbox. */
 bool submit_has_to_wait(struct scheduler *s, struct live *l, const struct command *c);
+/* A new task is to be continued, when its signals have arrived. */
 void submit_apply(struct scheduler *s, struct live *l, struct command *c);
 void submit_continue(struct scheduler *s, struct live *l); /* with its conditions */
 void submit_done(struct scheduler *s, const struct live *l, struct command *c);
@@ -183,6 +185,11 @@ bool operator_event(struct live *l, struct command *c, struct event *ret);
 /* The same for signals: signals.c. */
 void signal_event(struct live *l, struct command *c, struct event *ret);
 void signal_explain(const struct live *l, struct command *c);
+/* Those of a submission arrive, each for itself. Returns whether any concerns what the task does
+ * now. */
+bool signals_carried(struct scheduler *s, struct live *l, struct command *c);
+/* All of them are refused: its task was deleted, or is another's. */
+void signals_not_carried(struct command *c, enum obstacle why);
 /* Whether it concerns what the task does now, and is not only kept for later. */
 bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct command *c);
 /* After a decision: if it was refused, says why. */

@@ -133,6 +133,39 @@ static void fail_callers(struct scheduler *s, struct live *l, struct link *comma
     }
 }
 
+static bool is_notice(const struct command *c)
+{
+    return c->kind == COMMAND_ASK && c->ask->notice;
+}
+
+/* Another node may have decided on the notices of this change: whoever read them reads again. Later
+ * ones wait for them. */
+static void drop_notices(struct scheduler *s, struct live *l)
+{
+    struct link *const lists[] = {&l->applied, &l->inbox};
+    struct link dropped;
+
+    list_init(&dropped);
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        LIST_FOREACH (link, after, lists[i]) {
+            if (!is_notice(CONTAINER_OF(link, struct command, link)))
+                continue;
+            link_remove(link);
+            list_push(&dropped, link);
+        }
+    commands_fail(s, l, &dropped, ERR_BUSY, "the task was changed meanwhile");
+}
+
+/* Whether the change was made of notices alone: then what is wrong with it is wrong with them. */
+static bool is_of_notices(const struct live *l)
+{
+    LIST_FOREACH (link, after, &l->applied) {
+        if (!is_notice(CONTAINER_OF(link, struct command, link)))
+            return false;
+    }
+    return true;
+}
+
 /* The store did not take the change. Its callers get the error; the row must be read again. */
 static void landed_badly(struct scheduler *s, struct live *l, enum err err, const char *story)
 {
@@ -140,7 +173,8 @@ static void landed_badly(struct scheduler *s, struct live *l, enum err err, cons
     bool gone = l->fresh && err != ERR_UNKNOWN; /* it was never created */
 
     l->outcome_unknown = err == ERR_UNKNOWN;
-
+    if (err_is_transient(err) || !is_of_notices(l))
+        drop_notices(s, l);
     fail_callers(s, l, &l->applied, err, story);
     if (gone && list_empty(&l->inbox))
         live_drop(&s->tasks, l);
@@ -177,6 +211,7 @@ void landed_change(struct scheduler *s, struct live *l, const struct change *c)
         landed_ok(s, l, c);
     } else if (c->outcome == ERR_CONFLICT) {
         s->tasks.counts.conflicts++;
+        drop_notices(s, l);
         live_reload(&s->tasks, l);
     } else if (c->outcome == ERR_TAKEN) {
         landed_taken(s, l, c);

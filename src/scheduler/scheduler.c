@@ -60,6 +60,11 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
     return s;
 }
 
+void scheduler_is_reached_at(struct scheduler *s, struct slice url)
+{
+    s->url = url;
+}
+
 static void drop_all_lives(struct scheduler *s)
 {
     for (;;) {

@@ -92,6 +92,10 @@ struct scheduler *scheduler_new(const struct scheduler_config *c, struct store_q
                                 struct registry *workflows, struct token_key *key,
                                 const struct clock *clock, const struct outside *outside);
 
+/* The URL by which the outside reaches this node, without a path; it must outlive the scheduler.
+ * NONE, as at first: unknown. */
+void scheduler_is_reached_at(struct scheduler *s, struct slice url);
+
 /* No job may be at the store. Parked calls are dropped, not answered. */
 void scheduler_free(struct scheduler *s);
 

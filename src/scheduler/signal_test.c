@@ -435,6 +435,34 @@ static void who_may_act_on_own_tasks_only_sends_to_no_others(void **state)
     stage_end(&s);
 }
 
+/* Who has all of its content may repeat the submission of a task that is nobody's. */
+static void a_submission_carries_signals_to_own_tasks_only(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w", "\"steps\":[" SIGNAL("a", "{\"name\":\"go\"}") "]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    struct carried_signal carried = {.signal = {.key = SLICE("k"),
+                                                .name = SLICE("go"),
+                                                .data = {.json = SLICE("1")},
+                                                .content = SLICE("1")}};
+    struct ask a = c->ask;
+    a.signals = &carried;
+    a.signal_count = 1;
+    a.owner = SLICE("shop");
+    a.signals_own_only = true;
+    const struct client *sender = answered(&a, ERR_OK);
+    CHECK(sender->ask.existed && sender->ask.signals_not_own, "it is nobody's");
+    CHECK(carried.fate == CARRIED_REFUSED, "it is not sent");
+    check_row(c, TASK_PENDING, "@signal");
+    a.signals_own_only = false;
+    sender = answered(&a, ERR_OK);
+    CHECK(!sender->ask.signals_not_own && carried.fate == CARRIED_ACCEPTED, "it is sent");
+    check_row(c, TASK_PROCESSED, NULL);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +480,7 @@ int main(void)
         cmocka_unit_test(the_end_of_its_time_costs_a_turn_no_more_than_others),
         cmocka_unit_test(what_did_not_match_is_asked_anew_when_it_may),
         cmocka_unit_test(who_may_act_on_own_tasks_only_sends_to_no_others),
+        cmocka_unit_test(a_submission_carries_signals_to_own_tasks_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,11 +32,25 @@ static void grow_signals(struct live *l)
     t->signal_cap = cap;
 }
 
-/* One that will not be kept must not cost the task's memory each time. */
+/* One that will not be kept must not cost the task's memory each time. Returns whether it is new,
+ * with *ret as the task keeps it. */
+static bool make_room(struct live *l, const struct signal *from, struct signal *ret)
+{
+    *ret = *from;
+    if (task_find_signal(&l->task, from->key)
+        || signal_obstacle(&l->definition->workflow, &l->task, from) != OBSTACLE_NONE)
+        return false;
+    ret->key = arena_copy(&l->arena, from->key);
+    ret->name = arena_copy(&l->arena, from->name);
+    ret->data.json = arena_copy(&l->arena, from->data.json);
+    ret->content = arena_copy(&l->arena, from->content);
+    grow_signals(l);
+    return true;
+}
+
 void signal_event(struct live *l, struct command *c, struct event *ret)
 {
     struct ask *a = c->ask;
-    const struct workflow *w = &l->definition->workflow;
     bool arrives = a->kind == ASK_SIGNAL;
 
     ASSERT(l->loaded);
@@ -44,29 +58,18 @@ void signal_event(struct live *l, struct command *c, struct event *ret)
     a->story[0] = 0; /* of an earlier evaluation */
     a->refusal = OBSTACLE_NONE;
     a->decided = a->signal;
-    if (arrives && !task_find_signal(&l->task, a->signal.key)
-        && signal_obstacle(w, &l->task, &a->signal) == OBSTACLE_NONE) {
-        a->decided.key = arena_copy(&l->arena, a->signal.key);
-        a->decided.name = arena_copy(&l->arena, a->signal.name);
-        a->decided.data.json = arena_copy(&l->arena, a->signal.data.json);
-        a->decided.content = arena_copy(&l->arena, a->signal.content);
-        grow_signals(l);
-        describe(l, c);
-    }
-    if (!arrives)
+    if (!arrives || make_room(l, &a->signal, &a->decided))
         describe(l, c);
     *ret = (struct event){.kind = arrives ? EVENT_SIGNAL : EVENT_DROP,
                           .step = -1,
                           .signal = &a->decided};
 }
 
-bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct command *c)
+/* Whether it concerns what the task does now, and is not only kept for later. */
+static bool is_awaited(struct scheduler *s, const struct live *l, struct slice name)
 {
     const struct workflow *w = &l->definition->workflow;
-    struct slice name = c->ask->signal.name;
 
-    if (c->ask->kind != ASK_SIGNAL)
-        return false;
     if (signal_undoes(w, name))
         return l->task.paused_at == 0;
     for (uint16_t i = 0; i < l->task.step_count; i++)
@@ -74,6 +77,39 @@ bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct c
             && step_awaits_signal(w, &l->task, i, scheduler_now(s)))
             return true;
     return false;
+}
+
+bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct command *c)
+{
+    return c->ask->kind == ASK_SIGNAL && is_awaited(s, l, c->ask->signal.name);
+}
+
+bool signals_carried(struct scheduler *s, struct live *l, struct command *c)
+{
+    bool any = false;
+
+    ASSERT(l->loaded);
+    for (size_t i = 0; i < c->ask->signal_count; i++) {
+        struct carried_signal *one = &c->ask->signals[i];
+        struct signal kept;
+        (void)make_room(l, &one->signal, &kept);
+        one->refusal = signal_obstacle(&l->definition->workflow, &l->task, &one->signal);
+        const struct event e = {.kind = EVENT_SIGNAL, .step = -1, .signal = &kept};
+        enum answer answer = live_decide(&s->tasks, l, &e);
+        one->fate = answer == ANSWER_ACCEPTED   ? CARRIED_ACCEPTED
+                    : answer == ANSWER_REPEATED ? CARRIED_REPEATED
+                                                : CARRIED_REFUSED;
+        any |= one->fate == CARRIED_ACCEPTED && is_awaited(s, l, kept.name);
+    }
+    return any;
+}
+
+void signals_not_carried(struct command *c, enum obstacle why)
+{
+    for (size_t i = 0; i < c->ask->signal_count; i++) {
+        c->ask->signals[i].fate = CARRIED_REFUSED;
+        c->ask->signals[i].refusal = why;
+    }
 }
 
 static void explain(const struct live *l, struct ask *a)

@@ -188,7 +188,6 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c)
     }
     live_dirty(&s->tasks, l);
     c->answer = ANSWER_ACCEPTED;
-    submit_continue(s, l);
 }
 
 void submit_done(struct scheduler *s, const struct live *l, struct command *c)

@@ -12,6 +12,7 @@
 #include "background/inbox.h"
 #include "background/messages.h"
 #include "background/nodes.h"
+#include "background/notices.h"
 #include "background/operations.h"
 #include "background/schedules.h"
 #include "background/waits.h"
@@ -113,6 +114,7 @@ static void surveyed(void *arg, const struct survey *v)
     if (v->messages)
         messages_are_new(sv);
     inbox_surveyed(sv, v);
+    notices_part_surveyed(sv, v);
     nodes_surveyed(sv);
 }
 

@@ -14,6 +14,7 @@
 #include "background/inbox.h"
 #include "background/messages.h"
 #include "background/nodes.h"
+#include "background/notices.h"
 #include "background/open_tasks.h"
 #include "background/operations.h"
 #include "background/retention.h"
@@ -29,10 +30,10 @@
  * its next batch. Events and messages come after it, since they report what it has done. Clients
  * come in when all else is there; helpers are clients. */
 static const struct part *const parts[] = {
-    &bodies_part,     &batches_part,    &nodes_part,      &inbox_part,          &operations_part,
-    &schedules_part,  &scheduling_part, &waits_part,      &events_part,         &messages_part,
-    &token_list_part, &retention_part,  &open_tasks_part, &unknown_tokens_part, &alerts_part,
-    &backup_part,     &listen_part,     &helpers_part,
+    &bodies_part,     &batches_part,    &nodes_part,      &inbox_part,      &notices_part,
+    &operations_part, &schedules_part,  &scheduling_part, &waits_part,      &events_part,
+    &messages_part,   &token_list_part, &retention_part,  &open_tasks_part, &unknown_tokens_part,
+    &alerts_part,     &backup_part,     &listen_part,     &helpers_part,
 };
 
 enum err parts_open(struct server *sv, size_t *ret_opened, struct error *e)

@@ -237,6 +237,23 @@ struct submission_row submission_copy(struct arena *a, const struct submission_r
     return copy;
 }
 
+bool notice_fits(const struct notice_read *n, const struct notice_row *row, size_t *bytes)
+{
+    if (n->bytes_max && *bytes > 0 && *bytes + row->body.len > n->bytes_max)
+        return false;
+    *bytes += row->body.len + 1;
+    return true;
+}
+
+struct notice_row notice_copy(struct arena *a, const struct notice_row *row)
+{
+    struct notice_row copy = *row;
+
+    copy.owner = arena_copy(a, row->owner);
+    NOTICE_COLUMNS(COPY, )
+    return copy;
+}
+
 struct operation_row operation_copy(struct arena *a, const struct operation_row *row)
 {
     struct operation_row copy = *row;

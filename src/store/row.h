@@ -16,6 +16,8 @@ struct task_row row_copy(struct arena *a, const struct task_row *row);
 /* Whether one more fits into that, `bytes` being what the others hold: then it is added to it. */
 bool submission_fits(const struct submission_take *t, const struct submission_row *row,
                      size_t *bytes);
+bool notice_fits(const struct notice_read *n, const struct notice_row *row, size_t *bytes);
+struct notice_row notice_copy(struct arena *a, const struct notice_row *row);
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row);
 
 /* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,

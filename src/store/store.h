@@ -36,6 +36,7 @@
 #include "store/rows/census.h"
 #include "store/rows/message.h"
 #include "store/rows/node.h"
+#include "store/rows/notice.h"
 #include "store/rows/operation.h"
 #include "store/rows/overrun.h"
 #include "store/rows/retire.h"
@@ -78,6 +79,10 @@ struct change {
     /* INSERT: seq of the row of table submission that becomes this task; it is deleted with it. If
      * it does not wait there any more, nothing is done: ERR_BUSY. 0: none. */
     int64_t submission;
+    /* UPDATE: seqs of the notices on which it was decided; they are deleted with it. If one of them
+     * is not to be decided any more, nothing is done: ERR_CONFLICT. */
+    const int64_t *notices;
+    size_t notice_count;
     enum err outcome; /* set by commit */
 };
 
@@ -127,6 +132,22 @@ struct store_submission_ops {
     /* Stores the inputs of these definitions, unless they are stored already. */
     enum err (*describe)(struct store *s, const struct workflow_inputs *list, size_t count,
                          struct error *e);
+};
+
+/* What tasks are told from outside their own changes. */
+struct store_notice_ops {
+    enum err (*read)(struct store *s, struct notice_read *n, struct arena *a, struct error *e);
+    /* The refused ones, by seq. */
+    enum err (*refused)(struct store *s, struct notice_read *n, struct arena *a, struct error *e);
+    /* Of each task, when the first of its notices that are to be decided was inserted; 0: there is
+     * none. */
+    enum err (*told)(struct store *s, const struct slice *ids, size_t count, int64_t *ret_at,
+                     struct error *e);
+    /* One transaction. A notice that is not to be decided any more is left alone. */
+    enum err (*settle)(struct store *s, const struct notice_verdict *list, size_t count,
+                       struct error *e);
+    /* Inserts rows in one transaction; their seq is ignored. */
+    enum err (*put)(struct store *s, const struct notice_row *rows, size_t count, struct error *e);
 };
 
 /* Alerts, and the stopped tasks for which they are opened. */
@@ -348,6 +369,7 @@ struct store_ops {
 
     const struct store_outbox_ops *outbox;
     const struct store_submission_ops *submissions;
+    const struct store_notice_ops *notices;
     const struct store_alert_ops *alerts;
     const struct store_lock_ops *locks;
     const struct store_operation_ops *operations;

@@ -49,7 +49,13 @@ static int64_t earlier(int64_t a, int64_t b) /* 0: never */
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
+/* A signal that was sent in time is about to be decided. */
+static bool is_held(const struct workflow_step *ws, int64_t at, int64_t told_at, int64_t now)
+{
+    return ws->kind == KIND_SIGNAL && told_at != 0 && told_at <= at && now < at + NOTICE_HOLD_MS;
+}
+
+void overdue_judge(const struct workflow *w, const struct task *t, int64_t now, int64_t told_at,
                    const struct lost_time *lost, struct arena *a, struct verdict *ret)
 {
     struct request r = {arena_alloc(a, (t->step_count + 2U) * sizeof *r.list), 0};
@@ -64,7 +70,7 @@ void overdue_judge(const struct workflow *w, const struct task *t, int64_t now,
         bool open = at != 0;
         if (!open && s->complete_by != 0)
             at = signal_overdue_at(t, i, lost);
-        if (at != 0 && at <= now) {
+        if (at != 0 && at <= now && !is_held(&w->steps[i], at, told_at, now)) {
             r.list[r.count++] = request_of_attempt(&w->steps[i], s, at, now);
             overdue++;
         } else if (at != 0) {

@@ -147,15 +147,41 @@ static void the_alarm_is_no_later_than_any_deadline(void **state)
         CLEANUP(arena_fini) struct arena a = {0};
         struct verdict v;
         make_any(&p);
-        overdue_judge(&k.g.w, &k.t, k.now, &lost, &a, &v);
+        overdue_judge(&k.g.w, &k.t, k.now, 0, &lost, &a, &v);
         check_verdict(&v, i);
     }
+}
+
+static size_t asks_when(int64_t now, int64_t told_at)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct verdict v;
+
+    overdue_judge(&k.g.w, &k.t, now, told_at, &lost, &a, &v);
+    CHECK(v.request.count > 0 || v.wake_at <= now, "it is checked again at once");
+    return v.request.count;
+}
+
+static void a_notice_in_time_holds_up_the_end_of_a_wait(void **state)
+{
+    (void)state;
+    lost = (struct lost_time){0};
+    kit_make(&k, "notices", "a$");
+    kit_play(&k, "begin a");
+    int64_t by = k.t.steps[0].complete_by;
+    CHECK(by > 0, "it has a limit");
+    CHECK(asks_when(by, 0) == 1, "there is none");
+    CHECK(asks_when(by, by) == 0, "it was in time");
+    CHECK(asks_when(by + 5000, by + 1) == 1, "it is late");
+    CHECK(asks_when(by + NOTICE_HOLD_MS - 1, 1) == 0, "it may still be decided");
+    CHECK(asks_when(by + NOTICE_HOLD_MS, 1) == 1, "it cannot be decided");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_alarm_is_no_later_than_any_deadline),
+        cmocka_unit_test(a_notice_in_time_holds_up_the_end_of_a_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ static void check_verdict(const struct workflow *w, const struct task *t, int64_
         struct lost_time lost = {now - gaps[i], gaps[i] ? now : 0, 10000, 0, 0};
         struct verdict v;
         struct request back;
-        overdue_judge(w, t, now, &lost, &a, &v);
+        overdue_judge(w, t, now, 0, &lost, &a, &v);
         row_request_write(&text, &v.request);
         row_request_read(buf_view(&text), &a, &back);
         ASSERT(back.count == v.request.count);

@@ -31,6 +31,7 @@ struct supervisor {
     struct lease lease;
     struct fence fence;
     struct row_page page;
+    int64_t *told_at;                 /* of each row; overdue.h */
     struct registry_wait definitions; /* of the page; in PHASE_DEFINITIONS they are being read */
     struct batch batch;
     enum err err;
@@ -144,6 +145,19 @@ void supervisor_stop(struct supervisor *sv)
 
 /* ---- reading a page ---- */
 
+/* After the page: what was committed before a row was found overdue is found. */
+static void read_notices(struct supervisor *sv, struct store *store)
+{
+    size_t count = sv->page.count;
+    struct slice *ids = arena_alloc(&sv->arena, (count + 1) * sizeof *ids);
+
+    sv->told_at = arena_alloc(&sv->arena, (count + 1) * sizeof *sv->told_at);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = sv->page.rows[i].id;
+    if (count > 0)
+        sv->err = store->ops->notices->told(store, ids, count, sv->told_at, &sv->error);
+}
+
 static void read_run(struct store_job *j, struct store *store)
 {
     struct supervisor *sv = CONTAINER_OF(j, struct supervisor, job);
@@ -159,6 +173,8 @@ static void read_run(struct store_job *j, struct store *store)
         return;
     sv->err = store->ops->overdue(store, sv->scan_at, sv->seen_wake_at, sv->seen_seq, PAGE_MAX,
                                   &sv->arena, &sv->page, &sv->error);
+    if (sv->err == ERR_OK)
+        read_notices(sv, store);
 }
 
 /* The next survey may replace a scan. A scan just before the survey, or at the same time, would
@@ -206,7 +222,8 @@ static void tell_unreadable(struct supervisor *sv, const struct task_row *row, c
                  SLICE_ARG(row->id), story, left_out);
 }
 
-static bool judge(struct supervisor *sv, const struct task_row *row, struct change *ret)
+static bool judge(struct supervisor *sv, const struct task_row *row, int64_t told_at,
+                  struct change *ret)
 {
     CLEANUP(buf_fini) struct buf text = {0};
     const struct definition *d = registry_find(sv->workflows, row->workflow, row->version);
@@ -220,7 +237,7 @@ static bool judge(struct supervisor *sv, const struct task_row *row, struct chan
         ret->row.wake_at = sv->scan_at + UNREADABLE_MS;
         return true;
     }
-    overdue_judge(&d->workflow, &t, sv->scan_at, &sv->times.lost, &sv->arena, &v);
+    overdue_judge(&d->workflow, &t, sv->scan_at, told_at, &sv->times.lost, &sv->arena, &v);
     bool requests = v.request.count > 0;
     if (!requests && v.wake_at == row->wake_at)
         return false;
@@ -261,7 +278,7 @@ static void judge_page(struct supervisor *sv)
         const struct task_row *row = &sv->page.rows[i];
         sv->seen_wake_at = row->wake_at;
         sv->seen_seq = row->seq;
-        if (judge(sv, row, &sv->batch.changes[sv->batch.change_count]))
+        if (judge(sv, row, sv->told_at[i], &sv->batch.changes[sv->batch.change_count]))
             sv->batch.change_count++;
     }
     if (sv->batch.change_count > 0)

@@ -31,6 +31,13 @@ const char *ask_kind_text(enum ask_kind kind); /* "retry": as in the audit and t
 
 enum { ASK_NAME_TOLD = 80 }; /* bytes of a client's name that a story quotes */
 
+/* A signal that a submission carries, and what became of it. */
+struct carried_signal {
+    struct signal signal; /* key, name, data, content */
+    enum { CARRIED_ACCEPTED, CARRIED_REPEATED, CARRIED_REFUSED } fate;
+    enum obstacle refusal; /* of a refused one */
+};
+
 /* A client's command on one task. Its maker owns it again once it is answered. */
 struct ask {
     enum ask_kind kind;
@@ -42,6 +49,11 @@ struct ask {
     struct slice input, reply_to, tags; /* input: also ASK_CORRECT */
     struct slice trace;                 /* a W3C traceparent, or NONE: not part of the content */
     bool by_id; /* the id was made here: a task that exists is the same, whatever its content */
+    /* They are delivered to a new task, or to the one that exists; no part of the content. */
+    struct carried_signal *signals;
+    size_t signal_count;
+    bool signals_own_only; /* they are sent to no task that exists and has another owner, or none */
+    bool signals_not_own;  /* out: for that reason they were not sent */
     int priority;
     int64_t not_before;
     bool paused;            /* from its submission on, until it is resumed */
@@ -58,9 +70,12 @@ struct ask {
     uint32_t attempt; /* ASK_RESOLVE: the latest attempt of `step` that was checked; 0: not given */
     int64_t looked_at; /* ASK_RESOLVE: no attempt that began later was checked; 0: not given */
     struct slice output, reason;
-    /* ASK_SIGNAL: key, name, data, content; ASK_DROP: name, and key if it is one only. `decided` is
-     * the same in the task's memory. */
+    /* ASK_SIGNAL: key, name, data, content, and when it was sent, if that is not now; ASK_DROP:
+     * name, and key if it is one only. `decided` is the same in the task's memory. */
     struct signal signal, decided;
+    int64_t notice; /* ASK_SIGNAL: seq of the notice that it is; the change deletes it. 0: none */
+    int64_t behind; /* ... and of the one of the same task that was asked before it; 0: none. If
+                       that one stays, because the task is full, so does this one */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */
     bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as

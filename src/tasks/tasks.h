@@ -138,8 +138,9 @@ struct live {
     int64_t bulk_stored; /* the durable value: a failed bulk operation does not cost the task its
                             rank */
     bool loaded, fresh, in_flight, reload;
-    bool erred;         /* the durable state is error */
-    int64_t submission; /* while it is fresh: the row that it comes from; 0: none */
+    bool erred;           /* the durable state is error */
+    int64_t submission;   /* while it is fresh: the row that it comes from; 0: none */
+    int64_t notice_stays; /* the last notice for which it had no room; 0: there is none */
     bool resend_wanted; /* while it was in flight, an instance called that had lost an attempt of it
                          */
     bool outcome_unknown;      /* the outcome of its last commit is unknown */

@@ -225,6 +225,84 @@ class Amqp(unittest.TestCase):
         eventually("it is there", lambda: self.exists(server, "o-1"))
         self.assertEqual(server.ended("o-1")["state"], "processed")
 
+    # ---- signals ----
+
+    def waiting(self, section=None):
+        server = self.server(section)
+        server.put({"intact": 1, "workflow": "waits", "steps": [
+            {"name": f"s{i}", "signal": {"name": "go"}} for i in range(5)] + [{"name": "end", "signal": {"name": "end"}}]})
+        return server
+
+    def go(self, task, n):
+        self.submit(json.dumps(n), id=f"k-{n}", properties={"signal": "go", "task": task})
+
+    def test_messages_for_one_task_are_passed_on_in_their_order(self):
+        server = self.waiting()
+        for task in ("o-1", "o-2"):
+            self.submit({"id": task, "workflow": "waits"})
+        for n in range(5):
+            for task in ("o-1", "o-2"):
+                self.go(task, n)
+                self.go(task, n)  # it may come twice
+        for task in ("o-1", "o-2"):
+            self.submit({"signal": "end", "task": task, "id": "e", "data": {"at": "last"}})
+            found = server.ended(task)
+            self.assertEqual(found["state"], "processed")
+            self.assertEqual([s["output"]["data"] for s in found["steps"]], [0, 1, 2, 3, 4, {"at": "last"}])
+
+    def test_a_signal_waits_for_its_task(self):
+        server = self.waiting()
+        for n in range(5):
+            self.go("o-1", n)
+        self.submit({"id": "o-2", "workflow": "waits"})  # it is delayed by nothing of that
+        eventually("it is there", lambda: self.exists(server, "o-2"))
+        self.assertFalse(self.exists(server, "o-1"))
+        self.submit({"id": "o-1", "workflow": "waits"})
+        self.submit({"signal": "end", "task": "o-1", "id": "e"})
+        self.assertEqual(server.ended("o-1")["state"], "processed")
+
+    def test_a_submission_passes_signals_that_wait_for_it(self):
+        section = self.section()
+        section["submissions"][0] |= {"refused": "record", "unknown_task": "4s"}  # they would be set aside before their task exists
+        server = self.waiting(section)
+        for n in range(5):
+            self.go("o-1", n)
+        self.submit({"id": "o-2", "workflow": "waits"})
+        eventually("the signals were read", lambda: self.exists(server, "o-2"))
+        self.submit({"id": "o-1", "workflow": "waits"})
+        self.submit({"signal": "end", "task": "o-1", "id": "e"})
+        task = server.ended("o-1")
+        self.assertEqual([s["output"]["data"] for s in task["steps"][:5]], [0, 1, 2, 3, 4])
+        self.assertEqual(server.call("GET", "/v1/submissions?state=refused")["submissions"], [])
+
+    def test_signals_that_wait_do_not_hold_up_the_queue(self):
+        section = self.section()
+        section["submissions"][0] |= {"credit": 2}
+        server = self.waiting(section)
+        for n in range(6):
+            self.go(f"o-{n}", n)
+        self.submit({"id": "o-0", "workflow": "waits"})
+        eventually("it is there", lambda: self.exists(server, "o-0"))
+        eventually("it has its signal", lambda: server.call("GET", "/v1/tasks/o-0")["steps"][0]["state"] == "completed")
+
+    def test_a_signal_without_a_task_is_set_aside(self):
+        section = self.section()
+        section["submissions"][0] |= {"refused": "record", "unknown_task": "1s"}
+        server = self.waiting(section)
+        self.go("nobody", 1)
+        self.submit({"id": "o-1", "workflow": "waits"})
+        self.submit("1", id="k", properties={"signal": "other", "task": "o-1"})
+        self.submit("1", id="k-2", properties={"signal": "go"})
+        self.submit("1", properties={"signal": "go", "task": "o-1"})
+
+        def refused():
+            found = server.call("GET", "/v1/submissions?state=refused")["submissions"]
+            return sorted(s["reason"] for s in found) if len({s["reason"] for s in found}) == 4 else None
+
+        reasons = eventually("they are there", refused)
+        for part in ("nothing says which task", "nothing says an id", "no step of task o-1", "nobody"):
+            self.assertTrue(any(part in reason for reason in reasons), (part, reasons))
+
     def text(self, body):
         return body.decode("latin-1") if isinstance(body, bytes) else body
 

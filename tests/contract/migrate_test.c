@@ -229,6 +229,8 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
     stop_store(w);
     shell_exec(path,
                "ALTER TABLE reserved DROP COLUMN sha256; ALTER TABLE reserved DROP COLUMN owner; "
+               "DROP VIEW signal; DROP VIEW refused_signal; DROP TABLE notice; "
+               "DROP INDEX submission_id; "
                "DROP VIEW schedule_view; DROP TABLE schedule; DROP TABLE schedule_version; "
                "DROP VIEW lock_view; DROP VIEW task_view; DROP TABLE lock_key; "
                "DROP TABLE lock_holder; DROP TABLE lock_replaces; "

@@ -104,6 +104,8 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_CLAIM_OWNED, "SEARCH task USING INDEX task_lock (locked_by>? AND locked_by<?)", false},
         {SQL_TAKE, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_PAYLOADS, "SEARCH payload USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", false},
+        {SQL_NOTICE_TOLD, "SEARCH notice USING INDEX notice_task (task=?)", false},
+        {SQL_NOTICE_READ, "INDEX notice_task (task=? AND rowid<?)", false},
         {SQL_PAYLOAD, "SEARCH payload USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_OVERDUE, "USING INDEX task_wake (wake_at=? AND rowid>?)", false},
         {SQL_OVERDUE, "USING INDEX task_wake (wake_at>? AND wake_at<?)", false},

@@ -4,6 +4,7 @@
  * outage to its end. Afterwards nothing half-done is visible, and the store works again.
  */
 
+#include "fault_notices.h"
 #include "store_world.h"
 
 #include <stdlib.h>
@@ -86,6 +87,7 @@ static void furnish(struct world *w)
         .id = SLICE("a-0"), .key = SLICE("k0"), .doc = SLICE("{}"), .opened_at = 5, .live = true};
     must(w->s->ops->alerts->put(w->s, &al, &w->e), "alert");
     furnish_submissions(w);
+    furnish_notices(w);
 }
 
 static const struct audit an_audit = {
@@ -145,6 +147,7 @@ static void tell_all(struct world *w, struct buf *b)
                 SLICE_ARG(list[i].text));
     tell_access(w, b);
     tell_submissions(w, b);
+    tell_notices(w, b);
 }
 
 typedef enum err operation(struct world *w);
@@ -713,7 +716,7 @@ static void no_failure_leaves_anything_half_done(int (*setup)(void **))
         {op_alert_list, "alert_list"},
         {op_stopped, "stopped"},
         {op_commit_submission, "commit of a submission"},
-        {op_submissions_take, "submissions_take"},
+        NOTICE_OPERATIONS{op_submissions_take, "submissions_take"},
         {op_submissions_settle, "submissions_settle"},
         {op_submissions_put, "submissions_put"},
         {op_submissions_list, "submissions_list"},

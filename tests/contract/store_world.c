@@ -165,7 +165,7 @@ void postgres_do(struct world *w, const char *sql)
  * with TRUNCATE, which makes new files. */
 static void empty_schema(const char *schema)
 {
-    char sql[700];
+    char sql[800];
 
     (void)snprintf(sql, sizeof sql,
                    "SET search_path = %s; DELETE FROM task; DELETE FROM wait; DELETE FROM payload; "
@@ -178,8 +178,10 @@ static void empty_schema(const char *schema)
                    "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
                    "DELETE FROM overrun; DELETE FROM schedule; DELETE FROM schedule_version; "
                    "DELETE FROM lock_key; DELETE FROM lock_holder; "
+                   "DELETE FROM notice; "
                    "DELETE FROM meta WHERE name <> 'version'; "
-                   "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false)",
+                   "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false) + "
+                   "setval('notice_seq_seq', 1, false)",
                    schema);
     (void)number_of(connections_at_most(0), sql);
 }

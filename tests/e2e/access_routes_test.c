@@ -137,6 +137,8 @@ static const struct {
     {"GET", "v1/tasks/*/signals", "/v1/tasks/x/signals", SEERS},
     {"POST", "v1/tasks/*/signals/*", "/v1/tasks/x/signals/paid", OWNERS | REPAIR},
     {"POST", "v1/tasks/*/signals/*/drop", "/v1/tasks/x/signals/paid/drop", REPAIRERS},
+    {"POST", "v1/signals", "/v1/signals", REPAIRERS},
+    {"POST", "v1/signals/*", "/v1/signals/x", NONE | BEARERS},
     {"POST", "v1/agents/*/heartbeats", "/v1/agents/ag/heartbeats", WORKERS},
     {"POST", "v1/attempts/*", "/v1/attempts/x", NONE | BEARERS},
 };

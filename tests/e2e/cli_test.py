@@ -360,7 +360,7 @@ class Distrust(unittest.TestCase):
 VALUES = {  # for each kind of value, as --help names it: one that is right, and one that is not
     "BOOL": ("true", "perhaps"), "COUNT": ("5", "some"), "COMMAND": ("echo 1", None), "TIME": ("1s", "soon"), "N": ("1", "some"), "DATE": ("2026-01-31T10:00:00Z", "yesterday"),
     "KEY=VALUE": ("a=b", "ab"), "WHEN": ("never", "sometimes"), "LEVEL": ("warn", "loud"), "STATE": ("error", "broken"),
-    "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"), "NAME=NUMBER": ("calls=5", "calls=some"),
+    "CURSOR": ("7", None), "JSON": ('{"sku": "s"}', "{"), "ADDR:PORT": (None, "here"), "NAME=VALUE": ("body=1MiB", "body"), "NAME=NUMBER": ("calls=5", "calls=some"),
     "URL": (None, None), "FILE": (None, None), "TOKEN": (None, None), "DIR": (None, None), "TEXT": ("text", None),
     "ID": ("id-1", None), "NAME": ("order", None), "STEP": ("reserve", None), "ROLE": ("read", None), "TASK": ("o-1", None),
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),
@@ -464,6 +464,10 @@ class Described(WithServer):
                 elif verb[0] in ("outbox", "submission") and verb[1] in ("retry", "drop"):
                     which = flag in ("--all", "--target", "--task", "--message")
                     more = ["--reason", "x"] + ([] if which else ["--all"])
+                elif verb == ["signal"]:
+                    to_many = {"--workflow": ["--workflow", "order"], "--tag": ["--tag", "a=b"], "--cursor": []}
+                    words = ["paid"] if flag in to_many else ["o-1", "paid"]
+                    beside = sum((m for f, m in to_many.items() if f != flag), []) if flag in to_many else beside
                 elif "[TASK]" in text.splitlines()[0]:
                     words = ["o-1"]
                 with self.subTest(verb=verb, flag=flag):

@@ -101,11 +101,11 @@ void node_init(struct node *n)
 
 void nodes_init(struct node *nodes, size_t count)
 {
-    databases++;
+    const unsigned shared = ++databases; /* node_init may count others */
     for (size_t i = 0; i < count; i++) {
         const char name[2] = {(char)('a' + i), 0};
         node_init(&nodes[i]);
-        name_on_database(&nodes[i], name, databases);
+        name_on_database(&nodes[i], name, shared);
     }
 }
 

@@ -146,6 +146,9 @@ int64_t define(const struct node *n, const char *name, const char *rest);
 void define_long(const struct node *n, const char *name, int steps, const char *each,
                  const char *rest);
 void submit(const struct node *n, const char *workflow, const char *id);
+
+/* Submits a task whose step hands on the URL of a signal: the path of that. To be freed. */
+char *signal_url(const struct node *n, const char *id);
 void wait_for_state(const struct node *n, const char *id, const char *state);
 void task_of(const struct node *n, struct reply *ret, const char *id);
 

@@ -239,3 +239,18 @@ struct node as(const struct node *server, const char *token)
     (void)snprintf(n.token, sizeof n.token, "%s", token);
     return n;
 }
+
+char *signal_url(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+
+    (void)define(n, "calls",
+                 "\"steps\": [{\"name\": \"a\", \"agent\": \"calls\", \"action\": \"x\", "
+                 "\"undo\": \"none\", \"input\": \"${ .task.signals.go }\"},"
+                 "{\"name\": \"b\", \"signal\": {\"name\": \"go\"}}]");
+    submit(n, "calls", id);
+    fetch(n, &r, "calls", "i");
+    char *path = strdup(strstr(text_at(&r, "requests.0.input"), "/v1/"));
+    CHECK(path, "memory");
+    return path;
+}

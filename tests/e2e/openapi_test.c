@@ -13,6 +13,7 @@
 
 #include "kit.h"
 
+#define SIGNAL    "{\"workflow\": \"w\", \"tags\": {\"a\": \"b\"}, \"name\": \"x\"}"
 #define OPERATOR  "{\"reason\": \"why\"}"
 #define OPERATION "{\"verb\": \"retry\", \"filter\": {\"all\": true}, \"reason\": \"why\"}"
 #define SCHEDULE                                                      \
@@ -80,6 +81,7 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/signals/paid", "1", false},
     {"POST", "/v1/tasks/held/signals/paid/drop", OPERATOR, false},
     {"GET", "/v1/locks", NULL, false},
+    {"POST", "/v1/signals", SIGNAL, false},
     {"GET", "/v1/alerts", NULL, false},
     {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
     {"POST", "/v1/alerts/test", NULL, false},
@@ -601,6 +603,8 @@ static void what_cannot_be_written_is_not_promised(void **state)
     submit(&node, "one", "active");
     fetch(&node, &r, "ag", "i");
     char *token = token_in(&r, 0);
+    char *url = signal_url(&node, "called");
+    const struct call signal = {"POST", url, "1", true};
     buf_fmt(&result,
             "{\"instance\": \"i\", \"max\": 0, \"results\": [{\"token\": \"%s\", \"output\": 1}]}",
             token);
@@ -620,6 +624,8 @@ static void what_cannot_be_written_is_not_promised(void **state)
     call_until(&r, &why, 503); /* and in the end nothing can be read */
     call_until(&r, &stats, 503);
     call_until(&r, &retire, 503);
+    call_until(&r, &signal, 503);
+    free(url);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         static const char *const later[] = {"/reopen",    "/pause",         "/resume",
                                             "/v1/outbox", "/v1/targets",    "/v1/submissions",
@@ -708,15 +714,20 @@ static void a_task_that_cannot_be_read_says_so(void **state)
     (void)state;
 
     hold("broken");
+    char *url = signal_url(&node, "broken-2");
+    const struct call signal = {"POST", url, "1", true};
     node_stop(&node);
     sqlite3 *db = open_store();
-    execute(db, "UPDATE task SET doc = '{}' WHERE id = 'broken'");
+    execute(db, "UPDATE task SET doc = '{}' WHERE id LIKE 'broken%'");
     (void)sqlite3_close(db);
     node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "500ms"));
     for (size_t i = 0; i < COUNT_OF(broken); i++) {
         call(&r, &broken[i]);
         expect_problem(&r, 500, "corrupt");
     }
+    call(&r, &signal);
+    expect_problem(&r, 500, "corrupt");
+    free(url);
     get(&node, &r, "/v1/tasks/broken");
     expect_problem(&r, 500, "task-unreadable");
     get(&node, &r, "/v1/tasks/broken/events");

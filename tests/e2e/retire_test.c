@@ -21,21 +21,24 @@ static int start(void **state)
     return 0;
 }
 
-/* The server stops, all that is stored becomes forty days older, and it starts with these flags. */
-static void let_time_pass(const char *const *flags)
+static void change_stopped(const char *statement)
 {
     char path[100];
     sqlite3 *db = NULL;
 
-    node_stop(&node);
     (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
     CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, "%s", path);
-    int rc = sqlite3_exec(db,
-                          "UPDATE task SET submitted_at = submitted_at - 3456000000, "
-                          "ended_at = ended_at - 3456000000",
-                          NULL, NULL, NULL);
+    int rc = sqlite3_exec(db, statement, NULL, NULL, NULL);
     CHECK(rc == SQLITE_OK, "%s", sqlite3_errmsg(db));
     CHECK(sqlite3_close(db) == SQLITE_OK, "close");
+}
+
+/* The server stops, all that is stored becomes forty days older, and it starts with these flags. */
+static void let_time_pass(const char *const *flags)
+{
+    node_stop(&node);
+    change_stopped("UPDATE task SET submitted_at = submitted_at - 3456000000, "
+                   "ended_at = ended_at - 3456000000");
     node_start(&node, flags);
 }
 
@@ -117,6 +120,54 @@ static void what_is_old_is_counted_and_deleted(void **state)
     expect_problem(&r, 410, "task-deleted");
     get(&node, &r, "/v1/tasks/never-there");
     expect_problem(&r, 404, "no-such-task");
+}
+
+/* Those of a deleted task go with it, long values too; others stay. */
+static void a_task_takes_its_signals_along(void **state)
+{
+    CLEANUP(buf_fini) struct buf longer = {0};
+    REPLY r = {0};
+    (void)state;
+
+    define(&node, "signals",
+           "\"steps\": [{\"name\": \"a\", \"signal\": {\"name\": \"go\"}},"
+           "{\"name\": \"b\", \"signal\": {\"name\": \"go\"}}],"
+           "\"output\": \"${ .task.signals.go }\"");
+    for (int i = 0; i < 3000; i++)
+        buf_byte(&longer, '7');
+    for (int i = 0; i < 2; i++) {
+        post(&node, &r, "/v1/tasks",
+             "{\"workflow\": \"signals\", \"id\": \"r-%d\", \"signals\": [{\"id\": \"a\", "
+             "\"name\": \"go\", \"data\": \"%s\"}]}",
+             i, longer.ptr);
+        EXPECT(&r, 201);
+    }
+    post(&node, &r, "/v1/tasks/r-0/signals/go", "1");
+    EXPECT(&r, 200);
+    wait_for_state(&node, "r-0", "processed");
+    task_of(&node, &r, "r-0");
+    char *url = strdup(strstr(text_at(&r, "output"), "/v1/"));
+    CHECK(url, "memory");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task LIKE 'r-%'") == 3, "before");
+    let_time_pass(FLAGS("--log", "info"));
+    retire(&r, "{\"older_than\": \"30d\", \"workflow\": \"signals\"}", 1);
+    CHECK(status_of("r-0") == 410 && status_of("r-1") == 200, "one of them was over");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task = 'r-0'") == 0, "they went");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_signal WHERE task = 'r-1'") == 1, "it stays");
+    CHECK(sql_int(&node, "SELECT count(*) FROM payload AS p WHERE NOT EXISTS (SELECT 1 FROM task "
+                         "AS t WHERE t.seq = p.key / 1048576)")
+              == 0,
+          "no value is left behind");
+    post(&node, &r, "/v1/tasks/r-0/signals/go", "1");
+    expect_problem(&r, 410, "task-deleted");
+    post(&node, &r, url, "1");
+    expect_problem(&r, 410, "task-deleted");
+    node_stop(&node);
+    change_stopped("DELETE FROM reserved WHERE id = 'r-0'"); /* in time it is forgotten */
+    node_start(&node, FLAGS("--log", "info"));
+    post(&node, &r, url, "1");
+    expect_problem(&r, 404, "no-such-task");
+    free(url);
 }
 
 static void who_deleted_is_on_record(void **state)
@@ -201,6 +252,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_deleted_is_on_record),
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(what_is_not_to_be_kept_goes_by_itself),
+        cmocka_unit_test(a_task_takes_its_signals_along),
     };
     return cmocka_run_group_tests_name("retire", tests, start, node_end);
 }

@@ -244,6 +244,33 @@ class RealTest(unittest.TestCase):
         self.assertEqual(task["state"], "compensated")
         self.assertEqual(self.place.kept["one-1"].retire(), 0)
 
+    def test_signals(self):
+        """Sent by the library's client while the server is killed: each counts once, and in its order."""
+        url = self.place.serve()
+        client = intact_client.Client(url, token=self.place.token)
+        client.put_workflow({"intact": 1, "workflow": "w", "steps": [
+            {"name": f"s{i}", "signal": {"name": "go"}} for i in range(10)]})
+        program = subprocess.Popen(KIND.client(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={
+            **os.environ, "INTACT_SERVER": url, "INTACT_TOKEN": self.place.token, "PYTHONPATH": LIB,
+            "PYTHONDONTWRITEBYTECODE": "1"})
+        self.addCleanup(program.communicate)
+
+        def say(line):
+            program.stdin.write(line + "\n")
+            program.stdin.flush()
+            return json.loads(program.stdout.readline())
+
+        self.assertEqual(say("t-1")["id"], "t-1")
+        for i in range(10):
+            if i % 3 == 2:
+                self.place.kept["n1"].strike()  # it is started again
+            for _ in range(2):  # under the same key it is the same signal
+                told = say(f'signal t-1 go k-{i} {{"i": {i}}}')
+                self.assertEqual((told.get("task"), told.get("id"), told.get("name")), ("t-1", f"k-{i}", "go"), told)
+        task = client.wait("t-1", timeout=PATIENCE_S)
+        self.assertEqual([s["output"]["data"]["i"] for s in task["steps"]], list(range(10)))
+        self.assertEqual(say("signal nobody go k null")["error"], "Problem")
+
     def test_tls(self):
         cert, key = self.place.certificate()
         url = self.place.serve("n1", "--tls-cert", cert, "--tls-key", key)

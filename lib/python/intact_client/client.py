@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 from . import _clock, _http
 from ._installation import Installation
 from .errors import AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout
-from .types import (ReplyTo, SentSignal, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why, Workflow,
-                    WorkflowStored)
+from .types import (ReplyTo, SentSignal, SignalToSend, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why,
+                    Workflow, WorkflowStored)
 
 __all__ = ["Client", "ENDED"]
 
@@ -83,13 +83,15 @@ class Client:
                id: Optional[str] = None, version: Optional[int] = None,  # pylint: disable=redefined-builtin
                priority: Optional[int] = None, not_before: Optional[str] = None,
                reply_to: Union[None, str, ReplyTo] = None, tags: Optional[Mapping[str, str]] = None,
-               paused: Optional[bool] = None, traceparent: Optional[str] = None) -> Submitted:
+               paused: Optional[bool] = None, traceparent: Optional[str] = None,
+               signals: Optional[List[SignalToSend]] = None) -> Submitted:
         """Submits a task; when this returns it is durable. Without `id` it is given one, so that nothing is submitted
         twice by repetition. The same content again under the same id gives the task that exists. `paused`: it waits until
-        somebody resumes it. `traceparent` is the W3C trace context that it belongs to."""
+        somebody resumes it. `traceparent` is the W3C trace context that it belongs to. `signals` are sent to it with it, or
+        to the task that exists; the answer says what became of each."""
         told = {"workflow": workflow, "id": id or str(uuid.uuid4()), "version": version, "priority": priority,
                 "not_before": not_before, "reply_to": reply_to, "tags": tags, "paused": paused,
-                "traceparent": traceparent}
+                "traceparent": traceparent, "signals": signals}
         body = {name: value for name, value in told.items() if value is not None}
         if input is not _NOT_GIVEN:
             body["input"] = input

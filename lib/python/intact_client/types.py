@@ -2,8 +2,8 @@
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Attempt", "AuditEntry", "Cause", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "Step",
-           "StepState", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
+__all__ = ["Attempt", "AuditEntry", "CarriedSignal", "Cause", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo",
+           "SentSignal", "SignalToSend", "Step", "StepState", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
            "WorkflowStored"]
 
 # Members that need not be there stand in a class of their own, since NotRequired came with Python 3.11.
@@ -18,6 +18,24 @@ class ReplyTo(TypedDict, total=False):
 
     to: str
     events: Union[None, Literal["all"], List[str]]
+
+
+class _SignalRequired(TypedDict):
+    id: str
+    name: str
+
+
+class CarriedSignal(_SignalRequired):
+    """What became of a signal that a submission carries: `problem` says why it was refused."""
+
+    status: Literal["accepted", "repeated", "refused"]
+    problem: Optional[str]
+
+
+class SignalToSend(_SignalRequired, total=False):
+    """A signal that a submission carries."""
+
+    data: Any
 
 
 class _SubmissionRequired(TypedDict):
@@ -36,6 +54,7 @@ class Submission(_SubmissionRequired, total=False):
     tags: Optional[Dict[str, str]]
     paused: bool
     traceparent: str
+    signals: Optional[List[SignalToSend]]
 
 
 class _SubmittedRequired(TypedDict):
@@ -51,6 +70,7 @@ class Submitted(_SubmittedRequired, total=False):
     deleted: bool
     state: TaskState
     ended_at: str
+    signals: List[CarriedSignal]
 
 
 class _SubmittedLineRequired(TypedDict):
@@ -65,6 +85,7 @@ class SubmittedLine(_SubmittedLineRequired, total=False):
     state: Optional[TaskState]
     deleted: bool
     problem: Dict[str, Any]
+    signals: List[CarriedSignal]
 
 
 class Fault(TypedDict):
@@ -209,9 +230,11 @@ class _TaskRequired(TaskSummary):
 
 
 class Task(_TaskRequired, total=False):
-    """The whole record of a task. `signals`: those that no step has taken, if any were sent."""
+    """The whole record of a task. `signals`: those that no step has taken, if any were sent. `carried_signals`: only as
+    the answer to a submission."""
 
     signals: List[KeptSignal]
+    carried_signals: List[CarriedSignal]
 
 
 class TaskPage(TypedDict):

@@ -12,6 +12,22 @@ export interface ReplyTo {
   events?: "all" | string[] | null;
 }
 
+/** A signal that a submission carries. */
+export interface SignalToSend {
+  id: string;
+  name: string;
+  data?: unknown;
+}
+
+/** What became of it. */
+export interface CarriedSignal {
+  id: string;
+  name: string;
+  status: "accepted" | "repeated" | "refused";
+  /** Why it was refused. */
+  problem: string | null;
+}
+
 /** A task to be. Give ids of your own: then it may be submitted twice, and is there once. */
 export interface Submission {
   workflow: string;
@@ -28,6 +44,8 @@ export interface Submission {
   paused?: boolean;
   /** The W3C trace context that it belongs to. */
   traceparent?: string;
+  /** They are sent to it with it, or to the task that exists. */
+  signals?: SignalToSend[] | null;
 }
 
 /** A task that is there, durably. */
@@ -39,6 +57,8 @@ export interface Submitted {
   deleted?: boolean;
   state?: TaskState;
   ended_at?: string;
+  /** What became of the signals of the submission. */
+  signals?: CarriedSignal[];
 }
 
 /** What became of one of many. */
@@ -50,6 +70,8 @@ export interface SubmittedLine {
   state?: TaskState | null;
   deleted?: boolean;
   problem?: Record<string, unknown>;
+  /** What became of the signals of the submission. */
+  signals?: CarriedSignal[];
 }
 
 /** What went wrong. */
@@ -183,6 +205,8 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   steps: Step[];
   /** Signals that no step has taken, if any were sent. */
   signals?: { id: string; name: string; at: string }[];
+  /** Only in the answer to a submission: what became of the signals that it carried. */
+  carried_signals?: CarriedSignal[];
   /** What people did to it; the last 100. */
   operations: AuditEntry[];
 }

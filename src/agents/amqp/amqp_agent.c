@@ -195,6 +195,7 @@ static bool open_all(struct bridge *b)
     list_init(&b->offers);
     list_init(&b->strays);
     list_init(&b->early);
+    list_init(&b->unknown);
     b->prng.state = (uint64_t)clock_boot_ms() ^ ((uint64_t)getpid() << 32);
     if (!open_brokers(b))
         return false;

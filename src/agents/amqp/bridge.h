@@ -8,6 +8,7 @@
  * it.
  *
  *     queue --submission--> offers.c   --POST /v1/tasks-->              server
+ *     queue --signal------> offers.c, signals.c --POST /v1/tasks/ID/signals/NAME--> server
  *     queue <--request----- requests.c <--agent (libintact)--           server
  *     queue --reply-------> replies.c  --results, POST /v1/attempts-->  server
  *     queue <--CloudEvent-- messages.c <--channel--                     server (our parent)
@@ -37,15 +38,21 @@
 
 struct bridge;
 
-/* A message that becomes a task, until the task is durable. */
+/* A message that becomes a task, or a signal to one, until that is durable. Those of one task are
+ * offered one by one, in the order in which they came; but a submission passes signals that wait
+ * for their task to exist. */
 struct offer {
-    struct link link; /* in the bridge's list */
+    struct link link;              /* in the bridge's list */
+    struct buf task;               /* whose it is; empty: nothing says so */
+    struct offer *before, *behind; /* of the same task; it waits for the one before it */
+    struct buf path, key;          /* of a signal: those of its call; empty: it is a submission */
     struct bridge *bridge;
     struct arrival *arrival;
     const struct submissions_config *queue;
     struct intact_call *call; /* NULL: none is running */
     struct buf body;          /* of the call */
     struct buf submission;    /* of a refusal: the refused submission; empty: there was none */
+    bool is_held;             /* a signal whose task does not exist, until retry_at */
     bool is_refusal;          /* the call records a refusal */
     bool is_bare;             /* ... without the content */
     bool is_kept;             /* ... with the content; otherwise the broker must keep the message */
@@ -110,6 +117,9 @@ struct bridge {
     struct link offers, strays;   /* in progress */
     struct link early;            /* of struct arrival: replies that came before their request */
     struct map by_token, by_name; /* of struct job */
+    struct map last_of;           /* of struct offer: the last one of each task */
+    struct link unknown;          /* of struct unknown (signals.c) ... */
+    struct map unknown_by_name;   /* ... and by the name of their signal */
     struct prng prng;
     bool is_stopping;
     uint32_t shut_out; /* consecutive calls for which the server refused the token */
@@ -132,6 +142,18 @@ int64_t offers_wake_at(struct bridge *b);
 void offers_stop(struct bridge *b); /* releases what is not under way */
 
 void offers_close(struct bridge *b);
+
+/* Is it a signal? */
+bool signal_is_meant(const struct json *said, const struct amqp_message *m);
+/* NULL, or why it cannot be one. `event_id`: of the CloudEvent. */
+const char *signal_read(struct offer *o, const struct json *said, const struct amqp_message *m,
+                        struct slice event_id);
+/* Its task does not exist: it is held for a while, then released for others, and set aside when it
+ * has been so for too long. */
+enum unknown_next { UNKNOWN_HOLD, UNKNOWN_RELEASE, UNKNOWN_SET_ASIDE };
+enum unknown_next signal_unknown(struct offer *o);
+void signal_known(struct offer *o); /* it is settled otherwise */
+void signals_close(struct bridge *b);
 
 bool requests_open(struct bridge *b) MUST_USE;
 void requests_turn(struct bridge *b, int64_t now);

@@ -1,11 +1,12 @@
-/* Submission queues: a message becomes a task, and is settled when the task is durable. A message
- * that cannot be a task is recorded as refused, or rejected. */
+/* Submission queues: a message becomes a task, or a signal to one, and is settled when that is
+ * durable. A message that can be neither is recorded as refused, or rejected. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "agents/amqp/bridge.h"
 #include "base/log.h"
+#include "libintact/client.h"
 #include "json/text.h"
 
 enum {
@@ -15,10 +16,72 @@ enum {
 
 static void start(struct offer *o);
 
+/* ---- one by one ---- */
+
+/* NULL, or the first in line, if it waits for its task to exist. */
+static struct offer *held_before(const struct offer *o)
+{
+    struct offer *first = map_get(&o->bridge->last_of, buf_view(&o->task));
+
+    while (first && first->before)
+        first = first->before;
+    return first && first->is_held ? first : NULL;
+}
+
+static void line_up(struct offer *o)
+{
+    struct bridge *b = o->bridge;
+    struct offer *held = o->task.len > 0 ? held_before(o) : NULL;
+
+    if (o->task.len == 0)
+        return;
+    if (held && o->path.len == 0) { /* that may be what they wait for */
+        o->behind = held;
+        held->before = o;
+        return;
+    }
+    o->before = map_get(&b->last_of, buf_view(&o->task));
+    if (o->before)
+        o->before->behind = o;
+    map_put(&b->last_of, buf_view(&o->task), o);
+    if (held)
+        arrival_set_apart(o->arrival);
+}
+
+/* Its submission may be behind it in the queue, so it must not keep the broker from delivering. */
+static void hold(struct offer *first)
+{
+    first->is_held = true;
+    for (struct offer *o = first; o; o = o->behind)
+        arrival_set_apart(o->arrival);
+}
+
+static void leave_line(struct offer *o)
+{
+    struct bridge *b = o->bridge;
+
+    if (o->behind)
+        o->behind->before = o->before;
+    if (o->before)
+        o->before->behind = o->behind;
+    if (o->task.len == 0 || o->behind)
+        return;
+    if (o->before)
+        map_put(&b->last_of, buf_view(&o->before->task), o->before);
+    else
+        (void)map_remove(&b->last_of, buf_view(&o->task));
+}
+
 static void offer_end(struct offer *o, enum settling how, const char *why)
 {
+    if (o->behind && o->behind->is_held)
+        o->behind->retry_at = 0; /* its task may exist by now */
     arrival_settle(o->arrival, how, why);
+    leave_line(o);
     link_remove(&o->link);
+    buf_fini(&o->task);
+    buf_fini(&o->path);
+    buf_fini(&o->key);
     buf_fini(&o->body);
     buf_fini(&o->submission);
     free(o);
@@ -90,6 +153,7 @@ static void write_submission(struct offer *o, const struct json *j, const struct
     struct slice correlation = correlation_of(m, first_of(own, id));
     CLEANUP(buf_fini) struct buf reply_to = {0};
 
+    buf_slice(&o->task, first_of(own, id));
     json_open(b, '{');
     for (const struct json *k = j->child; k; k = k->next)
         if (!correlation.ptr || !slice_is(k->key, "tags")) {
@@ -131,6 +195,8 @@ static const char *read_offer(struct offer *o, struct arena *a, struct error *e)
         event_id = json_get_text(j, "id");
         said = json_get(j, "data");
     }
+    if (signal_is_meant(said, &m))
+        return signal_read(o, said, &m, event_id);
     if (said->type != JSON_OBJECT)
         return "the body is no object: expected a submission, or a "
                "CloudEvent whose data is one";
@@ -164,7 +230,7 @@ static void write_refusal(struct offer *o)
         json_member_text(b, "id", m.id);
         json_member_text(b, "message_id", m.id);
     }
-    if (o->submission.len > 0 && !o->is_bare) {
+    if (o->submission.len > 0 && !o->is_bare && o->path.len == 0) {
         json_member_raw(b, "submission", buf_view(&o->submission));
         o->is_kept = true;
     } else if (is_known && !o->is_bare && text_utf8_end(m.body) == m.body.len
@@ -227,12 +293,36 @@ static void refusal_refused(struct offer *o, const char *why)
     offer_end(o, SETTLE_REJECT, o->reason);
 }
 
+/* False: it is an answer like others. */
+static bool is_for_later(struct offer *o, const struct intact_reply *r)
+{
+    if (o->path.len == 0 || o->is_refusal || intact_reply_http_status(r) != 404) {
+        if (o->path.len > 0 && intact_reply_http_status(r) != 0)
+            signal_known(o);
+        return false;
+    }
+    switch (signal_unknown(o)) {
+    case UNKNOWN_HOLD:
+        hold(o);
+        break;
+    case UNKNOWN_RELEASE:
+        offer_end(o, SETTLE_RELEASE, NULL);
+        break;
+    case UNKNOWN_SET_ASIDE:
+        refuse(o, intact_reply_error(r));
+        break;
+    }
+    return true;
+}
+
 static void on_answer(const struct intact_reply *r, void *arg)
 {
     struct offer *o = arg;
 
     o->call = NULL;
     bridge_answered(o->bridge, r);
+    if (is_for_later(o, r))
+        return;
     if (intact_reply_status(r) == INTACT_OK)
         offer_end(o, o->is_refusal && !o->is_kept ? SETTLE_REJECT : SETTLE_ACCEPT, o->reason);
     else if (!bridge_is_refused(r))
@@ -245,12 +335,19 @@ static void on_answer(const struct intact_reply *r, void *arg)
 
 static void start(struct offer *o)
 {
-    const char *path = o->is_refusal ? "/v1/submissions/refused" : "/v1/tasks";
+    bool is_signal = o->path.len > 0 && !o->is_refusal;
+
+    o->is_held = false;
+    const char *path = o->is_refusal ? "/v1/submissions/refused"
+                       : is_signal   ? o->path.ptr
+                                     : "/v1/tasks";
 
     o->call = intact_client_start(o->bridge->client, "POST", path, "application/json", o->body.ptr,
                                   o->body.len, 0, on_answer, o);
     if (!o->call)
         again(o);
+    else if (is_signal)
+        client_call_set_key(o->call, o->key.ptr);
 }
 
 static void on_arrival(void *arg, struct arrival *a)
@@ -266,9 +363,10 @@ static void on_arrival(void *arg, struct arrival *a)
     o->arrival = a;
     list_push(&q->bridge->offers, &o->link);
     const char *why = read_offer(o, &arena, &e);
+    line_up(o);
     if (why)
         refuse(o, why);
-    else
+    else if (!o->before)
         start(o);
 }
 
@@ -293,7 +391,7 @@ void offers_turn(struct bridge *b, int64_t now)
         struct offer *o = CONTAINER_OF(at, struct offer, link);
         if (!o->arrival->delivery && !o->call)
             offer_end(o, SETTLE_RELEASE, NULL); /* the broker delivers it again */
-        else if (!o->call && o->retry_at <= now)
+        else if (!o->call && !o->before && o->retry_at <= now)
             start(o);
     }
 }
@@ -304,7 +402,7 @@ int64_t offers_wake_at(struct bridge *b)
 
     LIST_FOREACH (k, after, &b->offers) {
         const struct offer *o = CONTAINER_OF(k, struct offer, link);
-        if (!o->call)
+        if (!o->call && !o->before)
             at = min_i64(at, o->retry_at);
     }
     return at;
@@ -319,6 +417,8 @@ void offers_close(struct bridge *b)
         link_remove(at);
         free(CONTAINER_OF(at, struct offers, link));
     }
+    map_fini(&b->last_of);
+    signals_close(b);
 }
 
 void offers_stop(struct bridge *b)

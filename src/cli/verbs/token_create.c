@@ -73,9 +73,9 @@ static const struct flag flags[] = {
     {.name = "role",
      .value = "ROLE",
      .help = "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, agent:NAME, "
-             "agent:* or admin; at least one",
+             "agent:*, signal:WORKFLOW/NAME or admin; at least one",
      .kind = WORD_HINTS,
-     .choices = "submit submit: read read: define repair operate agent: agent:* admin",
+     .choices = "submit submit: read read: define repair operate agent: agent:* signal: admin",
      .repeats = true},
     {.name = "expires-in",
      .value = "TIME",

@@ -105,6 +105,7 @@ struct needed_step {
 /* The values that an expression or a template refers to. Filled in by reader/expressions.c. */
 struct needs {
     bool input, task;
+    bool signals; /* of the task: their URLs */
     bool all_steps;
     bool output, round; /* of the step itself, where it is repeated */
     struct wanted of_input, of_output;

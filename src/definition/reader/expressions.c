@@ -169,6 +169,7 @@ static struct needs needs_of(struct watcher *w, const struct references *refs)
 {
     struct needs n = {.input = refs->input,
                       .task = refs->task,
+                      .signals = refs->signals,
                       .output = refs->output,
                       .round = refs->round,
                       .all_steps = refs->steps,

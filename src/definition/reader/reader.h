@@ -43,6 +43,7 @@ struct shape;
 struct reading {
     struct definition *definition;
     const struct json *steps, *on_undo; /* the arrays, for the names of steps */
+    const struct json *on_signal;       /* its keys are names of signals; NULL: none */
     struct map names;                   /* step names to indexes: uint16_t */
     uint16_t step_count;                /* of both arrays; those of on_undo come last ... */
     uint16_t main_count;                /* ... after this many of `steps` */

@@ -11,6 +11,7 @@ struct collector {
     unsigned guards;   /* the number of enclosing //, ? and if, which handle null */
     bool is_given;     /* the value of a path is passed on unchanged */
     bool is_unchecked; /* in a call: an unknown step there was always accepted */
+    bool has_task;     /* it refers to all of .task */
 };
 
 /* ---- needed parts of a value ---- */
@@ -75,8 +76,11 @@ void wanted_join(struct wanted *w, struct arena *a, const struct wanted *more)
 
 /* ---- references ---- */
 
-static void everything(struct references *r)
+static void everything(struct collector *c)
 {
+    struct references *r = c->refs;
+
+    c->has_task = true;
     r->input = r->task = r->steps = true;
     r->output = r->of_output != NULL;
     r->round = r->sees_round;
@@ -158,6 +162,8 @@ static bool collect_path(struct collector *c, const struct node *n)
     if (slice_is(p.names[0], "task")) {
         is_known = c->refs->task = true;
         c->refs->may_be_odd |= count > 1;
+        c->has_task |= count == 1;
+        c->refs->signals |= count > 1 && slice_is(p.names[1], "signals");
     }
     if (slice_is(p.names[0], "output") && c->refs->of_output) {
         is_known = c->refs->output = true;
@@ -231,7 +237,7 @@ static void collect_call(struct collector *c, const struct node *n)
 
     if (plain == SIZE_MAX) {
         /* It uses its input; some functions evaluate arguments on members of it. */
-        everything(c->refs);
+        everything(c);
         return;
     }
     c->is_unchecked = c->refs->any_unchecked = true;
@@ -247,7 +253,7 @@ static void collect(struct collector *c, const struct node *n)
         return;
     switch (n->kind) {
     case NODE_IDENTITY:
-        everything(c->refs);
+        everything(c);
         return;
     case NODE_LITERAL:
         return;
@@ -284,12 +290,30 @@ static void collect(struct collector *c, const struct node *n)
     UNREACHABLE();
 }
 
+/* As a member, or as a text that may be the name of one. */
+static bool names_signals(const struct node *n)
+{
+    if (!n)
+        return false;
+    if (n->kind == NODE_FIELD && slice_is(n->name, "signals"))
+        return true;
+    if (n->kind == NODE_LITERAL && n->value->type == JSON_STRING
+        && slice_is(n->value->text, "signals"))
+        return true;
+    for (const struct node *one = n->list; one; one = one->next)
+        if (names_signals(one))
+            return true;
+    return names_signals(n->a) || names_signals(n->b) || names_signals(n->c);
+}
+
+/* Whoever has the URL of a signal can send it: who passes on all of .task does not mean them. */
 void references_collect(const struct expression *x, bool is_given, struct arena *a,
                         struct references *r)
 {
-    struct collector c = {a, r, 0, is_given && reference_is_path(x), false};
+    struct collector c = {a, r, 0, is_given && reference_is_path(x), false, false};
 
     collect(&c, x->root);
+    r->signals |= c.has_task && names_signals(x->root);
 }
 
 bool reference_is_path(const struct expression *x)

@@ -23,6 +23,7 @@ struct reference {
 
 struct references {
     bool input, task;          /* of the task */
+    bool signals;              /* .task.signals: it is named, and not only part of .task */
     bool output, round;        /* of the step itself, if the expression sees them */
     bool steps;                /* all steps */
     bool any_unchecked;        /* some are in a call, which earlier versions took as a reference to

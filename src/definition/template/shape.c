@@ -6,11 +6,14 @@
 #include "definition/reader/reader.h"
 #include "definition/template/reference.h"
 
+enum { SIGNALS_KNOWN_MAX = 100 }; /* names; more are not checked */
+
 enum shape_kind {
-    SHAPE_ANY,    /* nothing is known */
-    SHAPE_PLAIN,  /* a value without members */
-    SHAPE_OBJECT, /* it has exactly these members */
-    SHAPE_STEPS,  /* each member is a step; a name that is not in `names` is none */
+    SHAPE_ANY,     /* nothing is known */
+    SHAPE_PLAIN,   /* a value without members */
+    SHAPE_OBJECT,  /* it has exactly these members */
+    SHAPE_FORWARD, /* the same: a task that goes forward */
+    SHAPE_STEPS,   /* each member is a step; a name that is not in `names` is none */
 };
 
 struct shape_member {
@@ -62,12 +65,11 @@ static const struct shape failure = {SHAPE_OBJECT, " of the task's error", failu
                                      NULL};
 
 static const struct shape_member task_members[] = {
-    {NAME("id"), &a_string},           {NAME("workflow"), &a_string}, {NAME("version"), &a_number},
-    {NAME("submitted_at"), &a_string}, {NAME("error"), &failure},
+    {NAME("id"), &a_string},
+    {NAME("workflow"), &a_string},
+    {NAME("version"), &a_number},
+    {NAME("submitted_at"), &a_string},
 };
-/* A task that goes forward has no error; otherwise nothing would be evaluated. */
-static const struct shape task_forward = {SHAPE_OBJECT, " of the task", task_members, 4, NULL};
-static const struct shape task = {SHAPE_OBJECT, " of the task", task_members, 5, NULL};
 
 static const struct shape_member answer_members[] = {
     {NAME("status"), &a_number},
@@ -134,6 +136,72 @@ static const struct shape *shape_of_steps(const struct reading *reading, struct 
     return reading->steps ? all : &any; /* the steps have mistakes, reported before */
 }
 
+struct signal_members {
+    struct shape_member *list;
+    size_t count;
+};
+
+static void add_signal(struct signal_members *all, struct slice name)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (slice_eq(all->list[i].name, name))
+            return;
+    if (all->count < SIGNALS_KNOWN_MAX)
+        all->list[all->count++] = (struct shape_member){name, &a_string};
+}
+
+/* Names with mistakes are reported elsewhere. */
+static void add_signals_of_step(struct signal_members *all, const struct json *j)
+{
+    const struct json *name = json_get(json_get(j, "signal"), "name");
+
+    if (name && name->type == JSON_STRING)
+        add_signal(all, name->text);
+    for (const struct json *m = name && name->type == JSON_ARRAY ? name->child : NULL; m;
+         m = m->next)
+        if (m->type == JSON_STRING)
+            add_signal(all, m->text);
+}
+
+/* NULL: the workflow has none. */
+static const struct shape *shape_of_signals(const struct reading *g, struct arena *a)
+{
+    struct signal_members all = {arena_alloc(a, SIGNALS_KNOWN_MAX * sizeof *all.list), 0};
+    const struct json *undo =
+        g->on_signal && g->on_signal->type == JSON_OBJECT ? g->on_signal->child : NULL;
+
+    for (; undo; undo = undo->next)
+        add_signal(&all, undo->key);
+    for (const struct json *m = g->steps ? g->steps->child : NULL; m; m = m->next)
+        add_signals_of_step(&all, m);
+    if (all.count == 0)
+        return NULL;
+    if (all.count == SIGNALS_KNOWN_MAX)
+        return &any;
+    struct shape *signals = arena_alloc(a, sizeof *signals);
+    *signals =
+        (struct shape){SHAPE_OBJECT, " of the workflow's signals", all.list, all.count, NULL};
+    return signals;
+}
+
+/* A task that goes forward has no error; otherwise nothing would be evaluated. */
+static const struct shape *shape_of_task(const struct reading *g, bool forward, struct arena *a)
+{
+    struct shape_member *members = arena_alloc(a, (COUNT_OF(task_members) + 2) * sizeof *members);
+    const struct shape *signals = shape_of_signals(g, a);
+    struct shape *task = arena_alloc(a, sizeof *task);
+    size_t count = COUNT_OF(task_members);
+
+    memcpy(members, task_members, sizeof task_members);
+    if (signals)
+        members[count++] = (struct shape_member){SLICE("signals"), signals};
+    if (!forward)
+        members[count++] = (struct shape_member){SLICE("error"), &failure};
+    *task = (struct shape){forward ? SHAPE_FORWARD : SHAPE_OBJECT, " of the task", members, count,
+                           NULL};
+    return task;
+}
+
 const struct shape *shape_of_scope(struct reader *r)
 {
     struct reading *reading = reading_of(r);
@@ -149,7 +217,8 @@ const struct shape *shape_of_scope(struct reader *r)
     members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
     members[2] =
         (struct shape_member){SLICE("task"),
-                              match || reading->visible == VISIBLE_BEFORE ? &task_forward : &task};
+                              shape_of_task(reading, match || reading->visible == VISIBLE_BEFORE,
+                                            r->arena)};
     if (reading->rounds != ROUNDS_NONE)
         members[count++] = (struct shape_member){SLICE("round"), &a_number};
     if (reading->rounds == ROUNDS_ANSWER)
@@ -207,7 +276,7 @@ static const struct shape *shape_of_field(struct search *s, const struct node *n
     for (size_t i = 0; i < of->count; i++)
         if (slice_eq(of->members[i].name, n->name))
             return of->members[i].shape;
-    if (of->kind == SHAPE_OBJECT || !n->is_optional)
+    if (of->kind != SHAPE_PLAIN || !n->is_optional)
         add_odd(s, n, of);
     return &any;
 }
@@ -335,7 +404,7 @@ static void expect(struct buf *b, const struct odd_name *odd)
         buf_str(b, "the name of a step");
         return;
     }
-    if (of == &task_forward && slice_is(odd->name, "error")) {
+    if (of->kind == SHAPE_FORWARD && slice_is(odd->name, "error")) {
         buf_str(b, ".task.error in the input of an undo or in output: no step runs after it");
         return;
     }

@@ -57,6 +57,7 @@ static void report_references(struct reader *r, const struct json *string, size_
     references_collect(x, is_given, r->arena, &own);
     w->refs.input |= own.input;
     w->refs.task |= own.task;
+    w->refs.signals |= own.signals;
     w->refs.steps |= own.steps;
     w->refs.output |= own.output;
     w->refs.round |= own.round;
@@ -249,6 +250,7 @@ static void needs_join(struct needs *n, struct arena *a, const struct needs *mor
     n->round |= more->round;
     n->input |= more->input;
     n->task |= more->task;
+    n->signals |= more->signals;
     n->all_steps |= more->all_steps;
 }
 

@@ -11,6 +11,7 @@
 #include "store/memory/lock.h"
 #include "store/memory/memory.h"
 #include "store/memory/node.h"
+#include "store/memory/notice.h"
 #include "store/memory/operation.h"
 #include "store/memory/outbox.h"
 #include "store/memory/overrun.h"
@@ -36,6 +37,7 @@ struct memory_store {
     struct mem_alerts alerts;
     struct mem_reserved reserved;
     struct mem_submissions submissions;
+    struct mem_notices notices;
     struct mem_schedules schedules;
     uint64_t boot;
     unsigned char secret[32];
@@ -59,7 +61,7 @@ static inline enum err mem_committed(struct error *e)
                    : ERR_OK;
 }
 
-/* inbox.c: operations on submissions, and what is known of definitions for them */
+/* inbox.c: operations on submissions and notices, and what is known of definitions for them */
 enum err memory_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
                                   struct error *e);
 enum err memory_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
@@ -89,6 +91,16 @@ enum err memory_lock_list(struct store *base, const struct lock_query *q, struct
                           struct lock_page *ret, struct error *e);
 enum err memory_lock_held(struct store *base, struct slice lock, struct arena *a,
                           struct lock_held *ret, struct error *e);
+enum err memory_notices_read(struct store *s, struct notice_read *n, struct arena *a,
+                             struct error *e);
+enum err memory_notices_told(struct store *s, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e);
+enum err memory_notices_refused(struct store *s, struct notice_read *n, struct arena *a,
+                                struct error *e);
+enum err memory_notices_settle(struct store *s, const struct notice_verdict *list, size_t count,
+                               struct error *e);
+enum err memory_notices_put(struct store *s, const struct notice_row *rows, size_t count,
+                            struct error *e);
 
 /* memory.c: whether a batch fails as a whole, by its fence or a fault. Nothing is undone here: so
  * it is asked before the first change. */

@@ -93,10 +93,14 @@ static enum err change_task(struct memory_store *s, struct change *c, struct are
     struct mem_task *t = map_get(&s->by_id, c->row.id);
     if (!t || t->row.revision != c->row.revision - 1)
         return ERR_CONFLICT;
+    if (!mem_notices_wait(&s->notices, c->notices, c->notice_count))
+        return ERR_CONFLICT;
     if (!mem_payloads_are_new(t, &c->row))
         return ERR_INVALID;
     if (!memory_lock_has_room(s, c, a, &c->lock_holder))
         return ERR_TAKEN;
+    for (size_t i = 0; i < c->notice_count; i++)
+        mem_notice_settle(&s->notices, &(struct notice_verdict){.seq = c->notices[i]});
     if (c->kind == CHANGE_UPDATE)
         task_update(t, c);
     else
@@ -365,6 +369,8 @@ static enum err memory_survey(struct store *base, struct survey *v, struct arena
     v->requested = v->orphans = false;
     v->messages = mem_outbox_any(&s->outbox);
     v->submissions = mem_submissions_wait(&s->submissions);
+    v->notices = mem_notices_any(&s->notices);
+    v->signals_refused = mem_notices_refused(&s->notices);
     v->overruns = s->overruns.count > 0;
     v->locks = false;
     for (size_t i = 0; i < s->locks.count; i++)
@@ -500,6 +506,7 @@ static void memory_close(struct store *base)
     mem_alerts_fini(&s->alerts);
     mem_reserved_fini(&s->reserved);
     mem_submissions_fini(&s->submissions);
+    mem_notices_fini(&s->notices);
     mem_operations_fini(&s->operations);
     mem_schedules_fini(&s->schedules);
     mem_overruns_fini(&s->overruns);
@@ -532,6 +539,14 @@ static const struct store_submission_ops submissions_ops = {
     .put = memory_submissions_put,
     .list = memory_submissions_list,
     .apply = memory_submissions_verb,
+};
+
+static const struct store_notice_ops notices_ops = {
+    .read = memory_notices_read,
+    .refused = memory_notices_refused,
+    .told = memory_notices_told,
+    .settle = memory_notices_settle,
+    .put = memory_notices_put,
 };
 
 static const struct store_alert_ops alerts_ops = {
@@ -602,6 +617,7 @@ static const struct store_ops ops = {
     .used_until = memory_used_until,
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
+    .notices = &notices_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
     .operations = &operations_ops,

@@ -164,6 +164,14 @@ bool mem_submission_waits(const struct mem_submissions *m, struct slice source, 
     return false;
 }
 
+bool mem_submission_of(const struct mem_submissions *m, struct slice id)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (!m->list[i].row.refused_at && slice_eq(m->list[i].row.id, id))
+            return true;
+    return false;
+}
+
 bool mem_submissions_wait(const struct mem_submissions *m)
 {
     for (size_t i = 0; i < m->count; i++)

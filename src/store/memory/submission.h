@@ -28,6 +28,8 @@ void mem_submissions_list(const struct mem_submissions *m, const struct submissi
 void mem_submissions_verb(struct mem_submissions *m, struct submission_verb *v);
 /* Whether that one waits. */
 bool mem_submission_waits(const struct mem_submissions *m, struct slice source, struct slice key);
+/* Whether one of that id waits. */
+bool mem_submission_of(const struct mem_submissions *m, struct slice id);
 bool mem_submissions_wait(const struct mem_submissions *m);
 
 #endif

@@ -75,6 +75,8 @@ enum pg_sql {
     PG_UPDATE_LOCKED_EXTRA,
     PG_UPDATE_WAITS,
     PG_UPDATE_LOCKED_WAITS,
+    PG_UPDATE_NOTICES, /* with all of these, and some were decided on notices */
+    PG_UPDATE_LOCKED_NOTICES,
     PG_CLAIM_WAITING,
     PG_CLAIM_NEXT,
     PG_CLAIM_AMONG,
@@ -121,6 +123,11 @@ enum pg_sql {
     PG_SUBMISSION_WAITING,
     PG_SUBMISSION_RETRY,
     PG_SUBMISSION_DROP,
+    PG_NOTICE_READ,
+    PG_NOTICE_REFUSED,
+    PG_NOTICE_TOLD,
+    PG_NOTICE_SETTLE,
+    PG_NOTICE_PUT,
     PG_GENERATIONS,
     PG_TOKEN_LOCK,
     PG_TOKEN_PUT,
@@ -472,6 +479,15 @@ int pg_watch(struct store *s);
 void pg_unwatch(struct postgres_store *s);
 enum err pg_workflow_describe(struct store *s, const struct workflow_inputs *list, size_t count,
                               struct error *e);
+enum err pg_notices_read(struct store *s, struct notice_read *n, struct arena *a, struct error *e);
+enum err pg_notices_told(struct store *s, const struct slice *ids, size_t count, int64_t *ret_at,
+                         struct error *e);
+enum err pg_notices_refused(struct store *s, struct notice_read *n, struct arena *a,
+                            struct error *e);
+enum err pg_notices_settle(struct store *s, const struct notice_verdict *list, size_t count,
+                           struct error *e);
+enum err pg_notices_put(struct store *s, const struct notice_row *rows, size_t count,
+                        struct error *e);
 enum err pg_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
                              struct error *e);
 enum err pg_submissions_settle(struct store *s, const struct submission_verdict *list, size_t count,

@@ -23,6 +23,7 @@ struct extras {
     } audits;
     struct array m_ord, m_name, m_target, m_body, m_at;
     struct array w_ord, w_agent, w_rank, w_dropped;
+    struct array n_ord, n_seq;
 };
 
 static void audit_add(struct audit_arrays *k, const struct audit *row)
@@ -68,6 +69,14 @@ static void waits_add(struct extras *x, const struct change *c, int64_t ord)
         array_number(&x->w_ord, ord);
         array_text(&x->w_agent, c->row.waits[i].agent);
         array_number(&x->w_rank, c->row.waits[i].rank);
+    }
+}
+
+static void notices_add(struct extras *x, const struct change *c, int64_t ord)
+{
+    for (size_t i = 0; i < c->notice_count; i++) {
+        array_number(&x->n_ord, ord);
+        array_number(&x->n_seq, c->notices[i]);
     }
 }
 
@@ -176,6 +185,11 @@ static enum pg_sql update_of(const struct plan *p, bool extra, bool waits)
     return extra ? PG_UPDATE_EXTRA : PG_UPDATE;
 }
 
+static enum pg_sql update_on_notices(const struct plan *p)
+{
+    return p->locks_first ? PG_UPDATE_LOCKED_NOTICES : PG_UPDATE_NOTICES;
+}
+
 static void plan_updates(struct plan *p)
 {
     struct columns k = {0};
@@ -189,13 +203,19 @@ static void plan_updates(struct plan *p)
         array_text(&k.kind, slice_of(kind_text(c)));
         extras_add(&x, c, (int64_t)i);
         waits_add(&x, c, (int64_t)i);
+        notices_add(&x, c, (int64_t)i);
     }
     p->update_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool waits = waits_any(&x);
+    bool notices = x.n_ord.count > 0;
+    bool waits = waits_any(&x) || notices;
     bool extra = extras_any(&x) || waits;
-    struct query *q = plan_query(p, update_of(p, extra, waits));
+    struct query *q = plan_query(p, notices ? update_on_notices(p) : update_of(p, extra, waits));
+    if (notices) {
+        param_array(q, &x.n_ord, ARRAY_NUMBERS);
+        param_array(q, &x.n_seq, ARRAY_NUMBERS);
+    }
     param_array(q, &k.ord, ARRAY_NUMBERS);
     param_array(q, &k.kind, ARRAY_TEXTS);
     param_array(q, &k.id, ARRAY_TEXTS);

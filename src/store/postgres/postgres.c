@@ -79,6 +79,14 @@ static const struct store_submission_ops submissions_ops = {
     .apply = pg_submissions_verb,
 };
 
+static const struct store_notice_ops notices_ops = {
+    .read = pg_notices_read,
+    .refused = pg_notices_refused,
+    .told = pg_notices_told,
+    .settle = pg_notices_settle,
+    .put = pg_notices_put,
+};
+
 static const struct store_alert_ops alerts_ops = {
     .stopped = pg_stopped,
     .put = pg_alert_put,
@@ -156,6 +164,7 @@ static const struct store_ops ops = {
     .now = pg_now,
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
+    .notices = &notices_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
     .operations = &operations_ops,

@@ -7,6 +7,7 @@
  */
 #include "store/postgres/columns.h"
 
+#include "store/postgres/sql_update.h"
 #include "store/row.h"
 
 #define OF_T(name, ...)              "t." #name
@@ -101,26 +102,6 @@
     "WHERE k.seq = w.seq)), ", \
     " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.ord = n.ord)")
 
-/* Every change of rows that are there, each at the revision on which it was decided. They come in
- * the order of their ids, so that two batches seldom wait for each other crosswise, though the
- * database may take them in another; see UPDATE_LOCKED. */
-#define UPDATE_OF(lock, from, where) \
-    "WITH u AS MATERIALIZED (SELECT * FROM unnest($ord::int8[], $kind::text[], $id::text[], " \
-    TASK_CHANGING_COLUMNS(UNNEST_TASK, ", ") ") AS u(ord, kind, id, " \
-    TASK_CHANGING_COLUMNS(NAME, ", ") ") ORDER BY u.id), " lock \
-    "d AS (UPDATE ~task AS t SET " TASK_CHANGING_COLUMNS(KEPT, ) "request = u.request, " \
-    "state = CASE u.kind WHEN 'q' THEN t.state WHEN 'r' THEN 'pending' ELSE u.state END, " \
-    "locked_by = CASE u.kind WHEN 'q' THEN t.locked_by WHEN 'r' THEN NULL " \
-    "ELSE u.locked_by END, " \
-    "waiting_for = CASE u.kind WHEN 'q' THEN t.waiting_for ELSE u.waiting_for END, " \
-    "rank = CASE u.kind WHEN 'q' THEN t.rank ELSE u.rank END, " \
-    "wake_at = CASE u.kind WHEN 'u' THEN t.wake_at ELSE u.wake_at END, revision = u.revision " \
-    "FROM " from " WHERE " where " AND t.revision = u.revision - 1 RETURNING u.ord, t.seq) "
-#define UPDATE UPDATE_OF("", "u", "t.id = u.id")
-#define UPDATE_LOCKED                                                                           \
-    UPDATE_OF("l AS MATERIALIZED (SELECT t.seq, u.ord FROM u JOIN ~task AS t ON t.id = u.id "    \
-              "WHERE t.revision = u.revision - 1 ORDER BY t.id FOR UPDATE OF t), ",              \
-              "l JOIN u USING (ord)", "t.seq = l.seq")
 /* clang-format on */
 
 /* For locked rows (c): unchanged between snapshot and lock? A row that is locked is as it is by
@@ -148,8 +129,9 @@
     "END)"
 
 /* The database's clock. Leases go by it alone. */
-#define CLOCK       "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
-#define RUNS(until) until " > " CLOCK " AND " until " <= " CLOCK " + 60000"
+#define CLOCK           "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define RUNS(until)     until " - " CLOCK " BETWEEN 1 AND 60000"
+#define REFUSED_COUNTED "10000"
 /* One reading of the clock for the whole statement: excluded.until less the length. */
 #define MAY_TAKE(seize)                                                                        \
     "(" seize " OR l.holder = excluded.holder OR l.until <= excluded.until - $3 OR l.until > " \
@@ -282,6 +264,7 @@
 /* made of what is above */
 #include "store/postgres/list_sql.h"
 #include "store/postgres/lock_sql.h"
+#include "store/postgres/notice_sql.h"
 
 const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size): a table */
 {
@@ -311,6 +294,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
         [PG_UPDATE_WAITS] = UPDATE EXTRAS_INSERT("u")
             WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
+        [PG_UPDATE_NOTICES] = UPDATE_ON_NOTICES("", "u", "t.id = u.id"),
+        [PG_UPDATE_LOCKED_NOTICES] = UPDATE_ON_NOTICES(LOCK_ROWS, "l JOIN u USING (ord)",
+            "t.seq = l.seq"),
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
             CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -525,6 +511,21 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             SUBMISSIONS_DONE,
         [PG_SUBMISSION_DROP] = SUBMISSIONS_MEANT "d AS (DELETE FROM ~submission AS s USING m "
             "WHERE s.seq = m.seq RETURNING s.seq), " SUBMISSIONS_DONE,
+        [PG_NOTICE_READ] = NOTICE_READ,
+        [PG_NOTICE_REFUSED] = "SELECT seq, " NOTICE_COLUMNS(NAME, ", ")
+            ", NULL, false, false, false FROM ~notice "
+            "WHERE refused_at IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2",
+        [PG_NOTICE_TOLD] = "SELECT (SELECT min(n.at) FROM ~notice AS n WHERE n.task = i.id "
+            "AND n.refused_at IS NULL) FROM unnest($1::text[]) WITH ORDINALITY AS i(id, nth) "
+            "ORDER BY i.nth",
+        [PG_NOTICE_SETTLE] = "WITH v AS MATERIALIZED (SELECT v.* "
+            "FROM unnest($1::int8[], $2::int8[], $3::text[]) AS v(seq, refused_at, reason) "
+            "JOIN ~notice AS n USING (seq) WHERE n.refused_at IS NULL ORDER BY n.seq "
+            "FOR UPDATE OF n), d AS (DELETE FROM ~notice AS n USING v WHERE n.seq = v.seq "
+            "AND v.refused_at IS NULL) UPDATE ~notice AS n SET refused_at = v.refused_at, "
+            "reason = v.reason FROM v WHERE n.seq = v.seq AND v.refused_at IS NOT NULL",
+        [PG_NOTICE_PUT] = "INSERT INTO ~notice (" NOTICE_COLUMNS(NAME, ", ") ") "
+            "SELECT * FROM unnest(" NOTICE_COLUMNS(UNNEST, ", ") ")",
         [PG_WORKFLOW_LIST] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
             "FROM ~workflow ORDER BY name, version",
         [PG_WORKFLOW_SINCE] = "SELECT g.number, " WORKFLOW_COLUMNS(OF_W, ", ") " "
@@ -733,26 +734,27 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "x AS (SELECT * FROM t UNION ALL SELECT * FROM r) "
             "SELECT x.holder, x.epoch, x.until, " CLOCK ", "
             GENERATIONS ", "
-            "EXISTS (SELECT 1 FROM ~task AS t WHERE t.request IS NOT NULL AND t.locked_by = $2), "
+            "EXISTS (SELECT 1 FROM ~task WHERE request IS NOT NULL AND locked_by = $2), "
             "EXISTS (SELECT 1 FROM gone), "
             "(SELECT t.rank FROM " CLAIMABLE "'time' ORDER BY t.rank, t.seq LIMIT 1), "
-            "(SELECT t.wake_at FROM ~task AS t WHERE t.wake_at IS NOT NULL "
-            "ORDER BY t.wake_at, t.seq LIMIT 1), "
+            "(SELECT wake_at FROM ~task WHERE wake_at IS NOT NULL ORDER BY wake_at, seq LIMIT 1), "
             "ARRAY(SELECT w.nth FROM unnest($4::text[]) WITH ORDINALITY AS w(agent, nth) "
             /* OFFSET: for each agent a look into the index, and no join with all that waits */
             "WHERE EXISTS (SELECT 1 FROM " CLAIMABLE "w.agent OFFSET 0)), "
             SCHEDULERS("$2", "<>") ", " SCHEDULERS("$2", "<") ", "
-            "EXISTS (SELECT 1 FROM (SELECT o.seq FROM ~outbox AS o ORDER BY o.seq LIMIT 1) AS o), "
-            "EXISTS (SELECT 1 FROM ~submission AS s WHERE s.refused_at IS NULL), "
+            "EXISTS (SELECT 1 FROM (SELECT seq FROM ~outbox ORDER BY seq LIMIT 1) AS o), "
+            "EXISTS (SELECT 1 FROM ~submission WHERE refused_at IS NULL), "
             "ARRAY(SELECT a.nth FROM unnest($4::text[]) WITH ORDINALITY AS a(agent, nth) "
             "WHERE EXISTS (SELECT 1 FROM ~wait AS w "
             "WHERE w.agent >= a.agent AND w.agent <= a.agent "
             "ORDER BY w.agent, w.rank, w.task LIMIT 1)), "
-            "(SELECT w.rank FROM ~wait AS w WHERE w.agent >= 'time' AND w.agent <= 'time' "
-            "ORDER BY w.agent, w.rank, w.task LIMIT 1), "
+            "(SELECT rank FROM ~wait WHERE agent >= 'time' AND agent <= 'time' "
+            "ORDER BY agent, rank, task LIMIT 1), "
             "EXISTS (SELECT 1 FROM ~overrun), "
             "(SELECT t.rank FROM " CLAIMABLE "'@wait' ORDER BY t.rank, t.seq LIMIT 1), "
-            "EXISTS (SELECT 1 FROM ~lock_key AS k WHERE k.look IS NOT NULL) "
+            "EXISTS (SELECT 1 FROM ~lock_key WHERE look IS NOT NULL), "
+            "EXISTS (SELECT 1 FROM ~notice WHERE refused_at IS NULL), (SELECT count(*) FROM "
+            "(SELECT 1 FROM ~notice WHERE refused_at IS NOT NULL LIMIT " REFUSED_COUNTED ") AS r) "
             "FROM x ORDER BY x.name",
         [PG_LOCK_KEYS] = LOCK_KEYS_SQL,
         [PG_LOCK_MOVE] = LOCK_MOVE_SQL,

@@ -97,6 +97,8 @@ static void survey_read(const PGresult *r, struct survey *v, struct arena *a)
     v->overruns = result_flag(r, 0, 19);
     v->wait_due_at = result_number(r, 0, 20);
     v->locks = result_flag(r, 0, 21);
+    v->notices = result_flag(r, 0, 22);
+    v->signals_refused = (uint64_t)result_number(r, 0, 23);
 }
 
 enum err pg_survey(struct store *base, struct survey *v, struct arena *a, struct error *e)

@@ -99,19 +99,21 @@ struct survey {
     const struct slice *agents; /* for whom there is room here ... */
     size_t agent_count;
 
-    struct lease own, lead; /* out: as `lease` returns them; `lead` only if it was tried */
-    bool *waiting;          /* out: ... of each: are there tasks that wait for it alone? */
-    bool *among;            /* out: ... and such that wait for it among others? */
-    bool requested;         /* out: some task of ours has a request */
-    bool orphans;           /* out: there are tasks for CLAIM_NODE */
-    bool messages;          /* out: there are some in the outbox that were not set aside */
-    bool submissions;       /* out: some wait, of any node's part */
-    bool locks;             /* out: CLAIM_LOCK may find tasks */
-    bool overruns;          /* out: evaluations were counted that took too long */
-    int64_t due_at;         /* out: when the first task that sleeps is due; 0: none does */
-    int64_t wait_due_at;    /* out: the same of those at a `wait` */
-    int64_t among_due_at;   /* out: the same of those that wait for agents, too */
-    int64_t wake_at;        /* out: the least of all tasks; 0: there is none */
+    struct lease own, lead;   /* out: as `lease` returns them; `lead` only if it was tried */
+    bool *waiting;            /* out: ... of each: are there tasks that wait for it alone? */
+    bool *among;              /* out: ... and such that wait for it among others? */
+    bool requested;           /* out: some task of ours has a request */
+    bool orphans;             /* out: there are tasks for CLAIM_NODE */
+    bool messages;            /* out: there are some in the outbox that were not set aside */
+    bool submissions;         /* out: some wait, of any node's part */
+    bool locks;               /* out: CLAIM_LOCK may find tasks */
+    bool notices;             /* out: some are to be decided */
+    uint64_t signals_refused; /* out: others were refused, at most 10000 */
+    bool overruns;            /* out: evaluations were counted that took too long */
+    int64_t due_at;           /* out: when the first task that sleeps is due; 0: none does */
+    int64_t wait_due_at;      /* out: the same of those at a `wait` */
+    int64_t among_due_at;     /* out: the same of those that wait for agents, too */
+    int64_t wake_at;          /* out: the least of all tasks; 0: there is none */
     /* out: nodes with the role NODE_SCHEDULER whose leases run, with this one; and how many of
      * them come before this one by name */
     uint32_t schedulers, schedulers_before;

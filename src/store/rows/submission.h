@@ -52,6 +52,8 @@ struct submission_take {
     size_t count;                /* out */
     bool more;                   /* out: there are more than these */
     uint64_t refused;            /* out: how many were refused, at most SUBMISSIONS_COUNTED */
+    uint64_t signals_refused;    /* out: the same of signals by SQL, if no survey reports them */
+    bool notices;   /* out: some are to be decided; only where nothing else reports them */
     bool unsettled; /* out: another writer is about to commit, and there may be more at once */
 };
 

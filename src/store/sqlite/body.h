@@ -180,6 +180,13 @@ enum sql {
     SQL_SUBMISSION_WAITING,
     SQL_SUBMISSION_RETRY,
     SQL_SUBMISSION_DROP,
+    SQL_NOTICE_READ,
+    SQL_NOTICE_REFUSED,
+    SQL_NOTICE_ANY,
+    SQL_NOTICE_TOLD,
+    SQL_NOTICE_DELETE,
+    SQL_NOTICE_REFUSE,
+    SQL_NOTICE_INSERT,
     SQL_DATA_VERSION,
     SQL_OPERATION_PUT,
     SQL_OPERATION_UPDATE,
@@ -517,6 +524,18 @@ enum err sqlite_alert_acknowledge(struct store *s, struct slice id, const struct
                                   struct error *e);
 
 /* submission.c */
+enum err sqlite_notices_read(struct store *s, struct notice_read *n, struct arena *a,
+                             struct error *e);
+enum err sqlite_notices_told(struct store *s, const struct slice *ids, size_t count,
+                             int64_t *ret_at, struct error *e);
+enum err sqlite_notices_refused(struct store *s, struct notice_read *n, struct arena *a,
+                                struct error *e);
+enum err sqlite_notices_settle(struct store *s, const struct notice_verdict *list, size_t count,
+                               struct error *e);
+enum err sqlite_notices_put(struct store *s, const struct notice_row *rows, size_t count,
+                            struct error *e);
+/* One that is to be decided. */
+int notice_delete(struct db *d, int64_t seq, bool *ret_done);
 enum err sqlite_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
                                  struct error *e);
 enum err sqlite_submissions_settle(struct store *s, const struct submission_verdict *list,

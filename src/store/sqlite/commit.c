@@ -160,6 +160,16 @@ static int task_request(struct db *d, const struct change *c, bool *ret_done)
     return run_fenced(d, q, ret_done);
 }
 
+/* They were there; otherwise the change is undone. */
+static int notices_delete(struct db *d, const struct change *c, bool *ret_done)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && *ret_done && i < c->notice_count; i++)
+        rc = notice_delete(d, c->notices[i], ret_done);
+    return rc;
+}
+
 static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret_done)
 {
     int rc = SQLITE_OK;
@@ -176,6 +186,8 @@ static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret
         rc = task_request(d, c, ret_done);
         break;
     }
+    if (rc == SQLITE_OK && *ret_done)
+        rc = notices_delete(d, c, ret_done);
     if (rc == SQLITE_OK && *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
@@ -203,7 +215,8 @@ static bool has_parts(const struct change *c)
 {
     return c->row.payload_count > 0 || c->audit_count > 0 || c->submission || c->drops_waits
            || c->drops_overruns || c->row.wait_count > 0 || c->lock_move != LOCK_STAYS
-           || row_queues(&c->row) || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
+           || row_queues(&c->row) || c->notice_count > 0
+           || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 
 /* Fails only if the whole batch does; otherwise the outcome is set. */

@@ -80,11 +80,13 @@
     "WHEN 'null' THEN 'null' ELSE CAST(j.value AS TEXT) END, t.seq "               \
     "FROM task AS t, json_each(t.tags) AS j WHERE "
 
-#define MESSAGE_ASIDE "seq, " MESSAGE_COLUMNS(NAME, ", ") ", " MESSAGE_ASIDE_COLUMNS(NAME, ", ")
-#define ASIDE         "SELECT " MESSAGE_ASIDE " FROM outbox_aside WHERE "
-#define OLDEST        " ORDER BY seq LIMIT ?2"
+#define MESSAGE_ASIDE   "seq, " MESSAGE_COLUMNS(NAME, ", ") ", " MESSAGE_ASIDE_COLUMNS(NAME, ", ")
+#define ASIDE           "SELECT " MESSAGE_ASIDE " FROM outbox_aside WHERE "
+#define OLDEST          " ORDER BY seq LIMIT ?2"
 
-#define ALERT         "SELECT seq, " ALERT_COLUMNS(NAME, ", ") " FROM alert WHERE "
+#define ALERT           "SELECT seq, " ALERT_COLUMNS(NAME, ", ") " FROM alert WHERE "
+
+#define OF_N(name, ...) "n." #name
 
 /* What applications put in as texts, whatever it is. */
 #define SUBMISSION "SELECT seq, source, " SUBMISSION_COLUMNS(AS_PUT_IN, ", ") " FROM submission "
@@ -252,6 +254,24 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SUBMISSION_RETRY] = "UPDATE submission SET refused_at = NULL, reason = NULL WHERE "
             SUBMISSIONS_MEANT,
         [SQL_SUBMISSION_DROP] = "DELETE FROM submission WHERE " SUBMISSIONS_MEANT,
+        [SQL_NOTICE_READ] = "SELECT n.seq, " NOTICE_COLUMNS(OF_N, ", ") ", t.locked_by, "
+            "t.seq IS NOT NULL, CASE WHEN t.seq IS NULL THEN EXISTS (SELECT 1 FROM submission AS s "
+            "WHERE s.refused_at IS NULL AND s.id = n.task) ELSE 0 END "
+            "FROM notice AS n LEFT JOIN task AS t ON t.id = n.task "
+            "WHERE n.refused_at IS NULL AND n.seq > ?1 AND (?1 = 0 OR NOT EXISTS "
+            "(SELECT 1 FROM notice AS m WHERE m.refused_at IS NULL AND m.task = n.task "
+            "AND m.seq <= ?1)) ORDER BY n.seq LIMIT ?2",
+        [SQL_NOTICE_REFUSED] = "SELECT n.seq, " NOTICE_COLUMNS(OF_N, ", ") ", NULL, 0, 0 "
+            "FROM notice AS n WHERE n.refused_at IS NOT NULL AND n.seq > ?1 "
+            "ORDER BY n.seq LIMIT ?2",
+        [SQL_NOTICE_ANY] = "SELECT EXISTS (SELECT 1 FROM notice WHERE refused_at IS NULL), "
+            "(SELECT count(*) FROM (SELECT 1 FROM notice WHERE refused_at IS NOT NULL LIMIT ?1))",
+        [SQL_NOTICE_TOLD] = "SELECT min(at) FROM notice WHERE task = ?1 AND refused_at IS NULL",
+        [SQL_NOTICE_DELETE] = "DELETE FROM notice WHERE seq = ?1 AND refused_at IS NULL",
+        [SQL_NOTICE_REFUSE] = "UPDATE notice SET refused_at = ?2, reason = ?3 "
+            "WHERE seq = ?1 AND refused_at IS NULL",
+        [SQL_NOTICE_INSERT] = "INSERT INTO notice (" NOTICE_COLUMNS(NAME, ", ") ") VALUES ("
+            NOTICE_COLUMNS(PARAM, ", ") ")",
         [SQL_DATA_VERSION] = "PRAGMA data_version",
         [SQL_WORKFLOW_LIST] = "SELECT " WORKFLOW_COLUMNS(NAME, ", ") ", inputs IS NOT NULL "
             "FROM workflow ORDER BY name, version",

@@ -326,6 +326,14 @@ static const struct store_submission_ops submissions_ops = {
     .apply = sqlite_submissions_verb,
 };
 
+static const struct store_notice_ops notices_ops = {
+    .read = sqlite_notices_read,
+    .refused = sqlite_notices_refused,
+    .told = sqlite_notices_told,
+    .settle = sqlite_notices_settle,
+    .put = sqlite_notices_put,
+};
+
 static const struct store_alert_ops alerts_ops = {
     .stopped = sqlite_stopped,
     .put = sqlite_alert_put,
@@ -401,6 +409,7 @@ static const struct store_ops ops = {
     .syncs = sqlite_syncs,
     .outbox = &outbox_ops,
     .submissions = &submissions_ops,
+    .notices = &notices_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
     .operations = &operations_ops,

@@ -61,6 +61,22 @@ static int take_rows(sqlite3_stmt *q, struct submission_take *t, struct arena *a
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+static int notices_any(struct db *d, struct submission_take *t)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_NOTICE_ANY, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, SUBMISSIONS_COUNTED);
+    rc = query_step(q);
+    if (rc != SQLITE_ROW)
+        return rc;
+    t->notices = sqlite3_column_int(q, 0);
+    t->signals_refused = (uint64_t)sqlite3_column_int64(q, 1);
+    return SQLITE_OK;
+}
+
 static int take(struct db *d, struct submission_take *t, struct arena *a)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
@@ -80,7 +96,7 @@ static int take(struct db *d, struct submission_take *t, struct arena *a)
     if (rc != SQLITE_ROW)
         return rc;
     t->refused = (uint64_t)sqlite3_column_int64(count, 0);
-    return SQLITE_OK;
+    return notices_any(d, t);
 }
 
 enum err sqlite_submissions_take(struct store *base, struct submission_take *t, struct arena *a,

@@ -1,0 +1,67 @@
+/* What a node does of submissions and signals by SQL. See sql_part.h. */
+
+#include "sim/sql_part.h"
+
+#include "sim/coverage.h"
+#include "sim/notices.h"
+#include "sim/sql.h"
+
+void sql_part_new(struct node *n)
+{
+    n->intake = sql_intake(n);
+    n->notices = sql_signals_reader(n);
+}
+
+void sql_part_free(struct node *n)
+{
+    if (n->notices && notices_is_busy(n->notices))
+        covered(COVER_NOTICE_CUT);
+    intake_free(n->intake);
+    notices_free(n->notices);
+    n->intake = NULL;
+    n->notices = NULL;
+}
+
+int64_t sql_part_turn(struct node *n)
+{
+    int64_t take = n->intake ? intake_turn(n->intake) : 0;
+    int64_t note = n->notices ? notices_turn(n->notices) : 0;
+
+    if (take == 0 || note == 0)
+        return take + note;
+    return min_i64(take, note);
+}
+
+void sql_part_surveyed(struct node *n, const struct survey *v)
+{
+    if (n->intake)
+        intake_surveyed(n->intake, v);
+    if (n->notices)
+        notices_surveyed(n->notices, v);
+}
+
+void sql_part_drain(struct node *n)
+{
+    if (n->intake)
+        intake_drain(n->intake);
+    if (n->notices)
+        notices_drain(n->notices);
+}
+
+bool sql_part_is_busy(const struct node *n)
+{
+    return (n->intake && intake_is_busy(n->intake)) || (n->notices && notices_is_busy(n->notices));
+}
+
+bool sql_part_asked(const struct ask *a)
+{
+    return sql_asked(a) || sql_signals_asked(a);
+}
+
+void sql_part_answered(struct node *n, struct ask *a)
+{
+    if (sql_asked(a))
+        sql_answered(n, a);
+    else
+        sql_signals_answered(n, a);
+}

@@ -1,0 +1,17 @@
+#ifndef SIM_SQL_PART_H
+#define SIM_SQL_PART_H
+
+/* A node's part in submissions (sql.h) and signals (notices.h) by SQL. */
+
+#include "sim/node.h"
+
+void sql_part_new(struct node *n);
+void sql_part_free(struct node *n);
+int64_t sql_part_turn(struct node *n); /* when the next is due; 0: none is */
+void sql_part_surveyed(struct node *n, const struct survey *v);
+void sql_part_drain(struct node *n);
+bool sql_part_is_busy(const struct node *n);
+bool sql_part_asked(const struct ask *a); /* was it asked by this part? Then: */
+void sql_part_answered(struct node *n, struct ask *a);
+
+#endif
