@@ -151,8 +151,8 @@ static enum err run_state(struct schedule_call *c, const struct schedule *s,
 {
     const struct fire f = {c->now - c->now % MS_PER_S, st->fired};
 
-    enum err err =
-        run_submission(s, c->submission.id, &f, c->now, &c->arena, &c->submission, &c->error);
+    enum err err = run_submission(s, c->next.row.person, c->submission.id, &f, c->now, &c->arena,
+                                  &c->submission, &c->error);
     if (err != ERR_OK)
         return err;
     c->submission.workflow = arena_copy(&c->arena, c->submission.workflow);
@@ -250,6 +250,7 @@ static enum err do_put(struct schedule_call *c, const struct schedule_row *row)
     c->next.row.name = c->schedule->name;
     c->next.row.version++;
     c->next.row.author = c->audit.actor.ptr ? c->audit.actor : SLICE("");
+    c->next.row.person = c->person;
     c->next.row.stored_at = c->now;
     c->audit.reason = audit_workflow_reason(&c->arena, c->name, c->next.row.version);
     c->status = 201;

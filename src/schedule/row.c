@@ -49,8 +49,9 @@ void schedule_encode(const struct schedule *s, const struct schedule_state *st, 
     row->doc = buf_view(doc);
 }
 
-enum err run_submission(const struct schedule *s, struct slice id, const struct fire *f,
-                        int64_t now, struct arena *a, struct submission_row *ret, struct error *e)
+enum err run_submission(const struct schedule *s, struct slice person, struct slice id,
+                        const struct fire *f, int64_t now, struct arena *a,
+                        struct submission_row *ret, struct error *e)
 {
     static const struct slice digits = {"0123456789", 10};
 
@@ -62,6 +63,7 @@ enum err run_submission(const struct schedule *s, struct slice id, const struct 
                                    .priority = {digits.ptr + s->priority, 1},
                                    .reply_to = s->reply_to,
                                    .tags = s->tags,
+                                   .submitter = person,
                                    .submitted_at = now};
     return schedule_input(s, f->moment, f->previous, a, &ret->input, e);
 }

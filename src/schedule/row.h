@@ -17,8 +17,8 @@ void schedule_encode(const struct schedule *s, const struct schedule_state *st, 
 
 /* The submission of a run; texts are in `a`, and those of the schedule. ERR_INVALID: its input
  * cannot be evaluated. */
-enum err run_submission(const struct schedule *s, struct slice id, const struct fire *f,
-                        int64_t now, struct arena *a, struct submission_row *ret,
-                        struct error *e) MUST_USE;
+enum err run_submission(const struct schedule *s, struct slice person, struct slice id,
+                        const struct fire *f, int64_t now, struct arena *a,
+                        struct submission_row *ret, struct error *e) MUST_USE;
 
 #endif

@@ -211,13 +211,14 @@ static void submissions_have_what_the_schedule_says(void **state)
 
     struct slice id = run_id(s->name, f.moment, &a);
     assert_true(slice_is(id, "nightly@2027-01-01T01:00:00Z"));
-    assert_int_equal(run_submission(s, id, &f, 5, &a, &row, &e), ERR_OK);
+    assert_int_equal(run_submission(s, SLICE("ann"), id, &f, 5, &a, &row, &e), ERR_OK);
     assert_true(slice_is(row.key, "nightly@2027-01-01T01:00:00Z"));
     assert_true(slice_is(row.source, "schedule"));
     assert_true(slice_is(row.workflow, "close-books"));
     assert_true(slice_is(row.priority, "7"));
     assert_true(slice_is(row.reply_to, "https://x/"));
     assert_true(slice_is(row.tags, "{\"a\":\"b\"}"));
+    assert_true(slice_is(row.submitter, "ann"));
     assert_null(row.input.ptr);
     schedule_free(s);
 }

@@ -92,12 +92,70 @@ static enum decision_outcome condition_of(struct scheduler *s, struct live *l, u
     return l->steps[step].holds ? DECISION_NONE : decide_step(s, l, &skip);
 }
 
+/* ---- people ---- */
+
+static void put_vote(struct buf *b, const struct vote *v)
+{
+    json_open(b, '{');
+    json_member_text(b, "by", v->person);
+    json_member_time(b, "at", v->at);
+    json_key(b, "comment");
+    if (v->comment.ptr)
+        json_string(b, v->comment);
+    else
+        json_null(b);
+    json_close(b, '}');
+}
+
+static void put_votes(struct buf *b, const struct task *t, uint16_t step)
+{
+    json_key(b, "votes");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->vote_count; i++)
+        if (t->votes[i].step == step)
+            put_vote(b, &t->votes[i]);
+    json_close(b, ']');
+}
+
+static struct slice output_of_votes(struct live *l, uint16_t step)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_member_bool(&b, "approved", true);
+    put_votes(&b, &l->task, step);
+    json_close(&b, '}');
+    return arena_copy(&l->arena, buf_view(&b));
+}
+
+/* People are asked, or have decided. */
+static enum decision_outcome approval_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct event ev = {.kind = EVENT_DECIDED, .step = step};
+    struct error e = {0};
+
+    if (step_has_begun(&l->task.steps[step])) {
+        ev.output.json = output_of_votes(l, step);
+        return decide_step(s, l, &ev);
+    }
+    if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return DECISION_LEFT;
+    ev.kind = EVENT_BEGIN;
+    if (input_question(s, l, step, &ev.input.json, &e) != ERR_OK) {
+        decision_bad_input(s, l, step, &e);
+        return DECISION_FAILED;
+    }
+    return decide_step(s, l, &ev);
+}
+
 /* It begins, or it is over. Of a step that waits for a signal only the former. */
 static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_BEGIN, .step = step};
     struct error e = {0};
 
+    if (l->definition->workflow.steps[step].kind == KIND_APPROVE)
+        return approval_of(s, l, step);
     if (step_has_begun(&l->task.steps[step])) {
         ev.kind = EVENT_DUE;
         return decide_step(s, l, &ev);

@@ -213,6 +213,26 @@ static void move_lock(struct buf *b, const struct why *y, const struct reason *r
                 SLICE_ARG(holder));
 }
 
+static void move_approval(struct buf *b, const struct why *y, const struct reason *r)
+{
+    bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
+
+    if (step_has_begun(&y->task->steps[r->step])
+        && step_is_voted(y->workflow, y->task, (uint16_t)r->step)) {
+        buf_str(b, "The task continues by itself.");
+        return;
+    }
+    if (r->capped)
+        buf_fmt(b, "The task's complete-by comes before that. Then %s. ", then(y, r));
+    else if (r->until != 0)
+        buf_fmt(b, "If they have not decided by then, %s. ", then(y, r));
+    buf_str(b, "They decide by:");
+    buf_fmt(b, "\nintact approve %s%.*s %.*s", odd ? "-- " : "", SLICE_ARG(y->task->id),
+            SLICE_ARG(y->workflow->steps[r->step].name));
+    buf_fmt(b, "\nintact reject %s%.*s %.*s --comment '...'", odd ? "-- " : "",
+            SLICE_ARG(y->task->id), SLICE_ARG(y->workflow->steps[r->step].name));
+}
+
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
@@ -496,6 +516,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_ROUND] = move_round,
         [REASON_SIGNAL] = move_signal,
         [REASON_LOCK] = move_lock,
+        [REASON_APPROVAL] = move_approval,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

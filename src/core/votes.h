@@ -1,0 +1,22 @@
+#ifndef CORE_VOTES_H
+#define CORE_VOTES_H
+
+/* Who has said what to the present question of a step. */
+
+#include "core/task.h"
+
+/* Votes on a step's question. */
+struct tally {
+    uint16_t agreed;
+    const struct vote *rejection; /* NULL: there is none */
+};
+
+struct tally step_votes(const struct task *t, int step);
+
+/* What that person said to the step's question; NULL: nothing. */
+const struct vote *task_find_vote(const struct task *t, int step, struct slice person);
+
+/* Whether enough agreed, or one rejects it. */
+bool step_is_voted(const struct workflow *w, const struct task *t, uint16_t step);
+
+#endif

@@ -1,0 +1,344 @@
+/* Approvals, with a real server that is killed around votes: who is asked, who may decide, and what
+ * follows; what was acknowledged counts, once. */
+
+#include <stdlib.h>
+
+#include "base/when.h"
+#include "kit.h"
+
+static struct node node, ann, bob, cfo, zoe;
+
+enum { VOTERS = 32 };
+
+#define STEP(more)                                                                            \
+    "{\"name\": \"allow\", \"approve\": {\"by\": \"finance\", \"question\": \"Pay ${ .input " \
+    "}?\"" more "}"
+
+static const char two[] =
+    "\"steps\": [" STEP(", \"people\": 2") "}, {\"name\": \"pay\", \"agent\": "
+                                           "\"bank\", \"action\": \"pay\", \"undo\": \"none\"}]";
+static const char other[] = "\"steps\": [" STEP(", \"not\": \"submitter\"") "}]";
+static const char hurry[] = "\"steps\": [" STEP("") ", \"complete_by\": \"1s\", \"on_failure\": "
+                                                    "\"hold\"}]";
+static const char otherwise[] = "\"steps\": [" STEP("") ", \"complete_by\": \"1s\", \"default\": "
+                                                        "{\"approved\": false}}]";
+static const char escalates[] = "\"steps\": [" STEP(", \"escalate\": {\"after\": \"1s\", \"to\": "
+                                                    "\"cfo\"}") "}]";
+
+static struct node person(const char *name, const char *groups)
+{
+    CLEANUP(buf_fini) struct buf roles = {0};
+    char token[64];
+
+    buf_fmt(&roles, "\"approve\", \"submit\"], \"groups\": [%s", groups);
+    make_token(&node, name, roles.ptr, NULL, token);
+    return as(&node, token);
+}
+
+static void begin(void)
+{
+    node_start(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+}
+
+static int start(void **state)
+{
+    *state = node_open(&node, FLAGS("--scan-every", "100ms", "--drain", "200ms"));
+    ann = person("ann", "\"finance\"");
+    bob = person("bob", "\"finance\", \"board\"");
+    cfo = person("cfo", "\"cfo\"");
+    zoe = person("zoe", "\"sales\"");
+    (void)define(&node, "two", two);
+    (void)define(&node, "other", other);
+    (void)define(&node, "hurry", hurry);
+    (void)define(&node, "otherwise", otherwise);
+    (void)define(&node, "escalates", escalates);
+    return 0;
+}
+
+static void submit_as(const struct node *n, const char *workflow, const char *id)
+{
+    REPLY r = {0};
+
+    post(n, &r, "/v1/tasks", "{\"workflow\": \"%s\", \"id\": \"%s\", \"input\": 80}", workflow, id);
+    EXPECT(&r, 201);
+}
+
+static void decides(const struct node *n, struct reply *r, const char *id, const char *what,
+                    const char *body)
+{
+    char path[120];
+
+    (void)snprintf(path, sizeof path, "/v1/approvals/%s/allow/%s", id, what);
+    post(n, r, path, "%s", body);
+}
+
+static void approves(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+
+    decides(n, &r, id, "approve", "{}");
+    EXPECT(&r, 200);
+}
+
+static bool waits_for(const struct node *n, const char *id)
+{
+    REPLY r = {0};
+    char path[120];
+
+    (void)snprintf(path, sizeof path, "/v1/approvals?task=%s", id);
+    get(n, &r, "%s", path);
+    EXPECT(&r, 200);
+    return at(&r, "approvals.0") != NULL;
+}
+
+static void enough_agree(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&node, "two", "a-1");
+    CHECK(waits_for(&ann, "a-1") && waits_for(&bob, "a-1"), "they are asked");
+    CHECK(!waits_for(&zoe, "a-1") && !waits_for(&cfo, "a-1"), "others are not");
+    get(&node, &r, "/v1/tasks/a-1/why");
+    EXPECT_TEXT(&r, "reasons.0.kind", "approval");
+    EXPECT_TEXT(&r, "reasons.0.text",
+                "Step allow asks finance; 0 of 2 agreed. It asks: \"Pay 80?\"");
+    decides(&ann, &r, "a-1", "approve", "{\"comment\": \"fine\", \"asking\": 1}");
+    EXPECT(&r, 200);
+    EXPECT_INT(&r, "agreed", 1);
+    EXPECT_INT(&r, "people", 2);
+    node_kill(&node); /* it was acknowledged */
+    begin();
+    CHECK(!waits_for(&ann, "a-1"), "she has decided");
+    decides(&ann, &r, "a-1", "approve", "{}"); /* once more */
+    EXPECT(&r, 200);
+    EXPECT_INT(&r, "agreed", 1);
+    decides(&ann, &r, "a-1", "reject", "{\"comment\": \"no\"}");
+    expect_problem(&r, 409, "conflict");
+    approves(&bob, "a-1");
+    serve_step(&node, "bank", "i", "1");
+    wait_for_state(&node, "a-1", "processed");
+    task_of(&node, &r, "a-1");
+    EXPECT_TEXT(&r, "steps.0.kind", "approve");
+    EXPECT_TEXT(&r, "steps.0.input", "Pay 80?");
+    EXPECT_RAW(&r, "steps.0.output.approved", "true");
+    EXPECT_TEXT(&r, "steps.0.output.votes.0.by", "ann");
+    EXPECT_TEXT(&r, "steps.0.output.votes.0.comment", "fine");
+    EXPECT_TEXT(&r, "steps.0.output.votes.1.by", "bob");
+    EXPECT_TEXT(&r, "operations.0.verb", "approve");
+    EXPECT_TEXT(&r, "operations.0.actor", "ann");
+    EXPECT_TEXT(&r, "operations.0.detail.person", "ann");
+    EXPECT_TEXT(&r, "operations.1.actor", "bob");
+    CHECK(!at(&r, "operations.2"), "each once: %.*s", SLICE_ARG(r.body));
+}
+
+static void one_rejects(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&node, "two", "a-2");
+    decides(&bob, &r, "a-2", "reject", "{}");
+    expect_problem(&r, 422, "no-comment");
+    decides(&bob, &r, "a-2", "reject", "{\"comment\": \"too much\"}");
+    EXPECT(&r, 200);
+    EXPECT_RAW(&r, "agrees", "false");
+    wait_for_state(&node, "a-2", "compensated");
+    task_of(&node, &r, "a-2");
+    EXPECT_TEXT(&r, "error.code", "rejected");
+    EXPECT_TEXT(&r, "error.message", "too much");
+    decides(&ann, &r, "a-2", "approve", "{}");
+    expect_problem(&r, 409, "conflict");
+}
+
+static void who_is_not_asked_learns_nothing(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&node, "two", "a-3");
+    decides(&zoe, &r, "a-3", "approve", "{}");
+    expect_problem(&r, 404, "no-such-approval");
+    decides(&zoe, &r, "nowhere", "approve", "{}");
+    expect_problem(&r, 404, "no-such-approval");
+    post(&ann, &r, "/v1/approvals/a-3/pay/approve", "{}");
+    expect_problem(&r, 404, "no-such-approval");
+    decides(&ann, &r, "a-3", "approve", "{\"asking\": 0}");
+    expect_problem(&r, 422, "bad-asking");
+    decides(&ann, &r, "a-3", "approve", "{\"comment\": 7}");
+    expect_problem(&r, 422, "bad-comment");
+    decides(&ann, &r, "a-3", "approve", "{\"reason\": \"x\"}");
+    expect_problem(&r, 422, "unknown-member");
+    get(&ann, &r, "/v1/approvals?all=true");
+    expect_problem(&r, 403, "forbidden");
+    get(&ann, &r, "/v1/approvals?all=perhaps");
+    expect_problem(&r, 422, "bad-filter");
+    get(&ann, &r, "/v1/approvals?limit=0");
+    expect_problem(&r, 422, "bad-limit");
+    get(&ann, &r, "/v1/approvals?cursor=x");
+    expect_problem(&r, 422, "bad-cursor");
+    get(&ann, &r, "/v1/approvals?task=%%20");
+    expect_problem(&r, 422, "bad-ids");
+    get(&ann, &r, "/v1/approvals?group=finance");
+    expect_problem(&r, 422, "unknown-parameter");
+    get(&node, &r, "/v1/approvals?all=true&task=a-3");
+    EXPECT_TEXT(&r, "approvals.0.task", "a-3");
+    EXPECT_RAW(&r, "approvals.0.waits_for_you", "false");
+}
+
+static void not_by_who_submitted_it(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&ann, "other", "a-4");
+    decides(&ann, &r, "a-4", "approve", "{}");
+    expect_problem(&r, 403, "forbidden");
+    CHECK(!waits_for(&ann, "a-4") && waits_for(&bob, "a-4"), "she is not asked");
+    approves(&bob, "a-4");
+    wait_for_state(&node, "a-4", "processed");
+}
+
+static void with_another_input_it_is_asked_anew(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&node, "two", "a-5");
+    approves(&ann, "a-5");
+    post(&node, &r, "/v1/tasks/a-5/correct", "{\"input\": 90, \"reason\": \"a slip\"}");
+    EXPECT(&r, 200);
+    WAIT_FOR(waits_for(&ann, "a-5"), "she is asked anew");
+    get(&ann, &r, "/v1/approvals?task=a-5");
+    EXPECT_TEXT(&r, "approvals.0.question", "Pay 90?");
+    EXPECT_INT(&r, "approvals.0.asking", 2);
+    EXPECT_INT(&r, "approvals.0.agreed", 0);
+    decides(&ann, &r, "a-5", "approve", "{\"asking\": 1}");
+    expect_problem(&r, 409, "asked-anew");
+    approves(&ann, "a-5");
+    approves(&bob, "a-5");
+    serve_step(&node, "bank", "i", "1");
+    wait_for_state(&node, "a-5", "processed");
+}
+
+static void nobody_decides_in_time(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&node, "hurry", "a-6");
+    submit_as(&node, "otherwise", "a-7");
+    wait_for_state(&node, "a-6", "error");
+    wait_for_state(&node, "a-7", "processed");
+    task_of(&node, &r, "a-7");
+    EXPECT_RAW(&r, "steps.0.output.approved", "false");
+    task_of(&node, &r, "a-6");
+    EXPECT_TEXT(&r, "error.code", "not_approved");
+}
+
+static void others_are_asked_after_a_while(void **state)
+{
+    (void)state;
+
+    submit_as(&node, "escalates", "a-8");
+    WAIT_FOR(waits_for(&cfo, "a-8"), "it escalates");
+    approves(&cfo, "a-8");
+    wait_for_state(&node, "a-8", "processed");
+}
+
+static void an_admin_decides_in_their_place(void **state)
+{
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "fixer", "\"repair\"", NULL, token);
+    struct node fixer = as(&node, token);
+    submit_as(&node, "other", "a-9");
+    post(&fixer, &r, "/v1/tasks/a-9/skip", "{\"step\": \"allow\", \"reason\": \"x\"}");
+    expect_problem(&r, 403, "forbidden");
+    post(&fixer, &r, "/v1/tasks/a-9/supply",
+         "{\"step\": \"allow\", \"output\": {}, \"reason\": \"x\"}");
+    expect_problem(&r, 403, "forbidden");
+    post(&node, &r, "/v1/tasks/a-9/supply",
+         "{\"step\": \"allow\", \"output\": {\"approved\": true, \"overridden\": false}, "
+         "\"reason\": \"by telephone\"}");
+    EXPECT(&r, 200);
+    task_of(&node, &r, "a-9");
+    EXPECT_TEXT(&r, "state", "processed");
+    EXPECT_RAW(&r, "steps.0.output.approved", "true");
+    EXPECT_RAW(&r, "steps.0.output.overridden", "true");
+}
+
+/* Whoever comes first: as many persons as are needed, no more, no fewer. */
+static void many_vote_at_once(void **state)
+{
+    int fds[VOTERS];
+    struct node voters[VOTERS];
+    REPLY r = {0};
+    int counted = 0;
+    (void)state;
+
+    for (int i = 0; i < VOTERS; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "voter-%d", i);
+        voters[i] = person(name, "\"finance\"");
+    }
+    submit_as(&node, "two", "a-10");
+    for (int i = 0; i < VOTERS; i++)
+        fds[i] = ask(&voters[i], "POST", "/v1/approvals/a-10/allow/approve", "application/json",
+                     SLICE("{}"));
+    for (int i = 0; i < VOTERS; i++) {
+        hear(fds[i], &r);
+        CHECK(r.status == 200 || r.status == 409, "%d", r.status);
+        counted += r.status == 200;
+    }
+    CHECK(counted == 2, "%d votes counted", counted);
+    serve_step(&node, "bank", "i", "1");
+    wait_for_state(&node, "a-10", "processed");
+}
+
+/* Killed at any moment: sent until it is acknowledged, it counts once. */
+static void a_server_is_killed_around_votes(void **state)
+{
+    (void)state;
+
+    for (int i = 0; i < 6; i++) {
+        char id[24];
+        char path[80];
+        REPLY r = {0};
+        (void)snprintf(id, sizeof id, "kill-%d", i);
+        (void)snprintf(path, sizeof path, "/v1/approvals/%s/allow/approve", id);
+        submit_as(&node, "two", id);
+        int fd = ask(&ann, "POST", path, "application/json", SLICE("{}"));
+        sleep_ms(i);
+        node_kill(&node);
+        hear(fd, &r);
+        begin();
+        approves(&ann, id);
+        task_of(&node, &r, id);
+        EXPECT_TEXT(&r, "steps.0.state", "waiting");
+        EXPECT_INT(&r, "steps.0.approval.agreed", 1);
+        approves(&bob, id);
+        task_of(&node, &r, id);
+        EXPECT_TEXT(&r, "steps.0.state", "completed");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(enough_agree),
+        cmocka_unit_test(one_rejects),
+        cmocka_unit_test(who_is_not_asked_learns_nothing),
+        cmocka_unit_test(not_by_who_submitted_it),
+        cmocka_unit_test(with_another_input_it_is_asked_anew),
+        cmocka_unit_test(nobody_decides_in_time),
+        cmocka_unit_test(others_are_asked_after_a_while),
+        cmocka_unit_test(an_admin_decides_in_their_place),
+        cmocka_unit_test(many_vote_at_once),
+        cmocka_unit_test(a_server_is_killed_around_votes),
+    };
+    kit_program(argc, argv);
+    return cmocka_run_group_tests(tests, start, node_end);
+}
