@@ -148,12 +148,38 @@ class _StepRequired(TypedDict):
     attempts: List[Attempt]
 
 
+class Vote(TypedDict):
+    """What a person said to the question of a step."""
+
+    by: str
+    agrees: bool
+    comment: Optional[str]
+    at: str
+
+
+class Approval(TypedDict):
+    """What a step asks, of whom, and who has said what."""
+
+    question: Optional[str]
+    asking: int
+    by: List[str]
+    people: int
+    agreed: int
+    votes: List[Vote]
+    asked_at: Optional[str]
+    complete_by: Optional[str]
+    escalates_at: Optional[str]
+    escalates_to: List[str]
+
+
 class Step(_StepRequired, total=False):
     """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
-    has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for."""
+    has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for.
+    `approval`: what it asks people."""
 
-    kind: Literal["wait", "signal"]
+    kind: Literal["wait", "signal", "approve"]
     signals: List[str]
+    approval: Approval
     begun_at: Optional[str]
     round: int
     repeat_until: Optional[str]
