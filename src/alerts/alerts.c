@@ -323,6 +323,7 @@ void alerts_see(struct alerts *a, const struct sighting *s, int64_t now)
     if (al->first_at == 0)
         al->first_at = first;
     see_words(al, s);
+    al->repeat_ms = s->repeat_ms;
     see_latest(a, al, s->latest_at ? s->latest_at : first, now);
 }
 
@@ -404,6 +405,8 @@ static int64_t reminder_at(const struct alerts *a, const struct alert *al)
 {
     int64_t wait = a->config.repeat_ms << (al->reminders < REMINDERS_MAX ? al->reminders : 0);
 
+    if (al->repeat_ms != 0)
+        return al->notice_at + al->repeat_ms;
     if (al->reminders >= REMINDERS_MAX || wait > MS_PER_D)
         wait = max_i64(MS_PER_D, a->config.repeat_ms);
     return al->notice_at + wait;

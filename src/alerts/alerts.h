@@ -46,6 +46,7 @@
     X(SCHEDULE_GAP,        "schedule_gap",        0,     "moments of a schedule got no task")\
     X(RETENTION_TROUBLE,   "retention_trouble",   0,     "tasks are not archived or deleted")\
     X(TOKEN_EXPIRES,       "token_expires",       0,     "a token is about to expire")      \
+    X(APPROVAL_WAITING,    "approval_waiting",    0,     "people are asked to decide")      \
     X(TEST,                "test",                0,     "this is a test alert")
 /* clang-format on */
 
@@ -88,6 +89,7 @@ struct sighting {
     } labels[ALERT_LABELS];
     uint64_t count;              /* at least 1 */
     int64_t first_at, latest_at; /* 0: now */
+    int64_t repeat_ms;           /* how often it is repeated, always; 0: as configured */
     struct slice example;        /* a task's id, or NONE */
     struct slice story;          /* a description of the problem, or NONE */
 };
@@ -119,6 +121,7 @@ struct alert {
     enum notice_kind kind;
     int64_t notice_at;
     uint32_t reminders; /* consecutive */
+    int64_t repeat_ms;  /* of the latest sighting */
     uint32_t told[ALERT_SINKS];
     /* the row: */
     uint32_t stored_notice; /* the latest that is stored */

@@ -27,6 +27,14 @@ struct found_condition {
     int64_t at;
 };
 
+/* A group of persons who are asked something. */
+struct found_question {
+    char workflow[132], task[132], group[68], story[160];
+    int64_t at, repeat_ms;
+};
+
+enum { ALERT_QUESTIONS = CONDITION_GROUPS };
+
 enum { ALERT_FOUND = 160 /* targets, sources, operations and schedules */ };
 
 struct alerting {
@@ -52,6 +60,9 @@ struct alerting {
     /* what was found in the store; fresh: by the queries in progress */
     struct found_condition found[ALERT_FOUND], fresh[ALERT_FOUND];
     size_t found_count, fresh_count;
+    struct row_page asked; /* tasks of which somebody is asked, as of the query in progress */
+    struct found_question questions[ALERT_QUESTIONS];
+    size_t question_count;
 };
 
 /* alert_queries.c: asks the store, if it is time. */

@@ -92,6 +92,23 @@ static void see_found(const struct found_condition *list, size_t count, struct a
     }
 }
 
+static void see_questions(const struct alerting *al, struct alerts *a, int64_t now)
+{
+    for (size_t i = 0; i < al->question_count; i++) {
+        const struct found_question *q = &al->questions[i];
+        const struct sighting s = {.condition = CONDITION_APPROVAL_WAITING,
+                                   .labels = {{"workflow", slice_of(q->workflow)},
+                                              {"task", slice_of(q->task)},
+                                              {"group", slice_of(q->group)}},
+                                   .count = 1,
+                                   .first_at = q->at,
+                                   .repeat_ms = q->repeat_ms,
+                                   .example = slice_of(q->task),
+                                   .story = slice_of(q->story)};
+        alerts_see(a, &s, now);
+    }
+}
+
 static void see_retention(const struct server *sv, struct alerts *a, int64_t now)
 {
     struct sighting s = {.condition = CONDITION_RETENTION_TROUBLE,
@@ -158,6 +175,7 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
     see_agents(sv->background->alerting, a, now);
     see_retention(sv, a, now);
     see_tokens(sv, a, now);
+    see_questions(sv->background->alerting, a, now);
     see_found(sv->background->alerting->found, sv->background->alerting->found_count, a, now);
 }
 

@@ -246,6 +246,26 @@ static void others_are_asked_after_a_while(void **state)
     wait_for_state(&node, "a-8", "processed");
 }
 
+static bool is_told(const char *task)
+{
+    CLEANUP(buf_fini) struct buf labels = {0};
+    REPLY r = {0};
+
+    buf_fmt(&labels, "\"task\":\"%s\",\"group\":\"finance\"", task);
+    get(&node, &r, "/v1/alerts?state=open");
+    EXPECT(&r, 200);
+    return memmem(r.body.ptr, r.body.len, labels.ptr, labels.len)
+           && memmem(r.body.ptr, r.body.len, "approval_waiting", 16);
+}
+
+static void a_group_is_told_that_it_is_asked(void **state)
+{
+    (void)state;
+
+    submit_as(&node, "two", "a-11");
+    WAIT_FOR(is_told("a-11"), "an alert");
+}
+
 static void an_admin_decides_in_their_place(void **state)
 {
     REPLY r = {0};
@@ -335,6 +355,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(with_another_input_it_is_asked_anew),
         cmocka_unit_test(nobody_decides_in_time),
         cmocka_unit_test(others_are_asked_after_a_while),
+        cmocka_unit_test(a_group_is_told_that_it_is_asked),
         cmocka_unit_test(an_admin_decides_in_their_place),
         cmocka_unit_test(many_vote_at_once),
         cmocka_unit_test(a_server_is_killed_around_votes),
