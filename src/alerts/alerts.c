@@ -323,6 +323,7 @@ void alerts_see(struct alerts *a, const struct sighting *s, int64_t now)
     if (al->first_at == 0)
         al->first_at = first;
     see_words(al, s);
+    al->dirty |= al->repeat_ms != s->repeat_ms;
     al->repeat_ms = s->repeat_ms;
     see_latest(a, al, s->latest_at ? s->latest_at : first, now);
 }

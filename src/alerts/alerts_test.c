@@ -6,7 +6,11 @@
 #include "base/prng.h"
 #include "base/when.h"
 
-enum { TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED), SEEN_MAX = 256 };
+enum {
+    TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED)
+            | BIT(CONDITION_APPROVAL_WAITING),
+    SEEN_MAX = 256
+};
 
 /* A receiver that records everything. */
 struct desk {
@@ -448,6 +452,40 @@ static void it_names_what_is_wrong_now(void **state)
     alerts_free(d.a);
 }
 
+static struct sighting question(int64_t asked_at, int64_t remind_ms)
+{
+    return (struct sighting){.condition = CONDITION_APPROVAL_WAITING,
+                             .labels = {{"workflow", SLICE("expense")},
+                                        {"task", SLICE("e-1")},
+                                        {"group", SLICE("finance")}},
+                             .count = 1,
+                             .first_at = asked_at,
+                             .repeat_ms = remind_ms};
+}
+
+/* Neither more often nor less, whoever leads. */
+static void people_are_reminded_as_their_step_says(void **state)
+{
+    struct desk d = desk_of(1);
+    struct sighting s = question(d.now, 5 * MS_PER_H);
+    (void)state;
+
+    desk_open(&d);
+    look(&d, &s, 1);
+    pass(&d, 4 * MS_PER_H);
+    told(&d, 1, 0, 0);
+    fail_over(&d); /* the next one has not looked yet */
+    pass(&d, 30 * MS_PER_MIN);
+    told(&d, 1, 0, 0);
+    look(&d, &s, 1);
+    pass(&d, 11 * MS_PER_H);
+    told(&d, 1, 3, 0); /* after 5, 10 and 15 hours */
+    look(&d, NULL, 0); /* they have decided */
+    pass(&d, 6 * MS_PER_MIN);
+    told(&d, 1, 3, 1);
+    alerts_free(d.a);
+}
+
 static void a_restart_repeats_nothing_and_forgets_nothing(void **state)
 {
     struct desk d = desk_of(2);
@@ -659,6 +697,7 @@ int main(void)
         cmocka_unit_test(an_outage_of_100_000_failures_is_few_deliveries),
         cmocka_unit_test(failures_of_a_thousand_kinds_are_bounded),
         cmocka_unit_test(it_is_repeated_until_somebody_knows),
+        cmocka_unit_test(people_are_reminded_as_their_step_says),
         cmocka_unit_test(new_failures_after_a_quiet_hour_are_told_again),
         cmocka_unit_test(it_names_what_is_wrong_now),
         cmocka_unit_test(a_short_one_is_not_told),

@@ -246,12 +246,12 @@ static void others_are_asked_after_a_while(void **state)
     wait_for_state(&node, "a-8", "processed");
 }
 
-static bool is_told(const char *task)
+static bool is_told(const char *task, const char *group)
 {
     CLEANUP(buf_fini) struct buf labels = {0};
     REPLY r = {0};
 
-    buf_fmt(&labels, "\"task\":\"%s\",\"group\":\"finance\"", task);
+    buf_fmt(&labels, "\"task\":\"%s\",\"group\":\"%s\"", task, group);
     get(&node, &r, "/v1/alerts?state=open");
     EXPECT(&r, 200);
     return memmem(r.body.ptr, r.body.len, labels.ptr, labels.len)
@@ -263,7 +263,10 @@ static void a_group_is_told_that_it_is_asked(void **state)
     (void)state;
 
     submit_as(&node, "two", "a-11");
-    WAIT_FOR(is_told("a-11"), "an alert");
+    submit_as(&node, "escalates", "a-12");
+    WAIT_FOR(is_told("a-11", "finance") && is_told("a-12", "finance"), "alerts");
+    WAIT_FOR(is_told("a-12", "cfo"), "one for those to whom it escalates");
+    CHECK(!is_told("a-11", "cfo"), "the others are not asked");
 }
 
 static void an_admin_decides_in_their_place(void **state)
