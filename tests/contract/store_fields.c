@@ -116,7 +116,7 @@ static void a_new_task_is_read_as_it_was_written(void **state)
 static void a_changed_task_is_read_as_it_was_written(void **state)
 {
     struct world *w = *state;
-    struct prng p = {5};
+    struct prng p = {2};
 
     for (int i = 0; i < LIVES; i++) {
         const struct workflow *flow = flow_of(i);
