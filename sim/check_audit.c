@@ -12,6 +12,7 @@ static const char *const verbs[] = {
     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",     [ASK_RESUME] = "resume",
     [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",   [ASK_CLOSE] = "close",
     [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve", [ASK_SIGNAL] = "signal",
+    [ASK_APPROVE] = "approve", [ASK_REJECT] = "reject",
 };
 
 static void check_entry(struct subject *t, const struct audit *a, enum task_state old)

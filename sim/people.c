@@ -11,6 +11,7 @@
 #include "sim/receivers.h"
 #include "sim/sql.h"
 #include "sim/subject.h"
+#include "sim/voters.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -30,6 +31,8 @@ struct wish {
     int at;       /* the name of the node to ask; ANY_NODE */
     struct slice output, input;
     uint32_t signal; /* its number, which is its key */
+    uint32_t vote;   /* its number */
+    bool is_admin;   /* may decide in place of people */
 };
 
 /* One ask for it, at the node. */
@@ -96,6 +99,11 @@ static struct signal signal_of(const struct wish *w)
                            .content = data};
 }
 
+static bool is_vote(const struct wish *w)
+{
+    return w->kind == ASK_APPROVE || w->kind == ASK_REJECT;
+}
+
 static struct ask ask_of(const struct wish *w, const struct node *n)
 {
     const struct subject *t = w->task;
@@ -108,6 +116,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
         a.priority = t->priority;
         a.not_before = t->not_before;
         a.content = subject_content(t, w->other, w->tries & 1);
+        a.submitter = flows_approve() ? text_of("%c", VOTER_SUBMITS) : SLICE_NONE;
         if (subject_trace(t))
             a.trace =
                 text_of("00-%016" PRIx64 "00000000000000aa-00000000000000bb-01", subject_trace(t));
@@ -119,6 +128,9 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.actor = SLICE("operator");
     if (w->kind == ASK_SIGNAL)
         a.signal = signal_of(w);
+    if (is_vote(w))
+        a.ballot = voters_ballot(&t->votes[w->vote]);
+    a.is_admin = w->is_admin;
     a.output = w->output;
     a.input = w->input;
     a.from = w->from;
@@ -137,7 +149,7 @@ static const char *const verbs[] = {
     [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",
     [ASK_RESUME] = "resume", [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",
     [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
-    [ASK_SIGNAL] = "signal",
+    [ASK_SIGNAL] = "signal", [ASK_APPROVE] = "approve", [ASK_REJECT] = "reject",
 };
 
 /* A person who says that a step took no effect has checked the service, and makes sure that it
@@ -184,7 +196,9 @@ static void arrives(void *arg, uint64_t tries)
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
         w->task->skipped[w->step] = true;
-    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL)
+    if (w->is_admin && w->step >= 0)
+        w->task->overrode[w->step] = true;
+    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL && !is_vote(w))
         w->task->verbs = true;
     w->task->cancel |=
         w->kind == ASK_CANCEL || (w->kind == ASK_SIGNAL && w->task->signals[w->signal].name == 'u');
@@ -212,6 +226,8 @@ static void wish_tried(void *arg, uint64_t tries)
         covered(COVER_SUBMITTED_AGAIN);
     if (w->tries > 1 && w->kind == ASK_SIGNAL)
         covered(COVER_SIGNAL_AGAIN);
+    if (w->tries > 1 && is_vote(w))
+        covered(COVER_VOTE_AGAIN);
     if (!chance(weather.call_lost)) {
         later(between(0, 5), arrives, w, w->tries);
         if (chance(weather.call_doubled))
@@ -233,6 +249,8 @@ void people_answered(const struct node *n, struct ask *a)
         check_signal_told(w->task, w->signal);
     if (w->kind == ASK_SIGNAL && a->outcome == ERR_CONFLICT)
         covered(COVER_SIGNAL_REFUSED);
+    if (is_vote(w))
+        check_vote_told(w->task, &w->task->votes[w->vote], a);
     if (w->settled)
         return;
     if (chance(weather.answer_lost) || !node_hears(n)) {
@@ -291,6 +309,7 @@ static void handle(struct wish *w)
     if (w->kind == ASK_CORRECT)
         w->input = text_of("{\"n\":%u,\"flag\":true,\"text\":\"y\"}", below(100));
     w->from = w->kind == ASK_RETRY && w->step >= 0 && chance(300);
+    w->is_admin = (w->kind == ASK_SKIP || w->kind == ASK_SUPPLY) && flows_approve() && chance(500);
 }
 
 static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
@@ -372,11 +391,30 @@ static void sends_what_is_missing(struct subject *t)
     }
 }
 
+/* ---- voters ---- */
+
+void people_vote(struct subject *t, const struct sent_vote *v, int64_t delay)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    ASSERT(t->votes_sent < SENT_VOTES_MAX);
+    *w = (struct wish){.task = t,
+                       .kind = v->agrees ? ASK_APPROVE : ASK_REJECT,
+                       .step = (int)v->step,
+                       .at = ANY_NODE,
+                       .patience = FOREVER,
+                       .vote = t->votes_sent};
+    t->votes[t->votes_sent++] = *v;
+    try_again(w, delay);
+}
+
 /* In calm times no task stays paused. */
 void people_look(void)
 {
     for (uint32_t i = 0; i < subjects.count && flows_signal(); i++)
         sends_what_is_missing(&subjects.list[i]);
+    if (flows_approve())
+        voters_look();
     for (uint32_t i = 0; i < subjects.count; i++)
         if (subjects.list[i].seen.paused_at != 0)
             wants(&subjects.list[i], ASK_RESUME, 0);
@@ -419,7 +457,7 @@ void people_hear_of_end(struct slice id, enum task_state state)
 
 static void submits(struct subject *t, int64_t at)
 {
-    if (sql_submits(t, at))
+    if (!flow_excludes(t->flow) && sql_submits(t, at))
         return;
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
     *w = (struct wish){.task = t, .kind = ASK_SUBMIT, .step = -1, .at = ANY_NODE};
@@ -486,6 +524,8 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
         if (flows_signal())
             sends_all(&list[i], at, &own);
     }
+    if (flows_approve())
+        voters_begin();
     if (weather.operator_ms)
         later(weather.operator_ms, meddles, NULL, 0);
 }

@@ -12,7 +12,7 @@
 enum {
     SUBJECTS_MAX = 400,
     TOLD_MAX = 8,
-    ASK_KINDS = 16, /* at least the size of enum ask_kind */
+    ASK_KINDS = 20, /* at least the size of enum ask_kind */
     KEYS_MAX = 32   /* of a step */
 };
 
@@ -22,6 +22,13 @@ struct node;
 struct sent_signal {
     char name;
     bool ok;
+};
+
+/* What a person said, or is about to. */
+struct sent_vote {
+    uint32_t step, asking; /* the question that was read; 0: whichever it is */
+    char person;
+    bool agrees;
 };
 
 /* The real effects under a step's two idempotency keys. */
@@ -134,7 +141,11 @@ struct subject {
     struct sent_signal signals[SEEN_SIGNALS_MAX];
     uint32_t signals_sent;
     int64_t signal_sent_at; /* the latest for a step that waited in calm times */
-    bool foretold_end;      /* it was told that it has ended */
+    struct sent_vote votes[SENT_VOTES_MAX];
+    uint32_t votes_sent;
+    int64_t asked_at;              /* in calm times all persons were asked to vote */
+    bool overrode[FLOW_STEPS_MAX]; /* an admin wanted to decide in place of people */
+    bool foretold_end;             /* it was told that it has ended */
 };
 
 struct subjects {

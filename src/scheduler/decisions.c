@@ -77,6 +77,14 @@ static enum decision_outcome decide_step(struct scheduler *s, struct live *l,
     return DECISION_MADE;
 }
 
+/* If it fails, the task may stop or turn back: then what was ready is not any more. */
+static enum decision_outcome decide_step_that_may_fail(struct scheduler *s, struct live *l,
+                                                       const struct event *ev)
+{
+    (void)decide_step(s, l, ev);
+    return l->task.steps[ev->step].state == STEP_FAILED ? DECISION_FAILED : DECISION_MADE;
+}
+
 static enum decision_outcome condition_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     const struct event skip = {.kind = EVENT_CONDITION, .step = step};
@@ -136,7 +144,7 @@ static enum decision_outcome approval_of(struct scheduler *s, struct live *l, ui
 
     if (step_has_begun(&l->task.steps[step])) {
         ev.output.json = output_of_votes(l, step);
-        return decide_step(s, l, &ev);
+        return decide_step_that_may_fail(s, l, &ev);
     }
     if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
         return DECISION_LEFT;
@@ -171,8 +179,7 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
     return decide_step(s, l, &ev);
 }
 
-/* Is another round needed? If there is no time for one, the task may stop: then what was ready is
- * not any more. */
+/* Is another round needed? If there is no time for one, it fails. */
 static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_UNTIL, .step = step};
@@ -184,8 +191,7 @@ static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint
         decision_bad_input(s, l, step, &e);
         return DECISION_FAILED;
     }
-    (void)decide_step(s, l, &ev);
-    return l->task.steps[step].state == STEP_FAILED ? DECISION_FAILED : DECISION_MADE;
+    return decide_step_that_may_fail(s, l, &ev);
 }
 
 static enum decision_outcome decision_of(struct scheduler *s, struct live *l, const struct ready *r)

@@ -366,7 +366,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
     "EVENTS": ("all", None), "SOURCE": ("sql", None), "TARGET": ("amqp:x", None), "N/s": ("50/s", "fast"), "AGENT": ("stock", None), "CODE": ("sold_out", None),
-    "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None),
+    "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None), "GROUP": ("finance", None),
     "KEY": ("k-1", None), "EFFECT": ("none", "happened"), "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
@@ -430,7 +430,7 @@ class Described(WithServer):
                  "agent amqp": ["--config", queues, "--check"],
                  "operation start": ["--workflow", "order", "--reason", "x"],
                  "schedule backfill": ["--from", VALUES["DATE"][0], "--to", VALUES["DATE"][0], "--reason", "x"],
-                 "agent set": ["--calls", "5"], "signal": [], "archive list": ["--folder", self.s.folder],
+                 "agent set": ["--calls", "5"], "signal": [], "reject": ["--comment", "x"], "archive list": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         of_many = set(re.findall(r"^  (--[a-z-]+)", help_of(["operation", "start"]), re.M))
         of_many -= {"--step", "--from", "--input", "--output", "--effect", "--reason"}
