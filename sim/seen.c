@@ -104,6 +104,7 @@ static void read_decision(const struct task_row *row, const struct json *output,
         return;
     d->approved = json_get_bool(output, "approved", false);
     d->overridden = json_get_bool(output, "overridden", false);
+    d->has_id = json_get(output, "id") != NULL;
     for (const struct json *v = votes ? votes->child : NULL; v; v = v->next) {
         struct slice by = json_get_text(v, "by");
         must(by.len == 1 && d->count < COUNT_OF(d->by), row, "who decided");

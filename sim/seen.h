@@ -26,8 +26,8 @@ enum { SEEN_VOTERS_MAX = 8 };
 
 /* The output of a step in which people decided. */
 struct seen_decision {
-    bool approved, overridden;
-    char by[SEEN_VOTERS_MAX]; /* persons, in their order */
+    bool approved, overridden, has_id; /* has_id: as what an operator supplies */
+    char by[SEEN_VOTERS_MAX];          /* persons, in their order */
     uint32_t count;
 };
 

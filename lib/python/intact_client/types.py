@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Attempt", "AuditEntry", "Cause", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "Step",
+__all__ = ["Approval", "ApprovalPage", "Asked", "Attempt", "AuditEntry", "Cause", "Decided", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "Step",
            "StepState", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
            "WorkflowStored"]
 
@@ -170,6 +170,35 @@ class Approval(TypedDict):
     complete_by: Optional[str]
     escalates_at: Optional[str]
     escalates_to: List[str]
+
+
+class Asked(Approval):
+    """What waits for a decision: which step of which task asks, and whether this token's person may decide."""
+
+    task: str
+    step: str
+    workflow: str
+    version: int
+    waits_for_you: bool
+
+
+class ApprovalPage(TypedDict):
+    """A page of what waits; `next` is the cursor of the page after it."""
+
+    approvals: List[Asked]
+    next: Optional[str]
+
+
+class Decided(TypedDict):
+    """A decision that is durable, and how many agree of how many who have to."""
+
+    task: str
+    step: str
+    person: str
+    agrees: bool
+    at: str
+    agreed: int
+    people: int
 
 
 class Step(_StepRequired, total=False):

@@ -140,6 +140,33 @@ export interface Approval {
   escalates_to: string[];
 }
 
+/** What waits for a decision: which step of which task asks, and whether this token's person may decide. */
+export interface Asked extends Approval {
+  task: string;
+  step: string;
+  workflow: string;
+  version: number;
+  waits_for_you: boolean;
+}
+
+/** A page of what waits. */
+export interface ApprovalPage {
+  approvals: Asked[];
+  /** The cursor of the page after it; null: there is none. */
+  next: string | null;
+}
+
+/** A decision that is durable, and how many agree of how many who have to. */
+export interface Decided {
+  task: string;
+  step: string;
+  person: string;
+  agrees: boolean;
+  at: string;
+  agreed: number;
+  people: number;
+}
+
 /** A step of a task. */
 export interface Step {
   name: string;
