@@ -316,12 +316,12 @@ struct task {
      * the task goes forward; continuing a stopped task forward clears it. */
     struct cause cause;
     struct slice reply_to;
-    struct slice tags;  /* JSON object, or NONE */
-    struct slice owner; /* name of the token it was submitted with; NONE: none */
+    struct slice tags;      /* JSON object, or NONE */
+    struct slice owner;     /* name of the token it was submitted with; NONE: none */
     struct slice submitter; /* the person of that token; NONE: of the same name as the token */
-    struct slice trace; /* the W3C traceparent of its submission, or NONE */
-    struct slice lock;  /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
-    int64_t lock_since; /* when it took that lock; 0: it does not hold it, and nothing starts */
+    struct slice trace;     /* the W3C traceparent of its submission, or NONE */
+    struct slice lock;      /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
+    int64_t lock_since;     /* when it took that lock; 0: it does not hold it, and nothing starts */
     enum lock_mode lock_mode;
     struct step *steps;
     uint16_t step_count;

@@ -621,8 +621,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
         [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
         [REASON_ROUND] = say_round,         [REASON_SIGNAL] = say_signal,
-        [REASON_LOCK] = say_lock,
-        [REASON_APPROVAL] = say_approval,
+        [REASON_LOCK] = say_lock,           [REASON_APPROVAL] = say_approval,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

@@ -55,11 +55,11 @@ struct task_row {
     struct slice request; /* of the supervisor, JSON; NONE */
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
-    int64_t paused_at, closed_at;     /* see struct task */
-    struct slice lock;                /* "NAME/KEY"; NONE: it needs none */
-    int64_t lock_max;                 /* how many may hold it together with this task */
-    uint32_t lock_mode;               /* enum lock_mode. Claims alone change it */
-    int64_t lock_since;               /* when it took it; 0: it does not hold it */
+    int64_t paused_at, closed_at; /* see struct task */
+    struct slice lock;            /* "NAME/KEY"; NONE: it needs none */
+    int64_t lock_max;             /* how many may hold it together with this task */
+    uint32_t lock_mode;           /* enum lock_mode. Claims alone change it */
+    int64_t lock_since;           /* when it took it; 0: it does not hold it */
     struct slice asked; /* groups of persons who are asked by steps of it: ",cfo,finance,"; NONE:
                          * nobody is */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
