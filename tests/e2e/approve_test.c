@@ -199,6 +199,31 @@ static void not_by_who_submitted_it(void **state)
     wait_for_state(&node, "a-4", "processed");
 }
 
+/* Whoever stored the schedule, whoever has it run. */
+static void not_by_the_author_of_a_schedule(void **state)
+{
+    static const char text[] = "intact: 1\nschedule: payday\nworkflow: other\n"
+                               "cron: \"0 0 1 1 *\"\ninput: 80\n";
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "dora", "\"approve\", \"define\"], \"groups\": [\"finance\"", NULL, token);
+    struct node dora = as(&node, token);
+    send_as(&dora, &r, "PUT", "/v1/schedules/payday", "application/yaml", slice_of(text));
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/schedules/payday/run", "{\"reason\": \"test\"}");
+    EXPECT(&r, 202);
+    CLEANUP(buf_fini) struct buf id = {0};
+    buf_str(&id, text_at(&r, "task"));
+    WAIT_FOR(waits_for(&bob, id.ptr), "he is asked");
+    CHECK(!waits_for(&dora, id.ptr), "she is not");
+    decides(&dora, &r, id.ptr, "approve", "{}");
+    expect_problem(&r, 403, "forbidden");
+    approves(&bob, id.ptr);
+    wait_for_state(&node, id.ptr, "processed");
+}
+
 static void with_another_input_it_is_asked_anew(void **state)
 {
     REPLY r = {0};
@@ -355,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_rejects),
         cmocka_unit_test(who_is_not_asked_learns_nothing),
         cmocka_unit_test(not_by_who_submitted_it),
+        cmocka_unit_test(not_by_the_author_of_a_schedule),
         cmocka_unit_test(with_another_input_it_is_asked_anew),
         cmocka_unit_test(nobody_decides_in_time),
         cmocka_unit_test(others_are_asked_after_a_while),
