@@ -366,7 +366,8 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "MEMBER": ("sku", None), "LIST": ("scheduler", "both"), "RATE": ("10/s", "fast"), "PERCENT": ("50", "half"),
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
     "EVENTS": ("all", None), "SOURCE": ("sql", None), "TARGET": ("amqp:x", None), "N/s": ("50/s", "fast"), "AGENT": ("stock", None), "CODE": ("sold_out", None),
-    "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None), "GROUP": ("finance", None),
+    "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None),
+    "GROUP": ("finance", None),
     "KEY": ("k-1", None), "EFFECT": ("none", "happened"), "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 

@@ -2,9 +2,9 @@
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Approval", "ApprovalPage", "Asked", "Attempt", "AuditEntry", "Cause", "Decided", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "Step",
-           "StepState", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
-           "WorkflowStored"]
+__all__ = ["Approval", "ApprovalPage", "Asked", "Attempt", "AuditEntry", "Cause", "Decided", "Direction", "Fault", "Forward",
+           "KeptSignal", "Reason", "ReplyTo", "SentSignal", "Step", "StepState", "Submission", "Submitted", "SubmittedLine",
+           "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow", "WorkflowStored"]
 
 # Members that need not be there stand in a class of their own, since NotRequired came with Python 3.11.
 
