@@ -10,11 +10,9 @@
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
-#include "api/room.h"
 #include "background/schedules.h"
 #include "base/log.h"
 #include "base/when.h"
-#include "node/access.h"
 #include "node/answer.h"
 #include "node/changes.h"
 #include "node/names.h"
@@ -267,8 +265,6 @@ struct schedule_call *schedule_call_new(struct server *sv, struct http_request *
     c->audit.at = c->now;
     c->audit.actor = arena_copy(&c->arena, sv->caller);
     c->audit.address = caller_address(sv, r, &c->arena);
-    if (sv->api->bearer)
-        c->person = arena_copy(&c->arena, sv->api->bearer->person);
     return c;
 }
 

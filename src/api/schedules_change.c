@@ -326,6 +326,7 @@ static void put_now(struct server *sv, struct http_request *r)
     }
     struct schedule_call *c = schedule_call_new(sv, r);
     c->audit.actor = arena_copy(&c->arena, bearer->name);
+    c->person = arena_copy(&c->arena, bearer->person);
     c->audit.verb = SLICE("schedule.put");
     c->schedule = s;
     c->warnings = warnings;
