@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "scheduler/internal.h"
 #include "scheduler/scheduler_test_kit.h"
 #include "store/codec/codec.h"
 
@@ -36,10 +37,9 @@ static const struct client *answered(const struct ask *a, enum err expected)
     return c;
 }
 
-static const struct client *votes(const struct client *c, const char *step, const char *person,
-                                  bool agrees, enum err expected)
+static const struct client *votes_in(struct slice group, const struct client *c, const char *step,
+                                     const char *person, bool agrees, enum err expected)
 {
-    static const struct slice group = {"g", 1};
     const struct ask a = {.kind = agrees ? ASK_APPROVE : ASK_REJECT,
                           .id = c->ask.id,
                           .step = slice_of(step),
@@ -50,6 +50,12 @@ static const struct client *votes(const struct client *c, const char *step, cons
                                      .agrees = agrees}};
 
     return answered(&a, expected);
+}
+
+static const struct client *votes(const struct client *c, const char *step, const char *person,
+                                  bool agrees, enum err expected)
+{
+    return votes_in(SLICE("g"), c, step, person, agrees, expected);
 }
 
 static void verb(const struct client *c, enum ask_kind kind)
@@ -101,9 +107,38 @@ static void a_rejection_stops_what_is_decided_beside_it(void **state)
     stage_end(&s);
 }
 
+/* The step of an agent keeps the task in memory. Whoever is not asked may try for as long as it
+ * likes. */
+static void a_refused_vote_costs_no_memory(void **state)
+{
+    (void)state;
+    stage_begin(&s);
+    stage_define(&s, "w",
+                 "\"steps\":[" ASKS(
+                     "a", ",\"people\":2") ",{\"name\":\"b\",\"agent\":\"ag\","
+                                           "\"action\":\"x\",\"undo\":\"none\",\"after\":[]}]");
+    const struct client *c = stage_submit(&s, "w", SLICE("{}"));
+    stage_until_answered(&s, c);
+    stage_take_requests(&s, "ag", 1);
+    (void)votes(c, "a", "ann", true, ERR_OK);
+    const struct live *l = live_find(&s.scheduler->tasks, c->ask.id);
+    CHECK(l && l->loaded, "it is in memory");
+    struct arena before = l->arena;
+    for (int i = 0; i < 10; i++) {
+        (void)votes_in(SLICE("h"), c, "a", "zoe", true, ERR_CONFLICT);
+        (void)votes_in(SLICE("h"), c, "a", "zoe", false, ERR_CONFLICT);
+        (void)votes(c, "a", "ann", false, ERR_CONFLICT);
+    }
+    CHECK(live_find(&s.scheduler->tasks, c->ask.id) == l, "it stays in memory");
+    CHECK(l->arena.used == before.used && l->arena.total == before.total, "it has grown");
+    CHECK(votes(c, "a", "bob", true, ERR_OK)->ask.agreed == 2, "others decide");
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_vote_costs_no_memory),
         cmocka_unit_test(a_task_that_asks_is_no_burden),
         cmocka_unit_test(a_rejection_stops_what_is_decided_beside_it),
     };

@@ -164,7 +164,7 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
             return true;
         }
         if (is_of_vote(c)) {
-            vote_event(l, c, ret);
+            vote_event(s, l, c, ret);
             return true;
         }
         return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);

@@ -186,7 +186,7 @@ bool operator_event(struct live *l, struct command *c, struct event *ret);
 void signal_event(struct live *l, struct command *c, struct event *ret);
 void signal_explain(const struct live *l, struct command *c);
 /* votes.c */
-void vote_event(struct live *l, struct command *c, struct event *ret);
+void vote_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret);
 void vote_explain(struct scheduler *s, const struct live *l, struct command *c,
                   const struct event *e);
 /* Whether the step goes on with it. */

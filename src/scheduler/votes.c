@@ -31,8 +31,9 @@ static void grow_votes(struct live *l)
     t->vote_cap = cap;
 }
 
-/* One that will not count must not cost the task's memory each time. */
-void vote_event(struct live *l, struct command *c, struct event *ret)
+/* One that will not count must not cost the task's memory each time, so it names no groups: it
+ * stays refused, even if the step escalates before it is decided on. */
+void vote_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret)
 {
     struct ask *a = c->ask;
     const struct workflow *w = &l->definition->workflow;
@@ -43,7 +44,11 @@ void vote_event(struct live *l, struct command *c, struct event *ret)
     a->story[0] = 0; /* of an earlier evaluation */
     a->refusal = OBSTACLE_NONE;
     a->cast = a->ballot;
-    if (step >= 0 && !task_find_vote(&l->task, step, a->ballot.person)) {
+    if (step >= 0)
+        a->refusal = vote_obstacle(w, &l->task, (uint16_t)step, &a->ballot, scheduler_now(s));
+    if (a->refusal != OBSTACLE_NONE) {
+        a->cast.group_count = 0;
+    } else if (step >= 0 && !task_find_vote(&l->task, step, a->ballot.person)) {
         a->cast.person = arena_copy(&l->arena, a->ballot.person);
         a->cast.comment = arena_copy(&l->arena, a->ballot.comment);
         grow_votes(l);
@@ -121,6 +126,7 @@ void vote_explain(struct scheduler *s, const struct live *l, struct command *c,
     a->people = w->steps[e->step].approve.people;
     if (c->answer != ANSWER_REFUSED)
         return;
-    a->refusal = vote_obstacle(w, &l->task, (uint16_t)e->step, &a->ballot, scheduler_now(s));
+    if (a->refusal == OBSTACLE_NONE)
+        a->refusal = vote_obstacle(w, &l->task, (uint16_t)e->step, &a->ballot, scheduler_now(s));
     explain(l, a);
 }
