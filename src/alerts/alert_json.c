@@ -200,7 +200,7 @@ static bool read_doc(const struct alerts *a, const struct json *j, struct alert 
     al->kind = read_kind(json_get_text(j, "kind"));
     al->notice_at = json_get_int(j, "notice_at", 0);
     al->reminders = small(j, "reminders");
-    al->repeat_ms = max_i64(json_get_int(j, "repeat_ms", 0), 0);
+    al->repeat_ms = alert_repeat_ms(json_get_int(j, "repeat_ms", 0));
     read_told(a, json_get(j, "told"), al);
     return al->notice > 0 && al->kind != NOTICE_NONE;
 }

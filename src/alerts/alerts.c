@@ -13,7 +13,8 @@ enum {
     RESOLVE_AFTER_MS = 300000,
     COUNTS_MS = 30000, /* interval for writing rows of which only counts changed */
     REMINDERS_MAX = 5, /* 1 h, 2 h, 4 h, 8 h, 16 h; then a day */
-    TIMES_MAX = 4,     /* a recurring alert is resolved later each time, up to 16 times as late */
+    REPEAT_MIN_MS = 60000,
+    TIMES_MAX = 4, /* a recurring alert is resolved later each time, up to 16 times as late */
 };
 
 static const struct {
@@ -247,6 +248,12 @@ static void drop_examples_unseen(struct alert *al)
 
 /* ---- sightings ---- */
 
+/* Reminders in quick succession would be written all the time, and nothing else would be done. */
+int64_t alert_repeat_ms(int64_t ms)
+{
+    return ms <= 0 ? 0 : max_i64(ms, REPEAT_MIN_MS);
+}
+
 /* The condition holds (again). If it was resolved and returns, the same alert is reported again. */
 static void lights(struct alert *al, int64_t now)
 {
@@ -323,8 +330,9 @@ void alerts_see(struct alerts *a, const struct sighting *s, int64_t now)
     if (al->first_at == 0)
         al->first_at = first;
     see_words(al, s);
-    al->dirty |= al->repeat_ms != s->repeat_ms;
-    al->repeat_ms = s->repeat_ms;
+    int64_t repeat_ms = alert_repeat_ms(s->repeat_ms);
+    al->dirty |= al->repeat_ms != repeat_ms;
+    al->repeat_ms = repeat_ms;
     see_latest(a, al, s->latest_at ? s->latest_at : first, now);
 }
 

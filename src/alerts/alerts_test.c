@@ -486,6 +486,24 @@ static void people_are_reminded_as_their_step_says(void **state)
     alerts_free(d.a);
 }
 
+/* However short the interval is. */
+static void reminders_hold_up_nothing(void **state)
+{
+    struct desk d = desk_of(1);
+    struct sighting s = question(d.now, 1);
+    (void)state;
+
+    desk_open(&d);
+    look(&d, &s, 1);
+    pass(&d, 10000);
+    told(&d, 1, 0, 0);
+    pass(&d, 5 * MS_PER_MIN);
+    CHECK(only(&d)->notice == 6, "one a minute, not %u in all", only(&d)->notice);
+    fail_over(&d);
+    CHECK(only(&d)->repeat_ms == MS_PER_MIN, "as its row says, too");
+    alerts_free(d.a);
+}
+
 static void a_restart_repeats_nothing_and_forgets_nothing(void **state)
 {
     struct desk d = desk_of(2);
@@ -698,6 +716,7 @@ int main(void)
         cmocka_unit_test(failures_of_a_thousand_kinds_are_bounded),
         cmocka_unit_test(it_is_repeated_until_somebody_knows),
         cmocka_unit_test(people_are_reminded_as_their_step_says),
+        cmocka_unit_test(reminders_hold_up_nothing),
         cmocka_unit_test(new_failures_after_a_quiet_hour_are_told_again),
         cmocka_unit_test(it_names_what_is_wrong_now),
         cmocka_unit_test(a_short_one_is_not_told),

@@ -12,9 +12,10 @@
 #include "base/base.h"
 
 enum {
-    STEPS_MAX = 1000,        /* of one workflow */
-    APPROVE_PEOPLE_MAX = 20, /* who have to agree */
-    APPROVE_GROUPS_MAX = 20, /* that are asked, and to whom it escalates */
+    STEPS_MAX = 1000,              /* of one workflow */
+    APPROVE_PEOPLE_MAX = 20,       /* who have to agree */
+    APPROVE_REMIND_MIN_MS = 60000, /* each reminder is a notice to every sink */
+    APPROVE_GROUPS_MAX = 20,       /* that are asked, and to whom it escalates */
 };
 
 /* What happens to a task when one of its steps has failed for good. */

@@ -73,6 +73,7 @@ static const struct mistake_case {
     {OF("", APPROVE(",\"people\":1.5")), 2, 66, "steps[0].approve.people", "1.5", "a whole number"},
     {OF("", APPROVE(",\"not\":\"owner\"")), 2, 63, "steps[0].approve.not", "\"owner\"", "submitter"},
     {OF("", APPROVE(",\"remind\":\"0s\"")), 2, 66, "steps[0].approve.remind", "\"0s\"", "a duration"},
+    {OF("", APPROVE(",\"remind\":\"59s\"")), 2, 66, "steps[0].approve.remind", "\"59s\"", "a duration of at least 1m"},
     {OF("", APPROVE(",\"escalate\":\"2d\"")), 2, 68, "steps[0].approve.escalate", "\"2d\"", "an object with after and to"},
     {OF("", APPROVE(",\"escalate\":{\"after\":\"2d\"}")), 2, 68, "steps[0].approve.escalate.to", "nothing", "a key \"to\""},
     {OF("", APPROVE(",\"escalate\":{\"to\":\"cfo\"}")), 2, 68, "steps[0].approve.escalate.after", "nothing", "a key \"after\""},

@@ -214,6 +214,7 @@ WRONG = [
     ("steps.6.approve.by", ["a", "a"]), ("steps.6.approve.by", "a b"), ("steps.6.approve.question", GONE),
     ("steps.6.approve.question", ""), ("steps.6.approve.question", 7), ("steps.6.approve.people", 0), ("steps.6.approve.people", 21),
     ("steps.6.approve.people", "2"), ("steps.6.approve.not", "owner"), ("steps.6.approve.remind", "0s"), ("steps.6.approve.remind", 7),
+    ("steps.6.approve.remind", "59s"), ("steps.6.approve.remind", "59999ms"),
     ("steps.6.approve.escalate", "2d"), ("steps.6.approve.escalate.to", GONE), ("steps.6.approve.escalate.after", GONE),
     ("steps.6.approve.escalate.to", []), ("steps.6.approve.poeple", 2), ("steps.6.complete_by", "0s"), ("steps.6.complete_by", GONE),
     ("steps.6.agent", "x"), ("steps.6.undo", "none"), ("steps.6.wait", "1s"), ("steps.6.signal", {"name": "s"}), ("steps.6.retry", {}),

@@ -94,6 +94,8 @@ static void read_remind(struct reader *r, const struct json *j, const struct pat
 
     d->remind = j;
     read_length(r, j, path, &d->remind_ms);
+    if (d->remind_ms > 0 && d->remind_ms < APPROVE_REMIND_MIN_MS)
+        mistake_in(r, path, j, "a duration of at least 1m");
 }
 
 static void read_after(struct reader *r, const struct json *j, const struct path *path,
