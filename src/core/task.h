@@ -264,7 +264,6 @@ enum {
     SIGNALS_KEPT_MAX = 20,       /* of one name, not taken yet */
     SIGNALS_MAX = 1000,          /* of one task, with those that were taken or dropped */
     SIGNALS_BYTES_MAX = 4 << 20, /* the values of one task's, but for dropped ones */
-    VOTES_MAX = 1000,            /* of one task */
 };
 
 /* What a person said to the present question of an approval. Votes on earlier questions are not

@@ -15,6 +15,7 @@ enum {
     STEPS_MAX = 1000,              /* of one workflow */
     APPROVE_PEOPLE_MAX = 20,       /* who have to agree */
     APPROVE_REMIND_MIN_MS = 60000, /* each reminder is a notice to every sink */
+    VOTES_MAX = 1000,              /* of one task; all its steps need no more */
     APPROVE_GROUPS_MAX = 20,       /* that are asked, and to whom it escalates */
 };
 

@@ -109,6 +109,33 @@ static void every_mistake_has_its_place(void **state)
     }
 }
 
+/* Of one person more, the last step could never be decided. */
+static void a_task_has_room_for_all_votes(void **state)
+{
+    static struct mistakes m;
+    (void)state;
+
+    for (int last = 20; last <= 21; last++) {
+        CLEANUP(buf_fini) struct buf text = {0};
+        struct definition *d = NULL;
+        buf_str(&text, "{\"intact\":1,\"workflow\":\"w\",\"steps\":[");
+        for (int i = 0; i < 50; i++)
+            buf_fmt(&text,
+                    "{\"name\":\"s%d\",\"approve\":{\"by\":\"g\",\"question\":\"Pay?\","
+                    "\"people\":%d}},",
+                    i, i == 0 ? last - 1 : 20);
+        buf_str(&text, "{\"name\":\"last\",\"approve\":{\"by\":\"g\",\"question\":\"Pay?\"}}]}");
+        enum err err = definition_parse(buf_view(&text), DEFINITION_JSON, &d, &m, NULL);
+        CHECK(err == (last == 20 ? ERR_OK : ERR_INVALID), "%d: %s", last, err_text(err));
+        CHECK(err == ERR_OK
+                  || (m.count == 1 && strcmp(m.list[0].path, "steps[50].approve.people") == 0
+                      && strcmp(m.list[0].found, "too many people") == 0
+                      && begins(m.list[0].expected, "1000 of them at most")),
+              "%s: found %s", m.list[0].path, m.list[0].found);
+        definition_free(d);
+    }
+}
+
 static enum err ask(const char *question, const char *input, struct arena *a, struct slice *ret,
                     struct error *e)
 {
@@ -159,6 +186,7 @@ int main(void)
         cmocka_unit_test(all_of_it_is_read),
         cmocka_unit_test(each_word_needs_the_grammar),
         cmocka_unit_test(every_mistake_has_its_place),
+        cmocka_unit_test(a_task_has_room_for_all_votes),
         cmocka_unit_test(a_question_is_evaluated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -509,12 +509,29 @@ static bool learn_steps(struct reader *r, const struct json *steps, const struct
     return true;
 }
 
+/* A task keeps the votes of all its steps: a step beyond that could not be decided. */
+static void count_people(struct reader *r, const struct path *path, const struct json *j,
+                         const struct approve_spec *spec)
+{
+    struct path approve = {path, SLICE("approve"), 0};
+    struct path at = {&approve, SLICE("people"), 0};
+    struct reading *g = reading_of(r);
+    bool had_room = g->people <= VOTES_MAX;
+
+    g->people += spec->people;
+    if (had_room && g->people > VOTES_MAX)
+        mistake_at(r, &at, j->at, "too many people", "%d of them at most, in all steps together",
+                   VOTES_MAX);
+}
+
 static void read_list(struct reader *r, const struct json *list, struct draft *drafts)
 {
     for (const struct json *m = list ? list->child : NULL; m; m = m->next) {
         struct path up;
         struct path at = reader_step_path(r, reading_of(r)->step, &up);
-        read_step(r, m, &at, &drafts[reading_of(r)->step]);
+        struct draft *d = &drafts[reading_of(r)->step];
+        read_step(r, m, &at, d);
+        count_people(r, &at, m, &d->step.approve);
         reading_of(r)->step++;
     }
 }
