@@ -224,6 +224,38 @@ static void who_may_not_vote_is_told_why(void **state)
     CHECK(obstacle('A', true, 0) == OBSTACLE_VOTE_UNASKED, "a signal asks nobody");
 }
 
+static bool needs_admin(enum event_kind verb, int step)
+{
+    return operator_needs_admin(&k.g.w, &k.t, verb, step);
+}
+
+/* Otherwise an operator would have something else done than what people allowed. */
+static void what_people_allowed_only_an_admin_changes(void **state)
+{
+    (void)state;
+
+    kit_make(&k, "in their place", "a= b<a c<b d");
+    CHECK(needs_admin(EVENT_SKIP, 0) && needs_admin(EVENT_SUPPLY, 0), "that is a decision");
+    CHECK(!needs_admin(EVENT_SKIP, 1) && !needs_admin(EVENT_RETRY, 0), "that is none");
+    CHECK(!needs_admin(EVENT_CORRECT, -1), "nothing was allowed: it is asked with that input");
+    CHECK(needs_admin(EVENT_CORRECT, 1) && needs_admin(EVENT_CORRECT, 2), "nobody is asked that");
+    CHECK(!needs_admin(EVENT_CORRECT, 3), "that does not need their approval");
+    kit_play(&k, "claim, begin a, agree a A");
+    CHECK(!needs_admin(EVENT_CORRECT, -1), "they have not decided");
+    kit_play(&k, "decided a");
+    CHECK(needs_admin(EVENT_CORRECT, -1) && needs_admin(EVENT_CORRECT, 1), "they have");
+    CHECK(!needs_admin(EVENT_CORRECT, 3), "not on that");
+    kit_play(&k, "from a");
+    CHECK(!needs_admin(EVENT_CORRECT, -1), "they are asked anew");
+    k.steps[0].state = STEP_SKIPPED;
+    CHECK(!needs_admin(EVENT_CORRECT, -1) && !needs_admin(EVENT_CORRECT, 1), "nobody is asked");
+    k.steps[0].output.json = SLICE("{\"overridden\":true}");
+    CHECK(needs_admin(EVENT_CORRECT, -1) && needs_admin(EVENT_CORRECT, 1), "an admin has decided");
+    kit_make(&k, "a rejection", "a*? b<a");
+    kit_play(&k, "claim, begin a, reject a A, decided a");
+    CHECK(!needs_admin(EVENT_CORRECT, -1), "nothing was allowed");
+}
+
 static void a_task_has_so_many_at_most(void **state)
 {
     static struct vote many[VOTES_MAX];
@@ -283,6 +315,7 @@ int main(void)
         cmocka_unit_test(what_moves_the_complete_by),
         cmocka_unit_test(what_waits_is_not_ready),
         cmocka_unit_test(who_may_not_vote_is_told_why),
+        cmocka_unit_test(what_people_allowed_only_an_admin_changes),
         cmocka_unit_test(a_task_has_so_many_at_most),
         cmocka_unit_test(damaged_votes_are_found),
     };

@@ -217,7 +217,7 @@ enum obstacle {
     OBSTACLE_VOTE_SUBMITTER,  /* the person submitted the task */
     OBSTACLE_VOTE_OTHER,      /* the person has said the opposite */
     OBSTACLE_VOTE_FULL,       /* the task has as many votes as it may */
-    OBSTACLE_ADMIN,           /* only an admin may decide in place of people; set by the caller */
+    OBSTACLE_ADMIN,           /* see operator_needs_admin(); set by the caller */
     OBSTACLE_UNTIL,           /* it was processed too long ago: its undo_until has passed */
     OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never
                      * by operator_obstacle() */
@@ -243,6 +243,11 @@ bool operator_may(const struct workflow *w, const struct task *t, enum event_kin
 /* Why it would not; NONE: it would. If a step is the obstacle, *ret_step is set to it. */
 enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
                                 enum event_kind verb, int step, int64_t now, uint16_t *ret_step);
+
+/* Whether it takes an admin: it would decide in place of the people who are asked, or change what
+ * they have allowed. `step` as in struct event. */
+bool operator_needs_admin(const struct workflow *w, const struct task *t, enum event_kind verb,
+                          int step);
 
 /* For a step in doubt: until when an effect may still come, so that it cannot be resolved
  * earlier. */

@@ -124,36 +124,54 @@ static bool task_input(struct live *l, struct ask *a, struct value *ret)
     return err == ERR_OK;
 }
 
-/* An operator decides in place of the people who are asked. */
-static bool overrides(const struct live *l, const struct event *e)
+/* An operator would change what people allowed, or decide in their place. A correction that would
+ * be refused anyway, or changes nothing, gets that answer. */
+static bool needs_admin(const struct live *l, const struct event *e)
 {
-    return (e->kind == EVENT_SKIP || e->kind == EVENT_SUPPLY) && e->step >= 0
-           && e->step < l->task.step_count
-           && l->definition->workflow.steps[e->step].kind == KIND_APPROVE;
+    const struct workflow *w = &l->definition->workflow;
+    const struct task *t = &l->task;
+
+    if (e->step >= t->step_count || !operator_needs_admin(w, t, e->kind, e->step))
+        return false;
+    if (e->kind != EVENT_CORRECT)
+        return true;
+    const struct value *input = e->step < 0 ? &t->input : &t->steps[e->step].input;
+    return operator_may(w, t, EVENT_CORRECT, e->step, 0) && !slice_eq(input->json, e->input.json);
 }
 
-static bool override_fails(struct ask *a, enum obstacle o, const char *why)
+static bool admin_is_missing(struct ask *a, const struct event *e)
 {
-    a->refusal = o;
-    (void)snprintf(a->story, sizeof a->story, "step \"%.*s\" %s",
-                   SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)), why);
-    return false;
+    if (a->is_admin)
+        return false;
+    a->refusal = OBSTACLE_ADMIN;
+    if (e->kind == EVENT_CORRECT && e->step < 0)
+        (void)snprintf(a->story, sizeof a->story,
+                       "people have decided on this input: another one requires the role admin, or "
+                       "retry --from their step first, so that they are asked anew");
+    else
+        (void)snprintf(a->story, sizeof a->story, "step \"%.*s\" %s requires the role admin",
+                       SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)),
+                       e->kind == EVENT_CORRECT
+                           ? "needs the approval of people: an input that they are not asked about"
+                           : "asks people: deciding in their place");
+    return true;
 }
 
-/* Only an admin may, and the output says so. */
+/* The output says who decided. */
 static bool override_event(struct live *l, struct ask *a, struct event *e)
 {
     CLEANUP(arena_fini) struct arena tree = {0};
     CLEANUP(buf_fini) struct buf b = {0};
     struct json *given = NULL;
 
-    if (!a->is_admin)
-        return override_fails(a, OBSTACLE_ADMIN,
-                              "asks people: deciding in their place requires the role admin");
     if (a->output.ptr
         && (json_parse(&tree, arena_copy(&tree, a->output), &given, NULL) != ERR_OK
-            || given->type != JSON_OBJECT))
-        return override_fails(a, OBSTACLE_NONE, "asks people: its output must be an object");
+            || given->type != JSON_OBJECT)) {
+        (void)snprintf(a->story, sizeof a->story,
+                       "step \"%.*s\" asks people: its output must be an object",
+                       SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)));
+        return false;
+    }
     json_open(&b, '{');
     json_member_bool(&b, "overridden", true);
     if (!given && e->kind == EVENT_SUPPLY)
@@ -192,7 +210,10 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     if (a->kind == ASK_CORRECT && e.step >= 0)
         e.input.json = arena_copy(&l->arena, a->input);
     e.output.json = arena_copy(&l->arena, a->output);
-    if (overrides(l, &e) && !override_event(l, a, &e))
+    bool as_admin = needs_admin(l, &e);
+    if (as_admin && admin_is_missing(a, &e))
+        return false;
+    if (as_admin && e.kind != EVENT_CORRECT && !override_event(l, a, &e))
         return false;
     e.attempt = a->attempt;
     e.until = a->looked_at;
@@ -368,7 +389,7 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
     case OBSTACLE_VOTE_OTHER:
     case OBSTACLE_VOTE_FULL:
     case OBSTACLE_ADMIN:
-        UNREACHABLE(); /* explained by signals.c, votes.c, override_event() */
+        UNREACHABLE(); /* explained by signals.c, votes.c, admin_is_missing() */
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:
         explain_state(a, t);

@@ -66,7 +66,7 @@ struct ask {
     struct signal signal, decided;
     struct ballot ballot,
         cast;             /* ASK_APPROVE, ASK_REJECT; `cast` is the same in the task's memory */
-    bool is_admin;        /* ASK_SKIP, ASK_SUPPLY: may decide in place of people */
+    bool is_admin;        /* ASK_SKIP, ASK_SUPPLY, ASK_CORRECT: see operator_needs_admin() */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */
     bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as

@@ -318,6 +318,45 @@ static void an_admin_decides_in_their_place(void **state)
     EXPECT_RAW(&r, "steps.0.output.overridden", "true");
 }
 
+/* Or an operator would have 80000 paid where people allowed 80. */
+static void what_they_allowed_stays_so(void **state)
+{
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "mender", "\"repair\"", NULL, token);
+    struct node mender = as(&node, token);
+    submit_as(&node, "two", "a-13");
+    post(&mender, &r, "/v1/tasks/a-13/correct", "{\"input\": 90, \"reason\": \"a slip\"}");
+    EXPECT(&r, 200);
+    post(&mender, &r, "/v1/tasks/a-13/correct",
+         "{\"step\": \"pay\", \"input\": 80000, \"reason\": \"x\"}");
+    expect_problem(&r, 403, "forbidden"); /* they are asked about 90 */
+    approves(&ann, "a-13");
+    approves(&bob, "a-13");
+    post(&mender, &r, "/v1/tasks/a-13/correct", "{\"input\": 80000, \"reason\": \"x\"}");
+    expect_problem(&r, 403, "forbidden");
+    post(&mender, &r, "/v1/tasks/a-13/correct",
+         "{\"step\": \"pay\", \"input\": 80000, \"reason\": \"x\"}");
+    expect_problem(&r, 403, "forbidden");
+    post(&mender, &r, "/v1/tasks/a-13/correct", "{\"input\": 90, \"reason\": \"once more\"}");
+    EXPECT(&r, 200); /* it is that already */
+    post(&mender, &r, "/v1/tasks/a-13/retry", "{\"from\": \"allow\", \"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    post(&mender, &r, "/v1/tasks/a-13/correct", "{\"input\": 91, \"reason\": \"x\"}");
+    EXPECT(&r, 200);
+    WAIT_FOR(waits_for(&ann, "a-13"), "they are asked anew");
+    approves(&ann, "a-13");
+    approves(&bob, "a-13");
+    post(&node, &r, "/v1/tasks/a-13/correct", "{\"input\": 92, \"reason\": \"an admin\"}");
+    EXPECT(&r, 200);
+    serve_step(&node, "bank", "i", "1");
+    wait_for_state(&node, "a-13", "processed");
+    post(&mender, &r, "/v1/tasks/a-13/correct", "{\"input\": 93, \"reason\": \"x\"}");
+    expect_problem(&r, 409, "conflict");
+}
+
 /* Whoever comes first: as many persons as are needed, no more, no fewer. */
 static void many_vote_at_once(void **state)
 {
@@ -386,6 +425,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(others_are_asked_after_a_while),
         cmocka_unit_test(a_group_is_told_that_it_is_asked),
         cmocka_unit_test(an_admin_decides_in_their_place),
+        cmocka_unit_test(what_they_allowed_stays_so),
         cmocka_unit_test(many_vote_at_once),
         cmocka_unit_test(a_server_is_killed_around_votes),
     };
