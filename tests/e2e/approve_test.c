@@ -318,6 +318,59 @@ static void an_admin_decides_in_their_place(void **state)
     EXPECT_RAW(&r, "steps.0.output.overridden", "true");
 }
 
+static void of_many(const struct node *n, struct reply *r, const char *dry_run)
+{
+    post(n, r, "/v1/operations",
+         "{\"verb\": \"skip\", \"filter\": {\"ids\": [\"a-14\"]}, \"arguments\": {\"step\": "
+         "\"allow\"}, \"reason\": \"test\", \"dry_run\": %s}",
+         dry_run);
+    EXPECT(r, strcmp(dry_run, "true") == 0 ? 200 : 202);
+}
+
+static bool is_done(const char *id, int refused)
+{
+    REPLY r = {0};
+
+    get(&node, &r, "/v1/operations/%s", id);
+    EXPECT(&r, 200);
+    if (strcmp(text_at(&r, "state"), "done") != 0)
+        return false;
+    EXPECT_INT(&r, "done", 1 - refused);
+    CHECK(!memmem(r.body.ptr, r.body.len, "people decide", 13) == !refused, "why: %.*s",
+          SLICE_ARG(r.body));
+    return true;
+}
+
+/* What it would do is what it does. */
+static void an_admin_decides_on_many_in_their_place(void **state)
+{
+    CLEANUP(buf_fini) struct buf first = {0};
+    CLEANUP(buf_fini) struct buf second = {0};
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "sweeper", "\"repair\"", NULL, token);
+    struct node sweeper = as(&node, token);
+    submit_as(&node, "two", "a-14");
+    of_many(&sweeper, &r, "true");
+    EXPECT_INT(&r, "matched", 1);
+    EXPECT_INT(&r, "possible", 0);
+    of_many(&sweeper, &r, "false");
+    buf_str(&first, text_at(&r, "id"));
+    WAIT_FOR(is_done(first.ptr, 1), "it is refused");
+    of_many(&node, &r, "true");
+    EXPECT_INT(&r, "possible", 1);
+    of_many(&node, &r, "false");
+    buf_str(&second, text_at(&r, "id"));
+    WAIT_FOR(is_done(second.ptr, 0), "it is done");
+    task_of(&node, &r, "a-14");
+    EXPECT_TEXT(&r, "steps.0.state", "skipped");
+    EXPECT_RAW(&r, "steps.0.output.overridden", "true");
+    serve_step(&node, "bank", "i", "1");
+    wait_for_state(&node, "a-14", "processed");
+}
+
 /* Or an operator would have 80000 paid where people allowed 80. */
 static void what_they_allowed_stays_so(void **state)
 {
@@ -425,6 +478,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(others_are_asked_after_a_while),
         cmocka_unit_test(a_group_is_told_that_it_is_asked),
         cmocka_unit_test(an_admin_decides_in_their_place),
+        cmocka_unit_test(an_admin_decides_on_many_in_their_place),
         cmocka_unit_test(what_they_allowed_stays_so),
         cmocka_unit_test(many_vote_at_once),
         cmocka_unit_test(a_server_is_killed_around_votes),
