@@ -22,9 +22,18 @@
 #include "node/render.h"
 #include "node/strict.h"
 #include "store/codec/codec.h"
+#include "store/row.h"
 #include "json/json.h"
 
-enum { COMMENT_MAX = 1000, APPROVALS_USUAL = 50, APPROVALS_MAX = 500, PAGES_MAX = 20 };
+enum {
+    COMMENT_MAX = 1000,
+    APPROVALS_USUAL = 50,
+    APPROVALS_MAX = 500,
+    ROWS_A_PAGE = 20, /* that are in memory together, with those that concern others */
+    PAGES_MAX = 50,
+    READ_MAX = 16 << 20, /* bytes that one request reads, about, ... */
+    KEPT_MAX = 1 << 20,  /* ... and keeps: the loop decodes them without a pause */
+};
 
 /* ---- GET /v1/approvals ---- */
 
@@ -37,7 +46,7 @@ struct asked_list {
     size_t group_count;
     bool all; /* what waits for others, too */
     struct task_row *rows;
-    size_t row_count;
+    size_t row_count, limit, kept; /* kept: bytes of their documents */
     bool more;
     int64_t now;
 };
@@ -50,32 +59,63 @@ static bool any_group_is_asked(const struct asked_list *al, const struct task_ro
     return al->all && row->asked.ptr;
 }
 
-/* Keeps the rows that concern the caller. */
+/* With its groups of steps. */
+static void keep(struct asked_list *al, const struct task_row *row)
+{
+    struct arena *a = &al->base.arena;
+    struct task_row *kept = &al->rows[al->row_count++];
+    struct payload *groups = arena_alloc(a, (row->payload_count + 1) * sizeof *groups);
+
+    *kept = row_copy(a, row);
+    al->kept += row->doc.len;
+    for (size_t i = 0; i < row->payload_count; i++) {
+        groups[i] = row->payloads[i];
+        groups[i].json = arena_copy(a, groups[i].json);
+        al->kept += groups[i].json.len;
+    }
+    kept->payloads = groups;
+    kept->payload_count = row->payload_count;
+}
+
+static bool has_room(const struct asked_list *al)
+{
+    return al->row_count < al->limit && al->kept < KEPT_MAX;
+}
+
+/* Keeps the rows that concern the caller, as far as there is room. The next request goes on behind
+ * the last one that was looked at. */
 static void keep_asked(struct asked_list *al, const struct row_page *page)
 {
-    for (size_t i = 0; i < page->count; i++)
+    for (size_t i = 0; i < page->count; i++) {
+        if (!has_room(al)) {
+            al->more = true;
+            return;
+        }
+        al->query.before_seq = page->rows[i].seq;
         if (any_group_is_asked(al, &page->rows[i]))
-            al->rows[al->row_count++] = page->rows[i];
+            keep(al, &page->rows[i]);
+    }
+    al->more = page->more;
+    al->query.before_seq = page->next_seq;
 }
 
 /* Reads on until there are enough, or enough was read. */
 static void asked_run(struct store_job *j, struct store *store)
 {
     struct asked_list *al = CONTAINER_OF(j, struct asked_list, base.job);
-    struct row_page page = {.more = true};
-    size_t most = al->query.limit;
+    size_t bytes = 0;
 
-    al->rows = arena_alloc(&al->base.arena, most * sizeof *al->rows);
-    for (int i = 0; i < PAGES_MAX && page.more && al->row_count < most; i++) {
-        al->query.limit = most - al->row_count;
-        al->base.err = store->ops->list(store, &al->query, &al->base.arena, &page, &al->base.error);
+    al->rows = arena_alloc(&al->base.arena, al->limit * sizeof *al->rows);
+    al->more = true;
+    for (int i = 0; i < PAGES_MAX && al->more && has_room(al) && bytes < READ_MAX; i++) {
+        CLEANUP(arena_fini) struct arena a = {0};
+        struct row_page page = {0};
+        al->base.err = store->ops->list(store, &al->query, &a, &page, &al->base.error);
         if (al->base.err != ERR_OK)
             return;
         keep_asked(al, &page);
-        al->query.before_seq = page.next_seq;
+        bytes += a.total;
     }
-    al->more = page.more;
-    j->bytes = al->base.arena.total;
 }
 
 /* The vote that the caller would cast. */
@@ -241,10 +281,11 @@ void approvals_list(struct server *sv, struct http_request *r)
     al->person = arena_copy(&it->arena, b->person);
     al->groups = groups_copy(b, &it->arena);
     al->group_count = b->group_count;
-    al->query = (struct list_query){.asked = true,
+    al->limit = (size_t)p.limit;
+    al->query = (struct list_query){.asked = !p.task.ptr,
                                     .groups = true,
                                     .before_seq = p.cursor,
-                                    .limit = (size_t)p.limit};
+                                    .limit = ROWS_A_PAGE};
     if (p.task.ptr) {
         al->task = arena_copy(&it->arena, p.task);
         al->query.ids = &al->task;

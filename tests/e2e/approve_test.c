@@ -410,6 +410,68 @@ static void what_they_allowed_stays_so(void **state)
     expect_problem(&r, 409, "conflict");
 }
 
+enum { LONG_TASKS = 30, LONG_STEPS = 25 };
+
+static void submit_long_ones(void)
+{
+    CLEANUP(buf_fini) struct buf steps = {0};
+    CLEANUP(buf_fini) struct buf question = {0};
+
+    while (question.len < 1900)
+        buf_str(&question, "Is that so? ");
+    buf_str(&steps, "\"steps\": [");
+    for (int i = 0; i < LONG_STEPS; i++)
+        buf_fmt(&steps,
+                "%s{\"name\": \"s%d\", \"after\": [], \"approve\": {\"by\": \"readers\", "
+                "\"question\": \"%.*s\"}}",
+                i ? ", " : "", i, (int)question.len, question.ptr);
+    buf_byte(&steps, ']');
+    (void)define(&node, "long", steps.ptr);
+    for (int i = 0; i < LONG_TASKS; i++) {
+        char id[24];
+        (void)snprintf(id, sizeof id, "long-%d", i);
+        submit_as(&node, "long", id);
+        (void)snprintf(id, sizeof id, "short-%d", i);
+        submit_as(&node, "two", id);
+    }
+}
+
+/* The pages of the list for that person; each question is on one of them. */
+static int pages_of(const struct node *n, int limit, int questions)
+{
+    CLEANUP(buf_fini) struct buf cursor = {0};
+    int pages = 0;
+    int found = 0;
+
+    do {
+        REPLY r = {0};
+        get(n, &r, "/v1/approvals?limit=%d%s%s", limit, cursor.len ? "&cursor=" : "",
+            cursor.len ? cursor.ptr : "");
+        EXPECT(&r, 200);
+        const struct json *list = at(&r, "approvals");
+        found += (int)list->count;
+        CHECK((int)list->count <= limit * LONG_STEPS, "more than %d tasks", limit);
+        struct slice next = json_get_text(r.json, "next");
+        buf_clear(&cursor);
+        buf_fmt(&cursor, "%.*s", SLICE_ARG(next));
+        pages++;
+    } while (cursor.len > 0 && pages < 1000);
+    CHECK(found == questions, "%d of %d questions on %d pages", found, questions, pages);
+    return pages;
+}
+
+/* However much there is to read, of one's own and of others. */
+static void a_list_comes_in_pages(void **state)
+{
+    (void)state;
+
+    submit_long_ones();
+    struct node reader = person("reader", "\"readers\"");
+    CHECK(pages_of(&reader, 2, LONG_TASKS * LONG_STEPS) >= LONG_TASKS / 2, "two on a page");
+    CHECK(pages_of(&reader, 500, LONG_TASKS * LONG_STEPS) >= 2, "not all on one page");
+    CHECK(pages_of(&cfo, 7, 0) <= 3, "others have none of them");
+}
+
 /* Whoever comes first: as many persons as are needed, no more, no fewer. */
 static void many_vote_at_once(void **state)
 {
@@ -482,6 +544,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_they_allowed_stays_so),
         cmocka_unit_test(many_vote_at_once),
         cmocka_unit_test(a_server_is_killed_around_votes),
+        cmocka_unit_test(a_list_comes_in_pages),
     };
     kit_program(argc, argv);
     return cmocka_run_group_tests(tests, start, node_end);
