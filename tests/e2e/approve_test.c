@@ -199,6 +199,62 @@ static void not_by_who_submitted_it(void **state)
     wait_for_state(&node, "a-4", "processed");
 }
 
+static void is_one_person(const struct node *phone)
+{
+    REPLY r = {0};
+
+    decides(phone, &r, "a-15", "approve", "{}");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "person", "ann");
+    EXPECT_INT(&r, "agreed", 1);
+    approves(&ann, "a-15");
+    CHECK(!waits_for(&ann, "a-15") && !waits_for(phone, "a-15"), "she has decided");
+    decides(&ann, &r, "a-15", "reject", "{\"comment\": \"no\"}");
+    expect_problem(&r, 409, "conflict");
+    CHECK(!waits_for(&ann, "a-16") && !waits_for(phone, "a-16"), "she submitted it");
+    decides(&ann, &r, "a-16", "approve", "{}");
+    expect_problem(&r, 403, "forbidden");
+    decides(phone, &r, "a-16", "approve", "{}");
+    expect_problem(&r, 403, "forbidden");
+}
+
+/* Also with another text of her token, with limits, and after a restart. */
+static void a_person_with_two_tokens_is_one(void **state)
+{
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "ann-phone",
+               "\"approve\", \"submit\"], \"person\": \"ann\", \"groups\": [\"finance\"", NULL,
+               token);
+    struct node phone = as(&node, token);
+    submit_as(&node, "two", "a-15");
+    submit_as(&phone, "other", "a-16");
+    is_one_person(&phone);
+    post(&node, &r, "/v1/tokens/ann-phone/rotate", "{\"keep\": \"0s\"}");
+    EXPECT(&r, 200);
+    phone = as(&node, text_at(&r, "token"));
+    send_as(&node, &r, "PUT", "/v1/tokens/ann-phone", "application/json",
+            SLICE("{\"limits\": {\"calls\": 1000}}"));
+    EXPECT(&r, 200);
+    is_one_person(&phone);
+    node_kill(&node);
+    begin();
+    is_one_person(&phone);
+    approves(&bob, "a-16");
+    wait_for_state(&node, "a-16", "processed");
+    approves(&bob, "a-15");
+    serve_step(&node, "bank", "i", "1");
+    wait_for_state(&node, "a-15", "processed");
+    task_of(&node, &r, "a-15");
+    EXPECT_TEXT(&r, "steps.0.output.votes.0.by", "ann");
+    EXPECT_TEXT(&r, "steps.0.output.votes.1.by", "bob");
+    EXPECT_TEXT(&r, "operations.0.actor", "ann-phone");
+    EXPECT_TEXT(&r, "operations.0.detail.person", "ann");
+    EXPECT_TEXT(&r, "operations.1.actor", "bob");
+}
+
 /* Whoever stored the schedule, whoever has it run. */
 static void not_by_the_author_of_a_schedule(void **state)
 {
@@ -534,6 +590,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_rejects),
         cmocka_unit_test(who_is_not_asked_learns_nothing),
         cmocka_unit_test(not_by_who_submitted_it),
+        cmocka_unit_test(a_person_with_two_tokens_is_one),
         cmocka_unit_test(not_by_the_author_of_a_schedule),
         cmocka_unit_test(with_another_input_it_is_asked_anew),
         cmocka_unit_test(nobody_decides_in_time),
