@@ -213,10 +213,25 @@ static void move_lock(struct buf *b, const struct why *y, const struct reason *r
                 SLICE_ARG(holder));
 }
 
-static void move_approval(struct buf *b, const struct why *y, const struct reason *r)
+/* With the number of the question that the reader sees here. */
+static void command_vote(struct buf *b, const struct why *y, int step, const char *verb,
+                         const char *flags)
 {
     bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
+    const struct step *s = &y->task->steps[step];
 
+    buf_fmt(b, "\nintact %s", verb);
+    if (!odd)
+        buf_fmt(b, " %.*s %.*s", SLICE_ARG(y->task->id), SLICE_ARG(step_name(y, step)));
+    if (step_has_begun(s))
+        buf_fmt(b, " --asking %" PRIu64, (uint64_t)s->generation + 1);
+    buf_str(b, flags);
+    if (odd)
+        buf_fmt(b, " -- %.*s %.*s", SLICE_ARG(y->task->id), SLICE_ARG(step_name(y, step)));
+}
+
+static void move_approval(struct buf *b, const struct why *y, const struct reason *r)
+{
     if (step_has_begun(&y->task->steps[r->step])
         && step_is_voted(y->workflow, y->task, (uint16_t)r->step)) {
         buf_str(b, "The task continues by itself.");
@@ -227,10 +242,8 @@ static void move_approval(struct buf *b, const struct why *y, const struct reaso
     else if (r->until != 0)
         buf_fmt(b, "If they have not decided by then, %s. ", then(y, r));
     buf_str(b, "They decide by:");
-    buf_fmt(b, "\nintact approve %s%.*s %.*s", odd ? "-- " : "", SLICE_ARG(y->task->id),
-            SLICE_ARG(y->workflow->steps[r->step].name));
-    buf_fmt(b, "\nintact reject %s%.*s %.*s --comment '...'", odd ? "-- " : "",
-            SLICE_ARG(y->task->id), SLICE_ARG(y->workflow->steps[r->step].name));
+    command_vote(b, y, r->step, "approve", "");
+    command_vote(b, y, r->step, "reject", " --comment '...'");
 }
 
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)

@@ -2,6 +2,7 @@
  */
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/client/client.h"
 #include "cli/client/pages.h"
@@ -11,8 +12,8 @@
 
 /* ---- list ---- */
 
-static const char *const heads[] = {"TASK",   "STEP",  "QUESTION", "ASKS",
-                                    "AGREED", "SINCE", "UNTIL",    NULL};
+static const char *const heads[] = {"TASK",  "STEP",  "QUESTION", "ASKS", "AGREED",
+                                    "SINCE", "UNTIL", "ASKING",   NULL};
 
 static void add_groups(struct table *t, const struct json *list)
 {
@@ -42,6 +43,7 @@ static void print_page(const struct invocation *in, const struct json *page, boo
         table_add(&t, buf_view(&agreed));
         table_add_time(&t, json_get_text(j, "asked_at"));
         table_add_time(&t, json_get_text(j, "complete_by"));
+        table_add(&t, json_get_raw(j, "asking"));
     }
     table_print(&t);
 }
@@ -106,14 +108,37 @@ static const struct json *find(const struct invocation *in, const struct json *l
     return NULL;
 }
 
-static void body_of(const struct invocation *in, const struct json *asked, struct buf *body)
+static void body_of(const struct invocation *in, int64_t asking, struct buf *body)
 {
     json_open(body, '{');
     if (given(in, "comment"))
         json_member_text(body, "comment", slice_of(given(in, "comment")));
-    if (asked)
-        json_member_raw(body, "asking", json_get_raw(asked, "asking"));
+    json_member_number(body, "asking", asking);
     json_close(body, '}');
+}
+
+/* Only the first question of a step is the one that was read, whenever that was. What was asked
+ * anew is shown first: on a terminal somebody reads it now, elsewhere its number shows that
+ * somebody did. */
+static bool is_read(const struct invocation *in, const struct json *asked, bool agrees)
+{
+    const char *what = agrees ? "approve" : "reject";
+    bool anew = json_get_int(asked, "asking", 1) > 1;
+    char line[16] = {0};
+
+    if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+        print_line(stderr, "%.*s", SLICE_ARG(json_get_text(asked, "question")));
+        fprintf(stderr, "%s\n%s it? [y/N] ", anew ? " (asked anew)" : "", what);
+        return fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
+    }
+    if (anew) {
+        print_row(stderr, "intact: step %.*s of task %s was asked anew: %.*s",
+                  SLICE_ARG(json_get_text(asked, "step")), in->words[0],
+                  SLICE_ARG(json_get_text(asked, "question")));
+        print_row(stderr, "To decide on that, add --asking %.*s",
+                  SLICE_ARG(json_get_raw(asked, "asking")));
+    }
+    return !anew;
 }
 
 static void show(const struct invocation *in, const struct intact_client *c,
@@ -123,21 +148,41 @@ static void show(const struct invocation *in, const struct intact_client *c,
         client_print_body(c);
         return;
     }
-    printf("%s: %.*s\n", agrees ? "approved" : "rejected", SLICE_ARG(question));
+    print_row(stdout, "%s: %.*s", agrees ? "approved" : "rejected", SLICE_ARG(question));
     if (agrees)
         printf("%.*s of %.*s agreed\n", SLICE_ARG(json_get_raw(vote, "agreed")),
                SLICE_ARG(json_get_raw(vote, "people")));
 }
 
-/* The question is read first, so that the decision is on what is shown, and on nothing else. */
-static int decide(struct invocation *in, bool agrees)
+static int vote_on(struct invocation *in, struct intact_client *c, const struct json *asked,
+                   int64_t asking, bool agrees)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf path = {0};
     CLEANUP(buf_fini) struct buf body = {0};
-    CLEANUP(buf_fini) struct buf asks = {0};
+    struct slice question = arena_copy(&a, json_get_text(asked, "question"));
     int end = CLI_OK;
 
+    path_of(&path, slice_of(in->words[0]), json_get_text(asked, "step"),
+            agrees ? "approve" : "reject");
+    body_of(in, asking, &body);
+    const struct json *vote = client_ask(c, "POST", path.ptr, &body, &a, &end);
+    if (vote)
+        show(in, c, vote, question, agrees);
+    return end;
+}
+
+/* The question is fetched first, and the decision names its number: it is on what was read, and on
+ * nothing else. */
+static int decide(struct invocation *in, bool agrees)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf asks = {0};
+    int64_t asking = 0;
+    int end = CLI_OK;
+
+    if (!given_number(in, "asking", 1, UINT32_MAX, &asking))
+        return CLI_USAGE;
     if (!agrees && (!given(in, "comment") || !*given(in, "comment")))
         return verb_misused(in, "--comment TEXT is required");
     buf_str(&asks, "/v1/approvals?task=");
@@ -147,14 +192,11 @@ static int decide(struct invocation *in, bool agrees)
     const struct json *asked = page ? find(in, json_get(page, "approvals")) : NULL;
     if (page && !asked)
         end = CLI_NOT_WELL;
-    if (asked) {
-        struct slice question = arena_copy(&a, json_get_text(asked, "question"));
-        path_of(&path, slice_of(in->words[0]), json_get_text(asked, "step"),
-                agrees ? "approve" : "reject");
-        body_of(in, asked, &body);
-        const struct json *vote = client_ask(c, "POST", path.ptr, &body, &a, &end);
-        if (vote)
-            show(in, c, vote, question, agrees);
+    if (asked && asking == 0 && !is_read(in, asked, agrees)) {
+        fputs("nothing was done\n", stderr);
+        end = CLI_NOT_WELL;
+    } else if (asked) {
+        end = vote_on(in, c, asked, asking ? asking : json_get_int(asked, "asking", 1), agrees);
     }
     intact_client_free(c);
     return end;
@@ -170,13 +212,22 @@ static int reject_run(struct invocation *in)
     return decide(in, false);
 }
 
+#define ASKING_FLAG                                                                          \
+    {                                                                                        \
+        .name = "asking", .value = "N",                                                      \
+        .help = "number of the question that was read; needed if it was asked anew, except " \
+                "on a terminal"                                                              \
+    }
+
 static const struct flag approve_flags[] = {
     {.name = "comment", .value = "TEXT", .help = "for the record"},
+    ASKING_FLAG,
     {0},
 };
 
 static const struct flag reject_flags[] = {
     {.name = "comment", .value = "TEXT", .help = "why; required"},
+    ASKING_FLAG,
     {0},
 };
 
@@ -184,11 +235,13 @@ const struct verb verb_approve = {
     .name = "approve",
     .summary = "agree to what a step asks",
     .about = "Agrees to the question of a step that waits for your decision. If several steps of "
-             "the task wait, name the step.",
+             "the task wait, name the step. On a terminal, it shows the question and asks for "
+             "confirmation, unless its number is given.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}, {.name = "STEP", .optional = true}},
     .flags = approve_flags,
     .examples = {{"intact approve e-17", "the only question of this task"},
-                 {"intact approve e-17 allow --comment 'within the budget'", "with a comment"}},
+                 {"intact approve e-17 allow --comment 'within the budget'", "with a comment"},
+                 {"intact approve e-17 --asking 2", "after its input was corrected"}},
     .run = approve_run,
 };
 
