@@ -223,6 +223,26 @@ static void submissions_have_what_the_schedule_says(void **state)
     schedule_free(s);
 }
 
+/* Another version was stored by a node that does not know the column. */
+static void a_person_is_of_one_version(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct schedule_row row = {.version = 12};
+    (void)state;
+
+    assert_null(schedule_person(&row).ptr);
+    row.person = schedule_person_text(12, SLICE("ann"), &a);
+    assert_true(slice_is(row.person, "12 ann"));
+    assert_true(slice_is(schedule_person(&row), "ann"));
+    row.version = 13;
+    assert_null(schedule_person(&row).ptr);
+    row.version = 1;
+    assert_null(schedule_person(&row).ptr);
+    row.person = SLICE("1 ");
+    assert_null(schedule_person(&row).ptr);
+    assert_null(schedule_person_text(1, SLICE_NONE, &a).ptr);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +254,7 @@ int main(void)
         cmocka_unit_test(inputs_know_the_moment),
         cmocka_unit_test(a_failing_input_says_so),
         cmocka_unit_test(submissions_have_what_the_schedule_says),
+        cmocka_unit_test(a_person_is_of_one_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

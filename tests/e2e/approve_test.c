@@ -280,6 +280,55 @@ static void not_by_the_author_of_a_schedule(void **state)
     wait_for_state(&node, id.ptr, "processed");
 }
 
+static void put_schedule(const struct node *n, struct reply *r, const char *name,
+                         const char *workflow)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    char path[80];
+
+    buf_fmt(&text, "intact: 1\nschedule: %s\nworkflow: %s\ncron: \"0 0 1 1 *\"\ninput: 80\n", name,
+            workflow);
+    (void)snprintf(path, sizeof path, "/v1/schedules/%s", name);
+    send_as(n, r, "PUT", path, "application/yaml", buf_view(&text));
+}
+
+/* Nobody knows who stored a schedule at an open server. Whoever stores it again says so. */
+static void a_schedule_of_nobody_is_stored_again(void **state)
+{
+    REPLY r = {0};
+    char token[64];
+    (void)state;
+
+    make_token(&node, "emil", "\"approve\", \"define\"], \"groups\": [\"finance\"", NULL, token);
+    struct node emil = as(&node, token);
+    (void)define(&node, "later", two);
+    node_kill(&node);
+    node_start(&node, FLAGS("--open", "--scan-every", "100ms", "--drain", "200ms"));
+    put_schedule(&node, &r, "refused", "other");
+    expect_problem(&r, 422, "no-submitter");
+    put_schedule(&node, &r, "nobodys", "later");
+    EXPECT(&r, 201);
+    node_kill(&node);
+    begin();
+    (void)define(&node, "later", other);
+    put_schedule(&emil, &r, "nobodys", "later");
+    EXPECT(&r, 201);
+    EXPECT_INT(&r, "version", 2);
+    put_schedule(&bob, &r, "nobodys", "later");
+    EXPECT(&r, 403); /* he may not */
+    put_schedule(&node, &r, "nobodys", "later");
+    EXPECT(&r, 200); /* it has its author */
+    post(&node, &r, "/v1/schedules/nobodys/run", "{\"reason\": \"test\"}");
+    EXPECT(&r, 202);
+    CLEANUP(buf_fini) struct buf id = {0};
+    buf_str(&id, text_at(&r, "task"));
+    WAIT_FOR(waits_for(&bob, id.ptr), "he is asked");
+    decides(&emil, &r, id.ptr, "approve", "{}");
+    expect_problem(&r, 403, "forbidden");
+    approves(&bob, id.ptr);
+    wait_for_state(&node, id.ptr, "processed");
+}
+
 static void with_another_input_it_is_asked_anew(void **state)
 {
     REPLY r = {0};
@@ -592,6 +641,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(not_by_who_submitted_it),
         cmocka_unit_test(a_person_with_two_tokens_is_one),
         cmocka_unit_test(not_by_the_author_of_a_schedule),
+        cmocka_unit_test(a_schedule_of_nobody_is_stored_again),
         cmocka_unit_test(with_another_input_it_is_asked_anew),
         cmocka_unit_test(nobody_decides_in_time),
         cmocka_unit_test(others_are_asked_after_a_while),

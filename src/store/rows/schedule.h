@@ -14,7 +14,7 @@ struct schedule_row {
     int64_t version;   /* of its text, from 1 */
     struct slice workflow, text;
     struct slice author; /* who stored this version */
-    struct slice person; /* whose token that was; NONE: nobody knows */
+    struct slice person; /* whose token that was: schedule_person() */
     int64_t stored_at;   /* when */
     int64_t paused_at;   /* 0: it is not paused */
     int64_t next_at;     /* when it is due; 0: not by time */

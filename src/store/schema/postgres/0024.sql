@@ -6,7 +6,8 @@
 ALTER TABLE ~token ADD COLUMN person TEXT;
 ALTER TABLE ~token ADD COLUMN groups TEXT;
 
--- The person who is taken for the submitter of what a schedule submits: its author.
+-- The person who is taken for the submitter of what a schedule submits: its author, as "VERSION PERSON". Of
+-- another version, which a node that knows no persons has stored, it says nothing.
 ALTER TABLE ~schedule ADD COLUMN person TEXT;
 ALTER TABLE ~submission ADD COLUMN submitter TEXT;
 
