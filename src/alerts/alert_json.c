@@ -118,9 +118,9 @@ void alert_render(const struct alert *al, struct buf *b)
 /* The fixed set of label names; a row with another name is rejected. */
 static const char *label_name(struct slice name)
 {
-    static const char *const names[] = {"workflow",  "step",     "code",  "agent",
-                                        "operation", "schedule", "node",  "target",
-                                        "group",     "source",   "token", "task"};
+    static const char *const names[] = {"workflow",  "step",     "code", "agent",
+                                        "operation", "schedule", "node", "target",
+                                        "group",     "source",   "token"};
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (slice_is(name, names[i]))

@@ -274,6 +274,19 @@ static void lights(struct alert *al, int64_t now)
     al->notice++;
     al->kind = NOTICE_OPENED;
     al->notice_at = now;
+    al->noticed = true;
+    al->dirty = true;
+}
+
+/* What has come was not meant by an acknowledgement. */
+static void tell_anew(struct alert *al, int64_t now)
+{
+    al->lifted |= al->acknowledged_at != 0;
+    al->acknowledged_at = 0;
+    al->reminders = 0;
+    al->notice++;
+    al->kind = NOTICE_REMINDER;
+    al->notice_at = now;
     al->dirty = true;
 }
 
@@ -293,14 +306,9 @@ static void see_latest(struct alerts *a, struct alert *al, int64_t latest_at, in
 
     al->latest_at = latest_at;
     al->dirty = true;
-    if (al->acknowledged_at == 0 || !was_quiet || latest_at <= al->acknowledged_at)
+    if (al->acknowledged_at == 0 || al->each || !was_quiet || latest_at <= al->acknowledged_at)
         return;
-    al->acknowledged_at = 0;
-    al->lifted = true;
-    al->reminders = 0;
-    al->notice++;
-    al->kind = NOTICE_REMINDER;
-    al->notice_at = now;
+    tell_anew(al, now);
 }
 
 void alerts_look_begin(struct alerts *a, uint32_t which)
@@ -309,7 +317,7 @@ void alerts_look_begin(struct alerts *a, uint32_t which)
 
     for (size_t i = 0; (al = map_next(&a->by_key, &i));)
         if (which & BIT(al->condition)) {
-            al->seen = false;
+            al->seen = al->each = al->later = al->noticed = false;
             al->seen_count = 0;
             al->seen_first_at = 0;
             al->seen_examples = 0;
@@ -330,6 +338,8 @@ void alerts_see(struct alerts *a, const struct sighting *s, int64_t now)
     if (al->first_at == 0)
         al->first_at = first;
     see_words(al, s);
+    al->each |= s->each;
+    al->later |= (s->latest_at ? s->latest_at : first) > al->latest_at;
     int64_t repeat_ms = alert_repeat_ms(s->repeat_ms);
     al->dirty |= al->repeat_ms != repeat_ms;
     al->repeat_ms = repeat_ms;
@@ -346,6 +356,8 @@ static void look_ends(struct alert *al, int64_t now)
         }
         return;
     }
+    if (al->each && !al->noticed && alert_is_open(al) && (al->later || al->seen_count > al->count))
+        tell_anew(al, now);
     al->dirty |= al->count != al->seen_count;
     if (al->seen_count > al->count)
         al->total += al->seen_count - al->count;

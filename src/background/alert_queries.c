@@ -1,8 +1,8 @@
 /*
  * Queries of the store for alerts besides tasks in error: agents that are not connected, messages
- * that are not delivered, refused submissions, failed operations, people who are asked. Only the
- * leader queries, seldom, as background jobs. Nothing is remembered, so a restart or another leader
- * finds it again.
+ * that are not delivered, refused submissions, failed operations; people who are asked follow
+ * (alert_asked.c). Only the leader queries, seldom, as background jobs. Nothing is remembered, so a
+ * restart or another leader finds it again.
  */
 
 #include <stdio.h>
@@ -12,14 +12,12 @@
 #include "background/alerting.h"
 #include "background/retention.h"
 #include "base/map.h"
-#include "core/votes.h"
 #include "definition/registry.h"
 #include "dispatch/dispatch.h"
 #include "node/node.h"
 #include "node/store_thread.h"
 #include "operations/operation.h"
 #include "schedule/plan.h"
-#include "store/codec/codec.h"
 
 enum {
     LOOK_MS = 15000,        /* so often ... */
@@ -34,7 +32,6 @@ enum {
     SCHEDULES = 50,
     BUSY_ROWS = 10, /* of tasks that are at a step of an agent */
     BUSY_SCAN = 2000,
-    ASKED = 50, /* tasks of which somebody is asked */
 };
 
 /* A failed operation is reported for so long after its end. */
@@ -311,61 +308,6 @@ static void take_census(struct alerting *al)
     al->waiting_count = count;
 }
 
-/* ---- people who are asked ---- */
-
-static enum err query_asked(struct alerting *al, struct store *store)
-{
-    const struct list_query q = {.asked = true, .groups = true, .limit = ASKED};
-    struct error e = {0};
-
-    return store->ops->list(store, &q, &al->census_arena, &al->asked, &e);
-}
-
-static void add_questions(struct alerting *al, const struct workflow *w, const struct task *t,
-                          uint16_t step, const struct slice *groups, uint16_t count)
-{
-    const struct approve_spec *spec = &w->steps[step].approve;
-    const struct step *s = &t->steps[step];
-
-    for (uint16_t i = 0; i < count && al->question_count < ALERT_QUESTIONS; i++) {
-        struct found_question *q = &al->questions[al->question_count++];
-        *q = (struct found_question){.at = s->begun_at, .repeat_ms = spec->remind_ms};
-        if (groups == spec->to)
-            q->at += spec->escalate_ms;
-        (void)snprintf(q->workflow, sizeof q->workflow, "%.*s", SLICE_ARG(slice_cut(w->name, 128)));
-        (void)snprintf(q->task, sizeof q->task, "%.*s", SLICE_ARG(slice_cut(t->id, 128)));
-        (void)snprintf(q->group, sizeof q->group, "%.*s", SLICE_ARG(slice_cut(groups[i], 64)));
-        (void)snprintf(q->story, sizeof q->story, "step %.*s asks: %.*s",
-                       SLICE_ARG(slice_cut(w->steps[step].name, 60)),
-                       SLICE_ARG(slice_cut(s->input.json, 80)));
-    }
-}
-
-/* On the loop, which alone may look for definitions. */
-static void take_asked(struct alerting *al)
-{
-    al->question_count = 0;
-    for (size_t i = 0; i < al->asked.count; i++) {
-        const struct task_row *row = &al->asked.rows[i];
-        const struct definition *d =
-            registry_find(&al->server->workflows, row->workflow, row->version);
-        struct error e = {0};
-        struct task t;
-        if (!d || task_decode(&d->workflow, row, &al->census_arena, &t, &e) != ERR_OK)
-            continue;
-        for (uint16_t n = 0; n < t.step_count; n++) {
-            const struct approve_spec *spec = &d->workflow.steps[n].approve;
-            int64_t at = t.steps[n].begun_at + spec->escalate_ms;
-            if (spec->by_count == 0 || !step_has_begun(&t.steps[n])
-                || step_is_voted(&d->workflow, &t, n))
-                continue;
-            add_questions(al, &d->workflow, &t, n, spec->by, spec->by_count);
-            if (spec->escalate_ms != 0 && al->census_now >= at)
-                add_questions(al, &d->workflow, &t, n, spec->to, spec->to_count);
-        }
-    }
-}
-
 /* ---- a look ---- */
 
 static void query_run(struct store_job *j, struct store *store)
@@ -376,7 +318,6 @@ static void query_run(struct store_job *j, struct store *store)
     ASSERT(al->census_now > 0);
     al->census = (struct census){0};
     al->fresh_count = 0;
-    al->asked = (struct row_page){0};
     err = query_agents(al, store);
     if (err == ERR_OK)
         err = query_messages(al, store, false);
@@ -388,8 +329,6 @@ static void query_run(struct store_job *j, struct store *store)
         err = query_operations(al, store);
     if (err == ERR_OK)
         err = query_schedules(al, store);
-    if (err == ERR_OK)
-        err = query_asked(al, store);
     al->census_err = err;
 }
 
@@ -398,15 +337,23 @@ static void query_done(struct store_job *j)
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
 
     ASSERT(al->counting);
+    if (al->census_err == ERR_OK) {
+        take_census(al);
+        memcpy(al->found, al->fresh, al->fresh_count * sizeof *al->fresh);
+        al->found_count = al->fresh_count;
+        al->asked_before = al->asked_pages = 0;
+        alerts_query_asked(al);
+    } else {
+        alerts_query_over(al);
+    }
+}
+
+void alerts_query_over(struct alerting *al)
+{
+    ASSERT(al->counting);
     ASSERT(al->server->load.exchanges > 0);
     al->counting = false;
     al->server->load.exchanges--;
-    if (al->census_err == ERR_OK) {
-        take_census(al);
-        take_asked(al);
-        memcpy(al->found, al->fresh, al->fresh_count * sizeof *al->fresh);
-        al->found_count = al->fresh_count;
-    }
     arena_fini(&al->census_arena);
     al->census_arena = (struct arena){0};
 }
@@ -420,7 +367,7 @@ void alerts_query_store(struct alerting *al)
         return;
     al->census_at = now + SOON_MS;
     if (!watch_leads(al->watch)) {
-        al->absent_count = al->waiting_count = al->found_count = al->question_count = 0;
+        al->absent_count = al->waiting_count = al->found_count = al->questions.count = 0;
         return;
     }
     al->census_at = now + (sv->config.store->shared ? LOOK_SHARED_MS : LOOK_MS);

@@ -8,7 +8,7 @@
 
 static struct node node, ann, bob, cfo, zoe;
 
-enum { VOTERS = 32 };
+enum { VOTERS = 32, CROWD = 60 };
 
 #define STEP(more)                                                                            \
     "{\"name\": \"allow\", \"approve\": {\"by\": \"finance\", \"question\": \"Pay ${ .input " \
@@ -376,16 +376,33 @@ static void others_are_asked_after_a_while(void **state)
     wait_for_state(&node, "a-8", "processed");
 }
 
-static bool is_told(const char *task, const char *group)
+static const struct json *alert_of(const struct reply *r, const char *workflow, const char *group)
 {
-    CLEANUP(buf_fini) struct buf labels = {0};
+    const struct json *list = at(r, "alerts");
+
+    for (const struct json *j = list ? list->child : NULL; j; j = j->next) {
+        const struct json *labels = json_get(j, "labels");
+        if (slice_is(json_get_text(j, "condition"), "approval_waiting")
+            && slice_is(json_get_text(labels, "workflow"), workflow)
+            && slice_is(json_get_text(labels, "step"), "allow")
+            && slice_is(json_get_text(labels, "group"), group))
+            return j;
+    }
+    return NULL;
+}
+
+static bool is_told(const char *workflow, const char *group, const char *task)
+{
     REPLY r = {0};
 
-    buf_fmt(&labels, "\"task\":\"%s\",\"group\":\"%s\"", task, group);
     get(&node, &r, "/v1/alerts?state=open");
     EXPECT(&r, 200);
-    return memmem(r.body.ptr, r.body.len, labels.ptr, labels.len)
-           && memmem(r.body.ptr, r.body.len, "approval_waiting", 16);
+    const struct json *alert = alert_of(&r, workflow, group);
+    const struct json *list = alert ? json_get(alert, "examples") : NULL;
+    for (const struct json *j = list ? list->child : NULL; j; j = j->next)
+        if (slice_is(j->text, task))
+            return true;
+    return false;
 }
 
 static void a_group_is_told_that_it_is_asked(void **state)
@@ -394,9 +411,49 @@ static void a_group_is_told_that_it_is_asked(void **state)
 
     submit_as(&node, "two", "a-11");
     submit_as(&node, "escalates", "a-12");
-    WAIT_FOR(is_told("a-11", "finance") && is_told("a-12", "finance"), "alerts");
-    WAIT_FOR(is_told("a-12", "cfo"), "one for those to whom it escalates");
-    CHECK(!is_told("a-11", "cfo"), "the others are not asked");
+    WAIT_FOR(is_told("two", "finance", "a-11") && is_told("escalates", "finance", "a-12"),
+             "alerts");
+    WAIT_FOR(is_told("escalates", "cfo", "a-12"), "one for those to whom it escalates");
+    CHECK(!is_told("two", "cfo", "a-11"), "the others are not asked");
+}
+
+/* Whether so many tasks are counted, from the first one on. */
+static bool is_told_of(int64_t count, int64_t *ret_notices)
+{
+    REPLY r = {0};
+    REPLY asked = {0};
+
+    get(&node, &r, "/v1/alerts?state=open");
+    EXPECT(&r, 200);
+    const struct json *alert = alert_of(&r, "crowd", "crowd");
+    if (!alert || json_get_int(alert, "count", 0) != count)
+        return false;
+    get(&node, &asked, "/v1/approvals?all=true&task=crowd-0");
+    CHECK(slice_is(json_get_text(alert, "first_at"), text_at(&asked, "approvals.0.asked_at")),
+          "since the first: %.*s", SLICE_ARG(r.body));
+    *ret_notices = json_get_int(alert, "notices", 0);
+    return true;
+}
+
+/* Of more than a page of the store, with the oldest; and again when there is one more. */
+static void a_group_is_told_of_all(void **state)
+{
+    int64_t before = 0;
+    int64_t after = 0;
+    char id[24];
+    (void)state;
+
+    (void)define(&node, "crowd",
+                 "\"steps\": [{\"name\": \"allow\", \"approve\": {\"by\": \"crowd\", "
+                 "\"question\": \"Well?\"}}]");
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(id, sizeof id, "crowd-%d", i);
+        submit_as(&node, "crowd", id);
+    }
+    WAIT_FOR(is_told_of(CROWD, &before), "all are counted");
+    submit_as(&node, "crowd", "crowd-more");
+    WAIT_FOR(is_told_of(CROWD + 1, &after), "one more");
+    CHECK(after > before, "it is told");
 }
 
 static void an_admin_decides_in_their_place(void **state)
@@ -646,6 +703,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nobody_decides_in_time),
         cmocka_unit_test(others_are_asked_after_a_while),
         cmocka_unit_test(a_group_is_told_that_it_is_asked),
+        cmocka_unit_test(a_group_is_told_of_all),
         cmocka_unit_test(an_admin_decides_in_their_place),
         cmocka_unit_test(an_admin_decides_on_many_in_their_place),
         cmocka_unit_test(what_they_allowed_stays_so),
