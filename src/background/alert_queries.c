@@ -12,7 +12,6 @@
 #include "background/alerting.h"
 #include "background/retention.h"
 #include "base/map.h"
-#include "definition/registry.h"
 #include "dispatch/dispatch.h"
 #include "node/node.h"
 #include "node/store_thread.h"
