@@ -9,6 +9,7 @@
 #include "api/caller.h"
 #include "api/handlers.h"
 #include "api/query.h"
+#include "api/room.h"
 #include "background/operations.h"
 #include "base/log.h"
 #include "node/access.h"

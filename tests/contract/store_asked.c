@@ -10,8 +10,8 @@ enum { TASKS = 9 };
 static void insert_tasks(struct world *w)
 {
     for (int i = 0; i < TASKS; i++) {
-        char *id = arena_bytes(&w->a, 8);
-        (void)snprintf(id, 8, "t-%d", i);
+        char *id = arena_bytes(&w->a, 16);
+        (void)snprintf(id, 16, "t-%d", i);
         struct task_row row = a_row(id);
         row.asked = i % 2 == 0 ? SLICE(",board,finance,") : SLICE_NONE;
         must(insert_row(w, row), id);
