@@ -90,8 +90,11 @@ bool signal_fits(const struct flow_step *f, const struct seen_signal *s);
 void check_votes(const struct subject *t, const struct seen *old, const struct seen *new);
 void check_approval(const struct subject *t, uint32_t step, const struct seen *old,
                     const struct seen *new);
+void check_allowed(const struct subject *t, const struct seen *old, const struct seen *new);
 /* A person was told what became of that vote. */
 void check_vote_told(const struct subject *t, const struct sent_vote *v, const struct ask *a);
+/* It names a token that such a vote was cast with. */
+bool check_vote_audited(const struct subject *t, const struct audit *a);
 /* Enough agreed, or one rejects it. */
 bool votes_decide_it(const struct subject *t, const struct seen *s, uint32_t step);
 

@@ -604,6 +604,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_not_before(t, &old, &new);
     check_signals(t, &old, &new);
     check_votes(t, &old, &new);
+    check_allowed(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
         if (t->flow->steps[i].is_signal)

@@ -72,6 +72,18 @@ static bool was_sent(const struct subject *t, const struct seen *new, const stru
     return false;
 }
 
+bool check_vote_audited(const struct subject *t, const struct audit *a)
+{
+    for (uint32_t k = 0; k < t->votes_sent; k++) {
+        const struct sent_vote *s = &t->votes[k];
+        char token[VOTER_TOKEN_SIZE];
+        voters_token(s, token);
+        if (slice_is(a->actor, token) && slice_is(a->verb, s->agrees ? "approve" : "reject"))
+            return true;
+    }
+    return false;
+}
+
 static bool may_vote(const struct flow_step *f, const struct seen_step *s,
                      const struct seen_vote *v)
 {
@@ -98,6 +110,8 @@ static void check_new(const struct subject *t, const struct seen *old, const str
     must(t, may_vote(f, &new->steps[i], v), "who is not asked has no vote", i);
     must(t, v->at <= latest_now(), "a vote is cast now", i);
     must(t, old->direction == DIRECTION_FORWARD, "nobody votes on the way back", i);
+    must(t, old->stop != STOP_UNDO || new->stop != STOP_UNDO || t->verbs,
+         "nobody votes on what is to be undone", i);
     must(t, old->closed_at == 0 || old->closed_at != new->closed_at,
          "nobody votes on what is closed", i);
     must(t,
@@ -253,6 +267,62 @@ static void check_end(const struct subject *t, uint32_t i, const struct seen *ol
     else
         covered(COVER_REJECTED);
 }
+
+/* ---- what people allowed ---- */
+
+static bool is_skipped_plainly(const struct seen_step *s)
+{
+    return s->state == STEP_SKIPPED && !s->has_output;
+}
+
+/* Completed all the time: nobody was asked anew in between. */
+static bool stands(const struct subject *t, const struct seen *old, const struct seen *new,
+                   uint32_t i)
+{
+    return t->flow->steps[i].is_approval && old->steps[i].state == STEP_COMPLETED
+           && new->steps[i].state == STEP_COMPLETED && old->steps[i].begun_at != 0
+           && !is_asked_anew(old, new, i);
+}
+
+static void check_input(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    for (uint32_t i = 0; i < new->step_count; i++)
+        if (stands(t, old, new, i)) {
+            covered(COVER_ALLOWED_CORRECTED);
+            must(t, new->input_by == 'z', "only an admin changes what people allowed", i);
+        }
+}
+
+/* A step whose input is the task's has a text as well, by evaluation. */
+static void check_step_input(const struct subject *t, const struct seen *old,
+                             const struct seen *new, uint32_t i)
+{
+    const struct seen_step *s = &new->steps[i];
+
+    if (s->input_by == 0 || s->input == old->steps[i].input || s->input == new->input)
+        return;
+    for (uint32_t p = 0; p < new->step_count; p++) {
+        if (!(t->flow->steps[i].past & BIT(p)) || !t->flow->steps[p].is_approval
+            || is_skipped_plainly(&old->steps[p]) || is_skipped_plainly(&new->steps[p]))
+            continue;
+        covered(COVER_ALLOWED_CORRECTED);
+        must(t, s->input_by == 'z', "only an admin changes what people allow", i);
+    }
+}
+
+void check_allowed(const struct subject *t, const struct seen *old, const struct seen *new)
+{
+    if (!flows_approve())
+        return;
+    if (new->input != old->input) {
+        check_input(t, old, new);
+        return;
+    }
+    for (uint32_t i = 0; i < new->step_count; i++)
+        check_step_input(t, old, new, i);
+}
+
+/* ---- the step, decided on ---- */
 
 /* In place of people. */
 static void check_override(const struct subject *t, uint32_t i, const struct seen_step *s)

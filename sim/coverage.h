@@ -199,6 +199,7 @@
     X(REJECTED,           "steps that were rejected")                                             \
     X(NOT_APPROVED,       "steps on which too few persons decided")                               \
     X(OVERRIDDEN,         "steps that were decided in place of people")                           \
+    X(ALLOWED_CORRECTED,  "inputs that were corrected although people had decided")               \
     X(LOCK_TAKEN,         "locks that were taken")                                                \
     X(LOCK_SHARED,        "locks that workflows share and that were taken")                       \
     X(LOCK_QUEUE,         "tasks that waited for a lock")                                         \

@@ -128,8 +128,12 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.actor = SLICE("operator");
     if (w->kind == ASK_SIGNAL)
         a.signal = signal_of(w);
-    if (is_vote(w))
+    if (is_vote(w)) {
         a.ballot = voters_ballot(&t->votes[w->vote]);
+        char token[VOTER_TOKEN_SIZE];
+        voters_token(&t->votes[w->vote], token);
+        a.actor = text_of("%s", token);
+    }
     a.is_admin = w->is_admin;
     a.output = w->output;
     a.input = w->input;
@@ -196,7 +200,7 @@ static void arrives(void *arg, uint64_t tries)
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
         w->task->skipped[w->step] = true;
-    if (w->is_admin && w->step >= 0)
+    if (w->is_admin && w->kind != ASK_CORRECT && w->step >= 0)
         w->task->overrode[w->step] = true;
     if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL && !is_vote(w))
         w->task->verbs = true;
@@ -295,6 +299,13 @@ static int doubtful_step(const struct subject *t)
     return (int)below(t->flow->step_count);
 }
 
+/* Odd ones are an admin's, where that matters. The checkers see it by the text. */
+static void handle_correct(struct wish *w, uint32_t n)
+{
+    w->is_admin = flows_approve() && n % 2 == 1;
+    w->input = text_of("{\"n\":%u,\"flag\":true,\"text\":\"%s\"}", n, w->is_admin ? "z" : "y");
+}
+
 /* Arguments of the rarer verbs. */
 static void handle(struct wish *w)
 {
@@ -307,9 +318,10 @@ static void handle(struct wish *w)
     if (w->kind == ASK_SUPPLY)
         w->output = SLICE("{\"id\":\"by hand\",\"n\":9}");
     if (w->kind == ASK_CORRECT)
-        w->input = text_of("{\"n\":%u,\"flag\":true,\"text\":\"y\"}", below(100));
+        handle_correct(w, below(100));
     w->from = w->kind == ASK_RETRY && w->step >= 0 && chance(300);
-    w->is_admin = (w->kind == ASK_SKIP || w->kind == ASK_SUPPLY) && flows_approve() && chance(500);
+    if ((w->kind == ASK_SKIP || w->kind == ASK_SUPPLY) && flows_approve())
+        w->is_admin = chance(500);
 }
 
 static void wants(struct subject *t, enum ask_kind kind, int64_t delay)

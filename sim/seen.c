@@ -112,6 +112,13 @@ static void read_decision(const struct task_row *row, const struct json *output,
     }
 }
 
+static char input_by(const struct json *input)
+{
+    struct slice text = json_get_text(input, "text");
+
+    return text.len > 0 ? text.ptr[0] : 0;
+}
+
 static void read_step(const struct task_row *row, struct arena *a, const struct json *j, uint32_t i,
                       struct seen_step *s)
 {
@@ -142,6 +149,7 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .resolved = (uint32_t)number_of(j, "resolved"),
         .generation = (uint32_t)json_get_int(j, "key_generation", 1),
         .input = seen_hash(json_get_raw(j, "input")),
+        .input_by = input_by(json_get(j, "input")),
         .has_output = json_get(j, "output") || json_get(j, "output_payload"),
         .dropped_count = (uint32_t)number_of(dropped, "count"),
         .dropped_effect = effect_of(row, dropped),
@@ -239,6 +247,8 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .has_error = json_get(doc, "error") != NULL,
         .cause = cause_of(doc),
         .input_n = json_get_int(json_get(doc, "input"), "n", -1),
+        .input = seen_hash(json_get_raw(doc, "input")),
+        .input_by = input_by(json_get(doc, "input")),
     };
     (void)snprintf(ret->owner, sizeof ret->owner, "%.*s", SLICE_ARG(row->locked_by));
     (void)snprintf(ret->waiting_for, sizeof ret->waiting_for, "%.*s", SLICE_ARG(row->waiting_for));

@@ -46,6 +46,7 @@ struct seen_step {
     uint32_t resolved;   /* an operator said that no attempt up to this one took effect */
     uint32_t generation; /* of its key */
     uint64_t input;      /* hash of the recorded one; 0: none, or a long one */
+    char input_by;       /* see struct seen; 0: it is no text of a person */
     uint32_t resume;     /* the attempt that left details for the next one; 0: none */
     enum direction resume_of;
     struct seen_attempt attempts[ATTEMPTS_KEPT];
@@ -104,6 +105,8 @@ struct seen {
     struct seen_vote votes[SEEN_VOTES_MAX]; /* likewise */
     uint32_t vote_count;
     int64_t input_n; /* of its input */
+    uint64_t input;  /* hash */
+    char input_by;   /* whose it is: x as submitted, y of an operator, z of an admin */
 };
 
 /* Ends the run if the row cannot be read. */

@@ -28,6 +28,7 @@ struct sent_signal {
 struct sent_vote {
     uint32_t step, asking; /* the question that was read; 0: whichever it is */
     char person;
+    char token; /* one of two that the person has */
     bool agrees;
 };
 

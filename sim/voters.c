@@ -2,6 +2,8 @@
 
 #include "sim/voters.h"
 
+#include <stdio.h>
+
 #include "base/when.h"
 #include "core/decide.h"
 #include "sim/people.h"
@@ -22,6 +24,11 @@ struct ballot voters_ballot(const struct sent_vote *v)
                            .group_count = 1,
                            .asking = v->asking,
                            .agrees = v->agrees};
+}
+
+void voters_token(const struct sent_vote *v, char ret[VOTER_TOKEN_SIZE])
+{
+    (void)snprintf(ret, VOTER_TOKEN_SIZE, "%c of %c", v->token, v->person);
 }
 
 static bool is_asking(const struct subject *t, uint32_t i)
@@ -46,6 +53,7 @@ static void somebody_votes(struct subject *t, uint32_t step)
     const struct sent_vote v = {.step = step,
                                 .asking = chance(500) ? t->seen.steps[step].generation : 0,
                                 .person = any_person(),
+                                .token = t->votes_sent % 2 ? 'a' : 'b',
                                 .agrees = !chance(150)};
 
     if (t->votes_sent + CALM_VOTES < SENT_VOTES_MAX)
@@ -82,7 +90,7 @@ void voters_begin(void)
 static void all_vote(struct subject *t, uint32_t step)
 {
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
-        const struct sent_vote v = {.step = step, .person = asked[i], .agrees = true};
+        const struct sent_vote v = {.step = step, .person = asked[i], .token = 'a', .agrees = true};
         people_vote(t, &v, 0);
     }
 }

@@ -131,18 +131,12 @@ static bool waits_for_caller(const struct asked_list *al, const struct workflow 
            && vote_obstacle(w, t, step, &b, al->now) == OBSTACLE_NONE;
 }
 
-static bool is_asked(const struct workflow *w, const struct task *t, uint16_t step)
-{
-    return w->steps[step].kind == KIND_APPROVE && step_has_begun(&t->steps[step])
-           && !step_is_voted(w, t, step);
-}
-
 static void render_asked(struct buf *b, const struct asked_list *al, const struct workflow *w,
                          const struct task *t, uint16_t step)
 {
     bool waits = waits_for_caller(al, w, t, step);
 
-    if (!is_asked(w, t, step) || (!waits && !al->all))
+    if (!step_is_asking(w, t, step) || (!waits && !al->all))
         return;
     json_open(b, '{');
     json_member_text(b, "task", t->id);

@@ -103,8 +103,7 @@ static void add_task(struct alerting *al, const struct task_row *row, struct are
     if (!d || task_decode(&d->workflow, row, a, &t, &e) != ERR_OK)
         return;
     for (uint16_t i = 0; i < t.step_count; i++)
-        if (d->workflow.steps[i].kind == KIND_APPROVE && step_has_begun(&t.steps[i])
-            && !step_is_voted(&d->workflow, &t, i))
+        if (step_is_asking(&d->workflow, &t, i))
             add_step(al, &d->workflow, &t, i);
 }
 

@@ -59,7 +59,7 @@ enum obstacle vote_obstacle(const struct workflow *w, const struct task *t, uint
         return known->agrees == b->agrees ? OBSTACLE_NONE : OBSTACLE_VOTE_OTHER;
     if (task_state_is_end(t->state))
         return OBSTACLE_STATE;
-    if (t->direction == DIRECTION_UNDO)
+    if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO)
         return OBSTACLE_TASK_UNDONE;
     if (t->closed_at != 0)
         return OBSTACLE_CLOSED;

@@ -54,6 +54,12 @@ static const struct kit_case of_votes[] = {
      "claim, start a, begin b, fail a, close, agree b A = refused", "error a:failed b:waiting"},
     {"nor while it is undone", "a b=", "claim, start a, ok a, begin b, undo, agree b A = refused",
      "compensating a:completed b:waiting"},
+    {"nor while it is about to be",
+     "a! b c=", "claim, start a, start b, begin c, fail b, agree c A = refused",
+     "processing/undo a:running b:failed c:waiting"},
+    {"until a pivot prevents that",
+     "a! b=", "claim, start a, begin b, undo, agree b A = refused, ok a = alert, agree b A, decided b",
+     "processed a:completed b:completed"},
     {"nobody decides in time", "a*", "begin a, timeout-now a = refused, late a",
      "compensated a:failed"},
     {"or too few", "a*#", "begin a, agree a A, late a, agree a B = refused", "error a:failed"},
@@ -224,6 +230,30 @@ static void who_may_not_vote_is_told_why(void **state)
     CHECK(obstacle('A', true, 0) == OBSTACLE_VOTE_UNASKED, "a signal asks nobody");
 }
 
+static bool asks(const char *script)
+{
+    kit_make(&k, script, "a! b= c#");
+    kit_play(&k, script);
+    return step_is_asking(&k.g.w, &k.t, 1);
+}
+
+/* For lists and alerts: as long as votes count. */
+static void who_is_asked(void **state)
+{
+    (void)state;
+
+    CHECK(!asks("claim, start a"), "not yet");
+    CHECK(asks("claim, start a, begin b"), "now");
+    CHECK(asks("claim, begin b, pause"), "also in a pause");
+    CHECK(asks("claim, start c, begin b, fail c"), "and in error");
+    CHECK(!asks("claim, start c, begin b, fail c, close"), "until it is closed");
+    CHECK(!asks("claim, begin b, agree b A"), "it is decided");
+    CHECK(!asks("claim, start a, begin b, undo"), "it is to be undone");
+    CHECK(asks("claim, start a, begin b, undo, ok a = alert"), "until its pivot took effect");
+    CHECK(!asks("claim, start c, begin b, undo = accepted stop"), "it is being undone");
+    CHECK(!step_is_asking(&k.g.w, &k.t, 0), "a call asks nobody");
+}
+
 static bool needs_admin(enum event_kind verb, int step)
 {
     return operator_needs_admin(&k.g.w, &k.t, verb, step);
@@ -315,6 +345,7 @@ int main(void)
         cmocka_unit_test(what_moves_the_complete_by),
         cmocka_unit_test(what_waits_is_not_ready),
         cmocka_unit_test(who_may_not_vote_is_told_why),
+        cmocka_unit_test(who_is_asked),
         cmocka_unit_test(what_people_allowed_only_an_admin_changes),
         cmocka_unit_test(a_task_has_so_many_at_most),
         cmocka_unit_test(damaged_votes_are_found),

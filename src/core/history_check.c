@@ -436,9 +436,7 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
                       && is_active(t) && t->stop == STOP_NONE && !was->world.back),
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (ev->kind == EVENT_VOTE || ev->kind == EVENT_DECIDED || is_of_approval(ev))
-        CHECK(answer
-                  == world_vote_answer(&was->world, ev, t->state,
-                                       is_active(t) && t->stop == STOP_NONE, was->now),
+        CHECK(answer == world_vote_answer(&was->world, ev, t->state, t->stop, was->now),
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),

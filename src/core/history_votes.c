@@ -40,7 +40,7 @@ static bool may_vote(const struct world *w, int step, char person, int64_t now)
 }
 
 static enum answer vote_answer(const struct world *w, const struct event *ev, enum task_state state,
-                               int64_t now)
+                               bool undone, int64_t now)
 {
     const struct world_step *s = &w->steps[ev->step];
     char person = ev->ballot->person.ptr[0];
@@ -51,20 +51,21 @@ static enum answer vote_answer(const struct world *w, const struct event *ev, en
         return ANSWER_REFUSED;
     if (known)
         return known->agrees == ev->ballot->agrees ? ANSWER_REPEATED : ANSWER_REFUSED;
-    if (state == TASK_PROCESSED || state == TASK_COMPENSATED || w->back || w->closed
+    if (state == TASK_PROCESSED || state == TASK_COMPENSATED || w->back || undone || w->closed
         || s->phase != PHASE_IDLE || s->begun_at == 0 || world_voted(w, (uint16_t)ev->step))
         return ANSWER_REFUSED;
     return may_vote(w, ev->step, person, now) ? ANSWER_ACCEPTED : ANSWER_REFUSED;
 }
 
 enum answer world_vote_answer(const struct world *w, const struct event *ev, enum task_state state,
-                              bool goes, int64_t now)
+                              enum stop stop, int64_t now)
 {
     uint16_t i = (uint16_t)ev->step;
     bool may = false;
 
     if (ev->kind == EVENT_VOTE)
-        return vote_answer(w, ev, state, now);
+        return vote_answer(w, ev, state, stop == STOP_UNDO, now);
+    bool goes = stop == STOP_NONE && state != TASK_ERROR && !task_state_is_end(state);
     if (w->graph->steps[i].kind == KIND_APPROVE && goes && !w->back)
         may = ev->kind == EVENT_DECIDED ? world_awaits(w, i, now) && world_voted(w, i)
                                         : world_awaits_no_longer(w, i, now) && !world_voted(w, i);

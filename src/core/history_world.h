@@ -162,10 +162,10 @@ bool world_asks_for_undo(const struct world *w, uint16_t signal);
 /* Whether a signal had the task undone between these. */
 bool world_signal_acted(const struct world *was, const struct world *is);
 
-/* The expected answer to VOTE, DECIDED, and the TIMEOUT of an approval, of a task in that state.
- * `goes`: it goes forward and is not to stop. */
+/* The expected answer to VOTE, DECIDED, and the TIMEOUT of an approval, of a task in that state
+ * that is to stop as the core says. */
 enum answer world_vote_answer(const struct world *w, const struct event *ev, enum task_state state,
-                              bool goes, int64_t now);
+                              enum stop stop, int64_t now);
 
 /* Records a vote; that the step is to be asked anew; that the task has another input; and that the
  * step was asked, as the core has it. */

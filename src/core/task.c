@@ -148,6 +148,18 @@ bool step_is_voted(const struct workflow *w, const struct task *t, uint16_t step
     return tally.rejection || tally.agreed >= w->steps[step].approve.people;
 }
 
+bool task_may_ask(const struct task *t)
+{
+    return !task_state_is_end(t->state) && t->closed_at == 0 && t->direction == DIRECTION_FORWARD
+           && t->stop != STOP_UNDO;
+}
+
+bool step_is_asking(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    return w->steps[step].kind == KIND_APPROVE && step_has_begun(&t->steps[step]) && task_may_ask(t)
+           && !step_is_voted(w, t, step);
+}
+
 bool task_state_is_end(enum task_state s)
 {
     return s == TASK_PROCESSED || s == TASK_COMPENSATED;

@@ -19,4 +19,11 @@ const struct vote *task_find_vote(const struct task *t, int step, struct slice p
 /* Whether enough agreed, or one rejects it. */
 bool step_is_voted(const struct workflow *w, const struct task *t, uint16_t step);
 
+/* Whether a vote may still change something: the task is not over, closed, or to be undone (as
+ * far as its pivots allow). One that is paused or stopped in error goes on asking. */
+bool task_may_ask(const struct task *t);
+
+/* Whether that step asks people, and they have not decided. */
+bool step_is_asking(const struct workflow *w, const struct task *t, uint16_t step);
+
 #endif

@@ -99,6 +99,9 @@ static void explain(const struct live *l, struct ask *a)
     case OBSTACLE_ENDED:
         SAY(a, "step \"%.*s\" of task %.*s is decided", a->step, l->id);
         return;
+    case OBSTACLE_TASK_UNDONE:
+        SAY(a, "step \"%.*s\": task %.*s is being undone", a->step, l->id);
+        return;
     case OBSTACLE_CLOSED:
         SAY(a, "step \"%.*s\": task %.*s was closed", a->step, l->id);
         return;

@@ -631,7 +631,7 @@ static void a_list_comes_in_pages(void **state)
     struct node reader = person("reader", "\"readers\"");
     CHECK(pages_of(&reader, 2, LONG_TASKS * LONG_STEPS) >= LONG_TASKS / 2, "two on a page");
     CHECK(pages_of(&reader, 500, LONG_TASKS * LONG_STEPS) >= 2, "not all on one page");
-    CHECK(pages_of(&cfo, 7, 0) <= 3, "others have none of them");
+    CHECK(pages_of(&zoe, 7, 0) <= 3, "others have none of them");
 }
 
 /* Whoever comes first: as many persons as are needed, no more, no fewer. */

@@ -413,16 +413,14 @@ static void add_groups(struct buf *b, const struct slice *groups, uint16_t count
     }
 }
 
-/* Also those to whom it escalates later. A task that is paused or stopped in error still asks. */
+/* Also those to whom it escalates later. */
 static struct slice asked_of(const struct workflow *w, const struct task *t, struct arena *a)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    bool over = task_state_is_end(t->state) || t->direction == DIRECTION_UNDO || t->closed_at != 0;
 
-    for (uint16_t i = 0; i < t->step_count && !over; i++) {
+    for (uint16_t i = 0; i < t->step_count; i++) {
         const struct approve_spec *spec = &w->steps[i].approve;
-        if (w->steps[i].kind != KIND_APPROVE || !step_has_begun(&t->steps[i])
-            || step_is_voted(w, t, i))
+        if (!step_is_asking(w, t, i))
             continue;
         add_groups(&b, spec->by, spec->by_count);
         add_groups(&b, spec->to, spec->to_count);
