@@ -186,6 +186,32 @@ static void who_is_not_asked_learns_nothing(void **state)
     EXPECT_RAW(&r, "approvals.0.waits_for_you", "false");
 }
 
+/* Agreeing and rejecting, alike. */
+static void what_is_wrong_with_a_decision_is_said(void **state)
+{
+    static const char *const verbs[] = {"approve", "reject"};
+    REPLY r = {0};
+    (void)state;
+
+    submit_as(&ann, "other", "a-15");
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": 7}");
+        expect_problem(&r, 422, "bad-comment");
+        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": \"x\", \"asking\": \"1\"}");
+        expect_problem(&r, 422, "bad-asking");
+        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": \"x\", \"reason\": \"x\"}");
+        expect_problem(&r, 422, "unknown-member");
+        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": \"x\", \"asking\": 2}");
+        expect_problem(&r, 409, "asked-anew");
+        decides(&ann, &r, "a-15", verbs[i], "{\"comment\": \"x\"}");
+        expect_problem(&r, 403, "forbidden");
+        decides(&zoe, &r, "a-15", verbs[i], "{\"comment\": \"x\"}");
+        expect_problem(&r, 404, "no-such-approval");
+    }
+    approves(&bob, "a-15");
+    wait_for_state(&node, "a-15", "processed");
+}
+
 static void not_by_who_submitted_it(void **state)
 {
     REPLY r = {0};
@@ -695,6 +721,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(enough_agree),
         cmocka_unit_test(one_rejects),
         cmocka_unit_test(who_is_not_asked_learns_nothing),
+        cmocka_unit_test(what_is_wrong_with_a_decision_is_said),
         cmocka_unit_test(not_by_who_submitted_it),
         cmocka_unit_test(a_person_with_two_tokens_is_one),
         cmocka_unit_test(not_by_the_author_of_a_schedule),
