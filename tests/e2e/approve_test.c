@@ -193,23 +193,23 @@ static void what_is_wrong_with_a_decision_is_said(void **state)
     REPLY r = {0};
     (void)state;
 
-    submit_as(&ann, "other", "a-15");
+    submit_as(&ann, "other", "a-17");
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
-        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": 7}");
+        decides(&bob, &r, "a-17", verbs[i], "{\"comment\": 7}");
         expect_problem(&r, 422, "bad-comment");
-        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": \"x\", \"asking\": \"1\"}");
+        decides(&bob, &r, "a-17", verbs[i], "{\"comment\": \"x\", \"asking\": \"1\"}");
         expect_problem(&r, 422, "bad-asking");
-        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": \"x\", \"reason\": \"x\"}");
+        decides(&bob, &r, "a-17", verbs[i], "{\"comment\": \"x\", \"reason\": \"x\"}");
         expect_problem(&r, 422, "unknown-member");
-        decides(&bob, &r, "a-15", verbs[i], "{\"comment\": \"x\", \"asking\": 2}");
+        decides(&bob, &r, "a-17", verbs[i], "{\"comment\": \"x\", \"asking\": 2}");
         expect_problem(&r, 409, "asked-anew");
-        decides(&ann, &r, "a-15", verbs[i], "{\"comment\": \"x\"}");
+        decides(&ann, &r, "a-17", verbs[i], "{\"comment\": \"x\"}");
         expect_problem(&r, 403, "forbidden");
-        decides(&zoe, &r, "a-15", verbs[i], "{\"comment\": \"x\"}");
+        decides(&zoe, &r, "a-17", verbs[i], "{\"comment\": \"x\"}");
         expect_problem(&r, 404, "no-such-approval");
     }
-    approves(&bob, "a-15");
-    wait_for_state(&node, "a-15", "processed");
+    approves(&bob, "a-17");
+    wait_for_state(&node, "a-17", "processed");
 }
 
 static void not_by_who_submitted_it(void **state)
