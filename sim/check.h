@@ -11,6 +11,7 @@
  *   check_rounds.c   steps that are repeated: their rounds, and when they end
  *   check_waits.c    steps that wait: when they begin and are over
  *   check_signals.c  signals, and steps that wait for them
+ *   check_votes.c    votes, and steps in which people decide
  *   check_locks.c    who is at work beside others with the same key, and who waits
  *   check_world.c    effects in the world, and what an end means
  *   check_wire.c     what a node may send, and when
@@ -87,6 +88,17 @@ void check_signal_told(const struct subject *t, uint32_t key);
 /* A submitter was told what became of the signals that its submission carried. */
 void check_carried(const struct subject *t, const struct ask *a);
 bool signal_fits(const struct flow_step *f, const struct seen_signal *s);
+
+void check_votes(const struct subject *t, const struct seen *old, const struct seen *new);
+void check_approval(const struct subject *t, uint32_t step, const struct seen *old,
+                    const struct seen *new);
+void check_allowed(const struct subject *t, const struct seen *old, const struct seen *new);
+/* A person was told what became of that vote. */
+void check_vote_told(const struct subject *t, const struct sent_vote *v, const struct ask *a);
+/* It names a token that such a vote was cast with. */
+bool check_vote_audited(const struct subject *t, const struct audit *a);
+/* Enough agreed, or one rejects it. */
+bool votes_decide_it(const struct subject *t, const struct seen *s, uint32_t step);
 
 /* After the change was recorded; `old`: the previous state. */
 void check_locks(const struct subject *t, const struct seen *old);

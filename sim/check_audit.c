@@ -12,6 +12,7 @@ static const char *const verbs[] = {
     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",     [ASK_RESUME] = "resume",
     [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",   [ASK_CLOSE] = "close",
     [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve", [ASK_SIGNAL] = "signal",
+    [ASK_APPROVE] = "approve", [ASK_REJECT] = "reject",
 };
 
 static void check_entry(struct subject *t, const struct audit *a, enum task_state old)
@@ -23,7 +24,9 @@ static void check_entry(struct subject *t, const struct audit *a, enum task_stat
             broken("nobody is said to have done what he did not ask for", "%s: %s", t->id,
                    verbs[i]);
         bool of_many = operations_did(t, a, old);
-        if (!slice_is(a->actor, "operator") || !slice_is(a->task, t->id)
+        bool votes = i == ASK_APPROVE || i == ASK_REJECT;
+        if (!(votes ? check_vote_audited(t, a) : slice_is(a->actor, "operator"))
+            || !slice_is(a->task, t->id)
             || (!of_many && a->reason.len > 0 && !slice_is(a->reason, "somebody wanted it"))
             || (!of_many && a->reason.len == 0 && i != ASK_UNDO))
             broken("the audit says who, of what and why", "%s: %.*s %.*s", t->id,

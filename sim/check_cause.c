@@ -67,6 +67,8 @@ static uint64_t text_hash(const struct json *j, const char *key)
 static bool knows_output(const struct flow_step *f, const struct seen_step *s, bool *ret_late)
 {
     *ret_late = false;
+    if (f->is_approval) /* by hand: one that is skipped says at least that people were overridden */
+        return s->decision.has_id;
     if (f->is_wait) /* it has none with an id, unless by hand */
         return s->supplied || (s->state == STEP_SKIPPED && s->has_output);
     for (uint32_t i = 0; i < s->attempt_count; i++)

@@ -65,7 +65,7 @@ void check_alarm(const struct subject *t, const struct seen *s)
     for (uint32_t i = 0; i < s->step_count; i++)
         if (s->steps[i].complete_by != 0 && s->steps[i].state == STEP_WAITING && s->paused_at == 0
             && s->stop == STOP_NONE && s->direction == DIRECTION_FORWARD)
-            check_one(t, s, s->steps[i].complete_by, "waiting for a signal");
+            check_one(t, s, s->steps[i].complete_by, "waiting for a signal or people");
 }
 
 /* ---- not_before ---- */

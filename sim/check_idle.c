@@ -128,12 +128,15 @@ static void look_for_calls(void)
         }
 }
 
-/* A step that has begun to wait for a signal goes on only with one that is not late. */
+/* A step that has begun to wait for a signal goes on only with one that is not late, and one that
+ * asks people when they have decided. */
 static bool awaits(const struct subject *t, uint32_t i)
 {
     const struct flow_step *f = &t->flow->steps[i];
     int64_t by = t->seen.steps[i].complete_by;
 
+    if (f->is_approval)
+        return t->seen.steps[i].begun_at != 0 && !votes_decide_it(t, &t->seen, i);
     if (!f->is_signal || t->seen.steps[i].begun_at == 0)
         return false;
     for (uint32_t k = 0; k < t->seen.signal_count; k++) {

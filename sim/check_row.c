@@ -61,8 +61,10 @@ static bool state_may(const struct turn *u)
         return (to == STEP_UNDOING && undo)
                || (verbs
                    && (to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED
-                       || (to == STEP_COMPLETED && (u->after->supplied || u->f->is_signal))
-                       || to == STEP_UNDONE)); /* a signal was there when it waited anew */
+                       || (to == STEP_COMPLETED
+                           && (u->after->supplied || u->f->is_signal || u->f->is_approval))
+                       || to == STEP_UNDONE)); /* a signal was there when it waited anew, or votes
+                                                */
     case STEP_UNDOING:
         return to == STEP_UNDONE || to == STEP_FAILED;
     case STEP_UNDONE:
@@ -601,10 +603,14 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_alarm(t, &new);
     check_not_before(t, &old, &new);
     check_signals(t, &old, &new);
+    check_votes(t, &old, &new);
+    check_allowed(t, &old, &new);
     for (uint32_t i = 0; i < new.step_count; i++) {
         check_step(t, i, &old, &new);
         if (t->flow->steps[i].is_signal)
             check_signal_step(t, i, &old, &new);
+        else if (t->flow->steps[i].is_approval)
+            check_approval(t, i, &old, &new);
         else
             check_waits(t, i, &old, &new);
         check_rounds(t, i, &old, &new);

@@ -187,6 +187,19 @@
     X(SIGNAL_LATE,        "steps that waited for a signal in vain")                               \
     X(SIGNAL_REFUSED,     "signals that were refused")                                            \
     X(SIGNAL_AGAIN,       "signals that were sent again")                                         \
+    X(VOTE,               "votes that counted")                                                   \
+    X(VOTE_REJECTS,       "votes that rejected")                                                  \
+    X(VOTE_ESCALATED,     "votes of those who were asked later")                                  \
+    X(VOTE_REFUSED,       "votes that were refused")                                              \
+    X(VOTE_AGAIN,         "votes that were sent again")                                           \
+    X(VOTE_RACE,          "changes with several votes on a question")                             \
+    X(VOTE_VOID,          "questions that were asked anew while there were votes")                \
+    X(VOTE_PAUSED,        "votes while a task was paused, or in error")                           \
+    X(APPROVED,           "steps that enough persons approved")                                   \
+    X(REJECTED,           "steps that were rejected")                                             \
+    X(NOT_APPROVED,       "steps on which too few persons decided")                               \
+    X(OVERRIDDEN,         "steps that were decided in place of people")                           \
+    X(ALLOWED_CORRECTED,  "inputs that were corrected although people had decided")               \
     X(LOCK_TAKEN,         "locks that were taken")                                                \
     X(LOCK_SHARED,        "locks that workflows share and that were taken")                       \
     X(LOCK_QUEUE,         "tasks that waited for a lock")                                         \

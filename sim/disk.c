@@ -97,7 +97,7 @@ static void show(struct disk *d, struct slice id, uint64_t changes, bool told)
     check_row(d->node, &row, changes, told);
     operations_seen(t);
     /* a cancel by an operation also affects its rank */
-    if (t->verbs || t->cancel || t->signals_sent > 0)
+    if (t->verbs || t->cancel || t->signals_sent > 0 || t->votes_sent > 0)
         show_audit(t, old, &a);
 }
 

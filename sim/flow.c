@@ -282,6 +282,43 @@ static void draw_signals(struct flow *f, uint32_t number)
     }
 }
 
+/* One run in seven, as above. */
+bool flows_approve(void)
+{
+    return (hash_stable(&world.seed, sizeof world.seed) ^ 0x430e1) % 7 == 0 && !flows_wait()
+           && !flows_signal();
+}
+
+bool flow_excludes(const struct flow *f)
+{
+    for (uint32_t i = 0; i < f->step_count; i++)
+        if (f->steps[i].not_submitter)
+            return true;
+    return false;
+}
+
+/* In some steps people decide. */
+static void draw_approvals(struct flow *f, uint32_t number)
+{
+    struct prng own = {.state = world.seed ^ (UINT64_C(0x766f746573000000) + number)};
+
+    for (uint32_t i = 0; i < f->step_count && flows_approve(); i++) {
+        struct flow_step *s = &f->steps[i];
+        if (s->undo == UNDO_PIVOT || s->on_undo || !prng_chance(&own, 40))
+            continue;
+        s->is_wait = s->is_approval = s->may_break = true;
+        s->undo = UNDO_NONE;
+        s->people = 1 + prng_below(&own, 3);
+        s->not_submitter = prng_chance(&own, 50);
+        if (prng_chance(&own, 50))
+            s->asks_ms = 2 + prng_below(&own, prng_chance(&own, 50) ? 60000 : 5000);
+        int64_t most = min_i64(prng_chance(&own, 50) ? 60000 : 5000, s->asks_ms - 1);
+        if (prng_chance(&own, 50))
+            s->escalate_ms = 1 + prng_below(&own, s->asks_ms ? (uint32_t)most : 30000);
+        s->has_default = s->asks_ms && prng_chance(&own, 50);
+    }
+}
+
 /* One run in six, as above. */
 bool flows_lock(void)
 {
@@ -320,6 +357,7 @@ static void draw(struct flow *f, uint32_t number)
     fit_deadlines(f);
     draw_waits(f, number);
     draw_signals(f, number);
+    draw_approvals(f, number);
     draw_way_back(f, number);
     draw_repeated(f, number);
     draw_lock(f, number);
@@ -508,12 +546,40 @@ static void put_signal(struct buf *b, const struct flow_step *s)
     json_raw(b, SLICE("{\"name\":\"nobody\"}"));
 }
 
+static void put_approve(struct buf *b, const struct flow_step *s)
+{
+    json_key(b, "approve");
+    json_open(b, '{');
+    put_text(b, "by", SLICE("g"));
+    put_text(b, "question", SLICE("Is ${ .input.n } right?"));
+    json_key(b, "people");
+    json_number(b, s->people);
+    if (s->not_submitter)
+        put_text(b, "not", SLICE("submitter"));
+    if (s->escalate_ms) {
+        json_key(b, "escalate");
+        json_open(b, '{');
+        put_duration(b, "after", s->escalate_ms);
+        put_text(b, "to", SLICE("h"));
+        json_close(b, '}');
+    }
+    json_close(b, '}');
+    if (s->asks_ms)
+        put_duration(b, "complete_by", s->asks_ms);
+    if (!s->has_default)
+        return;
+    json_key(b, "default");
+    json_raw(b, SLICE("{\"approved\":false}"));
+}
+
 static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step *s, uint32_t i)
 {
     json_open(b, '{');
     put_text(b, "name", text_of("s%u", i));
     if (s->is_signal)
         put_signal(b, s);
+    else if (s->is_approval)
+        put_approve(b, s);
     else
         put_wait(b, s);
     put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));

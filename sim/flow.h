@@ -40,6 +40,11 @@ struct flow_step {
     bool takes_all;    /* else only those that are ok */
     int64_t signal_ms; /* until when it waits; 0: without limit */
     bool has_default;
+    bool is_approval; /* then is_wait is true, too. Who may vote: voters.h */
+    uint32_t people;
+    bool not_submitter;
+    int64_t escalate_ms; /* 0: it asks nobody else later */
+    int64_t asks_ms;     /* until when it asks; 0: without limit */
 };
 
 struct flow {
@@ -68,6 +73,12 @@ bool flows_go_back(void);
 
 /* Does this run have steps that wait for signals? */
 bool flows_signal(void);
+
+/* Does this run have steps in which people decide? */
+bool flows_approve(void);
+
+/* Does one of its steps exclude the submitter, who has to be known then? */
+bool flow_excludes(const struct flow *f);
 
 /* Does this run have steps that wait? */
 bool flows_wait(void);

@@ -12,6 +12,7 @@
 #include "sim/receivers.h"
 #include "sim/sql.h"
 #include "sim/subject.h"
+#include "sim/voters.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -31,6 +32,8 @@ struct wish {
     int at;       /* the name of the node to ask; ANY_NODE */
     struct slice output, input;
     uint32_t signal; /* its number, which is its key */
+    uint32_t vote;   /* its number */
+    bool is_admin;   /* may decide in place of people */
 };
 
 /* One ask for it, at the node. */
@@ -110,6 +113,11 @@ static void carry(const struct wish *w, struct ask *a)
             .signal = signal_of(&(struct wish){.task = w->task, .signal = i})};
 }
 
+static bool is_vote(const struct wish *w)
+{
+    return w->kind == ASK_APPROVE || w->kind == ASK_REJECT;
+}
+
 static struct ask ask_of(const struct wish *w, const struct node *n)
 {
     const struct subject *t = w->task;
@@ -123,6 +131,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
         a.not_before = t->not_before;
         a.content = subject_content(t, w->other, w->tries & 1);
         carry(w, &a);
+        a.submitter = flows_approve() ? text_of("%c", VOTER_SUBMITS) : SLICE_NONE;
         if (subject_trace(t))
             a.trace =
                 text_of("00-%016" PRIx64 "00000000000000aa-00000000000000bb-01", subject_trace(t));
@@ -134,6 +143,13 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.actor = SLICE("operator");
     if (w->kind == ASK_SIGNAL)
         a.signal = signal_of(w);
+    if (is_vote(w)) {
+        a.ballot = voters_ballot(&t->votes[w->vote]);
+        char token[VOTER_TOKEN_SIZE];
+        voters_token(&t->votes[w->vote], token);
+        a.actor = text_of("%s", token);
+    }
+    a.is_admin = w->is_admin;
     a.output = w->output;
     a.input = w->input;
     a.from = w->from;
@@ -152,7 +168,7 @@ static const char *const verbs[] = {
     [ASK_UNDO] = "undo",     [ASK_CANCEL] = "cancel",   [ASK_PAUSE] = "pause",
     [ASK_RESUME] = "resume", [ASK_CORRECT] = "correct", [ASK_SUPPLY] = "supply",
     [ASK_CLOSE] = "close",   [ASK_REOPEN] = "reopen",   [ASK_RESOLVE] = "resolve",
-    [ASK_SIGNAL] = "signal",
+    [ASK_SIGNAL] = "signal", [ASK_APPROVE] = "approve", [ASK_REJECT] = "reject",
 };
 
 /* A person who says that a step took no effect has checked the service, and makes sure that it
@@ -199,7 +215,9 @@ static void arrives(void *arg, uint64_t tries)
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
         w->task->skipped[w->step] = true;
-    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL)
+    if (w->is_admin && w->kind != ASK_CORRECT && w->step >= 0)
+        w->task->overrode[w->step] = true;
+    if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL && !is_vote(w))
         w->task->verbs = true;
     w->task->cancel |=
         w->kind == ASK_CANCEL || (w->kind == ASK_SIGNAL && w->task->signals[w->signal].name == 'u');
@@ -229,6 +247,8 @@ static void wish_tried(void *arg, uint64_t tries)
         covered(COVER_SUBMITTED_AGAIN);
     if (w->tries > 1 && w->kind == ASK_SIGNAL)
         covered(COVER_SIGNAL_AGAIN);
+    if (w->tries > 1 && is_vote(w))
+        covered(COVER_VOTE_AGAIN);
     if (!chance(weather.call_lost)) {
         later(between(0, 5), arrives, w, w->tries);
         if (chance(weather.call_doubled))
@@ -252,6 +272,8 @@ void people_answered(const struct node *n, struct ask *a)
         covered(COVER_SIGNAL_REFUSED);
     if (w->kind == ASK_SUBMIT && a->outcome == ERR_OK)
         check_carried(w->task, a);
+    if (is_vote(w))
+        check_vote_told(w->task, &w->task->votes[w->vote], a);
     if (w->settled)
         return;
     if (chance(weather.answer_lost) || !node_hears(n)) {
@@ -296,6 +318,13 @@ static int doubtful_step(const struct subject *t)
     return (int)below(t->flow->step_count);
 }
 
+/* Odd ones are an admin's, where that matters. The checkers see it by the text. */
+static void handle_correct(struct wish *w, uint32_t n)
+{
+    w->is_admin = flows_approve() && n % 2 == 1;
+    w->input = text_of("{\"n\":%u,\"flag\":true,\"text\":\"%s\"}", n, w->is_admin ? "z" : "y");
+}
+
 /* Arguments of the rarer verbs. */
 static void handle(struct wish *w)
 {
@@ -308,8 +337,10 @@ static void handle(struct wish *w)
     if (w->kind == ASK_SUPPLY)
         w->output = SLICE("{\"id\":\"by hand\",\"n\":9}");
     if (w->kind == ASK_CORRECT)
-        w->input = text_of("{\"n\":%u,\"flag\":true,\"text\":\"y\"}", below(100));
+        handle_correct(w, below(100));
     w->from = w->kind == ASK_RETRY && w->step >= 0 && chance(300);
+    if ((w->kind == ASK_SKIP || w->kind == ASK_SUPPLY) && flows_approve())
+        w->is_admin = chance(500);
 }
 
 static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
@@ -442,11 +473,30 @@ static void sends_what_is_missing(struct subject *t)
     }
 }
 
+/* ---- voters ---- */
+
+void people_vote(struct subject *t, const struct sent_vote *v, int64_t delay)
+{
+    struct wish *w = arena_alloc(&world.arena, sizeof *w);
+
+    ASSERT(t->votes_sent < SENT_VOTES_MAX);
+    *w = (struct wish){.task = t,
+                       .kind = v->agrees ? ASK_APPROVE : ASK_REJECT,
+                       .step = (int)v->step,
+                       .at = ANY_NODE,
+                       .patience = FOREVER,
+                       .vote = t->votes_sent};
+    t->votes[t->votes_sent++] = *v;
+    try_again(w, delay);
+}
+
 /* In calm times no task stays paused. */
 void people_look(void)
 {
     for (uint32_t i = 0; i < subjects.count && flows_signal(); i++)
         sends_what_is_missing(&subjects.list[i]);
+    if (flows_approve())
+        voters_look();
     for (uint32_t i = 0; i < subjects.count; i++)
         if (subjects.list[i].seen.paused_at != 0)
             wants(&subjects.list[i], ASK_RESUME, 0);
@@ -501,7 +551,7 @@ static void repeats(const struct wish *first, int64_t at)
 
 static void submits(struct subject *t, int64_t at)
 {
-    if (sql_submits(t, at))
+    if (!flow_excludes(t->flow) && sql_submits(t, at))
         return;
     if (flows_signal() && prng_chance(&sending, 40))
         draw_carried(t);
@@ -575,6 +625,8 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
     }
     if (flows_signal())
         draw_many(flows, flow_count, first_act_ms);
+    if (flows_approve())
+        voters_begin();
     if (weather.operator_ms)
         later(weather.operator_ms, meddles, NULL, 0);
 }

@@ -24,6 +24,9 @@ void people_want_from(struct subject *t, int step);
 /* The same: an undo, unless the task has ended meanwhile. */
 void people_want_undo_of_work(struct subject *t);
 
+/* A person votes, until it is answered; bounded by SENT_VOTES_MAX. */
+void people_vote(struct subject *t, const struct sent_vote *v, int64_t delay);
+
 /* Once a second in calm times. */
 void people_look(void);
 

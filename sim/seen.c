@@ -95,6 +95,30 @@ static const struct json *grouped_step(const struct task_row *row, struct arena 
     return json_get(group, key);
 }
 
+static void read_decision(const struct task_row *row, const struct json *output,
+                          struct seen_decision *d)
+{
+    const struct json *votes = json_get(output, "votes");
+
+    if (!output || output->type != JSON_OBJECT)
+        return;
+    d->approved = json_get_bool(output, "approved", false);
+    d->overridden = json_get_bool(output, "overridden", false);
+    d->has_id = json_get(output, "id") != NULL;
+    for (const struct json *v = votes ? votes->child : NULL; v; v = v->next) {
+        struct slice by = json_get_text(v, "by");
+        must(by.len == 1 && d->count < COUNT_OF(d->by), row, "who decided");
+        d->by[d->count++] = by.ptr[0];
+    }
+}
+
+static char input_by(const struct json *input)
+{
+    struct slice text = json_get_text(input, "text");
+
+    return text.len > 0 ? text.ptr[0] : 0;
+}
+
 static void read_step(const struct task_row *row, struct arena *a, const struct json *j, uint32_t i,
                       struct seen_step *s)
 {
@@ -125,6 +149,7 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .resolved = (uint32_t)number_of(j, "resolved"),
         .generation = (uint32_t)json_get_int(j, "key_generation", 1),
         .input = seen_hash(json_get_raw(j, "input")),
+        .input_by = input_by(json_get(j, "input")),
         .has_output = json_get(j, "output") || json_get(j, "output_payload"),
         .dropped_count = (uint32_t)number_of(dropped, "count"),
         .dropped_effect = effect_of(row, dropped),
@@ -134,6 +159,7 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
     };
     if (!j)
         return;
+    read_decision(row, json_get(j, "output"), &s->decision);
     must(!resume || (s->resume > 0 && direction_parse(of, &s->resume_of)), row, "resume");
     must(step_state_parse(json_get_text(j, "state"), &s->state), row, "state of a step");
     for (const struct json *at = attempts ? attempts->child : NULL; at; at = at->next) {
@@ -167,6 +193,33 @@ static void read_signal(const struct task_row *row, const struct json *j, struct
     must(signal_state_parse(json_get_text(j, "state"), &s->state), row, "state of a signal");
 }
 
+static void read_vote(const struct task_row *row, const struct json *j, struct seen_vote *v)
+{
+    struct slice person = json_get_text(j, "person");
+    struct slice step = json_get_text(j, "step");
+
+    must(person.len == 1 && step.len > 1, row, "a vote");
+    *v = (struct seen_vote){.step = (int)flow_step_number(step),
+                            .person = person.ptr[0],
+                            .agrees = json_get_bool(j, "agrees", false),
+                            .at = number_of(j, "at")};
+}
+
+static void read_lists(const struct task_row *row, const struct json *doc, struct seen *ret)
+{
+    const struct json *signals = json_get(doc, "signals");
+    const struct json *votes = json_get(doc, "votes");
+
+    for (const struct json *s = signals ? signals->child : NULL; s; s = s->next) {
+        must(ret->signal_count < SEEN_SIGNALS_MAX, row, "number of signals");
+        read_signal(row, s, &ret->signals[ret->signal_count++]);
+    }
+    for (const struct json *v = votes ? votes->child : NULL; v; v = v->next) {
+        must(ret->vote_count < SEEN_VOTES_MAX, row, "number of votes");
+        read_vote(row, v, &ret->votes[ret->vote_count++]);
+    }
+}
+
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -193,6 +246,9 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .deadline_passed = json_get_bool(doc, "deadline_passed", false),
         .has_error = json_get(doc, "error") != NULL,
         .cause = cause_of(doc),
+        .input_n = json_get_int(json_get(doc, "input"), "n", -1),
+        .input = seen_hash(json_get_raw(doc, "input")),
+        .input_by = input_by(json_get(doc, "input")),
     };
     (void)snprintf(ret->owner, sizeof ret->owner, "%.*s", SLICE_ARG(row->locked_by));
     (void)snprintf(ret->waiting_for, sizeof ret->waiting_for, "%.*s", SLICE_ARG(row->waiting_for));
@@ -205,11 +261,7 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     ret->trace = seen_trace(json_get_text(doc, "traceparent"));
     const struct json *steps = json_get(doc, "steps");
     must(steps && steps->count == f->step_count, row, "steps");
-    const struct json *signals = json_get(doc, "signals");
-    for (const struct json *s = signals ? signals->child : NULL; s; s = s->next) {
-        must(ret->signal_count < SEEN_SIGNALS_MAX, row, "number of signals");
-        read_signal(row, s, &ret->signals[ret->signal_count++]);
-    }
+    read_lists(row, doc, ret);
     for (const struct json *s = steps->child; s; s = s->next, ret->step_count++)
         read_step(row, &a, s, ret->step_count, &ret->steps[ret->step_count]);
 }

@@ -22,6 +22,15 @@ struct seen_attempt {
     char instance[24];
 };
 
+enum { SEEN_VOTERS_MAX = 8 };
+
+/* The output of a step in which people decided. */
+struct seen_decision {
+    bool approved, overridden, has_id; /* has_id: as what an operator supplies */
+    char by[SEEN_VOTERS_MAX];          /* persons, in their order */
+    uint32_t count;
+};
+
 struct seen_step {
     bool grouped; /* it is in the payload table */
     enum step_state state;
@@ -31,12 +40,13 @@ struct seen_step {
     uint32_t round; /* of a repeated step; 0: none has begun */
     int64_t round_at, repeat_until;
     bool not_yet;        /* its error says so */
-    int64_t complete_by; /* of a step that waits for a signal */
+    int64_t complete_by; /* of a step that waits for a signal or for people */
     bool has_output;
     bool supplied;       /* by hand */
     uint32_t resolved;   /* an operator said that no attempt up to this one took effect */
     uint32_t generation; /* of its key */
     uint64_t input;      /* hash of the recorded one; 0: none, or a long one */
+    char input_by;       /* see struct seen; 0: it is no text of a person */
     uint32_t resume;     /* the attempt that left details for the next one; 0: none */
     enum direction resume_of;
     struct seen_attempt attempts[ATTEMPTS_KEPT];
@@ -45,9 +55,18 @@ struct seen_step {
     enum effect dropped_effect;
     int64_t dropped_until;
     uint32_t dropped_attempt; /* the latest dropped one with unknown effect */
+    struct seen_decision decision;
 };
 
-enum { SEEN_SIGNALS_MAX = 32 };
+enum { SEEN_SIGNALS_MAX = 32, SEEN_VOTES_MAX = 48, SENT_VOTES_MAX = 120 };
+
+/* What a person says to the present question of a step. */
+struct seen_vote {
+    int step;
+    char person; /* see voters.h */
+    bool agrees;
+    int64_t at;
+};
 
 struct seen_signal {
     uint32_t key; /* its number */
@@ -83,6 +102,11 @@ struct seen {
     uint32_t step_count;
     struct seen_signal signals[SEEN_SIGNALS_MAX]; /* in their order */
     uint32_t signal_count;
+    struct seen_vote votes[SEEN_VOTES_MAX]; /* likewise */
+    uint32_t vote_count;
+    int64_t input_n; /* of its input */
+    uint64_t input;  /* hash */
+    char input_by;   /* whose it is: x as submitted, y of an operator, z of an admin */
 };
 
 /* Ends the run if the row cannot be read. */

@@ -12,7 +12,7 @@
 enum {
     SUBJECTS_MAX = 400,
     TOLD_MAX = 8,
-    ASK_KINDS = 16, /* at least the size of enum ask_kind */
+    ASK_KINDS = 20, /* at least the size of enum ask_kind */
     KEYS_MAX = 32   /* of a step */
 };
 
@@ -23,6 +23,14 @@ struct sent_signal {
     char name;
     bool ok;
     bool both; /* by SQL, too */
+};
+
+/* What a person said, or is about to. */
+struct sent_vote {
+    uint32_t step, asking; /* the question that was read; 0: whichever it is */
+    char person;
+    char token; /* one of two that the person has */
+    bool agrees;
 };
 
 /* The real effects under a step's two idempotency keys. */
@@ -138,7 +146,11 @@ struct subject {
     uint32_t carried, carried_later; /* the first of them come with each submission of it, and these
                                         many more with one that is repeated */
     int64_t signal_sent_at;          /* the latest for a step that waited in calm times */
-    bool foretold_end;               /* it was told that it has ended */
+    struct sent_vote votes[SENT_VOTES_MAX];
+    uint32_t votes_sent;
+    int64_t asked_at;              /* in calm times all persons were asked to vote */
+    bool overrode[FLOW_STEPS_MAX]; /* an admin wanted to decide in place of people */
+    bool foretold_end;             /* it was told that it has ended */
 };
 
 struct subjects {

@@ -130,6 +130,21 @@ INTACT_API enum intact_status intact_client_signal(struct intact_client *c, cons
                                                    const char *name, const char *data_json,
                                                    const char *key);
 
+/* What waits for the decision of this token's person: {"approvals": [...], "next": "..."}. `query`
+ * as in a URL, already escaped: "task=e-1"; NULL: the newest. */
+INTACT_API enum intact_status intact_client_approvals(struct intact_client *c, const char *query);
+
+/* Agrees to what a step asks, or rejects it, for the person of this token. `asking`: the number of
+ * the question that was read, from intact_client_approvals(); if it was asked anew meanwhile, the
+ * decision is refused. 0: whichever it is, and the call is not repeated. A rejection needs a
+ * comment; NULL: none. INTACT_OK means that it is stored. */
+INTACT_API enum intact_status intact_client_approve(struct intact_client *c, const char *id,
+                                                    const char *step, uint32_t asking,
+                                                    const char *comment);
+INTACT_API enum intact_status intact_client_reject(struct intact_client *c, const char *id,
+                                                   const char *step, uint32_t asking,
+                                                   const char *comment);
+
 /* Ends an attempt of a step in place of its agent: `token` is what intact_request_token returned
  * there, output_json any JSON value (NULL: null). It needs no other token. Any node accepts it, and
  * it may be repeated. The body is {"status": "accepted"}; "repeated" if there is a result already,

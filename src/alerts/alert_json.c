@@ -3,7 +3,7 @@
  * sinks. New members of `doc` must be optional. At present:
  *   {"condition", "labels": {}, "count", "total", "first_at", "latest_at", "since", "over_since",
  *    "examples": [], "story", "times", "notice", "kind", "notice_at", "reminders",
- *    "told": {SINK: NOTICE}}
+ *    "told": {SINK: NOTICE}, "repeat_ms" (if it has an interval of its own)}
  */
 
 #include "alerts/internal.h"
@@ -72,6 +72,8 @@ void alert_write(const struct alerts *a, const struct alert *al, struct buf *b)
     json_member_number(b, "notice_at", al->notice_at);
     json_member_number(b, "reminders", al->reminders);
     put_told(a, al, b);
+    if (al->repeat_ms != 0)
+        json_member_number(b, "repeat_ms", al->repeat_ms);
     json_close(b, '}');
 }
 
@@ -198,6 +200,7 @@ static bool read_doc(const struct alerts *a, const struct json *j, struct alert 
     al->kind = read_kind(json_get_text(j, "kind"));
     al->notice_at = json_get_int(j, "notice_at", 0);
     al->reminders = small(j, "reminders");
+    al->repeat_ms = alert_repeat_ms(json_get_int(j, "repeat_ms", 0));
     read_told(a, json_get(j, "told"), al);
     return al->notice > 0 && al->kind != NOTICE_NONE;
 }

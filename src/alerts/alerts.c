@@ -13,7 +13,8 @@ enum {
     RESOLVE_AFTER_MS = 300000,
     COUNTS_MS = 30000, /* interval for writing rows of which only counts changed */
     REMINDERS_MAX = 5, /* 1 h, 2 h, 4 h, 8 h, 16 h; then a day */
-    TIMES_MAX = 4,     /* a recurring alert is resolved later each time, up to 16 times as late */
+    REPEAT_MIN_MS = 60000,
+    TIMES_MAX = 4, /* a recurring alert is resolved later each time, up to 16 times as late */
 };
 
 static const struct {
@@ -247,6 +248,12 @@ static void drop_examples_unseen(struct alert *al)
 
 /* ---- sightings ---- */
 
+/* Reminders in quick succession would be written all the time, and nothing else would be done. */
+int64_t alert_repeat_ms(int64_t ms)
+{
+    return ms <= 0 ? 0 : max_i64(ms, REPEAT_MIN_MS);
+}
+
 /* The condition holds (again). If it was resolved and returns, the same alert is reported again. */
 static void lights(struct alert *al, int64_t now)
 {
@@ -267,6 +274,19 @@ static void lights(struct alert *al, int64_t now)
     al->notice++;
     al->kind = NOTICE_OPENED;
     al->notice_at = now;
+    al->noticed = true;
+    al->dirty = true;
+}
+
+/* What has come was not meant by an acknowledgement. */
+static void tell_anew(struct alert *al, int64_t now)
+{
+    al->lifted |= al->acknowledged_at != 0;
+    al->acknowledged_at = 0;
+    al->reminders = 0;
+    al->notice++;
+    al->kind = NOTICE_REMINDER;
+    al->notice_at = now;
     al->dirty = true;
 }
 
@@ -286,14 +306,9 @@ static void see_latest(struct alerts *a, struct alert *al, int64_t latest_at, in
 
     al->latest_at = latest_at;
     al->dirty = true;
-    if (al->acknowledged_at == 0 || !was_quiet || latest_at <= al->acknowledged_at)
+    if (al->acknowledged_at == 0 || al->each || !was_quiet || latest_at <= al->acknowledged_at)
         return;
-    al->acknowledged_at = 0;
-    al->lifted = true;
-    al->reminders = 0;
-    al->notice++;
-    al->kind = NOTICE_REMINDER;
-    al->notice_at = now;
+    tell_anew(al, now);
 }
 
 void alerts_look_begin(struct alerts *a, uint32_t which)
@@ -302,7 +317,7 @@ void alerts_look_begin(struct alerts *a, uint32_t which)
 
     for (size_t i = 0; (al = map_next(&a->by_key, &i));)
         if (which & BIT(al->condition)) {
-            al->seen = false;
+            al->seen = al->each = al->later = al->noticed = false;
             al->seen_count = 0;
             al->seen_first_at = 0;
             al->seen_examples = 0;
@@ -323,6 +338,11 @@ void alerts_see(struct alerts *a, const struct sighting *s, int64_t now)
     if (al->first_at == 0)
         al->first_at = first;
     see_words(al, s);
+    al->each |= s->each;
+    al->later |= (s->latest_at ? s->latest_at : first) > al->latest_at;
+    int64_t repeat_ms = alert_repeat_ms(s->repeat_ms);
+    al->dirty |= al->repeat_ms != repeat_ms;
+    al->repeat_ms = repeat_ms;
     see_latest(a, al, s->latest_at ? s->latest_at : first, now);
 }
 
@@ -336,6 +356,8 @@ static void look_ends(struct alert *al, int64_t now)
         }
         return;
     }
+    if (al->each && !al->noticed && alert_is_open(al) && (al->later || al->seen_count > al->count))
+        tell_anew(al, now);
     al->dirty |= al->count != al->seen_count;
     if (al->seen_count > al->count)
         al->total += al->seen_count - al->count;
@@ -404,6 +426,8 @@ static int64_t reminder_at(const struct alerts *a, const struct alert *al)
 {
     int64_t wait = a->config.repeat_ms << (al->reminders < REMINDERS_MAX ? al->reminders : 0);
 
+    if (al->repeat_ms != 0)
+        return al->notice_at + al->repeat_ms;
     if (al->reminders >= REMINDERS_MAX || wait > MS_PER_D)
         wait = max_i64(MS_PER_D, a->config.repeat_ms);
     return al->notice_at + wait;

@@ -16,7 +16,8 @@
  * Each transition is a notice: opened, reminder, resolved. Notices are numbered within their alert,
  * and each sink has the number of the last one that it accepted. So neither a restart nor another
  * leader repeats any, and a failed sink is notified later. Reminders come after `repeat`, then
- * after twice as long, up to a day, and none after an acknowledgement. A delivery includes all that
+ * after twice as long, up to a day, and none after an acknowledgement. Where somebody must act on
+ * each of a group (`each`), a later one is a reminder, too. A delivery includes all that
  * is due; deliveries in close succession are spaced further and further apart, up to pace_max_ms.
  *
  * An alert that flaps is resolved later each time.
@@ -46,6 +47,7 @@
     X(SCHEDULE_GAP,        "schedule_gap",        0,     "moments of a schedule got no task")\
     X(RETENTION_TROUBLE,   "retention_trouble",   0,     "tasks are not archived or deleted")\
     X(TOKEN_EXPIRES,       "token_expires",       0,     "a token is about to expire")      \
+    X(APPROVAL_WAITING,    "approval_waiting",    0,     "people are asked to decide")      \
     X(TEST,                "test",                0,     "this is a test alert")
 /* clang-format on */
 
@@ -88,6 +90,8 @@ struct sighting {
     } labels[ALERT_LABELS];
     uint64_t count;              /* at least 1 */
     int64_t first_at, latest_at; /* 0: now */
+    int64_t repeat_ms;           /* how often it is repeated, always; 0: as configured */
+    bool each;                   /* a later one, or one more, is a notice, also if acknowledged */
     struct slice example;        /* a task's id, or NONE */
     struct slice story;          /* a description of the problem, or NONE */
 };
@@ -119,6 +123,7 @@ struct alert {
     enum notice_kind kind;
     int64_t notice_at;
     uint32_t reminders; /* consecutive */
+    int64_t repeat_ms;  /* of the latest sighting */
     uint32_t told[ALERT_SINKS];
     /* the row: */
     uint32_t stored_notice; /* the latest that is stored */
@@ -130,6 +135,7 @@ struct alert {
     int64_t seen_first_at;
     uint32_t seen_examples; /* BIT() of each one it saw */
     bool seen;
+    bool each, later, noticed; /* later than all before it; it is a notice already */
 };
 
 /* A receiver of notices. */

@@ -6,7 +6,11 @@
 #include "base/prng.h"
 #include "base/when.h"
 
-enum { TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED), SEEN_MAX = 256 };
+enum {
+    TASKS = BIT(CONDITION_TASK_ERROR) | BIT(CONDITION_COMPENSATION_FAILED)
+            | BIT(CONDITION_APPROVAL_WAITING),
+    SEEN_MAX = 256
+};
 
 /* A receiver that records everything. */
 struct desk {
@@ -448,6 +452,121 @@ static void it_names_what_is_wrong_now(void **state)
     alerts_free(d.a);
 }
 
+static struct sighting question(int64_t asked_at, int64_t remind_ms)
+{
+    return (struct sighting){.condition = CONDITION_APPROVAL_WAITING,
+                             .labels = {{"workflow", SLICE("expense")},
+                                        {"step", SLICE("allow")},
+                                        {"group", SLICE("finance")}},
+                             .count = 1,
+                             .first_at = asked_at,
+                             .repeat_ms = remind_ms,
+                             .each = true};
+}
+
+/* Neither more often nor less, whoever leads. */
+static void people_are_reminded_as_their_step_says(void **state)
+{
+    struct desk d = desk_of(1);
+    struct sighting s = question(d.now, 5 * MS_PER_H);
+    (void)state;
+
+    desk_open(&d);
+    look(&d, &s, 1);
+    pass(&d, 4 * MS_PER_H);
+    told(&d, 1, 0, 0);
+    fail_over(&d); /* the next one has not looked yet */
+    pass(&d, 30 * MS_PER_MIN);
+    told(&d, 1, 0, 0);
+    look(&d, &s, 1);
+    pass(&d, 11 * MS_PER_H);
+    told(&d, 1, 3, 0); /* after 5, 10 and 15 hours */
+    look(&d, NULL, 0); /* they have decided */
+    pass(&d, 6 * MS_PER_MIN);
+    told(&d, 1, 3, 1);
+    alerts_free(d.a);
+}
+
+static void is_looked_at(struct desk *d, struct sighting s, int64_t ms)
+{
+    look(d, &s, 1);
+    pass(d, ms / 2);
+    look(d, &s, 1);
+    pass(d, ms / 2);
+}
+
+static void acknowledge(struct desk *d)
+{
+    CHECK(alerts_acknowledge(d->a, slice_of(only(d)->id), d->now, SLICE("ann"), SLICE("known"))
+              == ERR_OK,
+          "acknowledged");
+}
+
+/* People must decide on each: it is no more of the same, as failures are. */
+static void each_question_is_told_once(void **state)
+{
+    struct desk d = desk_of(1);
+    struct sighting s = question(d.now, MS_PER_D);
+    (void)state;
+
+    desk_open(&d);
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 0, 0);
+    s.count = 2; /* another task asks them, and its step, too */
+    s.latest_at = d.now;
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 1, 0);
+    acknowledge(&d);
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 1, 0);
+    s.latest_at = d.now; /* one was decided, and there is another one */
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 2, 0);
+    CHECK(only(&d)->acknowledged_at == 0, "nobody knows of that one");
+    acknowledge(&d);
+    look(&d, NULL, 0); /* all are decided, and a minute later there is one */
+    pass(&d, MS_PER_MIN);
+    s = question(d.now, MS_PER_D);
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 3, 0);
+    s.count = 2; /* one that was asked earlier, and is seen only now */
+    s.first_at -= 1000;
+    s.latest_at = s.first_at;
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 4, 0);
+    s.count = 1;
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 4, 0);
+    fail_over(&d);
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 1, 4, 0);
+    look(&d, NULL, 0);
+    pass(&d, 10 * MS_PER_MIN);
+    told(&d, 1, 4, 1);
+    s = question(d.now, MS_PER_D);
+    is_looked_at(&d, s, 20 * MS_PER_MIN);
+    told(&d, 2, 4, 1); /* opened again, which is one notice */
+    alerts_free(d.a);
+}
+
+/* However short the interval is. */
+static void reminders_hold_up_nothing(void **state)
+{
+    struct desk d = desk_of(1);
+    struct sighting s = question(d.now, 1);
+    (void)state;
+
+    desk_open(&d);
+    look(&d, &s, 1);
+    pass(&d, 10000);
+    told(&d, 1, 0, 0);
+    pass(&d, 5 * MS_PER_MIN);
+    CHECK(only(&d)->notice == 6, "one a minute, not %u in all", only(&d)->notice);
+    fail_over(&d);
+    CHECK(only(&d)->repeat_ms == MS_PER_MIN, "as its row says, too");
+    alerts_free(d.a);
+}
+
 static void a_restart_repeats_nothing_and_forgets_nothing(void **state)
 {
     struct desk d = desk_of(2);
@@ -659,6 +778,9 @@ int main(void)
         cmocka_unit_test(an_outage_of_100_000_failures_is_few_deliveries),
         cmocka_unit_test(failures_of_a_thousand_kinds_are_bounded),
         cmocka_unit_test(it_is_repeated_until_somebody_knows),
+        cmocka_unit_test(people_are_reminded_as_their_step_says),
+        cmocka_unit_test(each_question_is_told_once),
+        cmocka_unit_test(reminders_hold_up_nothing),
         cmocka_unit_test(new_failures_after_a_quiet_hour_are_told_again),
         cmocka_unit_test(it_names_what_is_wrong_now),
         cmocka_unit_test(a_short_one_is_not_told),

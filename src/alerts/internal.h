@@ -24,6 +24,7 @@ bool alert_is_open(const struct alert *al); /* opened, and not resolved */
 bool sink_wants(const struct alert_sink *s, const struct alert *al);
 /* Forgets running deliveries, because the alerts are freed. */
 void sinks_forget(struct alerts *a);
+int64_t alert_repeat_ms(int64_t ms); /* of its own, as far as that is allowed; 0: none */
 void text_copy(char to[ALERT_TEXT_SIZE], struct slice from);
 /* Builds the key from a group's condition and labels. */
 void alert_key(const struct alert *al, struct buf *b);

@@ -20,6 +20,11 @@ handler_fn work_post;
 handler_fn attempt_post;
 handler_fn heartbeats_post;
 
+/* approvals.c */
+handler_fn approvals_list;
+handler_fn approval_approve;
+handler_fn approval_reject;
+
 /* tasks_submit.c, tasks_read.c, tasks_signal.c, tasks_list.c, tasks_why.c, events.c, events_task.c
  */
 handler_fn tasks_post;

@@ -9,8 +9,10 @@
 #include "api/caller.h"
 #include "api/handlers.h"
 #include "api/query.h"
+#include "api/room.h"
 #include "background/operations.h"
 #include "base/log.h"
+#include "node/access.h"
 #include "node/answer.h"
 #include "node/changes.h"
 #include "node/exchange.h"
@@ -276,6 +278,7 @@ static void start(struct server *sv, struct http_request *r, struct arena *a,
     c->op.id = arena_copy(&c->arena, slice_of(id));
     c->op.revision = 1;
     c->op.actor = c->audit.actor.ptr ? c->audit.actor : SLICE("");
+    c->op.by_admin = access_may(sv->api->bearer, ROLE_ADMIN, SLICE_NONE);
     c->op.started_at = c->audit.at;
     c->audit.verb = SLICE("operation.start");
     c->audit.reason = audit_reason(&c->op, &c->arena);
@@ -303,6 +306,7 @@ void operations_post(struct server *sv, struct http_request *r)
         http_problem(r, 422, "bad-operation", "%s", e.text);
     } else if (dry && dry->type == JSON_TRUE) {
         if (reading_has_room(sv, r, READING_MANY)) {
+            op.by_admin = access_may(sv->api->bearer, ROLE_ADMIN, SLICE_NONE);
             operation_dry_run(sv, r, &a, &op);
             return;
         }

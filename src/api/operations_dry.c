@@ -90,6 +90,8 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
             stands ? OBSTACLE_STATE
                    : operator_obstacle(w, t, event_of(op), step, server_now(d->x.server), &at);
         operation_obstacle(b, o, t);
+    } else if (!op->by_admin && operator_needs_admin(w, t, event_of(op), step)) {
+        operation_obstacle(b, OBSTACLE_ADMIN, t);
     }
 }
 

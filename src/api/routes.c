@@ -131,6 +131,9 @@ static const struct route routes[] = {
     {"POST", "v1/signals", signals_post, ROLE_REPAIR | ROLE_SIGNAL, SCHEDULER},
     /* The token in the path says who may. */
     {"POST", "v1/signals/*", signal_url_post, ROLE_ANYBODY, SCHEDULER | BODY},
+    {"GET", "v1/approvals", approvals_list, ROLE_APPROVE | ROLE_READ, QUERY},
+    {"POST", "v1/approvals/*/*/approve", approval_approve, ROLE_APPROVE, SCHEDULER},
+    {"POST", "v1/approvals/*/*/reject", approval_reject, ROLE_APPROVE, SCHEDULER},
     {"GET", "v1/submissions", submissions_get, ROLE_READ, QUERY},
     {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR, 0},
     {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR, 0},

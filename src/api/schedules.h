@@ -37,6 +37,7 @@ struct schedule_call {
     int64_t from, to;
     bool removes;
     struct audit audit;
+    struct slice person; /* whose token it is that calls; NONE: nobody knows */
     int64_t now;
     char older[80]; /* a living node that does not know schedules; "": none */
     /* the answer */

@@ -151,8 +151,8 @@ static enum err run_state(struct schedule_call *c, const struct schedule *s,
 {
     const struct fire f = {c->now - c->now % MS_PER_S, st->fired};
 
-    enum err err =
-        run_submission(s, c->submission.id, &f, c->now, &c->arena, &c->submission, &c->error);
+    enum err err = run_submission(s, schedule_person(&c->next.row), c->submission.id, &f, c->now,
+                                  &c->arena, &c->submission, &c->error);
     if (err != ERR_OK)
         return err;
     c->submission.workflow = arena_copy(&c->arena, c->submission.workflow);
@@ -233,11 +233,18 @@ static enum err keep_state(struct schedule_call *c, const struct schedule_row *r
     return ERR_OK;
 }
 
+/* The same text is stored again if nobody knows whose it is, and now somebody says so. */
+static bool is_there(const struct schedule_call *c, const struct schedule_row *row)
+{
+    return row && slice_eq(row->text, c->schedule->text)
+           && (schedule_person(row).ptr || !c->person.ptr);
+}
+
 static enum err do_put(struct schedule_call *c, const struct schedule_row *row)
 {
     struct schedule_state *st = arena_alloc(&c->arena, sizeof *st);
 
-    if (row && slice_eq(row->text, c->schedule->text)) {
+    if (is_there(c, row)) {
         c->next.row = *row;
         return ERR_OK;
     }
@@ -250,6 +257,7 @@ static enum err do_put(struct schedule_call *c, const struct schedule_row *row)
     c->next.row.name = c->schedule->name;
     c->next.row.version++;
     c->next.row.author = c->audit.actor.ptr ? c->audit.actor : SLICE("");
+    c->next.row.person = schedule_person_text(c->next.row.version, c->person, &c->arena);
     c->next.row.stored_at = c->now;
     c->audit.reason = audit_workflow_reason(&c->arena, c->name, c->next.row.version);
     c->status = 201;
@@ -303,6 +311,21 @@ static bool is_known(struct server *sv, struct http_request *r, const struct sch
     return true;
 }
 
+/* Its tasks would be refused, one by one. */
+static bool author_ok(struct server *sv, struct http_request *r, const struct schedule *s,
+                      const struct bearer *author)
+{
+    const struct definition *d = registry_find(&sv->workflows, s->workflow, 0);
+
+    if (!d || !d->needs_submitter || author->person.ptr)
+        return true;
+    http_problem(r, 422, "no-submitter",
+                 "workflow \"%.*s\" has an approval by another person than its submitter, which is "
+                 "whoever stores this schedule: store it with a token",
+                 SLICE_ARG(s->workflow));
+    return false;
+}
+
 static void put_now(struct server *sv, struct http_request *r)
 {
     const struct bearer *bearer = caller_recheck(sv, r);
@@ -318,13 +341,14 @@ static void put_now(struct server *sv, struct http_request *r)
     if (err != ERR_OK)
         answer_mistakes(r, err, m, warnings);
     free(m);
-    if (!s || !is_known(sv, r, s) || !asks_have_room(sv, r, 0)) {
+    if (!s || !is_known(sv, r, s) || !author_ok(sv, r, s, bearer) || !asks_have_room(sv, r, 0)) {
         schedule_free(s);
         free(warnings);
         return;
     }
     struct schedule_call *c = schedule_call_new(sv, r);
     c->audit.actor = arena_copy(&c->arena, bearer->name);
+    c->person = arena_copy(&c->arena, bearer->person);
     c->audit.verb = SLICE("schedule.put");
     c->schedule = s;
     c->warnings = warnings;

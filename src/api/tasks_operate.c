@@ -36,7 +36,9 @@ static void log_operation(const struct ask *a)
 
 static void answer_refusal(struct http_request *r, const struct ask *a)
 {
-    if (a->outcome == ERR_INVALID)
+    if (a->refusal == OBSTACLE_ADMIN)
+        http_problem(r, 403, "forbidden", "%s", a->story);
+    else if (a->outcome == ERR_INVALID)
         http_problem(r, 422, a->kind == ASK_CORRECT && !a->step.ptr ? "bad-input" : "bad-step",
                      "%s", a->story);
     else
@@ -244,6 +246,7 @@ void task_operate(struct server *sv, struct http_request *r, enum ask_kind kind)
         .owner = op->grant ? op->grant->owner : SLICE_NONE,
         .own_only = op->grant && !op->grant->repairs,
         .reads_all = !op->grant || op->grant->reads_all,
+        .is_admin = access_may(sv->api->bearer, ROLE_ADMIN, SLICE_NONE),
     };
     exchange_begin(&op->x, sv, r);
     server_ask(sv, &op->ask);

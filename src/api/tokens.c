@@ -189,7 +189,7 @@ static void change_run(struct store_job *j, struct store *store)
 }
 
 struct shown_token {
-    struct slice name, roles;
+    struct slice name, roles, person, groups;
     const char *text; /* NULL: it is not known */
     int64_t created_at, expires_at, previous_until;
 };
@@ -201,6 +201,8 @@ static void render_token(struct buf *b, const struct shown_token *t)
     json_string(b, t->name);
     json_key(b, "roles");
     json_raw(b, t->roles);
+    json_member_text(b, "person", t->person);
+    json_member_raw(b, "groups", t->groups);
     if (t->text) {
         json_key(b, "token");
         json_string(b, slice_of(t->text));
@@ -219,6 +221,8 @@ static void render_known(struct server *sv, struct buf *b, const struct bearer *
     bool rotated = t->previous_until > server_now(sv);
     const struct shown_token shown = {.name = t->name,
                                       .roles = t->roles_json,
+                                      .person = t->person,
+                                      .groups = t->groups_json,
                                       .created_at = t->created_at,
                                       .expires_at = t->expires_at,
                                       .previous_until = rotated ? t->previous_until : 0};
@@ -247,8 +251,14 @@ static void answer_made(struct http_request *r, const struct token_change *c)
 {
     CLEANUP(buf_fini) struct buf b = {0};
     const struct token_row *t = &c->row;
-    const struct shown_token shown = {t->name,       t->roles,      c->text,
-                                      t->created_at, t->expires_at, t->previous_until};
+    const struct shown_token shown = {.name = t->name,
+                                      .roles = t->roles,
+                                      .person = t->person.ptr ? t->person : t->name,
+                                      .groups = t->groups.ptr ? t->groups : SLICE("[]"),
+                                      .text = c->text,
+                                      .created_at = t->created_at,
+                                      .expires_at = t->expires_at,
+                                      .previous_until = t->previous_until};
 
     render_token(&b, &shown);
     json_close(&b, '}');
@@ -371,7 +381,22 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 
 /* ---- POST /v1/tokens ---- */
 
-/* No token may look like another actor in the audit. */
+/* Actors of the audit that have no token. No token, and no person, may look like them. */
+static bool is_taken(struct http_request *r, struct slice name, const char *what)
+{
+    static const char *const taken[] = {"open", "server", "helper", "amqp", "signal-url", "sql"};
+
+    for (size_t i = 0; i < COUNT_OF(taken); i++)
+        if (slice_is(name, taken[i])) {
+            http_problem(r, 422, "bad-token",
+                         "a %s cannot have the name \"%s\": the audit uses it for callers of the "
+                         "server itself",
+                         what, taken[i]);
+            return true;
+        }
+    return false;
+}
+
 static bool name_ok(struct http_request *r, const struct json *j)
 {
     struct slice name = json_get_text(j, "name");
@@ -382,17 +407,7 @@ static bool name_ok(struct http_request *r, const struct json *j)
                      ACCESS_NAME_MAX);
         return false;
     }
-    /* Actors of the audit that have no token. */
-    static const char *const taken[] = {"open", "server", "helper", "amqp", "signal-url", "sql"};
-    for (size_t i = 0; i < COUNT_OF(taken); i++)
-        if (slice_is(name, taken[i])) {
-            http_problem(r, 422, "bad-token",
-                         "a token cannot have the name \"%s\": the audit uses it for callers of "
-                         "the server itself",
-                         taken[i]);
-            return false;
-        }
-    return true;
+    return !is_taken(r, name, "token");
 }
 
 static bool has_text(const struct json *list, const struct json *before)
@@ -421,11 +436,12 @@ static bool read_roles(struct http_request *r, const struct json *j, struct toke
         struct slice agent = SLICE_NONE;
         unsigned role = 0;
         if (one->type != JSON_STRING || !role_parse(one->text, &role, &agent)) {
-            http_problem(r, 422, "bad-token",
-                         "roles has %.*s, expected \"submit\", \"submit:WORKFLOW\", \"read\", "
-                         "\"read:WORKFLOW\", \"define\", \"repair\", \"operate\", \"admin\", "
-                         "\"agent:NAME\" (\"agent:*\": every agent) or \"signal:WORKFLOW/NAME\"",
-                         SLICE_ARG(one->raw));
+            http_problem(
+                r, 422, "bad-token",
+                "roles has %.*s, expected \"submit\", \"submit:WORKFLOW\", \"read\", "
+                "\"read:WORKFLOW\", \"define\", \"repair\", \"operate\", \"approve\", \"admin\", "
+                "\"agent:NAME\" (\"agent:*\": every agent) or \"signal:WORKFLOW/NAME\"",
+                SLICE_ARG(one->raw));
             return false;
         }
         if (has_text(list, one))
@@ -437,6 +453,66 @@ static bool read_roles(struct http_request *r, const struct json *j, struct toke
     json_close(&b, ']');
     c->row.roles = arena_copy(&c->arena, buf_view(&b));
     c->audit.reason = arena_copy(&c->arena, buf_view(&reason));
+    return true;
+}
+
+static bool read_person(struct http_request *r, const struct json *j, struct token_change *c)
+{
+    const struct json *person = json_get(j, "person");
+
+    if (!person || person->type == JSON_NULL)
+        return true;
+    if (person->type != JSON_STRING || !access_is_person(person->text)) {
+        http_problem(r, 422, "bad-token",
+                     "person must be a text of 1 to %d characters of [A-Za-z0-9._:@+-]",
+                     ACCESS_NAME_MAX);
+        return false;
+    }
+    if (is_taken(r, person->text, "person"))
+        return false;
+    c->row.person = arena_copy(&c->arena, person->text);
+    return true;
+}
+
+/* For the audit: whose token it is, and of which groups that person is. */
+static void tell_groups(struct token_change *c, const struct json *list)
+{
+    CLEANUP(buf_fini) struct buf reason = {0};
+
+    buf_slice(&reason, c->audit.reason);
+    if (c->row.person.ptr)
+        buf_fmt(&reason, ", person %.*s", SLICE_ARG(c->row.person));
+    for (const struct json *one = list ? list->child : NULL; one; one = one->next)
+        buf_fmt(&reason, "%s %.*s", one == list->child ? ", of group" : ",", SLICE_ARG(one->text));
+    c->audit.reason = arena_copy(&c->arena, buf_view(&reason));
+}
+
+/* Each is listed once, as with roles. */
+static bool read_groups(struct http_request *r, const struct json *j, struct token_change *c)
+{
+    const struct json *list = json_get(j, "groups");
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (list && (list->type != JSON_ARRAY || list->count > ACCESS_GROUPS_MAX)) {
+        http_problem(r, 422, "bad-token", "groups must be an array of at most %d groups",
+                     ACCESS_GROUPS_MAX);
+        return false;
+    }
+    json_open(&b, '[');
+    for (const struct json *one = list ? list->child : NULL; one; one = one->next) {
+        if (one->type != JSON_STRING || !access_is_group(one->text)) {
+            http_problem(r, 422, "bad-token",
+                         "groups has %.*s, expected texts of 1 to %d characters of [A-Za-z0-9._:-]",
+                         SLICE_ARG(slice_cut(one->raw, 80)), ACCESS_NAME_MAX);
+            return false;
+        }
+        if (!has_text(list, one))
+            json_string(&b, one->text);
+    }
+    json_close(&b, ']');
+    if (list && list->count > 0)
+        c->row.groups = arena_copy(&c->arena, buf_view(&b));
+    tell_groups(c, list);
     return true;
 }
 
@@ -522,12 +598,15 @@ void token_post(struct server *sv, struct http_request *r)
     CLEANUP(arena_fini) struct arena tree = {0};
     struct json *j = body_json(r, &tree);
 
-    if (!j || !members_ok(r, j, NAMES("name", "roles", "expires_in", "limits"), "a token")
+    if (!j
+        || !members_ok(r, j, NAMES("name", "roles", "person", "groups", "expires_in", "limits"),
+                       "a token")
         || !name_ok(r, j) || !has_room(sv, r) || !asks_have_room(sv, r, 0))
         return;
     struct token_change *c = change_new(sv, r, json_get_text(j, "name"), TOKEN_CREATE);
     int64_t lifetime = EXPIRY_MS;
-    if (!read_roles(r, j, c) || !read_expiry(r, j, &lifetime) || !read_limits(r, j, c)) {
+    if (!read_roles(r, j, c) || !read_person(r, j, c) || !read_groups(r, j, c)
+        || !read_expiry(r, j, &lifetime) || !read_limits(r, j, c)) {
         change_free(c);
         return;
     }

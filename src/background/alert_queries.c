@@ -1,7 +1,8 @@
 /*
  * Queries of the store for alerts besides tasks in error: agents that are not connected, messages
- * that are not delivered, refused submissions, failed operations. Only the leader queries, seldom,
- * as background jobs. Nothing is remembered, so a restart or another leader finds it again.
+ * that are not delivered, refused submissions, failed operations; people who are asked follow
+ * (alert_asked.c). Only the leader queries, seldom, as background jobs. Nothing is remembered, so a
+ * restart or another leader finds it again.
  */
 
 #include <stdio.h>
@@ -335,14 +336,23 @@ static void query_done(struct store_job *j)
     struct alerting *al = CONTAINER_OF(j, struct alerting, census_job);
 
     ASSERT(al->counting);
-    ASSERT(al->server->load.exchanges > 0);
-    al->counting = false;
-    al->server->load.exchanges--;
     if (al->census_err == ERR_OK) {
         take_census(al);
         memcpy(al->found, al->fresh, al->fresh_count * sizeof *al->fresh);
         al->found_count = al->fresh_count;
+        al->asked_before = al->asked_pages = 0;
+        alerts_query_asked(al);
+    } else {
+        alerts_query_over(al);
     }
+}
+
+void alerts_query_over(struct alerting *al)
+{
+    ASSERT(al->counting);
+    ASSERT(al->server->load.exchanges > 0);
+    al->counting = false;
+    al->server->load.exchanges--;
     arena_fini(&al->census_arena);
     al->census_arena = (struct arena){0};
 }
@@ -356,7 +366,7 @@ void alerts_query_store(struct alerting *al)
         return;
     al->census_at = now + SOON_MS;
     if (!watch_leads(al->watch)) {
-        al->absent_count = al->waiting_count = al->found_count = 0;
+        al->absent_count = al->waiting_count = al->found_count = al->questions.count = 0;
         return;
     }
     al->census_at = now + (sv->config.store->shared ? LOOK_SHARED_MS : LOOK_MS);

@@ -1,7 +1,7 @@
 #ifndef BACKGROUND_ALERTING_H
 #define BACKGROUND_ALERTING_H
 
-/* What alerts.c and alert_queries.c share. */
+/* What alerts.c, alert_queries.c and alert_asked.c share. */
 
 #include "alerts/watch.h"
 #include "background/alert_sinks.h"
@@ -25,6 +25,22 @@ struct found_condition {
     char value[132], example[132], story[160];
     uint64_t count;
     int64_t at;
+};
+
+/* What a step asks a group of persons, of all tasks; the newest question, and the newest tasks. */
+struct found_question {
+    char workflow[132], step[132], group[132]; /* without a workflow: of all that had no room */
+    char tasks[ALERT_EXAMPLES][132], story[160];
+    size_t task_count;
+    uint64_t count;
+    int64_t first_at, latest_at, repeat_ms;
+};
+
+enum { ALERT_QUESTIONS = 2 * CONDITION_GROUPS };
+
+struct found_questions {
+    struct found_question list[ALERT_QUESTIONS];
+    size_t count;
 };
 
 enum { ALERT_FOUND = 160 /* targets, sources, operations and schedules */ };
@@ -52,9 +68,19 @@ struct alerting {
     /* what was found in the store; fresh: by the queries in progress */
     struct found_condition found[ALERT_FOUND], fresh[ALERT_FOUND];
     size_t found_count, fresh_count;
+    /* people who are asked: a page of tasks of the query in progress, and its pages so far */
+    struct row_page asked;
+    int64_t asked_before;
+    int asked_pages;
+    struct found_questions questions, fresh_questions;
 };
 
 /* alert_queries.c: asks the store, if it is time. */
 void alerts_query_store(struct alerting *al);
+/* The last query has ended. */
+void alerts_query_over(struct alerting *al);
+
+/* alert_asked.c: goes on with who is asked, page by page. */
+void alerts_query_asked(struct alerting *al);
 
 #endif

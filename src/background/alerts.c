@@ -92,6 +92,39 @@ static void see_found(const struct found_condition *list, size_t count, struct a
     }
 }
 
+/* One sighting for each example; the first one counts for all others. */
+static void see_question(const struct found_question *q, struct alerts *a, int64_t now)
+{
+    struct sighting s = {.condition = CONDITION_APPROVAL_WAITING,
+                         .labels = {{"workflow", slice_of(q->workflow)},
+                                    {"step", slice_of(q->step)},
+                                    {"group", slice_of(q->group)}},
+                         .count = q->count - (q->task_count - 1),
+                         .first_at = q->first_at,
+                         .latest_at = q->latest_at,
+                         .repeat_ms = q->repeat_ms,
+                         .each = true,
+                         .example = slice_of(q->tasks[0]),
+                         .story = slice_of(q->story)};
+
+    if (!q->workflow[0]) {
+        s.labels[0].value = s.labels[1].value = SLICE_NONE;
+        s.labels[2].value = SLICE("others");
+    }
+    alerts_see(a, &s, now);
+    s.count = 1;
+    for (size_t i = 1; i < q->task_count; i++) {
+        s.example = slice_of(q->tasks[i]);
+        alerts_see(a, &s, now);
+    }
+}
+
+static void see_questions(const struct alerting *al, struct alerts *a, int64_t now)
+{
+    for (size_t i = 0; i < al->questions.count; i++)
+        see_question(&al->questions.list[i], a, now);
+}
+
 static void see_retention(const struct server *sv, struct alerts *a, int64_t now)
 {
     struct sighting s = {.condition = CONDITION_RETENTION_TROUBLE,
@@ -158,6 +191,7 @@ static void see(void *arg, struct alerts *a, bool all, int64_t now)
     see_agents(sv->background->alerting, a, now);
     see_retention(sv, a, now);
     see_tokens(sv, a, now);
+    see_questions(sv->background->alerting, a, now);
     see_found(sv->background->alerting->found, sv->background->alerting->found_count, a, now);
 }
 

@@ -256,6 +256,7 @@ static void row_read(void *arg, struct intake_item *it)
 
     *ra = (struct row_ask){.item = it, .inbox = ib, .s = {.answered = row_answered, .line = 1}};
     ra->s.is_run = slice_is(it->row->source, SCHEDULE_SOURCE);
+    ra->s.ask.submitter = ra->s.is_run ? it->row->submitter : SLICE_NONE;
     if (bytes > BODY_SMALL || ib->here + bytes > HERE_MAX) {
         row_offload(ra, bytes);
         return;

@@ -127,7 +127,8 @@ static void submit_all(struct tick *t, const struct schedule *s, struct schedule
         const struct fire *f = &plan->fires[i];
         struct slice id = run_id(s->name, f->moment, &t->arena);
         struct submission_row *row = &rows[c->submission_count];
-        if (run_submission(s, id, f, t->look.now, &t->arena, row, &e) != ERR_OK) {
+        if (run_submission(s, schedule_person(&c->row), id, f, t->look.now, &t->arena, row, &e)
+            != ERR_OK) {
             plan_failed(s, st, f, slice_of(e.text), t->look.now, &t->arena);
             continue;
         }

@@ -68,6 +68,25 @@ static void become_signal(struct workflow_step *s, char flag)
         s->signal.otherwise = SLICE("{\"name\":\"nobody\"}");
 }
 
+static void become_approval(struct workflow_step *s, char flag)
+{
+    static const struct slice by[] = {{"g", 1}};
+    static const struct slice to[] = {{"h", 1}};
+
+    become_wait(s, 0);
+    s->kind = KIND_APPROVE;
+    s->approve = (struct approve_spec){.by = by, .by_count = 1, .people = flag == '=' ? 1 : 2};
+    s->approve.not_submitter = flag == '=';
+    if (flag == '=')
+        return;
+    s->approve.to = to;
+    s->approve.to_count = 1;
+    s->approve.escalate_ms = GRAPH_ESCALATE_MS;
+    s->approve.complete_by_ms = GRAPH_SIGNAL_MS;
+    if (flag == ';')
+        s->approve.otherwise = SLICE("{\"approved\":false}");
+}
+
 static void graph_step(struct graph *g, const char *word)
 {
     uint16_t i = (uint16_t)(word[0] - 'a');
@@ -91,6 +110,8 @@ static void graph_step(struct graph *g, const char *word)
             become_wait(s, *p == '~' ? GRAPH_LONG_MS : 0);
         else if (*p == '$' || *p == '&' || *p == '^')
             become_signal(s, *p);
+        else if (*p == '*' || *p == ';' || *p == '=')
+            become_approval(s, *p);
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
@@ -181,6 +202,21 @@ int64_t graph_complete_by(const struct graph *g)
     return g->w.complete_by_ms ? KIT_BEGIN + g->not_before_ms + g->w.complete_by_ms : 0;
 }
 
+const struct ballot *kit_ballot(char person, bool agrees, uint32_t asking)
+{
+    static const struct slice groups[] = {{"x", 1}, {"g", 1}, {"h", 1}};
+    static char name[2];
+    static struct ballot b;
+    bool in_g = (person >= 'A' && person <= 'G') || person == 'S';
+
+    name[0] = person;
+    b = (struct ballot){.person = slice_of(name), .agrees = agrees, .asking = asking};
+    b.comment = agrees ? SLICE_NONE : SLICE("too much");
+    b.groups = &groups[in_g ? 1 : person == 'H' ? 2 : 0];
+    b.group_count = 1;
+    return &b;
+}
+
 void kit_make(struct kit *k, const char *about, const char *graph)
 {
     memset(k, 0, sizeof *k); /* as a literal it would be a large object on the stack */
@@ -198,6 +234,10 @@ void kit_make(struct kit *k, const char *about, const char *graph)
         .step_count = k->g.w.step_count,
         .signals = k->signals,
         .signal_cap = KIT_SIGNALS,
+        .votes = k->votes,
+        .vote_cap = KIT_VOTES,
+        .owner = SLICE("till"),
+        .submitter = SLICE("S"),
     };
     for (size_t i = 0; i < k->t.step_count; i++) {
         k->steps[i].attempts = k->attempts[i];
@@ -224,6 +264,7 @@ static void check_no_trace(struct kit *k, const struct kit *before, const struct
           k->about);
     CHECK(memcmp(k->signals, before->signals, sizeof k->signals) == 0, "%s: a signal changed",
           k->about);
+    CHECK(memcmp(k->votes, before->votes, sizeof k->votes) == 0, "%s: a vote changed", k->about);
     CHECK(!k->fx.changed && !k->fx.alert && !k->fx.ended && !k->fx.stop_running, "%s: effects",
           k->about);
     memcpy(&again, k, sizeof again);
@@ -367,6 +408,9 @@ static struct event event_of(const char *verb)
         {"take", EVENT_TAKE},
         {"drop", EVENT_DROP},
         {"late", EVENT_TIMEOUT},
+        {"agree", EVENT_VOTE},
+        {"reject", EVENT_VOTE},
+        {"decided", EVENT_DECIDED},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -461,6 +505,25 @@ static void aim_signal(struct kit *k, struct event *ev, const struct command *c,
     ev->signal = ret;
 }
 
+/* The name of a person outlives the script. */
+static void aim_vote(struct event *ev, const struct command *c)
+{
+    static const char *const names[] = {"A", "B", "C", "H", "S", "X"};
+    static struct ballot b;
+
+    ev->input.json = ev->kind == EVENT_BEGIN ? SLICE("\"is it right?\"") : ev->input.json;
+    if (ev->kind == EVENT_DECIDED)
+        ev->output.json = SLICE("{\"approved\":true}");
+    if (ev->kind != EVENT_VOTE)
+        return;
+    b = *kit_ballot(c->attempt[0], strcmp(c->verb, "agree") == 0,
+                    c->attempt[1] ? (uint32_t)(c->attempt[1] - '0') : 0);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i][0] == c->attempt[0])
+            b.person = slice_of(names[i]);
+    ev->ballot = &b;
+}
+
 static void play_one(struct kit *k, char *text)
 {
     char copy[100];
@@ -476,6 +539,7 @@ static void play_one(struct kit *k, char *text)
     struct signal sig;
     aim(k, &ev, &c);
     aim_signal(k, &ev, &c, &sig);
+    aim_vote(&ev, &c);
     let_time_pass(k, &ev, c.verb);
     enum answer answer = kit_event(k, &ev);
     CHECK(answer == c.answer, "%s: '%s' was %s", k->about, copy, kit_answer_text(answer));

@@ -27,6 +27,9 @@ enum { GRAPH_STEPS = 6 };
  *   %    repeated in rounds (undo: none)
  *   $    waits for signal s, GRAPH_SIGNAL_MS         &    the same, with an output if none comes
  *   ^    waits for signal s or r, without limit
+ *   *    asks two of group g (and of h after GRAPH_ESCALATE_MS), GRAPH_SIGNAL_MS
+ *   ;    the same, with an output if they do not decide
+ *   =    asks one of group g, who did not submit the task, without limit
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
  * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
@@ -42,18 +45,19 @@ struct graph {
     int64_t not_before_ms;
 };
 
-#define GRAPH_STEP_MS   INT64_C(10000) /* complete-by of each attempt, forward ... */
-#define GRAPH_UNDO_MS   INT64_C(20000) /* ... and back */
-#define GRAPH_WAIT_MS   INT64_C(1000)  /* between attempts, constant */
-#define GRAPH_DEFER_MS  INT64_C(60000)
-#define KIT_BEGIN       INT64_C(1000000)    /* start time of a test */
-#define GRAPH_LONG_MS   INT64_C(6000)       /* a wait by length */
-#define GRAPH_EVERY_MS  INT64_C(4000)       /* from an answer to the next round ... */
-#define GRAPH_FOR_MS    INT64_C(5000)       /* ... and when the last one may begin */
-#define GRAPH_SIGNAL_MS INT64_C(8000)       /* how long a step waits for a signal */
-#define GRAPH_MOMENT    (KIT_BEGIN + 12000) /* of a wait for a moment */
+#define GRAPH_STEP_MS     INT64_C(10000) /* complete-by of each attempt, forward ... */
+#define GRAPH_UNDO_MS     INT64_C(20000) /* ... and back */
+#define GRAPH_WAIT_MS     INT64_C(1000)  /* between attempts, constant */
+#define GRAPH_DEFER_MS    INT64_C(60000)
+#define KIT_BEGIN         INT64_C(1000000)    /* start time of a test */
+#define GRAPH_LONG_MS     INT64_C(6000)       /* a wait by length */
+#define GRAPH_EVERY_MS    INT64_C(4000)       /* from an answer to the next round ... */
+#define GRAPH_FOR_MS      INT64_C(5000)       /* ... and when the last one may begin */
+#define GRAPH_SIGNAL_MS   INT64_C(8000)       /* how long a step waits for a signal */
+#define GRAPH_ESCALATE_MS INT64_C(5000)       /* after this the others are asked, too */
+#define GRAPH_MOMENT      (KIT_BEGIN + 12000) /* of a wait for a moment */
 
-enum { KIT_SIGNALS = 24 };
+enum { KIT_SIGNALS = 24, KIT_VOTES = 12 };
 
 void graph_make(struct graph *g, const char *text);
 
@@ -66,6 +70,7 @@ struct kit {
     struct attempt attempts[GRAPH_STEPS][ATTEMPTS_KEPT];
     struct signal signals[KIT_SIGNALS];
     char keys[KIT_SIGNALS][4]; /* of scripts */
+    struct vote votes[KIT_VOTES];
     int64_t now;
     struct effects fx; /* of the latest event */
     const char *about; /* what is being tested */
@@ -76,6 +81,10 @@ int64_t graph_not_before(const struct graph *g);
 int64_t graph_complete_by(const struct graph *g);
 
 void kit_make(struct kit *k, const char *about, const char *graph);
+
+/* The vote of a person, who is a letter: 'A' to 'G' are of group g, 'H' of group h, 'S' of group g
+ * submitted the task, all others are of no group. Overwritten by the next call. */
+const struct ballot *kit_ballot(char person, bool agrees, uint32_t asking);
 
 /* Applies one event and runs all checks, whatever the answer. */
 enum answer kit_event(struct kit *k, const struct event *ev);
@@ -88,7 +97,9 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *     begin a, due a (at its time), due-now a (the same event, but now)     of a wait
  *     yes a, no a (whether its answer satisfies it)                         of a repeated step
  *     signal s k1 (with that key, and the data true), other s k1 (the data false), take a k1, drop
- * s [k1], late a (the complete-by of its waiting)                               of signals claim,
+ * s [k1], late a (the complete-by of its waiting)                               of signals
+ *     agree a A, reject a B (by these persons), agree a A2 (A agrees to the second question),
+ *     decided a, late a                                                       of approvals claim,
  * release, retry [a], undo, undo-bare (undo without a reason), skip a, start a, notsent a, resend
  * a, cond a, bad a ok a        a result; of the open attempt, or of the one named: f2 (second
  * forward), u1 fail a      an error: permanent, without effect        doubt a   ... with unknown

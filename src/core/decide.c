@@ -32,7 +32,7 @@ static void stop_for_failure(struct decision *d, enum on_failure on_failure, int
     d->t->cause = (struct cause){*why, step};
 }
 
-static void fail_for_good(struct decision *d, struct step *s)
+void fail_for_good(struct decision *d, struct step *s)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
 
@@ -258,7 +258,7 @@ static enum answer on_silence(struct decision *d)
     return ANSWER_ACCEPTED;
 }
 
-static void step_completes(struct decision *d, struct step *s)
+void step_completes(struct decision *d, struct step *s)
 {
     s->error = (struct fault_note){0};
     s->resume = SLICE_NONE; /* no attempt follows */
@@ -459,6 +459,13 @@ static enum answer on_condition(struct decision *d)
 
 /* ---- waits ---- */
 
+static void ask_people(const struct decision *d, struct step *s, const struct approve_spec *spec)
+{
+    ASSERT(d->ev->input.json.ptr);
+    s->input = d->ev->input;
+    s->complete_by = spec->complete_by_ms ? d->now + spec->complete_by_ms : 0;
+}
+
 /* The moment is fixed now: it does not change if the values that it was computed from do. A moment
  * in the past is over at once. */
 static enum answer on_begin(struct decision *d)
@@ -473,6 +480,8 @@ static enum answer on_begin(struct decision *d)
     if (ws->kind == KIND_SIGNAL) {
         s->complete_by = ws->signal.complete_by_ms ? d->now + ws->signal.complete_by_ms : 0;
         signals_came_by(d);
+    } else if (ws->kind == KIND_APPROVE) {
+        ask_people(d, s, &ws->approve);
     } else {
         s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
     }
@@ -508,34 +517,15 @@ static enum answer on_take(struct decision *d)
     return ANSWER_ACCEPTED;
 }
 
-/* No signal came in time. */
-static enum answer on_no_signal(struct decision *d)
-{
-    const struct workflow_step *ws = &d->w->steps[d->ev->step];
-    struct step *s = &d->t->steps[d->ev->step];
-
-    if (s->complete_by == 0 || d->now < s->complete_by
-        || !step_awaits_signal(d->w, d->t, (uint16_t)d->ev->step, d->now))
-        return ANSWER_REFUSED;
-    if (ws->signal.otherwise.ptr) {
-        step_completes(d, s);
-        s->output.json = ws->signal.otherwise;
-        return ANSWER_ACCEPTED;
-    }
-    note(&s->error, "no_signal", "no signal arrived by the step's complete-by");
-    s->failure_count++;
-    d->t->failure_count++;
-    fail_for_good(d, s);
-    return ANSWER_ACCEPTED;
-}
-
 static enum answer on_timeout(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt *a = current(d, s);
 
     if (d->w->steps[d->ev->step].kind == KIND_SIGNAL)
-        return on_no_signal(d);
+        return signal_is_late(d);
+    if (d->w->steps[d->ev->step].kind == KIND_APPROVE)
+        return votes_are_late(d);
     if (!a || d->now < a->complete_by)
         return ANSWER_REFUSED;
     note(&a->error, "timeout", "no result by complete-by");
@@ -665,6 +655,10 @@ static enum answer happen(struct decision *d)
         return on_take(d);
     case EVENT_DROP:
         return signal_drop(d);
+    case EVENT_VOTE:
+        return vote_arrives(d);
+    case EVENT_DECIDED:
+        return votes_decide(d);
     case EVENT_CLAIM:
         return on_claim(d);
     case EVENT_RELEASE:
@@ -719,6 +713,8 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_SIGNAL:
     case EVENT_TAKE:
     case EVENT_DROP:
+    case EVENT_VOTE:
+    case EVENT_DECIDED:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:

@@ -13,6 +13,7 @@
  */
 
 #include "core/task.h"
+#include "core/votes.h"
 
 /* A step in doubt is not compensated until this long after its attempt's complete-by: clocks
  * differ, and answers take time. */
@@ -36,13 +37,15 @@ enum event_kind {
     EVENT_CONDITION, /* the step's `if` was evaluated to false */
     EVENT_BAD_INPUT, /* an expression of the step failed: `error` has the details */
     EVENT_BEGIN,     /* a wait begins: it ends at `until`, or after its length; or the waiting for a
-                      * signal begins */
+                      * signal begins; or people are asked `input` */
     EVENT_DUE,       /* a wait has ended; refused before that moment */
     EVENT_UNTIL,     /* the `until` of a repeated step was evaluated on the answer of its round, to
                       * `holds` */
     EVENT_SIGNAL,    /* `signal` arrives (key, name, data, content). Needs room for one more */
     EVENT_TAKE,      /* the step takes `signal` (key) and completes with `output` */
     EVENT_DROP,      /* operator: `signal` (name, and key if it is one only) is dropped */
+    EVENT_VOTE,      /* a person votes by `ballot`. Needs room for one more vote */
+    EVENT_DECIDED,   /* enough agreed, and the step completes with `output`; or one rejected it */
     EVENT_CLAIM,     /* a scheduler claims the task: `instance` is its node/boot */
     EVENT_RELEASE,   /* its owner releases it */
     EVENT_RETRY,     /* operator: retry the step (or all that failed) now */
@@ -93,6 +96,17 @@ struct event {
                     * step that waits for a signal: when it was overdue (for the caller, who offers
                     * it what arrived before). 0: not given */
     const struct signal *signal;
+    const struct ballot *ballot;
+};
+
+/* A vote that arrives. */
+struct ballot {
+    struct slice person, comment;
+    const struct slice *groups; /* to which the person belongs */
+    size_t group_count;
+    uint32_t asking; /* which question the person answers: struct step's generation and 1; 0: the
+                      * present one, whichever that is */
+    bool agrees;
 };
 
 enum answer {
@@ -124,6 +138,9 @@ bool step_needs_room(const struct step *s);
 /* The same for the task's signals before the next EVENT_SIGNAL. */
 bool task_needs_signal_room(const struct task *t);
 
+/* The same for its votes before the next EVENT_VOTE. */
+bool task_needs_vote_room(const struct task *t);
+
 /* A step that is to be started next, in its task's direction. */
 struct ready {
     uint16_t step;
@@ -135,16 +152,24 @@ struct ready {
  * was not evaluated yet: the caller evaluates it and sends EVENT_CONDITION. They include waits: one
  * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE). They
  * include repeated steps whose last answer is still to be judged (step_is_answered, EVENT_UNTIL). A
- * step that has begun to wait for a signal is not included. Steps of a task whose deadline has
- * passed are not included: they wait for EVENT_DEADLINE.
+ * step that has begun to wait for a signal is not included, nor one that has begun to wait for
+ * people, unless they have decided (EVENT_DECIDED). Steps of a task whose deadline has passed are
+ * not included: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
 
 /* Whether the step waits for a signal now: EVENT_TAKE would be accepted for one of its names. */
 bool step_awaits_signal(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
 
-/* The same for any step. */
+/* Whether it waits for people now, whether or not they have decided. */
+bool step_awaits_votes(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
+
+/* Whether any step waits for a signal or for people. */
 bool task_awaits_signal(const struct workflow *w, const struct task *t, int64_t now);
+
+/* Whether one of these groups is asked by the step, which began to ask at `begun_at`. */
+bool step_asks(const struct workflow_step *ws, int64_t begun_at, const struct slice *groups,
+               size_t count, int64_t now);
 
 /* The direction in which the step runs next. Steps of on_undo go forward while the task is
  * undone. */

@@ -2,8 +2,9 @@
 #define CORE_DECISION_H
 
 /*
- * Internals of decide(), shared by decide.c (attempts and owners), verbs.c (the operator's verbs)
- * and settle.c (consequences for the task). No other file includes it.
+ * Internals of decide(), shared by decide.c (attempts and owners), signal.c and approve.c (what
+ * comes from outside), verbs.c (the operator's verbs) and settle.c (consequences for the task). No
+ * other file includes it.
  */
 
 #include "core/decide.h"
@@ -44,10 +45,19 @@ void turn_back(struct decision *d);
 /* Called after every event: finds whether the task has ended or turns to undo. */
 void settle(struct decision *d);
 
+/* ---- decide.c ---- */
+
+void step_completes(struct decision *d, struct step *s);
+void fail_for_good(struct decision *d, struct step *s);
+
 /* ---- signal.c ---- */
 
 enum answer signal_arrives(struct decision *d);
 enum answer signal_drop(struct decision *d);
+enum answer signal_is_late(struct decision *d);
+
+/* The step's waiting ends with the output `otherwise`, or (NONE) with a failure. */
+void end_waiting(struct decision *d, struct step *s, struct slice otherwise, struct fault_note why);
 
 /* The step starts anew: what it took can be taken again. */
 void signal_put_back(struct task *t, uint16_t step);
@@ -67,6 +77,18 @@ bool signals_undo_at_end(struct decision *d);
 
 /* Called after settle(): those that are left come too late. */
 void signals_cannot_undo(struct decision *d);
+
+/* ---- approve.c ---- */
+
+enum answer vote_arrives(struct decision *d);
+enum answer votes_decide(struct decision *d);
+enum answer votes_are_late(struct decision *d);
+
+/* The step is not asked any more, or asks anew: nobody has voted. */
+void votes_void(struct task *t, uint16_t step);
+
+/* The task has another input: what was asked is asked anew. */
+void approvals_ask_anew(struct decision *d);
 
 /* ---- verbs.c ---- */
 

@@ -32,7 +32,8 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
         [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
         [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",  [EVENT_BEGIN] = "begin",
         [EVENT_DUE] = "due",         [EVENT_UNTIL] = "no",         [EVENT_SIGNAL] = "signal",
-        [EVENT_TAKE] = "take",       [EVENT_DROP] = "drop",
+        [EVENT_TAKE] = "take",       [EVENT_DROP] = "drop",        [EVENT_VOTE] = "vote",
+        [EVENT_DECIDED] = "decided",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -246,16 +247,6 @@ static int expected_cause(const struct event *ev)
                : ev->step;
 }
 
-/* Whether a signal asked for undo just now. */
-static bool signal_acted(const struct node *was, const struct node *is)
-{
-    for (uint16_t i = 0; i < is->world.signal_count; i++)
-        if (is->world.signals[i].taken_by == WORLD_UNDID
-            && (i >= was->world.signal_count || was->world.signals[i].taken_by != WORLD_UNDID))
-            return true;
-    return false;
-}
-
 /* No signal waits to have a task undone that could be. */
 static void check_undo_signals(const struct node *is)
 {
@@ -285,7 +276,8 @@ static void check_cause(const struct node *was, const struct node *is, const str
     if (slice_is(b->error.code, "signal") && !slice_is(a->error.code, "signal")) {
         /* one that asked in vain is an error of the task already */
         bool known = slice_is(was->t.error.code, "signal");
-        CHECK(b->step == -1 && (known || signal_acted(was, is)), "%s: no signal", history_story());
+        CHECK(b->step == -1 && (known || world_signal_acted(&was->world, &is->world)),
+              "%s: no signal", history_story());
         return;
     }
 
@@ -375,7 +367,9 @@ static void remember(struct node *is, const struct node *was, const struct event
     spend(&is->left.bad, kind == EVENT_BAD_INPUT || kind == EVENT_CONDITION);
     spend(&is->left.spared, ev->spared && answer == ANSWER_ACCEPTED && is->left.spared > 0);
     spend(&is->left.acts, kind == EVENT_RETRY || kind == EVENT_SKIP || kind == EVENT_UNDO);
-    spend(&is->left.signals, kind == EVENT_SIGNAL || kind == EVENT_DROP);
+    spend(&is->left.signals, kind == EVENT_SIGNAL || kind == EVENT_DROP || kind == EVENT_VOTE);
+    if (kind == EVENT_BEGIN)
+        world_asked(w, ev, &is->steps[ev->step]);
     spend(&is->left.verbs, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
     if (was->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at
         && (was->t.direction == is->t.direction || kind != EVENT_UNDO))
@@ -395,6 +389,11 @@ static bool is_of_attempt(enum event_kind kind)
     return kind == EVENT_RESULT || kind == EVENT_TIMEOUT || kind == EVENT_NOT_SENT
            || kind == EVENT_SEND_AGAIN || kind == EVENT_SILENCE || kind == EVENT_ELSEWHERE
            || kind == EVENT_HASTEN;
+}
+
+static bool is_of_approval(const struct event *ev)
+{
+    return ev->kind == EVENT_TIMEOUT && history.graph.steps[ev->step].kind == KIND_APPROVE;
 }
 
 /* Whether the attempt was made and is kept only as part of a sum. */
@@ -435,6 +434,9 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
         CHECK((answer == ANSWER_ACCEPTED)
                   == (world_awaits_no_longer(&was->world, (uint16_t)ev->step, was->now)
                       && is_active(t) && t->stop == STOP_NONE && !was->world.back),
+              "%s: was %s", history_story(), kit_answer_text(answer));
+    else if (ev->kind == EVENT_VOTE || ev->kind == EVENT_DECIDED || is_of_approval(ev))
+        CHECK(answer == world_vote_answer(&was->world, ev, t->state, t->stop, was->now),
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
@@ -497,7 +499,7 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
         return;
     if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT
         || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE || ev->kind == EVENT_UNTIL
-        || ev->kind == EVENT_TAKE)
+        || ev->kind == EVENT_TAKE || ev->kind == EVENT_DECIDED)
         check_start(was, ev);
     CHECK(ev->kind != EVENT_START || !was->world.steps[ev->step].answered,
           "%s: its answer was not judged", history_story());
@@ -544,7 +546,9 @@ bool history_event(const struct node *was, struct node *is, const struct event *
     path_push((struct history_item){
         .ev = *ev,
         .name = ev->signal && ev->signal->name.ptr ? ev->signal->name.ptr[0] : 0,
-        .key = ev->signal && ev->signal->key.ptr ? ev->signal->key.ptr[0] : 0,
+        .key = ev->signal && ev->signal->key.ptr ? ev->signal->key.ptr[0]
+               : ev->ballot                      ? ev->ballot->person.ptr[0]
+                                                 : 0,
     });
     node_image(&image, is);
     enum answer answer = decide(&history.graph.w, &is->t, ev, is->now, &fx);
@@ -610,6 +614,8 @@ int64_t history_next_time(const struct node *n)
             later_only(&next, s->repeat_until, n->now);
         if (!w->paused_at && !w->back && s->phase == PHASE_IDLE)
             later_only(&next, s->signal_by, n->now);
+        if (history.graph.steps[i].approve.escalate_ms && s->begun_at && s->phase == PHASE_IDLE)
+            later_only(&next, s->begun_at + GRAPH_ESCALATE_MS, n->now);
         if (w->back && world_doubt_until(s))
             later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
@@ -632,21 +638,6 @@ static bool happens(struct node *n, struct event ev)
     struct effects fx = {0};
 
     return decide(&history.graph.w, &n->t, &ev, n->now, &fx) == ANSWER_ACCEPTED;
-}
-
-const struct signal *history_signal(char name, int number, bool other)
-{
-    static const char names[] = "srux";
-    static const char keys[] = "0123456789:;";
-    static struct signal s;
-
-    ASSERT(number < WORLD_SIGNALS);
-    s = (struct signal){.content = other ? SLICE("2") : SLICE("1"), .data = {.json = SLICE("1")}};
-    if (name)
-        s.name = (struct slice){strchr(names, name), 1};
-    if (number >= 0)
-        s.key = (struct slice){&keys[number], 1};
-    return &s;
 }
 
 struct event history_event_at(enum event_kind kind, int step, const struct step *s)
@@ -677,11 +668,25 @@ static bool signal_goes_on(struct node *n, uint16_t i)
     return happens(n, ev);
 }
 
+/* One more person agrees, or what was voted is decided. */
+static bool vote_goes_on(struct node *n, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_DECIDED, i, &n->steps[i]);
+
+    ev.output.json = SLICE("1");
+    if (happens(n, ev))
+        return true;
+    ev.kind = EVENT_VOTE;
+    ev.ballot = history_ballot(task_find_vote(&n->t, i, SLICE("A")) ? 'B' : 'A', true, 0);
+    return happens(n, ev);
+}
+
 static bool wait_goes_on(struct node *n, uint16_t i)
 {
     struct event ev = history_event_at(EVENT_BEGIN, i, &n->steps[i]);
 
     ev.until = GRAPH_MOMENT;
+    ev.input.json = SLICE("1");
     if (step_has_begun(&n->steps[i]))
         ev.kind = EVENT_DUE;
     return happens(n, ev);
@@ -717,9 +722,12 @@ static bool goes_well(struct node *n, bool silence)
     }
     if (task_is_overdue(&history.graph.w, &n->t, n->now, &none))
         return happens(n, history_event_at(EVENT_DEADLINE, -1, &n->steps[0]));
-    for (uint16_t i = 0; i < n->t.step_count && !silence; i++)
-        if (step_awaits_signal(&history.graph.w, &n->t, i, n->now))
+    for (uint16_t i = 0; i < n->t.step_count; i++)
+        if (!silence && step_awaits_signal(&history.graph.w, &n->t, i, n->now))
             return signal_goes_on(n, i);
+        else if (step_awaits_votes(&history.graph.w, &n->t, i, n->now)
+                 && (!silence || step_is_voted(&history.graph.w, &n->t, i)))
+            return vote_goes_on(n, i);
     size_t count = silence ? 0 : task_ready(&history.graph.w, &n->t, n->now, ready);
     for (size_t k = 0; k < count; k++) {
         if (ready[k].at > n->now)
@@ -781,7 +789,8 @@ void history_check_end(const struct node *from)
         CHECK(happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])), "%s: retry",
               history_story());
         run_to_end(&n, false);
-        if ((slice_is(n.t.error.code, "deadline") || slice_is(n.t.error.code, "no_signal"))
+        if ((slice_is(n.t.error.code, "deadline") || slice_is(n.t.error.code, "no_signal")
+             || slice_is(n.t.error.code, "not_approved") || slice_is(n.t.error.code, "rejected"))
             && happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])))
             run_to_end(&n, false); /* a wait that went on may have outlasted the complete-by */
         CHECK(task_state_is_end(n.t.state), "%s: cannot be brought to an end", history_story());

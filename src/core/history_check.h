@@ -55,6 +55,9 @@ void history_check_end(const struct node *from);
  * call. */
 const struct signal *history_signal(char name, int number, bool other);
 
+/* The vote of a person, as of kit_ballot(). Valid for as long as the program runs. */
+const struct ballot *history_ballot(char person, bool agrees, uint32_t asking);
+
 struct event history_event_at(enum event_kind kind, int step, const struct step *s);
 
 #endif

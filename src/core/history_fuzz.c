@@ -68,8 +68,8 @@ static struct event result_of(struct event ev, uint8_t how)
     return ev;
 }
 
-/* All but those of signals: its workflows have none. */
-enum { KINDS = EVENT_KINDS - (EVENT_DROP - EVENT_SIGNAL + 1) };
+/* All but those of signals and votes: its workflows have none. */
+enum { KINDS = EVENT_KINDS - (EVENT_DECIDED - EVENT_SIGNAL + 1) };
 
 /* Starts and results name the attempt that fits, or (`odd`) any one. */
 static struct event event_of(struct fuzz *f, const struct node *n)

@@ -15,6 +15,7 @@ void node_image(struct node *to, const struct node *from)
     memcpy(to->steps, from->steps, count * sizeof *to->steps);
     memcpy(to->attempts, from->attempts, count * sizeof *to->attempts);
     memcpy(to->signals, from->signals, from->t.signal_count * sizeof *to->signals);
+    memcpy(to->votes, from->votes, from->t.vote_count * sizeof *to->votes);
 }
 
 bool node_is_as(const struct node *n, const struct node *image)
@@ -24,7 +25,8 @@ bool node_is_as(const struct node *n, const struct node *image)
     return memcmp(&n->t, &image->t, sizeof n->t) == 0
            && memcmp(n->steps, image->steps, count * sizeof *n->steps) == 0
            && memcmp(n->attempts, image->attempts, count * sizeof *n->attempts) == 0
-           && memcmp(n->signals, image->signals, image->t.signal_count * sizeof *n->signals) == 0;
+           && memcmp(n->signals, image->signals, image->t.signal_count * sizeof *n->signals) == 0
+           && memcmp(n->votes, image->votes, image->t.vote_count * sizeof *n->votes) == 0;
 }
 
 void node_copy(struct node *to, const struct node *from)
@@ -34,6 +36,7 @@ void node_copy(struct node *to, const struct node *from)
     node_image(to, from);
     to->t.steps = to->steps;
     to->t.signals = to->signals;
+    to->t.votes = to->votes;
     for (size_t i = 0; i < count; i++)
         to->steps[i].attempts = to->attempts[i];
     memcpy(&to->world, &from->world,
@@ -57,6 +60,10 @@ void node_make(struct node *n, const struct graph *g, struct budget budget)
         .step_count = g->w.step_count,
         .signals = n->signals,
         .signal_cap = WORLD_SIGNALS,
+        .votes = n->votes,
+        .vote_cap = WORLD_VOTES,
+        .owner = SLICE("till"),
+        .submitter = SLICE("S"),
     };
     for (size_t i = 0; i < WORLD_STEPS; i++) {
         n->steps[i].attempts = n->attempts[i];
@@ -149,6 +156,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
     if (s->round != 0)
         put_rounds(h, n, i);
     put_time(h, s->state == STEP_WAITING ? s->complete_by : 0, n->now, 0);
+    if (n->world.graph->steps[i].approve.escalate_ms && s->begun_at)
+        put_time(h, s->begun_at + GRAPH_ESCALATE_MS, n->now, 0);
     if (step_has_begun(s)) /* in error, what was left of it when the task stopped */
         put(h, n->t.state == TASK_ERROR
                    ? (uint64_t)(s->wait_until + s->complete_by - n->world.erred_at)
@@ -193,6 +202,9 @@ uint64_t node_key(const struct node *n)
     for (uint16_t i = 0; i < n->t.signal_count; i++)
         put(&h, (uint64_t)n->signals[i].state << 16 | (uint64_t)(n->signals[i].step + 1) << 8
                     | (uint64_t)(unsigned char)n->signals[i].name.ptr[0]);
+    for (uint16_t i = 0; i < n->t.vote_count; i++)
+        put(&h, (uint64_t)n->votes[i].step << 16 | (uint64_t)n->votes[i].agrees << 8
+                    | (uint64_t)(unsigned char)n->votes[i].person.ptr[0]);
     for (uint16_t i = 0; i < n->t.step_count; i++)
         put_step(&h, n, i);
     return h;

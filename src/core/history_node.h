@@ -18,6 +18,7 @@ struct node {
     struct step steps[WORLD_STEPS];
     struct attempt attempts[WORLD_STEPS][WORLD_ATTEMPTS];
     struct signal signals[WORLD_SIGNALS];
+    struct vote votes[WORLD_VOTES];
     struct world world;
     struct budget left;
     int64_t now;

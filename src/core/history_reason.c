@@ -164,6 +164,7 @@ static bool wait_goes_on_at(const struct node *n, const struct reason *r, int64_
     if (!step_has_begun(&n->steps[r->step]))
         ev.kind = EVENT_BEGIN;
     ev.until = GRAPH_MOMENT;
+    ev.input.json = SLICE("1");
     return !world_is_early(&n->world, now) && happens_at(n, &ev, now) == ANSWER_ACCEPTED;
 }
 
@@ -185,7 +186,7 @@ static void check_round(const struct node *n, const struct reason *r)
         SO(happens_at(n, &ev, n->now) == ANSWER_ACCEPTED, r);
 }
 
-/* A signal that comes is taken, and what follows if none does. */
+/* A signal that comes is taken, or a vote counts, and what follows if none does. */
 static void check_signal(const struct node *n, const struct reason *r)
 {
     struct event ev = history_event_at(EVENT_TIMEOUT, r->step, &n->steps[r->step]);
@@ -297,6 +298,7 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
         check_round(n, r);
         return;
     case REASON_SIGNAL:
+    case REASON_APPROVAL:
         check_signal(n, r);
         return;
     case REASON_DEADLINE_DUE:

@@ -1,5 +1,18 @@
 /* Signals as the observer sees them: see history_world.h. Part of the tests. */
-#include "core/history_world.h"
+#include "core/history_check.h"
+
+bool world_awaits(const struct world *w, uint16_t i, int64_t now)
+{
+    enum step_kind kind = w->graph->steps[i].kind;
+
+    return (kind == KIND_SIGNAL || kind == KIND_APPROVE) && w->steps[i].begun_at != 0
+           && world_startable(w, i, now) && world_has_time(w, now);
+}
+
+bool world_awaits_no_longer(const struct world *w, uint16_t i, int64_t now)
+{
+    return world_awaits(w, i, now) && w->steps[i].signal_by != 0 && now >= w->steps[i].signal_by;
+}
 
 /* ---- signals: their key is "0" for the first, "1" for the second ---- */
 
@@ -31,6 +44,15 @@ bool world_asks_for_undo(const struct world *w, uint16_t signal)
     const struct world_signal *s = &w->signals[signal];
 
     return is_undo_name(w, s->name) && s->taken_by == WORLD_KEPT && !s->dropped;
+}
+
+bool world_signal_acted(const struct world *was, const struct world *is)
+{
+    for (uint16_t i = 0; i < is->signal_count; i++)
+        if (is->signals[i].taken_by == WORLD_UNDID
+            && (i >= was->signal_count || was->signals[i].taken_by != WORLD_UNDID))
+            return true;
+    return false;
 }
 
 /* A pivot may still clear itself only if something of it goes on. */
@@ -140,4 +162,19 @@ void world_check_signals(const struct world *w, const struct task *t, const char
         CHECK(c->step == (s->taken_by >= 0 ? s->taken_by : -1), "%s: signal %u: by", about(), i);
         CHECK((c->data.json.ptr != NULL) == !s->dropped, "%s: signal %u: data", about(), i);
     }
+}
+
+const struct signal *history_signal(char name, int number, bool other)
+{
+    static const char names[] = "srux";
+    static const char keys[] = "0123456789:;";
+    static struct signal s;
+
+    ASSERT(number < WORLD_SIGNALS);
+    s = (struct signal){.content = other ? SLICE("2") : SLICE("1"), .data = {.json = SLICE("1")}};
+    if (name)
+        s.name = (struct slice){strchr(names, name), 1};
+    if (number >= 0)
+        s.key = (struct slice){&keys[number], 1};
+    return &s;
 }

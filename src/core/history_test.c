@@ -125,6 +125,7 @@ static void try_wait(struct trial *x, uint16_t i)
     if (world_is_early(&x->was->world, x->was->now))
         return;
     ev.until = GRAPH_MOMENT;
+    ev.input.json = SLICE("1");
     trial(x, &ev);
     ev.kind = EVENT_DUE;
     trial(x, &ev);
@@ -151,6 +152,24 @@ static void try_take(struct trial *x, uint16_t i)
     }
     ev = history_event_at(EVENT_TIMEOUT, i, &x->was->steps[i]);
     trial(x, &ev);
+}
+
+/* Every person says everything, on every question that was asked. */
+static void try_votes(struct trial *x, uint16_t i)
+{
+    struct event ev = history_event_at(EVENT_DECIDED, i, &x->was->steps[i]);
+    uint32_t asking = x->was->world.steps[i].asking;
+
+    ev.output.json = SLICE("1");
+    trial(x, &ev);
+    ev.kind = EVENT_VOTE;
+    for (const char *person = "ABHSX"; *person; person++)
+        for (uint32_t k = 0; k < 6; k++) {
+            uint32_t number = k / 2 == 0 ? 0 : k / 2 == 1 ? asking : asking - (asking > 0);
+            ev.ballot = history_ballot(*person, k % 2, number);
+            if (x->was->left.signals > 0 || task_find_vote(&x->was->t, i, ev.ballot->person))
+                trial(x, &ev);
+        }
 }
 
 static void try_signals(struct trial *x)
@@ -183,6 +202,8 @@ static void try_step(struct trial *x, uint16_t i)
     try_until(x, i);
     if (has_signals)
         try_take(x, i);
+    if (has_signals && history.graph.steps[i].kind == KIND_APPROVE)
+        try_votes(x, i);
     try_attempts(x, i);
     if (x->was->left.bad > 0) {
         trial(x, &ev);
@@ -423,6 +444,19 @@ static const struct history_case {
     {"undo-on-u a#",            {0, 0, 0, 1, 0, 0, 0, 0, 1, 2}, {1, 0, 0, 1, 0, 0, 0, 0, 2, 2}},
     {"undo-on-u a2! b#",        {0, 0, 0, 1, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 0, 0, 1, 1}},
     {"undo-on-u a! b<a",        {0, 0, 0, 1, 0, 0, 0, 0, 1, 2}, {1, 0, 0, 1, 0, 0, 0, 0, 1, 2}},
+    {"a*",                      {0, 0, 1, 1, 1, 0, 0, 0, 1, 2}, {0, 0, 1, 2, 1, 0, 0, 0, 2, 4}},
+    {"a;",                      {0, 0, 0, 1, 0, 0, 0, 0, 1, 2}, {0, 0, 1, 2, 1, 0, 0, 0, 2, 3}},
+    {"a=",                      {0, 0, 1, 1, 1, 0, 0, 0, 2, 2}, {0, 0, 1, 2, 1, 0, 0, 0, 3, 3}},
+    {"a*#",                     {0, 0, 0, 2, 0, 0, 0, 0, 1, 3}, {0, 0, 1, 2, 1, 0, 0, 0, 2, 4}},
+    {"a=?",                     {0, 0, 0, 1, 0, 0, 0, 0, 1, 2}, {0, 0, 1, 2, 1, 0, 0, 0, 2, 2}},
+    {"a= b*",                   {0, 0, 0, 1, 0, 0, 0, 0, 0, 2}, {0, 0, 0, 1, 0, 0, 0, 0, 1, 2}},
+    {"a= b=<a",                 {0, 0, 0, 1, 0, 0, 0, 0, 1, 2}, {0, 0, 1, 1, 0, 0, 0, 0, 1, 3}},
+    {"a b=<a",                  {0, 0, 0, 1, 0, 0, 0, 0, 1, 1}, {1, 0, 0, 1, 1, 0, 0, 0, 1, 2}},
+    {"a# b*",                   {0, 0, 0, 1, 0, 0, 0, 0, 0, 2}, {0, 0, 0, 2, 0, 0, 0, 0, 1, 2}},
+    {"a! b=",                   {0, 0, 0, 1, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 0, 0, 0, 1, 1}},
+    {"by=15s undo=25s a*",      {0, 0, 0, 1, 0, 1, 0, 0, 0, 2}, {0, 0, 0, 1, 0, 1, 0, 0, 1, 2}},
+    {"a$ b=<a",                 {0, 0, 0, 0, 0, 0, 0, 0, 1, 2}, {0, 0, 0, 1, 0, 0, 0, 0, 1, 3}},
+    {"undo-on-u a=",            {0, 0, 0, 1, 0, 0, 0, 0, 0, 2}, {0, 0, 0, 1, 0, 0, 0, 0, 1, 3}},
 };
 /* clang-format on */
 

@@ -232,7 +232,7 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now)
            && (!s->back || now >= s->wait_until);
 }
 
-static bool has_time(const struct world *w, int64_t now)
+bool world_has_time(const struct world *w, int64_t now)
 {
     return w->deadline[0] == 0 || w->due[0] || now < w->deadline[0];
 }
@@ -240,24 +240,13 @@ static bool has_time(const struct world *w, int64_t now)
 bool world_wait_begins(const struct world *w, uint16_t i, int64_t now)
 {
     return spec_of(w, i)->kind != KIND_CALL && w->steps[i].begun_at == 0
-           && world_startable(w, i, now) && has_time(w, now);
+           && world_startable(w, i, now) && world_has_time(w, now);
 }
 
 bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now)
 {
     return spec_of(w, i)->kind == KIND_WAIT && w->steps[i].begun_at != 0
-           && world_startable(w, i, now) && has_time(w, now);
-}
-
-bool world_awaits(const struct world *w, uint16_t i, int64_t now)
-{
-    return spec_of(w, i)->kind == KIND_SIGNAL && w->steps[i].begun_at != 0
-           && world_startable(w, i, now) && has_time(w, now);
-}
-
-bool world_awaits_no_longer(const struct world *w, uint16_t i, int64_t now)
-{
-    return world_awaits(w, i, now) && w->steps[i].signal_by != 0 && now >= w->steps[i].signal_by;
+           && world_startable(w, i, now) && world_has_time(w, now);
 }
 
 bool world_may_judge(const struct world *w, uint16_t i, int64_t now)
@@ -475,6 +464,7 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
             s->failures = s->spared = 0;
             another_time(s);
             s->begun_at = s->signal_by = 0;
+            world_votes_void(w, i);
         }
         if (fits && s->begun_at == 0)
             s->wait_until = 0;
@@ -505,6 +495,7 @@ static void begun_anew(struct world *w, uint16_t from)
         s->round_at = s->repeat_until = 0;
         s->answered = false;
         world_put_back(w, i);
+        world_votes_void(w, i);
         s->resume = s->supplied = false;
         s->request++;
     }
@@ -512,8 +503,10 @@ static void begun_anew(struct world *w, uint16_t from)
 
 static void corrected(struct world *w, const struct event *ev)
 {
-    if (ev->step < 0)
+    if (ev->step < 0) {
+        world_ask_anew(w);
         return;
+    }
     w->steps[ev->step].request++;
     w->steps[ev->step].resume = false;
     w->steps[ev->step].answered = false;
@@ -533,8 +526,9 @@ static void begun(struct world *w, const struct event *ev, int64_t now)
     struct world_step *s = &w->steps[ev->step];
 
     s->begun_at = now;
-    if (spec_of(w, (uint16_t)ev->step)->kind == KIND_SIGNAL) {
-        int64_t ms = spec_of(w, (uint16_t)ev->step)->signal.complete_by_ms;
+    const struct workflow_step *spec = spec_of(w, (uint16_t)ev->step);
+    if (spec->kind != KIND_WAIT) {
+        int64_t ms = spec->signal.complete_by_ms + spec->approve.complete_by_ms;
         s->signal_by = ms ? now + ms : 0;
         return;
     }
@@ -545,14 +539,13 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
 {
     struct world_step *s = &w->steps[ev->step];
 
-    if (spec_of(w, (uint16_t)ev->step)->kind == KIND_SIGNAL) {
-        if (spec_of(w, (uint16_t)ev->step)->signal.otherwise.ptr)
+    if (spec_of(w, (uint16_t)ev->step)->kind != KIND_CALL) {
+        if (world_waited_well(w, ev))
             s->phase = PHASE_DONE;
         else
             failed(w, (uint16_t)ev->step, false, false, now);
         return;
     }
-
     if (ev->kind == EVENT_NOT_SENT) {
         s->attempts[ev->direction][ev->attempt - 1].end = CALL_NOT_SENT;
         s->phase = PHASE_IDLE;
@@ -600,6 +593,7 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_NOT_SENT:
     case EVENT_TIMEOUT:
     case EVENT_SILENCE:
+    case EVENT_DECIDED:
         given_up(w, ev, now);
         return;
     case EVENT_ELSEWHERE:
@@ -637,6 +631,9 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_TAKE:
     case EVENT_DROP:
         world_signal_event(w, ev);
+        return;
+    case EVENT_VOTE:
+        world_vote(w, ev);
         return;
     case EVENT_CLAIM:
     case EVENT_RELEASE:
@@ -763,6 +760,7 @@ void world_check(const struct world *w, const struct task *t, int64_t now,
                  const char *(*about)(void))
 {
     world_check_signals(w, t, about);
+    world_check_votes(w, t, about);
     CHECK(t->paused_at == w->paused_at, "%s: paused", about());
     CHECK((t->closed_at != 0) == w->closed, "%s: closed", about());
     CHECK((w->back ? t->undo_complete_by : t->complete_by) == w->deadline[w->back],

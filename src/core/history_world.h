@@ -16,7 +16,7 @@
     #define WORLD_ATTEMPTS 12
 #endif
 
-enum { WORLD_SIGNALS = 12 };
+enum { WORLD_SIGNALS = 12, WORLD_VOTES = 12 };
 
 enum call_end {
     CALL_OPEN,     /* sent, not answered yet */
@@ -57,7 +57,9 @@ struct world_step {
     uint32_t round;       /* of a repeated step; 0: none has begun */
     int64_t round_at;     /* when this round began; 0: it has not */
     int64_t repeat_until; /* a round that begins then is the last; 0: not known yet */
-    int64_t signal_by;    /* of a step that began to wait for a signal: until when; 0: no limit */
+    int64_t signal_by;    /* of a step that began to wait for a signal or people: until when; 0: no
+                           * limit */
+    uint32_t asking;      /* of an approval: the number of its latest question */
     bool answered;        /* its round has an answer that was not judged */
     bool resume;          /* an attempt in this direction left resume details */
     bool supplied;        /* an operator said that it took effect */
@@ -69,6 +71,12 @@ struct world_signal {
     char name;
     bool dropped;
     int taken_by; /* a step; WORLD_KEPT, or WORLD_UNDID: it had the task undone */
+};
+
+struct world_vote {
+    char person;
+    bool agrees;
+    uint16_t step;
 };
 
 enum { WORLD_KEPT = -1, WORLD_UNDID = -2 };
@@ -88,7 +96,9 @@ struct world {
     bool closed;
     uint16_t signal_count;
     struct world_signal signals[WORLD_SIGNALS]; /* in the order of their arrival */
-    struct world_step steps[WORLD_STEPS];       /* last: only those that are there are copied */
+    uint16_t vote_count;
+    struct world_vote votes[WORLD_VOTES]; /* on what is asked now */
+    struct world_step steps[WORLD_STEPS]; /* last: only those that are there are copied */
 };
 
 void world_make(struct world *w, const struct graph *g);
@@ -131,7 +141,10 @@ bool world_wait_is_over(const struct world *w, uint16_t i, int64_t now);
 bool world_may_judge(const struct world *w, uint16_t i, int64_t now);
 bool world_goes_round(const struct world_step *s);
 
-/* Whether the step waits for a signal, and its time is over. */
+/* Whether the task's deadline leaves time for what waits. */
+bool world_has_time(const struct world *w, int64_t now);
+
+/* Whether the step waits for a signal or people, and its time is over. */
 bool world_awaits(const struct world *w, uint16_t i, int64_t now);
 bool world_awaits_no_longer(const struct world *w, uint16_t i, int64_t now);
 
@@ -146,7 +159,29 @@ void world_put_back(struct world *w, uint16_t step);
 /* Whether this signal has a task undone, and was neither dropped nor did so yet. */
 bool world_asks_for_undo(const struct world *w, uint16_t signal);
 
+/* Whether a signal had the task undone between these. */
+bool world_signal_acted(const struct world *was, const struct world *is);
+
+/* The expected answer to VOTE, DECIDED, and the TIMEOUT of an approval, of a task in that state
+ * that is to stop as the core says. */
+enum answer world_vote_answer(const struct world *w, const struct event *ev, enum task_state state,
+                              enum stop stop, int64_t now);
+
+/* Records a vote; that the step is to be asked anew; that the task has another input; and that the
+ * step was asked, as the core has it. */
+void world_vote(struct world *w, const struct event *ev);
+void world_votes_void(struct world *w, uint16_t step);
+void world_ask_anew(struct world *w);
+void world_asked(struct world *w, const struct event *ev, const struct step *s);
+
+/* The end of its waiting for a signal or people completes the step. */
+bool world_waited_well(const struct world *w, const struct event *ev);
+
+/* Enough persons agreed, or one rejects it. */
+bool world_voted(const struct world *w, uint16_t i);
+
 /* Part of world_check(). */
+void world_check_votes(const struct world *w, const struct task *t, const char *(*about)(void));
 void world_check_signals(const struct world *w, const struct task *t, const char *(*about)(void));
 
 /* The expected answer to RESULT, TIMEOUT, SILENCE, ELSEWHERE, NOT_SENT, SEND_AGAIN or HASTEN. */

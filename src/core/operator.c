@@ -228,6 +228,47 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
     return obstacle_to_skip(w, t, (uint16_t)step);
 }
 
+/* Unless it was not necessary: an admin who skips it gives it an output. */
+static bool is_needed(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    return w->steps[i].kind == KIND_APPROVE && (s->state != STEP_SKIPPED || s->output.json.ptr);
+}
+
+static bool any_was_allowed(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (is_needed(w, t, i)
+            && (t->steps[i].state == STEP_COMPLETED || t->steps[i].state == STEP_SKIPPED))
+            return true;
+    return false;
+}
+
+/* Whether people decide before that step. They read their question, not its input. */
+static bool needs_approval(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    bool after[STEPS_MAX] = {0};
+
+    for (uint16_t k = 0; k < w->step_count; k++) {
+        uint16_t at = w->order[k];
+        bool needed = after[at] || is_needed(w, t, at);
+        for (uint16_t n = 0; n < w->steps[at].after_count; n++)
+            after[w->steps[at].after[n]] |= needed;
+    }
+    return after[step];
+}
+
+bool operator_needs_admin(const struct workflow *w, const struct task *t, enum event_kind verb,
+                          int step)
+{
+    ASSERT(step < t->step_count);
+    if (verb == EVENT_CORRECT)
+        return step < 0 ? any_was_allowed(w, t) : needs_approval(w, t, (uint16_t)step);
+    return (verb == EVENT_SKIP || verb == EVENT_SUPPLY) && step >= 0
+           && w->steps[step].kind == KIND_APPROVE;
+}
+
 size_t operator_effects(const struct workflow *w, const struct task *t, uint16_t step,
                         uint16_t *ret)
 {

@@ -117,10 +117,14 @@ static bool has_time(const struct workflow *w, const struct task *t, uint16_t i,
     return t->complete_by == 0 || t->deadline_passed || t->complete_by > now;
 }
 
-/* It waits for a signal already, and not for its turn. */
-static bool is_under_way(const struct workflow_step *ws, const struct step *s)
+/* It waits for a signal or for people already, and not for its turn. */
+static bool is_under_way(const struct workflow *w, const struct task *t, uint16_t i)
 {
-    return ws->kind == KIND_SIGNAL && step_has_begun(s);
+    const struct workflow_step *ws = &w->steps[i];
+
+    if ((ws->kind != KIND_SIGNAL && ws->kind != KIND_APPROVE) || !step_has_begun(&t->steps[i]))
+        return false;
+    return ws->kind == KIND_SIGNAL || !step_is_voted(w, t, i);
 }
 
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
@@ -139,7 +143,7 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
             continue; /* fast path: most steps of a long task */
         if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
             continue;
-        if (!has_time(w, t, i, now) || is_under_way(&w->steps[i], &t->steps[i]))
+        if (!has_time(w, t, i, now) || is_under_way(w, t, i))
             continue;
         ret[count++] = (struct ready){i, ready_at(w, t, i)};
     }
@@ -176,13 +180,20 @@ bool answer_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
 
 bool step_awaits_signal(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    return is_under_way(&w->steps[i], &t->steps[i]) && wait_is_ready(w, t, i, now);
+    return w->steps[i].kind == KIND_SIGNAL && step_has_begun(&t->steps[i])
+           && wait_is_ready(w, t, i, now);
+}
+
+bool step_awaits_votes(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
+{
+    return w->steps[i].kind == KIND_APPROVE && step_has_begun(&t->steps[i])
+           && wait_is_ready(w, t, i, now);
 }
 
 bool task_awaits_signal(const struct workflow *w, const struct task *t, int64_t now)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (w->steps[i].kind == KIND_SIGNAL && step_awaits_signal(w, t, i, now))
+        if (step_awaits_signal(w, t, i, now) || step_awaits_votes(w, t, i, now))
             return true;
     return false;
 }

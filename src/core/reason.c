@@ -454,6 +454,29 @@ static void find_signal(const struct search *x, uint16_t i)
                                          : next_of_failure(x, ws->on_failure);
 }
 
+/* A step that waits for people, or that is about to ask them. */
+static void find_approval(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct step *s = &x->t->steps[i];
+    int64_t at = signal_overdue_at(x->t, i, &x->f->lost);
+    int64_t cap = deadline_of(x->t);
+    struct tally tally = step_votes(x->t, i);
+    bool voted = step_is_voted(x->w, x->t, i);
+    struct reason *r = add(x, REASON_APPROVAL, i);
+
+    r->since = s->begun_at ? s->begun_at : ready_since(x, i, 0);
+    r->until = !voted && at > x->f->now ? at : 0;
+    r->capped = r->until != 0 && cap != 0 && cap <= at;
+    r->count = tally.agreed;
+    if (r->capped)
+        r->next = next_of_deadline(x);
+    else if (voted ? !tally.rejection : at != 0 && ws->approve.otherwise.ptr)
+        r->next = NEXT_ON;
+    else if (voted || at != 0)
+        r->next = next_of_failure(x, ws->on_failure);
+}
+
 /* What a ready step waits for, as far as its agent is known. */
 static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
@@ -558,6 +581,9 @@ static void find_steps(const struct search *x)
         else if (x->w->steps[i].kind == KIND_SIGNAL
                  && (step_awaits_signal(x->w, t, i, x->f->now) || (ready && at <= x->f->now)))
             find_signal(x, i);
+        else if (x->w->steps[i].kind == KIND_APPROVE
+                 && (step_awaits_votes(x->w, t, i, x->f->now) || (ready && at <= x->f->now)))
+            find_approval(x, i);
         else if (ready && at > x->f->now)
             find_sleeping(x, i, at);
         else if (ready)

@@ -47,6 +47,7 @@
     X(WAIT, "wait", "a step waits for a length of time, or for a moment")                         \
     X(ROUND, "round", "a repeated step waits for its next round")                                 \
     X(SIGNAL, "signal", "a step waits for a signal")                                              \
+    X(APPROVAL, "approval", "a step waits for people to decide")                                  \
     X(NO_PLACE, "no-place", "a step is ready, but all places of its agent are taken")             \
     X(QUEUED, "queued", "a step is ready, but others come before it in its agent's queue")        \
     X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
@@ -94,7 +95,8 @@ struct reason {
     enum reason_next next;    /* what follows if nothing else happens */
     bool capped;              /* the task's complete-by comes before `until` */
     int64_t complete_by;      /* of an attempt that silence may end earlier; 0: it is `until` */
-    uint32_t count;           /* HOLDING: running attempts; ROUND: the round; MORE: reasons */
+    uint32_t count;           /* HOLDING: running attempts; ROUND: the round; APPROVAL: persons who
+                               * agreed; MORE: reasons */
 };
 
 /* What is known of an agent. Provided by the holder of its queue. */
@@ -209,6 +211,13 @@ enum obstacle {
     OBSTACLE_SIGNAL_FULL,     /* too many signals of that name are kept */
     OBSTACLE_SIGNAL_MANY,     /* the task was sent too many signals, or too many bytes */
     OBSTACLE_SIGNAL_OTHER,    /* its key is that of another signal */
+    OBSTACLE_VOTE_UNASKED,    /* the step asks nobody, or not yet */
+    OBSTACLE_VOTE_ANEW,       /* the question was asked anew */
+    OBSTACLE_VOTE_GROUP,      /* none of the person's groups is asked */
+    OBSTACLE_VOTE_SUBMITTER,  /* the person submitted the task */
+    OBSTACLE_VOTE_OTHER,      /* the person has said the opposite */
+    OBSTACLE_VOTE_FULL,       /* the task has as many votes as it may */
+    OBSTACLE_ADMIN,           /* see operator_needs_admin(); set by the caller */
     OBSTACLE_UNTIL,           /* it was processed too long ago: its undo_until has passed */
     OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never
                      * by operator_obstacle() */
@@ -222,6 +231,10 @@ const char *operator_direction_text(const struct task *t);
 enum obstacle signal_obstacle(const struct workflow *w, const struct task *t,
                               const struct signal *s);
 
+/* Why a vote that arrives would be refused; NONE: it counts, or did before. */
+enum obstacle vote_obstacle(const struct workflow *w, const struct task *t, uint16_t step,
+                            const struct ballot *b, int64_t now);
+
 /* Whether decide() would accept this operator's verb in the present state. `step` as in struct
  * event. False if the task is in that condition already (paused, being undone). */
 bool operator_may(const struct workflow *w, const struct task *t, enum event_kind verb, int step,
@@ -230,6 +243,11 @@ bool operator_may(const struct workflow *w, const struct task *t, enum event_kin
 /* Why it would not; NONE: it would. If a step is the obstacle, *ret_step is set to it. */
 enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
                                 enum event_kind verb, int step, int64_t now, uint16_t *ret_step);
+
+/* Whether it takes an admin: it would decide in place of the people who are asked, or change what
+ * they have allowed. `step` as in struct event. */
+bool operator_needs_admin(const struct workflow *w, const struct task *t, enum event_kind verb,
+                          int step);
 
 /* For a step in doubt: until when an effect may still come, so that it cannot be resolved
  * earlier. */

@@ -1,6 +1,6 @@
 /* Signals of a task: what becomes of one that arrives, and of those that are kept. Part of
  * decide(): see decision.h. Which step takes which signal is evaluated by the caller (`match`) and
- * decided by decide.c (EVENT_TAKE). */
+ * decided by decide.c (EVENT_TAKE). Also what follows when nothing came in time. */
 #include "core/decision.h"
 #include "core/reason.h"
 #include "core/summary.h"
@@ -112,6 +112,33 @@ enum answer signal_drop(struct decision *d)
         any = true;
     }
     return any ? ANSWER_ACCEPTED : ANSWER_REFUSED;
+}
+
+void end_waiting(struct decision *d, struct step *s, struct slice otherwise, struct fault_note why)
+{
+    if (otherwise.ptr) {
+        step_completes(d, s);
+        s->output.json = otherwise;
+        return;
+    }
+    s->error = why;
+    s->failure_count++;
+    d->t->failure_count++;
+    fail_for_good(d, s);
+}
+
+enum answer signal_is_late(struct decision *d)
+{
+    const struct workflow_step *ws = &d->w->steps[d->ev->step];
+    struct step *s = &d->t->steps[d->ev->step];
+    struct fault_note why;
+
+    if (s->complete_by == 0 || d->now < s->complete_by
+        || !step_awaits_signal(d->w, d->t, (uint16_t)d->ev->step, d->now))
+        return ANSWER_REFUSED;
+    note(&why, "no_signal", "no signal arrived by the step's complete-by");
+    end_waiting(d, s, ws->signal.otherwise, why);
+    return ANSWER_ACCEPTED;
 }
 
 void signal_put_back(struct task *t, uint16_t step)

@@ -3,6 +3,7 @@
 #include "core/task.h"
 
 #include "core/undo.h"
+#include "core/votes.h"
 
 static const char *const task_state_texts[] = {
 #define X(name, text, to) text,
@@ -116,6 +117,47 @@ bool step_takes_signal(const struct workflow_step *ws, struct slice name)
 bool signal_undoes(const struct workflow *w, struct slice name)
 {
     return is_among(w->undo_signals, w->undo_signal_count, name);
+}
+
+struct tally step_votes(const struct task *t, int step)
+{
+    struct tally tally = {0};
+
+    for (uint16_t i = 0; i < t->vote_count; i++) {
+        if (t->votes[i].step != step)
+            continue;
+        tally.agreed += t->votes[i].agrees;
+        if (!t->votes[i].agrees)
+            tally.rejection = &t->votes[i];
+    }
+    return tally;
+}
+
+const struct vote *task_find_vote(const struct task *t, int step, struct slice person)
+{
+    for (uint16_t i = 0; i < t->vote_count; i++)
+        if (t->votes[i].step == step && slice_eq(t->votes[i].person, person))
+            return &t->votes[i];
+    return NULL;
+}
+
+bool step_is_voted(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    struct tally tally = step_votes(t, step);
+
+    return tally.rejection || tally.agreed >= w->steps[step].approve.people;
+}
+
+bool task_may_ask(const struct task *t)
+{
+    return !task_state_is_end(t->state) && t->closed_at == 0 && t->direction == DIRECTION_FORWARD
+           && t->stop != STOP_UNDO;
+}
+
+bool step_is_asking(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    return w->steps[step].kind == KIND_APPROVE && step_has_begun(&t->steps[step]) && task_may_ask(t)
+           && !step_is_voted(w, t, step);
 }
 
 bool task_state_is_end(enum task_state s)
@@ -315,19 +357,20 @@ static bool rounds_valid(const struct step *s)
                             : s->repeat_until != 0 && last && last->round == s->round;
 }
 
-/* What waits has no attempts, and ends at some time (a wait) or may (for a signal); a call does not
- * begin like that. */
+/* What waits has no attempts, and ends at some time (a wait) or may (for a signal or people); a
+ * call does not begin like that. Only an approval that has begun has an input: its question. */
 static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->kind == KIND_CALL)
         return s->begun_at == 0 && s->complete_by == 0
                && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
-    if (!has_no_rounds(s) || s->attempt_count != 0 || s->dropped_count != 0 || s->input.json.ptr
-        || s->begun_at < 0)
+    bool asked = ws->kind == KIND_APPROVE && s->begun_at != 0;
+    if (!has_no_rounds(s) || s->attempt_count != 0 || s->dropped_count != 0 || s->begun_at < 0
+        || (s->input.json.ptr != NULL) != asked)
         return false;
     if (s->begun_at == 0 && s->complete_by != 0)
         return false;
-    if (ws->kind == KIND_SIGNAL)
+    if (ws->kind != KIND_WAIT)
         return s->complete_by >= 0 && s->wait_until == 0;
     return s->complete_by == 0 && (step_has_begun(s) ? s->wait_until > 0 : true)
            && (s->state != STEP_WAITING || s->begun_at != 0 || s->wait_until == 0);
@@ -493,6 +536,26 @@ static bool signals_valid(const struct workflow *w, const struct task *t)
     return true;
 }
 
+/* A person votes once on each question that was asked, and nobody after the decision. */
+static bool votes_valid(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->vote_count; i++) {
+        const struct vote *v = &t->votes[i];
+        if (v->person.len == 0 || v->at <= 0 || v->step < 0 || v->step >= t->step_count
+            || task_find_vote(t, v->step, v->person) != v)
+            return false;
+        const struct approve_spec *spec = &w->steps[v->step].approve;
+        const struct step *s = &t->steps[v->step];
+        struct tally tally = step_votes(t, v->step);
+        if (w->steps[v->step].kind != KIND_APPROVE || s->begun_at == 0
+            || tally.agreed + (tally.rejection != NULL) > spec->people
+            || (tally.rejection && s->state == STEP_COMPLETED && !s->supplied)
+            || (!v->agrees && v != tally.rejection))
+            return false;
+    }
+    return true;
+}
+
 bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
@@ -514,6 +577,8 @@ bool task_valid(const struct workflow *w, const struct task *t)
         if (!task_step_valid(w, t, i))
             return false;
     if (t->signal_count > 0 && !signals_valid(w, t))
+        return false;
+    if (t->vote_count > 0 && !votes_valid(w, t))
         return false;
     if (task_state_is_end(t->state) || t->state == TASK_ERROR)
         return t->state == TASK_ERROR ? t->error.code.ptr != NULL : end_valid(w, t);

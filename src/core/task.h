@@ -217,25 +217,28 @@ struct step {
     uint32_t failure_count;   /* in that direction */
     uint32_t spared_count;    /* failures in that direction that did not count ... */
     int64_t spared_at;        /* ... and the time of the latest; 0: none */
-    int64_t begun_at;         /* when it began to wait (for a time or a signal); 0: not yet. Always
-                               * 0 for a call */
+    int64_t begun_at;         /* when it began to wait (for a time, a signal or people); 0: not yet.
+                               * Always 0 for a call */
     int64_t wait_until;       /* earliest time of the next attempt; 0: at once. For a wait that has
-                               * begun, its end; for a signal step, 0 */
+                               * begun, its end; for a signal or people, 0 */
     uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
     int64_t round_at;         /* when the present round began; 0: it has not */
     int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */
     bool corrected;           /* of a repeated step: an operator's input holds for all rounds */
-    int64_t complete_by;      /* of a step that waits for a signal: until when; 0: without limit */
+    int64_t complete_by;      /* of a step that waits for a signal or people: until when; 0: without
+                               * limit */
     struct value input, output, undo_input; /* evaluated once (in each round, if it varies),
                                              * recorded at the first start. The output of a repeated
-                                             * step is its last answer, also if it goes on */
+                                             * step is its last answer, also if it goes on. The
+                                             * input of an approval is its question, as asked */
     struct fault_note error;                /* of the latest failure */
     struct slice resume;      /* JSON: resume details from an attempt in this direction, or NONE */
     struct attempt *attempts; /* oldest first; an open one is always the last */
     uint16_t attempt_count, attempt_cap;
     /* Selects the idempotency key of its attempts: 0: TASK/STEP, 1: TASK/STEP~2, 2: TASK/STEP~3.
      * One key denotes one request: another input for the step increments it. In round 2 of a
-     * repeated step it is TASK/STEP@2, TASK/STEP~2@2. */
+     * repeated step it is TASK/STEP@2, TASK/STEP~2@2. Of an approval: how often it was asked
+     * anew, so that no vote counts for another question. */
     uint32_t generation;
     bool supplied; /* an operator said that it took effect, and with which output */
     /* An operator said that forward attempts up to this one had no effect: those with unknown
@@ -262,6 +265,16 @@ enum {
     SIGNALS_KEPT_MAX = 20,       /* of one name, not taken yet */
     SIGNALS_MAX = 1000,          /* of one task, with those that were taken or dropped */
     SIGNALS_BYTES_MAX = 4 << 20, /* the values of one task's, but for dropped ones */
+};
+
+/* What a person said to the present question of an approval. Votes on earlier questions are not
+ * kept. */
+struct vote {
+    struct slice person;
+    struct slice comment; /* NONE: none was given */
+    int64_t at;
+    int step;
+    bool agrees; /* false: the person rejects it */
 };
 
 /* Identifies the content of a submission, to recognize a repeated one. */
@@ -303,16 +316,19 @@ struct task {
      * the task goes forward; continuing a stopped task forward clears it. */
     struct cause cause;
     struct slice reply_to;
-    struct slice tags;  /* JSON object, or NONE */
-    struct slice owner; /* name of the token it was submitted with; NONE: none */
-    struct slice trace; /* the W3C traceparent of its submission, or NONE */
-    struct slice lock;  /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
-    int64_t lock_since; /* when it took that lock; 0: it does not hold it, and nothing starts */
+    struct slice tags;      /* JSON object, or NONE */
+    struct slice owner;     /* name of the token it was submitted with; NONE: none */
+    struct slice submitter; /* the person of that token; NONE: of the same name as the token */
+    struct slice trace;     /* the W3C traceparent of its submission, or NONE */
+    struct slice lock;      /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
+    int64_t lock_since;     /* when it took that lock; 0: it does not hold it, and nothing starts */
     enum lock_mode lock_mode;
     struct step *steps;
     uint16_t step_count;
     uint16_t signal_count, signal_cap;
     struct signal *signals; /* in the order of their arrival */
+    uint16_t vote_count, vote_cap;
+    struct vote *votes; /* likewise */
 };
 
 /* Processed or compensated. The only later event is an operator's undo of a processed task. */
@@ -338,11 +354,17 @@ struct signal *task_find_signal(const struct task *t, struct slice key);
 bool step_takes_signal(const struct workflow_step *ws, struct slice name);
 bool signal_undoes(const struct workflow *w, struct slice name);
 
+/* The person who submitted the task; NONE: nobody knows. */
+static inline struct slice task_submitter(const struct task *t)
+{
+    return t->submitter.ptr ? t->submitter : t->owner;
+}
+
 /* The step's last forward error, whatever its compensation did. Code NONE: it completed, or nothing
  * failed yet. */
 struct fault_note step_forward_error(const struct step *s);
 
-/* Whether it has begun to wait (for a time or a signal), and still does. */
+/* Whether it has begun to wait (for a time, a signal or people), and still does. */
 static inline bool step_has_begun(const struct step *s)
 {
     return s->state == STEP_WAITING && s->begun_at != 0;

@@ -54,8 +54,10 @@ static bool retry_step(struct decision *d, uint16_t i)
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
         s->spared_count = 0;
-        s->begun_at = s->complete_by = 0; /* it waits for a signal anew */
+        s->begun_at = s->complete_by = 0; /* it waits for a signal, or people, anew */
         s->wait_until = 0;
+        if (d->w->steps[i].kind == KIND_APPROVE)
+            votes_void(d->t, i);
         return true;
     }
     if (step_is_open(s) || s->direction != step_next_direction(d->w, d->t, i) || s->begun_at != 0
@@ -220,6 +222,8 @@ static enum answer on_correct(struct decision *d)
         t->steps[d->ev->step].corrected = step_is_repeated(&d->w->steps[d->ev->step]);
     }
     *input = d->ev->input;
+    if (all)
+        approvals_ask_anew(d);
     return ANSWER_ACCEPTED;
 }
 
@@ -335,6 +339,8 @@ static enum answer on_retry_from(struct decision *d)
         if (marked[i] && !is_new(&t->steps[i])) {
             signal_put_back(t, i);
             start_anew(&t->steps[i]);
+            if (d->w->steps[i].kind == KIND_APPROVE)
+                votes_void(t, i);
         }
     if (affects_direction(d))
         continue_stopped(d);

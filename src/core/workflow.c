@@ -76,16 +76,31 @@ static bool signal_valid(const struct signal_spec *s)
     return s->count > 0 && s->complete_by_ms >= 0 && (!s->otherwise.ptr || s->complete_by_ms > 0);
 }
 
+static bool approve_valid(const struct approve_spec *s)
+{
+    return s->by_count > 0 && s->by_count <= APPROVE_GROUPS_MAX && s->to_count <= APPROVE_GROUPS_MAX
+           && s->people > 0 && s->people <= APPROVE_PEOPLE_MAX && s->remind_ms >= 0
+           && s->escalate_ms >= 0 && (s->escalate_ms > 0) == (s->to_count > 0)
+           && s->complete_by_ms >= 0 && (!s->otherwise.ptr || s->complete_by_ms > 0);
+}
+
 /* What waits has no agent, and nothing to undo. */
 static bool kind_valid(const struct workflow_step *s)
 {
+    bool signal = s->kind == KIND_SIGNAL;
+    bool approve = s->kind == KIND_APPROVE;
+
+    if ((!signal && s->signal.count != 0) || (!approve && s->approve.by_count != 0))
+        return false;
     if (s->kind == KIND_CALL)
-        return call_valid(&s->call) && s->wait_ms == 0 && s->signal.count == 0 && repeat_valid(s);
+        return call_valid(&s->call) && s->wait_ms == 0 && repeat_valid(s);
     if (s->call.agent.ptr || s->undo_kind != UNDO_NONE || s->on_undo || step_is_repeated(s))
         return false;
-    if (s->kind == KIND_SIGNAL)
+    if (signal)
         return signal_valid(&s->signal) && s->wait_ms == 0;
-    return s->kind == KIND_WAIT && s->wait_ms >= 0 && s->signal.count == 0;
+    if (approve)
+        return approve_valid(&s->approve) && s->wait_ms == 0;
+    return s->kind == KIND_WAIT && s->wait_ms >= 0;
 }
 
 /* A step of on_undo has no undo, and its failure cannot start one. */

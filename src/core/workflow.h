@@ -11,7 +11,13 @@
 
 #include "base/base.h"
 
-enum { STEPS_MAX = 1000 }; /* of one workflow */
+enum {
+    STEPS_MAX = 1000,              /* of one workflow */
+    APPROVE_PEOPLE_MAX = 20,       /* who have to agree */
+    APPROVE_REMIND_MIN_MS = 60000, /* each reminder is a notice to every sink */
+    VOTES_MAX = 1000,              /* of one task; all its steps need no more */
+    APPROVE_GROUPS_MAX = 20,       /* that are asked, and to whom it escalates */
+};
 
 /* What happens to a task when one of its steps has failed for good. */
 enum on_failure { ON_FAILURE_UNDO, ON_FAILURE_HOLD, ON_FAILURE_CONTINUE };
@@ -57,9 +63,10 @@ enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT };
 
 /* What a step does. Only a call has attempts, an effect, and perhaps an undo. */
 enum step_kind {
-    KIND_CALL,   /* requests something of an agent */
-    KIND_WAIT,   /* waits for a length of time, or for a moment */
-    KIND_SIGNAL, /* waits for a signal from outside */
+    KIND_CALL,    /* requests something of an agent */
+    KIND_WAIT,    /* waits for a length of time, or for a moment */
+    KIND_SIGNAL,  /* waits for a signal from outside */
+    KIND_APPROVE, /* people decide */
 };
 
 struct workflow_step {
@@ -75,6 +82,17 @@ struct workflow_step {
         int64_t complete_by_ms; /* how long it waits; 0: without limit */
         struct slice otherwise; /* JSON: its output if none arrives in time; NONE: it fails */
     } signal;                   /* of KIND_SIGNAL */
+    struct approve_spec {
+        const struct slice *by; /* groups of persons who are asked */
+        const struct slice *to; /* those who are asked, too, once escalate_ms have passed */
+        uint16_t by_count, to_count;
+        uint16_t people;        /* so many have to agree */
+        bool not_submitter;     /* not the person who submitted the task */
+        int64_t remind_ms;      /* how often they are reminded; 0: as other alerts */
+        int64_t escalate_ms;    /* 0: nobody else is asked */
+        int64_t complete_by_ms; /* as of a signal, ... */
+        struct slice otherwise; /* ... if they have not decided by then */
+    } approve;                  /* of KIND_APPROVE */
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;

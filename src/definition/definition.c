@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "definition/reader/approve_step.h"
 #include "definition/reader/http_step.h"
 #include "definition/reader/lock.h"
 #include "definition/reader/repeat.h"
@@ -25,7 +26,8 @@ struct draft {
     const struct json *input, *http, *undo_input, *undo_http;
     struct wait_draft wait;
     struct repeat_draft repeat;
-    struct signal_draft signal;
+    struct signal_draft signal; /* also the limits of `approve` */
+    struct approve_draft approve;
     bool is_pivot;
 };
 
@@ -251,6 +253,27 @@ static const struct field signal_fields[] = {
     FIELD("pivot", refuse_beside_signal, 0),
 };
 
+static const struct field approve_fields[] = {
+    REQUIRED("name", read_name, offsetof(struct draft, step.name)),
+    REQUIRED("approve", read_approve, offsetof(struct draft, approve)),
+    FIELD("complete_by", read_signal_complete_by, offsetof(struct draft, signal)),
+    FIELD("default", read_signal_default, offsetof(struct draft, signal)),
+    FIELD("if", read_condition, offsetof(struct draft, templates.condition)),
+    FIELD("after", read_node, offsetof(struct draft, after)),
+    FIELD("on_failure", read_step_on_failure, 0),
+    FIELD("agent", refuse_beside_approve, 0),
+    FIELD("action", refuse_beside_approve, 0),
+    FIELD("input", refuse_beside_approve, 0),
+    FIELD("http", refuse_beside_approve, 0),
+    FIELD("signal", refuse_beside_approve, 0),
+    FIELD("wait", refuse_beside_approve, 0),
+    FIELD("repeat", refuse_beside_approve, 0),
+    FIELD("heartbeat", refuse_beside_approve, 0),
+    FIELD("retry", refuse_beside_approve, 0),
+    FIELD("undo", refuse_beside_approve, 0),
+    FIELD("pivot", refuse_beside_approve, 0),
+};
+
 /* Every step must declare how it is undone. */
 static void settle_undo(struct reader *r, const struct json *j, const struct path *path,
                         struct draft *d)
@@ -334,13 +357,30 @@ static void read_signal_step(struct reader *r, const struct json *j, const struc
     d->templates.match = d->signal.match;
 }
 
+static void read_approve_step(struct reader *r, const struct json *j, const struct path *path,
+                              struct draft *d)
+{
+    struct path at_approve = {path, SLICE("approve"), 0};
+
+    if (is_of_on_undo(r))
+        mistake_in(r, &at_approve, json_get(j, "approve"),
+                   "an agent: on_undo has no other kinds of steps");
+    read_object(r, j, path, approve_fields, COUNT_OF(approve_fields), d);
+    d->step.kind = KIND_APPROVE;
+    d->complete_by = d->signal.complete_by;
+    settle_approve(r, j, path, &d->approve, &d->signal, &d->step.approve);
+    d->templates.question = d->approve.question;
+}
+
 static void read_step(struct reader *r, const struct json *j, const struct path *path,
                       struct draft *d)
 {
     *d = (struct draft){0};
     d->step.undo_kind = UNDO_NONE;
     d->step.on_undo = is_of_on_undo(r);
-    if (json_get(j, "signal"))
+    if (json_get(j, "approve"))
+        read_approve_step(r, j, path, d);
+    else if (json_get(j, "signal"))
         read_signal_step(r, j, path, d);
     else if (json_get(j, "wait"))
         read_wait_step(r, j, path, d);
@@ -403,8 +443,9 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
         check_schedule(r, d->undo_retry, &retry, &d->step.undo.retry, w->undo_complete_by_ms,
                        "undo_complete_by");
     check_deadline(r, d->complete_by, &step,
-                   max_i64(d->step.call.complete_by_ms, d->step.signal.complete_by_ms), limit_ms,
-                   limit);
+                   max_i64(max_i64(d->step.call.complete_by_ms, d->step.signal.complete_by_ms),
+                           d->step.approve.complete_by_ms),
+                   limit_ms, limit);
     check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
                    w->undo_complete_by_ms, "undo_complete_by");
     check_heartbeat(r, d->heartbeat, &step, &d->step.call);
@@ -420,7 +461,8 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
         d->has_waits |= steps[i].kind != KIND_CALL;
-        d->has_signals |= steps[i].kind == KIND_SIGNAL;
+        d->has_signals |= steps[i].kind == KIND_SIGNAL || steps[i].kind == KIND_APPROVE;
+        d->needs_submitter |= steps[i].approve.not_submitter;
         d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind != KIND_CALL
                             || step_is_repeated(&steps[i]);
     }
@@ -497,12 +539,29 @@ static bool learn_steps(struct reader *r, const struct json *steps, const struct
     return true;
 }
 
+/* A task keeps the votes of all its steps: a step beyond that could not be decided. */
+static void count_people(struct reader *r, const struct path *path, const struct json *j,
+                         const struct approve_spec *spec)
+{
+    struct path approve = {path, SLICE("approve"), 0};
+    struct path at = {&approve, SLICE("people"), 0};
+    struct reading *g = reading_of(r);
+    bool had_room = g->people <= VOTES_MAX;
+
+    g->people += spec->people;
+    if (had_room && g->people > VOTES_MAX)
+        mistake_at(r, &at, j->at, "too many people", "%d of them at most, in all steps together",
+                   VOTES_MAX);
+}
+
 static void read_list(struct reader *r, const struct json *list, struct draft *drafts)
 {
     for (const struct json *m = list ? list->child : NULL; m; m = m->next) {
         struct path up;
         struct path at = reader_step_path(r, reading_of(r)->step, &up);
-        read_step(r, m, &at, &drafts[reading_of(r)->step]);
+        struct draft *d = &drafts[reading_of(r)->step];
+        read_step(r, m, &at, d);
+        count_people(r, &at, m, &d->step.approve);
         reading_of(r)->step++;
     }
 }

@@ -39,13 +39,15 @@ struct definition {
         int64_t wait_plus_ms;         /* ... to which this is added */
         struct expression *until;     /* of a repeated step: whether an answer satisfies it */
         struct expression *match;     /* of a step that waits for a signal; NULL: any */
+        struct template *question;    /* of a step in which people decide */
     } * steps;
     bool has_decisions; /* some step has an `if`, waits or is repeated: something of it is decided
                          * without an agent */
-    bool has_waits;     /* for a time, or for a signal */
-    bool has_signals;   /* some step waits for a signal */
+    bool has_waits;     /* for a time, a signal or people */
+    bool has_signals;   /* some step waits for a signal or for people */
     const struct slice *signals; /* names of all signals, of steps and of on_signal, each once */
     size_t signal_count;
+    bool needs_submitter; /* some step is not decided by the person who submitted the task */
     struct input_rule {
         struct slice name;
         enum json_type type; /* JSON_TRUE means boolean, JSON_NULL means any */
@@ -132,6 +134,11 @@ bool definition_match(const struct scope *s, int step, struct slice name, struct
 enum { LOCK_KEY_MAX = 256 };
 enum err definition_lock(const struct scope *s, struct arena *a, struct slice *ret,
                          struct error *e) MUST_USE;
+/* The question of a step in which people decide, as a JSON string; fails if it is no text, or
+ * longer than QUESTION_MAX bytes. */
+enum { QUESTION_MAX = 2000 }; /* listings read no payloads */
+enum err definition_question(const struct scope *s, int step, struct arena *a, struct slice *ret,
+                             struct error *e) MUST_USE;
 enum err definition_output(const struct scope *s, struct arena *a, struct slice *ret,
                            struct error *e) MUST_USE; /* NONE if the definition has no `output` */
 

@@ -15,7 +15,9 @@ static enum grammar grammar_of_step(const struct workflow_step *s)
         g = newer(g, GRAMMAR_WAIT);
     if (step_is_repeated(s))
         g = newer(g, GRAMMAR_REPEAT);
-    return s->kind == KIND_SIGNAL ? newer(g, GRAMMAR_SIGNAL) : g;
+    if (s->kind == KIND_SIGNAL)
+        g = newer(g, GRAMMAR_SIGNAL);
+    return s->kind == KIND_APPROVE ? newer(g, GRAMMAR_APPROVE) : g;
 }
 
 enum grammar grammar_of(const struct workflow *w)
@@ -48,6 +50,8 @@ const char *grammar_words(enum grammar g)
         return "signal and on_signal";
     case GRAMMAR_LOCK:
         return "lock";
+    case GRAMMAR_APPROVE:
+        return "approve";
     }
     UNREACHABLE();
 }

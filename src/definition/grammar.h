@@ -19,7 +19,8 @@ enum grammar {
     GRAMMAR_SCHEDULE, /* no word of definitions: schedules, whose tasks have other ids */
     GRAMMAR_SIGNAL,   /* signal, default, on_signal */
     GRAMMAR_LOCK,     /* lock */
-    GRAMMAR_NEWEST = GRAMMAR_LOCK,
+    GRAMMAR_APPROVE,  /* approve */
+    GRAMMAR_NEWEST = GRAMMAR_APPROVE,
 };
 
 /* The oldest grammar that has all words of the definition. */

@@ -45,12 +45,22 @@ static inline bool same_signal(const struct signal_spec *a, const struct signal_
            && a->complete_by_ms == b->complete_by_ms && slice_eq(a->otherwise, b->otherwise);
 }
 
+static inline bool same_approve(const struct approve_spec *a, const struct approve_spec *b)
+{
+    return same_names(a->by, a->by_count, b->by, b->by_count)
+           && same_names(a->to, a->to_count, b->to, b->to_count) && a->people == b->people
+           && a->not_submitter == b->not_submitter && a->remind_ms == b->remind_ms
+           && a->escalate_ms == b->escalate_ms && a->complete_by_ms == b->complete_by_ms
+           && slice_eq(a->otherwise, b->otherwise);
+}
+
 static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
 {
     return slice_eq(a->name, b->name) && a->kind == b->kind && a->wait_ms == b->wait_ms
            && same_repeat(&a->repeat, &b->repeat) && same_signal(&a->signal, &b->signal)
-           && same_call(&a->call, &b->call) && a->on_failure == b->on_failure
-           && a->undo_kind == b->undo_kind && a->on_undo == b->on_undo
+           && same_approve(&a->approve, &b->approve) && same_call(&a->call, &b->call)
+           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
+           && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);

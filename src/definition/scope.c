@@ -373,6 +373,24 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
     return ERR_OK;
 }
 
+enum err definition_question(const struct scope *s, int step, struct arena *a, struct slice *ret,
+                             struct error *e)
+{
+    struct slice name = step_name(s, step);
+    struct template_place place;
+    struct template *t = s->definition->steps[step].question;
+
+    ASSERT(t);
+    enum err err = evaluate(s, step, t, a, ret, &place, e);
+    if (err == ERR_OK && (ret->ptr[0] != '"' || ret->len > QUESTION_MAX))
+        err = error_set(e, ERR_INVALID, "found %.*s, expected a text of at most %d bytes",
+                        SLICE_ARG(slice_cut(*ret, 80)), QUESTION_MAX);
+    if (err != ERR_OK)
+        return error_wrap(e, "%s.approve.question of step \"%.*s\"", place_of_step(s, step, a),
+                          SLICE_ARG(name));
+    return ERR_OK;
+}
+
 bool definition_match(const struct scope *s, int step, struct slice name, struct slice data,
                       struct arena *a)
 {

@@ -341,7 +341,8 @@ static enum intact_status call(struct intact_client *c, const char *method, cons
         q.body = named.ptr;
         q.size = named.len;
     }
-    return ask_servers(c, &q, (client_may_repeat(method, path) || c->key) && !c->take);
+    bool may_repeat = client_may_repeat(method, path) || c->key || c->may_repeat;
+    return ask_servers(c, &q, may_repeat && !c->take);
 }
 
 enum intact_status intact_client_call(struct intact_client *c, const char *method, const char *path,
@@ -450,6 +451,52 @@ enum intact_status intact_client_signal(struct intact_client *c, const char *id,
         call(c, "POST", c->path.ptr, "application/json", data, strlen(data), 0);
     c->key = NULL;
     return status;
+}
+
+/* Repeated, it is the same vote; but without its number the question may be another one by then. */
+static enum intact_status vote(struct intact_client *c, const char *id, const char *step,
+                               const char *what, uint32_t asking, const char *comment)
+{
+    CLEANUP(buf_fini) struct buf body = {0};
+
+    json_open(&body, '{');
+    if (asking != 0)
+        json_member_number(&body, "asking", asking);
+    if (comment)
+        json_member_text(&body, "comment", slice_of(comment));
+    json_close(&body, '}');
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/approvals/");
+    client_add_escaped(&c->path, id);
+    buf_byte(&c->path, '/');
+    client_add_escaped(&c->path, step);
+    buf_fmt(&c->path, "/%s", what);
+    c->may_repeat = asking != 0;
+    enum intact_status status =
+        call(c, "POST", c->path.ptr, "application/json", body.ptr, body.len, 0);
+    c->may_repeat = false;
+    return status;
+}
+
+enum intact_status intact_client_approve(struct intact_client *c, const char *id, const char *step,
+                                         uint32_t asking, const char *comment)
+{
+    return vote(c, id, step, "approve", asking, comment);
+}
+
+enum intact_status intact_client_reject(struct intact_client *c, const char *id, const char *step,
+                                        uint32_t asking, const char *comment)
+{
+    return vote(c, id, step, "reject", asking, comment);
+}
+
+enum intact_status intact_client_approvals(struct intact_client *c, const char *query)
+{
+    buf_clear(&c->path);
+    buf_str(&c->path, "/v1/approvals");
+    if (query && *query)
+        buf_fmt(&c->path, "?%s", query);
+    return call(c, "GET", c->path.ptr, NULL, NULL, 0, 0);
 }
 
 /* INTACT_OK: it has ended, in any state. INTACT_TIMEOUT: not yet. */

@@ -52,6 +52,7 @@ struct intact_client {
     bool fresh, stale; /* new connections for started calls; one kept for the blocking calls */
     struct intact_call *current; /* whose function is running */
     const char *key;             /* of the blocking call that is being made; NULL: none */
+    bool may_repeat;             /* that call, although its path does not say so */
 };
 
 struct question {

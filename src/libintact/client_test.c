@@ -102,6 +102,33 @@ static void a_key_that_is_none_is_refused(void **state)
     end(c);
 }
 
+static void a_person_decides_on_what_was_read(void **state)
+{
+    struct intact_client *c = begin(200, "{}");
+    char url[40];
+    char both[90];
+
+    (void)state;
+    CHECK(intact_client_approve(c, "t/1", "allow", 2, NULL) == INTACT_OK, "agrees");
+    CHECK(strcmp(s.seen, "POST /v1/approvals/t%2F1/allow/approve|{\"asking\":2}") == 0, "%s",
+          s.seen);
+    CHECK(intact_client_reject(c, "t", "allow", 0, "a \"b\"") == INTACT_OK, "rejects");
+    CHECK(strcmp(s.seen, "POST /v1/approvals/t/allow/reject|{\"comment\":\"a \\\"b\\\"\"}") == 0,
+          "%s", s.seen);
+    CHECK(intact_client_approvals(c, "task=t") == INTACT_OK, "what waits");
+    CHECK(strncmp(s.seen, "GET /v1/approvals?task=t", 24) == 0, "%s", s.seen);
+    intact_client_free(c);
+    fake_url(&s.fake, url);
+    (void)snprintf(both, sizeof both, "%s,%s", url, url);
+    c = intact_client_new(both, "tok");
+    CHECK(intact_client_approvals(c, NULL) == INTACT_OK, "it knows its servers");
+    s.fail_calls = 1;
+    CHECK(intact_client_approve(c, "t", "allow", 0, NULL) == INTACT_UNREACHABLE, "not repeated");
+    s.fail_calls = 1;
+    CHECK(intact_client_approve(c, "t", "allow", 1, NULL) == INTACT_OK, "repeated");
+    end(c);
+}
+
 static void an_error_says_what_is_wrong_and_what_to_do(void **state)
 {
     static const struct {
@@ -237,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_goes_where_it_should),
         cmocka_unit_test(a_key_that_is_none_is_refused),
+        cmocka_unit_test(a_person_decides_on_what_was_read),
         cmocka_unit_test(an_error_says_what_is_wrong_and_what_to_do),
         cmocka_unit_test(a_token_is_looked_for_once_when_it_is_wanted),
         cmocka_unit_test(a_server_that_is_not_there_is_named),

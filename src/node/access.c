@@ -55,7 +55,8 @@ static const struct {
     unsigned roles;
 } roles[] = {{"submit", ROLE_SUBMIT},    {"read", ROLE_READ},
              {"define", ROLE_DEFINE},    {"repair", ROLE_REPAIR | ROLE_READ},
-             {"operate", ROLES_OPERATE}, {"admin", ROLE_ADMIN}};
+             {"operate", ROLES_OPERATE}, {"approve", ROLE_APPROVE},
+             {"admin", ROLE_ADMIN}};
 
 static bool is_agent_name(struct slice s)
 {
@@ -66,6 +67,21 @@ static bool is_agent_name(struct slice s)
             return false;
     }
     return s.len >= 1 && s.len <= 128;
+}
+
+bool access_is_group(struct slice s)
+{
+    return s.ptr && is_agent_name(s) && s.len <= ACCESS_NAME_MAX;
+}
+
+bool access_is_person(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!is_agent_name((struct slice){&c, 1}) && c != '@' && c != '+')
+            return false;
+    }
+    return s.len >= 1 && s.len <= ACCESS_NAME_MAX;
 }
 
 /* The name of a workflow, of the same characters, or how several names begin, and "*". */
@@ -214,6 +230,24 @@ static void add_role(struct bearer *b, struct slice text)
         b->signals[b->signal_count++] = name;
 }
 
+/* Those of a newer version, or tampered with, give no right. */
+static void add_groups(struct access *a, struct bearer *b, struct slice groups)
+{
+    struct json *list = NULL;
+
+    b->groups_json = SLICE("[]");
+    if (!groups.ptr)
+        return;
+    struct slice text = arena_copy(&a->arena, groups);
+    if (json_parse(&a->arena, text, &list, NULL) != ERR_OK || list->type != JSON_ARRAY)
+        return;
+    b->groups_json = text;
+    b->groups = arena_alloc(&a->arena, (list->count + 1) * sizeof *b->groups);
+    for (const struct json *j = list->child; j; j = j->next)
+        if (j->type == JSON_STRING)
+            b->groups[b->group_count++] = j->text;
+}
+
 /* By its text, and by the one that a rotation replaced. */
 static void map_bearer(struct access *a, struct bearer *b)
 {
@@ -235,6 +269,8 @@ static void add_bearer(struct access *a, const struct token_row *row)
     memcpy(b->hash, row->hash, sizeof b->hash);
     memcpy(b->previous_hash, row->previous_hash, sizeof b->previous_hash);
     b->previous_until = row->previous_until;
+    b->person = row->person.ptr ? arena_copy(&a->arena, row->person) : b->name;
+    add_groups(a, b, row->groups);
     if (row->limits.ptr
         && json_parse(&a->arena, arena_copy(&a->arena, row->limits), &list, NULL) == ERR_OK
         && !quota_limits_read(list, &b->limits, &wrong))
@@ -442,6 +478,7 @@ const struct grant *grant_new(const struct bearer *b, struct arena *a)
         .submit_count = b->submit_count,
         .read_count = b->read_count,
     };
+    g->person = slice_same(b->person, b->name) ? g->owner : arena_copy(a, b->person);
     return g;
 }
 
@@ -452,6 +489,7 @@ const struct grant *grant_copy(const struct grant *g, struct arena *a)
     struct grant *copy = arena_alloc(a, sizeof *copy);
     *copy = *g;
     copy->owner = arena_copy(a, g->owner);
+    copy->person = slice_same(g->person, g->owner) ? copy->owner : arena_copy(a, g->person);
     copy->submits = names_copy(g->submits, g->submit_count, a);
     copy->reads = names_copy(g->reads, g->read_count, a);
     return copy;

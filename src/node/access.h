@@ -19,7 +19,8 @@
 enum {
     ACCESS_TOKEN_SIZE = 50, /* characters of a token's text */
     ACCESS_ROLES_MAX = 64,  /* of one token */
-    ACCESS_NAME_MAX = 64,   /* bytes of its name */
+    ACCESS_NAME_MAX = 64,   /* bytes of its name, of its person and of each group */
+    ACCESS_GROUPS_MAX = 64, /* of one token */
 };
 
 /* What a token may do, and (several of them) what a route asks for: any of these will do. The role
@@ -36,6 +37,7 @@ enum role {
     ROLE_SUBMIT_TO = 256, /* SUBMIT, to the workflows of "submit:NAME" alone */
     ROLE_SIGNAL = 1024,   /* signals to many: those of "signal:WORKFLOW/NAME" alone */
     ROLE_READ_SOME = 512, /* the tasks of the workflows of "read:NAME", and nothing else */
+    ROLE_APPROVE = 1024,  /* what a group of the token's person is asked */
 };
 
 enum quota_kind {
@@ -56,7 +58,10 @@ struct quota_limits {
 
 /* A token in use. */
 struct bearer {
-    struct slice name, roles_json;
+    struct slice name, roles_json, groups_json;
+    struct slice person;  /* whose it is: the token's name if no other was given. NONE: nobody's */
+    struct slice *groups; /* of the person */
+    size_t group_count;
     unsigned roles;       /* enum role; ROLE_AGENT: of every agent */
     struct slice *agents; /* of "agent:NAME" */
     size_t agent_count;
@@ -105,6 +110,10 @@ bool access_may_be_new(struct access *a, struct slice authorization);
 /* Those of the server's child processes: one is every agent, the other one submits tasks, too. */
 extern const struct bearer access_helper, access_amqp;
 
+/* Can this be a person, or a group? A person may be an e-mail address. */
+bool access_is_person(struct slice s);
+bool access_is_group(struct slice s);
+
 /* May this token use a route that requires `may`? `agent`: the one in its path, or NONE. */
 bool access_may(const struct bearer *b, unsigned may, struct slice agent);
 
@@ -123,6 +132,7 @@ void role_write(struct buf *b, unsigned may, struct slice agent); /* "submit, re
  */
 struct grant {
     struct slice owner;
+    struct slice person; /* whose token it is */
     bool submits_all, reads_all;
     bool repairs;                        /* may cancel the tasks of others */
     bool defines;                        /* may look at all definitions */

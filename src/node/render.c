@@ -139,6 +139,58 @@ static void member_names(struct buf *b, const char *key, const struct signal_spe
     json_close(b, ']');
 }
 
+static void member_groups(struct buf *b, const char *key, const struct slice *names, uint16_t count)
+{
+    json_key(b, key);
+    json_open(b, '[');
+    for (uint16_t i = 0; i < count; i++)
+        json_string(b, names[i]);
+    json_close(b, ']');
+}
+
+static void member_votes(struct buf *b, const struct task *t, uint16_t step)
+{
+    json_key(b, "votes");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->vote_count; i++) {
+        const struct vote *v = &t->votes[i];
+        if (v->step != step)
+            continue;
+        json_open(b, '{');
+        json_member_text(b, "by", v->person);
+        json_member_bool(b, "agrees", v->agrees);
+        json_member_text(b, "comment", v->comment);
+        json_member_time(b, "at", v->at);
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
+void render_approval(struct buf *b, const struct workflow *w, const struct task *t, uint16_t step)
+{
+    const struct approve_spec *spec = &w->steps[step].approve;
+    const struct step *s = &t->steps[step];
+    bool escalates = spec->escalate_ms != 0 && s->begun_at != 0;
+
+    json_member_raw(b, "question", s->input.json);
+    json_member_number(b, "asking", (int64_t)s->generation + 1);
+    member_groups(b, "by", spec->by, spec->by_count);
+    json_member_number(b, "people", spec->people);
+    json_member_number(b, "agreed", step_votes(t, step).agreed);
+    member_votes(b, t, step);
+    json_member_time(b, "asked_at", s->begun_at);
+    json_member_time(b, "complete_by", step_has_begun(s) ? s->complete_by : 0);
+    json_member_time(b, "escalates_at", escalates ? s->begun_at + spec->escalate_ms : 0);
+    member_groups(b, "escalates_to", spec->to, spec->to_count);
+}
+
+static struct slice kind_text(enum step_kind kind)
+{
+    return kind == KIND_WAIT     ? SLICE("wait")
+           : kind == KIND_SIGNAL ? SLICE("signal")
+                                 : SLICE("approve");
+}
+
 static void render_step(struct buf *b, const struct record *r, uint16_t step)
 {
     const struct workflow_step *ws = &r->workflow->steps[step];
@@ -151,7 +203,7 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     json_member_text(b, "agent", ws->call.agent);
     json_member_text(b, "action", ws->call.action);
     if (ws->kind != KIND_CALL) {
-        json_member_text(b, "kind", ws->kind == KIND_WAIT ? SLICE("wait") : SLICE("signal"));
+        json_member_text(b, "kind", kind_text(ws->kind));
         json_member_time(b, "begun_at", s->begun_at);
     }
     if (step_is_repeated(ws)) {
@@ -160,6 +212,12 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     }
     if (ws->kind == KIND_SIGNAL)
         member_names(b, "signals", &ws->signal);
+    if (ws->kind == KIND_APPROVE) {
+        json_key(b, "approval");
+        json_open(b, '{');
+        render_approval(b, r->workflow, r->task, step);
+        json_close(b, '}');
+    }
     if (ws->on_undo) {
         json_member_bool(b, "on_undo", true);
     }
@@ -169,7 +227,8 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
                      open                ? open->complete_by
                      : step_has_begun(s) ? s->complete_by
                                          : 0);
-    json_member_time(b, "wait_until", ws->kind == KIND_SIGNAL ? 0 : s->wait_until);
+    json_member_time(b, "wait_until",
+                     ws->kind == KIND_CALL || ws->kind == KIND_WAIT ? s->wait_until : 0);
     json_member_raw(b, "input", s->input.json);
     json_member_raw(b, "output", s->output.json);
     member_error(b, &s->error);

@@ -28,4 +28,7 @@ void render_signals(struct buf *b, const struct task *t);
  * somebody sent it. Inside of texts they are escaped. */
 void render_one_line(struct buf *b, size_t from);
 
+/* What the step asks, of whom, and who has said what: members of an object. */
+void render_approval(struct buf *b, const struct workflow *w, const struct task *t, uint16_t step);
+
 #endif

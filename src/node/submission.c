@@ -368,6 +368,15 @@ static bool submission_place(struct server *sv, struct submission *s)
         s->ask.only_if_exists = true;
     }
     s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
+    if (s->grant)
+        s->ask.submitter = s->grant->person;
+    if (s->ask.definition->needs_submitter && !s->ask.submitter.ptr) {
+        submission_fails(s, 422, "no-submitter",
+                         "workflow \"%.*s\" has an approval by another person than its submitter, "
+                         "who is not known: submit it over HTTP with a token",
+                         SLICE_ARG(slice_cut(s->named.workflow, 80)));
+        s->ask.only_if_exists = true;
+    }
     s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
     s->ask.signals_own_only = s->grant && !s->grant->repairs; /* as for a single signal */
     s->ask.reads_all = !s->grant || s->grant->reads_all;

@@ -210,6 +210,10 @@ void operation_encode(const struct operation *op, struct buf *doc, struct operat
         json_key(doc, "arguments");
         json_raw(doc, op->arguments_json);
     }
+    if (op->by_admin) {
+        json_key(doc, "by_admin");
+        json_bool(doc, true);
+    }
     put_count(doc, "limit", (uint64_t)op->limit);
     put_count(doc, "rate", (uint64_t)op->rate);
     put_count(doc, "matched", op->matched);
@@ -291,6 +295,7 @@ enum err operation_decode(struct arena *a, const struct operation_row *row, stru
     if (!ok)
         return error_set(e, ERR_CORRUPT, "operation %.*s cannot be read", SLICE_ARG(row->id));
     ret->filter_json = json_get_raw(j, "filter");
+    ret->by_admin = json_get_bool(j, "by_admin", false);
     read_counts(j, ret);
     return ERR_OK;
 }
@@ -335,6 +340,13 @@ void operation_obstacle(struct buf *b, enum obstacle o, const struct task *t)
         [OBSTACLE_SIGNAL_FULL] = "too many signals are kept",
         [OBSTACLE_SIGNAL_MANY] = "too many signals were sent",
         [OBSTACLE_SIGNAL_OTHER] = "the key is that of another signal",
+        [OBSTACLE_VOTE_UNASKED] = "the step asks nobody",
+        [OBSTACLE_VOTE_ANEW] = "the step was asked anew",
+        [OBSTACLE_VOTE_GROUP] = "no group of the person is asked",
+        [OBSTACLE_VOTE_SUBMITTER] = "the person submitted the task",
+        [OBSTACLE_VOTE_OTHER] = "the person has said the opposite",
+        [OBSTACLE_VOTE_FULL] = "the task has as many votes as it may",
+        [OBSTACLE_ADMIN] = "people decide, and only an admin may in their place",
         [OBSTACLE_UNTIL] = "the task was processed too long ago to be undone",
         [OBSTACLE_UNDOING] = "the step is being undone",
         [OBSTACLE_NEWER] = "an attempt of the step started after the operation",

@@ -54,6 +54,7 @@ struct operation {
     struct task_filter filter;
     struct slice step, input, output; /* arguments; NONE: not given */
     bool from;                        /* `step` is where to restart */
+    bool by_admin;                    /* an admin began it: see operator_needs_admin() */
     int64_t limit;                    /* maximum number of tasks; 0: all */
     int64_t rate;                     /* maximum per second; 0: no limit */
     uint64_t matched;                 /* including those of `page` */

@@ -65,6 +65,7 @@ static void an_operation_survives_its_row(void **state)
     CHECK(err == ERR_OK, "%s", e.text);
     op.id = SLICE("op-1");
     op.revision = 3;
+    op.by_admin = true;
     op.started_at = INT64_C(1800000000000);
     op.matched = 9;
     op.done = 4;
@@ -81,6 +82,7 @@ static void an_operation_survives_its_row(void **state)
     CHECK(back.page_count == 2 && slice_is(back.page[1], "t-2"), "its page");
     CHECK(back.refused_count == 1 && slice_is(back.refused[0].reason, "it runs"), "refusals");
     CHECK(back.filter.query.states == 1U << TASK_ERROR, "its filter");
+    CHECK(back.by_admin, "what it may do");
 }
 
 static void refusals_of_one_kind_count_together(void **state)

@@ -143,7 +143,7 @@ static struct slice story_of(const struct ask *a, struct arena *arena)
     if (a->outcome == ERR_TAKEN)
         return SLICE("its lock is held by another task");
     operation_obstacle(&b, a->refusal, NULL);
-    if (a->outcome == ERR_CONFLICT && b.len > 0)
+    if ((a->outcome == ERR_CONFLICT || a->refusal == OBSTACLE_ADMIN) && b.len > 0)
         return arena_copy(arena, buf_view(&b));
     buf_fmt(&name, "task %.*s ", SLICE_ARG(a->id));
     const char *at = strstr(a->story, name.ptr);
@@ -236,6 +236,7 @@ static void ask_one(struct slot *s, size_t i)
                           .looked_at = s->op.started_at,
                           .input = s->op.input,
                           .output = s->op.output,
+                          .is_admin = s->op.by_admin,
                           .bulk = true,
                           .if_open = !(s->op.filter.query.states & 1U << TASK_PROCESSED),
                           .not_after = r->outside.now(r->outside.arg) + r->lead_until - steady(r),

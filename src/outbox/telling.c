@@ -16,6 +16,7 @@ static const char *const kinds[] = {
     [KIND_CALL] = "agent",
     [KIND_WAIT] = "wait",
     [KIND_SIGNAL] = "signal",
+    [KIND_APPROVE] = "approve",
 };
 
 static uint32_t ended_tries(const struct step *s)

@@ -49,8 +49,37 @@ void schedule_encode(const struct schedule *s, const struct schedule_state *st, 
     row->doc = buf_view(doc);
 }
 
-enum err run_submission(const struct schedule *s, struct slice id, const struct fire *f,
-                        int64_t now, struct arena *a, struct submission_row *ret, struct error *e)
+static void begin_person(struct buf *b, int64_t version)
+{
+    buf_i64(b, version);
+    buf_byte(b, ' ');
+}
+
+struct slice schedule_person(const struct schedule_row *row)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct slice text = row->person;
+
+    begin_person(&b, row->version);
+    if (!text.ptr || text.len <= b.len || memcmp(text.ptr, b.ptr, b.len) != 0)
+        return SLICE_NONE;
+    return (struct slice){text.ptr + b.len, text.len - b.len};
+}
+
+struct slice schedule_person_text(int64_t version, struct slice person, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    if (!person.ptr)
+        return SLICE_NONE;
+    begin_person(&b, version);
+    buf_slice(&b, person);
+    return arena_copy(a, buf_view(&b));
+}
+
+enum err run_submission(const struct schedule *s, struct slice person, struct slice id,
+                        const struct fire *f, int64_t now, struct arena *a,
+                        struct submission_row *ret, struct error *e)
 {
     static const struct slice digits = {"0123456789", 10};
 
@@ -62,6 +91,7 @@ enum err run_submission(const struct schedule *s, struct slice id, const struct 
                                    .priority = {digits.ptr + s->priority, 1},
                                    .reply_to = s->reply_to,
                                    .tags = s->tags,
+                                   .submitter = person,
                                    .submitted_at = now};
     return schedule_input(s, f->moment, f->previous, a, &ret->input, e);
 }

@@ -15,10 +15,16 @@ enum err schedule_decode(const struct schedule_row *row, struct arena *a,
 void schedule_encode(const struct schedule *s, const struct schedule_state *st, int64_t now,
                      struct buf *doc, struct schedule_row *row);
 
+/* The person who stored this version of the schedule; NONE: nobody knows. A node that knows no
+ * persons keeps the column when it stores another version, so the column names its version. */
+struct slice schedule_person(const struct schedule_row *row);
+/* What the column holds for that person. NONE stays NONE. */
+struct slice schedule_person_text(int64_t version, struct slice person, struct arena *a);
+
 /* The submission of a run; texts are in `a`, and those of the schedule. ERR_INVALID: its input
  * cannot be evaluated. */
-enum err run_submission(const struct schedule *s, struct slice id, const struct fire *f,
-                        int64_t now, struct arena *a, struct submission_row *ret,
-                        struct error *e) MUST_USE;
+enum err run_submission(const struct schedule *s, struct slice person, struct slice id,
+                        const struct fire *f, int64_t now, struct arena *a,
+                        struct submission_row *ret, struct error *e) MUST_USE;
 
 #endif

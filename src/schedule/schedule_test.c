@@ -211,15 +211,36 @@ static void submissions_have_what_the_schedule_says(void **state)
 
     struct slice id = run_id(s->name, f.moment, &a);
     assert_true(slice_is(id, "nightly@2027-01-01T01:00:00Z"));
-    assert_int_equal(run_submission(s, id, &f, 5, &a, &row, &e), ERR_OK);
+    assert_int_equal(run_submission(s, SLICE("ann"), id, &f, 5, &a, &row, &e), ERR_OK);
     assert_true(slice_is(row.key, "nightly@2027-01-01T01:00:00Z"));
     assert_true(slice_is(row.source, "schedule"));
     assert_true(slice_is(row.workflow, "close-books"));
     assert_true(slice_is(row.priority, "7"));
     assert_true(slice_is(row.reply_to, "https://x/"));
     assert_true(slice_is(row.tags, "{\"a\":\"b\"}"));
+    assert_true(slice_is(row.submitter, "ann"));
     assert_null(row.input.ptr);
     schedule_free(s);
+}
+
+/* Another version was stored by a node that does not know the column. */
+static void a_person_is_of_one_version(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct schedule_row row = {.version = 12};
+    (void)state;
+
+    assert_null(schedule_person(&row).ptr);
+    row.person = schedule_person_text(12, SLICE("ann"), &a);
+    assert_true(slice_is(row.person, "12 ann"));
+    assert_true(slice_is(schedule_person(&row), "ann"));
+    row.version = 13;
+    assert_null(schedule_person(&row).ptr);
+    row.version = 1;
+    assert_null(schedule_person(&row).ptr);
+    row.person = SLICE("1 ");
+    assert_null(schedule_person(&row).ptr);
+    assert_null(schedule_person_text(1, SLICE_NONE, &a).ptr);
 }
 
 int main(void)
@@ -233,6 +254,7 @@ int main(void)
         cmocka_unit_test(inputs_know_the_moment),
         cmocka_unit_test(a_failing_input_says_so),
         cmocka_unit_test(submissions_have_what_the_schedule_says),
+        cmocka_unit_test(a_person_is_of_one_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

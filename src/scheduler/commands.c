@@ -123,6 +123,11 @@ static bool is_of_signal(const struct command *c)
     return c->kind == COMMAND_ASK && (c->ask->kind == ASK_SIGNAL || c->ask->kind == ASK_DROP);
 }
 
+static bool is_of_vote(const struct command *c)
+{
+    return c->kind == COMMAND_ASK && (c->ask->kind == ASK_APPROVE || c->ask->kind == ASK_REJECT);
+}
+
 /* Its time is over, unless a signal that came in time is what it waits for. They are offered within
  * the turn's share of evaluations, as always; true: some are left, and the command waits for that.
  * Then the task is undecided, or its change is to be durable first. */
@@ -156,6 +161,10 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
     case COMMAND_ASK:
         if (is_of_signal(c)) {
             signal_event(l, c, ret);
+            return true;
+        }
+        if (is_of_vote(c)) {
+            vote_event(s, l, c, ret);
             return true;
         }
         return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);
@@ -227,6 +236,17 @@ static void explain_signal(struct live *l, struct command *c)
                               : 0;
 }
 
+/* Whether the task goes on, so that this node becomes its owner. */
+static bool goes_on_with(struct scheduler *s, const struct live *l, const struct command *c,
+                         const struct event *e)
+{
+    if (c->answer != ANSWER_ACCEPTED)
+        return false;
+    if (is_of_signal(c))
+        return signal_is_awaited(s, l, c);
+    return !is_of_vote(c) || vote_decides(s, l, e);
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
@@ -269,6 +289,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     c->answer = live_decide(&s->tasks, l, &e);
     if (is_of_signal(c))
         explain_signal(l, c);
+    else if (is_of_vote(c))
+        vote_explain(s, l, c, &e);
     else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk)
@@ -280,8 +302,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         l->steps[e.step].retryable = e.retryable;
         l->steps[e.step].wished = e.retry_after_ms > 0;
     }
-    bool goes_on = c->answer == ANSWER_ACCEPTED && (!is_of_signal(c) || signal_is_awaited(s, l, c));
-    if (goes_on || is_in_work_unowned(l))
+    if (goes_on_with(s, l, c, &e) || is_in_work_unowned(l))
         take_ownership(s, l);
     live_detach_ended(&s->tasks, l);
 }

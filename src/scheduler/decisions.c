@@ -77,6 +77,14 @@ static enum decision_outcome decide_step(struct scheduler *s, struct live *l,
     return DECISION_MADE;
 }
 
+/* If it fails, the task may stop or turn back: then what was ready is not any more. */
+static enum decision_outcome decide_step_that_may_fail(struct scheduler *s, struct live *l,
+                                                       const struct event *ev)
+{
+    (void)decide_step(s, l, ev);
+    return l->task.steps[ev->step].state == STEP_FAILED ? DECISION_FAILED : DECISION_MADE;
+}
+
 static enum decision_outcome condition_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     const struct event skip = {.kind = EVENT_CONDITION, .step = step};
@@ -92,12 +100,70 @@ static enum decision_outcome condition_of(struct scheduler *s, struct live *l, u
     return l->steps[step].holds ? DECISION_NONE : decide_step(s, l, &skip);
 }
 
+/* ---- people ---- */
+
+static void put_vote(struct buf *b, const struct vote *v)
+{
+    json_open(b, '{');
+    json_member_text(b, "by", v->person);
+    json_member_time(b, "at", v->at);
+    json_key(b, "comment");
+    if (v->comment.ptr)
+        json_string(b, v->comment);
+    else
+        json_null(b);
+    json_close(b, '}');
+}
+
+static void put_votes(struct buf *b, const struct task *t, uint16_t step)
+{
+    json_key(b, "votes");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < t->vote_count; i++)
+        if (t->votes[i].step == step)
+            put_vote(b, &t->votes[i]);
+    json_close(b, ']');
+}
+
+static struct slice output_of_votes(struct live *l, uint16_t step)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    json_open(&b, '{');
+    json_member_bool(&b, "approved", true);
+    put_votes(&b, &l->task, step);
+    json_close(&b, '}');
+    return arena_copy(&l->arena, buf_view(&b));
+}
+
+/* People are asked, or have decided. */
+static enum decision_outcome approval_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct event ev = {.kind = EVENT_DECIDED, .step = step};
+    struct error e = {0};
+
+    if (step_has_begun(&l->task.steps[step])) {
+        ev.output.json = output_of_votes(l, step);
+        return decide_step_that_may_fail(s, l, &ev);
+    }
+    if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return DECISION_LEFT;
+    ev.kind = EVENT_BEGIN;
+    if (input_question(s, l, step, &ev.input.json, &e) != ERR_OK) {
+        decision_bad_input(s, l, step, &e);
+        return DECISION_FAILED;
+    }
+    return decide_step(s, l, &ev);
+}
+
 /* The wait begins or ends. A step that waits for a signal only begins. */
 static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_BEGIN, .step = step};
     struct error e = {0};
 
+    if (l->definition->workflow.steps[step].kind == KIND_APPROVE)
+        return approval_of(s, l, step);
     if (step_has_begun(&l->task.steps[step])) {
         ev.kind = EVENT_DUE;
         return decide_step(s, l, &ev);
@@ -113,8 +179,7 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
     return decide_step(s, l, &ev);
 }
 
-/* Is another round needed? If there is no time for one, the task may stop: then what was ready is
- * not any more. */
+/* Is another round needed? If there is no time for one, it fails. */
 static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint16_t step)
 {
     struct event ev = {.kind = EVENT_UNTIL, .step = step};
@@ -126,8 +191,7 @@ static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint
         decision_bad_input(s, l, step, &e);
         return DECISION_FAILED;
     }
-    (void)decide_step(s, l, &ev);
-    return l->task.steps[step].state == STEP_FAILED ? DECISION_FAILED : DECISION_MADE;
+    return decide_step_that_may_fail(s, l, &ev);
 }
 
 static enum decision_outcome decision_of(struct scheduler *s, struct live *l, const struct ready *r)

@@ -236,6 +236,22 @@ enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *r
     return err;
 }
 
+enum err input_question(struct scheduler *s, struct live *l, uint16_t step, struct slice *ret,
+                        struct error *e)
+{
+    struct arena a = {0};
+    struct slice json = SLICE_NONE;
+
+    ASSERT(step < l->task.step_count);
+    struct scope scope = scope_of(s, l);
+    evaluates(s, l);
+    enum err err = definition_question(&scope, step, &a, &json, e);
+    if (err == ERR_OK)
+        *ret = arena_copy(&l->arena, json);
+    arena_fini(&a);
+    return err;
+}
+
 bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struct signal *sig)
 {
     struct arena a = {0};

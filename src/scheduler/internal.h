@@ -9,7 +9,7 @@
  *   inputs, decisions    evaluate expressions, and decide what needs no agent
  *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
- *   signals, operate, commands   take the commands of a task, decide and answer them
+ *   signals, votes, operate, commands   take the commands of a task, decide and answer them
  *   work, heartbeats     what agents send, and what they get
  *   requests             what others wrote to rows of this node
  *   change, claim, job   a batch for the store
@@ -118,6 +118,9 @@ enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, in
 /* The same for whether the last answer satisfies a repeated step. */
 enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
                      struct error *e);
+/* The same for what a step asks, which is a JSON string in the task's memory. */
+enum err input_question(struct scheduler *s, struct live *l, uint16_t step, struct slice *ret,
+                        struct error *e);
 /* Is it what the step waits for? */
 bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struct signal *sig);
 /* "NAME/KEY" of the lock that a new task needs, in its arena. */
@@ -190,6 +193,12 @@ void signal_explain(const struct live *l, struct command *c);
 bool signals_carried(struct scheduler *s, struct live *l, struct command *c);
 /* All of them are refused: its task was deleted, or is another's. */
 void signals_not_carried(struct command *c, enum obstacle why);
+/* votes.c */
+void vote_event(struct scheduler *s, struct live *l, struct command *c, struct event *ret);
+void vote_explain(struct scheduler *s, const struct live *l, struct command *c,
+                  const struct event *e);
+/* Whether the step goes on with it. */
+bool vote_decides(struct scheduler *s, const struct live *l, const struct event *e);
 /* Whether it concerns what the task does now, and is not only kept for later. */
 bool signal_is_awaited(struct scheduler *s, const struct live *l, const struct command *c);
 /* After a decision: if it was refused, says why. */

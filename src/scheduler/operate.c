@@ -27,6 +27,8 @@ static const struct verb {
     [ASK_REOPEN] = {"reopen", "reopened_by_operator", EVENT_REOPEN},
     [ASK_SIGNAL] = {"signal", NULL, EVENT_SIGNAL},
     [ASK_DROP] = {"signal.drop", NULL, EVENT_DROP},
+    [ASK_APPROVE] = {"approve", NULL, EVENT_VOTE},
+    [ASK_REJECT] = {"reject", NULL, EVENT_VOTE},
     [ASK_END] = {"end", NULL, EVENT_RESULT},
 };
 
@@ -122,6 +124,68 @@ static bool task_input(struct live *l, struct ask *a, struct value *ret)
     return err == ERR_OK;
 }
 
+/* An operator would change what people allowed, or decide in their place. A correction that would
+ * be refused anyway, or changes nothing, gets that answer. */
+static bool needs_admin(const struct live *l, const struct event *e)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct task *t = &l->task;
+
+    if (e->step >= t->step_count || !operator_needs_admin(w, t, e->kind, e->step))
+        return false;
+    if (e->kind != EVENT_CORRECT)
+        return true;
+    const struct value *input = e->step < 0 ? &t->input : &t->steps[e->step].input;
+    return operator_may(w, t, EVENT_CORRECT, e->step, 0) && !slice_eq(input->json, e->input.json);
+}
+
+static bool admin_is_missing(struct ask *a, const struct event *e)
+{
+    if (a->is_admin)
+        return false;
+    a->refusal = OBSTACLE_ADMIN;
+    if (e->kind == EVENT_CORRECT && e->step < 0)
+        (void)snprintf(a->story, sizeof a->story,
+                       "people have decided on this input: another one requires the role admin, or "
+                       "retry --from their step first, so that they are asked anew");
+    else
+        (void)snprintf(a->story, sizeof a->story, "step \"%.*s\" %s requires the role admin",
+                       SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)),
+                       e->kind == EVENT_CORRECT
+                           ? "needs the approval of people: an input that they are not asked about"
+                           : "asks people: deciding in their place");
+    return true;
+}
+
+/* The output says who decided. */
+static bool override_event(struct live *l, struct ask *a, struct event *e)
+{
+    CLEANUP(arena_fini) struct arena tree = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct json *given = NULL;
+
+    if (a->output.ptr
+        && (json_parse(&tree, arena_copy(&tree, a->output), &given, NULL) != ERR_OK
+            || given->type != JSON_OBJECT)) {
+        (void)snprintf(a->story, sizeof a->story,
+                       "step \"%.*s\" asks people: its output must be an object",
+                       SLICE_ARG(slice_cut(a->step, ASK_NAME_TOLD)));
+        return false;
+    }
+    json_open(&b, '{');
+    json_member_bool(&b, "overridden", true);
+    if (!given && e->kind == EVENT_SUPPLY)
+        json_member_bool(&b, "approved", true);
+    for (const struct json *m = given ? given->child : NULL; m; m = m->next)
+        if (!slice_is(m->key, "overridden")) {
+            json_key_slice(&b, m->key);
+            json_raw(&b, m->raw);
+        }
+    json_close(&b, '}');
+    e->output.json = arena_copy(&l->arena, buf_view(&b));
+    return true;
+}
+
 bool operator_event(struct live *l, struct command *c, struct event *ret)
 {
     struct ask *a = c->ask;
@@ -130,6 +194,7 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     ASSERT(a->kind < COUNT_OF(verbs));
     ASSERT(a->kind != ASK_SUBMIT);
     ASSERT(a->kind != ASK_SIGNAL && a->kind != ASK_DROP);
+    ASSERT(a->kind != ASK_APPROVE && a->kind != ASK_REJECT);
     ASSERT(l->loaded);
     a->story[0] = 0; /* of an earlier evaluation */
     a->refusal = OBSTACLE_NONE;
@@ -145,6 +210,11 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     if (a->kind == ASK_CORRECT && e.step >= 0)
         e.input.json = arena_copy(&l->arena, a->input);
     e.output.json = arena_copy(&l->arena, a->output);
+    bool as_admin = needs_admin(l, &e);
+    if (as_admin && admin_is_missing(a, &e))
+        return false;
+    if (as_admin && e.kind != EVENT_CORRECT && !override_event(l, a, &e))
+        return false;
     e.attempt = a->attempt;
     e.until = a->looked_at;
     e.error.code = slice_of(verbs[a->kind].code);
@@ -312,7 +382,14 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
     case OBSTACLE_SIGNAL_FULL:
     case OBSTACLE_SIGNAL_MANY:
     case OBSTACLE_SIGNAL_OTHER:
-        UNREACHABLE(); /* explained by signals.c */
+    case OBSTACLE_VOTE_UNASKED:
+    case OBSTACLE_VOTE_ANEW:
+    case OBSTACLE_VOTE_GROUP:
+    case OBSTACLE_VOTE_SUBMITTER:
+    case OBSTACLE_VOTE_OTHER:
+    case OBSTACLE_VOTE_FULL:
+    case OBSTACLE_ADMIN:
+        UNREACHABLE(); /* explained by signals.c, votes.c, admin_is_missing() */
     case OBSTACLE_NONE:
     case OBSTACLE_STATE:
         explain_state(a, t);

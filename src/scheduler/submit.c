@@ -32,6 +32,8 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .tags = arena_copy(&l->arena, a->tags),
         .trace = arena_copy(&l->arena, a->trace),
         .owner = arena_copy(&l->arena, a->owner),
+        .submitter =
+            slice_eq(a->submitter, a->owner) ? SLICE_NONE : arena_copy(&l->arena, a->submitter),
         .step_count = w->step_count,
     };
     if (w->complete_by_ms)

@@ -339,6 +339,21 @@ static bool is_between(int64_t at, int64_t from, int64_t before)
     return (from == 0 || at >= from) && (before == 0 || (at != 0 && at < before));
 }
 
+bool row_asks(const struct task_row *row, struct slice group)
+{
+    struct slice left = row->asked;
+
+    while (left.len > group.len + 1) {
+        const char *end = memchr(left.ptr + 1, ',', left.len - 1);
+        if (!end)
+            return false;
+        if (slice_eq((struct slice){left.ptr + 1, (size_t)(end - left.ptr) - 1}, group))
+            return true;
+        left = (struct slice){end, left.len - (size_t)(end - left.ptr)};
+    }
+    return false;
+}
+
 bool name_is_like(struct slice name, struct slice pattern)
 {
     if (pattern.len == 0 || pattern.ptr[pattern.len - 1] != '*')

@@ -14,7 +14,7 @@ static const char *what_to_do(const struct workflow_step *ws, const struct step 
     struct failure f = {.count = s->failure_count + 1, .retryable = true};
     int64_t at = 0;
 
-    if (ws->kind == KIND_SIGNAL && ws->signal.otherwise.ptr)
+    if (ws->signal.otherwise.ptr || ws->approve.otherwise.ptr)
         return "continue";
     if (ws->kind == KIND_CALL && retry_next(&spec->retry, &f, now, &at))
         return "retry";

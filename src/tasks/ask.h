@@ -22,9 +22,11 @@ enum ask_kind {
     ASK_RESOLVE, /* no attempt of `step` so far took effect */
     ASK_CLOSE,   /* a task in error stays there for good */
     ASK_REOPEN,
-    ASK_SIGNAL, /* a signal arrives */
-    ASK_DROP,   /* signals that no step took are dropped */
-    ASK_END,    /* the result of an attempt, from any holder of its token */
+    ASK_SIGNAL,  /* a signal arrives */
+    ASK_DROP,    /* signals that no step took are dropped */
+    ASK_APPROVE, /* a person agrees to what `step` asks */
+    ASK_REJECT,
+    ASK_END, /* the result of an attempt, from any holder of its token */
 };
 
 const char *ask_kind_text(enum ask_kind kind); /* "retry": as in the audit and the log */
@@ -60,6 +62,7 @@ struct ask {
     struct content content; /* sha256: required for a submission */
     /* The requester: an ASK_SUBMIT makes it the task's owner. NONE: no owner. Also ASK_CANCEL. */
     struct slice owner;
+    struct slice submitter; /* ASK_SUBMIT: the person of that token; NONE: nobody knows */
     bool own_only;  /* leaves tasks of other owners alone: ERR_CONFLICT (ASK_SUBMIT), ERR_NOT_FOUND
                        (ASK_CANCEL) */
     bool reads_all; /* the requester may read any task: an answer may name another one */
@@ -76,6 +79,9 @@ struct ask {
     int64_t notice; /* ASK_SIGNAL: seq of the notice that it is; the change deletes it. 0: none */
     int64_t behind; /* ... and of the one of the same task that was asked before it; 0: none. If
                        that one stays, because the task is full, so does this one */
+    struct ballot ballot,
+        cast;             /* ASK_APPROVE, ASK_REJECT; `cast` is the same in the task's memory */
+    bool is_admin;        /* ASK_SKIP, ASK_SUPPLY, ASK_CORRECT: see operator_needs_admin() */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */
     bool bulk; /* operators: part of a bulk operation. However old the task, it waits for places as
@@ -96,11 +102,13 @@ struct ask {
     bool existed; /* ASK_SUBMIT: the same task existed; operators: the state was already reached,
                      nothing was done */
     bool deleted; /* ASK_SUBMIT: it existed, ended and was deleted; its id is still reserved */
-    enum task_state state; /* ... how it ended ... */
-    int64_t ended_at;      /* ... and when */
-    enum obstacle refusal; /* with ERR_CONFLICT, operators: the obstacle */
-    int64_t version;       /* ASK_SUBMIT: of its workflow */
-    int64_t signal_at;     /* ASK_SIGNAL: when it arrived */
+    enum task_state state;   /* ... how it ended ... */
+    int64_t ended_at;        /* ... and when */
+    enum obstacle refusal;   /* with ERR_CONFLICT, operators: the obstacle */
+    int64_t version;         /* ASK_SUBMIT: of its workflow */
+    int64_t signal_at;       /* ASK_SIGNAL: when it arrived */
+    int64_t voted_at;        /* ASK_APPROVE, ASK_REJECT: when that person voted, ... */
+    uint16_t agreed, people; /* ... how many persons agree, and how many have to */
     char story[200];
 };
 

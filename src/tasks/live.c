@@ -149,6 +149,8 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
     case EVENT_SIGNAL:
     case EVENT_TAKE:
     case EVENT_DROP:
+    case EVENT_VOTE:
+    case EVENT_DECIDED:
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:

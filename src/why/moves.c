@@ -213,6 +213,39 @@ static void move_lock(struct buf *b, const struct why *y, const struct reason *r
                 SLICE_ARG(holder));
 }
 
+/* With the number of the question that the reader sees here. */
+static void command_vote(struct buf *b, const struct why *y, int step, const char *verb,
+                         const char *flags)
+{
+    bool odd = y->task->id.len > 0 && y->task->id.ptr[0] == '-';
+    const struct step *s = &y->task->steps[step];
+
+    buf_fmt(b, "\nintact %s", verb);
+    if (!odd)
+        buf_fmt(b, " %.*s %.*s", SLICE_ARG(y->task->id), SLICE_ARG(step_name(y, step)));
+    if (step_has_begun(s))
+        buf_fmt(b, " --asking %" PRIu64, (uint64_t)s->generation + 1);
+    buf_str(b, flags);
+    if (odd)
+        buf_fmt(b, " -- %.*s %.*s", SLICE_ARG(y->task->id), SLICE_ARG(step_name(y, step)));
+}
+
+static void move_approval(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (step_has_begun(&y->task->steps[r->step])
+        && step_is_voted(y->workflow, y->task, (uint16_t)r->step)) {
+        buf_str(b, "The task continues by itself.");
+        return;
+    }
+    if (r->capped)
+        buf_fmt(b, "The task's complete-by comes before that. Then %s. ", then(y, r));
+    else if (r->until != 0)
+        buf_fmt(b, "If they have not decided by then, %s. ", then(y, r));
+    buf_str(b, "They decide by:");
+    command_vote(b, y, r->step, "approve", "");
+    command_vote(b, y, r->step, "reject", " --comment '...'");
+}
+
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
 {
     (void)y;
@@ -496,6 +529,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_ROUND] = move_round,
         [REASON_SIGNAL] = move_signal,
         [REASON_LOCK] = move_lock,
+        [REASON_APPROVAL] = move_approval,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

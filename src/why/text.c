@@ -463,6 +463,65 @@ static void say_lock(struct buf *b, const struct why *y, const struct reason *r)
         buf_str(b, " holds.");
 }
 
+/* "finance", "finance or board" */
+static void say_groups(struct buf *b, const struct slice *groups, uint16_t count)
+{
+    for (uint16_t i = 0; i < count; i++)
+        buf_fmt(b, "%s%.*s", i == 0 ? "" : i + 1 == count ? " or " : ", ", SLICE_ARG(groups[i]));
+}
+
+/* "1 of 2 agreed (Ann, 2 h ago)" */
+static void say_votes(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct task *t = y->task;
+    const char *before = " (";
+
+    buf_fmt(b, "; %" PRIu32 " of %d agreed", r->count,
+            (int)y->workflow->steps[r->step].approve.people);
+    for (uint16_t i = 0; i < t->vote_count; i++) {
+        if (t->votes[i].step != r->step || !t->votes[i].agrees)
+            continue;
+        buf_str(b, before);
+        quote(b, t->votes[i].person);
+        buf_str(b, ", ");
+        say_ago(b, y, t->votes[i].at);
+        before = "; ";
+    }
+    if (r->count > 0)
+        buf_byte(b, ')');
+}
+
+static void say_approval(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct workflow_step *ws = &y->workflow->steps[r->step];
+    const struct approve_spec *spec = &ws->approve;
+    const struct step *s = step_of(y, r);
+    bool begun = step_has_begun(s);
+
+    say_what(b, y, r, true);
+    if (begun && step_is_voted(y->workflow, y->task, (uint16_t)r->step)) {
+        buf_str(b, " is decided.");
+        return;
+    }
+    buf_str(b, begun ? " asks " : " is about to ask ");
+    say_groups(b, spec->by, spec->by_count);
+    if (begun && spec->escalate_ms != 0 && y->facts->now >= s->begun_at + spec->escalate_ms) {
+        buf_str(b, ", and by now ");
+        say_groups(b, spec->to, spec->to_count);
+    }
+    say_votes(b, y, r);
+    if (spec->not_submitter && task_submitter(y->task).ptr) {
+        buf_str(b, "; not ");
+        quote(b, task_submitter(y->task));
+        buf_str(b, ", who submitted the task");
+    }
+    buf_byte(b, '.');
+    if (begun) {
+        buf_str(b, " It asks: ");
+        quote(b, s->input.json);
+    }
+}
+
 static void say_after(struct buf *b, const struct why *y, const struct reason *r)
 {
     uint16_t others[4];
@@ -562,7 +621,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_LATE] = say_deadline,       [REASON_COMPLETE_BY] = say_deadline,
         [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
         [REASON_ROUND] = say_round,         [REASON_SIGNAL] = say_signal,
-        [REASON_LOCK] = say_lock,
+        [REASON_LOCK] = say_lock,           [REASON_APPROVAL] = say_approval,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

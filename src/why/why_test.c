@@ -78,6 +78,7 @@ static const struct example examples[] = {
     {REASON_WAIT, "a b~<a", "claim, start a, ok a, begin b, wait 2s", FREE},
     {REASON_ROUND, "a%", "claim, start a, ok a, no a, wait 1s", FREE},
     {REASON_SIGNAL, "a b$<a", "claim, start a, ok a, begin b, wait 2s", FREE},
+    {REASON_APPROVAL, "a b*<a", "claim, start a, ok a, begin b, wait 2s, agree b A, wait 4s", FREE},
     {REASON_NO_PLACE, "a", "claim, wait 12s", .agent = {.connected = true, .places = 4, .taken = 4,
      .who = {"stock-1 (3), stock-2 (1)", 24}}},
     {REASON_QUEUED, "a", "claim, wait 12s", .agent = {.connected = true, .places = 4, .taken = 4,

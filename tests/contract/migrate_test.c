@@ -236,6 +236,9 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
                "DROP TABLE lock_holder; DROP TABLE lock_replaces; "
                "ALTER TABLE task DROP COLUMN lock; ALTER TABLE task DROP COLUMN lock_mode; "
                "ALTER TABLE task DROP COLUMN lock_max; ALTER TABLE task DROP COLUMN lock_since; "
+               "DROP VIEW task_vote; DROP INDEX task_asked; ALTER TABLE task DROP COLUMN asked; "
+               "ALTER TABLE submission DROP COLUMN submitter; "
+               "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN groups; "
                "PRAGMA user_version = 17; "
                "INSERT INTO reserved (id, content, workflow, version, state, ended_at, until) "
                "VALUES ('x', '00000000000000ab', 'o', 1, 'processed', 5, 9000)");

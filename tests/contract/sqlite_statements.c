@@ -112,6 +112,7 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_SCAN, "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)", false},
         {SQL_SCAN_STATE, "SEARCH t USING INDEX task_state (state=? AND rowid<?)", false},
         {SQL_SCAN_WORKFLOW, "SEARCH t USING INDEX task_workflow (workflow=? AND rowid<?)", false},
+        {SQL_SCAN_ASKED, "SEARCH t USING INDEX task_asked (seq<?)", false},
         {SQL_SCAN_TAG, "SEARCH g USING PRIMARY KEY (key=? AND value=? AND task<?)", false},
         {SQL_SCAN_TAG, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_HAS_TAG, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", false},

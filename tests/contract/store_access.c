@@ -124,6 +124,8 @@ static void a_token_is_changed_by_who_has_seen_it(void **state)
     t.previous_until = 5000;
     t.expires_at = 9000;
     t.limits = SLICE("{\"calls\":5}");
+    t.person = SLICE("ann");
+    t.groups = SLICE("[\"finance\"]");
     must(w->s->ops->token_change(w->s, &t, was, &audit, &w->e), "changed");
     CHECK(w->s->ops->token_change(w->s, &t, was, &audit, &w->e) == ERR_NOT_FOUND, "seen too early");
     t.name = SLICE("b");
@@ -134,6 +136,8 @@ static void a_token_is_changed_by_who_has_seen_it(void **state)
     CHECK(memcmp(rows[0].previous_hash, was, sizeof was) == 0 && rows[0].previous_until == 5000,
           "the text before");
     CHECK(slice_is(rows[0].limits, "{\"calls\":5}"), "%.*s", SLICE_ARG(rows[0].limits));
+    CHECK(slice_is(rows[0].person, "ann") && slice_is(rows[0].groups, "[\"finance\"]"), "%.*s %.*s",
+          SLICE_ARG(rows[0].person), SLICE_ARG(rows[0].groups));
     audit_is(w, all, "ann token.rotate / a\nann token.create / -\n", false);
 }
 

@@ -23,11 +23,11 @@ static struct task_row full_row(const char *id)
     row.failure_count = UINT32_MAX;
     row.submitted_at = 15;
     row.started_at = 16;
-    row.paused_at = 17;
-    row.closed_at = 18;
+    row.paused_at = row.closed_at = 17;
     row.ended_at = INT64_C(253402300799999);
     row.reply_to = SLICE("http://localhost/x");
     row.tags = SLICE("{\"k\":\"v\",\"n\":1,\"b\":true,\"z\":null}");
+    row.asked = SLICE(",cfo,finance,");
     return row;
 }
 

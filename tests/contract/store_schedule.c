@@ -13,6 +13,7 @@ static struct schedule_row a_schedule(const char *name)
         .workflow = SLICE("w"),
         .text = SLICE("intact: 1"),
         .author = SLICE("ann"),
+        .person = SLICE("Ann"),
         .stored_at = 1000,
         .next_at = 5000,
         .last_at = 4000,
@@ -27,6 +28,7 @@ static struct submission_row a_run(const char *id)
                                    .id = slice_of(id),
                                    .workflow = SLICE("w"),
                                    .input = SLICE("{\"a\":1}"),
+                                   .submitter = SLICE("Ann"),
                                    .submitted_at = 5000};
 }
 
@@ -76,6 +78,8 @@ static size_t submissions(struct world *w)
     struct submission_page page;
 
     must(w->s->ops->submissions->list(w->s, &q, &w->a, &page, &w->e), w->e.text);
+    for (size_t i = 0; i < page.count; i++)
+        CHECK(slice_is(page.rows[i].submitter, "Ann"), "for whom it is");
     return page.count;
 }
 
@@ -111,7 +115,8 @@ static void a_schedule_is_kept_and_fenced_by_its_revision(void **state)
               && got.gap_at == 8000 && !got.waits && !got.run_is_open,
           "numbers");
     CHECK(slice_is(got.workflow, "w") && slice_eq(got.text, row.text) && slice_is(got.author, "ann")
-              && slice_is(got.run, "nightly@x") && slice_eq(got.doc, row.doc),
+              && slice_is(got.person, "Ann") && slice_is(got.run, "nightly@x")
+              && slice_eq(got.doc, row.doc),
           "texts");
     must(w->s->ops->schedules->version(w->s, row.name, 1, &w->a, &version, &w->e), "version 1");
     CHECK(slice_is(version.text, "intact: 1") && slice_is(version.author, "ann")

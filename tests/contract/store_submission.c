@@ -92,6 +92,7 @@ static void what_was_put_in_is_taken_as_it_was(void **state)
                                          .reply_to = SLICE("https://there"),
                                          .tags = SLICE("{\"a\":\"b\"}"),
                                          .input = SLICE("{\"total\": 1.0"),
+                                         .submitter = SLICE("ann"),
                                          .submitted_at = 1234};
     const struct submission_row bare = {.source = SLICE("sql"), .submitted_at = 1};
 
@@ -105,12 +106,12 @@ static void what_was_put_in_is_taken_as_it_was(void **state)
               && slice_eq(r->priority, whole.priority) && slice_eq(r->not_before, whole.not_before)
               && slice_eq(r->reply_to, whole.reply_to) && slice_eq(r->tags, whole.tags)
               && slice_eq(r->input, whole.input) && r->submitted_at == 1234 && !r->refused_at
-              && !r->reason.ptr,
+              && !r->reason.ptr && slice_is(r->submitter, "ann"),
           "as it was");
     r = &t.rows[1];
     CHECK(!r->id.ptr && !r->workflow.ptr && !r->version.ptr && !r->priority.ptr
               && !r->not_before.ptr && !r->reply_to.ptr && !r->tags.ptr && !r->input.ptr
-              && r->seq > t.rows[0].seq,
+              && !r->submitter.ptr && r->seq > t.rows[0].seq,
           "what was left out is none");
 }
 

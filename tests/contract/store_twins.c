@@ -41,6 +41,7 @@ static struct change random_change(struct prng *p, struct world *w)
     c.row.started_at = prng_below(p, 2);
     c.row.paused_at = prng_below(p, 3);
     c.row.closed_at = prng_below(p, 3);
+    c.row.asked = prng_chance(p, 30) ? SLICE(",finance,") : SLICE_NONE;
     if (prng_chance(p, 20))
         c.row.request = SLICE("{}");
     if (prng_chance(p, 10)) {

@@ -356,6 +356,7 @@ void rows_equal(const struct task_row *x, const struct task_row *y, const char *
     NUMBER(ended_at);
     NUMBER(paused_at);
     NUMBER(closed_at);
+    TEXT(asked);
     NUMBER(payload_count);
     for (size_t i = 0; i < x->payload_count; i++) {
         NUMBER(payloads[i].number);

@@ -157,8 +157,11 @@ REPEATED = {"name": "n", "agent": "x", "action": "y", "undo": "none", "repeat": 
 SIGNALS = [{"name": "s", "signal": {"name": ["paid", "refused"], "match": ".data.ok"}, "complete_by": "2d", "default": {"name": "nobody"},
           "if": ".input", "after": [], "on_failure": "hold"},
          {"name": "p", "signal": {"name": "picked"}}]
+APPROVAL = {"name": "v", "approve": {"by": ["finance", "Board"], "question": "Pay ${ .input.amount }?", "people": 2, "not": "submitter",
+                                     "remind": "1d", "escalate": {"after": "2d", "to": "cfo"}},
+            "complete_by": "3d", "default": {"approved": False}, "if": ".input", "after": [], "on_failure": "hold"}
 BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "on_signal": {"cancelled": "undo"}, "inputs": {"i": {"type": "any"}},
-        "steps": [STEP, *WAITS, REPEATED, *SIGNALS],
+        "steps": [STEP, *WAITS, REPEATED, *SIGNALS, APPROVAL],
         "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
@@ -207,6 +210,15 @@ WRONG = [
     ("steps.4.undo", "none"), ("steps.4.wait", "1s"), ("steps.4.retry", {}), ("steps.4.pivot", False), ("steps.4.name", GONE),
     ("steps.4.repeat", REPEAT), ("steps.5.signal.name", "x y"), ("on_undo.0.signal", {"name": "a"}), ("on_signal", {}), ("on_signal", []),
     ("on_signal.cancelled", "pause"), ("on_signal.cancelled", None), ("on_signal", {"A": "undo"}),
+    ("steps.6.approve", "finance"), ("steps.6.approve", {}), ("steps.6.approve.by", GONE), ("steps.6.approve.by", []),
+    ("steps.6.approve.by", ["a", "a"]), ("steps.6.approve.by", "a b"), ("steps.6.approve.question", GONE),
+    ("steps.6.approve.question", ""), ("steps.6.approve.question", 7), ("steps.6.approve.people", 0), ("steps.6.approve.people", 21),
+    ("steps.6.approve.people", "2"), ("steps.6.approve.not", "owner"), ("steps.6.approve.remind", "0s"), ("steps.6.approve.remind", 7),
+    ("steps.6.approve.remind", "59s"), ("steps.6.approve.remind", "59999ms"),
+    ("steps.6.approve.escalate", "2d"), ("steps.6.approve.escalate.to", GONE), ("steps.6.approve.escalate.after", GONE),
+    ("steps.6.approve.escalate.to", []), ("steps.6.approve.poeple", 2), ("steps.6.complete_by", "0s"), ("steps.6.complete_by", GONE),
+    ("steps.6.agent", "x"), ("steps.6.undo", "none"), ("steps.6.wait", "1s"), ("steps.6.signal", {"name": "s"}), ("steps.6.retry", {}),
+    ("steps.6.name", GONE), ("on_undo.0.approve", {"by": "a", "question": "b"}),
     ("", []), ("", None), ("", "x"),
 ]
 

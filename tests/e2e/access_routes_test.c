@@ -29,6 +29,8 @@ enum who {
     READ_SOME = 512, /* read:he* */
     DEFINE = 1024,
     REPAIR = 2048,
+    APPROVE = 4096,
+    APPROVERS = APPROVE | ADMIN,
     WORKERS = AG | AGENTS | ADMIN,
     OWNERS = SUBMIT | SUBMIT_TO | OPERATE | ADMIN,
     REPAIRERS = REPAIR | OPERATE | ADMIN,
@@ -37,7 +39,7 @@ enum who {
     LISTERS = READERS | READ_SOME,
     SEERS = OWNERS | LISTERS,
     KNOWERS = SEERS | DEFINE,
-    BEARERS = KNOWERS | AG | OTHER | AGENTS,
+    BEARERS = KNOWERS | AG | OTHER | AGENTS | APPROVE,
 };
 
 static const struct {
@@ -56,6 +58,7 @@ static const struct {
     {"\"agent:ag\"", AG},
     {"\"agent:other\"", OTHER},
     {"\"agent:*\"", AGENTS},
+    {"\"approve\"", APPROVE},
     {"\"admin\"", ADMIN},
     {"\"submit\", \"agent:ag\"", SUBMIT | AG},
 };
@@ -92,6 +95,9 @@ static const struct {
     {"POST", "v1/tasks/*/resolve", "/v1/tasks/x/resolve", REPAIRERS},
     {"POST", "v1/tasks/*/close", "/v1/tasks/x/close", REPAIRERS},
     {"POST", "v1/tasks/*/reopen", "/v1/tasks/x/reopen", REPAIRERS},
+    {"GET", "v1/approvals", "/v1/approvals", READERS | APPROVE},
+    {"POST", "v1/approvals/*/*/approve", "/v1/approvals/x/y/approve", APPROVERS},
+    {"POST", "v1/approvals/*/*/reject", "/v1/approvals/x/y/reject", APPROVERS},
     {"POST", "v1/operations", "/v1/operations", REPAIRERS},
     {"GET", "v1/operations", "/v1/operations", READERS},
     {"GET", "v1/operations/*", "/v1/operations/x", READERS},

@@ -21,7 +21,15 @@ import time
 import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from cli_kit import CONTROLS, DOCUMENT, INTACT, PATIENCE_S, ROOT, SGR, WORKFLOW, Agent, WithServer, lines, on_terminal, read
+from cli_kit import CONTROLS, DOCUMENT, INTACT, PATIENCE_S, ROOT, SGR, WORKFLOW, Agent, WithServer, lines, on_terminal, read, wait_for
+
+
+EXPENSE = """intact: 1
+workflow: expense
+steps:
+  - name: allow
+    approve: {by: finance, question: "Pay ${ .input.amount }?"}
+"""
 
 
 class Shown(WithServer):
@@ -197,6 +205,37 @@ class Shown(WithServer):
         self.assertEqual((done.returncode, done.stderr), (1, "intact: standard output cannot be written: No space left on device; the answer is not complete\n"))
 
 
+class Asked(WithServer):
+    def test_a_decision_is_on_the_question_that_was_read(self):
+        self.s.run("workflow", "put", self.s.path("expense.yaml", EXPENSE))
+        self.env = {"INTACT_TOKEN": self.s.run("token", "create", "ann", "--role", "approve", "--group", "finance").stdout.strip()}
+        for i in range(1, 5):
+            self.s.run("submit", "expense", "--id", f"e-{i}", "--input", '{"amount": 80}')
+        self.assertEqual(self.s.run("approve", "e-1", env=self.env).stdout, "approved: Pay 80?\n1 of 1 agreed\n")
+        for i in range(2, 5):
+            self.s.run("correct", f"e-{i}", "--input", '{"amount": 9000}', "--reason", "x")
+            wait_for(lambda task=f"e-{i}": "Pay 9000?" in self.listed(task), "it is asked anew")
+        self.assertRegex(self.listed("e-2"), r"ASKING\ne-2 +allow +Pay 9000\? .* 2\n")
+        self.assertIn("intact approve e-2 allow --asking 2\n", self.s.run("why", "e-2").stdout)
+        done = self.s.run("approve", "e-2", env=self.env, status=1)
+        self.assertIn("was asked anew: Pay 9000?\nTo decide on that, add --asking 2\n", done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.s.run("reject", "e-2", "--comment", "x", env=self.env, status=1)
+        self.assertIn("asked anew", self.s.run("approve", "e-2", "--asking", "1", env=self.env, status=None).stderr)
+        self.assertIn("Pay 9000?", self.listed("e-2"))  # nothing was decided
+        self.assertEqual(self.s.run("approve", "e-2", "--asking", "2", env=self.env).stdout, "approved: Pay 9000?\n1 of 1 agreed\n")
+        shown = on_terminal(("approve", "e-3"), {**self.s.env, **self.env}, b"n\n")
+        self.assertIn("Pay 9000? (asked anew)\napprove it? [y/N]", shown)
+        self.assertIn("nothing was done\n", shown)
+        shown = on_terminal(("approve", "e-3"), {**self.s.env, **self.env}, b"y\n")
+        self.assertIn("approved: Pay 9000?\n1 of 1 agreed\n", shown)
+        shown = on_terminal(("reject", "e-4", "--comment", "no", "--asking", "2"), {**self.s.env, **self.env})
+        self.assertEqual(shown, "rejected: Pay 9000?\n")
+
+    def listed(self, task):
+        return self.s.run("approval", "list", "--task", task, env=self.env).stdout
+
+
 class Liar(BaseHTTPRequestHandler):
     """A server that answers with what a terminal would obey."""
 
@@ -367,6 +406,7 @@ VALUES = {  # for each kind of value, as --help names it: one that is right, and
     "ACTION=LIMIT": ("charge=5", "charge"), "SWITCH": ("on", "maybe"),
     "EVENTS": ("all", None), "SOURCE": ("sql", None), "TARGET": ("amqp:x", None), "N/s": ("50/s", "fast"), "AGENT": ("stock", None), "CODE": ("sold_out", None),
     "ID,...": ("o-1", None), "yes|no": ("no", "perhaps"), "VERB": ("retry", None),
+    "GROUP": ("finance", None),
     "KEY": ("k-1", None), "EFFECT": ("none", "happened"), "ACTION": ("count", None), "SCENARIO": ("completes", "compleats"),
 }
 
@@ -430,7 +470,7 @@ class Described(WithServer):
                  "agent amqp": ["--config", queues, "--check"],
                  "operation start": ["--workflow", "order", "--reason", "x"],
                  "schedule backfill": ["--from", VALUES["DATE"][0], "--to", VALUES["DATE"][0], "--reason", "x"],
-                 "agent set": ["--calls", "5"], "signal": [], "archive list": ["--folder", self.s.folder],
+                 "agent set": ["--calls", "5"], "signal": [], "reject": ["--comment", "x"], "archive list": ["--folder", self.s.folder],
                  "agent check": ["true", "--action", "count", "--only", "completes"]}
         of_many = set(re.findall(r"^  (--[a-z-]+)", help_of(["operation", "start"]), re.M))
         of_many -= {"--step", "--from", "--input", "--output", "--effect", "--reason"}

@@ -216,6 +216,25 @@ static void what_is_wrong_is_refused_and_kept(void **state)
           "it is on record");
 }
 
+/* Nobody knows whom it excludes. */
+static void what_others_than_the_submitter_approve_is_refused(void **state)
+{
+    (void)state;
+    APP a = app_open();
+    REPLY r = {0};
+
+    define(&node, "expense",
+           "\"steps\": [{\"name\": \"allow\", \"approve\": {\"by\": \"finance\", \"question\": "
+           "\"Pay?\", \"not\": \"submitter\"}}]");
+    app_do(&a, "INSERT INTO submit (workflow, id) VALUES ('expense', 'e-1')");
+    wait_for_count(REFUSED, 1);
+    get(&node, &r, "/v1/submissions?state=refused");
+    EXPECT_TEXT(&r, "submissions.0.id", "e-1");
+    CHECK(strstr(text_at(&r, "submissions.0.reason"), "is not known"), "why: %.*s",
+          SLICE_ARG(r.body));
+    CHECK(count("SELECT count(*) FROM task WHERE id = 'e-1'") == 0, "there is no task");
+}
+
 static void what_queues_brought_is_put_aside(void **state)
 {
     REPLY r = {0};
@@ -699,6 +718,7 @@ int main(int argc, char **argv)
         T(an_order_and_its_task_exist_together),
         T(without_an_id_it_gets_one),
         T(the_same_again_is_one_task),
+        T(what_others_than_the_submitter_approve_is_refused),
         T(what_is_wrong_is_refused_and_kept),
         T(what_queues_brought_is_put_aside),
         T(who_asks_for_it_is_told_at_once),

@@ -82,6 +82,9 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/signals/paid/drop", OPERATOR, false},
     {"GET", "/v1/locks", NULL, false},
     {"POST", "/v1/signals", SIGNAL, false},
+    {"GET", "/v1/approvals", NULL, false},
+    {"POST", "/v1/approvals/held/a/approve", "{}", false},
+    {"POST", "/v1/approvals/held/a/reject", "{\"comment\": \"no\"}", false},
     {"GET", "/v1/alerts", NULL, false},
     {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
     {"POST", "/v1/alerts/test", NULL, false},
@@ -433,6 +436,11 @@ static void lists_and_their_verbs_say_what_they_take(void **state)
     } cases[] = {
         {"/v1/locks?cursor=x", NULL, 422, "bad-cursor"},
         {"/v1/locks?limit=x", NULL, 422, "bad-limit"},
+        {"/v1/approvals?cursor=x", NULL, 422, "bad-cursor"},
+        {"/v1/approvals?limit=501", NULL, 422, "bad-limit"},
+        {"/v1/approvals?all=1", NULL, 422, "bad-filter"},
+        {"/v1/approvals?task=%20", NULL, 422, "bad-ids"},
+        {"/v1/approvals?x=1", NULL, 422, "unknown-parameter"},
         {"/v1/alerts?cursor=x", NULL, 422, "bad-cursor"},
         {"/v1/outbox?cursor=x", NULL, 422, "bad-cursor"},
         {"/v1/outbox?limit=x", NULL, 422, "bad-limit"},
@@ -471,6 +479,8 @@ static void lists_and_their_verbs_say_what_they_take(void **state)
     get(&node, &r, "/v1/outbox?task=none&cursor=1");
     EXPECT(&r, 200);
     get(&node, &r, "/v1/locks?cursor=1&lock=w/%%FF");
+    EXPECT(&r, 200);
+    get(&node, &r, "/v1/approvals?cursor=1&limit=10&all=true&task=held");
     EXPECT(&r, 200);
     get(&node, &r, "/v1/alerts?cursor=1");
     EXPECT(&r, 200);
@@ -630,7 +640,7 @@ static void what_cannot_be_written_is_not_promised(void **state)
         static const char *const later[] = {"/reopen",    "/pause",         "/resume",
                                             "/v1/outbox", "/v1/targets",    "/v1/submissions",
                                             "/v1/alerts", "/v1/operations", "/v1/schedules",
-                                            "/signals",   "/v1/locks"};
+                                            "/signals",   "/v1/locks",      "/v1/approvals"};
         bool wanted = false;
         for (size_t k = 0; k < COUNT_OF(later); k++)
             wanted |= strstr(calls[i].path, later[k]) != NULL;
@@ -708,6 +718,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/tasks/broken/reopen", OPERATOR, true},
         {"POST", "/v1/tasks/broken/signals/paid", "1", true},
         {"POST", "/v1/tasks/broken/signals/paid/drop", OPERATOR, true},
+        {"POST", "/v1/approvals/broken/a/approve", "{}", true},
+        {"POST", "/v1/approvals/broken/a/reject", "{\"comment\": \"no\"}", true},
         {"POST", "/v1/attempts/broken~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", true},
     };
     REPLY r = {0};

@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 from . import _clock, _http
 from ._installation import Installation
 from .errors import AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout
-from .types import (ReplyTo, SentSignal, SignalToSend, Submission, Submitted, SubmittedLine, Task, TaskPage, TaskSummary, Why,
-                    Workflow, WorkflowStored)
+from .types import (ApprovalPage, Decided, ReplyTo, SentSignal, SignalToSend, Submission, Submitted, SubmittedLine, Task, TaskPage,
+                    TaskSummary, Why, Workflow, WorkflowStored)
 
 __all__ = ["Client", "ENDED"]
 
@@ -172,6 +172,27 @@ class Client:
         path = _task(task_id, f"signals/{quote(name, safe='')}")
         more = {"Idempotency-Key": key or str(uuid.uuid4())}
         return cast(SentSignal, self._json(self._answer("POST", path, _encode(data), "application/json", 0.0, True, more)))
+
+    # ---- deciding ----
+
+    def approvals(self, task_id: Optional[str] = None, cursor: Optional[str] = None) -> ApprovalPage:
+        """What waits for the decision of this token's person."""
+        query = urlencode({k: v for k, v in (("task", task_id), ("cursor", cursor)) if v is not None})
+        return cast(ApprovalPage, self.call("GET", "/v1/approvals" + (query and "?" + query)))
+
+    def approve(self, task_id: str, step: str, comment: Optional[str] = None, asking: Optional[int] = None) -> Decided:
+        """Agrees to what the step asks. `asking`: the number of the question that was read; if it was asked anew meanwhile,
+        the decision is refused. Without it, it is whichever question is asked now, and the call is not repeated."""
+        return self._decide(task_id, step, "approve", comment, asking)
+
+    def reject(self, task_id: str, step: str, comment: str, asking: Optional[int] = None) -> Decided:
+        """Rejects what the step asks, as `approve` agrees."""
+        return self._decide(task_id, step, "reject", comment, asking)
+
+    def _decide(self, task_id: str, step: str, what: str, comment: Optional[str], asking: Optional[int]) -> Decided:
+        body = _encode({k: v for k, v in (("comment", comment), ("asking", asking)) if v is not None})
+        path = f"/v1/approvals/{quote(task_id, safe='')}/{quote(step, safe='')}/{what}"
+        return cast(Decided, self._json(self._answer("POST", path, body, "application/json", 0.0, asking is not None)))
 
     # ---- operating ----
 

@@ -2,9 +2,9 @@
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-__all__ = ["Attempt", "AuditEntry", "CarriedSignal", "Cause", "Direction", "Fault", "Forward", "KeptSignal", "Reason", "ReplyTo",
-           "SentSignal", "SignalToSend", "Step", "StepState", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow",
-           "WorkflowStored"]
+__all__ = ["Approval", "ApprovalPage", "Asked", "Attempt", "AuditEntry", "CarriedSignal", "Cause", "Decided", "Direction", "Fault",
+           "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "SignalToSend", "Step", "StepState", "Submission", "Submitted",
+           "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow", "WorkflowStored"]
 
 # Members that need not be there stand in a class of their own, since NotRequired came with Python 3.11.
 
@@ -169,12 +169,67 @@ class _StepRequired(TypedDict):
     attempts: List[Attempt]
 
 
+class Vote(TypedDict):
+    """What a person said to the question of a step."""
+
+    by: str
+    agrees: bool
+    comment: Optional[str]
+    at: str
+
+
+class Approval(TypedDict):
+    """What a step asks, of whom, and who has said what."""
+
+    question: Optional[str]
+    asking: int
+    by: List[str]
+    people: int
+    agreed: int
+    votes: List[Vote]
+    asked_at: Optional[str]
+    complete_by: Optional[str]
+    escalates_at: Optional[str]
+    escalates_to: List[str]
+
+
+class Asked(Approval):
+    """What waits for a decision: which step of which task asks, and whether this token's person may decide."""
+
+    task: str
+    step: str
+    workflow: str
+    version: int
+    waits_for_you: bool
+
+
+class ApprovalPage(TypedDict):
+    """A page of what waits; `next` is the cursor of the page after it."""
+
+    approvals: List[Asked]
+    next: Optional[str]
+
+
+class Decided(TypedDict):
+    """A decision that is durable, and how many agree of how many who have to."""
+
+    task: str
+    step: str
+    person: str
+    agrees: bool
+    at: str
+    agreed: int
+    people: int
+
+
 class Step(_StepRequired, total=False):
     """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
-    has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for."""
+    has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for.
+    `approval`: what it asks people."""
 
-    kind: Literal["wait", "signal"]
+    kind: Literal["wait", "signal", "approve"]
     signals: List[str]
+    approval: Approval
     begun_at: Optional[str]
     round: int
     repeat_until: Optional[str]

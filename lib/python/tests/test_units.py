@@ -362,6 +362,16 @@ class HttpTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             client.signal("t", "go", 1, "")
 
+    def test_a_decision_is_sent_again_only_on_the_question_that_was_read(self):
+        server = self.serve(lambda connection, _: None)
+        client = intact_client.Client(server.url, timeout=0.5)
+        with self.assertRaises(intact_client.Unreachable):
+            client.reject("t", "allow", "too much")
+        self.assertEqual(server.calls, 1)
+        with self.assertRaises(intact_client.Unreachable):
+            client.approve("t", "allow", asking=1)
+        self.assertGreater(server.calls, 2)
+
     def test_what_has_no_id_is_submitted_once(self):
         server = self.serve(lambda connection, _: None)
         client = intact_client.Client(server.url, timeout=0.5)

@@ -4,6 +4,8 @@ import { AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout } from "./
 import { accessToken, certificates, retryAfter, servers, Wire, type Answer } from "./http.js";
 import { Installation } from "./installation.js";
 import type {
+  ApprovalPage,
+  Decided,
   SentSignal,
   Submission,
   Submitted,
@@ -222,6 +224,34 @@ export class Client {
       body: encode(data),
       isRepeatable: true,
       key,
+    });
+  }
+
+  // ---- deciding ----
+
+  /** What waits for the decision of this token's person. */
+  approvals(filters: { task?: string; cursor?: string } = {}): Promise<ApprovalPage> {
+    const query = new URLSearchParams(filters);
+    return this.#json("GET", `/v1/approvals${String(query) && `?${query}`}`);
+  }
+
+  /**
+   * Agrees to what the step asks. `asking`: the number of the question that was read; if it was asked anew meanwhile, the
+   * decision is refused. Without it, it is whichever question is asked now, and the call is not repeated.
+   */
+  approve(id: string, step: string, options: { comment?: string; asking?: number } = {}): Promise<Decided> {
+    return this.#decide(id, step, "approve", options);
+  }
+
+  /** Rejects what the step asks, as `approve` agrees. */
+  reject(id: string, step: string, comment: string, options: { asking?: number } = {}): Promise<Decided> {
+    return this.#decide(id, step, "reject", { comment, ...options });
+  }
+
+  #decide(id: string, step: string, what: string, body: { comment?: string; asking?: number }): Promise<Decided> {
+    return this.#json("POST", `/v1/approvals/${encodeURIComponent(id)}/${encodeURIComponent(step)}/${what}`, {
+      body: encode(body),
+      isRepeatable: body.asking !== undefined,
     });
   }
 

@@ -140,6 +140,55 @@ export interface Attempt {
   message?: string | null;
 }
 
+/** What a person said to the question of a step. */
+export interface Vote {
+  by: string;
+  agrees: boolean;
+  comment: string | null;
+  at: string;
+}
+
+/** What a step asks, of whom, and who has said what. */
+export interface Approval {
+  question: string | null;
+  asking: number;
+  by: string[];
+  people: number;
+  agreed: number;
+  votes: Vote[];
+  asked_at: string | null;
+  complete_by: string | null;
+  escalates_at: string | null;
+  escalates_to: string[];
+}
+
+/** What waits for a decision: which step of which task asks, and whether this token's person may decide. */
+export interface Asked extends Approval {
+  task: string;
+  step: string;
+  workflow: string;
+  version: number;
+  waits_for_you: boolean;
+}
+
+/** A page of what waits. */
+export interface ApprovalPage {
+  approvals: Asked[];
+  /** The cursor of the page after it; null: there is none. */
+  next: string | null;
+}
+
+/** A decision that is durable, and how many agree of how many who have to. */
+export interface Decided {
+  task: string;
+  step: string;
+  person: string;
+  agrees: boolean;
+  at: string;
+  agreed: number;
+  people: number;
+}
+
 /** A step of a task. */
 export interface Step {
   name: string;
@@ -147,10 +196,12 @@ export interface Step {
   /** Null for a step that waits, as is its action. */
   agent: string | null;
   action: string | null;
-  /** Of a step that waits: for a time, or for a signal. */
-  kind?: "wait" | "signal";
+  /** Of a step that waits: for a time, for a signal, or for people. */
+  kind?: "wait" | "signal" | "approve";
   /** The names of the signals that it waits for. */
   signals?: string[];
+  /** What it asks people. */
+  approval?: Approval;
   /** When its wait began. */
   begun_at?: string | null;
   /** Of a repeated step: the round that runs, is next, or was the last; 0 before the first. */

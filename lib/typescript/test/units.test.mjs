@@ -287,6 +287,28 @@ test("a signal that finds no room is not sent again", async (t) => {
   client.close();
 });
 
+test("a decision names the question that was read", async (t) => {
+  const seen = [];
+  const server = await serve(t, (request, response) => {
+    let body = "";
+    request.on("data", (part) => { body += part; });
+    request.on("end", () => {
+      if (request.url !== "/healthz") seen.push(`${request.method} ${request.url} ${body}`);
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+  });
+  const client = new Client({ server });
+  await client.approvals({ task: "t/1" });
+  await client.approve("t/1", "allow", { asking: 2 });
+  await client.reject("t", "allow", "too much", { asking: 1 });
+  assert.deepEqual(seen, [
+    "GET /v1/approvals?task=t%2F1 ",
+    'POST /v1/approvals/t%2F1/allow/approve {"asking":2}',
+    'POST /v1/approvals/t/allow/reject {"comment":"too much","asking":1}',
+  ]);
+  client.close();
+});
+
 test("a task that was deleted is told of at once", async () => {
   let says = [410, { type: "urn:intact:problem:task-deleted", title: "Gone", status: 410, detail: "task x ended processed, and was deleted" }];
   const heard = [];

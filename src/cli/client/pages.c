@@ -20,7 +20,7 @@ static int show_page(const struct invocation *in, struct intact_client *c, const
     CLEANUP(buf_fini) struct buf path = {0};
     int end = CLI_OK;
 
-    buf_fmt(&path, "%s?limit=%" PRId64, p->path, limit);
+    buf_fmt(&path, "%s%climit=%" PRId64, p->path, strchr(p->path, '?') ? '&' : '?', limit);
     for (const char *const *flag = p->flags; *flag; flag++)
         add_parameter(&path, *flag, given(in, *flag));
     add_parameter(&path, "cursor", cursor->len ? cursor->ptr : NULL);

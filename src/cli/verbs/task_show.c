@@ -225,6 +225,24 @@ static void put_awaited(struct buf *b, const struct json *task, const struct jso
     }
 }
 
+/* Whom a step asks, and how many agreed. */
+static void put_asked(struct buf *b, const struct json *task, const struct json *step)
+{
+    const struct json *approval = json_get(step, "approval");
+    const struct json *by = json_get(approval, "by");
+
+    if (!approval || !record_goes_forward(task)
+        || !slice_is(json_get_text(step, "state"), "waiting")
+        || !json_get_text(step, "begun_at").ptr)
+        return;
+    buf_str(b, "; asks ");
+    for (const struct json *m = by ? by->child : NULL; m; m = m->next)
+        buf_fmt(b, "%s%.*s", m == by->child ? "" : m->next ? ", " : " or ", SLICE_ARG(m->text));
+    buf_fmt(b, ": %.*s", SLICE_ARG(json_get_text(approval, "question")));
+    buf_fmt(b, " (%.*s of %.*s agreed)", SLICE_ARG(json_get_raw(approval, "agreed")),
+            SLICE_ARG(json_get_raw(approval, "people")));
+}
+
 /* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *task, const struct json *step)
 {
@@ -237,6 +255,7 @@ static void put_more(struct view *v, const struct json *task, const struct json 
     put_wait(&more, task, step, v->table.now);
     put_round(&more, task, step, v->table.now);
     put_awaited(&more, task, step, v->table.now);
+    put_asked(&more, task, step);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))

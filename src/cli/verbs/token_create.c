@@ -31,6 +31,19 @@ static bool render_limits(const struct invocation *in, struct buf *body)
     return true;
 }
 
+static void render_groups(const struct invocation *in, struct buf *body)
+{
+    const char *group = NULL;
+
+    if (!given(in, "group"))
+        return;
+    json_key(body, "groups");
+    json_open(body, '[');
+    for (size_t at = 0; (group = given_next(in, "group", &at));)
+        json_string(body, slice_of(group));
+    json_close(body, ']');
+}
+
 static bool render(const struct invocation *in, struct buf *body)
 {
     const char *expires_in = given(in, "expires-in");
@@ -51,6 +64,9 @@ static bool render(const struct invocation *in, struct buf *body)
     for (size_t at = 0; (role = given_next(in, "role", &at));)
         json_string(body, slice_of(role));
     json_close(body, ']');
+    if (given(in, "person"))
+        json_member_text(body, "person", slice_of(given(in, "person")));
+    render_groups(in, body);
     if (expires_in) {
         json_member_text(body, "expires_in", slice_of(expires_in));
     }
@@ -72,10 +88,19 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "role",
      .value = "ROLE",
-     .help = "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, agent:NAME, "
-             "agent:*, signal:WORKFLOW/NAME or admin; at least one",
+     .help = "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, approve, "
+             "agent:NAME, agent:*, signal:WORKFLOW/NAME or admin; at least one",
      .kind = WORD_HINTS,
-     .choices = "submit submit: read read: define repair operate agent: agent:* signal: admin",
+     .choices =
+         "submit submit: read read: define repair operate approve agent: agent:* signal: admin",
+     .repeats = true},
+    {.name = "person",
+     .value = "NAME",
+     .help = "whose token it is, for approvals: a person has one vote, with however many tokens; "
+             "without it, the name of the token"},
+    {.name = "group",
+     .value = "GROUP",
+     .help = "group that the person belongs to, for approvals",
      .repeats = true},
     {.name = "expires-in",
      .value = "TIME",
@@ -105,6 +130,8 @@ const struct verb verb_token_create = {
                   "for an agent, without an end"},
                  {"intact token create ci --role submit --limit calls=50 --limit submissions=20",
                   "for a program with limits"},
-                 {"intact token create ann --role operate", "for an operator, for 90 days"}},
+                 {"intact token create ann --role operate", "for an operator, for 90 days"},
+                 {"intact token create eve --role approve --group finance",
+                  "for a person who decides what finance is asked"}},
     .run = run,
 };

@@ -3,21 +3,26 @@
 #include "cli/client/table.h"
 #include "cli/verbs.h"
 
-static const char *const heads[] = {"NAME",  "ROLES",       "CREATED", "EXPIRES", "USED",
-                                    "CALLS", "SUBMISSIONS", "BYTES",   "REFUSED", NULL};
+static const char *const heads[] = {"NAME",  "ROLES",       "GROUPS", "CREATED", "EXPIRES", "USED",
+                                    "CALLS", "SUBMISSIONS", "BYTES",  "REFUSED", NULL};
 
 /* in the last one or two minutes, at the answering node */
 static const char *const uses[] = {"calls", "submissions", "bytes", "refused"};
 
-static void add(struct table *t, const struct json *token)
+static void add_list(struct table *t, const struct json *list)
 {
     CLEANUP(buf_fini) struct buf text = {0};
-    const struct json *roles = json_get(token, "roles");
 
-    for (const struct json *j = roles ? roles->child : NULL; j; j = j->next)
+    for (const struct json *j = list ? list->child : NULL; j; j = j->next)
         buf_fmt(&text, "%s%.*s", text.len ? " " : "", SLICE_ARG(j->text));
+    table_add(t, text.len ? buf_view(&text) : SLICE_NONE);
+}
+
+static void add(struct table *t, const struct json *token)
+{
     table_add(t, json_get_text(token, "name"));
-    table_add(t, buf_view(&text));
+    add_list(t, json_get(token, "roles"));
+    add_list(t, json_get(token, "groups"));
     table_add_time(t, json_get_text(token, "created_at"));
     table_add_time(t, json_get_text(token, "expires_at"));
     table_add_time(t, json_get_text(token, "last_used_at"));
@@ -36,8 +41,9 @@ const struct verb verb_token_list = {
     .noun = "token",
     .name = "list",
     .summary = "list tokens",
-    .about = "Lists tokens: roles, expiry, last use, and use in the last one or two minutes at the "
+    .about = "Lists tokens: roles, groups, expiry, last use, and use in the last one or two "
+             "minutes at the "
              "node that answers. The texts of tokens are not stored, and not shown.",
-    .examples = {{"intact token list", "tokens and their roles"}},
+    .examples = {{"intact token list", "tokens, their roles and groups"}},
     .run = run,
 };

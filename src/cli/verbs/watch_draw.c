@@ -433,14 +433,19 @@ static void draw_what_comes(const struct json *step, int64_t in, struct line *l)
 
 static void draw_awaited(const struct json *step, int64_t now, struct line *l)
 {
-    const struct json *names = json_get(step, "signals");
+    const struct json *approval = json_get(step, "approval");
+    const struct json *names = approval ? json_get(approval, "by") : json_get(step, "signals");
     int64_t until = watched_time(step, "complete_by");
 
-    line_text(l, LOOK_PLAIN, SLICE("waits for the signal "));
+    line_text(l, LOOK_PLAIN, approval ? SLICE("asks ") : SLICE("waits for the signal "));
     for (const struct json *m = names ? names->child : NULL; m; m = m->next) {
         line_text(l, LOOK_PLAIN, m == names->child ? SLICE("") : SLICE(", "));
         line_text(l, LOOK_PLAIN, m->text);
     }
+    if (approval)
+        line_fmt(l, LOOK_PLAIN, ", %.*s of %.*s agreed",
+                 SLICE_ARG(json_get_raw(approval, "agreed")),
+                 SLICE_ARG(json_get_raw(approval, "people")));
     if (until > now)
         put_duration(l, LOOK_PLAIN, ", at most ", until - now, "");
 }
@@ -456,7 +461,8 @@ static void draw_failed(const struct json *task, const struct json *step, int64_
     if (!is_object(error))
         error = json_get(last, "error");
     bool is_wait = slice_is(json_get_text(step, "kind"), "wait");
-    bool awaits = slice_is(json_get_text(step, "kind"), "signal")
+    bool awaits = (slice_is(json_get_text(step, "kind"), "signal")
+                   || slice_is(json_get_text(step, "kind"), "approve"))
                   && json_get_text(step, "begun_at").ptr && record_goes_forward(task)
                   && !is_over(json_get_text(step, "state"));
     bool waits = wait_until > now && !is_over(json_get_text(step, "state"))

@@ -48,6 +48,7 @@ struct reading {
     uint16_t step_count;                /* of both arrays; those of on_undo come last ... */
     uint16_t main_count;                /* ... after this many of `steps` */
     uint16_t step;                      /* the one being read */
+    uint32_t people;                    /* have to agree, in all steps up to that one */
     enum visible visible;
     enum seen_of_rounds rounds;
     const struct shape *scopes[VISIBLE_KINDS][SEEN_OF_ROUNDS_KINDS]; /* by `visible` and `rounds`;

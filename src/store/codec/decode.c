@@ -366,6 +366,38 @@ static void get_signals(struct decoder *d, const struct json *j, const struct wo
         t->signals[t->signal_count++] = get_signal(d, m, w);
 }
 
+static struct vote get_vote(struct decoder *d, const struct json *j, const struct workflow *w)
+{
+    struct vote v = {
+        .person = get_text(d, j, "person"),
+        .comment = get_text(d, j, "comment"),
+        .at = get_time(d, j, "at"),
+        .agrees = get_bool(d, j, "agrees"),
+        .step = workflow_step_index(w, get_text(d, j, "step")),
+    };
+
+    if (v.step < 0)
+        found_bad(d, "step of a vote");
+    return v;
+}
+
+static void get_votes(struct decoder *d, const struct json *j, const struct workflow *w,
+                      struct task *t)
+{
+    const struct json *list = json_get(j, "votes");
+
+    if (!list)
+        return;
+    if (list->type != JSON_ARRAY || list->count > VOTES_MAX) {
+        found_bad(d, "votes");
+        return;
+    }
+    t->vote_cap = (uint16_t)(list->count + 1); /* most have one more before they are written */
+    t->votes = arena_alloc(d->arena, t->vote_cap * sizeof *t->votes);
+    for (const struct json *m = list->child; m; m = m->next)
+        t->votes[t->vote_count++] = get_vote(d, m, w);
+}
+
 /* The value of a hexadecimal digit as we write them, or -1. */
 static int hex_digit(char c)
 {
@@ -437,8 +469,10 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->closed_reason = get_text(d, j, "closed_reason");
     t->trace = get_text(d, j, "traceparent");
     t->owner = get_text(d, j, "owner");
+    t->submitter = get_text(d, j, "submitter");
     get_steps(d, j, w, t);
     get_signals(d, j, w, t);
+    get_votes(d, j, w, t);
 }
 
 static bool columns_valid(const struct task_row *row)

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "core/votes.h"
 #include "store/codec/kept.h"
 #include "json/json.h"
 
@@ -345,6 +346,27 @@ static void put_signals(struct encoder *en, const struct workflow *w)
     json_close(en->b, ']');
 }
 
+static void put_votes(struct encoder *en, const struct workflow *w)
+{
+    struct buf *b = en->b;
+
+    if (en->task->vote_count == 0)
+        return;
+    json_key(b, "votes");
+    json_open(b, '[');
+    for (uint16_t i = 0; i < en->task->vote_count; i++) {
+        const struct vote *v = &en->task->votes[i];
+        json_open(b, '{');
+        json_member_text_if(b, "step", w->steps[v->step].name);
+        json_member_text_if(b, "person", v->person);
+        put_true(b, "agrees", v->agrees);
+        json_member_text_if(b, "comment", v->comment);
+        put_number(b, "at", v->at);
+        json_close(b, '}');
+    }
+    json_close(b, ']');
+}
+
 static void put_doc(struct encoder *en, const struct workflow *w)
 {
     struct task *t = en->task;
@@ -364,14 +386,46 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     json_member_text_if(b, "closed_reason", t->closed_reason);
     json_member_text_if(b, "traceparent", t->trace);
     json_member_text_if(b, "owner", t->owner);
+    json_member_text_if(b, "submitter", t->submitter);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
         put_step(en, w->steps[i].name, &t->steps[i], i);
     json_close(b, ']');
     put_signals(en, w);
+    put_votes(en, w);
     put_number(b, "payloads", t->payload_count); /* last: by now all numbers are given out */
     json_close(b, '}');
+}
+
+/* ---- who is asked ---- */
+
+static void add_groups(struct buf *b, const struct slice *groups, uint16_t count)
+{
+    for (uint16_t i = 0; i < count; i++) {
+        const struct task_row so_far = {.asked = buf_view(b)};
+        if (row_asks(&so_far, groups[i]))
+            continue;
+        if (b->len == 0)
+            buf_byte(b, ',');
+        buf_slice(b, groups[i]);
+        buf_byte(b, ',');
+    }
+}
+
+/* Also those to whom it escalates later. */
+static struct slice asked_of(const struct workflow *w, const struct task *t, struct arena *a)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct approve_spec *spec = &w->steps[i].approve;
+        if (!step_is_asking(w, t, i))
+            continue;
+        add_groups(&b, spec->by, spec->by_count);
+        add_groups(&b, spec->to, spec->to_count);
+    }
+    return b.len > 0 ? arena_copy(a, buf_view(&b)) : SLICE_NONE;
 }
 
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
@@ -416,6 +470,7 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
         .lock_max = t->lock.ptr ? w->lock.max : 0,
         .lock_mode = t->lock_mode,
         .lock_since = t->lock_since,
+        .asked = asked_of(w, t, a),
         .reply_to = t->reply_to,
         .tags = t->tags,
         .doc = {doc->ptr + at, doc->len - at},

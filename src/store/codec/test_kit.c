@@ -52,6 +52,8 @@ const struct workflow kit_workflow = {.name = {"order", 5},
                                       .steps = steps,
                                       .step_count = STEPS};
 
+static const struct slice asked_groups[] = {{"finance", 7}, {"board", 5}};
+
 static const struct slice signal_names[] = {{"payment", 7}, {"refusal", 7}};
 
 static const struct workflow_step steps_wait[] = {
@@ -62,6 +64,10 @@ static const struct workflow_step steps_wait[] = {
     {.name = {"paid", 4},
      .kind = KIND_SIGNAL,
      .signal = {.names = signal_names, .count = COUNT_OF(signal_names)},
+     .undo_kind = UNDO_NONE},
+    {.name = {"allow", 5},
+     .kind = KIND_APPROVE,
+     .approve = {.by = asked_groups, .by_count = COUNT_OF(asked_groups), .people = 3},
      .undo_kind = UNDO_NONE},
 };
 
@@ -95,10 +101,11 @@ const struct workflow *kit_workflow_long(void)
                                 .step_count = LONG};
 
     for (size_t i = 0; i < LONG; i++) {
-        of_long[i] = i == 7   ? steps_wait[1]
-                     : i == 3 ? steps_wait[3]
-                     : i == 9 ? steps_wait[4]
-                              : steps[i % STEPS];
+        of_long[i] = i == 7    ? steps_wait[1]
+                     : i == 3  ? steps_wait[3]
+                     : i == 9  ? steps_wait[4]
+                     : i == 10 ? steps_wait[5]
+                               : steps[i % STEPS];
         (void)snprintf(names[i], sizeof names[i], "%.*s-%zu", SLICE_ARG(of_long[i].name), i);
         of_long[i].name = slice_of(names[i]);
     }
@@ -227,6 +234,8 @@ static struct step random_step(struct prng *p, struct arena *a, const struct wor
         s.attempt = s.attempt_count = 0;
         s.dropped_count = s.resolved = 0;
         s.input = (struct value){0};
+        if (ws->kind == KIND_APPROVE && s.begun_at != 0)
+            s.input = (struct value){SLICE("\"Pay \\u20ac 80?\""), 0};
         return s;
     }
     if (s.direction == DIRECTION_UNDO)
@@ -262,7 +271,7 @@ static struct signal random_signal(const struct workflow *w, const struct task *
                                    struct arena *a, uint32_t number)
 {
     static const char *const keys[] = {"k-1", "k-2", "\"k\" \n3"};
-    uint16_t last = (uint16_t)(w->step_count - 1);
+    uint16_t last = (uint16_t)(w->step_count - 2);
     bool taken = w->steps[last].kind == KIND_SIGNAL && t->steps[last].state == STEP_COMPLETED
                  && t->steps[last].begun_at != 0 && !t->steps[last].supplied && number == 0;
     struct signal s = {
@@ -290,6 +299,26 @@ static void random_signals(const struct workflow *w, struct task *t, struct prng
     t->signals = arena_alloc(a, t->signal_cap * sizeof *t->signals);
     for (uint32_t i = 0; i < count; i++)
         t->signals[t->signal_count++] = random_signal(w, t, p, a, i);
+}
+
+static void random_votes(const struct workflow *w, struct task *t, struct prng *p, struct arena *a)
+{
+    static const char *const persons[] = {"ann", "eve@example.org", "bob"};
+
+    t->vote_cap = COUNT_OF(persons);
+    t->votes = arena_alloc(a, t->vote_cap * sizeof *t->votes);
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        if (w->steps[i].kind != KIND_APPROVE || t->steps[i].begun_at == 0)
+            continue;
+        uint32_t count = prng_below(p, COUNT_OF(persons) + 1);
+        for (uint32_t k = 0; k < count; k++)
+            t->votes[t->vote_count++] = (struct vote){.person = slice_of(persons[k]),
+                                                      .comment = random_text(p),
+                                                      .at = random_time(p),
+                                                      .step = i,
+                                                      .agrees = prng_chance(p, 80)};
+        return;
+    }
 }
 
 struct task random_task(const struct workflow *w, struct prng *p, struct arena *a)
@@ -323,6 +352,7 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .lock = random_text(p),
             .lock_mode = (enum lock_mode)prng_below(p, LOCK_REPLACED + 1),
             .lock_since = prng_chance(p, 30) ? random_time(p) : 0,
+            .submitter = random_text(p),
             .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
             .steps = arena_alloc(a, w->step_count * sizeof(struct step)),
             .step_count = w->step_count,
@@ -337,6 +367,7 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
         for (size_t i = 0; i < w->step_count; i++)
             t.steps[i] = valid_step(p, a, &w->steps[i], t.direction);
         random_signals(w, &t, p, a);
+        random_votes(w, &t, p, a);
         if (task_valid(w, &t))
             return t;
     }
@@ -490,6 +521,8 @@ static const struct field_except not_drawn[] = {
     {"task.step_count", "as the workflow has it"},
     {"task.signal_count", "of those that are there"},
     {"task.signal_cap", "of those that there is room for"},
+    {"task.vote_count", "of those that are there"},
+    {"task.vote_cap", "of those that there is room for"},
     {NULL, NULL},
 };
 
@@ -521,6 +554,7 @@ static unsigned seen[FIELDS_TOTAL + 1][FIELDS_TOTAL];
 static const struct field_except not_stored[] = {
     {"step.attempt_cap", "how much room there is in memory"},
     {"task.signal_cap", "how much room there is in memory"},
+    {"task.vote_cap", "how much room there is in memory"},
     {NULL, NULL},
 };
 

@@ -22,6 +22,8 @@ static struct token_row token_copy(struct arena *a, const struct token_row *t)
     copy.name = arena_copy(a, t->name);
     copy.roles = arena_copy(a, t->roles);
     copy.limits = arena_copy(a, t->limits);
+    copy.person = arena_copy(a, t->person);
+    copy.groups = arena_copy(a, t->groups);
     return copy;
 }
 

@@ -265,7 +265,7 @@ static enum err memory_list(struct store *base, const struct list_query *q, stru
     while (i-- > 0 && count <= q->limit) {
         const struct task_row *row = &s->tasks[i]->row;
         looked++;
-        if (mem_list_wants(q, row))
+        if (mem_list_wants(q, row) && (!q->asked || row->asked.ptr))
             found[count++] = s->tasks[i];
     }
     page_fill(found, count, q->limit, q->groups, a, ret);

@@ -95,6 +95,7 @@ enum pg_sql {
     PG_SCAN_STATE,
     PG_SCAN_WORKFLOW,
     PG_SCAN_TAG,
+    PG_SCAN_ASKED,
     PG_SCAN_ID,
     PG_SEQ_BELOW,
     PG_ROWS,

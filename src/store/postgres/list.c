@@ -164,6 +164,8 @@ static enum err find(struct listing *l, struct error *e)
 
     if (lq->ids)
         return scan_all(l, PG_SCAN_ID, -1, e);
+    if (lq->asked)
+        return scan_all(l, PG_SCAN_ASKED, -1, e);
     if (lq->tag_count > 0)
         return scan_all(l, PG_SCAN_TAG, -1, e);
     if (!few)

@@ -2,8 +2,7 @@
  * Every statement of the PostgreSQL body. What lists columns is made of the tables in store/rows.
  * "~" stands for the schema. The parameters of a statement have either numbers or names, as
  * "$name": the first one that it names is $1, and so on (pg_sql_expand in query.c). Code binds them
- * in that order. enum pg_sql (body.h) names the statements; plans_test.c in tests/postgres checks
- * how PostgreSQL runs them.
+ * in that order. enum pg_sql (body.h) names the statements; plans_test.c tests how they are run.
  */
 #include "store/postgres/columns.h"
 
@@ -368,6 +367,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE (h.key, h.value, h.task) < (($7::text[])[1], ($8::text[])[1], $1) "
             "AND (h.key, h.value) >= (($7::text[])[1], ($8::text[])[1])",
             "h.key DESC, h.value DESC, h.task DESC"),
+        [PG_SCAN_ASKED] = SCAN("FROM ~task AS t WHERE asked NOTNULL AND t.seq < $1", "t.seq DESC"),
         [PG_SCAN_ID] = SCAN("FROM ~task AS t WHERE t.id = ANY ($18::text[]) AND t.seq < $1",
             "t.seq DESC"),
         [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "

@@ -17,6 +17,8 @@ struct token_row {
     unsigned char previous_hash[TOKEN_HASH_SIZE]; /* of the text that a rotation replaced ... */
     int64_t previous_until; /* ... which is good until then; 0: there is none */
     struct slice limits;    /* a JSON object, into which the store does not look; NONE: none */
+    struct slice person;    /* whose token it is; NONE: a person of the token's name */
+    struct slice groups;    /* of that person: a JSON array of texts, as roles; NONE: none */
 };
 
 /* The columns of the table `token` before its name. What X, S and the types are: rows/task.h. */
@@ -29,7 +31,9 @@ struct token_row {
     X(expires_at,     time)     S     \
     X(previous_hash,  previous) S     \
     X(previous_until, time)     S     \
-    X(limits,         text)
+    X(limits,         text)     S     \
+    X(person,         text)     S     \
+    X(groups,         text)
 /* clang-format on */
 
 /* The settings and the breaker of an agent: JSON, which the store does not parse. NONE: none are

@@ -14,6 +14,7 @@ struct schedule_row {
     int64_t version;   /* of its text, from 1 */
     struct slice workflow, text;
     struct slice author; /* who stored this version */
+    struct slice person; /* whose token that was: schedule_person() */
     int64_t stored_at;   /* when */
     int64_t paused_at;   /* 0: it is not paused */
     int64_t next_at;     /* when it is due; 0: not by time */
@@ -43,7 +44,8 @@ struct schedule_row {
     X(run,        text)   S    \
     X(waits,      flag)   S    \
     X(gap_at,     time)   S    \
-    X(doc,        text)
+    X(doc,        text)   S    \
+    X(person,     text)
 /* clang-format on */
 
 /* The source of its submissions in the table `submission`; their key is the id of the task. */

@@ -18,6 +18,7 @@ struct submission_row {
     int64_t submitted_at;
     int64_t refused_at; /* 0: it waits */
     struct slice reason;
+    struct slice submitter; /* of a schedule: its author, as a person; NONE: unknown */
     struct slice key; /* only inserted: each is kept once for a source. NONE: repetitions are not
                        * recognized */
 };
@@ -37,7 +38,8 @@ struct submission_row {
     X(reply_to,     any)    S     \
     X(tags,         any)    S     \
     X(input,        any)    S     \
-    X(reason,       text)
+    X(reason,       text)   S     \
+    X(submitter,    text)
 /* clang-format on */
 
 /* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work

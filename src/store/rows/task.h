@@ -21,8 +21,9 @@ struct payload {
 #define WAITING_TIME SLICE("time")
 #define WAITING_WAIT SLICE("@wait")
 
-/* The same of a task that waits for signals alone. No claim looks for it: the node that takes the
- * signal goes on with the task, and the supervisor releases it when a complete-by passes. */
+/* The same of a task that waits for signals or people alone. No claim looks for it: the node that
+ * takes the signal or vote goes on with the task, and the supervisor releases it when a complete-by
+ * passes. */
 #define WAITING_SIGNAL SLICE("@signal")
 
 /* Before the name and key of the lock in whose queue a task waits: "@lock/NAME/KEY". */
@@ -54,11 +55,13 @@ struct task_row {
     struct slice request; /* of the supervisor, JSON; NONE */
     uint32_t failure_count;
     int64_t submitted_at, started_at, ended_at;
-    int64_t paused_at, closed_at;     /* see struct task */
-    struct slice lock;                /* "NAME/KEY"; NONE: it needs none */
-    int64_t lock_max;                 /* how many may hold it together with this task */
-    uint32_t lock_mode;               /* enum lock_mode. Claims alone change it */
-    int64_t lock_since;               /* when it took it; 0: it does not hold it */
+    int64_t paused_at, closed_at; /* see struct task */
+    struct slice lock;            /* "NAME/KEY"; NONE: it needs none */
+    int64_t lock_max;             /* how many may hold it together with this task */
+    uint32_t lock_mode;           /* enum lock_mode. Claims alone change it */
+    int64_t lock_since;           /* when it took it; 0: it does not hold it */
+    struct slice asked; /* groups of persons who are asked by steps of it: ",cfo,finance,"; NONE:
+                         * nobody is */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     /* To insert with it; read by get and claims: all of them. With `groups_only` only the groups of
      * steps are read (codec/codec.h), which the document cannot be understood without. */
@@ -118,7 +121,8 @@ struct task_row {
     X(doc,           text,      PLAIN)     S \
     X(paused_at,     time,      PLAIN)     S \
     X(closed_at,     time,      INDEXED)   S \
-    X(lock_since,    time,      PLAIN)
+    X(lock_since,    time,      PLAIN)     S \
+    X(asked,         text,      INDEXED)
 /* clang-format on */
 #define TASK_COLUMNS(X, S) TASK_FIXED_COLUMNS(X, S) S TASK_CHANGING_COLUMNS(X, S)
 
@@ -137,6 +141,8 @@ enum { WAITING_FOR_MAX = 1000 };
 
 /* Does the row, as it is stored, have waits? */
 bool row_waits_for_several(const struct task_row *row);
+/* Is the group asked by a step of it, or will it be? */
+bool row_asks(const struct task_row *row, struct slice group);
 /* Is the agent (or "time") the one, or one of those, that it waits for? */
 bool row_waits_for(const struct task_row *row, struct slice agent);
 
@@ -225,6 +231,7 @@ struct list_query {
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
     enum list_wish paused, closed;
+    bool asked;         /* only tasks of which somebody is asked; not together with ids or tags */
     bool groups;        /* rows come with their groups of steps, to be decoded */
     int64_t before_seq; /* seq below this one; 0: from the newest */
     size_t limit;

@@ -101,6 +101,7 @@ enum sql {
     SQL_SCAN_STATE,
     SQL_SCAN_WORKFLOW,
     SQL_SCAN_TAG,
+    SQL_SCAN_ASKED,
     SQL_SCAN_ID,
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,

@@ -142,6 +142,8 @@ static int find(struct db *d, int64_t below, struct found *f)
         rc = scan_by(d, SQL_SCAN_ID, below, lq->ids[i], f);
     if (lq->ids)
         return rc;
+    if (lq->asked)
+        return scan_by(d, SQL_SCAN_ASKED, below, SLICE_NONE, f);
     if (lq->tag_count > 0)
         return scan_by(d, SQL_SCAN_TAG, below, lq->tags[0].key, f);
     if (!few)

@@ -183,6 +183,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "ORDER BY t.seq DESC",
         [SQL_SCAN_TAG] = SCAN "FROM tag AS g CROSS JOIN task AS t ON t.seq = g.task "
             "WHERE g.key = ?2 AND g.value = ?3 AND g.task < ?1 ORDER BY g.task DESC",
+        [SQL_SCAN_ASKED] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.asked IS NOT NULL "
+            "ORDER BY t.seq DESC",
         [SQL_SCAN_ID] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.id = ?2",
         [SQL_HAS_TAG] = "SELECT 1 FROM tag WHERE key = ?1 AND value = ?2 AND task = ?3",
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
