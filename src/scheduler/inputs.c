@@ -243,7 +243,8 @@ enum err input_question(struct scheduler *s, struct live *l, uint16_t step, stru
     struct slice json = SLICE_NONE;
 
     ASSERT(step < l->task.step_count);
-    struct scope scope = scope_of(s, l);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
     evaluates(s, l);
     enum err err = definition_question(&scope, step, &a, &json, e);
     if (err == ERR_OK)
