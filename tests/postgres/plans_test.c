@@ -178,6 +178,47 @@ static void look_at_polling(struct world *w)
     looked(w, "nodes", 10);
 }
 
+static void look_at_notices(struct world *w)
+{
+    enum { NOTICES = 30 };
+    const struct store_notice_ops *ops = w->s->ops->notices;
+    struct notice_row rows[NOTICES] = {0};
+    struct notice_verdict gone[NOTICES] = {0};
+    struct notice_read n = {.limit = 10, .bytes_max = 1 << 20};
+    struct slice tasks[NOTICES];
+    int64_t told_at[NOTICES];
+    char ids[NOTICES][24];
+
+    for (size_t i = 0; i < NOTICES; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "done-%zu", 1000 + 100 * i);
+        tasks[i] = slice_of(ids[i]);
+        rows[i] = (struct notice_row){.task = tasks[i],
+                                      .sender = SLICE("sql"),
+                                      .kind = NOTICE_SIGNAL,
+                                      .at = 7,
+                                      .body = SLICE("{}")};
+    }
+    must(ops->put(w->s, rows, NOTICES, &w->e), w);
+    looked(w, "new notices", NOTICES);
+    must(ops->read(w->s, &n, &w->a, &w->e), w);
+    CHECK(n.count == 10 && n.more && n.rows[9].has_task, "%zu notices", n.count);
+    looked(w, "notices", NOTICES);
+    n.after_seq = n.rows[9].seq;
+    n.limit = NOTICES;
+    must(ops->read(w->s, &n, &w->a, &w->e), w);
+    CHECK(n.count == NOTICES - 10 && !n.more, "%zu notices", n.count);
+    looked(w, "further notices", NOTICES);
+    must(ops->told(w->s, tasks, NOTICES, told_at, &w->e), w);
+    CHECK(told_at[0] == 7 && told_at[NOTICES - 1] == 7, "told");
+    looked(w, "when tasks were told", NOTICES);
+    n.after_seq = 0;
+    must(ops->read(w->s, &n, &w->a, &w->e), w);
+    for (size_t i = 0; i < n.count; i++)
+        gone[i].seq = n.rows[i].seq;
+    must(ops->settle(w->s, gone, n.count, &w->e), w);
+    looked(w, "settled notices", NOTICES);
+}
+
 static void look_at_audit(struct world *w)
 {
     struct audit_query q = {.limit = 10};
@@ -375,6 +416,7 @@ static void look_at_all(const char *schema, const char *mode)
     w.seen = (struct seen){0};
     look_at_reading(&w);
     look_at_polling(&w);
+    look_at_notices(&w);
     look_at_audit(&w);
     look_at_listings(&w);
     look_at_filters(&w);

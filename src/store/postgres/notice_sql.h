@@ -8,12 +8,14 @@
 #define NOTICE_DISTANCE \
     "(($5::int8 - abs(hashtext(n.task)::int8) % greatest($4::int8, 1) + $4::int8) " \
     "% greatest($4::int8, 1))"
-/* Bodies of others', and those beyond the bytes, are not read. */
+/* Bodies of others', and those beyond the bytes, are not read. OFFSET: for each a look into the
+ * index, and no join with all tasks. */
 #define NOTICE_READ \
     "WITH k AS MATERIALIZED (SELECT n.seq, t.locked_by, " \
     "t.seq IS NOT NULL AS has, octet_length(n.body)::int8 AS bytes, $4::int8 > 1 AND " \
     "(t.locked_by = $6 OR t.locked_by IS NULL AND " NOTICE_DISTANCE " = 0) IS NOT TRUE AS other " \
-    "FROM ~notice AS n LEFT JOIN ~task AS t ON t.id = n.task " \
+    "FROM ~notice AS n LEFT JOIN LATERAL (SELECT t.seq, t.locked_by FROM ~task AS t " \
+    "WHERE t.id = n.task OFFSET 0) AS t ON true " \
     "WHERE n.refused_at IS NULL AND n.seq > $1 AND ($1::int8 = 0 OR NOT EXISTS " \
     "(SELECT 1 FROM ~notice AS m WHERE m.refused_at IS NULL AND m.task = n.task " \
     "AND m.seq <= $1)) AND ($4::int8 <= 1 OR t.locked_by = $6 " \
