@@ -238,3 +238,112 @@ bool token_same(struct slice a, struct slice b)
 {
     return a.len == b.len && CRYPTO_memcmp(a.ptr, b.ptr, a.len) == 0;
 }
+
+/* ---- links with which people decide ---- */
+
+/* Without what would fill up the last four letters. */
+static void base64url_write(struct buf *b, struct slice s)
+{
+    for (size_t bit = 0; bit < s.len * 8; bit += 6) {
+        size_t at = bit / 8;
+        unsigned next = at + 1 < s.len ? (unsigned char)s.ptr[at + 1] : 0;
+        unsigned two = (unsigned)(unsigned char)s.ptr[at] << 8 | next;
+        buf_byte(b, alphabet[two >> (10 - bit % 8) & 63]);
+    }
+}
+
+static bool base64url_read(struct slice s, struct buf *b)
+{
+    uint32_t bits = 0;
+    unsigned count = 0;
+
+    for (size_t i = 0; i < s.len; i++) {
+        const char *at = s.ptr[i] ? strchr(alphabet, s.ptr[i]) : NULL;
+        if (!at)
+            return false;
+        bits = bits << 6 | (uint32_t)(at - alphabet);
+        count += 6;
+        if (count < 8)
+            continue;
+        count -= 8;
+        buf_byte(b, (char)(bits >> count & 255));
+    }
+    return true;
+}
+
+/* What its MAC covers ends with '?'; with those of attempts it is '~', or the name of an agent. */
+static void link_mac(struct token_key *k, struct slice text, char ret[MAC_CHARS])
+{
+    mac_of(k, text, SLICE("?"), ret);
+}
+
+void approval_link_write(struct token_key *k, const struct approval_link *l, struct buf *b)
+{
+    CLEANUP(buf_fini) struct buf fields = {0};
+    size_t from = b->len;
+    char mac[MAC_CHARS];
+
+    ASSERT(l->task.len > 0 && l->step.len > 0 && l->person.len > 0);
+    buf_fmt(&fields, "%" PRIu32 "~%" PRId64 "~%" PRId64 "~%.*s~%.*s~%.*s", l->asking,
+            l->submitted_at, l->expires_at, SLICE_ARG(l->person), SLICE_ARG(l->step),
+            SLICE_ARG(l->task));
+    base64url_write(b, buf_view(&fields));
+    link_mac(k, (struct slice){b->ptr + from, b->len - from}, mac);
+    buf_add(b, mac, sizeof mac);
+    ASSERT(b->len - from <= APPROVAL_LINK_MAX);
+}
+
+/* The field before the next '~', which is cut off. NONE: there is no other one. */
+static struct slice field_cut(struct slice *rest)
+{
+    const char *end = rest->len > 0 ? memchr(rest->ptr, '~', rest->len) : NULL;
+
+    if (!end)
+        return SLICE_NONE;
+    struct slice field = {rest->ptr, (size_t)(end - rest->ptr)};
+    *rest = (struct slice){end + 1, rest->len - field.len - 1};
+    return field;
+}
+
+static bool number_cut(struct slice *rest, int64_t max, int64_t *ret)
+{
+    struct slice digits = field_cut(rest);
+
+    *ret = 0;
+    for (size_t i = 0; i < digits.len; i++) {
+        int64_t digit = digits.ptr[i] - '0';
+        if (digit < 0 || digit > 9 || *ret > (max - digit) / 10)
+            return false;
+        *ret = *ret * 10 + digit;
+    }
+    return digits.len > 0;
+}
+
+static bool link_read(struct slice fields, struct approval_link *ret)
+{
+    int64_t asking = 0;
+
+    if (!number_cut(&fields, UINT32_MAX, &asking)
+        || !number_cut(&fields, INT64_MAX, &ret->submitted_at)
+        || !number_cut(&fields, INT64_MAX, &ret->expires_at))
+        return false;
+    ret->asking = (uint32_t)asking;
+    ret->person = field_cut(&fields);
+    ret->step = field_cut(&fields);
+    ret->task = fields;
+    return ret->person.len > 0 && ret->step.len > 0 && ret->task.len > 0;
+}
+
+bool approval_link_check(struct token_key *k, struct slice text, struct arena *a,
+                         struct approval_link *ret)
+{
+    CLEANUP(buf_fini) struct buf fields = {0};
+    char mac[MAC_CHARS];
+
+    if (!text.ptr || text.len > APPROVAL_LINK_MAX || text.len <= MAC_CHARS)
+        return false;
+    const struct slice signed_part = {text.ptr, text.len - MAC_CHARS};
+    link_mac(k, signed_part, mac);
+    return mac_fits(mac, text) && base64url_read(signed_part, &fields)
+           && link_read(arena_copy(a, buf_view(&fields)), ret);
+}

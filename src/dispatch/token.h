@@ -16,6 +16,7 @@
  * A token survives restarts, because the secret does; it is never stored and never logged.
  */
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "core/task.h"
 
@@ -68,5 +69,26 @@ bool signal_token_check(struct token_key *k, struct slice text, struct signal_to
 
 /* Are the texts equal? The time does not depend on where two texts of one length differ. */
 bool token_same(struct slice a, struct slice b);
+
+/*
+ * The right of one person to decide on one question, in a browser: the task, the step, the number
+ * of the question and the person, in base64url, and a MAC:
+ *
+ *     MX4wfjE3Njl+...Q0gq...
+ *
+ * Programs that make links of what looks like one find its end: it has no dots or signs there. An
+ * id may be given again, so the time of the submission says which task is meant.
+ */
+struct approval_link {
+    struct slice task, step, person; /* without '~' */
+    int64_t submitted_at, expires_at;
+    uint32_t asking;
+};
+enum { APPROVAL_LINK_MAX = 480 }; /* characters */
+
+void approval_link_write(struct token_key *k, const struct approval_link *l, struct buf *b);
+/* False: not made under this secret. The names are in `a`. */
+bool approval_link_check(struct token_key *k, struct slice text, struct arena *a,
+                         struct approval_link *ret) MUST_USE;
 
 #endif

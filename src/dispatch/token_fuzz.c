@@ -65,6 +65,18 @@ static void any_token(struct token_key *k, struct fuzz *f)
     ASSERT(!ok);
 }
 
+static void any_link(struct token_key *k, struct slice text)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf again = {0};
+    struct approval_link l;
+
+    if (!approval_link_check(k, text, &a, &l))
+        return;
+    approval_link_write(k, &l, &again);
+    ASSERT(slice_eq(text, buf_view(&again)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     static struct token_key *k;
@@ -74,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         k = token_key_new(secret);
     any_text(k, (struct slice){(const char *)bytes, len});
     any_signal_text(k, (struct slice){(const char *)bytes, len});
+    any_link(k, (struct slice){(const char *)bytes, len});
     any_token(k, &f);
     return 0;
 }

@@ -134,6 +134,71 @@ static void a_signal_token_is_none_of_an_attempt(void **state)
     token_key_free(k);
 }
 
+static const struct approval_link a_link = {.task = {"o-17@a.b:c", 10},
+                                            .step = {"allow", 5},
+                                            .person = {"ann+x@example.org", 17},
+                                            .submitted_at = 1769853600123,
+                                            .expires_at = INT64_MAX,
+                                            .asking = UINT32_MAX};
+
+static void a_link_is_good_unchanged_and_as_a_whole(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct token_key *k = token_key_new(secret);
+    struct approval_link back;
+    struct token token;
+    (void)state;
+
+    approval_link_write(k, &a_link, &b);
+    CHECK(approval_link_check(k, buf_view(&b), &a, &back), "%s", b.ptr);
+    CHECK(slice_eq(back.task, a_link.task) && slice_eq(back.step, a_link.step)
+              && slice_eq(back.person, a_link.person) && back.asking == UINT32_MAX
+              && back.submitted_at == a_link.submitted_at && back.expires_at == INT64_MAX,
+          "fields");
+    CHECK(strspn(b.ptr, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+              == b.len,
+          "for URLs: %s", b.ptr);
+    for (size_t i = 0; i < b.len; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+            CHECK(!approval_link_check(k, buf_view(&b), &a, &back), "byte %zu", i);
+            b.ptr[i] = (char)(b.ptr[i] ^ (1 << bit));
+        }
+    for (size_t i = 0; i < b.len; i++)
+        CHECK(!approval_link_check(k, (struct slice){b.ptr, i}, &a, &back), "cut");
+    CHECK(!approval_link_check(k, SLICE_NONE, &a, &back), "none");
+    CHECK(token_judge(k, buf_view(&b), &token) == TOKEN_FORGED, "no attempt's");
+    token_key_free(k);
+}
+
+/* The longest that can be, and under another secret. */
+static void a_link_is_good_under_its_secret(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf b = {0};
+    struct token_key *k = token_key_new(secret);
+    struct token_key *same = token_key_new(secret);
+    struct token_key *other =
+        token_key_new((const unsigned char *)"another secret of 32 bytes here");
+    struct approval_link link = a_link;
+    struct approval_link back;
+    char name[129];
+    (void)state;
+
+    memset(name, 'x', sizeof name);
+    link.task = (struct slice){name, 128};
+    link.step = link.person = (struct slice){name, 64};
+    link.submitted_at = INT64_MAX;
+    approval_link_write(k, &link, &b);
+    CHECK(approval_link_check(same, buf_view(&b), &a, &back), "after a restart");
+    CHECK(slice_eq(back.task, link.task), "the whole id");
+    CHECK(!approval_link_check(other, buf_view(&b), &a, &back), "in another store");
+    token_key_free(k);
+    token_key_free(same);
+    token_key_free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +208,8 @@ int main(void)
         cmocka_unit_test(tokens_survive_with_the_secret_and_die_with_it),
         cmocka_unit_test(a_signal_token_is_good_for_its_task_and_name),
         cmocka_unit_test(a_signal_token_is_none_of_an_attempt),
+        cmocka_unit_test(a_link_is_good_unchanged_and_as_a_whole),
+        cmocka_unit_test(a_link_is_good_under_its_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

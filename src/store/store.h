@@ -321,6 +321,8 @@ struct store_ops {
                            size_t *ret_count, struct error *e); /* all of them, by name */
     enum err (*audit_list)(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
+    /* Writes down what changes nothing in the store. */
+    enum err (*audit_put)(struct store *s, const struct audit *audit, struct error *e);
 
     /* Writes one part of an agent's row; `audit` may be NULL. */
     enum err (*agent_put)(struct store *s, const struct agent_change *c, const struct audit *audit,

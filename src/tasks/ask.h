@@ -81,6 +81,7 @@ struct ask {
                        that one stays, because the task is full, so does this one */
     struct ballot ballot,
         cast;             /* ASK_APPROVE, ASK_REJECT; `cast` is the same in the task's memory */
+    bool by_link;         /* ASK_APPROVE, ASK_REJECT: with a link, and no token; for the audit */
     bool is_admin;        /* ASK_SKIP, ASK_SUPPLY, ASK_CORRECT: see operator_needs_admin() */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */

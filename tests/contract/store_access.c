@@ -266,6 +266,20 @@ static void the_audit_comes_in_pages_newest_first(void **state)
     audit_is(w, (struct audit_query){.limit = 9, .before_seq = 1}, "", false);
 }
 
+static void an_entry_of_the_audit_may_stand_alone(void **state)
+{
+    struct world *w = *state;
+    struct audit done = an_audit("approval.link", "for bob");
+
+    done.task = SLICE("x");
+    done.step = SLICE("allow");
+    must(w->s->ops->audit_put(w->s, &done, &w->e), "put");
+    must(w->s->ops->audit_put(w->s, &done, &w->e), "once more");
+    world_restart(w);
+    audit_is(w, (struct audit_query){.limit = 9, .task = SLICE("x")},
+             "ann approval.link x/allow for bob\nann approval.link x/allow for bob\n", false);
+}
+
 static void a_definition_is_stored_with_who_did_it(void **state)
 {
     struct world *w = *state;
@@ -378,6 +392,7 @@ int main(void)
         ON_ALL(what_people_did_is_stored_with_its_change),
         ON_ALL(a_payload_that_is_refused_leaves_no_audit),
         ON_ALL(the_audit_comes_in_pages_newest_first),
+        ON_ALL(an_entry_of_the_audit_may_stand_alone),
         ON_ALL(a_definition_is_stored_with_who_did_it),
     };
     return cmocka_run_group_tests_name("store contract: access", tests, NULL, NULL);

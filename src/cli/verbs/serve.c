@@ -586,7 +586,7 @@ static const struct flag flags[] = {
      .initial = "the address of --listen, if it is specific and without a proxy"},
     {.name = "public-url",
      .value = "URL",
-     .help = "address at which services outside send signals: in .task.signals; the same at all "
+     .help = "address at which people and services outside reach it, in links; the same at all "
              "nodes",
      .initial = "that of --advertise"},
     {.name = "listen",

@@ -88,11 +88,12 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "role",
      .value = "ROLE",
-     .help = "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, approve, "
-             "agent:NAME, agent:*, signal:WORKFLOW/NAME or admin; at least one",
+     .help =
+         "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, approve, link, "
+         "agent:NAME, agent:*, signal:WORKFLOW/NAME or admin; at least one",
      .kind = WORD_HINTS,
-     .choices =
-         "submit submit: read read: define repair operate approve agent: agent:* signal: admin",
+     .choices = "submit submit: read read: define repair operate approve link agent: agent:* "
+                "signal: admin",
      .repeats = true},
     {.name = "person",
      .value = "NAME",

@@ -128,6 +128,7 @@ enum err memory_token_list(struct store *base, struct arena *a, struct token_row
                            size_t *ret_count, struct error *e);
 enum err memory_audit_list(struct store *base, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
+enum err memory_audit_put(struct store *base, const struct audit *audit, struct error *e);
 enum err memory_agent_put(struct store *base, const struct agent_change *c,
                           const struct audit *audit, struct error *e);
 enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,

@@ -605,6 +605,7 @@ static const struct store_ops ops = {
     .token_delete = memory_token_delete,
     .token_list = memory_token_list,
     .audit_list = memory_audit_list,
+    .audit_put = memory_audit_put,
     .agent_put = memory_agent_put,
     .agent_since = memory_agent_since,
     .overrun_count = memory_overrun_count,

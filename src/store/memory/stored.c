@@ -144,6 +144,16 @@ enum err memory_audit_list(struct store *base, const struct audit_query *q, stru
     return ERR_OK;
 }
 
+enum err memory_audit_put(struct store *base, const struct audit *audit, struct error *e)
+{
+    struct memory_store *s = memory_store_of(base);
+
+    if (fault())
+        return mem_fails(e);
+    mem_audit_add(&s->access, audit);
+    return mem_committed(e);
+}
+
 enum err memory_agent_put(struct store *base, const struct agent_change *c,
                           const struct audit *audit, struct error *e)
 {

@@ -171,3 +171,17 @@ enum err pg_audit_list(struct store *base, const struct audit_query *aq, struct 
     }
     return ERR_OK;
 }
+
+enum err pg_audit_put(struct store *base, const struct audit *audit, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct postgres_store *s = postgres_store_of(base);
+    struct query q;
+    PGresult *r = NULL;
+
+    query_of(&q, s, PG_AUDIT_PUT, &a);
+    pg_bind_audit(&q, audit);
+    struct pg_end o = pg_transact(s, &q, 1, &r, e, "write an entry of the audit");
+    results_clear(&r, 1);
+    return pg_end_err(&o, e);
+}

@@ -138,6 +138,7 @@ enum pg_sql {
     PG_TOKEN_LIST,
     PG_AUDIT_LIST,
     PG_AUDIT_TASK,
+    PG_AUDIT_PUT,
     PG_OPERATION_PUT,
     PG_OPERATION_UPDATE,
     PG_OPERATION_LIST,
@@ -551,5 +552,6 @@ enum err pg_operation_list(struct store *s, const struct operation_query *q, str
                            struct operation_page *ret, struct error *e);
 enum err pg_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                        struct audit_page *ret, struct error *e);
+enum err pg_audit_put(struct store *s, const struct audit *audit, struct error *e);
 
 #endif

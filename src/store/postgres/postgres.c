@@ -151,6 +151,7 @@ static const struct store_ops ops = {
     .token_delete = pg_token_delete,
     .token_list = pg_token_list,
     .audit_list = pg_audit_list,
+    .audit_put = pg_audit_put,
     .agent_put = pg_agent_put,
     .agent_since = pg_agent_since,
     .overrun_count = pg_overrun_count,

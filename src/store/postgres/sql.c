@@ -548,6 +548,7 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WHERE seq < $1 ORDER BY seq DESC LIMIT $2",
         [PG_AUDIT_TASK] = "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM ~audit "
             "WHERE (task, seq) < ($3, $1) AND task >= $3 ORDER BY task DESC, seq DESC LIMIT $2",
+        [PG_AUDIT_PUT] = AUDIT_INSERT(" WHERE"),
         [PG_OPERATION_PUT] = "WITH o AS (INSERT INTO ~operation (" OPERATION_COLUMNS(NAME, ", ")
             ", id) SELECT " OPERATION_COLUMNS(PARAM_TYPED, ", ") ", $id::text "
             "ON CONFLICT (id) DO NOTHING RETURNING 1), " OPERATION_AUDIT,

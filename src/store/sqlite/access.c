@@ -342,3 +342,19 @@ enum err sqlite_audit_list(struct store *base, const struct audit_query *q, stru
     *ret = page;
     return ERR_OK;
 }
+
+enum err sqlite_audit_put(struct store *base, const struct audit *audit, struct error *e)
+{
+    struct sqlite_store *s = sqlite_store_of(base);
+    bool unknown = false;
+
+    enum err err = store_ready_to_write(s, e);
+    if (err != ERR_OK)
+        return err;
+    int rc = db_exec(&s->writer, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK)
+        rc = audit_insert(&s->writer, audit);
+    if (rc == SQLITE_OK)
+        rc = db_commit(&s->writer, &unknown);
+    return transaction_end(s, rc, unknown, e, "write an entry of the audit");
+}

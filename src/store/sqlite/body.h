@@ -472,6 +472,7 @@ enum err sqlite_token_list(struct store *s, struct arena *a, struct token_row **
                            size_t *ret_count, struct error *e);
 enum err sqlite_audit_list(struct store *s, const struct audit_query *q, struct arena *a,
                            struct audit_page *ret, struct error *e);
+enum err sqlite_audit_put(struct store *s, const struct audit *audit, struct error *e);
 /* The end of a transaction of `rc`: its outcome and story. */
 enum err transaction_end(struct sqlite_store *s, int rc, bool unknown, struct error *e,
                          const char *what);

@@ -396,6 +396,7 @@ static const struct store_ops ops = {
     .token_delete = sqlite_token_delete,
     .token_list = sqlite_token_list,
     .audit_list = sqlite_audit_list,
+    .audit_put = sqlite_audit_put,
     .agent_put = sqlite_agent_put,
     .agent_since = sqlite_agent_since,
     .overrun_count = sqlite_overrun_count,
