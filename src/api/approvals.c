@@ -4,6 +4,7 @@
  * an operator's verb, and stored with the task and its audit entry, or refused.
  */
 
+#include "api/approvals.h"
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
@@ -26,7 +27,6 @@
 #include "json/json.h"
 
 enum {
-    COMMENT_MAX = 1000,
     APPROVALS_USUAL = 50,
     APPROVALS_MAX = 500,
     ROWS_A_PAGE = 20, /* that are in memory together, with those that concern others */
@@ -249,7 +249,7 @@ static struct slice *groups_copy(const struct bearer *b, struct arena *a)
 
 static bool may_see_all(const struct bearer *b)
 {
-    return b->inner || b->roles & (ROLE_READ | ROLE_ADMIN);
+    return b->inner || b->roles & (ROLE_READ | ROLE_LINK | ROLE_ADMIN);
 }
 
 void approvals_list(struct server *sv, struct http_request *r)
@@ -259,11 +259,12 @@ void approvals_list(struct server *sv, struct http_request *r)
 
     if (!read_params(r, &p))
         return;
-    if (!p.all && b->roles & ROLE_READ && !(b->roles & ROLE_APPROVE))
+    if (!p.all && b->roles & (ROLE_READ | ROLE_LINK) && !(b->roles & ROLE_APPROVE))
         p.all = true; /* it decides nothing */
     if (p.all && !may_see_all(b)) {
-        http_problem(r, 403, "forbidden",
-                     "what waits for others requires the role read, repair, operate or admin");
+        http_problem(
+            r, 403, "forbidden",
+            "what waits for others requires the role read, repair, operate, link or admin");
         return;
     }
     if (!reading_has_room(sv, r, READING_MANY))

@@ -20,10 +20,13 @@ handler_fn work_post;
 handler_fn attempt_post;
 handler_fn heartbeats_post;
 
-/* approvals.c */
+/* approvals.c, approval_links.c, approval_open.c */
 handler_fn approvals_list;
 handler_fn approval_approve;
 handler_fn approval_reject;
+handler_fn approval_link_make;
+handler_fn approval_link_get;
+handler_fn approval_link_post;
 
 /* tasks_submit.c, tasks_read.c, tasks_signal.c, tasks_list.c, tasks_why.c, events.c, events_task.c
  */

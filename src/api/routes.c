@@ -5,6 +5,7 @@
 
 #include "api/routes.h"
 
+#include "api/approvals.h"
 #include "api/body.h"
 #include "api/caller.h"
 #include "api/handlers.h"
@@ -127,9 +128,13 @@ static const struct route routes[] = {
     {"GET", "v1/tasks/*/signals", task_signals_get, SEE, 0},
     {"POST", "v1/tasks/*/signals/*", task_signal_post, OWN | ROLE_REPAIR, SCHEDULER | BODY},
     {"POST", "v1/tasks/*/signals/*/drop", task_signal_drop, ROLE_REPAIR, SCHEDULER},
-    {"GET", "v1/approvals", approvals_list, ROLE_APPROVE | ROLE_READ, QUERY},
+    {"GET", "v1/approvals", approvals_list, ROLE_APPROVE | ROLE_LINK | ROLE_READ, QUERY},
     {"POST", "v1/approvals/*/*/approve", approval_approve, ROLE_APPROVE, SCHEDULER},
     {"POST", "v1/approvals/*/*/reject", approval_reject, ROLE_APPROVE, SCHEDULER},
+    {"POST", "v1/approvals/*/*/link", approval_link_make, ROLE_APPROVE | ROLE_LINK, 0},
+    /* The link says who may. Programs that pass links on add parameters of their own. */
+    {"GET", "v1/approvals/*", approval_link_get, ROLE_ANYBODY, QUERY},
+    {"POST", "v1/approvals/*", approval_link_post, ROLE_ANYBODY, QUERY | SCHEDULER | BODY},
     {"GET", "v1/submissions", submissions_get, ROLE_READ, QUERY},
     {"POST", "v1/submissions/retry", submissions_retry, ROLE_REPAIR, 0},
     {"POST", "v1/submissions/drop", submissions_drop, ROLE_REPAIR, 0},
@@ -417,11 +422,18 @@ static void route_again(struct server *sv, struct http_request *r)
         serve(sv, r, &p);
 }
 
+/* Such a link is in a mail that another page shows: opening it may come from there. */
+static bool opens_link(const struct http_request *r)
+{
+    return (slice_is(r->method, "GET") || slice_is(r->method, "HEAD"))
+           && path_matches("v1/approvals/*", r->path);
+}
+
 /* What needs no token to be refused. */
 static bool is_refused_at_once(struct server *sv, struct http_request *r)
 {
     /* A page in a browser may not use this server as its own, by whatever name it reaches it. */
-    if (door_is_foreign(sv, r)) {
+    if (opens_link(r) ? door_host_is_foreign(sv, r) : door_is_foreign(sv, r)) {
         http_problem(r, 403, "foreign",
                      "requests from web pages of other origins, and to a Host that is neither "
                      "loopback nor given by --host, are refused");
@@ -481,6 +493,8 @@ bool route_head(void *arg, struct http_request *r)
     }
     if (p.route && p.route->serve == attempt_post)
         return attempt_head(sv, r) && body_finds_place(sv, r, &p);
+    if (p.route && p.route->serve == approval_link_post)
+        return approval_link_head(sv, r);
     if (p.route && p.route->may == ROLE_ANYBODY) {
         /* It reads no body, and a client without a token gets no room for one. */
         if (is_let_in(sv, r, &p, why))

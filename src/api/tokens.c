@@ -384,7 +384,7 @@ static void change_submit(struct token_change *c, struct server *sv, struct http
 /* Actors of the audit that have no token. No token, and no person, may look like them. */
 static bool is_taken(struct http_request *r, struct slice name, const char *what)
 {
-    static const char *const taken[] = {"open", "server", "helper", "amqp"};
+    static const char *const taken[] = {"open", "server", "helper", "amqp", "approval-link"};
 
     for (size_t i = 0; i < COUNT_OF(taken); i++)
         if (slice_is(name, taken[i])) {

@@ -32,6 +32,7 @@ const struct verb *const verbs[] = {
     &verb_signal_drop,
     &verb_signal,
     &verb_approval_list,
+    &verb_approval_link,
     &verb_approve,
     &verb_reject,
     &verb_pause,

@@ -26,6 +26,7 @@ extern const struct verb verb_outbox_drop;
 extern const struct verb verb_target_list;
 extern const struct verb verb_backup;
 extern const struct verb verb_approval_list;
+extern const struct verb verb_approval_link;
 extern const struct verb verb_approve;
 extern const struct verb verb_reject;
 extern const struct verb verb_cancel;

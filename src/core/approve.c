@@ -48,7 +48,8 @@ enum obstacle vote_obstacle(const struct workflow *w, const struct task *t, uint
     const struct step *s = &t->steps[step];
     const struct vote *known = task_find_vote(t, step, b->person);
 
-    if (w->steps[step].kind != KIND_APPROVE || s->begun_at == 0)
+    if (w->steps[step].kind != KIND_APPROVE || s->begun_at == 0
+        || (b->submitted_at != 0 && b->submitted_at != t->submitted_at))
         return OBSTACLE_VOTE_UNASKED;
     enum obstacle o = person_obstacle(w, t, step, b, now);
     if (o != OBSTACLE_NONE)

@@ -254,6 +254,22 @@ static void who_is_asked(void **state)
     CHECK(!step_is_asking(&k.g.w, &k.t, 0), "a call asks nobody");
 }
 
+/* An id may be given again. */
+static void a_vote_may_be_for_one_task_of_an_id(void **state)
+{
+    struct ballot b;
+    (void)state;
+
+    kit_make(&k, "an id", "a=");
+    kit_play(&k, "begin a");
+    k.t.submitted_at = 7000;
+    b = *kit_ballot('A', true, 1);
+    b.submitted_at = 7000;
+    CHECK(vote_obstacle(&k.g.w, &k.t, 0, &b, k.now) == OBSTACLE_NONE, "this one");
+    b.submitted_at = 6999;
+    CHECK(vote_obstacle(&k.g.w, &k.t, 0, &b, k.now) == OBSTACLE_VOTE_UNASKED, "an earlier one");
+}
+
 static bool needs_admin(enum event_kind verb, int step)
 {
     return operator_needs_admin(&k.g.w, &k.t, verb, step);
@@ -346,6 +362,7 @@ int main(void)
         cmocka_unit_test(what_waits_is_not_ready),
         cmocka_unit_test(who_may_not_vote_is_told_why),
         cmocka_unit_test(who_is_asked),
+        cmocka_unit_test(a_vote_may_be_for_one_task_of_an_id),
         cmocka_unit_test(what_people_allowed_only_an_admin_changes),
         cmocka_unit_test(a_task_has_so_many_at_most),
         cmocka_unit_test(damaged_votes_are_found),

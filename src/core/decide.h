@@ -106,6 +106,7 @@ struct ballot {
     size_t group_count;
     uint32_t asking; /* which question the person answers: struct step's generation and 1; 0: the
                       * present one, whichever that is */
+    int64_t submitted_at; /* of the task that is meant, since an id may be given again; 0: any */
     bool agrees;
 };
 

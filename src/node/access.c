@@ -56,7 +56,7 @@ static const struct {
 } roles[] = {{"submit", ROLE_SUBMIT},    {"read", ROLE_READ},
              {"define", ROLE_DEFINE},    {"repair", ROLE_REPAIR | ROLE_READ},
              {"operate", ROLES_OPERATE}, {"approve", ROLE_APPROVE},
-             {"admin", ROLE_ADMIN}};
+             {"link", ROLE_LINK},        {"admin", ROLE_ADMIN}};
 
 static bool is_agent_name(struct slice s)
 {
@@ -304,6 +304,35 @@ const struct bearer *access_list(const struct access *a, size_t *ret_count)
 {
     *ret_count = a->count;
     return a->bearers;
+}
+
+static bool decides_as(const struct bearer *b, struct slice person, int64_t now)
+{
+    return slice_eq(b->person, person) && (b->expires_at == 0 || b->expires_at > now)
+           && access_may(b, ROLE_APPROVE, SLICE_NONE);
+}
+
+const struct slice *access_groups_of(const struct access *ac, struct slice person, int64_t now,
+                                     struct arena *a, size_t *ret_count)
+{
+    struct slice *groups = NULL;
+    size_t most = 0;
+    bool any = false;
+
+    *ret_count = 0;
+    for (size_t i = 0; i < ac->count; i++)
+        if (decides_as(&ac->bearers[i], person, now)) {
+            most += ac->bearers[i].group_count;
+            any = true;
+        }
+    if (!any || access_is_open(ac))
+        return NULL;
+    groups = arena_alloc(a, (most + 1) * sizeof *groups);
+    for (size_t i = 0; i < ac->count; i++)
+        for (size_t k = 0;
+             decides_as(&ac->bearers[i], person, now) && k < ac->bearers[i].group_count; k++)
+            groups[(*ret_count)++] = arena_copy(a, ac->bearers[i].groups[k]);
+    return groups;
 }
 
 enum err access_make(char ret[ACCESS_TOKEN_SIZE + 1], struct error *e)

@@ -37,6 +37,7 @@ enum role {
     ROLE_SUBMIT_TO = 256, /* SUBMIT, to the workflows of "submit:NAME" alone */
     ROLE_READ_SOME = 512, /* the tasks of the workflows of "read:NAME", and nothing else */
     ROLE_APPROVE = 1024,  /* what a group of the token's person is asked */
+    ROLE_LINK = 8192,     /* makes links with which any person decides */
 };
 
 enum quota_kind {
@@ -106,6 +107,11 @@ bool access_may_be_new(struct access *a, struct slice authorization);
 
 /* Those of the server's child processes: one is every agent, the other one submits tasks, too. */
 extern const struct bearer access_helper, access_amqp;
+
+/* The groups of a person who may decide on approvals at `now`: those of all good tokens of that
+ * person with the role. NULL: there is no such token. In `a`, as the list. */
+const struct slice *access_groups_of(const struct access *ac, struct slice person, int64_t now,
+                                     struct arena *a, size_t *ret_count);
 
 /* Can this be a person, or a group? A person may be an e-mail address. */
 bool access_is_person(struct slice s);

@@ -38,6 +38,7 @@ struct server_config {
     unsigned roles;         /* enum node_role; 0: all */
     const char *advertise;  /* "https://node-1.example.org:7420": how clients reach this node; NULL:
                                at the address it listens on, if that is a specific one */
+    const char *public_url; /* how the outside reaches the installation, if not by `advertise` */
     const char *key_prefix; /* of idempotency keys; may be NULL */
     int64_t supervisor_interval_ms; /* 0: default, as the next two */
     int64_t grace_ms;

@@ -90,14 +90,20 @@ static bool is_our_origin(const struct server *sv, struct slice origin, struct s
     return false;
 }
 
+bool door_host_is_foreign(const struct server *sv, const struct http_request *r)
+{
+    struct slice host = http_header(r, "host");
+
+    return host.ptr && !is_our_host(sv, host);
+}
+
 bool door_is_foreign(const struct server *sv, const struct http_request *r)
 {
     struct slice host = http_header(r, "host");
     struct slice origin = http_header(r, "origin");
-
     struct slice site = http_header(r, "sec-fetch-site");
 
-    if (host.ptr && !is_our_host(sv, host))
+    if (door_host_is_foreign(sv, r))
         return true;
     /* A browser reports that another page sends the request, even without an Origin. */
     if (site.ptr && !http_slice_is_like(site, "same-origin") && !http_slice_is_like(site, "none"))

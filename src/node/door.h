@@ -7,6 +7,8 @@
 
 struct server;
 
+/* The Host alone: for what may be opened from a page of any origin. */
+bool door_host_is_foreign(const struct server *sv, const struct http_request *r);
 bool door_is_foreign(const struct server *sv, const struct http_request *r); /* 403 */
 
 /* Ask this before a request is left to wait for more than the store; if not, refuse it (503). */

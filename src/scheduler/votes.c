@@ -13,6 +13,8 @@ static void describe(struct live *l, struct command *c, int step)
     json_open(&b, '{');
     json_member_text(&b, "person", c->ask->ballot.person);
     json_member_number(&b, "asking", l->task.steps[step].generation + 1);
+    if (c->ask->by_link)
+        json_member_bool(&b, "link", true);
     json_close(&b, '}');
     c->detail = arena_copy(&l->arena, buf_view(&b));
 }

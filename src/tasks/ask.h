@@ -66,6 +66,7 @@ struct ask {
     struct signal signal, decided;
     struct ballot ballot,
         cast;             /* ASK_APPROVE, ASK_REJECT; `cast` is the same in the task's memory */
+    bool by_link;         /* ASK_APPROVE, ASK_REJECT: with a link, and no token; for the audit */
     bool is_admin;        /* ASK_SKIP, ASK_SUPPLY, ASK_CORRECT: see operator_needs_admin() */
     struct slice actor;   /* who asks, for the audit. NONE: not audited */
     struct slice address; /* the client's address, for the audit */

@@ -30,6 +30,7 @@ enum who {
     DEFINE = 1024,
     REPAIR = 2048,
     APPROVE = 4096,
+    LINK = 8192,
     APPROVERS = APPROVE | ADMIN,
     WORKERS = AG | AGENTS | ADMIN,
     OWNERS = SUBMIT | SUBMIT_TO | OPERATE | ADMIN,
@@ -39,7 +40,7 @@ enum who {
     LISTERS = READERS | READ_SOME,
     SEERS = OWNERS | LISTERS,
     KNOWERS = SEERS | DEFINE,
-    BEARERS = KNOWERS | AG | OTHER | AGENTS | APPROVE,
+    BEARERS = KNOWERS | AG | OTHER | AGENTS | APPROVE | LINK,
 };
 
 static const struct {
@@ -59,6 +60,7 @@ static const struct {
     {"\"agent:other\"", OTHER},
     {"\"agent:*\"", AGENTS},
     {"\"approve\"", APPROVE},
+    {"\"link\"", LINK},
     {"\"admin\"", ADMIN},
     {"\"submit\", \"agent:ag\"", SUBMIT | AG},
 };
@@ -95,9 +97,12 @@ static const struct {
     {"POST", "v1/tasks/*/resolve", "/v1/tasks/x/resolve", REPAIRERS},
     {"POST", "v1/tasks/*/close", "/v1/tasks/x/close", REPAIRERS},
     {"POST", "v1/tasks/*/reopen", "/v1/tasks/x/reopen", REPAIRERS},
-    {"GET", "v1/approvals", "/v1/approvals", READERS | APPROVE},
+    {"GET", "v1/approvals", "/v1/approvals", READERS | APPROVE | LINK},
     {"POST", "v1/approvals/*/*/approve", "/v1/approvals/x/y/approve", APPROVERS},
     {"POST", "v1/approvals/*/*/reject", "/v1/approvals/x/y/reject", APPROVERS},
+    {"POST", "v1/approvals/*/*/link", "/v1/approvals/x/y/link", APPROVERS | LINK},
+    {"GET", "v1/approvals/*", "/v1/approvals/x", NONE | BEARERS},
+    {"POST", "v1/approvals/*", "/v1/approvals/x", NONE | BEARERS},
     {"POST", "v1/operations", "/v1/operations", REPAIRERS},
     {"GET", "v1/operations", "/v1/operations", READERS},
     {"GET", "v1/operations/*", "/v1/operations/x", READERS},

@@ -19,6 +19,8 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cli_kit import CONTROLS, DOCUMENT, INTACT, PATIENCE_S, ROOT, SGR, WORKFLOW, Agent, WithServer, lines, on_terminal, read, wait_for
@@ -231,6 +233,25 @@ class Asked(WithServer):
         self.assertIn("approved: Pay 9000?\n1 of 1 agreed\n", shown)
         shown = on_terminal(("reject", "e-4", "--comment", "no", "--asking", "2"), {**self.s.env, **self.env})
         self.assertEqual(shown, "rejected: Pay 9000?\n")
+
+    def test_a_link_is_all_that_is_printed(self):
+        self.s.run("workflow", "put", self.s.path("expense.yaml", EXPENSE))
+        self.env = {"INTACT_TOKEN": self.s.run("token", "create", "leo", "--role", "approve", "--group", "finance").stdout.strip()}
+        self.s.run("submit", "expense", "--id", "l-1", "--input", '{"amount": 80}')
+        link = self.s.run("approval", "link", "l-1", env=self.env).stdout
+        self.assertRegex(link, r"^http://[^/]+/v1/approvals/[A-Za-z0-9_-]+\n$")
+        with urllib.request.urlopen(link.strip()) as page:
+            self.assertIn("Pay 80?", page.read().decode())
+        self.assertRegex(self.s.run("approval", "link", "l-1", "--person", "leo", "--expires-in", "1h").stdout, "^http://")  # an admin
+        made = json.loads(self.s.run("approval", "link", "l-1", "allow", "--json", env=self.env).stdout)
+        self.assertEqual((made["person"], made["step"], made["asking"]), ("leo", "allow", 1))
+        done = self.s.run("approval", "link", "l-1", "--person", "nobody", status=1)
+        self.assertIn('"nobody" has no token with the role approve', done.stderr)
+        self.assertIn("nothing of task l-2 waits", self.s.run("approval", "link", "l-2", env=self.env, status=1).stderr)
+        form = urllib.parse.urlencode({"decision": "approve"}).encode()
+        with urllib.request.urlopen(made["url"], form) as page:
+            self.assertIn("You approved", page.read().decode())
+        self.assertEqual(self.listed("l-1").count("\n"), 1)
 
     def listed(self, task):
         return self.s.run("approval", "list", "--task", task, env=self.env).stdout

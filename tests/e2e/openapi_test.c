@@ -83,6 +83,7 @@ static const struct call calls[] = {
     {"GET", "/v1/approvals", NULL, false},
     {"POST", "/v1/approvals/held/a/approve", "{}", false},
     {"POST", "/v1/approvals/held/a/reject", "{\"comment\": \"no\"}", false},
+    {"POST", "/v1/approvals/held/a/link", "{}", false},
     {"GET", "/v1/alerts", NULL, false},
     {"POST", "/v1/alerts/none/acknowledge", OPERATOR, false},
     {"POST", "/v1/alerts/test", NULL, false},

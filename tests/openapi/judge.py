@@ -1,6 +1,7 @@
 """Is an exchange as the document says? And has everything that it says occurred?"""
 
 import re
+from urllib.parse import parse_qsl
 
 from exchange import events_of, strict_json
 
@@ -167,7 +168,7 @@ class Judge:
         if schema.get("format") == "binary":
             whole = message.cut or message.body.startswith(b"SQLite format 3\0")
             return [] if whole else ["no database"]
-        if kind == "text/plain":
+        if kind in ("text/plain", "text/html"):
             return self.document.faults(schema, message.body.decode("utf-8"))
         return self.of_json(schema, message)
 
@@ -197,6 +198,9 @@ class Judge:
         kind = request.content_type()
         if kind == "application/x-ndjson":
             return self.of_lines(schema["contentSchema"], request, answer)
+        if kind == "application/x-www-form-urlencoded":
+            value = dict(parse_qsl(request.body.decode("ascii"), keep_blank_values=True))
+            return self.document.faults(schema, value)
         if "yaml" in kind:
             value = yaml.safe_load(request.body)
             return self.document.faults(schema["contentSchema"], value)

@@ -59,7 +59,7 @@ static int list_run(struct invocation *in)
 
 static const struct flag list_flags[] = {
     {.name = "task", .value = "TASK", .help = "only of this task", .kind = WORD_TASK},
-    {.name = "everybody", .help = "also what waits for others; requires the role read"},
+    {.name = "everybody", .help = "also what waits for others; requires the role read or link"},
     PAGES_FLAGS,
     {0},
 };
@@ -253,4 +253,90 @@ const struct verb verb_reject = {
     .flags = reject_flags,
     .examples = {{"intact reject e-17 --comment 'too much'", "the step fails"}},
     .run = reject_run,
+};
+
+/* ---- a link ---- */
+
+static void link_body(const struct invocation *in, struct buf *body)
+{
+    json_open(body, '{');
+    if (given(in, "person"))
+        json_member_text(body, "person", slice_of(given(in, "person")));
+    if (given(in, "expires-in"))
+        json_member_text(body, "expires_in", slice_of(given(in, "expires-in")));
+    json_close(body, '}');
+}
+
+static int link_to(struct invocation *in, struct intact_client *c, struct slice step)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf path = {0};
+    CLEANUP(buf_fini) struct buf body = {0};
+    int end = CLI_OK;
+
+    path_of(&path, slice_of(in->words[0]), step, "link");
+    link_body(in, &body);
+    const struct json *made = client_ask(c, "POST", path.ptr, &body, &a, &end);
+    if (made && given(in, "json"))
+        client_print_body(c);
+    else if (made)
+        print_row(stdout, "%.*s", SLICE_ARG(json_get_text(made, "url")));
+    return end;
+}
+
+/* Without a step it is the only one that asks: anybody, for a link of somebody else. */
+static int link_run(struct invocation *in)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf asks = {0};
+    int64_t ms = 0;
+    int end = CLI_OK;
+
+    if (!given_duration(in, "expires-in", &ms))
+        return CLI_USAGE;
+    struct intact_client *c = client_begin(in);
+    if (in->words[1]) {
+        end = link_to(in, c, slice_of(in->words[1]));
+        intact_client_free(c);
+        return end;
+    }
+    buf_fmt(&asks, "/v1/approvals?%stask=", given(in, "person") ? "all=true&" : "");
+    client_escape(&asks, slice_of(in->words[0]));
+    const struct json *page = client_ask(c, "GET", asks.ptr, NULL, &a, &end);
+    const struct json *asked = page ? find(in, json_get(page, "approvals")) : NULL;
+    if (page && !asked)
+        end = CLI_NOT_WELL;
+    if (asked)
+        end = link_to(in, c, arena_copy(&a, json_get_text(asked, "step")));
+    intact_client_free(c);
+    return end;
+}
+
+static const struct flag link_flags[] = {
+    {.name = "person",
+     .value = "NAME",
+     .help = "who decides with it: a person with a token; for others than you it requires the role "
+             "link or admin",
+     .initial = "you"},
+    {.name = "expires-in",
+     .value = "TIME",
+     .help = "how long it is good, at most 90d",
+     .initial = "7d"},
+    {0},
+};
+
+const struct verb verb_approval_link = {
+    .noun = "approval",
+    .name = "link",
+    .summary = "make a link with which a person decides in a browser",
+    .about =
+        "Prints a link to a page that shows what a step asks, and on which that person decides "
+        "without a token. It is good for one person and one decision, and not after the "
+        "question was decided, or asked anew. Whoever has it can decide: send it to that "
+        "person alone.",
+    .arguments = {{.name = "TASK", .kind = WORD_TASK}, {.name = "STEP", .optional = true}},
+    .flags = link_flags,
+    .examples = {{"intact approval link e-17", "for yourself"},
+                 {"intact approval link e-17 allow --person ann --expires-in 2d", "for ann"}},
+    .run = link_run,
 };

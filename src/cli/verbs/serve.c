@@ -36,9 +36,9 @@ enum { HOSTS_MAX = 16, NODE_NAME_MAX = 63 };
 struct options {
     const char *data, *listen, *key_prefix;
     const char *store, *schema, *node; /* store NULL: SQLite in `data` */
-    const char *advertise;
-    char *advertised_host; /* host part; to be freed */
-    unsigned roles;        /* enum node_role */
+    const char *advertise, *public_url;
+    char *advertised_host, *public_host; /* host parts; to be freed */
+    unsigned roles;                      /* enum node_role */
     const char *tls_cert, *tls_key;
     const char *hosts[HOSTS_MAX];
     size_t host_count;
@@ -142,11 +142,11 @@ static int read_roles(const struct invocation *in, struct options *o)
     return CLI_OK;
 }
 
-/* Other clients use the advertised name, so Host may contain it. */
-static int read_advertised(const struct invocation *in, struct options *o)
+/* Other clients use the name in that URL, so Host may contain it. */
+static int read_url(const struct invocation *in, struct options *o, const char *flag,
+                    const char *url, char **ret_host)
 {
     static const char what[] = "a URL such as https://node-1.example.org:7420, without a path";
-    const char *url = o->advertise;
     const char *host = url;
 
     if (!url)
@@ -156,17 +156,24 @@ static int read_advertised(const struct invocation *in, struct options *o)
     else if (strncmp(url, "https://", 8) == 0)
         host = url + 8;
     else
-        return expected(in, "advertise", url, what);
+        return expected(in, flag, url, what);
     const char *port = *host == '[' ? strchr(host, ']') : host;
     port = port ? strchr(port, ':') : NULL;
-    o->advertised_host = strndup(host, port ? (size_t)(port - host) : strlen(host));
-    if (!o->advertised_host || !is_host(o->advertised_host)
+    *ret_host = strndup(host, port ? (size_t)(port - host) : strlen(host));
+    if (!*ret_host || !is_host(*ret_host)
         || (port && (!is_port(port + 1) || strtol(port + 1, NULL, 10) == 0)))
-        return expected(in, "advertise", url, what);
+        return expected(in, flag, url, what);
     if (o->host_count == HOSTS_MAX)
-        return expected(in, "host", o->hosts[0], "at most 15 of them beside --advertise");
-    o->hosts[o->host_count++] = o->advertised_host;
+        return expected(in, "host", o->hosts[0], "fewer beside --advertise and --public-url");
+    o->hosts[o->host_count++] = *ret_host;
     return CLI_OK;
+}
+
+static int read_urls(const struct invocation *in, struct options *o)
+{
+    int bad = read_url(in, o, "advertise", o->advertise, &o->advertised_host);
+
+    return bad ? bad : read_url(in, o, "public-url", o->public_url, &o->public_host);
 }
 
 static int read_limits(const struct invocation *in, struct options *o)
@@ -191,6 +198,7 @@ static int read_options(const struct invocation *in, struct options *o)
         .schema = given(in, "schema"),
         .node = given(in, "node"),
         .advertise = given(in, "advertise"),
+        .public_url = given(in, "public-url"),
         .tls_cert = given(in, "tls-cert"),
         .tls_key = given(in, "tls-key"),
         .behind_proxy = given(in, "behind-proxy"),
@@ -209,7 +217,7 @@ static int read_options(const struct invocation *in, struct options *o)
     if (bad == CLI_OK)
         bad = read_roles(in, o);
     if (bad == CLI_OK)
-        bad = read_advertised(in, o);
+        bad = read_urls(in, o);
     return bad ? bad : read_limits(in, o);
 }
 
@@ -266,6 +274,7 @@ static struct server_config config_of(const struct options *o, struct store *sto
         .node = o->node,
         .roles = o->roles,
         .advertise = o->advertise,
+        .public_url = o->public_url,
         .key_prefix = o->key_prefix,
         .supervisor_interval_ms = o->scan_every_ms,
         .grace_ms = o->grace_ms,
@@ -542,6 +551,7 @@ static int run(struct invocation *in)
         status = o.migrate ? migrate(in, &o) : open_and_serve(in, &o);
     serve_settings_fini(&o.settings);
     free(o.advertised_host);
+    free(o.public_host);
     return status;
 }
 
@@ -574,6 +584,11 @@ static const struct flag flags[] = {
      .help =
          "address of this node for agents and clients: http://HOST[:PORT] or https://HOST[:PORT]",
      .initial = "the address of --listen, if it is specific and without a proxy"},
+    {.name = "public-url",
+     .value = "URL",
+     .help = "address at which people and services outside reach it, in links; the same at all "
+             "nodes",
+     .initial = "that of --advertise"},
     {.name = "listen",
      .value = "ADDR:PORT",
      .help =

@@ -88,10 +88,11 @@ static int run(struct invocation *in)
 static const struct flag flags[] = {
     {.name = "role",
      .value = "ROLE",
-     .help = "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, approve, "
-             "agent:NAME, agent:* or admin; at least one",
+     .help =
+         "submit, submit:WORKFLOW, read, read:WORKFLOW, define, repair, operate, approve, link, "
+         "agent:NAME, agent:* or admin; at least one",
      .kind = WORD_HINTS,
-     .choices = "submit submit: read read: define repair operate approve agent: agent:* admin",
+     .choices = "submit submit: read read: define repair operate approve link agent: agent:* admin",
      .repeats = true},
     {.name = "person",
      .value = "NAME",
