@@ -139,9 +139,9 @@ static void what_is_no_link_is_refused(void **state)
     for (int i = 0; i < 4000; i++)
         buf_byte(&longest, 'A');
     expect_forged(longest.ptr);
-    send_as(&stranger, &r, "DELETE", paths[4], NULL, SLICE_NONE);
+    send_as(&stranger, &r, "DELETE", "/v1/approvals/~~~~~", NULL, SLICE_NONE);
     expect_problem(&r, 401, "unauthenticated");
-    send_as(&stranger, &r, "OPTIONS", paths[4], NULL, SLICE_NONE);
+    send_as(&stranger, &r, "OPTIONS", "/v1/approvals/~~~~~", NULL, SLICE_NONE);
     expect_problem(&r, 401, "unauthenticated");
     CHECK(!node_log_has(&node, "~~~~~"), "such paths are not logged");
 }

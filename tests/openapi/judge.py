@@ -253,6 +253,8 @@ class Judge:
         value = text
         if kind == "integer":
             value = int(text) if re.fullmatch(r"-?[0-9]+", text) else text
+        elif kind == "boolean":
+            value = {"true": True, "false": False}.get(text, text)
         elif kind == "array":
             value = text.split(",")
         return [f"{what}: {f}" for f in self.document.faults(schema, value)]

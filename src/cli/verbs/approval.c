@@ -59,7 +59,7 @@ static int list_run(struct invocation *in)
 
 static const struct flag list_flags[] = {
     {.name = "task", .value = "TASK", .help = "only of this task", .kind = WORD_TASK},
-    {.name = "everybody", .help = "also what waits for others; requires the role read"},
+    {.name = "everybody", .help = "also what waits for others; requires the role read or link"},
     PAGES_FLAGS,
     {0},
 };
