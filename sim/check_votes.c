@@ -21,7 +21,7 @@ struct count {
     uint32_t agree, reject;
 };
 
-/* Of the first `most` votes, those on that step's question. */
+/* Counts, among the first `most` votes, those on that step's question. */
 static struct count count_first(const struct seen *s, uint32_t most, uint32_t step)
 {
     struct count c = {0};

@@ -1,7 +1,7 @@
 /*
- * Who is asked to decide, for alerts: read from the store page by page, as background jobs, and
- * counted by step and group. The loop decodes one page at a time. So everybody is told, however
- * many tasks ask, and what is oldest is seen as well.
+ * Questions to people, for alerts: read from the store page by page, as background jobs, and
+ * counted by step and group. The loop decodes one page at a time. So every group is alerted,
+ * however many tasks ask it, and the oldest question is included.
  */
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #ifndef CORE_VOTES_H
 #define CORE_VOTES_H
 
-/* Who has said what to the present question of a step. */
+/* The votes of people on the present question of a step. */
 
 #include "core/task.h"
 

@@ -109,7 +109,7 @@ static void every_mistake_has_its_place(void **state)
     }
 }
 
-/* Of one person more, the last step could never be decided. */
+/* With one person more, the last step could never be decided. */
 static void a_task_has_room_for_all_votes(void **state)
 {
     static struct mistakes m;

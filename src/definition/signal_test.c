@@ -178,7 +178,7 @@ static void urls_are_what_expressions_see(void **state)
         {"${ .task | .signals.paid }", "\"https://x/paid\"", 3},
         {"${ .task[\\\"signals\\\"].paid }", "\"https://x/paid\"", 3},
         {"${ .task.id }", "\"o-17\"", 0}, /* it costs nothing */
-        /* Who passes on the task does not mean the URLs. */
+        /* A task that is passed on whole does not include the URLs. */
         {"${ .task | has(\\\"id\\\") }", "true", 0},
         {"${ .task }", "{\"id\":\"o-17\",\"workflow\":\"order\"}", 0},
         {"${ .task | has(\\\"sig\\\" + \\\"nals\\\") }", "false", 0},

@@ -19,7 +19,7 @@ enum {
     PATIENCE_MAX_MS = 60000, /* ... or after twice as long each time, if the first one is at work */
 };
 
-/* Of a task, in a page. */
+/* The notices of a task in a page. */
 struct crowd {
     size_t count;
     int64_t last; /* seq of the last one that was asked */

@@ -35,10 +35,10 @@ enum role {
     ROLE_AGENT = 64,      /* of the agent in the route's path */
     ROLE_ADMIN = 128,     /* may all */
     ROLE_SUBMIT_TO = 256, /* SUBMIT, to the workflows of "submit:NAME" alone */
-    ROLE_SIGNAL = 1024,   /* signals to many: those of "signal:WORKFLOW/NAME" alone */
     ROLE_READ_SOME = 512, /* the tasks of the workflows of "read:NAME", and nothing else */
     ROLE_APPROVE = 1024,  /* what a group of the token's person is asked */
-    ROLE_LINK = 8192,     /* makes links with which any person decides */
+    ROLE_SIGNAL = 2048,   /* signals to many: those of "signal:WORKFLOW/NAME" alone */
+    ROLE_LINK = 4096,     /* makes links with which any person decides */
 };
 
 enum quota_kind {

@@ -435,7 +435,7 @@ static void who_may_act_on_own_tasks_only_sends_to_no_others(void **state)
     stage_end(&s);
 }
 
-/* Who has all of its content may repeat the submission of a task that is nobody's. */
+/* A client that has the whole content may repeat the submission of a task without an owner. */
 static void a_submission_carries_signals_to_own_tasks_only(void **state)
 {
     (void)state;

@@ -139,8 +139,8 @@ struct store_notice_ops {
     enum err (*read)(struct store *s, struct notice_read *n, struct arena *a, struct error *e);
     /* The refused ones, by seq. */
     enum err (*refused)(struct store *s, struct notice_read *n, struct arena *a, struct error *e);
-    /* Of each task, when the first of its notices that are to be decided was inserted; 0: there is
-     * none. */
+    /* For each task: when the first of its notices that are to be decided was inserted; 0: there
+     * is none. */
     enum err (*told)(struct store *s, const struct slice *ids, size_t count, int64_t *ret_at,
                      struct error *e);
     /* One transaction. A notice that is not to be decided any more is left alone. */

@@ -6,7 +6,7 @@
 
 enum { TASKS = 9 };
 
-/* Of every other one, from t-0 to t-8. */
+/* Every other one asks people, from t-0 to t-8. */
 static void insert_tasks(struct world *w)
 {
     for (int i = 0; i < TASKS; i++) {

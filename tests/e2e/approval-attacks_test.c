@@ -87,7 +87,7 @@ static void expect_forged(const char *path)
     expect_page(&r, 404, LINK_FORGED);
 }
 
-/* Of each other character, and of each length. */
+/* Each character is changed, and each length is tried. */
 static void changed_it_is_none(void **state)
 {
     const char *id = asks("both");

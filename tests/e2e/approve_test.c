@@ -461,7 +461,8 @@ static bool is_told_of(int64_t count, int64_t *ret_notices)
     return true;
 }
 
-/* Of more than a page of the store, with the oldest; and again when there is one more. */
+/* A group is told of more questions than a page of the store has, with the oldest; and again when
+ * there is one more. */
 static void a_group_is_told_of_all(void **state)
 {
     int64_t before = 0;

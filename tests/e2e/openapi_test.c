@@ -15,6 +15,8 @@
 
 #define SIGNAL    "{\"workflow\": \"w\", \"tags\": {\"a\": \"b\"}, \"name\": \"x\"}"
 #define OPERATOR  "{\"reason\": \"why\"}"
+#define SUPPLIED  "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}"
+#define RESOLVED  "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}"
 #define OPERATION "{\"verb\": \"retry\", \"filter\": {\"all\": true}, \"reason\": \"why\"}"
 #define SCHEDULE                                                      \
     "{\"intact\": 1, \"schedule\": \"rare\", \"workflow\": \"one\", " \
@@ -73,10 +75,8 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/pause", OPERATOR, false},
     {"POST", "/v1/tasks/held/resume", OPERATOR, false},
     {"POST", "/v1/tasks/held/correct", "{\"reason\": \"why\", \"input\": 1}", true},
-    {"POST", "/v1/tasks/held/supply", "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}",
-     true},
-    {"POST", "/v1/tasks/held/resolve",
-     "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}", true},
+    {"POST", "/v1/tasks/held/supply", SUPPLIED, true},
+    {"POST", "/v1/tasks/held/resolve", RESOLVED, true},
     {"GET", "/v1/tasks/held/signals", NULL, false},
     {"POST", "/v1/tasks/held/signals/paid", "1", false},
     {"POST", "/v1/tasks/held/signals/paid/drop", OPERATOR, false},
@@ -711,10 +711,8 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/tasks/broken/pause", OPERATOR, true},
         {"POST", "/v1/tasks/broken/resume", OPERATOR, true},
         {"POST", "/v1/tasks/broken/correct", "{\"reason\": \"why\", \"input\": 1}", true},
-        {"POST", "/v1/tasks/broken/supply", "{\"reason\": \"why\", \"step\": \"a\", \"output\": 1}",
-         true},
-        {"POST", "/v1/tasks/broken/resolve",
-         "{\"reason\": \"why\", \"step\": \"a\", \"effect\": \"none\"}", true},
+        {"POST", "/v1/tasks/broken/supply", SUPPLIED, true},
+        {"POST", "/v1/tasks/broken/resolve", RESOLVED, true},
         {"POST", "/v1/tasks/broken/close", OPERATOR, true},
         {"POST", "/v1/tasks/broken/reopen", OPERATOR, true},
         {"POST", "/v1/tasks/broken/signals/paid", "1", true},

@@ -56,7 +56,7 @@ struct notice_read {
     bool more;               /* out */
 };
 
-/* Of one that changed nothing. */
+/* What becomes of a notice that changed nothing. */
 struct notice_verdict {
     int64_t seq;
     int64_t refused_at; /* 0: it is deleted; else it is kept, with the reason */
