@@ -671,9 +671,8 @@ static sqlite3 *open_store(void)
 
 static void execute(sqlite3 *db, const char *statement)
 {
-    int rc = sqlite3_exec(db, statement, NULL, NULL, NULL);
-
-    CHECK(rc == SQLITE_OK, "%s: %s", statement, sqlite3_errmsg(db));
+    CHECK(sqlite3_exec(db, statement, NULL, NULL, NULL) == SQLITE_OK, "%s: %s", statement,
+          sqlite3_errmsg(db));
 }
 
 static void a_store_that_somebody_else_writes_to_is_busy(void **state)
