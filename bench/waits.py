@@ -1,108 +1,169 @@
 #!/usr/bin/env python3
-"""What tasks cost that wait for a moment: memory and processor time while they wait, and, when all are due in the same second, how
-fast they go on and how long other tasks take to start meanwhile. Prints one line.
-Usage: bench/waits.py SERVER_PROGRAM [TASKS]"""
+"""What tasks cost that wait for a time, a signal or a lock: memory and processor time while they wait, how fast they go on
+when what they wait for comes, and how long other tasks take to start meanwhile. Prints one line for each kind.
+Usage: bench/waits.py SERVER_PROGRAM [--tasks N] [--idle SECONDS] [KIND...]; kinds: time, signal, lock"""
 
-import http.client
+import argparse
 import json
-import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-IDLE_S = 10
+from server import Server
+
 LINES = 5000  # of a batch
+SENDERS = 64  # of signals at once
+SIGNALS = 20_000  # so many of the tasks that wait for a signal get it
+ALONE = 200  # signals at most that are sent one after the other
+KEYS = 1000  # of locks at most, each with one task that holds it and at least nine that wait
+
+OTHER = {"intact": 1, "workflow": "other", "steps": [{"name": "do", "agent": "one", "action": "do", "undo": "none"}]}
+UNTIL = {"name": "wait", "wait": {"until": "${ .input.at }"}}
+TIME = {"intact": 1, "workflow": "waits", "steps": [UNTIL]}
+SIGNAL = {"intact": 1, "workflow": "waits", "steps": [{"name": "paid", "signal": {"name": "payment"}}]}
+LOCK = {"intact": 1, "workflow": "waits", "lock": {"key": "${ .input.key }"}, "steps": [UNTIL]}
 
 
-class Server:
-    def __init__(self, program):
-        self.folder = tempfile.mkdtemp(prefix="intact-waits.")
-        self.process = subprocess.Popen([program, "serve", "--open", "--data", f"{self.folder}/data", "--listen", "127.0.0.1:0"],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.port = int(self.process.stdout.readline().split()[-1])
-
-    def call(self, method, path, body=None, kind="application/json"):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        connection.request(method, path, body, {"Content-Type": kind})
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        assert answer.status < 300, text
-        return text
-
-    def resident_mib(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
-            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
-
-    def cpu_s(self):
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
-            fields = f.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def ended(self):
-        for line in self.call("GET", "/metrics").decode().splitlines():
-            if line.startswith('intact_tasks_ended_total{state="processed"}'):
-                return int(float(line.split()[-1]))
-        raise AssertionError("there is no such metric")
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.folder)
-
-
-def start_others(server, stop, took):
+class Others:
     """Submits a task and fetches its request, again and again."""
-    n = 0
-    while not stop.is_set():
+
+    def __init__(self, server):
+        self.server, self.took, self.stop = server, [], threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        n = 0
+        while not self.stop.is_set():
+            began = time.monotonic()
+            self.server.call("POST", "/v1/tasks", json.dumps({"workflow": "other", "id": f"other-{n}"}))
+            answer = json.loads(self.server.call("POST", "/v1/agents/one/work", '{"instance": "i", "max": 1, "wait": "30s"}'))
+            self.took.append((time.monotonic() - began) * 1000)
+            results = [{"token": r["token"], "output": 1} for r in answer.get("requests", [])]
+            self.server.call("POST", "/v1/agents/one/work", json.dumps({"instance": "i", "max": 0, "results": results}))
+            n += 1
+            time.sleep(0.01)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+
+    def __str__(self):
+        took = sorted(self.took)
+        return f"other tasks start after {statistics.median(took):.1f} ms (99 %: {took[int(len(took) * 0.99)]:.1f})"
+
+
+def at(moment):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+def waits(program, workflow, count, idle_s, input_of):
+    """A server with so many tasks that wait, and what they cost while they do."""
+    server = Server(program)
+    for w in (workflow, OTHER):
+        server.call("PUT", f"/v1/workflows/{w['workflow']}", json.dumps(w))
+    used = server.cpu_s()
+    time.sleep(idle_s)
+    empty = (server.cpu_s() - used) / idle_s
+    for first in range(0, count, LINES):
+        server.submit(f'{{"workflow":"waits","id":"w-{n}","input":{input_of(n)}}}' for n in range(first, min(count, first + LINES)))
+    time.sleep(2)
+    used = server.cpu_s()
+    time.sleep(idle_s)
+    idle = (server.cpu_s() - used) / idle_s
+    return server, (f"{count} tasks: {server.resident_mib():.0f} MiB resident, {idle * 100:.1f} % of a core while they wait "
+                    f"({empty * 100:.1f} without them)")
+
+
+def all_end(server, count, before=0):
+    began = time.monotonic()
+    while server.ended() - before < count:
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def for_a_time(program, count, idle_s):
+    due = int(time.time()) + count // 10_000 + 2 * idle_s + 5
+    server, cost = waits(program, TIME, count, idle_s, lambda n: f'{{"at":"{at(due)}"}}')
+    try:
+        assert time.time() < due, "submitting took too long"
+        time.sleep(max(0, due - time.time()))
+        with Others(server) as others:
+            seconds = all_end(server, count)
+        print(f"waits for a time: {cost}; all due at once: {count / seconds:.0f} a second go on, {others}", flush=True)
+    finally:
+        server.end()
+
+
+def send(server, numbers):
+    """Signals, one after the other over one connection; how long each took until its task had ended."""
+    c, took = server.connect(), []
+    for n in numbers:
         began = time.monotonic()
-        server.call("POST", "/v1/tasks", json.dumps({"workflow": "other", "id": f"other-{n}"}))
-        answer = json.loads(server.call("POST", "/v1/agents/one/work", '{"instance": "i", "max": 1, "wait": "30s"}'))
+        server.call("POST", f"/v1/tasks/w-{n}/signals/payment", '{"data": 1}', connection=c)
         took.append((time.monotonic() - began) * 1000)
-        results = [{"token": r["token"], "output": 1} for r in answer.get("requests", [])]
-        server.call("POST", "/v1/agents/one/work", json.dumps({"instance": "i", "max": 0, "results": results}))
-        n += 1
-        time.sleep(0.01)
+    c.close()
+    return took
+
+
+def for_a_signal(program, count, idle_s):
+    server, cost = waits(program, SIGNAL, count, idle_s, lambda n: "null")
+    try:
+        few = min(ALONE, count // 2)
+        commits = server.commits()
+        took = send(server, range(few))
+        all_end(server, few)
+        alone = (server.commits() - commits) / few
+        commits, many, began = server.commits(), min(SIGNALS, count - few), time.monotonic()
+        with Others(server) as others:
+            threads = [threading.Thread(target=send, args=(server, range(few + k, few + many, SENDERS))) for k in range(SENDERS)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            all_end(server, few + many)
+            seconds = time.monotonic() - began
+        together = (server.commits() - commits) / many
+        print(f"waits for a signal: {cost}; a signal alone: {statistics.median(took):.1f} ms, {alone:.2f} commits; {SENDERS} at once: "
+              f"{many / seconds:.0f} a second, {together:.2f} commits each, {others}", flush=True)
+    finally:
+        server.end()
+
+
+def for_a_lock(program, count, idle_s):
+    """The first task of each key holds it until a moment; all others of the key go through it one after the other."""
+    keys = min(KEYS, count // 10)
+    due = int(time.time()) + count // 2_000 + 2 * idle_s + 5
+    server, cost = waits(program, LOCK, count, idle_s, lambda n: f'{{"key":"{n % keys}","at":"{at(due if n < keys else 0)}"}}')
+    try:
+        assert time.time() < due, "submitting took too long"
+        time.sleep(max(0, due - time.time()))
+        with Others(server) as others:
+            seconds = all_end(server, count)
+        print(f"waits for a lock: {cost}; {keys} locks: {count / seconds:.0f} tasks a second take one and end, {others}", flush=True)
+    finally:
+        server.end()
+
+
+KINDS = {"time": for_a_time, "signal": for_a_signal, "lock": for_a_lock}
 
 
 def main():
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
-    server = Server(sys.argv[1])
-    try:
-        server.call("PUT", "/v1/workflows/waits", json.dumps({"intact": 1, "workflow": "waits", "steps": [
-            {"name": "wait", "wait": {"until": "${ .input.at }"}}]}))
-        server.call("PUT", "/v1/workflows/other", json.dumps({"intact": 1, "workflow": "other", "steps": [
-            {"name": "do", "agent": "one", "action": "do", "undo": "none"}]}))
-        due = time.time() + count / 10_000 + IDLE_S + 20
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(due))
-        for first in range(0, count, LINES):
-            lines = "".join(f'{{"workflow":"waits","id":"w-{n}","input":{{"at":"{at}"}}}}\n' for n in range(first, min(count, first + LINES)))
-            server.call("POST", "/v1/tasks", lines, "application/x-ndjson")
-        assert time.time() + IDLE_S < due, "submitting took too long"
-        cpu = server.cpu_s()
-        time.sleep(IDLE_S)
-        idle = (server.cpu_s() - cpu) / IDLE_S
-        resident = server.resident_mib()
-        stop, took = threading.Event(), []
-        other = threading.Thread(target=start_others, args=(server, stop, took))
-        before = server.ended()
-        time.sleep(max(0, due - time.time()))
-        began = time.monotonic()
-        other.start()
-        while server.ended() - before < count:
-            time.sleep(0.1)
-        seconds = time.monotonic() - began
-        stop.set()
-        other.join()
-        took.sort()
-        print(f"waits: {count} tasks: {resident:.0f} MiB resident, {idle * 100:.1f} % of a core while they wait; all due at once: "
-              f"{count / seconds:.0f}/s, other tasks start after {statistics.median(took):.1f} ms (99 %: {took[int(len(took) * 0.99)]:.1f})")
-    finally:
-        server.end()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--tasks", type=int, default=1_000_000)
+    parser.add_argument("--idle", type=int, default=10, help="seconds for which the use of the processor is measured")
+    parser.add_argument("kind", nargs="*")
+    args = parser.parse_intermixed_args()
+    kinds = args.kind or list(KINDS)
+    if not set(kinds) <= set(KINDS):
+        sys.exit(f"no such kind; there are: {', '.join(KINDS)}")
+    for kind in kinds:
+        KINDS[kind](args.program, args.tasks, args.idle)
 
 
 if __name__ == "__main__":

@@ -231,6 +231,25 @@ def crowds_are_measured(folder):
         check(r["answers"].get("200", 0) > 0 and set(r["answers"]) <= {"200"}, r)
 
 
+def one_line(words):
+    done = subprocess.run([sys.executable, "-B", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+    check(done.returncode == 0 and done.stdout.count("\n") == 1, words, done.stdout, done.stderr)
+    return done.stdout
+
+
+def waits_are_measured():
+    for kind in "time", "signal", "lock":
+        line = one_line([f"{ROOT}/bench/waits.py", f"{BUILD}/src/cli/intact", kind, "--tasks", "200", "--idle", "1"])
+        check(line.startswith(f"waits for a {kind}: 200 tasks: ") and "other tasks start after" in line, line)
+    done = subprocess.run([sys.executable, "-B", f"{ROOT}/bench/waits.py", "intact", "rain"], stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 1 and "time, signal, lock" in done.stderr, done.returncode, done.stderr)
+
+
+def schedules_are_measured():
+    line = one_line([f"{ROOT}/bench/schedules.py", f"{BUILD}/src/cli/intact", "--schedules", "20", "--every", "2", "--times", "2"])
+    check(line.startswith("schedules: 20 that fire every 2 s, 2 times: 40 tasks of 40, "), line)
+
+
 def nothing_is_left_behind(folder, how, scenario):
     place = f"{folder}/{how.name}"
     os.mkdir(place)
@@ -260,5 +279,7 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     the_floor_writes_what_the_server_writes(work)
     each_goal_is_told(work)
     crowds_are_measured(work)
+    waits_are_measured()
+    schedules_are_measured()
     nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
     nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")

@@ -1,0 +1,60 @@
+"""A server with a store of its own in the folder for temporary files, and what it uses; for the benches that need nothing else."""
+
+import http.client
+import os
+import shutil
+import subprocess
+import tempfile
+
+
+class Server:
+    def __init__(self, program):
+        self.folder = tempfile.mkdtemp(prefix="intact-bench.")
+        self.process = subprocess.Popen([program, "serve", "--open", "--data", f"{self.folder}/data", "--listen", "127.0.0.1:0"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = int(self.process.stdout.readline().split()[-1])
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+
+    def call(self, method, path, body=None, kind="application/json", connection=None):
+        """The text of the answer. With a connection, this one is used and stays open."""
+        c = connection or self.connect()
+        c.request(method, path, body, {"Content-Type": kind})
+        answer = c.getresponse()
+        text = answer.read()
+        if not connection:
+            c.close()
+        assert answer.status < 300, text
+        return text
+
+    def submit(self, lines):
+        self.call("POST", "/v1/tasks", "".join(line + "\n" for line in lines), "application/x-ndjson")
+
+    def resident_mib(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
+
+    def cpu_s(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def metric(self, name):
+        """The value of a metric, whose labels are part of its name."""
+        for line in self.call("GET", "/metrics").decode().splitlines():
+            word, _, value = line.rpartition(" ")
+            if word == name:
+                return float(value)
+        raise AssertionError(f"there is no metric {name}")
+
+    def ended(self):
+        return int(self.metric('intact_tasks_ended_total{state="processed"}'))
+
+    def commits(self):
+        return int(self.metric("intact_commit_duration_seconds_count"))
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder)
