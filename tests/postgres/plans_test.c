@@ -182,8 +182,8 @@ static void look_at_notices(struct world *w)
 {
     enum { NOTICES = 30 };
     const struct store_notice_ops *ops = w->s->ops->notices;
-    struct notice_row rows[NOTICES] = {0};
-    struct notice_verdict gone[NOTICES] = {0};
+    static struct notice_row rows[NOTICES];
+    static struct notice_verdict gone[NOTICES];
     struct notice_read n = {.limit = 10, .bytes_max = 1 << 20};
     struct slice tasks[NOTICES];
     int64_t told_at[NOTICES];
