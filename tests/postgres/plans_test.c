@@ -185,9 +185,9 @@ static void look_at_notices(struct world *w)
     static struct notice_row rows[NOTICES];
     static struct notice_verdict gone[NOTICES];
     struct notice_read n = {.limit = 10, .bytes_max = 1 << 20};
-    struct slice tasks[NOTICES];
+    static struct slice tasks[NOTICES];
     int64_t told_at[NOTICES];
-    char ids[NOTICES][24];
+    static char ids[NOTICES][24];
 
     for (size_t i = 0; i < NOTICES; i++) {
         (void)snprintf(ids[i], sizeof ids[i], "done-%zu", 1000 + 100 * i);
