@@ -20,7 +20,7 @@
 #include "node/names.h"
 #include "node/node.h"
 #include "node/readings.h"
-#include "node/render.h"
+#include "node/task_json.h"
 #include "node/strict.h"
 #include "store/codec/codec.h"
 #include "store/row.h"

@@ -10,7 +10,7 @@
 #include "node/answer.h"
 #include "node/pressure.h"
 #include "node/readings.h"
-#include "node/render.h"
+#include "node/task_json.h"
 #include "node/strict.h"
 #include "json/json.h"
 

@@ -26,7 +26,7 @@
 #include "node/node.h"
 #include "node/quota.h"
 #include "node/readings.h"
-#include "node/render.h"
+#include "node/task_json.h"
 #include "node/task_read.h"
 #include "store/codec/codec.h"
 #include "store/job.h"

@@ -18,7 +18,7 @@
 #include "node/exchange.h"
 #include "node/node.h"
 #include "node/readings.h"
-#include "node/render.h"
+#include "node/task_json.h"
 #include "node/strict.h"
 #include "node/task_read.h"
 #include "store/codec/codec.h"

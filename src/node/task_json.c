@@ -3,7 +3,7 @@
  * reads only what it is given. docs/openapi.yaml describes the members.
  */
 
-#include "node/render.h"
+#include "node/task_json.h"
 
 #include "node/node.h"
 #include "json/json.h"

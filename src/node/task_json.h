@@ -1,5 +1,5 @@
-#ifndef NODE_RENDER_H
-#define NODE_RENDER_H
+#ifndef NODE_TASK_JSON_H
+#define NODE_TASK_JSON_H
 
 /* A task as JSON: its whole record, its summary in lists, and entries of the audit. Any thread. */
 
