@@ -1,6 +1,6 @@
 /*
  * Reads a task from its document, its payloads and its groups of steps. A document comes from disk,
- * so everything in it is checked and nothing is asserted. encode.c writes it; kept.h explains
+ * so everything in it is checked and nothing is asserted. encode.c writes it; groups.h explains
  * groups.
  */
 #include "store/codec/codec.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/codec/kept.h"
+#include "store/codec/groups.h"
 #include "json/json.h"
 
 /* What a damaged row may not exceed, so that whoever adds to it need not look: times in years to

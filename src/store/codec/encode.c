@@ -1,13 +1,13 @@
 /*
  * Writes the document of a task. Long values go to payloads, and resting steps of a long task to
- * groups (kept.h). decode.c reads it.
+ * groups (groups.h). decode.c reads it.
  */
 #include "store/codec/codec.h"
 
 #include <stdio.h>
 
 #include "core/votes.h"
-#include "store/codec/kept.h"
+#include "store/codec/groups.h"
 #include "json/json.h"
 
 struct encoder {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "store/codec/codec.h"
-#include "store/codec/kept.h"
+#include "store/codec/groups.h"
 
 /* Steps that rest leave the document of a long task, in groups. */
 

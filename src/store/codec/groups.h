@@ -1,5 +1,5 @@
-#ifndef STORE_CODEC_KEPT_H
-#define STORE_CODEC_KEPT_H
+#ifndef STORE_CODEC_GROUPS_H
+#define STORE_CODEC_GROUPS_H
 
 /*
  * What the codec keeps of the steps of a task that is written again and again: see struct encoded

@@ -2,7 +2,7 @@
  * The texts of resting steps that the scheduler keeps between two writes of a document, and the
  * groups into which they go. encode.c uses it.
  */
-#include "store/codec/kept.h"
+#include "store/codec/groups.h"
 
 struct encoded *encoded_new(const struct workflow *w, struct arena *a)
 {
