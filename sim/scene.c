@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "core/attempts.h"
 #include "sim/beats.h"
 #include "sim/bell.h"
 #include "sim/check.h"

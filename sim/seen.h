@@ -6,6 +6,7 @@
  * that is being checked.
  */
 
+#include "core/attempts.h"
 #include "sim/flow.h"
 #include "store/store.h"
 

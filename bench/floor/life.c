@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/attempts.h"
 #include "core/decide.h"
 #include "store/codec/codec.h"
 

@@ -17,37 +17,6 @@ enum {
     TIMES_MAX = 4, /* a recurring alert is resolved later each time, up to 16 times as late */
 };
 
-static const struct {
-    const char *text, *about;
-    int64_t wait_ms;
-} conditions[] = {
-#define X(name, text, wait, about) {text, about, wait},
-    ALERT_CONDITIONS(X)
-#undef X
-};
-
-const char *condition_text(enum alert_condition c)
-{
-    ASSERT((size_t)c < CONDITION_COUNT);
-    return conditions[c].text;
-}
-
-const char *condition_about(enum alert_condition c)
-{
-    ASSERT((size_t)c < CONDITION_COUNT);
-    return conditions[c].about;
-}
-
-bool condition_parse(struct slice text, enum alert_condition *ret)
-{
-    for (size_t i = 0; i < CONDITION_COUNT; i++)
-        if (slice_is(text, conditions[i].text)) {
-            *ret = (enum alert_condition)i;
-            return true;
-        }
-    return false;
-}
-
 const char *notice_text(enum notice_kind k)
 {
     static const char *const texts[] = {"none", "opened", "reminder", "resolved"};
@@ -71,7 +40,7 @@ int64_t alerts_for_ms(const struct alerts_config *c, enum alert_condition condit
 {
     int64_t ms = c->for_ms[condition];
 
-    return ms < 0 ? conditions[condition].wait_ms : ms;
+    return ms < 0 ? condition_wait_ms(condition) : ms;
 }
 
 struct alerts *alerts_new(const struct alerts_config *c)

@@ -10,8 +10,8 @@
 #include "node/answer.h"
 #include "node/pressure.h"
 #include "node/readings.h"
-#include "node/task_json.h"
 #include "node/strict.h"
+#include "node/task_json.h"
 #include "json/json.h"
 
 static void text_or_null(struct buf *b, const char *key, struct slice text)

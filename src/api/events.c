@@ -18,8 +18,8 @@
 #include "node/exchange.h"
 #include "node/node.h"
 #include "node/part.h"
-#include "node/task_json.h"
 #include "node/strict.h"
+#include "node/task_json.h"
 #include "json/json.h"
 
 /* ---- streams ---- */

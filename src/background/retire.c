@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "definition/registry.h"
 #include "node/node.h"
-#include "node/task_json.h"
 #include "node/store_thread.h"
+#include "node/task_json.h"
 #include "node/task_read.h"
 #include "store/codec/codec.h"
 

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Larger than the longest help: a failure to write is then known at the end, with its reason. The C
+ * library has forgotten the reason of an earlier one by then. */
+static char output[64 << 10];
+
 void surroundings_settle(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -23,6 +27,8 @@ void surroundings_settle(void)
     (void)signal(SIGXFSZ, SIG_IGN); /* only fails for an invalid signal */
     /* Messages are written as a whole, so that those of several processes do not mix in one log. */
     (void)setvbuf(stderr, NULL, _IOLBF, 0);
+    if (!isatty(STDOUT_FILENO))
+        (void)setvbuf(stdout, output, _IOFBF, sizeof output);
 }
 
 int surroundings_leave(int status)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
+#include "core/attempts.h"
 
 /* ---- graphs ---- */
 

@@ -8,6 +8,7 @@
 
 #include "base/test.h"
 
+#include "core/attempts.h"
 #include "core/decide.h"
 #include "core/retry.h"
 #include "core/undo.h"

@@ -2,135 +2,14 @@
  * operator's verbs are in verbs.c, the consequences for the whole task in settle.c. */
 #include "core/decision.h"
 
+#include "core/attempts.h"
 #include "core/ready.h"
 #include "core/repeat.h"
 #include "core/retry.h"
 #include "core/summary.h"
 #include "core/undo.h"
 
-/* ---- failures ---- */
-
-static uint64_t seed_of(const struct task *t, int step, enum direction dir)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < t->id.len; i++)
-        h = (h ^ (unsigned char)t->id.ptr[i]) * UINT64_C(0x100000001b3);
-    return h ^ ((uint64_t)step << 32) ^ ((uint64_t)dir << 60);
-}
-
-/* The first failure decides how a task stops, and its error becomes that of the task. `step`: the
- * step that failed, or -1. */
-static void stop_for_failure(struct decision *d, enum on_failure on_failure, int step,
-                             const struct fault_note *why)
-{
-    if (d->t->direction == DIRECTION_UNDO || d->t->stop != STOP_NONE
-        || on_failure == ON_FAILURE_CONTINUE)
-        return;
-    d->t->stop = on_failure == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
-    d->t->error = *why;
-    d->t->cause = (struct cause){*why, step};
-}
-
-void fail_for_good(struct decision *d, struct step *s)
-{
-    const struct workflow_step *ws = &d->w->steps[d->ev->step];
-
-    step_move(s, STEP_FAILED);
-    if (s->direction == DIRECTION_UNDO || (ws->on_undo && step_failure_stops(ws, s)))
-        d->t->error = s->error;
-    else
-        stop_for_failure(d, ws->on_failure, d->ev->step, &s->error);
-}
-
-/* A step with a single attempt is never retried, so its failure cannot be spared. */
-static bool may_spare(const struct decision *d, const struct step *s, const struct retry_rule *r,
-                      const struct failure *f)
-{
-    return d->ev->spared && f->retryable && s->spared_count < SPARED_MAX
-           && (uint64_t)r->attempts + r->defers > 1;
-}
-
-/* The step failed because its service is unavailable. That does not count as a failure, and the
- * step is sent again as soon as any is. A wait that the service asked for is respected. */
-static void spare(struct decision *d, struct step *s, const struct failure *f)
-{
-    s->attempts[s->attempt_count - 1].spared = true;
-    s->spared_count++;
-    s->spared_at = d->now;
-    s->wait_until = f->retry_after_ms > 0 ? task_clock(d) + f->retry_after_ms : 0;
-    if (s->direction == DIRECTION_FORWARD)
-        step_move(s, STEP_WAITING);
-}
-
-/* One more failure of a step: leads to a retry, or the step has failed for good. */
-static void step_fails(struct decision *d, struct step *s, struct failure f)
-{
-    const struct workflow_step *ws = &d->w->steps[d->ev->step];
-    const struct call_spec *spec = s->direction == DIRECTION_UNDO ? &ws->undo : &ws->call;
-    int64_t at = 0;
-
-    if (may_spare(d, s, &spec->retry, &f)) {
-        spare(d, s, &f);
-        return;
-    }
-    s->failure_count++;
-    d->t->failure_count++;
-    f.count = s->failure_count;
-    f.seed = seed_of(d->t, d->ev->step, s->direction);
-    if (!retry_next(&spec->retry, &f, task_clock(d), &at)) {
-        fail_for_good(d, s);
-        return;
-    }
-    s->wait_until = at;
-    if (s->direction == DIRECTION_FORWARD)
-        step_move(s, STEP_WAITING);
-}
-
 /* ---- attempts ---- */
-
-bool step_needs_room(const struct step *s)
-{
-    return s->attempt_count == s->attempt_cap && s->attempt_cap < ATTEMPTS_KEPT;
-}
-
-/* The attempt to drop. Late results that took effect are dropped last. In a repeated step those of
- * earlier rounds took effect, and the oldest one is dropped. */
-static uint16_t attempt_to_drop(const struct step *s)
-{
-    for (uint16_t i = ATTEMPTS_HEAD; i < s->attempt_count && s->round == 0; i++)
-        if (s->attempts[i].effect != EFFECT_HAPPENED)
-            return i;
-    return ATTEMPTS_HEAD;
-}
-
-/* The greatest effect of a step's attempts. In a repeated step each round settles those before it,
- * so the last known effect counts. */
-static enum effect merged_effect(const struct step *s, enum effect more)
-{
-    if (s->round != 0)
-        return more == EFFECT_NONE ? s->dropped_effect : more;
-    return more > s->dropped_effect ? more : s->dropped_effect;
-}
-
-/* Merges one attempt in the middle into the sum of the dropped ones. */
-static void drop_attempt(struct step *s)
-{
-    uint16_t at = attempt_to_drop(s);
-    const struct attempt *a = &s->attempts[at];
-
-    if (a->direction == DIRECTION_FORWARD) {
-        s->dropped_effect = merged_effect(s, a->effect);
-        if (a->effect == EFFECT_UNKNOWN || a->resent > 0)
-            s->dropped_until = max_i64(s->dropped_until, a->complete_by);
-        if (a->effect == EFFECT_UNKNOWN && a->number > s->dropped_attempt)
-            s->dropped_attempt = a->number;
-    }
-    s->dropped_count++;
-    s->attempt_count--;
-    memmove(&s->attempts[at], &s->attempts[at + 1],
-            (size_t)(s->attempt_count - at) * sizeof *s->attempts);
-}
 
 /* The first attempt of a round begins it; that of the first round begins the time for all rounds.
  */

@@ -133,10 +133,8 @@ struct effects {
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx) MUST_USE;
 
-/* Whether the step's attempt array has to grow before the next EVENT_START. */
-bool step_needs_room(const struct step *s);
-
-/* The same for the task's signals before the next EVENT_SIGNAL. */
+/* Whether the task's array of signals has to grow before the next EVENT_SIGNAL; see also
+ * step_needs_room() in attempts.h. */
 bool task_needs_signal_room(const struct task *t);
 
 /* The same for its votes before the next EVENT_VOTE. */

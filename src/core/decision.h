@@ -2,12 +2,13 @@
 #define CORE_DECISION_H
 
 /*
- * Internals of decide(), shared by decide.c (attempts and owners), signal.c and approve.c (what
- * comes from outside), verbs.c (the operator's verbs) and settle.c (consequences for the task). No
- * other file includes it.
+ * Internals of decide(), shared by decide.c (attempts and owners), failure.c, signal.c and
+ * approve.c (what comes from outside), verbs.c (the operator's verbs) and settle.c (consequences
+ * for the task). No other file includes it.
  */
 
 #include "core/decide.h"
+#include "core/retry.h"
 
 /* The working set of one call of decide(). */
 struct decision {
@@ -48,7 +49,17 @@ void settle(struct decision *d);
 /* ---- decide.c ---- */
 
 void step_completes(struct decision *d, struct step *s);
+
+/* ---- failure.c ---- */
+
+/* One more failure of a step: leads to a retry, or the step has failed for good. */
+void step_fails(struct decision *d, struct step *s, struct failure f);
 void fail_for_good(struct decision *d, struct step *s);
+
+/* The first failure decides how a task stops, and its error becomes that of the task. `step`: the
+ * step that failed, or -1. */
+void stop_for_failure(struct decision *d, enum on_failure on_failure, int step,
+                      const struct fault_note *why);
 
 /* ---- signal.c ---- */
 

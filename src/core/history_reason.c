@@ -2,6 +2,7 @@
  * Part of the tests. */
 #include "core/history_reason.h"
 
+#include "core/attempts.h"
 #include "core/history_check.h"
 #include "core/reason.h"
 

@@ -1,6 +1,7 @@
 /* The observer's model of a task: see history_world.h. Written without code of the core, so that
  * the two can be compared. Part of the tests. */
 #include "core/history_world.h"
+#include "core/attempts.h"
 
 void world_make(struct world *w, const struct graph *g)
 {

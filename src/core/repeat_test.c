@@ -1,5 +1,6 @@
 /* Repeated steps: when rounds begin and end, what moves their time, what an operator may do, and
  * how many there are at most. */
+#include "core/attempts.h"
 #include "core/core_test_kit.h"
 #include "core/reason.h"
 #include "core/repeat.h"

@@ -2,7 +2,7 @@
 #define CORE_RETRY_H
 
 /*
- * The retry rules: whether and when a failed step is retried. decide.c applies them to each failure
+ * The retry rules: whether and when a failed step is retried. failure.c applies them to each one
  * that is not spared; supervisor/ and reason.c only predict with them.
  */
 

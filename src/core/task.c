@@ -2,6 +2,7 @@
  * checks every invariant that a single state can show. */
 #include "core/task.h"
 
+#include "core/attempts.h"
 #include "core/undo.h"
 #include "core/votes.h"
 

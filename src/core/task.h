@@ -175,14 +175,6 @@ struct fault_note {
     struct slice code, message;
 };
 
-/* With fewer, stored tasks could not be read; with more, older programs could not read newer ones.
- */
-enum {
-    ATTEMPTS_HEAD = 5,  /* of a step with many attempts the first ones are kept ... */
-    ATTEMPTS_TAIL = 20, /* ... and the last ones; those between are merged */
-    ATTEMPTS_KEPT = ATTEMPTS_HEAD + ATTEMPTS_TAIL,
-};
-
 /* This many failures of a step in one direction may be spared (not counted). That is enough for an
  * outage of hours, and bounds a step that fails by itself. */
 enum { SPARED_MAX = 200 };

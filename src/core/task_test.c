@@ -1,5 +1,6 @@
 /* The words and edges of the state machines, task_valid(), merged attempts, and the recognition of
  * repeated submissions. */
+#include "core/attempts.h"
 #include "core/core_test_kit.h"
 
 /* ---- words ---- */

@@ -1,3 +1,4 @@
+#include "core/attempts.h"
 #include "core/core_test_kit.h"
 
 /* pause, resume, close, reopen, correct, supply, resolve and starting anew: the edges, and what is

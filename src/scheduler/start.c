@@ -1,6 +1,7 @@
 /* From ready to running: queues ready steps, and assigns them to calls with free places. change.c
  * stores it; work.c sends the requests. */
 
+#include "core/attempts.h"
 #include "scheduler/internal.h"
 
 void start_refresh(struct scheduler *s, struct live *l)

@@ -1,4 +1,5 @@
 #include "base/fuzz.h"
+#include "core/attempts.h"
 #include "definition/definition.h"
 #include "store/codec/codec.h"
 #include "supervisor/overdue.h"
@@ -36,6 +37,11 @@ static const char *const texts[] = {
         STEP("a", UNDO) "," STEP("b", UNDO) "," STEP("c", UNDO) "," STEP("d", UNDO) ","
         STEP("e", UNDO) "," STEP("f", UNDO) "," STEP("g", UNDO) "," STEP("h", UNDO) ","
         STEP("i", UNDO) "," STEP("j", UNDO) "]}",
+    "{\"intact\":1,\"workflow\":\"w\",\"steps\":["
+        "{\"name\":\"a\",\"approve\":{\"by\":[\"g\"],\"question\":\"?\",\"people\":2},"
+        "\"complete_by\":\"1h\"},"
+        "{\"name\":\"b\",\"approve\":{\"by\":[\"h\"],\"question\":\"?\"}},"
+        STEP("c", UNDO ",\"after\":[]") "]}",
 };
 /* clang-format on */
 
@@ -43,8 +49,11 @@ static const struct workflow *workflow_of(uint8_t choice)
 {
     static struct definition *made[COUNT_OF(texts)];
     static struct mistakes m;
-    size_t few = COUNT_OF(texts) - 2;
-    size_t i = choice == 0xff ? few + 1 : choice == 0xfe ? few : choice % few;
+    size_t few = COUNT_OF(texts) - 3;
+    size_t i = choice == 0xfd   ? few + 2
+               : choice == 0xff ? few + 1
+               : choice == 0xfe ? few
+                                : choice % few;
 
     if (!made[i]) {
         enum err err = definition_parse(slice_of(texts[i]), DEFINITION_JSON, &made[i], &m, NULL);
@@ -216,6 +225,32 @@ static void make_room_for_signal(struct task *t, struct arena *a)
     t->signal_cap = cap;
 }
 
+static const struct ballot *any_ballot(uint64_t dice)
+{
+    static const struct slice persons[] = {{"p", 1}, {"q", 1}, {"r", 1}, {"s", 1}};
+    static const struct slice groups[] = {{"g", 1}, {"h", 1}};
+    static struct ballot b;
+
+    b = (struct ballot){.person = persons[dice & 3],
+                        .comment = SLICE("c"),
+                        .groups = groups,
+                        .group_count = 1 + (dice >> 2 & 1),
+                        .asking = (uint32_t)(dice >> 3 & 3),
+                        .agrees = dice >> 5 & 3};
+    return &b;
+}
+
+static void make_room_for_vote(struct task *t, struct arena *a)
+{
+    uint16_t cap = (uint16_t)min_i64(t->vote_cap + 40, VOTES_MAX);
+    struct vote *more = arena_alloc(a, cap * sizeof *more);
+
+    if (t->vote_count)
+        memcpy(more, t->votes, t->vote_count * sizeof *more);
+    t->votes = more;
+    t->vote_cap = cap;
+}
+
 static struct event any_event(const struct workflow *w, const struct task *t, uint64_t dice,
                               int64_t now)
 {
@@ -232,9 +267,12 @@ static struct event any_event(const struct workflow *w, const struct task *t, ui
         .retryable = dice & 0x20000,
         .effect = dice & 0x40000 ? EFFECT_UNKNOWN : EFFECT_NONE,
         .signal = any_signal(dice >> 20),
+        .ballot = any_ballot(dice >> 20),
     };
 
-    if (ev.kind == EVENT_TAKE)
+    if (ev.kind == EVENT_BEGIN)
+        ev.input.json = SLICE("\"?\"");
+    if (ev.kind == EVENT_TAKE || ev.kind == EVENT_DECIDED)
         ev.output.json = SLICE("1");
     if (ev.kind == EVENT_START) {
         struct attempt next = task_next_attempt(w, t, step, now);
@@ -262,6 +300,8 @@ static void go_on(const struct workflow *w, struct task *t, struct arena *a, uin
             make_room(&t->steps[ev.step], a);
         if (ev.kind == EVENT_SIGNAL && task_needs_signal_room(t))
             make_room_for_signal(t, a);
+        if (ev.kind == EVENT_VOTE && task_needs_vote_room(t))
+            make_room_for_vote(t, a);
         enum answer answer = decide(w, t, &ev, now, &fx);
         ASSERT(answer != ANSWER_ACCEPTED || fx.changed);
         size_t count = task_ready(w, t, now, ready);

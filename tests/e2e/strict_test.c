@@ -94,8 +94,8 @@ static void unknown_members_are_named_with_the_probable_one(void **state)
         {"/v1/tasks", "{\"workflow\": \"one\", \"prioritty\": 5}", "did you mean \"priority\"?"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"notbefore\": 5}", "did you mean \"not_before\"?"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"delay\": 5}",
-         "expected workflow, version, id, input, priority, not_before, reply_to, tags, paused or "
-         "traceparent"},
+         "expected workflow, version, id, input, priority, not_before, reply_to, tags, paused, "
+         "traceparent or signals"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"\": 5}", "\"\" in a submission"},
         {"/v1/tasks", "{\"workflow\": \"one\", \"Priority\": 5}", "\"Priority\""},
         {"/v1/tasks/a/cancel", "{\"because\": \"x\"}", "\"because\" in an operation"},

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/attempts.h"
 #include "store/codec/groups.h"
 #include "json/json.h"
 
