@@ -19,7 +19,7 @@ PATIENCE_S = 600  # only a failing test waits so long
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 CONSOLE = f"{ROOT}/examples/shop/console/console.py"
 HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SHOP_PATIENCE_S": str(PATIENCE_S)}
 AWAY = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
@@ -33,12 +33,12 @@ def eventually(what, condition, pause=0.2):
     raise AssertionError(f"never: {what}")
 
 
-def ask(url, path, body=None, timeout=30):
+def ask(url, path, body=None, timeout=30, headers=None):
     """One request: its status and its JSON."""
     where = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(where.hostname, where.port, timeout=timeout)
     try:
-        headers = {"Content-Type": "application/json", "Origin": f"http://{where.netloc}"} if body is not None else {}
+        headers = (headers or {}) | ({"Content-Type": "application/json", "Origin": f"http://{where.netloc}"} if body is not None else {})
         connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
         text = response.read()
