@@ -108,7 +108,7 @@ function current(all, state) {
     const isClear = !steps.some((each) => each.undone && outcome(all, each.name) === "failed");
     return step && { ...step, todo: step.back, service: isClear ? step.service : "Part of our shop" };
   }
-  if (!all.length || !["pending", "processing"].includes(state)) return undefined;
+  if (!all.length || !["pending", "processing"].includes(state) || kindOf(wait(all, state)) === "lock") return undefined;
   return ours().find((each) => !outcome(all, each.name));
 }
 
