@@ -106,14 +106,16 @@ class Hands:
 
     def pay(self):
         for order in sorted(set(self.customers.later) - self.paid):
-            if ask(self.shop.url, f"/api/orders/{order}")[1].get("waits_for") == "signal" and ask(self.shop.url, f"/api/orders/{order}/pay", {})[0] == 200:
+            waits = ask(self.shop.url, f"/api/orders/{order}")[1].get("waits_for") == "signal"
+            if waits and ask(self.shop.url, f"/api/orders/{order}/pay", {})[0] == 200:
                 self.paid.add(order)
 
     def decide(self):
-        for one in ask(self.shop.url, "/api/approvals", headers={"Authorization": f"Bearer {self.key}"})[1].get("approvals", []):
+        person = {"Authorization": f"Bearer {self.key}"}
+        for one in ask(self.shop.url, "/api/approvals", headers=person)[1].get("approvals", []):
             agrees = int(one["order"][2:], 16) % 3 > 0
             body = {"step": one["step"], "asking": one["asking"], "approve": agrees, "comment": "" if agrees else "not in this month"}
-            if ask(self.shop.url, f"/api/approvals/{one['order']}", body, headers={"Authorization": f"Bearer {self.key}"})[0] == 200:
+            if ask(self.shop.url, f"/api/approvals/{one['order']}", body, headers=person)[0] == 200:
                 (self.approved if agrees else self.rejected).add(one["order"])
 
     def end(self):

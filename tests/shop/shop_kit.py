@@ -19,7 +19,8 @@ PATIENCE_S = 600  # only a failing test waits so long
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 CONSOLE = f"{ROOT}/examples/shop/console/console.py"
 HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SHOP_PATIENCE_S": str(PATIENCE_S)}
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {
+    "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SHOP_PATIENCE_S": str(PATIENCE_S)}
 AWAY = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 

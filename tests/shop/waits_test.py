@@ -54,7 +54,8 @@ class WaitsTest(unittest.TestCase):
         where = urllib.parse.urlsplit(self.shop.url)
         connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
         try:
-            connection.request(method, path, body and json.dumps(body), {"Authorization": f"Bearer {key}", "Content-Type": "application/json"} | headers)
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Authorization": f"Bearer {key}", "Content-Type": "application/json"} | headers)
             response = connection.getresponse()
             return response.status, json.loads(response.read())
         finally:
@@ -66,7 +67,8 @@ class WaitsTest(unittest.TestCase):
 
     def decide(self, id_, key, approve, comment=""):
         asked = eventually(f"{id_} is asked", lambda: self.question(id_, key))
-        return self.staff("POST", f"/api/approvals/{id_}", key, {"step": asked["step"], "asking": asked["asking"], "approve": approve, "comment": comment})
+        decision = {"step": asked["step"], "asking": asked["asking"], "approve": approve, "comment": comment}
+        return self.staff("POST", f"/api/approvals/{id_}", key, decision)
 
     def paid(self, id_):
         _, services = self.shop.databases()
