@@ -97,19 +97,11 @@ class WaitsTest(unittest.TestCase):
         """`intact approve`, as docs/shop.md has it."""
         id_ = self.place("Grace", LARGE)
         self.waits_for(id_, "approve")
-        server = next(open(f"{self.shop.work}/shop/secrets/token-ann", encoding="ascii"))
-        port = self.node_port()
-        done = subprocess.run([f"{BUILD}/src/cli/intact", "--server", f"http://127.0.0.1:{port}", "approve", id_, "--comment", "a good customer"],
-                              env=ENVIRONMENT | {"INTACT_TOKEN": server}, capture_output=True, text=True, check=False)
+        environment = ENVIRONMENT | {"INTACT_SERVER": self.shop.intact()[0], "INTACT_TOKEN": self.key("ann")}
+        done = subprocess.run([f"{BUILD}/src/cli/intact", "approve", id_, "--comment", "a good customer"], env=environment,
+                              capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout.splitlines()[:1]), (0, ["approved: Ship the order of Grace for EUR 520?"]), done.stderr)
         self.comes_to(id_, "processed")
-
-    def node_port(self):
-        """Of the only server, from the console's command line for it."""
-        pid = next(p["pid"] for p in self.shop.state()["processes"] if p["name"] == "n1")
-        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
-            words = f.read().split("\0")
-        return words[words.index("--listen") + 1].rpartition(":")[2]
 
     def test_a_rejected_order_is_cancelled_with_the_comment_and_the_money_goes_back(self):
         id_ = self.place("Eve", LARGE)
@@ -161,11 +153,13 @@ class WaitsTest(unittest.TestCase):
     # ---- Reservations ----
 
     def test_a_reservation_ends_and_nothing_was_charged(self):
+        self.shop.reservations("1s")
+        self.addCleanup(self.shop.reservations, "1h")
         id_ = self.place("Late", SMALL, pay="later")
-        order = self.waits_for(id_, "signal")
-        self.assertRegex(order["news"][-1]["told"]["step"]["until"], r"^20.*Z$")
-        self.assertEqual(self.held(id_), ["reserved"])
-        self.comes_to(id_, "compensated")
+        order = self.comes_to(id_, "compensated")
+        waits = [item["told"]["step"] for item in order["news"] if item["event"] == "waiting" and "step" in item["told"]]
+        self.assertEqual([(step["name"], step["kind"]) for step in waits], [("paid", "signal")])
+        self.assertRegex(waits[0]["until"], r"^20.*Z$")
         self.assertEqual(self.error(id_)["code"], "no_signal")
         self.assertEqual((self.paid(id_), self.held(id_)), ([], ["released"]))
         status, answer = self.press(id_, "pay")
@@ -236,6 +230,7 @@ class WaitsTest(unittest.TestCase):
 
 if __name__ == "__main__":
     with Shop(BUILD, sqlite=True) as WaitsTest.shop:
+        WaitsTest.shop.reservations("1h")
         for product in ("lamp", "cup"):
             WaitsTest.shop.restock(product, 1000)
         outcome = unittest.main(verbosity=2, exit=False).result
