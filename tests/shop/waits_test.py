@@ -29,8 +29,8 @@ class WaitsTest(unittest.TestCase):
 
     def place(self, customer, items, pay="now", address="1 Long Lane"):
         key = f"{self.id()}-{len(self.accepted)}"
-        status, answer = self.shop.order({"key": key, "items": items, "card": "4242 4242 4242 4242", "address": address,
-                                          "customer": customer, "pay": pay})
+        card = f"4242 4242 {len(self.accepted):08}"  # each has a limit
+        status, answer = self.shop.order({"key": key, "items": items, "card": card, "address": address, "customer": customer, "pay": pay})
         self.assertEqual(status, 202, answer)
         self.accepted.append(answer["order"])
         return answer["order"]
