@@ -314,7 +314,7 @@ test("a large order: its page says that a person looks at it; approved, it is sh
   const asked = question(staff, id);
   assert.match(await asked.innerText(), /Ship the order of Ann's friend for EUR 520\?[^]*10 × lamp[^]*Long Lane[^]*€520\.00/);
   await pictures(staff, "staff");
-  await asked.getByRole("button", { name: `Approve order ${id}` }).click();
+  await asked.getByRole("button", { name: `Approve and ship order ${id}` }).click();
   await staff.getByRole("status").filter({ hasText: "is approved" }).waitFor();
   await asked.waitFor({ state: "detached" });
   await comesTo(page, "Shipped");
@@ -328,10 +328,10 @@ test("a large order is rejected with a comment: the customer reads it, and the p
   await comesTo(page, "Waiting for approval");
   const staff = await staffPage(t, "bob");
   const asked = question(staff, id);
-  await asked.getByRole("button", { name: `Reject order ${id}` }).click();
+  await asked.getByRole("button", { name: `Reject and refund order ${id}` }).click();
   await staff.getByRole("alert").filter({ hasText: "a rejection needs a comment" }).waitFor();
   await asked.getByLabel(/^Comment/).fill("<b>Thirteen</b> kettles?");
-  await asked.getByRole("button", { name: `Reject order ${id}` }).click();
+  await asked.getByRole("button", { name: `Reject and refund order ${id}` }).click();
   await comesTo(page, "Cancelled");
   assert.match(await words(page), /staff have rejected this order: <b>Thirteen<\/b> kettles\?[^]*your payment has been refunded/);
   assert.match((await steps(page)).join("\n"), /Items returned to stock[^]*Payment refunded/);

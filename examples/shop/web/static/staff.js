@@ -32,8 +32,8 @@ function question(one) {
     make("label", { for: id }, "Comment (the customer reads it; needed to reject)"),
     comment,
     make("div", { class: "buttons" },
-      make("button", { class: "button", type: "button", "aria-label": `Approve order ${one.order}`, click: () => decide(one, true, comment.value) }, "Approve and ship"),
-      make("button", { class: "button light", type: "button", "aria-label": `Reject order ${one.order}`, click: () => decide(one, false, comment.value) },
+      make("button", { class: "button", type: "button", "aria-label": `Approve and ship order ${one.order}`, click: () => decide(one, true, comment.value) }, "Approve and ship"),
+      make("button", { class: "button light", type: "button", "aria-label": `Reject and refund order ${one.order}`, click: () => decide(one, false, comment.value) },
         "Reject and refund")));
 }
 
