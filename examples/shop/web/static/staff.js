@@ -29,7 +29,7 @@ function question(one) {
     make("h2", {}, one.question),
     make("p", {}, `${items}. To: ${one.about?.address ?? "?"}. Total ${money(one.about?.amount ?? 0)}.`),
     make("p", { class: "over" }, `Order ${one.order}, waiting since ${date(one.asked_at)}`),
-    make("label", { for: id }, "Comment (the customer reads it; needed to reject)"),
+    make("label", { for: id }, "Comment (needed to reject: the customer reads it then)"),
     comment,
     make("div", { class: "buttons" },
       make("button", { class: "button", type: "button", "aria-label": `Approve and ship order ${one.order}`, click: () => decide(one, true, comment.value) }, "Approve and ship"),
