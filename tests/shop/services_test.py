@@ -42,7 +42,8 @@ class Shop:
         config = f"{self.folder}/http-agent.yaml"
         with open(config, "w", encoding="utf-8") as f:
             f.write(read(f"{SHOP}/http-agent.yaml").replace(":8082", f":{self.port}"))
-        self.server = Server(INTACT, flags=["--http", config], environment={"PAYMENT_KEY": KEY}, folder=f"{self.folder}/server")
+        keys = {"PAYMENT_KEY": KEY, "SHOP_KEY": "for-reminders"}
+        self.server = Server(INTACT, flags=["--http", config], environment=keys, folder=f"{self.folder}/server")
         os.mkdir(self.server.folder)
         self.server.start()
         self.processes = {}
