@@ -16,7 +16,9 @@ CREATE TABLE IF NOT EXISTS shop_order (
     amount INTEGER NOT NULL,
     card TEXT NOT NULL, -- its last four digits
     address TEXT NOT NULL,
-    placed_at TEXT NOT NULL
+    placed_at TEXT NOT NULL,
+    customer TEXT NOT NULL,
+    pay TEXT NOT NULL -- now, later, or a day
 );
 
 -- What the shop was told by its reply queue, and all that it knows of how its orders get on.
@@ -26,10 +28,20 @@ CREATE TABLE IF NOT EXISTS shop_news (
     sequence TEXT NOT NULL,   -- in this order
     event TEXT NOT NULL,      -- "intact.task.received", ...
     at TEXT NOT NULL,         -- when it happened
-    told TEXT NOT NULL        -- the message's data, JSON
+    told TEXT NOT NULL,       -- the message's data, JSON
+    waits_for TEXT NOT NULL   -- of intact.task.waiting: lock, wait, signal or approve; else empty
 );
 
 CREATE INDEX IF NOT EXISTS shop_news_order ON shop_news (order_id, sequence);
+
+-- Whom the shop has reminded, each run of the schedule once.
+CREATE TABLE IF NOT EXISTS shop_reminder (
+    run TEXT NOT NULL,        -- the task's id
+    order_id TEXT NOT NULL,
+    waits_for TEXT NOT NULL,  -- approve: staff; signal: the customer, who has not paid yet
+    at TEXT NOT NULL,
+    PRIMARY KEY (run, order_id)
+);
 
 INSERT INTO shop_product (sku, name, about, price, picture) VALUES
     ('kettle', 'Kettle', 'Whistles when it is done, which is more than most of us do.', 3900, 'kettle.svg'),

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 
-const { SHOP_URL, CONSOLE_URL, BROWSER_HOME, PICTURES, ACCEPTED } = process.env;
+const { SHOP_URL, CONSOLE_URL, BROWSER_HOME, PICTURES, ACCEPTED, INTACT, INTACT_ADMIN, DEFINITION } = process.env;
 const from = createRequire(`${BROWSER_HOME}/`);
 const { chromium } = from("playwright-core");
 const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
@@ -69,11 +69,16 @@ async function choose(page, name, count = 1) {
 }
 
 // To the page of the order that came of it.
-async function checkout(page, { card = GOOD, address = "1 Long Lane\nWien" } = {}) {
+let customers = 0;
+const newCustomer = () => `Customer ${++customers}`; // whose orders wait for nobody's
+
+async function checkout(page, { card = GOOD, address = "1 Long Lane\nWien", customer = newCustomer(), pay = "Now" } = {}) {
   await page.getByRole("link", { name: /^Basket/ }).click();
+  await page.getByLabel("Your name").fill(customer);
   await page.getByLabel("Delivery address").fill(address);
   await page.getByLabel("Card number").fill(card);
-  await page.getByRole("button", { name: /^Place order and pay/ }).click();
+  await page.getByRole("radio", { name: pay }).check();
+  await page.getByRole("button", { name: /^Place order/ }).click();
   await page.waitForURL(/order\.html\?id=/);
   return new URL(page.url()).searchParams.get("id");
 }
@@ -149,6 +154,7 @@ test("pressed twice, and once more when the answer was lost: one order", async (
   page.on("request", (request) => request.method() === "POST" && posted.push(request.postDataJSON()));
   await choose(page, "Kettle");
   await page.getByRole("link", { name: /^Basket/ }).click();
+  await page.getByLabel("Your name").fill(newCustomer());
   await page.getByLabel("Delivery address").fill("2 Long Lane");
   await page.getByLabel("Card number").fill(GOOD);
   let lost; // the shop says yes, and the browser never hears it
@@ -174,6 +180,9 @@ test("what is missing or wrong is said at its field", async (t) => {
   await choose(page, "Cup");
   await page.getByRole("link", { name: /^Basket/ }).click();
   const button = page.getByRole("button", { name: /^Place order and pay/ });
+  await button.click();
+  await page.locator("#customer[aria-invalid=true]:focus").waitFor();
+  await page.getByLabel("Your name").fill(newCustomer());
   await button.click();
   await page.locator("#address[aria-invalid=true]:focus").waitFor();
   await page.getByLabel("Delivery address").fill("3 Long Lane");
@@ -224,6 +233,8 @@ test("the whole order by the keyboard alone", async (t) => {
   await page.getByLabel("Cup", { exact: true }).waitFor();
   await tabTo(page, "#quantity-cup");
   await page.keyboard.press("ArrowUp");
+  await tabTo(page, "#customer");
+  await page.keyboard.type(newCustomer());
   await tabTo(page, "#address");
   await page.keyboard.type("4 Long Lane");
   await tabTo(page, "#card");
@@ -262,6 +273,145 @@ test("every page on a phone and on a desk, light and dark: pictures, no scrollin
       await look("orders");
     }
   }
+});
+
+// ---- Orders that wait for people, for a day, and for each other ----
+
+const words = (page) => page.getByRole("status").first().innerText();
+
+// The staff's page, by the console's link.
+async function staffPage(t, who) {
+  const mischief = await person(t);
+  await mischief.goto(CONSOLE_URL);
+  const [page] = await Promise.all([mischief.context().waitForEvent("page"), mischief.getByRole("link", { name: `Decide as ${who}` }).click()]);
+  await page.getByText(`You decide as ${who}.`).waitFor();
+  return page;
+}
+
+// Who pays later has so long from now on.
+async function reservations(length) {
+  const body = readFileSync(DEFINITION, "utf8").replace("complete_by: 2m", `complete_by: ${length}`);
+  const headers = { Authorization: `Bearer ${INTACT_ADMIN}`, "Content-Type": "application/yaml" };
+  assert.ok((await fetch(`${INTACT}/v1/workflows/shop_order`, { method: "PUT", headers, body })).ok);
+}
+
+const question = (page, id) => page.getByRole("listitem").filter({ hasText: id });
+
+test("a large order: its page says that a person looks at it; approved, it is shipped", async (t) => {
+  const page = await person(t);
+  await choose(page, "Lamp");
+  await page.getByRole("link", { name: /^Basket/ }).click();
+  await page.getByLabel("Lamp", { exact: true }).fill("9");
+  await page.getByLabel("Lamp", { exact: true }).press("Tab");
+  assert.equal(await page.getByText(/approved by a person/).isVisible(), false, "EUR 468 are not");
+  await page.getByLabel("Lamp", { exact: true }).fill("10");
+  await page.getByLabel("Lamp", { exact: true }).press("Tab");
+  await page.getByText(/Orders over €500 are approved by a person/).waitFor();
+  const id = await checkout(page, { customer: "Ann's friend" });
+  await comesTo(page, "Waiting for approval");
+  assert.match(await words(page), /card is charged[^]*orders over €500[^]*refunded/);
+  const staff = await staffPage(t, "ann");
+  const asked = question(staff, id);
+  assert.match(await asked.innerText(), /Ship the order of Ann's friend for EUR 520\?[^]*10 × lamp[^]*Long Lane[^]*€520\.00/);
+  await pictures(staff, "staff");
+  await asked.getByRole("button", { name: `Approve and ship order ${id}` }).click();
+  await staff.getByRole("status").filter({ hasText: "is approved" }).waitFor();
+  await asked.waitFor({ state: "detached" });
+  await comesTo(page, "Shipped");
+  assert.match((await steps(page)).join("\n"), /Card charged[^]*Order approved[^]*Parcel shipped/);
+});
+
+test("a large order is rejected with a comment: the customer reads it, and the payment is refunded", async (t) => {
+  const page = await person(t);
+  await choose(page, "Kettle", 13);
+  const id = await checkout(page);
+  await comesTo(page, "Waiting for approval");
+  const staff = await staffPage(t, "bob");
+  const asked = question(staff, id);
+  await asked.getByRole("button", { name: `Reject and refund order ${id}` }).click();
+  await staff.getByRole("alert").filter({ hasText: "a rejection needs a comment" }).waitFor();
+  await asked.getByLabel(/^Comment/).fill("<b>Thirteen</b> kettles?");
+  await asked.getByRole("button", { name: `Reject and refund order ${id}` }).click();
+  await comesTo(page, "Cancelled");
+  assert.match(await words(page), /staff have rejected this order: <b>Thirteen<\/b> kettles\?[^]*your payment has been refunded/);
+  assert.match((await steps(page)).join("\n"), /Items returned to stock[^]*Payment refunded/);
+});
+
+test("the staff's page asks for a key, and a wrong one shows nothing", async (t) => {
+  const page = await person(t, { expected: [/status of 401/] });
+  await page.goto(`${SHOP_URL}/staff.html`);
+  await page.getByLabel("Your key").fill("intact_wrong");
+  await page.getByRole("button", { name: "Show what waits for me" }).click();
+  await page.getByRole("alert").filter({ hasText: "not one of a person who approves" }).waitFor();
+  assert.equal(await page.getByRole("heading", { name: "Reminders" }).isVisible(), false);
+});
+
+test("paid later: the items are reserved, and a second order of the customer waits for the first and says so", async (t) => {
+  const page = await person(t);
+  await choose(page, "Cup", 2);
+  const first = await checkout(page, { customer: "Sam", pay: /^Later/ });
+  await comesTo(page, "Waiting for your payment");
+  assert.match(await words(page), /reserved for you until .*\d\d:\d\d:\d\d[^]*order is cancelled/);
+  await pictures(page, "later");
+  await page.setViewportSize(DESKTOP);
+  await choose(page, "Clock");
+  await checkout(page, { customer: "sam" });
+  await comesTo(page, "Waiting for your other order");
+  await page.getByText(`It waits for order ${first}`).waitFor();
+  await page.getByRole("link", { name: "My orders" }).click();
+  await page.getByText("Waiting for your payment").waitFor();
+  await page.getByRole("link", { name: /Waiting for your other order/ }).click();
+  await page.getByRole("link", { name: `order ${first}` }).click();
+  await comesTo(page, "Waiting for your payment");
+  await page.getByRole("button", { name: "Pay €19.00 now" }).click();
+  await comesTo(page, "Shipped");
+  assert.match((await steps(page)).join("\n"), /Payment confirmed by you[^]*Card charged/);
+  await page.getByRole("link", { name: "My orders" }).click();
+  await page.getByRole("link", { name: /1 item, €45\.00/ }).click();
+  await comesTo(page, "Shipped");
+});
+
+test("not paid in time: the reservation ends by itself", async (t) => {
+  await reservations("1s");
+  t.after(() => reservations("1h"));
+  const page = await person(t);
+  await choose(page, "Cup");
+  await checkout(page, { pay: /^Later/ });
+  await comesTo(page, "Cancelled");
+  assert.match(await words(page), /did not pay in time, and the reservation has ended[^]*your card was not charged/);
+  assert.match((await steps(page)).join("\n"), /Items returned to stock/);
+});
+
+test("reserved until Friday, and cancelled before", async (t) => {
+  const page = await person(t);
+  await choose(page, "Teapot");
+  await checkout(page, { pay: /^On / });
+  await comesTo(page, "Reserved");
+  assert.match(await words(page), /reserved for you until .* 18:00:00\. Then we charge your card/);
+  assert.equal(await page.getByRole("button", { name: /^Pay/ }).isVisible(), false);
+  await page.getByRole("button", { name: "Cancel this order" }).click();
+  await comesTo(page, "Cancelled");
+  assert.match(await words(page), /You have cancelled this order[^]*your card was not charged/);
+});
+
+test("reminders: the console has them written now, the staff and the customer see them", async (t) => {
+  const page = await person(t);
+  await choose(page, "Cup");
+  await checkout(page, { pay: /^Later/ });
+  await comesTo(page, "Waiting for your payment");
+  const mischief = await consolePage(t);
+  await mischief.getByRole("button", { name: "Write the reminders now" }).click();
+  await mischief.getByRole("log").getByText(/The schedule morning was run now/).first().waitFor();
+  const staff = await staffPage(t, "ann");
+  await staff.getByText(/for approval, \d+ for a payment/).first().waitFor();
+  await page.reload();
+  await eventually("the customer was reminded", async () => {
+    await page.reload();
+    await comesTo(page, "Waiting for your payment");
+    return page.getByText(/We reminded you on/).isVisible();
+  });
+  await page.getByRole("button", { name: "Cancel this order" }).click();
+  await comesTo(page, "Cancelled");
 });
 
 // ---- The page of the console, on which the shop is broken ----

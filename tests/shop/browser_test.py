@@ -25,6 +25,9 @@ def main():
         accepted = f"{shop.work}/accepted.json"
         told = {"SHOP_URL": shop.url, "CONSOLE_URL": shop.console_url, "BROWSER_HOME": HOME, "PICTURES": f"{ROOT}/build/shop-pictures",
                 "ACCEPTED": accepted}
+        shop.reservations("1h")
+        told["INTACT"], told["INTACT_ADMIN"] = shop.intact()
+        told["DEFINITION"] = f"{ROOT}/examples/shop/shop.yaml"
         result = subprocess.run(["node", "--test-reporter=spec", *only, f"{HERE}/browser.mjs"], env=ENVIRONMENT | told, check=False)
         with open(accepted, encoding="utf-8") as f:
             wrong = books.Books(books.load(*shop.databases()), json.load(f)).wrong

@@ -25,7 +25,7 @@ import time
 
 import books
 import mischief
-from shop_kit import AWAY, Shop, eventually
+from shop_kit import AWAY, Shop, ask, eventually
 
 PRODUCTS = ("kettle", "teapot", "cup", "lamp", "chair", "clock")
 CUSTOMERS = 8
@@ -37,18 +37,19 @@ class Customers:
     def __init__(self, shop, count, seed):
         self.shop, self.count, self.seed = shop, count, seed
         self.lock, self.begun = threading.Lock(), 0
-        self.accepted, self.wrong, self.pressed = [], [], 0
+        self.accepted, self.later, self.wrong, self.pressed = [], [], [], 0
         self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(CUSTOMERS)]
         for thread in self.threads:
             thread.start()
 
     def order(self, number):
         """Every ninth card is declined, every eleventh order is paid by the same one, which comes to its limit, and of every
-        thirteenth the parcel cannot leave, when all else was done."""
+        thirteenth the parcel cannot leave, when all else was done. Every seventh is paid later, see Hands."""
         draw = random.Random(f"{self.seed}/{number}")
         items = [{"sku": sku, "quantity": draw.randint(1, 3)} for sku in draw.sample(PRODUCTS, draw.randint(1, 3))]
         card = f"4000 {number:08d} 0002" if number % 9 == 8 else f"4242 {0 if number % 11 == 10 else number + 1:08d} 4242"
-        return {"items": items, "card": card, "address": f"{number} Long Lane\n{'Moon' if number % 13 == 12 else 'Wien'}", "key": f"{self.seed}-order-{number}"}
+        return {"items": items, "card": card, "address": f"{number} Long Lane\n{'Moon' if number % 13 == 12 else 'Wien'}", "key": f"{self.seed}-order-{number}",
+                "customer": f"Customer {draw.randrange(2 * CUSTOMERS)}", "pay": "later" if number % 7 == 3 else "now"}
 
     def press(self, order):
         """Until there is an answer that says yes or no."""
@@ -77,11 +78,49 @@ class Customers:
                 self.wrong.append(f"{order['key']}: pressed twice, and it is two orders")
             if placed:
                 self.accepted.append(placed)
+                if order["pay"] == "later":
+                    self.later.append(placed)
             time.sleep(random.random())  # they have other things to do, too
 
     def wait(self):
         for thread in self.threads:
             thread.join()
+
+
+class Hands:
+    """Customers who pay later, and the staff, who approves large orders or rejects them. What did not work is tried again."""
+
+    def __init__(self, shop, customers):
+        self.shop, self.customers = shop, customers
+        self.key = shop.state()["staff"]["ann"].rpartition(":")[2]
+        self.paid, self.approved, self.rejected = set(), set(), set()
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.ended.wait(0.5):
+            for work in (self.pay, self.decide):
+                with contextlib.suppress(*AWAY):
+                    work()
+
+    def pay(self):
+        for order in sorted(set(self.customers.later) - self.paid):
+            waits = ask(self.shop.url, f"/api/orders/{order}")[1].get("waits_for") == "signal"
+            if waits and ask(self.shop.url, f"/api/orders/{order}/pay", {})[0] == 200:
+                self.paid.add(order)
+
+    def decide(self):
+        person = {"Authorization": f"Bearer {self.key}"}
+        for one in ask(self.shop.url, "/api/approvals", headers=person)[1].get("approvals", []):
+            agrees = int(one["order"][2:], 16) % 3 > 0
+            body = {"step": one["step"], "asking": one["asking"], "approve": agrees, "comment": "" if agrees else "not in this month"}
+            if ask(self.shop.url, f"/api/approvals/{one['order']}", body, headers=person)[0] == 200:
+                (self.approved if agrees else self.rejected).add(one["order"])
+
+    def end(self):
+        self.ended.set()
+        self.thread.join()
 
 
 def tell(words):
@@ -182,6 +221,7 @@ def main():
             shop.restock(sku, options.orders // 10 if sku == "chair" else options.orders)
         started = time.monotonic()
         customers = Customers(shop, options.orders, options.seed)
+        hands = Hands(shop, customers)
         mischief.carry_out(shop, plan, lambda: customers.begun)
         mischief.end(shop)
         customers.wait()
@@ -189,6 +229,8 @@ def main():
         tell(f"{len(customers.accepted)} orders placed in {time.monotonic() - started:.0f} s, {customers.pressed} times pressed; "
              f"{count['mode']} modes of services, {count['kill']} kills, {count['leader']} of the leader")
         retried = operate(shop, customers.accepted)
+        hands.end()
+        tell(f"{len(hands.paid)} were paid later, {len(hands.approved)} approved, {len(hands.rejected)} rejected")
         tell(f"all have ended after {time.monotonic() - started:.0f} s; the operator retried {len(retried)}")
         result = books.Books(books.load(*shop.databases()), customers.accepted)
         wrong = customers.wrong + result.wrong

@@ -42,7 +42,8 @@ class Shop:
         config = f"{self.folder}/http-agent.yaml"
         with open(config, "w", encoding="utf-8") as f:
             f.write(read(f"{SHOP}/http-agent.yaml").replace(":8082", f":{self.port}"))
-        self.server = Server(INTACT, flags=["--http", config], environment={"PAYMENT_KEY": KEY}, folder=f"{self.folder}/server")
+        keys = {"PAYMENT_KEY": KEY, "SHOP_KEY": "for-reminders"}
+        self.server = Server(INTACT, flags=["--http", config], environment=keys, folder=f"{self.folder}/server")
         os.mkdir(self.server.folder)
         self.server.start()
         self.processes = {}
@@ -94,7 +95,7 @@ class Shop:
 
     def order(self, id_, card=CARD, address="12 Hill Road", **items):
         self.server.submit("shop_order", id_, {
-            "items": [{"sku": sku, "quantity": quantity} for sku, quantity in items.items()], "card": card, "address": address,
+            "items": [{"sku": sku, "quantity": quantity} for sku, quantity in items.items()], "card": card, "address": address, "customer": id_,
             "amount": sum(PRICES[sku] * quantity for sku, quantity in items.items())})
 
     def operator(self, verb, id_):
@@ -183,7 +184,7 @@ class ServicesTest(unittest.TestCase):
                    {"sku": "cup", "quantity": -1}, {"sku": None, "quantity": 1}, {"quantity": 1},
                    {"sku": "cup", "quantity": True}, {"sku": "cup", "quantity": 2**63 - 1}]
         for i, item in enumerate(strange):  # twice: some numbers cannot be added up
-            shop.server.submit("shop_order", f"odd-{i}", {"items": [item, item], "amount": 1, "card": CARD, "address": "-"})
+            shop.server.submit("shop_order", f"odd-{i}", {"items": [item, item], "amount": 1, "card": CARD, "address": "-", "customer": f"odd-{i}"})
         for i, item in enumerate(strange):
             self.assertEqual(self.ended(f"odd-{i}", "compensated")["error"]["code"], "bad_order", item)
         shop.books(self, [first, declined, short, fourth, limited, moon])

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.parse
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
@@ -19,7 +20,8 @@ PATIENCE_S = 600  # only a failing test waits so long
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 CONSOLE = f"{ROOT}/examples/shop/console/console.py"
 HIDDEN = ("INTACT_SERVER", "INTACT_TOKEN", "INTACT_CA", "INTACT_INSTALLATION", "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in HIDDEN} | {
+    "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SHOP_PATIENCE_S": str(PATIENCE_S)}
 AWAY = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
@@ -33,12 +35,12 @@ def eventually(what, condition, pause=0.2):
     raise AssertionError(f"never: {what}")
 
 
-def ask(url, path, body=None, timeout=30):
+def ask(url, path, body=None, timeout=30, headers=None):
     """One request: its status and its JSON."""
     where = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(where.hostname, where.port, timeout=timeout)
     try:
-        headers = {"Content-Type": "application/json", "Origin": f"http://{where.netloc}"} if body is not None else {}
+        headers = (headers or {}) | ({"Content-Type": "application/json", "Origin": f"http://{where.netloc}"} if body is not None else {})
         connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
         text = response.read()
@@ -119,6 +121,26 @@ class Shop:
         for process in self.state()["processes"]:
             if process["state"] != "running":
                 self.console(f"/api/start/{process['name']}", {})
+
+    def intact(self):
+        """Where its first node is, and the admin's token."""
+        pid = next(p["pid"] for p in self.state()["processes"] if p["name"] == "n1")
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+            words = f.read().split("\0")
+        with open(f"{self.work}/shop/node-n1/admin-token", encoding="ascii") as f:
+            return "http://" + words[words.index("--listen") + 1], f.read().strip()
+
+    def reservations(self, length):
+        """Who pays later has so long from now on: a test neither waits for minutes, nor is it too slow."""
+        url, token = self.intact()
+        with open(f"{ROOT}/examples/shop/shop.yaml", encoding="utf-8") as f:
+            text = f.read()
+        assert text.count("complete_by: 2m") == 1
+        definition = text.replace("complete_by: 2m", f"complete_by: {length}")
+        request = urllib.request.Request(f"{url}/v1/workflows/shop_order", definition.encode(), method="PUT",
+                                         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/yaml"})
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+            assert answer.status in (200, 201)
 
     def databases(self):
         """Of the shop, as books.load() takes it, and of each service."""

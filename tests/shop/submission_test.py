@@ -39,7 +39,8 @@ AWAY = (sqlite3.OperationalError, psycopg2.OperationalError, psycopg2.InterfaceE
 
 def order(id_, **more):
     return {"order": id_, "items": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "amount": 7100,
-            "card": "4242424242424242", "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "at": "2026-01-31T10:00:00Z"} | more
+            "card": "4242424242424242", "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "at": "2026-01-31T10:00:00Z",
+            "customer": f"Ada of {id_}", "pay": "later"} | more
 
 
 def end_with_us(number):
@@ -252,7 +253,7 @@ class Tests:
         self.client.send("shop.orders", body, **({"id": what["order"]} if isinstance(what, dict) and "order" in what else {}) | properties)
 
     def orders(self, prefix):
-        return self.database.rows(f"SELECT id, items, amount, card, address, placed_at FROM shop_order WHERE id LIKE '{prefix}%' ORDER BY id")
+        return self.database.rows(f"SELECT id, items, amount, card, address, placed_at, customer, pay FROM shop_order WHERE id LIKE '{prefix}%' ORDER BY id")
 
     def tasks(self, prefix):
         return [id_ for id_, in self.database.rows(f"SELECT id FROM task WHERE id LIKE '{prefix}%' ORDER BY id")]
@@ -276,11 +277,11 @@ class Tests:
         process.says("it waits for the workflow")
         self.set_up_shop()
         self.both(["first-1"])
-        ((_, items, amount, card, address, at),) = self.orders("first-")
-        self.assertEqual((json.loads(items), amount, card, address, at),
-                         (order("x")["items"], 7100, "4242", order("x")["address"], "2026-01-31T10:00:00Z"))
+        ((_, items, amount, card, address, at, customer, pay),) = self.orders("first-")
+        self.assertEqual((json.loads(items), amount, card, address, at, customer, pay),
+                         (order("x")["items"], 7100, "4242", order("x")["address"], "2026-01-31T10:00:00Z", "Ada of first-1", "later"))
         task = self.server.task("first-1")
-        self.assertEqual(task["input"], {k: order("x")[k] for k in ("items", "amount", "card", "address")})
+        self.assertEqual(task["input"], {k: order("first-1")[k] for k in ("items", "amount", "card", "address", "customer", "pay")})
         message = self.client.receive("shop.replies")
         self.assertEqual((body_of(message)["type"], message.correlation_id), ("intact.task.received", "first-1"))
         self.assertEqual(process.end(signal.SIGTERM), 0)
@@ -305,7 +306,8 @@ class Tests:
             ({k: v for k, v in good.items() if k != "amount"}, "amount"), (good | {"amount": "7"}, "Expected integer"), (good | {"amount": -1}, "amount"),
             (good | {"amount": 10**12}, "amount"), (good | {"items": []}, "items"), (good | {"items": [cup | {"quantity": 0}]}, "items"),
             (good | {"items": [cup | {"more": 1}]}, "items"), (good | {"items": {}}, "items"), (good | {"items": [cup] * 101}, "items"),
-            (good | {"card": ""}, "card"), (good | {"more\n\x7f": 1}, "more"), (order("no id"), "order is no id"), (order(".."), "order is no id"),
+            (good | {"card": ""}, "card"), (good | {"customer": ""}, "customer"), (good | {"customer": 5}, "Expected string"),
+            (good | {"pay": "x" * 41}, "pay"), (order("poor-1", customer="Bob"), "another order"), (order("poor-1", pay="now"), "another order"), (good | {"more\n\x7f": 1}, "more"), (order("no id"), "order is no id"), (order(".."), "order is no id"),
             (order("poor-1", amount=1), "another order"), (order("poor-1", card="4000000000000002"), "another order"),
         ]
         for body, _ in cases:
@@ -327,7 +329,7 @@ class Tests:
         self.assertIsNone(process.process.poll())
 
     def test_c_what_intact_refuses_is_kept_and_leaves_no_order(self):
-        self.server.submit("shop_order", "odd-1", {k: order("x")[k] for k in ("items", "card", "address")} | {"amount": 1})
+        self.server.submit("shop_order", "odd-1", {k: order("x")[k] for k in ("items", "card", "address", "customer")} | {"amount": 1})
         process = self.begin()
         self.send(order("odd-1"))
         self.send(order("odd-2"))

@@ -29,6 +29,7 @@ from broker_kit import Client, body_of, eventually  # noqa: E402
 
 WEB = os.path.realpath(sys.argv.pop(1))
 SHOP = os.path.normpath(f"{HERE}/../../examples/shop")
+KEY = "of-the-schedule"
 POSTGRES = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1:]
 
 
@@ -103,7 +104,8 @@ class Web:
     def __init__(self, folder, database, broker):
         self.folder = folder
         self.port = kit.free_port()
-        self.environment = kit.ENVIRONMENT | {"SHOP_DB": database.url, "SHOP_AMQP": f"amqp://intact:{kit.PASSWORD}@127.0.0.1:{broker.port}"}
+        self.environment = kit.ENVIRONMENT | {"SHOP_DB": database.url, "SHOP_AMQP": f"amqp://intact:{kit.PASSWORD}@127.0.0.1:{broker.port}",
+                                              "INTACT_SERVER": f"http://127.0.0.1:{kit.free_port()}", "SHOP_KEY": KEY}
         self.start()
 
     def start(self):
@@ -168,7 +170,7 @@ class Live:
 
 def order(key, **more):
     return {"key": key, "items": [{"sku": "cup", "quantity": 2}, {"sku": "lamp", "quantity": 1}], "card": "4242 4242-4242 4242",
-            "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "amount": 1} | more
+            "address": "Ada O'Hara\n1 Quay; DROP TABLE shop_order", "amount": 1, "customer": " Ada O'Hara ", "pay": "now"} | more
 
 
 def news(order_id, number, event, state="processing", **data):
@@ -235,20 +237,20 @@ class Tests:
             self.assertTrue(message.durable)
             self.assertRegex(body.pop("at"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
             self.assertEqual(body, {"order": message.id, "items": order("")["items"], "amount": 7100, "card": "4242424242424242",
-                                    "address": order("")["address"]})
+                                    "address": order("")["address"], "customer": "Ada O'Hara", "pay": "now"})
         self.assertEqual(self.database.do("SELECT count(*) FROM shop_order"), [(0,)])
         told = self.web.ask(f"/api/orders/{first}")[1]
         self.assertRegex(told.pop("now"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-        self.assertEqual(told, {"order": first, "state": "handed_in", "news": []})
+        self.assertEqual(told, {"order": first, "state": "handed_in", "news": [], "waits_for": ""})
 
     def test_a_key_that_was_ordered_with_another_address_or_card_is_told(self):
         key = f"again-{self.kind.__name__}"
         first = self.web.placed(order(key))
         items = json.dumps(order("")["items"], sort_keys=True, separators=(",", ":"))
         address = order("")["address"].replace("'", "''")
-        self.database.do("INSERT INTO shop_order (id, items, amount, card, address, placed_at)"
-                         f" VALUES ('{first}', '{items}', 7100, '4242', '{address}', '2026-01-31T10:00:00Z')")
-        for change in ({"address": "elsewhere"}, {"card": "4000000000000002"}, {"items": [{"sku": "cup", "quantity": 1}]}):
+        self.database.do("INSERT INTO shop_order (id, items, amount, card, address, placed_at, customer, pay)"
+                         f" VALUES ('{first}', '{items}', 7100, '4242', '{address}', '2026-01-31T10:00:00Z', 'Ada O''Hara', 'now')")
+        for change in ({"address": "elsewhere"}, {"card": "4000000000000002"}, {"customer": "Eve"}, {"pay": "later"}, {"items": [{"sku": "cup", "quantity": 1}]}):
             status, answer = self.web.post(order(key, **change))
             self.assertEqual((status, "was already ordered" in answer["error"]), (409, True), answer)
         self.assertEqual(self.web.placed(order(key)), first)
@@ -266,6 +268,8 @@ class Tests:
                  (order("key-12345", items=[{"sku": "cup", "quantity": 100}]), 422, "items"),
                  (order("key-12345", items=[{"sku": "' OR 1=1", "quantity": 1}]), 422, "items"),
                  (order("key-12345", items=["cup"]), 422, "items"), (order("key-12345", items={"sku": "cup"}), 422, "items"),
+                 *((order("key-12345", customer=name), 422, "customer") for name in (None, 5, "", "  ", "a\nb", "x" * 101)),
+                 *((order("key-12345", pay=pay), 422, "pay") for pay in (None, 5, "", "soon", "2026-01-31", "2026-01-31T10:00:00Z ", "2999-01-31T10:00:00Z")),
                  (order("short"), 422, "key"), (order(None), 422, "key"), ("", 400, None), ("{", 400, None), ("[]", 400, None),
                  ('{"key": "a", "key": "b"}', 400, None), (b"\xff\xfe", 400, None), ("x" * 20000, 413, None)]
         for body, status, field in cases:
@@ -280,7 +284,7 @@ class Tests:
         for path in ("/nope.html", "/../schema.sql", "/%2e%2e/schema.sql", "/..%2fschema.sql", "/.", "/shop.h", "/api/", "/api/nope",
                      "/api/orders/x", "/api/orders/o-0/events", "/api/orders/o-00000000000000000000/nope"):
             self.assertEqual(self.web.ask(path)[0], 404, path)
-        for path in ("/", "/index.html", "/basket.html", "/order.html", "/orders.html", "/shop.css", "/shop.js", "/cup.svg"):
+        for path in ("/", "/index.html", "/basket.html", "/order.html", "/orders.html", "/staff.html", "/staff.js", "/shop.css", "/shop.js", "/cup.svg"):
             self.assertEqual(self.web.ask(path)[0], 200, path)
             self.assertIn("default-src 'none'", self.web.headers["Content-Security-Policy"])
             self.assertEqual(self.web.headers["X-Content-Type-Options"], "nosniff")
@@ -338,6 +342,46 @@ class Tests:
         self.database.come_back()
         eventually("it is back", lambda: self.web.ask("/api/products")[0] == 200)
         eventually("its news came", lambda: self.web.events(id_) == ["received"])
+
+    def test_what_an_order_waits_for(self):
+        """The last news says so, but for a pause."""
+        id_ = f"o-{'0' * 18}{'a1' if self.kind is Lite else 'a2'}"
+        told = [("received", {}, ""), ("waiting", {"lock": "shop_order/ada"}, "lock"), ("started", {}, ""),
+                ("waiting", {"step": {"name": "paid", "kind": "signal"}}, "signal"), ("paused", {}, "signal"), ("resumed", {}, "signal"),
+                ("progress", {"step": {"name": "paid", "state": "completed"}}, ""), ("waiting", {"step": {"name": "allow", "kind": "approve"}}, "approve"),
+                ("compensating", {}, "")]
+        for number, (event, data, kind) in enumerate(told, 1):
+            self.tell(id_, number, event, **data)
+            eventually(f"{event} came", lambda n=number: len(self.web.events(id_)) == n)
+            self.assertEqual(self.web.ask(f"/api/orders/{id_}")[1]["waits_for"], kind, event)
+
+    def test_reminders_are_written_once_for_each_run(self):
+        for number, kind in enumerate(("approve", "signal", "wait", "signal", "approve"), 1):
+            id_ = f"o-{'0' * 18}b{number}"
+            self.tell(id_, 1, "waiting", step={"name": "x", "kind": kind})
+            if number > 3:
+                self.tell(id_, 2, "paused" if number == 4 else "progress")
+            eventually("it came", lambda i=id_, n=2 if number > 3 else 1: len(self.web.events(i)) == n)
+        key = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+        for _ in range(2):
+            self.assertEqual(self.web.ask("/api/reminders", "POST", '{"run": "morning@1"}', key), (200, {"approval": 1, "payment": 2}))
+        self.tell("o-000000000000000000b1", 2, "progress")
+        eventually("it came", lambda: len(self.web.events("o-000000000000000000b1")) == 2)
+        self.assertEqual(self.web.ask("/api/reminders", "POST", '{"run": "morning@1"}', key), (200, {"approval": 1, "payment": 2}))
+        self.assertEqual(self.web.ask("/api/reminders", "POST", '{"run": "morning@2"}', key), (200, {"approval": 0, "payment": 2}))
+        self.assertEqual(self.database.do("SELECT run, count(*) FROM shop_reminder GROUP BY run ORDER BY run"), [("morning@1", 3), ("morning@2", 2)])
+        for headers, body, status in (({}, '{"run": "x"}', 401), ({"Authorization": f"Bearer {KEY}x"}, '{"run": "x"}', 401),
+                                      (key, "{}", 422), (key, "", 422), (key, '{"run": ""}', 422), (key, json.dumps({"run": "x" * 201}), 422)):
+            self.assertEqual(self.web.ask("/api/reminders", "POST", body, headers)[0], status, (headers, body))
+
+    def test_without_intact_buttons_say_so(self):
+        id_ = "o-0000000000000000000a"
+        for path in (f"/api/orders/{id_}/pay", f"/api/orders/{id_}/cancel", f"/api/approvals/{id_}"):
+            body = '{"step": "allow", "asking": 1, "approve": true, "comment": ""}'
+            status, answer = self.web.ask(path, "POST", body, {"Content-Type": "application/json"})
+            self.assertEqual(status, 503, path)
+            self.assertIn("try again", answer["error"])
+        self.assertEqual(self.web.ask("/api/approvals")[0], 503)
 
     def test_news_is_stored_once_in_order_and_what_is_none_is_set_aside(self):
         id_ = "o-0000000000000000000a"

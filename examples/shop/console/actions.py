@@ -28,6 +28,8 @@ class Actions:
         match words:
             case ["operator", verb, task] if verb in VERBS:
                 who, done = "operator", self.operate(verb, task, given)
+            case ["remind"]:
+                who, done = "operator", self.remind()
             case ["alerts", alert, "acknowledge"]:
                 who, done = "operator", self.acknowledge(alert, given)
             case _:
@@ -127,6 +129,11 @@ class Actions:
             body["effect"] = "none"
         self.ask(f"/v1/tasks/{self.plain(task)}/{verb}", body)
         return f"The operator {DID[verb].format(task, step=body.get('step', ''))}: {body['reason']}"
+
+    def remind(self):
+        """What the schedule does each morning; nobody wants to wait for that here."""
+        run = self.ask("/v1/schedules/morning/run", {"reason": "for who looks"})
+        return f"The schedule morning was run now: {run['task']} writes the reminders."
 
     def acknowledge(self, alert, given):
         self.ask(f"/v1/alerts/{self.plain(alert)}/acknowledge", {"reason": self.reason(given)})

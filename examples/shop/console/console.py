@@ -25,6 +25,7 @@ from intact_api import Away, Refused
 from keeper import Failed, Keeper
 from opening import open_shop
 from place import Place, is_free
+from processes import STAFF
 from postgres import programs as postgres_programs
 from watch import SERVICES, Feed, Watch
 
@@ -138,6 +139,7 @@ class Console:
     def state(self):
         return self.watch.seen | {
             "shop": f"http://127.0.0.1:{self.place.ports['web']}/", "store": "SQLite" if self.place.sqlite else "PostgreSQL",
+            "staff": {person: self.place.staff_url(person) for person in STAFF} if self.watch.api else {},
             "now": time.time(), "feed": self.feed.entries,
             "services": [{"name": name, "mode": self.actions.mode(name)} for name in SERVICES],
             "processes": [{"name": name, "kind": kept.process.kind, "about": kept.process.about, "state": kept.state,
@@ -185,6 +187,7 @@ def run(given, work, ends):
         feed.tell("shop", "The shop is open.")
         if not given.sqlite:
             say(f"to look into its database: psql '{place.database_url('reader')}'")
+        say(f"staff, who approve large orders: {place.staff_url(STAFF[0])}")
         say(f"shop: http://127.0.0.1:{given.port}/\nconsole: http://127.0.0.1:{given.console_port}/")
         while not ends.wait(1):
             console.watch.look()

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-PATIENCE_S = 120  # until something is ready; only what fails takes so long
+PATIENCE_S = int(os.environ.get("SHOP_PATIENCE_S", "120"))  # until something is ready; only what fails takes so long
 STOP_S = 15  # from SIGTERM to SIGKILL
 
 

@@ -67,10 +67,15 @@ def start_nodes(place, keeper, say):
     with open(f"{place.work}/node-n1/admin-token", encoding="ascii") as f:
         admin = Api(api.urls, f.read().strip())
     for agent in ("stock", "shipping"):  # payment's is inside the servers, and needs none
-        make_token(place, admin, agent, f"agent:{agent}")
-    api.token = make_token(place, admin, "operator", "operate")
-    with open(f"{processes.SHOP}/shop.yaml", encoding="utf-8") as f:
-        api.ask("/v1/workflows/shop_order", "PUT", f.read(), content_type="application/yaml")
+        make_token(place, admin, agent, roles=[f"agent:{agent}"])
+    # Orders are submitted in SQL, so they belong to no token: to send them signals takes the role repair.
+    make_token(place, admin, "shop", roles=["repair"])
+    for person in processes.STAFF:
+        make_token(place, admin, person, roles=["approve"], groups=["sales"])
+    api.token = make_token(place, admin, "operator", roles=["operate"])
+    for path, name in (("workflows/shop_order", "shop"), ("workflows/shop_reminder", "reminder"), ("schedules/morning", "schedule")):
+        with open(f"{processes.SHOP}/{name}.yaml", encoding="utf-8") as f:
+            api.ask(f"/v1/{path}", "PUT", f.read(), content_type="application/yaml")
     return api
 
 
@@ -78,19 +83,19 @@ def with_ports(place, name):
     """A copy of the configuration in which the ports are the real ones."""
     with open(f"{processes.SHOP}/{name}", encoding="utf-8") as f:
         text = f.read()
-    for written, port in (("5672", "broker"), ("8081", "console"), ("8082", "payment")):
+    for written, port in (("5672", "broker"), ("8080", "web"), ("8081", "console"), ("8082", "payment")):
         text = text.replace(f"127.0.0.1:{written}", f"127.0.0.1:{place.ports[port]}")
     with open(f"{place.work}/{name}", "w", encoding="utf-8") as f:
         f.write(text)
 
 
-def make_token(place, admin, name, role):
+def make_token(place, admin, name, **given):
     """A token is shown once: then it is kept here. One whose text was lost is made anew."""
     def make():
         try:
             admin.ask(f"/v1/tokens/{name}", "DELETE")
         except Refused:
             pass  # there is none yet
-        return admin.ask("/v1/tokens", "POST", {"name": name, "roles": [role]})["token"]
+        return admin.ask("/v1/tokens", "POST", {"name": name, **given})["token"]
 
     return place.secret(f"token-{name}", make)

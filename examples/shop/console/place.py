@@ -57,6 +57,10 @@ class Place:
     def service_database(self, name):
         return f"{self.work}/{name}/{name}.db"
 
+    def staff_url(self, person):
+        """The page on which a person decides. The key comes after a #: a browser keeps that to itself."""
+        return f"http://127.0.0.1:{self.ports['web']}/staff.html#{person}:{self.token(person)}"
+
     def node_url(self, name):
         return f"http://127.0.0.1:{self.ports[name]}"
 

@@ -1,7 +1,7 @@
 """What the shop is made of: each process, how it is started, and what it is told by its environment.
 
 On machines of your own these would be units of systemd, or containers. Each program knows the least that it can do with:
-the shop no token of Intact, an agent only one that lets it work for that agent.
+an agent has a token that lets it work for that agent, and nothing else; staff have tokens of their own, which the shop does not know.
 
   WORK/db                          PostgreSQL's data and its socket
   WORK/broker                      RabbitMQ's
@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 
 SHOP = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 ROOT = os.path.normpath(os.path.join(SHOP, "..", ".."))  # of the project: lib/python is here
+
+
+STAFF = ("ann", "bob")  # who approve large orders
 
 
 @dataclass
@@ -39,7 +42,8 @@ def node(place, name):
         [place.intact, "serve", *among, "--data", f"{place.work}/node-{name}",
          "--listen", f"127.0.0.1:{place.ports[name]}", "--config", f"{place.work}/intact.yaml",
          "--http", f"{place.work}/http-agent.yaml", "--scan-every", "500ms", "--grace", "2s"],
-        {**store, "SHOP_BROKER_PASSWORD": place.password("intact"), "PAYMENT_KEY": place.password("payment")})
+        {**store, "SHOP_BROKER_PASSWORD": place.password("intact"), "PAYMENT_KEY": place.password("payment"),
+         "SHOP_KEY": place.password("reminders")})
 
 
 def agent(place, name, about, command):
@@ -62,7 +66,8 @@ def shop(place):
         agent(place, "shipping", "parcels and mail: an agent in Python", [sys.executable, f"{SHOP}/services/shipping.py"]),
         Process("web", "web", "the shop's pages",
                 [f"{place.programs}/shop-web", "--port", str(place.ports["web"]), "--pages", f"{SHOP}/web/static",
-                 "--schema", f"{SHOP}/schema.sql"], parts),
+                 "--schema", f"{SHOP}/schema.sql"],
+                parts | {"INTACT_SERVER": place.nodes_url(), "INTACT_TOKEN": place.token("shop"), "SHOP_KEY": place.password("reminders")}),
         Process("submission", "submission", "takes orders from the queue: writes each order and its task in one transaction",
                 [f"{place.programs}/shop-submission"], parts),
     ]

@@ -92,7 +92,7 @@ class Watch:
 
     def counts(self):
         """How many orders are in each state, all at one moment: the state store knows, also of those that have ended. Nothing: it is away."""
-        sql = "SELECT state, count(*) FROM task_view WHERE closed_at IS NULL GROUP BY state"
+        sql = "SELECT state, count(*) FROM task_view WHERE workflow = 'shop_order' AND closed_at IS NULL GROUP BY state"
         try:
             if not self.place.sqlite:
                 rows = [line.split("|") for line in postgres.sql(self.place, "reader", "SET search_path = intact; " + sql).splitlines()]
@@ -106,7 +106,7 @@ class Watch:
     def waiting(self):
         """The latest orders that are in progress for longer than usual, and what each of them is waiting for."""
         before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - WAITING_AFTER_S))
-        path = f"/v1/tasks?state=pending,processing,compensating&submitted_before={before}&limit={WAITING_MAX}"
+        path = f"/v1/tasks?workflow=shop_order&state=pending,processing,compensating&submitted_before={before}&limit={WAITING_MAX}"
         found = []
         for task in self.api.ask(path)["tasks"]:
             why = self.api.ask(f"/v1/tasks/{task['id']}/why")

@@ -68,8 +68,9 @@ static bool is_sound(const struct order *o, const struct queue_message *m, char 
                         QUANTITY_MAX);
     if (o->cents < 0 || o->cents > CENTS_MAX)
         return no_order(why, "amount is not from 0 to %d", CENTS_MAX);
-    if (!is_short(o->card, 40) || !is_short(o->address, 1000) || !is_short(o->at, 40))
-        return no_order(why, "card, address or at is empty or too long");
+    if (!is_short(o->card, 40) || !is_short(o->address, 1000) || !is_short(o->at, 40)
+        || !is_short(o->customer, 200) || !is_short(o->pay, 40))
+        return no_order(why, "card, address, at, customer or pay is empty or too long");
     return true;
 }
 
@@ -80,15 +81,18 @@ bool order_read(struct order *o, const struct queue_message *m, char why[WHY_SIZ
     *o = (struct order){.message = json_loadb(m->body, m->size, JSON_REJECT_DUPLICATES, &e)};
     if (!o->message)
         return no_order(why, "it is not JSON: %s", e.text);
-    if (json_unpack_ex(o->message, &e, 0, "{s:s, s:o, s:I, s:s, s:s, s:s!}", "order", &o->id,
-                       "items", &o->parts, "amount", &o->cents, "card", &o->card, "address",
-                       &o->address, "at", &o->at)
+    if (json_unpack_ex(o->message, &e, 0, "{s:s, s:o, s:I, s:s, s:s, s:s, s:s, s:s!}", "order",
+                       &o->id, "items", &o->parts, "amount", &o->cents, "card", &o->card, "address",
+                       &o->address, "at", &o->at, "customer", &o->customer, "pay", &o->pay)
         != 0)
-        return no_order(why, "it is no {order, items, amount, card, address, at}: %s", e.text);
+        return no_order(why,
+                        "it is no {order, items, amount, card, address, at, customer, pay}: %s",
+                        e.text);
     if (!is_sound(o, m, why))
         return false;
-    json_t *input = json_pack("{s:O, s:I, s:s, s:s}", "items", o->parts, "amount", o->cents, "card",
-                              o->card, "address", o->address);
+    json_t *input =
+        json_pack("{s:O, s:I, s:s, s:s, s:s, s:s}", "items", o->parts, "amount", o->cents, "card",
+                  o->card, "address", o->address, "customer", o->customer, "pay", o->pay);
     o->items = json_dumps(o->parts, JSON_COMPACT | JSON_SORT_KEYS);
     o->input = json_dumps(input, JSON_COMPACT);
     json_decref(input);

@@ -4,7 +4,10 @@
 /* An order, as the web server put it on the queue:
  *
  *     {"order": "o-1", "items": [{"sku": "cup", "quantity": 2}], "amount": 1900,
- *      "card": "4242...", "address": "...", "at": "2026-01-31T10:00:00Z"}
+ *      "card": "4242...", "address": "...", "at": "2026-01-31T10:00:00Z",
+ *      "customer": "Ada", "pay": "now"}
+ *
+ * `pay` is now, later, or a day such as 2026-02-06T17:00:00Z.
  */
 
 #include <jansson.h>
@@ -14,7 +17,7 @@
 
 struct order {
     json_t *message; /* the next ones are its parts */
-    const char *id, *card, *address, *at;
+    const char *id, *card, *address, *at, *customer, *pay;
     const char *card_end; /* its last four digits */
     json_t *parts;
     json_int_t cents;

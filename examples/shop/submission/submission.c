@@ -58,9 +58,11 @@ static enum db_result write_order(struct db *db, const struct order *o, bool *re
     struct db_rows *rows = NULL;
     enum db_result result =
         db_query(db, &rows,
-                 "INSERT INTO shop_order (id, items, amount, card, address, placed_at)"
-                 " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING RETURNING id",
-                 DB_ARGS(o->id, o->items, o->amount, o->card_end, o->address, o->at));
+                 "INSERT INTO shop_order (id, items, amount, card, address, placed_at, customer,"
+                 " pay) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+                 " ON CONFLICT (id) DO NOTHING RETURNING id",
+                 DB_ARGS(o->id, o->items, o->amount, o->card_end, o->address, o->at, o->customer,
+                         o->pay));
 
     *ret_is_new = db_count(rows) == 1;
     db_free(rows);
@@ -82,8 +84,8 @@ static enum db_result look_at_first(struct db *db, const struct order *o, bool *
     enum db_result result =
         db_query(db, &rows,
                  "SELECT 1 FROM shop_order WHERE id = $1 AND items = $2 AND amount = $3"
-                 " AND card = $4 AND address = $5",
-                 DB_ARGS(o->id, o->items, o->amount, o->card_end, o->address));
+                 " AND card = $4 AND address = $5 AND customer = $6 AND pay = $7",
+                 DB_ARGS(o->id, o->items, o->amount, o->card_end, o->address, o->customer, o->pay));
 
     *ret_is_same = db_count(rows) == 1;
     db_free(rows);

@@ -39,17 +39,39 @@ static enum MHD_Result route_order(struct request *r, const char *rest)
     return answer_error(r, MHD_HTTP_NOT_FOUND, NULL, "There is nothing here.");
 }
 
+/* Orders of which an id was given: pay, cancel, or a decision of the staff. */
+static enum MHD_Result route_people(struct request *r)
+{
+    char id[64], verb[32] = "";
+    int end = 0;
+    if (sscanf(r->path, "/api/approvals/%63[a-z0-9-]%n", id, &end) == 1 && !r->path[end]
+        && order_is_id(id))
+        return approval_post(r, id);
+    if (sscanf(r->path, "/api/orders/%63[a-z0-9-]/%31[a-z]%n", id, verb, &end) == 2 && !r->path[end]
+        && order_is_id(id))
+        return order_verb(r, id, verb);
+    return answer_error(r, MHD_HTTP_NOT_FOUND, NULL, "There is nothing here.");
+}
+
 static enum MHD_Result route(struct request *r, const char *method)
 {
     bool orders = strcmp(r->path, "/api/orders") == 0;
     if (orders && is(method, "POST"))
         return order_post(r);
+    if (is(method, "POST") && strcmp(r->path, "/api/reminders") == 0)
+        return reminders_post(r);
+    if (is(method, "POST")
+        && (strncmp(r->path, "/api/approvals/", 15) == 0
+            || strncmp(r->path, "/api/orders/", 12) == 0))
+        return route_people(r);
     if (!is(method, "GET") && !is(method, "HEAD"))
         return answer_error(r, MHD_HTTP_METHOD_NOT_ALLOWED, NULL,
                             orders ? "Orders are read by GET, and placed by POST."
                                    : "This can be read, by GET, and nothing else.");
     if (orders)
         return orders_get(r);
+    if (strcmp(r->path, "/api/approvals") == 0)
+        return approvals_get(r);
     if (strcmp(r->path, "/api/products") == 0)
         return products_get(r);
     if (strncmp(r->path, "/api/orders/", 12) == 0)
@@ -154,7 +176,9 @@ static int serve(struct shop *shop, const char *address, int port)
 static int usage(void)
 {
     fprintf(stderr, "usage: shop-web --pages FOLDER --schema FILE [--address A] [--port P]\n"
-                    "  with SHOP_DB: postgresql://... or a path, and SHOP_AMQP: amqp://...\n");
+                    "  with SHOP_DB: postgresql://... or a path, and SHOP_AMQP: amqp://...\n"
+                    "  INTACT_SERVER, INTACT_TOKEN: what people decide is told there;"
+                    " SHOP_KEY: what Intact has to say for reminders\n");
     return 2;
 }
 

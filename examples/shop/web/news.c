@@ -13,19 +13,30 @@ static const char *text_of(const json_t *event, const char *name)
     return text ? text : "";
 }
 
+/* What an order waits for, if this tells that it begins to: lock, wait, signal or approve. */
+static const char *waits_for(const json_t *data, const char *type)
+{
+    const char *kind = json_string_value(json_object_get(json_object_get(data, "step"), "kind"));
+    if (strcmp(type, "intact.task.waiting") != 0)
+        return "";
+    return json_object_get(data, "lock") ? "lock" : kind ? kind : "";
+}
+
 /* The database may be away for a while. Going on with the next message would mix up their order, so
  * we stay with this one. */
 static enum db_result store(struct shop *shop, struct db *db, const json_t *event)
 {
     char *told = json_dumps(json_object_get(event, "data"), JSON_COMPACT);
-    const char *sql = "INSERT INTO shop_news (id, order_id, sequence, event, at, told)"
-                      " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
+    const char *sql = "INSERT INTO shop_news (id, order_id, sequence, event, at, told, waits_for)"
+                      " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
     enum db_result result = DB_AWAY;
     while (result == DB_AWAY && !shop->stopping) {
-        result = db_query(db, NULL, sql,
-                          DB_ARGS(text_of(event, "id"), text_of(event, "subject"),
-                                  text_of(event, "sequence"), text_of(event, "type"),
-                                  text_of(event, "time"), told));
+        result =
+            db_query(db, NULL, sql,
+                     DB_ARGS(text_of(event, "id"), text_of(event, "subject"),
+                             text_of(event, "sequence"), text_of(event, "type"),
+                             text_of(event, "time"), told,
+                             waits_for(json_object_get(event, "data"), text_of(event, "type"))));
         if (result != DB_OK)
             fprintf(stderr, "shop-web: news of %s: %s\n", text_of(event, "subject"), db_error(db));
         if (result == DB_AWAY)
@@ -114,6 +125,20 @@ json_t *news_of(struct shop *shop, const char *order, const char *sequence)
         json_array_append_new(items, item_of(rows, row));
     db_free(rows);
     return items;
+}
+
+const char *news_waits_for(const json_t *news)
+{
+    for (size_t i = json_array_size(news); i-- > 0;) {
+        const json_t *item = json_array_get(news, i);
+        const char *event = json_string_value(json_object_get(item, "event"));
+        if (strcmp(event, "paused") == 0 || strcmp(event, "resumed") == 0)
+            continue;
+        char type[64];
+        snprintf(type, sizeof(type), "intact.task.%s", event);
+        return waits_for(json_object_get(item, "told"), type);
+    }
+    return "";
 }
 
 bool news_is_last(const char *event)

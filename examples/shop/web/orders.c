@@ -10,6 +10,7 @@
 #define KINDS_MAX    20 /* different products of an order */
 #define QUANTITY_MAX 99
 #define LIST_MAX     50 /* orders of one list */
+#define PAY_WITHIN_S (31L * 24 * 3600)
 
 static enum MHD_Result answer_away(struct request *r)
 {
@@ -54,6 +55,8 @@ struct order {
     char id[32];
     char card[20];
     const char *address;
+    char customer[104]; /* without blanks at its ends */
+    const char *pay;    /* now, later, or a day */
     json_t *items;
     json_int_t amount;
     enum queue_sent sent;
@@ -129,6 +132,38 @@ static bool take_address(struct order *o, const json_t *address, struct wrong *r
     return true;
 }
 
+/* Orders of the same customer are done one after the other. A shop with accounts would take the
+ * name of the account. */
+static bool take_customer(struct order *o, const json_t *customer, struct wrong *ret)
+{
+    const char *text = json_string_value(customer);
+    text = text ? text + strspn(text, " ") : "";
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    if (length == 0)
+        return no(ret, "customer", "Please enter your name.");
+    if (length > 100)
+        return no(ret, "customer", "This name is too long: 100 bytes at most.");
+    for (size_t i = 0; i < length; i++)
+        if (iscntrl((unsigned char)text[i]))
+            return no(ret, "customer", "This name has characters that cannot be printed.");
+    snprintf(o->customer, sizeof(o->customer), "%.*s", (int)length, text);
+    return true;
+}
+
+static bool take_pay(struct order *o, const json_t *pay, struct wrong *ret)
+{
+    struct tm day = {0};
+    o->pay = json_string_value(pay);
+    if (o->pay && (strcmp(o->pay, "now") == 0 || strcmp(o->pay, "later") == 0))
+        return true;
+    const char *end = o->pay ? strptime(o->pay, "%Y-%m-%dT%H:%M:%SZ", &day) : NULL;
+    if (!end || *end || timegm(&day) > time(NULL) + PAY_WITHIN_S)
+        return no(ret, "pay", "You can pay now, later, or on a day of the next month.");
+    return true;
+}
+
 /* The page made the key for this basket. The same key is the same order, so that pressing twice, or
  * trying again when no answer came, never makes two. */
 static bool take_key(struct order *o, const json_t *key, struct wrong *ret)
@@ -145,7 +180,7 @@ static bool take_key(struct order *o, const json_t *key, struct wrong *ret)
     return true;
 }
 
-static void write_now(char to[32])
+void write_now(char to[32])
 {
     time_t now = time(NULL);
     struct tm utc;
@@ -156,9 +191,9 @@ static bool hand_in(struct shop *shop, struct order *o)
 {
     char at[32];
     write_now(at);
-    json_t *order =
-        json_pack("{s:s, s:O, s:I, s:s, s:s, s:s}", "order", o->id, "items", o->items, "amount",
-                  o->amount, "card", o->card, "address", o->address, "at", at);
+    json_t *order = json_pack("{s:s, s:O, s:I, s:s, s:s, s:s, s:s, s:s}", "order", o->id, "items",
+                              o->items, "amount", o->amount, "card", o->card, "address", o->address,
+                              "at", at, "customer", o->customer, "pay", o->pay);
     char *body = json_dumps(order, JSON_COMPACT);
     struct queue_message m = {.queue = "shop.orders",
                               .id = o->id,
@@ -178,10 +213,12 @@ static enum db_result look_for_another(struct shop *shop, const struct order *o,
     struct db_rows *rows = NULL;
     char *items = json_dumps(o->items, JSON_COMPACT | JSON_SORT_KEYS);
     const char *sql = "SELECT 1 FROM shop_order WHERE id = $1"
-                      " AND (items <> $2 OR address <> $3 OR card <> $4)";
+                      " AND (items <> $2 OR address <> $3 OR card <> $4 OR customer <> $5"
+                      " OR pay <> $6)";
     const char *card_end = o->card + strlen(o->card) - 4;
     enum db_result result =
-        shop_query(shop, &rows, sql, DB_ARGS(o->id, items, o->address, card_end));
+        shop_query(shop, &rows, sql,
+                   DB_ARGS(o->id, items, o->address, card_end, o->customer, o->pay));
     *ret_is_there = db_count(rows) == 1;
     db_free(rows);
     free(items);
@@ -190,7 +227,7 @@ static enum db_result look_for_another(struct shop *shop, const struct order *o,
 
 /* Only our own pages place orders: others' cannot send JSON here without asking first (CORS), and
  * browsers say where a request comes from. */
-static bool is_ours(const struct request *r)
+bool request_is_ours(const struct request *r)
 {
     const char *type = request_header(r, "Content-Type");
     const char *origin = request_header(r, "Origin");
@@ -220,16 +257,19 @@ static enum MHD_Result order_take(struct request *r, json_t *body, const json_t 
 
     if (!take_key(&o, json_object_get(body, "key"), &wrong)
         || !take_items(&o, json_object_get(body, "items"), list, &wrong)
+        || !take_customer(&o, json_object_get(body, "customer"), &wrong)
         || !take_address(&o, json_object_get(body, "address"), &wrong)
+        || !take_pay(&o, json_object_get(body, "pay"), &wrong)
         || !take_card(&o, json_object_get(body, "card"), &wrong))
         result = answer_error(r, MHD_HTTP_UNPROCESSABLE_CONTENT, wrong.field, wrong.text);
     else if (look_for_another(r->shop, &o, &is_another) != DB_OK)
         result = answer_away(r);
     else if (is_another)
-        result = answer_error(r, MHD_HTTP_CONFLICT, NULL,
-                              "This basket was already ordered, with a different address or card, "
-                              "and that order is under way. To place another order, please change "
-                              "the basket.");
+        result = answer_error(
+            r, MHD_HTTP_CONFLICT, NULL,
+            "This basket was already ordered, with a different name, address, "
+            "card or payment, and that order is under way. To place another order, please change "
+            "the basket.");
     else if (!hand_in(r->shop, &o))
         result = answer_not_taken(r, &o);
     else
@@ -240,7 +280,7 @@ static enum MHD_Result order_take(struct request *r, json_t *body, const json_t 
 
 enum MHD_Result order_post(struct request *r)
 {
-    if (!is_ours(r))
+    if (!request_is_ours(r))
         return answer_error(r, MHD_HTTP_FORBIDDEN, NULL,
                             "Orders come from the shop's own pages, as application/json.");
     if (r->length > BODY_MAX)
@@ -266,11 +306,24 @@ bool order_is_id(const char *id)
            && strspn(id + 2, "0123456789abcdef") == length - 2;
 }
 
+/* What was ordered, once the submission process has written it; and when the shop has last reminded
+ * its customer of the payment. */
+static void add_row(json_t *order, const struct db_rows *rows)
+{
+    static const char *const texts[] = {"address", "placed_at", "customer", "pay", "reminded_at"};
+    json_object_set_new(order, "items", json_loads(db_text(rows, 0, 0), 0, NULL));
+    json_object_set_new(order, "amount", json_integer(atoll(db_text(rows, 0, 1))));
+    for (int i = 0; i < 5; i++)
+        json_object_set_new(order, texts[i], json_string(db_text(rows, 0, i + 2)));
+}
+
 /* An order of which nothing is known yet is one that was handed in and still waits in its queue. */
-static json_t *order_json(struct shop *shop, const char *id)
+json_t *order_json(struct shop *shop, const char *id)
 {
     struct db_rows *rows = NULL;
-    const char *sql = "SELECT items, amount, address, placed_at FROM shop_order WHERE id = $1";
+    const char *sql = "SELECT items, amount, address, placed_at, customer, pay,"
+                      " (SELECT coalesce(max(at), '') FROM shop_reminder WHERE order_id = $1"
+                      "  AND waits_for = 'signal') FROM shop_order WHERE id = $1";
     json_t *news = news_of(shop, id, "");
     if (!news || shop_query(shop, &rows, sql, DB_ARGS(id)) != DB_OK) {
         json_decref(news);
@@ -281,14 +334,11 @@ static json_t *order_json(struct shop *shop, const char *id)
     const char *state = json_string_value(json_object_get(json_object_get(last, "told"), "state"));
     if (event && strcmp(event, "closed") == 0)
         state = "closed";
-    json_t *order = json_pack("{s:s, s:s, s:o}", "order", id, "state", state ? state : "handed_in",
-                              "news", news);
-    if (db_count(rows) == 1) {
-        json_object_set_new(order, "items", json_loads(db_text(rows, 0, 0), 0, NULL));
-        json_object_set_new(order, "amount", json_integer(atoll(db_text(rows, 0, 1))));
-        json_object_set_new(order, "address", json_string(db_text(rows, 0, 2)));
-        json_object_set_new(order, "placed_at", json_string(db_text(rows, 0, 3)));
-    }
+    json_t *order =
+        json_pack("{s:s, s:s, s:o, s:s}", "order", id, "state", state ? state : "handed_in", "news",
+                  news, "waits_for", news_waits_for(news));
+    if (db_count(rows) == 1)
+        add_row(order, rows);
     db_free(rows);
     return order;
 }

@@ -4,11 +4,13 @@
 /*
  * The shop's web server. A browser's order becomes a message on the queue shop.orders, and nothing
  * else: the server has no order until the submission process wrote it. How orders get on it knows
- * from its own queue, shop.replies, alone.
+ * from its own queue, shop.replies, alone. What people decide on the way it tells Intact.
  *
  *     browser -- POST -> orders.c -> shop.orders
  *     browser <- GET --- orders.c <- shop_order, shop_news
  *     browser <- SSE --- events.c <- shop_news <- news.c <- shop.replies
+ *     browser -- POST -> people.c -> Intact: pay, cancel, approve, reject
+ *     Intact --- POST -> people.c -> shop_reminder
  *
  * files.c has the pages, http.c the answers, main.c options, routes and threads.
  */
@@ -57,6 +59,7 @@ enum MHD_Result answer_error(struct request *r, unsigned status, const char *fie
                              const char *text);
 
 const char *request_header(const struct request *r, const char *name);
+bool request_is_ours(const struct request *r); /* it comes from the shop's own pages */
 
 /* ---- The others ---- */
 
@@ -68,6 +71,13 @@ enum MHD_Result order_post(struct request *r);
 enum MHD_Result orders_get(struct request *r); /* ?ids=o-1,o-2 */
 bool order_is_id(const char *id);
 enum MHD_Result order_get(struct request *r, const char *id);
+json_t *order_json(struct shop *shop, const char *id); /* NULL: the database is away */
+void write_now(char to[32]);                           /* "2026-01-31T10:00:00Z" */
+
+enum MHD_Result order_verb(struct request *r, const char *id, const char *verb);
+enum MHD_Result approvals_get(struct request *r);
+enum MHD_Result approval_post(struct request *r, const char *id);
+enum MHD_Result reminders_post(struct request *r);
 
 enum MHD_Result events_get(struct request *r, const char *id); /* as server-sent events */
 void events_wake(const char *order);                           /* there is news of it */
@@ -77,6 +87,7 @@ void events_stop(void);                                        /* the server end
  * event, at, told}. NULL: the database is away. */
 json_t *news_of(struct shop *shop, const char *order, const char *sequence);
 bool news_is_last(const char *event);
+const char *news_waits_for(const json_t *news); /* lock, wait, signal or approve; "": nothing */
 
 /* Makes the tables, then stores what comes in by shop.replies until that queue is closed. */
 bool news_start(struct shop *shop, pthread_t *ret);

@@ -281,6 +281,16 @@ function makeFigure([, words]) {
   return node;
 }
 
+function makeStaff([person, url]) {
+  const node = document.createElement('a');
+  node.className = 'button';
+  node.target = '_blank';
+  node.rel = 'noopener';
+  node.href = url;
+  text(node, `Decide as ${person}`);
+  return node;
+}
+
 function update(state) {
   $('shop').href = state.shop;
   text($('trouble'), state.trouble ?? '');
@@ -292,6 +302,7 @@ function update(state) {
   show($('services'), state.services, (one) => one.name, makeService, (node, one) => updateService(node, one, state));
   show($('processes'), state.processes, (one) => one.name, makeProcess, (node, one) => updateProcess(node, one, state));
   show($('waiting'), state.waiting, (one) => one.id, makeWaiting, (node, one) => updateWaiting(node, one, state));
+  show($('staff'), Object.entries(state.staff), ([person]) => person, makeStaff, () => {});
   show($('errors'), state.errors, (one) => `${one.id} ${one.step}`, makeError, updateError);
   show($('alerts'), state.alerts.slice(0, 8), (one) => one.id, makeAlert, (node, one) => updateAlert(node, one, state));
   show($('feed'), state.feed.slice(-60).reverse(), (one) => String(one.id), makeEntry, () => {});
@@ -316,6 +327,7 @@ async function look() {
   }
 }
 
+$('remind').addEventListener('click', () => act('remind'));
 $('kill-leader').addEventListener('click', () => act('kill-leader'));
 look();
 setInterval(() => document.hidden || look(), 1000);

@@ -1,4 +1,4 @@
-import { Refused, ask, basket, find, make, money, orders, say } from "./shop.js";
+import { APPROVED_ABOVE, Refused, ask, basket, customer, date, find, friday, make, money, orders, say } from "./shop.js";
 
 let products = new Map();
 
@@ -31,8 +31,16 @@ function show() {
   find("full").hidden = items.length === 0;
   find("lines").replaceChildren(...items.map(line));
   say(find("total"), money(sum()));
-  say(find("order"), `Place order and pay ${money(sum())}`);
+  say(find("order"), press());
+  find("approval-hint").hidden = sum() <= APPROVED_ABOVE;
 }
+
+// What the button does.
+const press = () => ({
+  now: `Place order and pay ${money(sum())}`,
+  later: `Place order, pay ${money(sum())} later`,
+  friday: `Place order, pay ${money(sum())} on Friday`,
+})[find("form").elements.pay.value];
 
 function wrong(field, text) {
   say(find(`${field}-wrong`), text);
@@ -41,7 +49,7 @@ function wrong(field, text) {
 }
 
 function complain(error) {
-  if (error instanceof Refused && (error.field === "card" || error.field === "address")) {
+  if (error instanceof Refused && ["customer", "address", "card", "pay"].includes(error.field)) {
     wrong(error.field, error.message);
     find(error.field).focus();
     return;
@@ -55,7 +63,7 @@ async function order(event) {
   event.preventDefault();
   const button = find("order");
   if (button.getAttribute("aria-disabled")) return;
-  for (const field of ["address", "card"]) wrong(field, "");
+  for (const field of ["customer", "address", "card", "pay"]) wrong(field, "");
   say(find("trouble"), "");
   button.setAttribute("aria-disabled", "true");
   say(button, "Placing your order …");
@@ -64,15 +72,18 @@ async function order(event) {
   const items = basket.items();
   const form = new FormData(find("form"));
   try {
-    const body = JSON.stringify({ key, items, card: form.get("card"), address: form.get("address") });
+    const pay = form.get("pay") === "friday" ? friday() : form.get("pay");
+    const who = form.get("customer").trim();
+    const body = JSON.stringify({ key, items, card: form.get("card"), address: form.get("address"), customer: who, pay });
     const answer = await ask("/api/orders", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-    orders.add({ order: answer.order, items, amount: sum(), at: new Date().toISOString() });
+    customer.keep(who);
+    orders.add({ order: answer.order, items, amount: sum(), at: new Date().toISOString(), customer: who, pay });
     basket.clear();
     location.assign(`/order.html?id=${encodeURIComponent(answer.order)}`);
   } catch (error) {
     complain(error);
     button.removeAttribute("aria-disabled");
-    say(button, `Place order and pay ${money(sum())}`);
+    say(button, press());
   }
 }
 
@@ -89,6 +100,9 @@ async function start() {
 }
 
 find("form").addEventListener("submit", order);
+find("form").addEventListener("change", () => say(find("order"), press()));
+find("customer").value = customer.read();
+say(find("friday"), date(friday()).replace(/:00$/, ""));
 for (const choice of document.querySelectorAll("[data-card]"))
   choice.addEventListener("click", () => {
     find("card").value = choice.dataset.card;

@@ -1,5 +1,5 @@
 // One order, live: what the shop is told of it comes as server-sent events.
-import { ask, basket, clock, date, find, make, money, orders, say } from "./shop.js";
+import { APPROVED_ABOVE, ask, basket, clock, date, find, make, money, orders, say, waitWords } from "./shop.js";
 
 const id = new URLSearchParams(location.search).get("id") ?? "";
 const news = new Map(); // by sequence: one that comes twice is there once
@@ -10,17 +10,29 @@ let ahead = 0; // milliseconds by which the server's clock is ahead of ours
 // The steps of shop.yaml, as customers know them, and who does them.
 const steps = [
   { name: "reserve", service: "The warehouse", todo: "Reserve your items", done: "Items reserved", undone: "Items returned to stock", back: "Return your items to stock" },
+  { name: "pay_day", service: "Your day of payment", todo: "Keep your items until the day of payment", done: "Day of payment has come", is: () => !["now", "later", undefined].includes(order.pay) },
+  { name: "paid", service: "Your payment", todo: "Wait for your payment", done: "Payment confirmed by you", is: () => order.pay === "later" },
   { name: "charge", service: "Payment", todo: "Charge your card", done: "Card charged", undone: "Payment refunded", back: "Refund your payment" },
+  { name: "allow", service: "A person of our staff", todo: "Have your order approved", done: "Order approved", is: () => order.amount > APPROVED_ABOVE },
   { name: "route", service: "Shipping", todo: "Check the delivery address", done: "Delivery address checked" },
   { name: "ship", service: "Shipping", todo: "Ship your parcel", done: "Parcel shipped" },
   { name: "notify", service: "Shipping", todo: "Send you a confirmation", done: "Confirmation sent" },
 ];
+
+const ours = () => steps.filter((step) => !step.is || step.is());
 
 // When nothing has happened for so long, the page says what the order is waiting for.
 const WAITS_AFTER_S = 5;
 
 // What our services say in words for customers. All other errors are for people who run the shop.
 const forCustomers = ["out_of_stock", "card_declined", "card_unknown", "limit_exceeded", "no_address", "no_such_place"];
+
+// What the workflow says by itself.
+const inWords = {
+  no_signal: "You did not pay in time, and the reservation has ended.",
+  not_approved: "Nobody approved this order in time.",
+  signal: "You have cancelled this order.",
+};
 
 const heads = {
   handed_in: ["Order placed", "Your order is safely in our queue. We will pick it up in a moment."],
@@ -38,6 +50,8 @@ const list = () => [...news.values()].sort((a, b) => (a.sequence < b.sequence ? 
 function reason(all) {
   const error = all.findLast((item) => item.told.error)?.told.error ?? all.findLast((item) => item.told.step?.error)?.told.step.error;
   if (!error) return "";
+  if (inWords[error.code]) return inWords[error.code];
+  if (error.code === "rejected") return `Our staff have rejected this order: ${error.message}`;
   // Of a plain HTTP service the message quotes the answer, which is a line of its own: "card_declined: The bank ...".
   const [, code, text] = /answered \d+: (\w+): (.*)$/.exec(error.message ?? "") ?? ["", error.code, error.message];
   return forCustomers.includes(code) ? text : "Part of our shop was unavailable for too long.";
@@ -47,6 +61,36 @@ function stateOf(all) {
   const last = all.at(-1);
   if (!last) return "handed_in";
   return last.event === "closed" ? "closed" : last.told.state;
+}
+
+// The news that it waits, for another order, for a day or for people; undefined: it does not.
+function wait(all, state) {
+  const last = all.findLast(({ event }) => !["paused", "resumed"].includes(event));
+  return ["pending", "processing"].includes(state) && last?.event === "waiting" ? last.told : undefined;
+}
+
+const kindOf = (told) => (told?.lock ? "lock" : told?.step?.kind);
+
+// Orders of the same customer wait for each other. Of those that this browser knows it can say which.
+async function lookForOthers() {
+  const mine = orders.read().filter((other) => other.order !== id && other.customer?.toLowerCase() === order.customer?.toLowerCase());
+  const { orders: known } = mine.length ? await ask(`/api/orders?ids=${mine.map((other) => encodeURIComponent(other.order)).join(",")}`) : { orders: [] };
+  const holder = known.find((other) => !["handed_in", "processed", "compensated", "closed"].includes(other.state) && other.waits_for !== "lock");
+  find("other").hidden = !holder;
+  if (!holder) return;
+  find("other-link").href = `/order.html?id=${encodeURIComponent(holder.order)}`;
+  say(find("other-link"), `order ${holder.order}`);
+}
+
+function waitingWords(told) {
+  const until = told.step?.until ? date(told.step.until) : "";
+  return {
+    lock: "We work on one order of a customer at a time. This one begins by itself when your other order has ended. Nothing is reserved or charged yet.",
+    wait: `Your items are reserved for you until ${until}. Then we charge your card, and ship. Until then you can cancel.`,
+    signal: `Your items are reserved for you until ${until}. If you do not pay by then, the order is cancelled and the items go back on the shelf.`
+      + (order.reminded_at ? ` We reminded you on ${date(order.reminded_at)}.` : ""),
+    approve: "Your card is charged. A person of our staff looks at orders over €500: when it is approved, we ship; if it is rejected, your payment is refunded.",
+  }[kindOf(told)] ?? "";
 }
 
 // What became of a step: done, failed, undone, or nothing yet.
@@ -59,13 +103,13 @@ function outcome(all, name) {
 // The step that is at work, or is next, with what it does; going back, the last one that is to be undone.
 function current(all, state) {
   if (state === "compensating") {
-    const step = steps.findLast((each) => each.undone && outcome(all, each.name) === "done");
+    const step = ours().findLast((each) => each.undone && outcome(all, each.name) === "done");
     // A step that failed may have to be undone first, if nobody knows whether it took effect. We are not told.
     const isClear = !steps.some((each) => each.undone && outcome(all, each.name) === "failed");
     return step && { ...step, todo: step.back, service: isClear ? step.service : "Part of our shop" };
   }
-  if (!all.length || !["pending", "processing"].includes(state)) return undefined;
-  return steps.find((each) => !outcome(all, each.name));
+  if (!all.length || !["pending", "processing"].includes(state) || kindOf(wait(all, state)) === "lock") return undefined;
+  return ours().find((each) => !outcome(all, each.name));
 }
 
 // What is undone may never have been done: nobody knew whether a request had arrived.
@@ -81,6 +125,8 @@ function words(all, state) {
     return `${reason(all)} Nothing will be shipped, and your payment has been refunded.`.trim();
   if (state === "closed" && last.told.closed_reason) return `Our staff have closed this order: ${last.told.closed_reason}`;
   if (state === "compensating" || state === "compensated" || state === "error") return `${reason(all)} ${heads[state][1]}`.trim();
+  const waits = wait(all, state);
+  if (waits) return waitingWords(waits);
   const step = current(all, state);
   return step && state === "processing" ? `Next: ${step.todo.toLowerCase()}.` : heads[state]?.[1] ?? "";
 }
@@ -92,7 +138,7 @@ const quietSince = (all) => Date.parse(all.at(-1)?.at ?? order.placed_at ?? orde
 function waiting(all, state) {
   const since = quietSince(all);
   const isPaused = all.at(-1)?.event === "paused";
-  if (isPaused || !(Date.now() + ahead - since >= WAITS_AFTER_S * 1000)) return "";
+  if (isPaused || wait(all, state) || !(Date.now() + ahead - since >= WAITS_AFTER_S * 1000)) return "";
   const what = state === "compensating" ? "the cancellation" : "your order";
   const promise = `You do not need to do anything: ${what} continues as soon as it is back.`;
   if (state === "handed_in") return `We have not picked up your order yet (waiting since ${clock(since)}). It is safe in our queue, and you do not need to do anything.`;
@@ -121,7 +167,7 @@ function stepList(all, state) {
     step("Order placed", "done", placed ? date(placed) : undefined),
     step("Order received", all.length ? "done" : "now", received ? clock(received) : undefined),
   ];
-  for (const each of steps) {
+  for (const each of ours()) {
     const isNow = at?.name === each.name;
     const mark = isNow ? "now" : outcome(all, each.name) || (back || state === "processed" ? "never" : "later");
     const since = outcome(all, each.name) && !isNow ? momentOf(all, each.name) : undefined;
@@ -164,10 +210,17 @@ function show() {
   const all = list();
   const state = stateOf(all);
   find("head").className = `head ${state}`;
-  say(find("state"), heads[state]?.[0] ?? state);
+  const waits = wait(all, state);
+  const head = waitWords[kindOf(waits)] ?? heads[state]?.[0] ?? state;
+  say(find("state"), head);
   say(find("words"), words(all, state));
+  find("choices").hidden = !waits;
+  find("pay-choice").hidden = kindOf(waits) !== "signal";
+  say(find("pay"), order.amount === undefined ? "Pay now" : `Pay ${money(order.amount)} now`);
+  find("other").hidden ||= kindOf(waits) !== "lock";
+  if (kindOf(waits) === "lock") lookForOthers().catch(() => {});
   showWait();
-  document.title = `${heads[state]?.[0] ?? state} - The Shop`;
+  document.title = `${head} - The Shop`;
   find("steps").replaceChildren(...stepList(all, state));
   const messages = find("messages");
   messages.append(...all.slice(messages.childElementCount).map(message));
@@ -233,6 +286,18 @@ async function start() {
   setInterval(showWait, 1000);
 }
 
+// Pay, or cancel. What comes of it is told by the news.
+async function press(verb) {
+  try {
+    await ask(`/api/orders/${encodeURIComponent(id)}/${verb}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+    say(find("trouble"), "");
+  } catch (error) {
+    say(find("trouble"), error.message);
+  }
+}
+
+find("pay").addEventListener("click", () => press("pay"));
+find("cancel").addEventListener("click", () => press("cancel"));
 find("again").addEventListener("click", () => {
   for (const item of order.items) basket.add(item.sku, item.quantity);
   location.assign("/basket.html");

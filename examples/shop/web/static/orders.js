@@ -1,6 +1,7 @@
-import { ask, find, make, money, orders, say, stateWords, time } from "./shop.js";
+import { ask, find, make, money, orders, say, stateWords, time, waitWords } from "./shop.js";
 
 let shown = ""; // what is the same is not made anew: it may have the focus
+const isOpen = (state) => ["pending", "processing"].includes(state);
 const ended = new Set(["processed", "compensated", "closed"]);
 
 function row(mine, known) {
@@ -10,7 +11,7 @@ function row(mine, known) {
     make("a", { href: `/order.html?id=${encodeURIComponent(mine.order)}` },
       make("span", { class: "when" }, time(mine.at)),
       make("span", { class: "quiet" }, `${count} ${count === 1 ? "item" : "items"}, ${money(known?.amount ?? mine.amount)}`),
-      make("span", { class: `state ${state}` }, stateWords[state] ?? state)));
+      make("span", { class: `state ${state}` }, (isOpen(state) && waitWords[known?.waits_for]) || (stateWords[state] ?? state))));
 }
 
 async function show() {

@@ -49,6 +49,18 @@ export async function ask(path, options) {
   return answer;
 }
 
+// Orders above are approved by a person: shop.yaml, step allow.
+export const APPROVED_ABOVE = 50000;
+
+// The next Friday at 18:00, as the clock of this browser goes.
+export function friday() {
+  const day = new Date();
+  day.setDate(day.getDate() + ((5 - day.getDay() + 7) % 7));
+  day.setHours(18, 0, 0, 0);
+  if (day <= new Date()) day.setDate(day.getDate() + 7);
+  return day.toISOString().replace(".000", "");
+}
+
 function read(name, otherwise) {
   try {
     return JSON.parse(localStorage.getItem(name)) ?? otherwise;
@@ -81,6 +93,11 @@ export const basket = {
   },
 };
 
+export const customer = {
+  read: () => read("customer", ""),
+  keep: (name) => write("customer", name),
+};
+
 export const orders = {
   read: () => read("orders", []),
   get: (id) => orders.read().find((order) => order.order === id),
@@ -88,6 +105,14 @@ export const orders = {
     const others = orders.read().filter((other) => other.order !== order.order);
     write("orders", [order, ...others].slice(0, 50));
   },
+};
+
+// What orders wait for, and who does it.
+export const waitWords = {
+  lock: "Waiting for your other order",
+  wait: "Reserved",
+  signal: "Waiting for your payment",
+  approve: "Waiting for approval",
 };
 
 // What customers call the states of an order.
