@@ -40,7 +40,7 @@ static const struct {
     {"cancel", "cancelled", "This order cannot be cancelled any more."},
 };
 
-/* Any client that has an order's id may pay or cancel it. The key makes pressing twice one signal. */
+/* A client with an order's id may pay or cancel it. The key makes pressing twice one signal. */
 static enum MHD_Result tell_task(struct request *r, const char *id, size_t which)
 {
     struct intact_client *c = intact_client_new(NULL, NULL);
