@@ -102,16 +102,35 @@ void sql_signals_changed(void)
         check_one(&sql.list[i], now[i]);
 }
 
+/* The first notice of a task that has no room for more signals of that name stays until a person
+ * drops some, and those behind it stay with it. */
+static bool may_stay(const struct inserted *i)
+{
+    const struct inserted *first = sql.list;
+    uint32_t kept = 0;
+
+    while (first->task != i->task || first->stands != WAITS)
+        first++;
+    for (uint32_t k = 0; k < i->task->seen.signal_count; k++)
+        kept += i->task->seen.signals[k].state == SIGNAL_KEPT
+                && i->task->seen.signals[k].name == i->task->signals[first->number].name;
+    return kept >= SIGNALS_KEPT_MAX;
+}
+
 bool sql_signals_are_decided(void)
 {
-    return sql.waiting == 0;
+    for (uint32_t i = 0; i < sql.count && sql.waiting > 0; i++)
+        if (sql.list[i].stands == WAITS && !may_stay(&sql.list[i]))
+            return false;
+    return true;
 }
 
 void check_sql_signals_end(void)
 {
     sql_signals_changed();
     for (uint32_t i = 0; i < sql.count; i++)
-        must(sql.list[i].stands != WAITS, "notices are dealt with", &sql.list[i], "it waits");
+        must(sql.list[i].stands != WAITS || may_stay(&sql.list[i]), "notices are dealt with",
+             &sql.list[i], "it waits");
 }
 
 /* ---- applications ---- */
