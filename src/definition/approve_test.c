@@ -55,11 +55,7 @@ static void each_word_needs_the_grammar(void **state)
 }
 
 /* clang-format off */
-static const struct mistake_case {
-    const char *text;
-    uint32_t line, column;
-    const char *path, *found, *expected; /* each begins with these */
-} mistake_cases[] = {
+static const struct mistake_case mistake_cases[] = {
     {OF("", "{\"name\":\"b\",\"approve\":7}"), 2, 23, "steps[0].approve", "7", "an object with by and question"},
     {OF("", "{\"name\":\"b\",\"approve\":{\"by\":\"g\"}}"), 2, 23, "steps[0].approve.question", "nothing", "a key \"question\""},
     {OF("", "{\"name\":\"b\",\"approve\":{\"question\":\"Pay?\"}}"), 2, 23, "steps[0].approve.by", "nothing", "a key \"by\""},
@@ -92,21 +88,8 @@ static const struct mistake_case {
 
 static void every_mistake_has_its_place(void **state)
 {
-    static struct mistakes m;
     (void)state;
-
-    for (size_t i = 0; i < COUNT_OF(mistake_cases); i++) {
-        const struct mistake_case *c = &mistake_cases[i];
-        struct definition *d = NULL;
-        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID
-                  && m.count == 1,
-              "%s: %zu", c->text, (size_t)m.count);
-        const struct mistake *k = &m.list[0];
-        CHECK(k->line == c->line && k->column == c->column && strcmp(k->path, c->path) == 0
-                  && begins(k->found, c->found) && begins(k->expected, c->expected),
-              "%s: %u:%u %s: found %s, expected %s", c->text, k->line, k->column, k->path, k->found,
-              k->expected);
-    }
+    expect_mistakes(mistake_cases, COUNT_OF(mistake_cases));
 }
 
 /* With one person more, the last step could never be decided. */

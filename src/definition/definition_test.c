@@ -85,11 +85,7 @@ static void steps_follow_the_one_before_unless_they_say_otherwise(void **state)
 #define RETRY(more) ONE(",\n\"retry\":{" more "}")
 
 /* clang-format off */
-static const struct mistake_case {
-    const char *text;
-    uint32_t line, column;
-    const char *path, *found, *expected; /* the message begins with these */
-} mistake_cases[] = {
+static const struct mistake_case mistake_cases[] = {
     {"[]", 1, 1, "", "an array", "an object"},
     {"{\"intact\":1,\"workflow\":\"w\"}", 1, 1, "steps", "nothing", "a key \"steps\""},
     {"{\"workflow\":\"w\",\"steps\":[" STEP("a", "") "]}", 1, 1, "intact", "nothing", "a key \"intact\""},
@@ -219,23 +215,8 @@ static const struct mistake_case {
 
 static void every_mistake_has_its_place(void **state)
 {
-    static struct mistakes m;
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(mistake_cases); i++) {
-        const struct mistake_case *c = &mistake_cases[i];
-        struct definition *d = NULL;
-        const struct mistake *k = &m.list[0];
-        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) != ERR_OK, "%s",
-              c->text);
-        CHECK(!d && m.count == 1, "%s: %zu mistakes, the second %u:%u %s: %s, expected %s", c->text,
-              m.count, m.list[1].line, m.list[1].column, m.list[1].path, m.list[1].found,
-              m.list[1].expected);
-        CHECK(k->line == c->line && k->column == c->column, "%s: %u:%u %s", c->text, k->line,
-              k->column, k->found);
-        CHECK(strcmp(k->path, c->path) == 0, "%s: path %s", c->text, k->path);
-        CHECK(begins(k->found, c->found), "%s: found %s", c->text, k->found);
-        CHECK(begins(k->expected, c->expected), "%s: expected %s", c->text, k->expected);
-    }
+    expect_mistakes(mistake_cases, COUNT_OF(mistake_cases));
 }
 
 static void all_mistakes_are_reported_at_once_in_the_order_of_the_text(void **state)

@@ -139,3 +139,28 @@ struct scope scope_of(const struct definition *d, const char *input, struct worl
                           .step_error = world_error,
                           .arg = w};
 }
+
+static void expect_mistake(const struct mistake_case *c)
+{
+    static struct mistakes m;
+    struct definition *d = NULL;
+    const struct mistake *k = &m.list[0];
+
+    /* a text that is no JSON has no path */
+    enum err err = definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL);
+    CHECK(err == ERR_INVALID || (err == ERR_PARSE && !*c->path), "%s: %s", c->text, err_text(err));
+    CHECK(!d && m.count == 1, "%s: %zu mistakes, the second %u:%u %s: %s, expected %s", c->text,
+          m.count, m.list[1].line, m.list[1].column, m.list[1].path, m.list[1].found,
+          m.list[1].expected);
+    CHECK(k->line == c->line && k->column == c->column, "%s: %u:%u %s", c->text, k->line, k->column,
+          k->found);
+    CHECK(strcmp(k->path, c->path) == 0, "%s: path %s", c->text, k->path);
+    CHECK(begins(k->found, c->found), "%s: found %s", c->text, k->found);
+    CHECK(begins(k->expected, c->expected), "%s: expected %s", c->text, k->expected);
+}
+
+void expect_mistakes(const struct mistake_case *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        expect_mistake(&list[i]);
+}

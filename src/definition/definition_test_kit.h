@@ -36,4 +36,13 @@ struct scope scope_of(const struct definition *d, const char *input, struct worl
 
 bool begins(const char *text, const char *with);
 
+/* A definition in JSON with one mistake, and how that is reported. */
+struct mistake_case {
+    const char *text;
+    uint32_t line, column;
+    const char *path, *found, *expected; /* found and expected begin with these */
+};
+
+void expect_mistakes(const struct mistake_case *list, size_t count);
+
 #endif

@@ -37,11 +37,7 @@ static void they_are_steps_of_their_own(void **state)
 }
 
 /* clang-format off */
-static const struct mistake_case {
-    const char *text;
-    uint32_t line, column;
-    const char *path, *found, *expected; /* each begins with these */
-} mistake_cases[] = {
+static const struct mistake_case mistake_cases[] = {
     {BACK("{}"), 2, 11, "on_undo", "an object", "an array of steps"},
     {BACK("[]"), 2, 11, "on_undo", "an array", "at least one step"},
     {BACK("[7]"), 2, 12, "on_undo[0]", "7", "an object"},
@@ -74,24 +70,8 @@ static const struct mistake_case {
 
 static void every_mistake_has_its_place(void **state)
 {
-    static struct mistakes m;
     (void)state;
-
-    for (size_t i = 0; i < COUNT_OF(mistake_cases); i++) {
-        const struct mistake_case *c = &mistake_cases[i];
-        struct definition *d = NULL;
-        const struct mistake *k = &m.list[0];
-        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) != ERR_OK, "%s",
-              c->text);
-        CHECK(!d && m.count == 1, "%s: %zu mistakes, the second %u:%u %s: %s, expected %s", c->text,
-              m.count, m.list[1].line, m.list[1].column, m.list[1].path, m.list[1].found,
-              m.list[1].expected);
-        CHECK(k->line == c->line && k->column == c->column, "%s: %u:%u %s", c->text, k->line,
-              k->column, k->found);
-        CHECK(strcmp(k->path, c->path) == 0, "%s: path %s", c->text, k->path);
-        CHECK(begins(k->found, c->found), "%s: found %s", c->text, k->found);
-        CHECK(begins(k->expected, c->expected), "%s: expected %s", c->text, k->expected);
-    }
+    expect_mistakes(mistake_cases, COUNT_OF(mistake_cases));
 }
 
 static size_t warnings_of(const char *text, struct mistakes *warnings)

@@ -31,11 +31,7 @@ static void lengths_and_moments_are_read(void **state)
 }
 
 /* clang-format off */
-static const struct mistake_case {
-    const char *text;
-    uint32_t line, column;
-    const char *path, *found, *expected; /* each begins with these */
-} mistake_cases[] = {
+static const struct mistake_case mistake_cases[] = {
     {OF("", WAIT("b", "7")), 2, 20, "steps[0].wait", "7", "a duration like 3d, or an object with until"},
     {OF("", WAIT("b", "\"soon\"")), 2, 20, "steps[0].wait", "\"soon\"", "a duration"},
     {OF("", WAIT("b", "\"0s\"")), 2, 20, "steps[0].wait", "\"0s\"", "a duration"},
@@ -64,21 +60,8 @@ static const struct mistake_case {
 
 static void every_mistake_has_its_place(void **state)
 {
-    static struct mistakes m;
     (void)state;
-
-    for (size_t i = 0; i < COUNT_OF(mistake_cases); i++) {
-        const struct mistake_case *c = &mistake_cases[i];
-        struct definition *d = NULL;
-        CHECK(definition_parse(slice_of(c->text), DEFINITION_JSON, &d, &m, NULL) == ERR_INVALID
-                  && m.count == 1,
-              "%s: %zu", c->text, (size_t)m.count);
-        const struct mistake *k = &m.list[0];
-        CHECK(k->line == c->line && k->column == c->column && strcmp(k->path, c->path) == 0
-                  && begins(k->found, c->found) && begins(k->expected, c->expected),
-              "%s: %u:%u %s: found %s, expected %s", c->text, k->line, k->column, k->path, k->found,
-              k->expected);
-    }
+    expect_mistakes(mistake_cases, COUNT_OF(mistake_cases));
 }
 
 static void waits_that_may_not_both_take_place_are_no_sum(void **state)
