@@ -7,7 +7,7 @@
 
 /* What the rules will decide when the scheduler carries the request out; only for readers of the
  * row. */
-static const char *what_to_do(const struct workflow_step *ws, const struct step *s, int64_t now)
+static const char *outlook_of(const struct workflow_step *ws, const struct step *s, int64_t now)
 {
     bool undo = s->direction == DIRECTION_UNDO;
     const struct call_spec *spec = undo ? &ws->undo : &ws->call;
@@ -39,7 +39,7 @@ static struct request_item request_of_attempt(const struct workflow_step *ws, co
         .step = ws->name,
         .direction = s->direction,
         .attempt = s->attempt,
-        .outlook = slice_of(what_to_do(ws, s, now)),
+        .outlook = slice_of(outlook_of(ws, s, now)),
         .until = ws->kind == KIND_SIGNAL ? at : 0,
     };
 }
