@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Many schedules that fire at the same moments: how late their tasks are created, and what that takes of a core. Prints one line.
+"""Many schedules that fire at the same moments: how late their tasks are submitted, and what that takes of a core.
+Prints one line.
 Usage: bench/schedules.py SERVER_PROGRAM [--schedules N] [--every SECONDS] [--times N]"""
 
 import argparse

@@ -1,4 +1,4 @@
-"""A server with a store of its own in the folder for temporary files, and what it uses; for the benches that need nothing else."""
+"""A server with a store of its own in the folder for temporary files, and what it uses; for benches that need no more."""
 
 import http.client
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What tasks cost that wait for a time, a signal or a lock: memory and processor time while they wait, how fast they go on
-when what they wait for comes, and how long other tasks take to start meanwhile. Prints one line for each kind.
+"""What tasks cost that wait for a time, a signal or a lock: memory and processor time while they wait, how fast they go
+on when what they wait for comes, and how long other tasks take to start meanwhile. Prints one line for each kind.
 Usage: bench/waits.py SERVER_PROGRAM [--tasks N] [--idle SECONDS] [KIND...]; kinds: time, signal, lock"""
 
 import argparse
