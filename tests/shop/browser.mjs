@@ -346,6 +346,14 @@ test("the staff's page asks for a key, and a wrong one shows nothing", async (t)
   assert.equal(await page.getByRole("heading", { name: "Reminders" }).isVisible(), false);
 });
 
+test("a link to the staff's page passes the whole key on, whatever characters of base64url it has", async (t) => {
+  const page = await person(t, { expected: [/status of 401/] });
+  const asked = page.waitForRequest("**/api/approvals");
+  await page.goto(`${SHOP_URL}/staff.html#eve-2:intact_-a_B-9-`);
+  assert.equal((await asked).headers().authorization, "Bearer intact_-a_B-9-");
+  await page.getByText("You decide as eve-2.").waitFor({ state: "attached" });
+});
+
 test("paid later: the items are reserved, and a second order of the customer waits for the first and says so", async (t) => {
   const page = await person(t);
   await choose(page, "Cup", 2);

@@ -2,7 +2,7 @@
 import { ask, date, find, make, money, say } from "./shop.js";
 
 // A link of the console has name and key after its #, where no server sees them.
-const [, name, given] = /^#([\w-]+):(\w+)$/.exec(location.hash) ?? [];
+const [, name, given] = /^#([\w-]+):([\w-]+)$/.exec(location.hash) ?? [];
 let key = given ?? "";
 let shown = ""; // what is the same is not made anew: somebody may be writing a comment
 
