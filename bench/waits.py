@@ -5,6 +5,9 @@ Usage: bench/waits.py SERVER_PROGRAM [--tasks N] [--idle SECONDS] [KIND...]; kin
 
 import argparse
 import json
+import multiprocessing
+import selectors
+import socket
 import statistics
 import sys
 import threading
@@ -14,6 +17,7 @@ from server import Server
 
 LINES = 5000  # of a batch
 SENDERS = 64  # of signals at once
+PROCESSES = 2  # that send them
 SIGNALS = 20_000  # so many of the tasks that wait for a signal get it
 ALONE = 200  # signals at most that are sent one after the other
 KEYS = 1000  # of locks at most, each with one task that holds it and at least nine that wait
@@ -110,6 +114,29 @@ def send(server, numbers):
     return took
 
 
+def send_many(port, numbers):
+    """Signals over SENDERS / PROCESSES connections, each of which always has one in flight."""
+    look, left, numbers = selectors.DefaultSelector(), len(numbers), iter(numbers)
+
+    def send_next(sock):
+        n = next(numbers, None)
+        if n is not None:
+            sock.sendall(b"POST /v1/tasks/w-%d/signals/payment HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         b'Content-Length: 11\r\n\r\n{"data": 1}' % n)
+
+    for _ in range(SENDERS // PROCESSES):
+        sock = socket.create_connection(("127.0.0.1", port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        look.register(sock, selectors.EVENT_READ)
+        send_next(sock)
+    while left > 0:
+        for key, _ in look.select():
+            answer = key.fileobj.recv(65536)  # answers are short: each comes as one segment
+            assert answer.startswith(b"HTTP/1.1 20"), answer
+            left -= 1
+            send_next(key.fileobj)
+
+
 def for_a_signal(program, count, idle_s):
     server, cost = waits(program, SIGNAL, count, idle_s, lambda n: "null")
     try:
@@ -120,11 +147,13 @@ def for_a_signal(program, count, idle_s):
         alone = (server.commits() - commits) / few
         commits, many, began = server.commits(), min(SIGNALS, count - few), time.monotonic()
         with Others(server) as others:
-            threads = [threading.Thread(target=send, args=(server, range(few + k, few + many, SENDERS))) for k in range(SENDERS)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            processes = [multiprocessing.Process(target=send_many, args=(server.port, range(few + k, few + many, PROCESSES)))
+                         for k in range(PROCESSES)]
+            for p in processes:
+                p.start()
+            for p in processes:
+                p.join()
+            assert all(p.exitcode == 0 for p in processes), "a signal was refused"
             all_end(server, few + many)
             seconds = time.monotonic() - began
         together = (server.commits() - commits) / many
