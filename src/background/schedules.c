@@ -17,7 +17,7 @@
 #include "store/job.h"
 
 enum {
-    BATCH_MAX = 100,    /* schedules in one transaction */
+    BATCH_MAX = 400,    /* schedules in one transaction */
     EFFORT_MS = 20,     /* the store does nothing else meanwhile */
     OTHERS_MS = 30000,  /* a look at what other nodes may have changed */
     LOOK_MS = 1000,     /* after a failure; at what waits for a run */
