@@ -31,7 +31,7 @@ static int end(void **state)
     return 0;
 }
 
-static void schedule(const char *name, const char *rest)
+static void schedule_at(const struct node *n, const char *name, const char *rest)
 {
     CLEANUP(buf_fini) struct buf text = {0};
     char path[60];
@@ -39,8 +39,23 @@ static void schedule(const char *name, const char *rest)
 
     buf_fmt(&text, "intact: 1\nschedule: %s\nworkflow: quick\nevery: 1s\n%s", name, rest);
     (void)snprintf(path, sizeof path, "/v1/schedules/%s", name);
-    send_as(&nodes[1], &r, "PUT", path, "application/yaml", buf_view(&text));
+    send_as(n, &r, "PUT", path, "application/yaml", buf_view(&text));
     EXPECT(&r, 201);
+}
+
+static void schedule(const char *name, const char *rest)
+{
+    schedule_at(&nodes[1], name, rest);
+}
+
+static void pause_schedule(const struct node *n, const char *name)
+{
+    REPLY r = {0};
+    char path[60];
+
+    (void)snprintf(path, sizeof path, "/v1/schedules/%s/pause", name);
+    post(n, &r, path, "{\"reason\": \"the end\"}");
+    EXPECT(&r, 200);
 }
 
 /* As that node knows it; 0: it does not answer with it. */
@@ -100,7 +115,6 @@ static void check_all(const struct node *n, const char *name)
 
 static void each_moment_is_one_task_whoever_dies(void **state)
 {
-    char path[60];
     (void)state;
 
     schedule("all", "overlap: allow\nmissed: all\n");
@@ -117,18 +131,31 @@ static void each_moment_is_one_task_whoever_dies(void **state)
         node_start(&nodes[k], FLAGS(NULL));
         memcpy(nodes[k].token, nodes[!k].token, sizeof nodes[k].token);
     }
-    (void)snprintf(path, sizeof path, "{\"reason\": \"the end\"}");
-    REPLY r = {0};
-    post(&nodes[0], &r, "/v1/schedules/all/pause", "%s", path);
-    EXPECT(&r, 200);
+    pause_schedule(&nodes[0], "all");
     check_all(&nodes[0], "all");
     CHECK(fired(&nodes[0], "one") >= KILLS, "%d", (int)fired(&nodes[0], "one"));
+}
+
+/* Nothing is due, so the leader looks at the schedules only because another node may have changed
+ * them. */
+static void the_leader_learns_what_another_node_stored(void **state)
+{
+    int k = -1;
+    (void)state;
+
+    pause_schedule(&nodes[0], "one");
+    WAIT_FOR((k = leader(&nodes[0])) >= 0, "one leads");
+    schedule_at(&nodes[!k], "elsewhere", "overlap: allow\nmissed: all\n");
+    WAIT_FOR(fired(&nodes[!k], "elsewhere") > 0, "the leader has found it");
+    pause_schedule(&nodes[!k], "elsewhere");
+    check_all(&nodes[k], "elsewhere");
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_moment_is_one_task_whoever_dies),
+        cmocka_unit_test(the_leader_learns_what_another_node_stored),
     };
 
     kit_program(argc, argv);
