@@ -280,7 +280,7 @@ const struct verb verb_why = {
     .about = "Explains what a task waits for, since when, until when, and which "
              "commands would change that, most important first. Then it lists "
              "undelivered status messages of the task, and open alerts that concern "
-             "it.\n\n",
+             "it.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},
     .examples = {{"intact why o-17", "why it does not proceed"},
                  {"intact why o-17 --json | jq -r '.reasons[].kind'", "for programs"}},
