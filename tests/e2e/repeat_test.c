@@ -99,6 +99,12 @@ static void no_round_is_lost_or_doubled_by_a_server_that_dies(void **state)
     }
     CHECK(!at(&r, "steps.0.attempts.5"), "one attempt for each round: %.*s", SLICE_ARG(r.body));
     EXPECT_RAW(&r, "steps.0.failure_count", "0");
+    CHECK(sql_int(&node, "SELECT count(*) FROM task_step WHERE task = 'r-1' AND round = 5 AND "
+                         "round_at < repeat_until")
+              == 1,
+          "the view has the rounds");
+    CHECK(sql_int(&node, "SELECT sum(round) FROM task_attempt WHERE task = 'r-1'") == 15,
+          "of each attempt, too");
 }
 
 static void an_operator_asks_now_and_anew(void **state)
