@@ -105,9 +105,8 @@ static int run(struct invocation *in)
 const struct verb verb_completion = {
     .name = "completion",
     .summary = "print a completion script for a shell",
-    .about = "Prints a script that completes verbs, flags, choices, files, and names of tasks, "
-             "workflows, agents and tokens, which it queries from the server. The Debian package "
-             "installs these scripts.",
+    .about = "Prints a script that completes verbs, flags, files, and names that it "
+             "queries from the server. The Debian package installs these scripts.",
     .arguments = {{.name = "SHELL", .kind = WORD_CHOICE, .choices = "bash zsh fish"}},
     .examples = {{"source <(intact completion bash)",
                   "for this bash; put it into ~/.bashrc for all"},

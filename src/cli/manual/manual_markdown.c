@@ -168,10 +168,14 @@ static void put_shared_flags(struct buf *b)
     put_flag_list(b, many_flag_list);
 }
 
-/* What an example does is said where there are several. */
+/* What an example does is said where there are several. One that is only the verb shows nothing. */
 static void put_examples(struct buf *b, const struct verb *v)
 {
-    if (!v->examples[0].command)
+    char words[64];
+
+    (void)verb_words(v, words, sizeof words);
+    if (!v->examples[0].command
+        || (!v->examples[1].command && strcmp(v->examples[0].command, words) == 0))
         return;
     buf_str(b, "```sh\n");
     for (size_t i = 0; i < VERB_EXAMPLES_MAX && v->examples[i].command; i++) {
@@ -180,6 +184,15 @@ static void put_examples(struct buf *b, const struct verb *v)
         buf_fmt(b, "%s\n", v->examples[i].command);
     }
     buf_str(b, "```\n\n");
+}
+
+/* Does the table of the common part cover it? */
+static bool is_common_exits(const char *exits)
+{
+    static const char missing[] = "1 if there is no such ";
+
+    return strcmp(exits, WAIT_EXITS) == 0 || strcmp(exits, "nothing else") == 0
+           || (strncmp(exits, missing, sizeof missing - 1) == 0 && !strchr(exits, ','));
 }
 
 static void put_verb(struct buf *b, const struct verb *v)
@@ -198,7 +211,7 @@ static void put_verb(struct buf *b, const struct verb *v)
     put_flags(b, v);
     if (v->more) /* of intact serve */
         buf_str(b, "The limits: [limits](limits.md#limits).\n\n");
-    if (v->exits && strcmp(v->exits, WAIT_EXITS) != 0)
+    if (v->exits && !is_common_exits(v->exits))
         buf_fmt(b, "Exit status: %s.\n\n", v->exits);
 }
 

@@ -86,11 +86,10 @@ const struct verb verb_agent_amqp = {
     .noun = "agent",
     .name = "amqp",
     .summary = "submissions and work over AMQP queues",
-    .about = "Connects to AMQP 1.0 brokers. Messages of submission queues become tasks; agents "
-             "receive requests from a queue and reply to another. A server with this section in "
-             "its configuration does the same, and also sends status messages to queues: intact "
-             "serve --config FILE.\n\nSIGTERM ends it after running work; a second SIGTERM ends it "
-             "at once, and nothing is lost.",
+    .about = "Connects to AMQP 1.0 brokers, for submissions and agents. A server "
+             "with this section in its configuration does the same, and also sends "
+             "status messages to queues: intact serve --config FILE.\n\nSIGTERM "
+             "ends it after running work, a second one at once.",
     .flags = flags,
     .examples = {{"intact agent amqp --config intact.yaml", "with that configuration"},
                  {"intact agent amqp --config intact.yaml --check", "check the file only"}},

@@ -48,9 +48,8 @@ const struct verb verb_agent_open = {
     .noun = "agent",
     .name = "open",
     .summary = "open the breaker of an agent",
-    .about = "Opens the breaker of an agent: no new attempt starts, at any node and after "
-             "restarts, until the breaker is closed. Running attempts continue. Steps wait, and "
-             "the wait does not count as a failure.",
+    .about = "Opens the breaker of an agent: no new attempt starts until the "
+             "breaker is closed. Running attempts continue.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
     .flags = flags,
     .examples = {{"intact agent open payment --reason 'the bank is moving house'",
@@ -62,9 +61,8 @@ const struct verb verb_agent_close = {
     .noun = "agent",
     .name = "close",
     .summary = "close the breaker of an agent",
-    .about =
-        "Closes the breaker of an agent, whether it was opened by a command or by itself: waiting "
-        "steps start at once. Later it can open by itself again, according to its settings.",
+    .about = "Closes the breaker of an agent: waiting steps start at once. It can "
+             "open by itself again.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
     .flags = flags,
     .examples = {{"intact agent close payment", "after its service is available again"}},

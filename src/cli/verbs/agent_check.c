@@ -259,14 +259,14 @@ const struct verb verb_agent_check = {
     .noun = "agent",
     .name = "check",
     .summary = "test an agent",
-    .about = "Plays the server against an agent: lost connections, repeats, deadlines, an "
-             "unavailable server, an undo that comes first, and more. For each scenario it reports "
-             "whether the agent does what docs/agents.md requires. The agent is a command, started "
-             "for each scenario with INTACT_SERVER and INTACT_TOKEN set, or an address to listen "
-             "on, which a running agent calls.\n\nFor any agent, pass one action, an input that "
-             "completes, and the action that undoes it. The requests have keys of tasks that do "
-             "not exist; use test accounts. An agent with the actions of docs/agent-check.md gets "
-             "more scenarios. No server is needed.",
+    .about = "Plays the server against an agent, and reports for each scenario "
+             "whether the agent does what docs/agents.md requires. The agent is a "
+             "command, started for each scenario with INTACT_SERVER and "
+             "INTACT_TOKEN set, or an address to listen on, which a running agent "
+             "calls.\n\nFor any agent, pass one action, an input that completes, "
+             "and the action that undoes it. Use test accounts. An agent with the "
+             "actions of docs/agent-check.md gets more scenarios. No server is "
+             "needed.",
     .arguments = {{.name = "COMMAND|URL", .kind = WORD_FILE, .optional = true, .repeats = true}},
     .flags = flags,
     .examples =

@@ -53,11 +53,11 @@ const struct verb verb_agent_exec = {
     .noun = "agent",
     .name = "exec",
     .summary = "run local commands as steps",
-    .about = "Executes steps whose actions have a command in the configuration, and no other "
-             "program. A command reads the request as JSON on standard input and writes its "
-             "output; its exit status is the outcome. When its time is over, it is ended with all "
-             "processes that it started.\n\nSIGTERM ends the agent: no new command starts, and "
-             "running ones may end within stop_wait; a second SIGTERM ends them at once.",
+    .about = "Executes steps whose actions have a command in the configuration. A "
+             "command reads the request as JSON on standard input and writes its "
+             "output; its exit status is the outcome.\n\nSIGTERM ends it after "
+             "running commands, for stop_wait at most; a second one ends them at "
+             "once.",
     .flags = flags,
     .examples = {{"intact agent exec --config commands.yaml", "run the configured commands"},
                  {"intact agent exec --config commands.yaml --check", "check the file only"}},

@@ -14,8 +14,8 @@ const struct verb verb_agent_get = {
     .noun = "agent",
     .name = "get",
     .summary = "show settings and breaker of an agent",
-    .about = "Shows limits and breaker of an agent: the settings and the state of the breaker. "
-             "Settings that were never set have their default.",
+    .about = "Shows the limits of an agent, and the settings and the state of its "
+             "breaker.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
     .examples = {{"intact agent get payment", "whether its breaker is open, and why"},
                  {"intact agent get payment --json | jq .settings > payment.json",

@@ -59,10 +59,10 @@ const struct verb verb_agent_http = {
     .noun = "agent",
     .name = "http",
     .summary = "call services over HTTP without an agent of your own",
-    .about = "Executes steps that define an HTTP request, and those whose actions are in the "
-             "configuration; each service is one agent. A server can do the same: intact serve "
-             "--http FILE.\n\nSIGHUP reads the secrets again. SIGTERM ends it after running "
-             "requests; a second SIGTERM ends it at once.",
+    .about = "Executes steps that define an HTTP request, and those whose actions "
+             "are in the configuration; each service is one agent. A server can do "
+             "the same: intact serve --http FILE.\n\nSIGHUP reads the secrets "
+             "again. SIGTERM ends it after running requests, a second one at once.",
     .flags = flags,
     .examples = {{"intact agent http --config services.yaml", "call the configured services"},
                  {"intact agent http --config services.yaml --check", "check the file only"}},

@@ -106,9 +106,9 @@ const struct verb verb_agent_list = {
     .noun = "agent",
     .name = "list",
     .summary = "list agents and their instances",
-    .about = "Lists agents that have called the server or that tasks wait for: how many tasks wait "
-             "and why, and each instance with its places, running work, health (good, poor or ill, "
-             "compared with the others), and last call.",
+    .about = "Lists agents that have called the server or that tasks wait for: how "
+             "many tasks wait and why, and each instance with its places, running "
+             "work, health and last call.",
     .examples = {{"intact agent list", "connected agents, and where work waits"},
                  {"intact agent list --json | jq -r '.agents[] | select(.connected | not).agent'",
                   "agents that are not connected"}},

@@ -25,35 +25,34 @@ struct agent_program {
 int agent_program_run(const struct invocation *in, const struct agent_program *p);
 
 /* The flags of all built-in agents; the parameters differ. */
-#define AGENT_PROGRAM_FLAGS(config_help, instance_initial)                                         \
-    {.name = "config", .value = "FILE", .help = (config_help), .kind = WORD_FILE},                 \
-        {.name = "check", .help = "check the file, and list its mistakes"},                        \
-        {.name = "server",                                                                         \
-         .value = "URL",                                                                           \
-         .help = "address of the server; several are separated by commas and used in turn",        \
-         .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},                                  \
-        {.name = "token-file",                                                                     \
-         .value = "FILE",                                                                          \
-         .help = "file with a token for these agents (agent:NAME or agent:*)",                     \
-         .initial = "INTACT_TOKEN, then none",                                                     \
-         .kind = WORD_FILE},                                                                       \
-        {.name = "ca",                                                                             \
-         .value = "FILE",                                                                          \
-         .help = "certificates that signed the server's",                                          \
-         .initial = "INTACT_CA, then those of the system",                                         \
-         .kind = WORD_FILE},                                                                       \
-        {.name = "installation",                                                                   \
-         .value = "ID",                                                                            \
-         .help = "required installation of the server: its id, or any",                            \
-         .initial = "INTACT_INSTALLATION, then the first that answers"},                           \
-        {.name = "instance",                                                                       \
-         .value = "NAME",                                                                          \
-         .help = "unique name of this process; keep it over restarts, so that the server detects " \
-                 "lost requests at once",                                                          \
-         .initial = (instance_initial)},                                                           \
-    {                                                                                              \
-        .name = "log", .value = "LEVEL", .help = "log level: debug, info, warn or error",          \
-        .initial = "info", .kind = WORD_CHOICE, .choices = "debug info warn error"                 \
+#define AGENT_PROGRAM_FLAGS(config_help, instance_initial)                                  \
+    {.name = "config", .value = "FILE", .help = (config_help), .kind = WORD_FILE},          \
+        {.name = "check", .help = "check the file, and list its mistakes"},                 \
+        {.name = "server",                                                                  \
+         .value = "URL",                                                                    \
+         .help = "address of the server; several are separated by commas and used in turn", \
+         .initial = "INTACT_SERVER, then http://127.0.0.1:7420"},                           \
+        {.name = "token-file",                                                              \
+         .value = "FILE",                                                                   \
+         .help = "file with a token for these agents (agent:NAME or agent:*)",              \
+         .initial = "INTACT_TOKEN, then none",                                              \
+         .kind = WORD_FILE},                                                                \
+        {.name = "ca",                                                                      \
+         .value = "FILE",                                                                   \
+         .help = "certificates that signed the server's",                                   \
+         .initial = "INTACT_CA, then those of the system",                                  \
+         .kind = WORD_FILE},                                                                \
+        {.name = "installation",                                                            \
+         .value = "ID",                                                                     \
+         .help = "required installation of the server: its id, or any",                     \
+         .initial = "INTACT_INSTALLATION, then the first that answers"},                    \
+        {.name = "instance",                                                                \
+         .value = "NAME",                                                                   \
+         .help = "unique name of this process; the same after a restart",                   \
+         .initial = (instance_initial)},                                                    \
+    {                                                                                       \
+        .name = "log", .value = "LEVEL", .help = "log level: debug, info, warn or error",   \
+        .initial = "info", .kind = WORD_CHOICE, .choices = "debug info warn error"          \
     }
 
 #define AGENT_PROGRAM_EXITS \

@@ -283,8 +283,8 @@ const struct verb verb_agent_set = {
     .noun = "agent",
     .name = "set",
     .summary = "set limits and breaker of an agent",
-    .about = "Sets concurrency, rate and breaker of an agent. Settings without a flag stay "
-             "unchanged. All nodes apply them within about a second.",
+    .about = "Sets concurrency, rate and breaker of an agent. Settings without a "
+             "flag stay unchanged.",
     .arguments = {{.name = "NAME", .kind = WORD_AGENT}},
     .flags = flags,
     .examples = {{"intact agent set payment --concurrency 20 --rate 100/s",

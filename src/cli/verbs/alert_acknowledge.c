@@ -40,7 +40,7 @@ const struct verb verb_alert_acknowledge = {
     .noun = "alert",
     .name = "acknowledge",
     .summary = "acknowledge an alert",
-    .about = "Acknowledges an alert, with a reason: no more reminders are sent. Its end is still "
+    .about = "Acknowledges an alert: no more reminders are sent. Its end is still "
              "reported, and so are failures after a quiet hour.",
     .arguments = {{.name = "ALERT"}},
     .flags = flags,

@@ -78,8 +78,8 @@ const struct verb verb_alert_list = {
     .noun = "alert",
     .name = "list",
     .summary = "list alerts, newest first",
-    .about = "Lists alerts, newest first: the condition, how often and since when it occurred, who "
-             "acknowledged it, and an example task. Also names sinks that do not accept alerts.",
+    .about = "Lists alerts, newest first: the condition, how often and since when "
+             "it occurred, who acknowledged it, and an example task.",
     .flags = flags,
     .examples = {{"intact alert list --state open", "alerts that nobody has acknowledged"},
                  {"intact alert list --json | jq -r '.alerts[].examples[]'", "tasks to check"}},

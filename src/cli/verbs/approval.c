@@ -68,8 +68,8 @@ const struct verb verb_approval_list = {
     .noun = "approval",
     .name = "list",
     .summary = "list what waits for your decision",
-    .about = "Lists the questions that wait for your decision, the newest task first: those that a "
-             "group of your token is asked, and that you have not decided yet.",
+    .about = "Lists the questions that wait for your decision, the newest task "
+             "first.",
     .flags = list_flags,
     .examples = {{"intact approval list", "what waits for you"},
                  {"intact approval list --everybody --json", "what waits for anybody"}},
@@ -212,11 +212,10 @@ static int reject_run(struct invocation *in)
     return decide(in, false);
 }
 
-#define ASKING_FLAG                                                                          \
-    {                                                                                        \
-        .name = "asking", .value = "N",                                                      \
-        .help = "number of the question that was read; needed if it was asked anew, except " \
-                "on a terminal"                                                              \
+#define ASKING_FLAG                                                                         \
+    {                                                                                       \
+        .name = "asking", .value = "N",                                                     \
+        .help = "number of the question; needed if it was asked anew, except on a terminal" \
     }
 
 static const struct flag approve_flags[] = {
@@ -234,9 +233,9 @@ static const struct flag reject_flags[] = {
 const struct verb verb_approve = {
     .name = "approve",
     .summary = "agree to what a step asks",
-    .about = "Agrees to the question of a step that waits for your decision. If several steps of "
-             "the task wait, name the step. On a terminal, it shows the question and asks for "
-             "confirmation, unless its number is given.",
+    .about = "Agrees to the question of a step that waits for your decision. If "
+             "several steps of the task wait, name the step. Without the number of "
+             "the question, it asks for confirmation on a terminal.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}, {.name = "STEP", .optional = true}},
     .flags = approve_flags,
     .examples = {{"intact approve e-17", "the only question of this task"},
@@ -315,8 +314,8 @@ static int link_run(struct invocation *in)
 static const struct flag link_flags[] = {
     {.name = "person",
      .value = "NAME",
-     .help = "who decides with it: a person with a token; for others than you it requires the role "
-             "link or admin",
+     .help = "who decides with it; for others than you it requires the role link or "
+             "admin",
      .initial = "you"},
     {.name = "expires-in",
      .value = "TIME",
@@ -329,11 +328,8 @@ const struct verb verb_approval_link = {
     .noun = "approval",
     .name = "link",
     .summary = "make a link with which a person decides in a browser",
-    .about =
-        "Prints a link to a page that shows what a step asks, and on which that person decides "
-        "without a token. It is good for one person and one decision, and not after the "
-        "question was decided, or asked anew. Whoever has it can decide: send it to that "
-        "person alone.",
+    .about = "Prints a link to a page on which a person decides once, without a "
+             "token. Whoever has it can decide: send it to that person alone.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}, {.name = "STEP", .optional = true}},
     .flags = link_flags,
     .examples = {{"intact approval link e-17", "for yourself"},

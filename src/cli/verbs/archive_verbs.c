@@ -185,8 +185,7 @@ const struct verb verb_archive_get = {
     .noun = "archive",
     .name = "get",
     .summary = "print the record of a deleted task",
-    .about = "Finds a task in an archive, and prints its record as JSON. If the archive contains "
-             "it more than once, which a crash can cause, the last record is printed.",
+    .about = "Finds a task in an archive, and prints its last record as JSON.",
     .arguments = {{.name = "TASK", .kind = WORD_ANY}},
     .flags = flags,
     .examples = {{"intact archive get o-17 --folder /var/lib/intact/archive", "one task"}},

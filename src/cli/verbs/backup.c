@@ -250,11 +250,10 @@ static const struct flag flags[] = {
 const struct verb verb_backup = {
     .name = "backup",
     .summary = "copy the state store to a file",
-    .about =
-        "Takes a consistent copy of the state store while the server runs. The copy is written to "
-        "FILE.part, checked, made durable, and then renamed to FILE. Its mode is 0600, because it "
-        "contains the whole store.\n\nWith - the copy goes to standard output unchecked: the exit "
-        "status says whether it is complete, and `intact restore` checks it before use.",
+    .about = "Takes a consistent copy of the state store while the server runs. The "
+             "copy is checked before FILE exists. It is as secret as the store.\n\n"
+             "With - the copy goes to standard output unchecked: the exit status "
+             "says whether it is complete.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .flags = flags,
     .examples = {{"intact backup /backups/intact-monday.db", "write a backup"},

@@ -56,11 +56,11 @@ static const struct flag flags[] = {
 const struct verb verb_compact = {
     .name = "compact",
     .summary = "shrink the file of a stopped server",
-    .about =
-        "Rewrites the file of a state store without the space of deleted tasks. No server may use "
-        "the folder. It needs twice the final size, and checks the free space first. If it is "
-        "interrupted, the store is unchanged or compacted: run it again.\n\nA file from a version "
-        "before 0.2 is converted, so that a server shrinks it by itself when tasks are deleted.",
+    .about = "Rewrites the file of a state store without the space of deleted "
+             "tasks. No server may use the folder. It needs twice the final size. "
+             "If it is interrupted, run it again.\n\nA file from a version before "
+             "0.2 is converted, so that a server shrinks it by itself when tasks "
+             "are deleted.",
     .flags = flags,
     .examples = {{"intact compact --data intact-data", "after many tasks were deleted"}},
     .exits = "1 if there is not enough space, or the file is damaged",

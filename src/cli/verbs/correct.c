@@ -20,10 +20,10 @@ static const struct flag flags[] = {
 const struct verb verb_correct = {
     .name = "correct",
     .summary = "change the input of a step or a task",
-    .about = "Changes the input of a step that has not completed, or of the task (for steps whose "
-             "input is not recorded yet). A step that was requested before gets a new idempotency "
-             "key, TASK/STEP~2, so a key never stands for two requests. Refused while the step is "
-             "running or in doubt. Then retry the task.",
+    .about = "Changes the input of a step that has not completed, or of the task "
+             "(for steps whose input is not recorded yet). A step that was "
+             "requested before gets a new idempotency key, TASK/STEP~2. Refused "
+             "while the step is running or in doubt. Then retry the task.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact correct o-17 --step charge --input '{\"amount\": 1290, \"card\": "

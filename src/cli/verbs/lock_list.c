@@ -39,8 +39,8 @@ const struct verb verb_lock_list = {
     .noun = "lock",
     .name = "list",
     .summary = "list the tasks that hold locks",
-    .about = "Lists the tasks that hold a lock, those that were submitted first come first: since "
-             "when they hold it, and how many tasks wait for that lock (at most 1000 are counted).",
+    .about = "Lists the tasks that hold a lock, oldest first: since when they hold "
+             "it, and how many tasks wait for it (at most 1000 are counted).",
     .flags = flags,
     .examples = {{"intact lock list", "who holds which lock"},
                  {"intact lock list --lock order/anna", "who holds the lock of one customer"}},

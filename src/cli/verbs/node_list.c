@@ -72,10 +72,10 @@ const struct verb verb_node_list = {
     .noun = "node",
     .name = "list",
     .summary = "list the nodes of the installation",
-    .about =
-        "Lists the nodes of the installation: state (leads: its supervisor is active; alive, "
-        "draining or gone), address, roles, number and time of starts, version and build. Nodes "
-        "that have been gone for more than a day are omitted. The id of the installation follows.",
+    .about = "Lists the nodes of the installation, and its id: state (leads: its "
+             "supervisor is active; alive, draining or gone), address, roles, "
+             "number and time of starts, version and build. Nodes that have been "
+             "gone for more than a day are omitted.",
     .examples = {{"intact node list", "nodes and their versions"},
                  {"intact node list --json | jq -r '.nodes[] | select(.leads).node'",
                   "the node that leads"}},

@@ -266,10 +266,11 @@ const struct verb verb_operation_start = {
     .noun = "operation",
     .name = "start",
     .summary = "apply a verb to many tasks",
-    .about = "Applies a verb to all tasks that match all filter flags, newest first, at lower "
-             "priority than other work. The server continues by itself after restarts and "
-             "failovers; this command only shows the progress. On a terminal it asks before it "
-             "starts with more than 100 tasks.",
+    .about = "Applies a verb to all tasks that match all filter flags, newest "
+             "first, at lower priority than other work. The operation runs in the "
+             "server, across restarts and failovers; this command only shows the "
+             "progress. On a terminal it asks before it starts with more than 100 "
+             "tasks.",
     .arguments = {{.name = "VERB",
                    .kind = WORD_CHOICE,
                    .choices = "retry undo skip cancel pause resume supply resolve correct close "

@@ -140,8 +140,7 @@ const struct verb verb_operation_stop = {
     .noun = "operation",
     .name = "stop",
     .summary = "stop an operation",
-    .about = "Stops an operation. Its effects stay, and it can be continued. A few more tasks may "
-             "still be changed.",
+    .about = "Stops an operation. Its effects stay, and it can be continued.",
     .arguments = {{.name = "ID"}},
     .flags = change_flags,
     .examples = {{"intact operation stop ID --reason 'not at noon'", "stop it for now"}},

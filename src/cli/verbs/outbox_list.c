@@ -95,9 +95,9 @@ const struct verb verb_target_list = {
     .noun = "target",
     .name = "list",
     .summary = "list targets with undelivered messages",
-    .about = "Lists targets with undelivered messages: how many wait, how many are dead, since "
-             "when, and why. Targets without such messages are omitted. Only the node that leads "
-             "knows until when a target is paused.",
+    .about = "Lists targets with undelivered messages: how many wait, how many are "
+             "dead, since when, and why. Only the node that leads knows until when "
+             "a target is paused.",
     .examples = {{"intact target list", "unreachable targets"}},
     .run = run_targets,
 };

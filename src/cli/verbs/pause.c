@@ -9,8 +9,8 @@ static const struct flag flags[] = {REASON_FLAG, MANY_FLAGS, {0}};
 const struct verb verb_pause = {
     .name = "pause",
     .summary = "pause a task",
-    .about = "Pauses a task: no step starts until it is resumed. Its clocks stop: complete-by, "
-             "start time, waits before retries. Running attempts may end.",
+    .about = "Pauses a task: no step starts until it is resumed, and its clocks "
+             "stop. Running attempts may end.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact pause o-17 --reason 'the warehouse counts its stock'", "pause it"}},

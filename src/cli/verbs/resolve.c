@@ -13,7 +13,7 @@ static const struct flag flags[] = {
      .choices = "none"},
     {.name = "attempt",
      .value = "N",
-     .help = "latest attempt that was checked: refused if another one started since"},
+     .help = "latest attempt that was checked: refused after a later one"},
     REASON_FLAG,
     MANY_FLAGS,
     {0},
@@ -22,12 +22,11 @@ static const struct flag flags[] = {
 const struct verb verb_resolve = {
     .name = "resolve",
     .summary = "state that a step in doubt took no effect",
-    .about = "States that no attempt of the step so far took effect, as checked by a person. The "
-             "step is no longer in doubt: it can be corrected or retried, and is not compensated "
-             "if the task is undone. Refused while an attempt may still take effect, until a "
-             "second after its complete-by. With --attempt it is also refused if another attempt "
-             "has started since; with many tasks, if one started after the operation. Attempts "
-             "keep their recorded outcomes. For a step that took effect, use supply.",
+    .about = "States that no attempt of the step so far took effect, as checked by "
+             "a person. The step is no longer in doubt: it can be corrected or "
+             "retried, and is not compensated if the task is undone. Refused while "
+             "an attempt may still take effect. For a step that took effect, use "
+             "supply.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples =

@@ -96,13 +96,12 @@ static const struct flag flags[] = {
 const struct verb verb_restore = {
     .name = "restore",
     .summary = "create a state store from a backup",
-    .about = "Restores a backup into a folder that no server uses. The backup is checked "
-             "completely before anything is changed, and an interrupted restore leaves no partial "
-             "store.\n\nThe store is in the state of the backup. Stop the original for good before "
-             "a server starts on the restored one, which has the same installation id. With "
-             "--new-installation it gets a new id and a new key for the tokens of attempts, for "
-             "tests with a copy: clients and agents of the original refuse it, and it refuses "
-             "results of attempts that the original started.",
+    .about = "Restores a backup into a folder that no server uses. The backup is "
+             "checked before anything is changed.\n\nStop the original for good "
+             "before a server starts on the restored store, which has the same "
+             "installation id. To run both, use --new-installation: clients and "
+             "agents of the original refuse such a copy, and it refuses their "
+             "results.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .flags = flags,
     .examples = {{"intact restore /backups/intact-monday.db --data intact-data",

@@ -219,12 +219,11 @@ static const struct flag flags[] = {
 const struct verb verb_retire = {
     .name = "retire",
     .summary = "delete tasks that ended long ago",
-    .about = "Deletes tasks that ended long ago, with inputs, outputs, attempts and tags. Active "
-             "tasks, and tasks that ended less than a minute ago, are never deleted; tasks in "
-             "error only if they are closed, or with --state. Audit entries stay. If the server "
-             "has an archive, tasks are written to it first. For automatic deletion use --keep of "
-             "intact serve, or retention in its configuration.\n\nIt deletes in small parts and "
-             "can be interrupted; what is deleted stays deleted.",
+    .about = "Deletes tasks that ended long ago, with inputs, outputs, attempts and "
+             "tags; tasks in error only if they are closed, or with --state. If the "
+             "server has an archive, tasks are written to it first. For automatic "
+             "deletion use --keep of intact serve, or retention in its "
+             "configuration.\n\nIt deletes in small parts and can be interrupted.",
     .flags = flags,
     .examples = {{"intact retire --older-than 30d --dry-run", "count them only"},
                  {"intact retire --older-than 30d", "delete them"},

@@ -16,11 +16,10 @@ static const struct flag flags[] = {
 const struct verb verb_retry = {
     .name = "retry",
     .summary = "retry a task that stopped in error",
-    .about =
-        "Retries a task that stopped in error, in its direction: all failed steps, or one. Use it "
-        "when the cause is fixed. With --from, a step and all later ones restart: their inputs are "
-        "evaluated again, and their requests get new idempotency keys (TASK/STEP~2). That is "
-        "refused if one of them is running, is in doubt, or took effect and has an undo.",
+    .about = "Retries a task that stopped in error, in its direction: all failed "
+             "steps, or one. With --from, a step and all later ones restart with "
+             "new inputs and idempotency keys (TASK/STEP~2). That is refused if one "
+             "of them is running, is in doubt, or took effect and has an undo.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact retry o-17 --reason 'the card service is back'", "all failed steps"},
@@ -28,9 +27,9 @@ const struct verb verb_retry = {
                  {"intact retry o-17 --from charge --reason 'the amount was corrected'",
                   "restart from a step"},
                  {"intact retry o-17 --reason 'the card service is back' --wait 30s",
-                  "wait for the end; the exit status is 0 if it succeeded"},
+                  "wait for the end"},
                  {"intact retry --all --state error --error declined --reason 'the bank is back'",
-                  "all tasks with this error, see intact operation start --help"}},
+                  "all tasks with this error"}},
     .exits = WAIT_EXITS,
     .run = operate,
 };

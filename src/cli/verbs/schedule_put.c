@@ -77,9 +77,8 @@ const struct verb verb_schedule_put = {
     .noun = "schedule",
     .name = "put",
     .summary = "store a schedule",
-    .about = "Stores a schedule, YAML or JSON, as the next version of its name. The same content "
-             "again is the same version. Moments that are past are not caught up if the times "
-             "have changed.",
+    .about = "Stores a schedule, YAML or JSON, as the next version of its name. If "
+             "the times have changed, past moments are not caught up.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .examples = {{"intact schedule put nightly.yaml", "a new schedule, or a new version"},
                  {"generate | intact schedule put -", "from standard input"}},

@@ -244,8 +244,8 @@ const struct verb verb_schedule_get = {
     .noun = "schedule",
     .name = "get",
     .summary = "show a schedule",
-    .about = "Shows a schedule as it was stored; store it again with intact schedule put. With "
-             "--json also its state, and the latest moments without a task (gaps).",
+    .about = "Shows a schedule as it was stored. With --json also its state, and "
+             "the latest moments without a task (gaps).",
     .arguments = {{.name = "NAME"}},
     .flags = get_flags,
     .examples = {{"intact schedule get nightly", "the newest version"},
@@ -293,8 +293,8 @@ const struct verb verb_schedule_run = {
     .noun = "schedule",
     .name = "run",
     .summary = "submit a task of a schedule now",
-    .about = "Submits a task of a schedule now, beside those of its moments, whatever else runs, "
-             "and prints its id.",
+    .about = "Submits a task of a schedule now, beside those of its moments, and "
+             "prints its id.",
     .arguments = {{.name = "NAME"}},
     .flags = change_flags,
     .examples = {{"intact schedule run nightly --reason 'books were corrected'", "once more"}},
@@ -305,8 +305,8 @@ const struct verb verb_schedule_backfill = {
     .noun = "schedule",
     .name = "backfill",
     .summary = "run past moments of a schedule",
-    .about = "Runs the moments from one time to another, one by one, whenever no other run of the "
-             "schedule is open. A moment that already has a task gets no second one.",
+    .about = "Runs the moments from one time to another, one by one, whenever no "
+             "other run of the schedule is open, except those that have a task.",
     .arguments = {{.name = "NAME"}},
     .flags = backfill_flags,
     .examples = {{"intact schedule backfill nightly --from 2027-01-01T00:00:00Z "

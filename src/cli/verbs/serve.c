@@ -569,15 +569,14 @@ static const struct flag flags[] = {
      .value = "NAME",
      .help = "schema in that database; created if missing",
      .initial = "intact"},
-    {.name = "migrate", .help = "create or migrate the schema with a suitable role, and exit"},
+    {.name = "migrate", .help = "create or migrate the schema, and exit"},
     {.name = "node",
      .value = "NAME",
      .help = "unique name of this node",
      .initial = "this machine's name"},
     {.name = "roles",
      .value = "LIST",
-     .help = "what this node does: scheduler (submissions and agents), supervisor (overdue work; "
-             "one of them leads), or both",
+     .help = "scheduler (submissions and agents), supervisor (overdue work), or both",
      .initial = "scheduler,supervisor"},
     {.name = "advertise",
      .value = "URL",
@@ -586,13 +585,13 @@ static const struct flag flags[] = {
      .initial = "the address of --listen, if it is specific and without a proxy"},
     {.name = "public-url",
      .value = "URL",
-     .help = "address at which people and services outside reach it, in links; the same at all "
+     .help = "address in links for people and services outside; the same at all "
              "nodes",
      .initial = "that of --advertise"},
     {.name = "listen",
      .value = "ADDR:PORT",
-     .help =
-         "address to listen on; port 0 is any free port; beyond loopback only with TLS or a proxy",
+     .help = "address to listen on; port 0: any; beyond loopback only with TLS or a "
+             "proxy",
      .initial = "127.0.0.1:7420"},
     {.name = "config",
      .value = "FILE",
@@ -602,11 +601,10 @@ static const struct flag flags[] = {
      .value = "FILE",
      .help = "also call the services in this file: see intact agent http",
      .kind = WORD_FILE},
-    {.name = "open", .help = "require no tokens: every client may do everything; loopback only"},
+    {.name = "open", .help = "require no tokens; loopback only"},
     {.name = "tls-cert",
      .value = "FILE",
-     .help = "TLS certificate (PEM, followed by intermediate ones); read again when it changes, "
-             "and on SIGHUP",
+     .help = "TLS certificate (PEM, followed by intermediate ones)",
      .kind = WORD_FILE},
     {.name = "tls-key",
      .value = "FILE",
@@ -650,12 +648,11 @@ static const struct flag flags[] = {
 const struct verb verb_serve = {
     .name = "serve",
     .summary = "run the server",
-    .about = "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. Clients need a "
-             "token; the first one, which may do everything, is written to "
-             "DIR/admin-token.\n\nWith --store the state store is a PostgreSQL database. All "
-             "servers on one database are its nodes: they share the work and take over from each "
-             "other. DIR then contains only the token.\n\nSIGTERM drains and ends the server; a "
-             "second SIGTERM ends it at once, and nothing is lost.",
+    .about = "Runs the server: state store in DIR/intact.db, HTTP API on ADDR:PORT. "
+             "Clients need a token; the first one is written to DIR/admin-token.\n\n"
+             "With --store the state store is a PostgreSQL database. All servers on "
+             "one database are its nodes. DIR then contains only the token.\n\n"
+             "SIGTERM drains and ends the server; a second one ends it at once.",
     .flags = flags,
     .more_title = "limits:",
     .more = limits_describe,

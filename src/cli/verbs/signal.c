@@ -145,10 +145,10 @@ static const struct flag send_flags[] = {
      .help = "its value: JSON, @FILE, or - for standard input [null]"},
     {.name = "key",
      .value = "KEY",
-     .help = "names the signal: sent again with the same key, it is the same one"},
+     .help = "identifies the signal: with the same key it is the same one"},
     {.name = "workflow",
      .value = "NAME",
-     .help = "send it to all open tasks of this workflow with the tags, at most 1000",
+     .help = "to all open tasks of this workflow with the tags, at most 1000",
      .kind = WORD_WORKFLOW},
     {.name = "tag", .value = "KEY=VALUE", .help = "of these tasks", .repeats = true},
     {.name = "cursor", .value = "CURSOR", .help = "to those after the first 1000, as printed"},
@@ -158,9 +158,9 @@ static const struct flag send_flags[] = {
 const struct verb verb_signal = {
     .name = "signal",
     .summary = "send a signal to a task, or to many",
-    .about = "Sends a signal to a task: the first step that waits for that name takes it. A signal "
-             "that no step takes yet is kept for later ones.\n\n"
-             "With --workflow and --tag, and NAME alone, it is sent to all such tasks.",
+    .about = "Sends a signal to a task, for the first step that waits for that "
+             "name, now or later.\n\nWith --workflow and --tag, and NAME alone, it "
+             "is sent to all such tasks.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}, {.name = "NAME", .optional = true}},
     .flags = send_flags,
     .examples = {{"intact signal o-17 payment --data '{\"amount\": 100}'", "with a value"},

@@ -16,8 +16,9 @@ static const struct flag flags[] = {
 const struct verb verb_skip = {
     .name = "skip",
     .summary = "skip a step",
-    .about = "Treats a step as completed that was done by other means or is not needed. A step in "
-             "doubt stays in doubt for a later undo. In an undo, the step is treated as undone.",
+    .about = "Treats a step as completed (in an undo: as undone) that was done by "
+             "other means or is not needed. A step in doubt stays in doubt for a "
+             "later undo.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact skip o-17 --step charge --output '{\"receipt\": 5}' --reason 'paid in "

@@ -264,8 +264,7 @@ static const struct flag flags[] = {
      .help = "member of the input that is the task's id; with --file and WORKFLOW"},
     {.name = "rejects",
      .value = "FILE",
-     .help =
-         "file for refused lines of --file and the reasons; with --from-line lines are appended",
+     .help = "file for refused lines of --file; with --from-line they are appended",
      .kind = WORD_FILE},
     {.name = "run-id",
      .value = "ID",
@@ -274,7 +273,7 @@ static const struct flag flags[] = {
     {.name = "from-line", .value = "N", .help = "first line of --file to submit", .initial = "1"},
     {.name = "retry-for",
      .value = "TIME",
-     .help = "with --file: how long to retry while the server is busy or unavailable",
+     .help = "with --file: how long to retry",
      .initial = "1m"},
     {0},
 };
@@ -282,21 +281,21 @@ static const struct flag flags[] = {
 const struct verb verb_submit = {
     .name = "submit",
     .summary = "submit one task, or many from a file",
-    .about = "Submits one task, or many from a file or a pipe, one per line. A line is a "
-             "submission: {\"workflow\": \"order\", \"id\": \"o-1\", \"input\": {...}}; with "
-             "WORKFLOW and --file, a line is an input.\n\nUse ids: a repeated submission is the "
-             "same task. Lines without an id get one from --run-id and their number, so that a "
-             "file can be submitted again after an interruption.\n\nThe command retries while the "
-             "server is busy or restarts. Ctrl-C stops it in order, and it prints how to continue. "
-             "--rejects writes {\"line\", \"status\", \"reason\", \"text\"} for each refused line.",
+    .about = "Submits one task, or many from a file or a pipe, one per line. A line "
+             "is a submission: {\"workflow\": \"order\", \"id\": \"o-1\", "
+             "\"input\": {...}}; with WORKFLOW and --file, a line is an input.\n\n"
+             "With ids, a repeated submission is the same task. Lines without an id "
+             "get one from --run-id and their number, so that a file can be "
+             "submitted again.\n\nThe command retries while the server is busy or "
+             "restarts. After Ctrl-C it prints how to continue. --rejects writes "
+             "{\"line\", \"status\", \"reason\", \"text\"} for each refused line.",
     .arguments = {{.name = "WORKFLOW", .kind = WORD_WORKFLOW, .optional = true}},
     .flags = flags,
     .examples = {{"intact submit order --id o-17 --input '{\"amount\": 5}'", "one task"},
-                 {"intact submit order --input @order.json --wait 30s",
-                  "wait for the end; the exit status is 0 if it succeeded"},
+                 {"intact submit order --input @order.json --wait 30s", "wait for the end"},
                  {"intact submit --file orders.ndjson --rejects refused.ndjson", "many"},
                  {"intact submit order --file inputs.ndjson --id-from number --tag shop=north",
-                  "many inputs of one workflow, with order numbers as ids"},
+                  "many inputs of one workflow"},
                  {"generate | intact submit --file - --run-id 2026-01-31",
                   "from a pipe; can be repeated as a whole"}},
     .exits = "1 if the server refused any, or with --wait if one did not end as processed",

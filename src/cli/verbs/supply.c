@@ -18,9 +18,9 @@ static const struct flag flags[] = {
 const struct verb verb_supply = {
     .name = "supply",
     .summary = "supply the output of a step",
-    .about = "Treats a step as completed with the given output: a person found that it took "
-             "effect, or made it so. If the task is undone later, the step is compensated. For a "
-             "step without effect, use skip.",
+    .about = "Treats a step as completed with the given output, because a person "
+             "found or made its effect. If the task is undone, the step is "
+             "compensated. For a step without effect, use skip.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact supply o-17 --step charge --output '{\"id\": \"ch-17\"}' --reason 'found "

@@ -97,8 +97,7 @@ static const struct flag flags[] = {
      .repeats = true},
     {.name = "person",
      .value = "NAME",
-     .help = "whose token it is, for approvals: a person has one vote, with however many tokens; "
-             "without it, the name of the token"},
+     .help = "whose token it is, for approvals; without it, the name of the token"},
     {.name = "group",
      .value = "GROUP",
      .help = "group that the person belongs to, for approvals",
@@ -109,9 +108,8 @@ static const struct flag flags[] = {
      .initial = "90d"},
     {.name = "limit",
      .value = "NAME=NUMBER",
-     .help = "limit at each node: calls, submissions, readings and bytes a second, waiting (open "
-             "calls), cpu (milliseconds a second of the event loop), open_tasks (its tasks that "
-             "have not ended)",
+     .help = "calls, submissions, readings, bytes, waiting, cpu or open_tasks, at "
+             "each node",
      .kind = WORD_HINTS,
      .choices = "calls= submissions= bytes= waiting= cpu= readings= open_tasks=",
      .repeats = true},
@@ -126,13 +124,13 @@ const struct verb verb_token_create = {
     .arguments = {{.name = "NAME"}},
     .flags = flags,
     .examples = {{"intact token create shop --role submit:order --expires-in 30d",
-                  "for a program that submits orders and sees only its own"},
+                  "for a program that submits orders"},
                  {"intact token create payment --role agent:payment --expires-in never",
                   "for an agent, without an end"},
                  {"intact token create ci --role submit --limit calls=50 --limit submissions=20",
                   "for a program with limits"},
                  {"intact token create ann --role operate", "for an operator, for 90 days"},
                  {"intact token create eve --role approve --group finance",
-                  "for a person who decides what finance is asked"}},
+                  "for a person of finance"}},
     .run = run,
 };

@@ -24,8 +24,7 @@ const struct verb verb_token_delete = {
     .noun = "token",
     .name = "delete",
     .summary = "delete a token",
-    .about = "Deletes a token. It is refused from now on. The last token with the role admin "
-             "cannot be deleted.",
+    .about = "Deletes a token. The last token with the role admin cannot be deleted.",
     .arguments = {{.name = "NAME", .kind = WORD_TOKEN}},
     .examples = {{"intact token delete ci", "revoke it"}},
     .run = run,

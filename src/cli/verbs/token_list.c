@@ -41,9 +41,8 @@ const struct verb verb_token_list = {
     .noun = "token",
     .name = "list",
     .summary = "list tokens",
-    .about = "Lists tokens: roles, groups, expiry, last use, and use in the last one or two "
-             "minutes at the "
-             "node that answers. The texts of tokens are not stored, and not shown.",
+    .about = "Lists tokens: roles, groups, expiry, last use, and use in the last "
+             "one or two minutes at the node that answers.",
     .examples = {{"intact token list", "tokens, their roles and groups"}},
     .run = run,
 };

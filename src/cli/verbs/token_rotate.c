@@ -58,11 +58,11 @@ const struct verb verb_token_rotate = {
     .noun = "token",
     .name = "rotate",
     .summary = "replace the text of a token, and print it",
-    .about = "Replaces the text of a token and prints the new one once. The old text stays valid "
-             "for a while, so that clients can change one by one. Name, roles and tasks stay.",
+    .about = "Replaces the text of a token and prints the new one once. The old "
+             "text stays valid for a while. Name, roles and tasks stay.",
     .arguments = {{.name = "NAME", .kind = WORD_TOKEN}},
     .flags = flags,
     .examples = {{"intact token rotate shop", "keep the old text for an hour"},
-                 {"intact token rotate ci --keep 0s", "the text was disclosed: end it now"}},
+                 {"intact token rotate ci --keep 0s", "a disclosed text"}},
     .run = run,
 };

@@ -285,13 +285,12 @@ static const struct flag flags[] = {
 const struct verb verb_top = {
     .name = "top",
     .summary = "show a live summary of the server",
-    .about =
-        "Shows a live view of the server: tasks by state, overdue work, rates, the queue of each "
-        "agent, and the newest tasks in error. s changes the order of agents, q quits.\n\nCounts "
-        "end at 10000, shown as 10000+. Rates are those between two updates; they and the figures "
-        "of agents are those of the node that answers. WAITING counts steps that want a place at "
-        "an agent; FIRST FOR is the age of the next one.\n\nWith --json each update is the answer "
-        "of GET /v1/stats, one per line.",
+    .about = "Shows a live view of the server: tasks by state, overdue work, rates, "
+             "queues of agents, and the newest tasks in error. s changes the order "
+             "of agents, q quits.\n\nRates and the figures of agents are those of "
+             "the node that answers. WAITING counts steps that wait for a place at "
+             "an agent; FIRST FOR is the age of the next one.\n\nWith --json each "
+             "update is the answer of GET /v1/stats, one per line.",
     .flags = flags,
     .examples = {{"intact top", "live view"},
                  {"intact top --once --every 10s", "rates over ten seconds, as text"},

@@ -99,9 +99,9 @@ static const struct flag flags[] = {
 const struct verb verb_validate = {
     .name = "validate",
     .summary = "check workflow definitions without a server",
-    .about = "Checks workflow definitions, YAML or JSON (- for standard input), without a server, "
-             "and lists all mistakes: FILE:LINE:COLUMN: error: what was found, what was expected. "
-             "Warnings are for what is allowed but probably a mistake.",
+    .about = "Checks workflow definitions, YAML or JSON (- for standard input), "
+             "without a server, and lists all mistakes with their places, and "
+             "warnings.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE, .repeats = true}},
     .flags = flags,
     .examples = {{"intact validate order.yaml", "check a file"},

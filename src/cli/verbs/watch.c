@@ -308,18 +308,16 @@ static const struct flag flags[] = {
 const struct verb verb_watch = {
     .name = "watch",
     .summary = "follow a task to its end, or all tasks",
-    .about = "Follows a task to its end. A terminal shows a live view: each step with its attempts "
-             "as bars over time, the instance, the time left, errors. q or Ctrl-C leaves the view; "
-             "the task continues. Without a terminal each change is a line: time, step (- for the "
-             "task), state, attempt, outcome.\n\nWithout TASK, each change of any task is a line, "
-             "from now on, until Ctrl-C.\n\nThe command reconnects after a lost connection or a "
-             "restart of the server; no change of a task is missed. With --json each event is one "
-             "line: {\"event\", \"data\"}, as sent by the server.",
+    .about = "Follows a task to its end. A terminal shows a live view, which q or "
+             "Ctrl-C leaves. Without a terminal each change is a line: time, step "
+             "(- for the task), state, attempt, outcome.\n\nWithout TASK, each "
+             "change of any task is a line, from now on, until Ctrl-C.\n\nThe "
+             "command reconnects, and misses no change of a task. With --json each "
+             "event is one line: {\"event\", \"data\"}, as sent by the server.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK, .optional = true}},
     .flags = flags,
     .examples = {{"intact watch o-17", "watch it run"},
-                 {"intact watch o-17 > o-17.log && echo well",
-                  "log the changes; the exit status is the outcome"},
+                 {"intact watch o-17 > o-17.log && echo well", "log the changes"},
                  {"intact watch --state error", "tasks that stop in error from now on"},
                  {"intact watch --workflow order --json | jq -c .data", "for programs"}},
     .exits = "1 if the task did not end as processed, or the view was left before",

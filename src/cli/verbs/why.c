@@ -277,10 +277,10 @@ static int run(struct invocation *in)
 const struct verb verb_why = {
     .name = "why",
     .summary = "explain why a task does not proceed",
-    .about = "Explains what a task waits for, since when, until when, and which commands would "
-             "change that. The most important reason comes first. Then it lists undelivered status "
-             "messages of the task, and open alerts that concern it.\n\nThe exit status is 0 "
-             "whatever the state of the task.",
+    .about = "Explains what a task waits for, since when, until when, and which "
+             "commands would change that, most important first. Then it lists "
+             "undelivered status messages of the task, and open alerts that concern "
+             "it.",
     .arguments = {{.name = "TASK", .kind = WORD_TASK}},
     .examples = {{"intact why o-17", "why it does not proceed"},
                  {"intact why o-17 --json | jq -r '.reasons[].kind'", "for programs"}},

@@ -69,8 +69,7 @@ const struct verb verb_workflow_get = {
     .noun = "workflow",
     .name = "get",
     .summary = "show a workflow definition",
-    .about = "Shows a definition as it was stored; store it again with intact workflow put. With "
-             "--json also its metadata.",
+    .about = "Shows a definition as it was stored. With --json also its metadata.",
     .arguments = {{.name = "NAME", .kind = WORD_WORKFLOW}, {.name = "VERSION", .optional = true}},
     .flags = flags,
     .examples = {{"intact workflow get order", "the newest version"},

@@ -130,8 +130,8 @@ const struct verb verb_workflow_put = {
     .noun = "workflow",
     .name = "put",
     .summary = "store a workflow definition",
-    .about = "Stores a definition, YAML or JSON, as the next version of its name. Running tasks "
-             "keep their version. The same content again is the same version.",
+    .about = "Stores a definition, YAML or JSON, as the next version of its name. "
+             "Running tasks keep their version.",
     .arguments = {{.name = "FILE", .kind = WORD_FILE}},
     .examples = {{"intact workflow put order.yaml", "a new workflow, or a new version"},
                  {"generate | intact workflow put -", "from standard input"}},
