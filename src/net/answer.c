@@ -1,4 +1,8 @@
-/* Parses an HTTP response for its user: headers, Retry-After, quotes for messages. See answer.h. */
+/* Parses an HTTP response for those who call services: status and headers, Retry-After, and
+ * quotes of the body for messages (answer.h). Pure: transfer.c receives the bytes.
+ * agents/http/http_answer.c interprets them for a step; http/answer.c is the other side, which
+ * writes responses. */
+
 #include "net/answer.h"
 
 #include <curl/curl.h>
