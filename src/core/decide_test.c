@@ -1,3 +1,7 @@
+/* Tests of decide(): scripts of events and the expected states of a task that goes forward. The
+ * verbs of operators, undo, deadlines and signals have test files of their own beside this one;
+ * core_test_kit.h has the notation. */
+
 #include "core/core_test_kit.h"
 
 /* Tasks going forward. Undo: undo_test.c; the operator's verbs: operator_test.c and

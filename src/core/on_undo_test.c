@@ -1,3 +1,7 @@
+/* Tests of the steps of on_undo: they run last in an undo, their failures follow their own rules,
+ * and they make an undone task invalid if they ran out of turn. definition/on_undo_test.c tests
+ * how they are declared. */
+
 #include "core/core_test_kit.h"
 #include "core/reason.h"
 

@@ -1,3 +1,6 @@
+/* Tests of the operator's verbs retry, skip and undo: what they change, and when they are
+ * refused. verbs_test.c has pause, close, correct, supply and resolve. */
+
 #include "core/core_test_kit.h"
 
 /* retry, skip and undo, in every state of a task or a step. */

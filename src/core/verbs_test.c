@@ -1,3 +1,6 @@
+/* Tests of the operator's verbs pause, close, correct, supply, resolve and of starting steps
+ * anew: what they change, and when they are refused. operator_test.c has retry, skip and undo. */
+
 #include "core/attempts.h"
 #include "core/core_test_kit.h"
 
