@@ -1,4 +1,6 @@
-/* Tests of the AMQP configuration, addresses and messages, without a broker. */
+/* Tests of the AMQP configuration (amqp_config.c), of addresses and queues, and of messages as
+ * bytes (message.c), without a broker. amqp_message_fuzz.c decodes arbitrary bytes. */
+
 #include "amqp/amqp_config.h"
 #include "amqp/message.h"
 #include "base/test.h"

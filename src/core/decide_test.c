@@ -1,11 +1,8 @@
-/* Tests of decide(): scripts of events and the expected states of a task that goes forward. The
- * verbs of operators, undo, deadlines and signals have test files of their own beside this one;
+/* Tests of decide(): scripts of events and the expected states of a task that goes forward.
+ * undo_test.c has the undo, operator_test.c and verbs_test.c the operator's verbs;
  * core_test_kit.h has the notation. */
 
 #include "core/core_test_kit.h"
-
-/* Tasks going forward. Undo: undo_test.c; the operator's verbs: operator_test.c and
- * verbs_test.c. */
 
 static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
 {

@@ -1,9 +1,7 @@
-/* Tests of the operator's verbs retry, skip and undo: what they change, and when they are
- * refused. verbs_test.c has pause, close, correct, supply and resolve. */
+/* Tests of the operator's verbs retry, skip and undo, in every state of a task or a step: what
+ * they change, and when they are refused. verbs_test.c has the other verbs. */
 
 #include "core/core_test_kit.h"
-
-/* retry, skip and undo, in every state of a task or a step. */
 
 static void the_operator_retries(void **state)
 {

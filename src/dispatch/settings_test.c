@@ -1,4 +1,5 @@
-/* Agents' settings: defaults, complete settings, and the texts of all errors. */
+/* Tests of settings.c: the defaults of an agent's settings, settings that are complete, and the
+ * exact texts of all errors. */
 
 #include "dispatch/settings.h"
 

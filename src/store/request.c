@@ -1,4 +1,6 @@
-/* The codec of a supervisor's request. Pure; see request.h. */
+/* Writes and reads a supervisor's request, the column `request` of a task's row (request.h).
+ * Pure. supervisor/supervisor.c writes it, the owner's tasks/live.c reads it and posts its items
+ * as events. */
 
 #include "store/request.h"
 

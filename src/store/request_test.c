@@ -1,4 +1,6 @@
-/* What a supervisor requests survives its text, and a text from elsewhere does no harm. */
+/* Tests of request.c: a supervisor's request survives its text, the text is as documented, and a
+ * text that is damaged or from elsewhere requests nothing. */
+
 #include "base/test.h"
 
 #include "base/prng.h"

@@ -1,4 +1,6 @@
-/* The tasks in memory: commands that gather, order of the queue, reading again, dropping. */
+/* Tests of the tasks in memory: commands that gather in the inbox, the order of the queue,
+ * reading a task again, and dropping it. attempts_test.c has their attempts. */
+
 #include "tasks/inbox.h"
 #include "tasks/live.h"
 #include "tasks/queue.h"
