@@ -1,4 +1,6 @@
-/* GET /v1/locks: the tasks that hold a lock, and how many wait for each. */
+/* GET /v1/locks: the tasks that hold a lock, and how many wait for each, page by page. Read on
+ * the reading thread (node/readings.h); answered on the event loop. routes.c has the table of
+ * routes. */
 
 #include "api/handlers.h"
 #include "api/query.h"

@@ -1,5 +1,7 @@
-/* GET /v1/tasks/{id}/why: one reading, as of the task itself, and what this server knows besides.
- */
+/* GET /v1/tasks/{id}/why: gathers what is known of a task (its row, locks, agents, nodes,
+ * messages, alerts) in one reading on the reading thread and on the event loop, and renders the
+ * reasons. src/why decides what the reasons are; why_sources.c adds what this server knows
+ * besides. */
 
 #include "api/handlers.h"
 #include "api/room.h"

@@ -1,6 +1,6 @@
-/* Fuzz target of cron.c and cron_next.c: any text as a cron expression. What is accepted must
- * find times in several time zones, each later than the one before and a whole second; what is
- * refused must be ERR_INVALID. */
+/* Fuzz target of cron.c and cron_next.c: parses any text as a cron expression, and asks for
+ * moments of it in several zones. Each moment is a full second later than the one before, and
+ * nothing loops for ever. What is refused is ERR_INVALID. */
 
 #include "base/fuzz.h"
 #include "base/when.h"

@@ -1,6 +1,7 @@
-/* Fuzz target of the core: bytes are a workflow and a long history of events. Each event is
- * checked as in history_test.c (history_check.h), which explores all histories of small workflows
- * instead. */
+/* Fuzz target of the core: interprets any bytes as a workflow and a history of one of its tasks,
+ * with valid and invalid events and passing time. After each event it runs the checks of
+ * history_check.h, and now and then checks that the task still ends. Its histories are longer
+ * than those of history_test.c: attempts get merged. */
 
 #include "base/fuzz.h"
 #include "core/history_check.h"

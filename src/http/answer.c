@@ -1,4 +1,7 @@
-/* Writes the head of an HTTP response, and problem documents: see answer.h. */
+/* Writes the head of an HTTP response, and problem documents, as bytes into a buf (answer.h).
+ * Pure: connection.c sends them. Texts in problems may be any bytes; what is not UTF-8 is
+ * replaced. net/answer.c is the client's side. */
+
 #include "http/answer.h"
 
 static const struct {

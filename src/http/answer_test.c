@@ -1,4 +1,6 @@
-/* Problem documents replace whatever is not UTF-8 in their texts. */
+/* Tests of answer.c: problem documents are valid JSON whatever bytes their texts have; what is
+ * not UTF-8 is replaced. */
+
 #include "base/test.h"
 
 #include "http/answer.h"

@@ -1,4 +1,7 @@
-/* The cases of cases.h against the reader alone, split into pieces in every way. */
+/* Tests of reader.c without sockets: the cases of cases.h, split into pieces in every way, give
+ * the same requests and refusals; fields and parameters are found by their names. http_fuzz.c
+ * does the same with any bytes. */
+
 #include "base/test.h"
 
 #include "http/cases.h"

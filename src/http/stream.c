@@ -1,4 +1,6 @@
-/* Responses that come in pieces: see http.h. The connection's state is in connection.c. */
+/* Responses that come in pieces, chunked, sized or until the end of the connection (the
+ * http_stream functions of http.h): what may be written now, and the backlog of a slow reader.
+ * The connection's state is in connection.c. Runs on the event loop. */
 
 #include "http/answer.h"
 #include "http/connection.h"
