@@ -1,4 +1,7 @@
-/* The queue from handlers to the thread that drives an agent: see outbox.h. */
+/* The queue from handlers, and from threads that answer kept requests, to the thread that drives
+ * an agent (outbox.h). Its lock guards the queue and the stops of requests; its eventfd wakes the
+ * driving thread. agent.c takes the entries. */
+
 #include "libintact/outbox.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* The threads that run handlers: see pool.h. */
+/* Threads that run an agent's handlers (pool.h): the driving thread adds requests, and completed
+ * ones go to the outbox. Signals are blocked in these threads, so that they reach the threads of
+ * the program. agent.c opens and closes it. */
+
 #include "libintact/pool.h"
 
 #include <signal.h>

@@ -1,4 +1,6 @@
-/* An agent's settings: from intact_agent_new until it starts. */
+/* An agent's settings, from intact_agent_new until it starts (see <intact/agent.h>): copies what
+ * it is given, and remembers the first mistake, which is reported at the start. agent.c runs the
+ * agent. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Invalid settings of an agent are reported when it starts, in one line. */
+/* Tests of settings.c: what is invalid is reported when the agent starts, in one line; settings
+ * are copied; an agent runs once. */
 
 #include "base/test.h"
 
