@@ -1,4 +1,5 @@
-/* Parses a stream of text/event-stream; see stream.h. */
+/* Parses a stream of text/event-stream into events, however its bytes are cut (the event_parser
+ * functions of stream.h). Pure; stream.c feeds it what libcurl receives. */
 
 #include "cli/client/stream.h"
 

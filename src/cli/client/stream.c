@@ -1,4 +1,6 @@
-/* Live verbs' connection to servers: one event stream, several calls, one thread. See stream.h. */
+/* The connection of live verbs to servers: one event stream, which is opened again when it
+ * breaks, and several calls beside it, all on one thread (stream.h). event_parser.c parses the
+ * stream; verbs/watch.c and verbs/top.c show what comes. */
 
 #include "cli/client/stream.h"
 

@@ -1,4 +1,6 @@
-/* `intact top`: asks the server for statistics again and again, and shows them (top_draw.c). */
+/* `intact top`: asks the server for statistics again and again on one connection
+ * (client/stream.h), and shows them in a view or as text. top_data.c keeps the samples,
+ * top_draw.c draws them. */
 
 #include "cli/verbs/top.h"
 
