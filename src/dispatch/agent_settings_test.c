@@ -1,7 +1,7 @@
-/* Tests of settings.c: the defaults of an agent's settings, settings that are complete, and the
- * exact texts of all errors. */
+/* Tests of agent_settings.c: the defaults of an agent's settings, settings that are complete, and
+ * the exact texts of all errors. */
 
-#include "dispatch/settings.h"
+#include "dispatch/agent_settings.h"
 
 #include "base/test.h"
 

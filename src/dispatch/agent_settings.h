@@ -1,5 +1,5 @@
-#ifndef DISPATCH_SETTINGS_H
-#define DISPATCH_SETTINGS_H
+#ifndef DISPATCH_AGENT_SETTINGS_H
+#define DISPATCH_AGENT_SETTINGS_H
 
 /*
  * What a user may set for an agent: how much of its work runs at a time, how fast it starts, and

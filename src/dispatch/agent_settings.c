@@ -1,7 +1,7 @@
-/* An agent's settings from JSON, with exact error texts, and back. Pure; see settings.h. Applied
- * by: tasks/breakers.c. */
+/* An agent's settings from JSON, with exact error texts, and back. Pure; see agent_settings.h.
+ * Applied by: tasks/breakers.c. */
 
-#include "dispatch/settings.h"
+#include "dispatch/agent_settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
