@@ -10,7 +10,7 @@
 
 #include "definition/reader/http_step.h"
 #include "definition/reader/reader.h"
-#include "net/settings.h"
+#include "net/net_settings.h"
 
 enum { ATTEMPTS_MAX = 1000 };
 

@@ -1,8 +1,8 @@
 /* Reads the network settings of a configuration: which networks may be called, and TLS
- * (settings.h). Shared by the HTTP agent (agents/http/http_config.c) and the webhooks
+ * (net_settings.h). Shared by the HTTP agent (agents/http/http_config.c) and the webhooks
  * (webhook/webhook_config.c). */
 
-#include "net/settings.h"
+#include "net/net_settings.h"
 
 void read_networks(struct reader *r, const struct json *j, const struct path *path, void *target)
 {

@@ -1,5 +1,5 @@
-#ifndef NET_SETTINGS_H
-#define NET_SETTINGS_H
+#ifndef NET_NET_SETTINGS_H
+#define NET_NET_SETTINGS_H
 
 /* Network settings, in the manner of config/config_reader.h. */
 
