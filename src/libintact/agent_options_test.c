@@ -1,5 +1,5 @@
-/* Tests of settings.c: what is invalid is reported when the agent starts, in one line; settings
- * are copied; an agent runs once. */
+/* Tests of agent_options.c: what is invalid is reported when the agent starts, in one line;
+ * settings are copied; an agent runs once. */
 
 #include "base/test.h"
 
