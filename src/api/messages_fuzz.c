@@ -4,8 +4,8 @@
  * refused is refused in valid JSON. */
 
 #include "base/fuzz.h"
-#include "http/answer.h"
 #include "http/connection.h"
+#include "http/response.h"
 #include "node/content.h"
 #include "node/node.h"
 #include "json/json.h"

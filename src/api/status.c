@@ -3,7 +3,7 @@
  * routes. */
 
 #include "api/handlers.h"
-#include "http/answer.h"
+#include "http/response.h"
 #include "node/node.h"
 
 /* It shows only that the event loop runs. */

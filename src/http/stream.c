@@ -2,8 +2,8 @@
  * http_stream functions of http.h): what may be written now, and the backlog of a slow reader.
  * The connection's state is in connection.c. Runs on the event loop. */
 
-#include "http/answer.h"
 #include "http/connection.h"
+#include "http/response.h"
 
 enum { LAST_WORD = 4096 };
 

@@ -1,9 +1,9 @@
-/* Tests of answer.c: problem documents are valid JSON whatever bytes their texts have; what is
+/* Tests of response.c: problem documents are valid JSON whatever bytes their texts have; what is
  * not UTF-8 is replaced. */
 
 #include "base/test.h"
 
-#include "http/answer.h"
+#include "http/response.h"
 
 static void problems_are_json_whatever_they_tell(void **state)
 {

@@ -1,5 +1,5 @@
-#ifndef HTTP_ANSWER_H
-#define HTTP_ANSWER_H
+#ifndef HTTP_RESPONSE_H
+#define HTTP_RESPONSE_H
 
 /* Builds responses. Pure: bytes into a buf. */
 
