@@ -1,6 +1,6 @@
 /* Writes the head of an HTTP response, and problem documents, as bytes into a buf (response.h).
  * Pure: connection.c sends them. Texts in problems may be any bytes; what is not UTF-8 is
- * replaced. net/answer.c is the client's side. */
+ * replaced. net/received_answer.c is the client's side. */
 
 #include "http/response.h"
 

@@ -1,9 +1,9 @@
 /* Parses an HTTP response for those who call services: status and headers, Retry-After, and
- * quotes of the body for messages (answer.h). Pure: transfer.c receives the bytes.
+ * quotes of the body for messages (received_answer.h). Pure: transfer.c receives the bytes.
  * agents/http/http_answer.c interprets them for a step; http/response.c is the other side, which
  * writes responses. */
 
-#include "net/answer.h"
+#include "net/received_answer.h"
 
 #include <curl/curl.h>
 

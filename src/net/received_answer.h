@@ -1,5 +1,5 @@
-#ifndef NET_ANSWER_H
-#define NET_ANSWER_H
+#ifndef NET_RECEIVED_ANSWER_H
+#define NET_RECEIVED_ANSWER_H
 
 /* An HTTP response as received. Pure: nothing here reads a clock or makes a call. */
 
