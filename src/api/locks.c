@@ -4,7 +4,7 @@
 
 #include "api/handlers.h"
 #include "api/query.h"
-#include "node/answer.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "node/pressure.h"
 #include "node/readings.h"

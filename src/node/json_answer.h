@@ -1,5 +1,5 @@
-#ifndef NODE_ANSWER_H
-#define NODE_ANSWER_H
+#ifndef NODE_JSON_ANSWER_H
+#define NODE_JSON_ANSWER_H
 
 /* Answers in JSON, and failures of the store as problem documents. */
 

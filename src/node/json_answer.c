@@ -3,7 +3,7 @@
  * chooses the type of problem for an error of the store.
  */
 
-#include "node/answer.h"
+#include "node/json_answer.h"
 
 #include "node/node.h"
 
