@@ -8,11 +8,11 @@
 #include "store/request.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
-#include "tasks/inbox.h"
 #include "tasks/limits.h"
 #include "tasks/pulses.h"
 #include "tasks/queue.h"
 #include "tasks/silence.h"
+#include "tasks/task_inbox.h"
 
 bool live_any_open(const struct live *l)
 {

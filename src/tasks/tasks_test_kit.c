@@ -5,9 +5,9 @@
 #include "tasks/tasks_test_kit.h"
 
 #include "tasks/calls.h"
-#include "tasks/inbox.h"
 #include "tasks/limits.h"
 #include "tasks/live.h"
+#include "tasks/task_inbox.h"
 
 #define ME SLICE("n1/1")
 

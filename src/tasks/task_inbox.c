@@ -1,7 +1,7 @@
 /* Commands on their way to a task: they gather until it is loaded and not in flight. Posting
  * decides nothing: scheduler/commands.c does. */
 
-#include "tasks/inbox.h"
+#include "tasks/task_inbox.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-#ifndef TASKS_INBOX_H
-#define TASKS_INBOX_H
+#ifndef TASKS_TASK_INBOX_H
+#define TASKS_TASK_INBOX_H
 
 /* Commands on their way to a task: they gather in its inbox until they can be decided. */
 
