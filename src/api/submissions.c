@@ -7,7 +7,7 @@
 #include "api/caller.h"
 #include "api/handlers.h"
 #include "api/query.h"
-#include "background/inbox.h"
+#include "background/submission_inbox.h"
 #include "base/log.h"
 #include "node/changes.h"
 #include "node/exchange.h"

@@ -1,5 +1,5 @@
-#ifndef BACKGROUND_INBOX_H
-#define BACKGROUND_INBOX_H
+#ifndef BACKGROUND_SUBMISSION_INBOX_H
+#define BACKGROUND_SUBMISSION_INBOX_H
 
 /* Submissions that applications put into the database by SQL. */
 

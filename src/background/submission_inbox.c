@@ -5,7 +5,7 @@
  * submitted first.
  */
 
-#include "background/inbox.h"
+#include "background/submission_inbox.h"
 
 #include <stdlib.h>
 #include <unistd.h>
