@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 
 static struct intact_request *next_request(struct pool *p) /* locked; NULL: the pool closes */
 {

@@ -1,7 +1,7 @@
 /* The four kinds of answer to a request: an output, an error, "elsewhere" and none. See
  * <intact/agent.h>. */
 
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 #include "libintact/request.h"
 
 enum { RESUME_MAX = 2048 };

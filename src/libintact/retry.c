@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/prng.h"
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 #include "libintact/wire.h"
 
 enum {

@@ -1,5 +1,5 @@
-#ifndef LIBINTACT_OUTBOX_H
-#define LIBINTACT_OUTBOX_H
+#ifndef LIBINTACT_AGENT_OUTBOX_H
+#define LIBINTACT_AGENT_OUTBOX_H
 
 /*
  * The queue from handlers, and from threads that answer kept requests, to the thread that drives

@@ -1,8 +1,8 @@
 /* The queue from handlers, and from threads that answer kept requests, to the thread that drives
- * an agent (outbox.h). Its lock guards the queue and the stops of requests; its eventfd wakes the
- * driving thread. agent.c takes the entries. */
+ * an agent (agent_outbox.h). Its lock guards the queue and the stops of requests; its eventfd wakes
+ * the driving thread. agent.c takes the entries. */
 
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
