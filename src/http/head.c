@@ -1,6 +1,6 @@
 /* Checks the head of a request by the rules of RFC 9112 and 9110 that llhttp leaves open or
  * tolerates (head.h): where the request ends, and for which host it is. Refuses every ambiguity.
- * Pure functions on a struct http_message; reader.c is the caller. */
+ * Pure functions on a struct http_message; request_reader.c is the caller. */
 
 #include "http/head.h"
 

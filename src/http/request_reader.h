@@ -1,15 +1,15 @@
-#ifndef HTTP_READER_H
-#define HTTP_READER_H
+#ifndef HTTP_REQUEST_READER_H
+#define HTTP_REQUEST_READER_H
 
 /*
  * Turns bytes into requests. No sockets, no clock: the result depends on the bytes alone, not on
  * how they were split.
  *
- * llhttp parses, but it only sees bytes that the scanner in reader.c has passed. Heads, chunk size
- * lines and trailers are gathered until they are complete; every line must end in CRLF; a line that
- * begins with white space, a lone CR or LF, or a control character ends the connection. So llhttp
- * is fed in pieces that end where the parts of the message end, each field comes in one piece and
- * is not copied, and limits hold before anything is parsed.
+ * llhttp parses, but it only sees bytes that the scanner in request_reader.c has passed. Heads,
+ * chunk size lines and trailers are gathered until they are complete; every line must end in CRLF;
+ * a line that begins with white space, a lone CR or LF, or a control character ends the connection.
+ * So llhttp is fed in pieces that end where the parts of the message end, each field comes in one
+ * piece and is not copied, and limits hold before anything is parsed.
  */
 
 #include <llhttp.h>

@@ -1,5 +1,5 @@
-/* Tests of reader.c without sockets: the cases of cases.h, split into pieces in every way, give
- * the same requests and refusals; fields and parameters are found by their names. http_fuzz.c
+/* Tests of request_reader.c without sockets: the cases of cases.h, split into pieces in every way,
+ * give the same requests and refusals; fields and parameters are found by their names. http_fuzz.c
  * does the same with any bytes. */
 
 #include "base/test.h"

@@ -1,6 +1,6 @@
-/* Turns bytes into requests: a strict scanner in front of llhttp. See reader.h. No sockets, no
- * clock. */
-#include "http/reader.h"
+/* Turns bytes into requests: a strict scanner in front of llhttp. See request_reader.h. No sockets,
+ * no clock. */
+#include "http/request_reader.h"
 
 #include <endian.h>
 
