@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 #include "definition/template/template.h"
 #include "outbox/reply.h"
 

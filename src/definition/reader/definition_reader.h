@@ -1,5 +1,5 @@
-#ifndef DEFINITION_READER_READER_H
-#define DEFINITION_READER_READER_H
+#ifndef DEFINITION_READER_DEFINITION_READER_H
+#define DEFINITION_READER_DEFINITION_READER_H
 
 /* Extends config/config_reader.h for definitions: readers of their fields, and what is known of the
  * steps while they are read. */

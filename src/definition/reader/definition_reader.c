@@ -1,6 +1,6 @@
 /* Shared by the files that read parts of a definition: reserved words, and steps by index and
- * name. See reader.h; config/config_reader.c reads fields. */
-#include "definition/reader/reader.h"
+ * name. See definition_reader.h; config/config_reader.c reads fields. */
+#include "definition/reader/definition_reader.h"
 
 const struct reserved definition_reserved[] = {
     {"for_each", "\"for_each\" is reserved for later", NULL},
