@@ -21,7 +21,7 @@
 #include "node/names.h"
 #include "node/node.h"
 #include "node/strict.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 #include "store/row.h"
 
 enum { CHANGES_MAX = 10, REASON_MAX = 1024 };

@@ -18,7 +18,7 @@
 #include "node/offload.h"
 #include "node/quota.h"
 #include "node/strict.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 #include "json/json.h"
 
 void submission_fails(struct submission *s, int status, const char *type, const char *fmt, ...)

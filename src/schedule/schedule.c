@@ -7,7 +7,7 @@
 #include "base/when.h"
 #include "definition/reader/definition_reader.h"
 #include "definition/template/template.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 
 enum { TAG_KEY_MAX = 64, TAGS_COUNT_MAX = 32, TAG_TEXT_MAX = 256, PRIORITY_USUAL = 5 };
 

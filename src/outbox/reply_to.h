@@ -1,5 +1,5 @@
-#ifndef OUTBOX_REPLY_H
-#define OUTBOX_REPLY_H
+#ifndef OUTBOX_REPLY_TO_H
+#define OUTBOX_REPLY_TO_H
 
 /*
  * The `reply_to` of a submission: where its messages go, and which ones. It is stored as it was

@@ -1,8 +1,8 @@
 /* Parses the `reply_to` of a submission: a target alone, or an object with the wanted events
- * (reply.h). Checks it when a task is submitted, and reads it again from the task when messages
+ * (reply_to.h). Checks it when a task is submitted, and reads it again from the task when messages
  * are due. telling.c makes the messages. */
 
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 
 enum { TARGET_MAX = 2048 };
 
