@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "store/request.h"
+#include "store/row_request.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
 #include "tasks/limits.h"

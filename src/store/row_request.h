@@ -1,5 +1,5 @@
-#ifndef STORE_REQUEST_H
-#define STORE_REQUEST_H
+#ifndef STORE_ROW_REQUEST_H
+#define STORE_ROW_REQUEST_H
 
 /*
  * What a supervisor requests of the owner of a task: the column `request` of its row. The

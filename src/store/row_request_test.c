@@ -1,10 +1,10 @@
-/* Tests of request.c: a supervisor's request survives its text, the text is as documented, and a
- * text that is damaged or from elsewhere requests nothing. */
+/* Tests of row_request.c: a supervisor's request survives its text, the text is as documented, and
+ * a text that is damaged or from elsewhere requests nothing. */
 
 #include "base/test.h"
 
 #include "base/prng.h"
-#include "store/request.h"
+#include "store/row_request.h"
 
 static void check_read(const char *text, size_t count)
 {

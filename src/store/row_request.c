@@ -1,8 +1,8 @@
-/* Writes and reads a supervisor's request, the column `request` of a task's row (request.h).
+/* Writes and reads a supervisor's request, the column `request` of a task's row (row_request.h).
  * Pure. supervisor/supervisor.c writes it, the owner's tasks/live.c reads it and posts its items
  * as events. */
 
-#include "store/request.h"
+#include "store/row_request.h"
 
 #include "json/json.h"
 
