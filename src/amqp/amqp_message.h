@@ -1,5 +1,5 @@
-#ifndef AMQP_MESSAGE_H
-#define AMQP_MESSAGE_H
+#ifndef AMQP_AMQP_MESSAGE_H
+#define AMQP_AMQP_MESSAGE_H
 
 /* Messages: text with a few properties. A peer may send an AMQP value instead of bytes; it is
  * converted to JSON. */

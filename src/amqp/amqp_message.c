@@ -1,8 +1,8 @@
-/* Encodes and decodes AMQP 1.0 messages with Proton (message.h). A body that is an AMQP value
+/* Encodes and decodes AMQP 1.0 messages with Proton (amqp_message.h). A body that is an AMQP value
  * becomes JSON, and so do properties; what has no JSON form is refused. Texts from peers may be
  * any bytes, so each is checked. Uses no connection: broker.c and way.c have them. */
 
-#include "amqp/message.h"
+#include "amqp/amqp_message.h"
 
 #include <proton/codec.h>
 #include <proton/message.h>
