@@ -1,5 +1,5 @@
-#ifndef HTTP_MESSAGE_H
-#define HTTP_MESSAGE_H
+#ifndef HTTP_HTTP_MESSAGE_H
+#define HTTP_HTTP_MESSAGE_H
 
 /*
  * A request as this folder sees it: the handler's part, followed by private fields. It is in its

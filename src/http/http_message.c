@@ -1,6 +1,6 @@
-/* Requests: their memory, and access to headers, query and path segments. See message.h and
+/* Requests: their memory, and access to headers, query and path segments. See http_message.h and
  * http.h. */
-#include "http/message.h"
+#include "http/http_message.h"
 
 #include <strings.h>
 
