@@ -1,4 +1,4 @@
-/* Tests of stream.c over real sockets: responses that come in pieces, chunked, sized and cut,
+/* Tests of http_stream.c over real sockets: responses that come in pieces, chunked, sized and cut,
  * with slow and vanishing clients. test_kit.h has the server and its clients. */
 
 #include "http/test_kit.h"
