@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/client/stream.h"
+#include "cli/client/live_stream.h"
 #include "cli/verbs/watch.h"
 
 /* ---- events ---- */

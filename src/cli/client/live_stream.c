@@ -1,8 +1,8 @@
 /* The connection of live verbs to servers: one event stream, which is opened again when it
- * breaks, and several calls beside it, all on one thread (stream.h). event_parser.c parses the
+ * breaks, and several calls beside it, all on one thread (live_stream.h). event_parser.c parses the
  * stream; verbs/watch.c and verbs/top.c show what comes. */
 
-#include "cli/client/stream.h"
+#include "cli/client/live_stream.h"
 
 #include <stdlib.h>
 

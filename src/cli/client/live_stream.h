@@ -1,5 +1,5 @@
-#ifndef CLI_CLIENT_STREAM_H
-#define CLI_CLIENT_STREAM_H
+#ifndef CLI_CLIENT_LIVE_STREAM_H
+#define CLI_CLIENT_LIVE_STREAM_H
 
 /*
  * Connections of live verbs: one stream of events, followed across broken connections and restarts
