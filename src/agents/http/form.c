@@ -1,6 +1,6 @@
 /* Checks the input of a step with `http`, and puts it in terms of HTTP: method, path, query,
- * headers and body, each value escaped so that it stays a value (form.h). Pure; job.c sends it.
- * definition/reader/http_step.c made the input from the definition. */
+ * headers and body, each value escaped so that it stays a value (form.h). Pure; http_job.c sends
+ * it. definition/reader/http_step.c made the input from the definition. */
 
 #include "agents/http/form.h"
 

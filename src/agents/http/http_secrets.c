@@ -1,6 +1,6 @@
 /* Loads the secrets of the HTTP agent, fills them into requests, and hides them in everything
  * that is logged, reported or stored, in any escaped form (http_secrets.h). Freed values are
- * wiped. job.c is the main caller. */
+ * wiped. http_job.c is the main caller. */
 
 #include "agents/http/http_secrets.h"
 

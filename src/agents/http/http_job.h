@@ -1,5 +1,5 @@
-#ifndef AGENTS_HTTP_JOB_H
-#define AGENTS_HTTP_JOB_H
+#ifndef AGENTS_HTTP_HTTP_JOB_H
+#define AGENTS_HTTP_HTTP_JOB_H
 
 /* A request in progress: from the handler until it is answered. */
 

@@ -1,7 +1,7 @@
 /* One request, from the handler to its answer: calls, retries, polls, redirects. Never blocks.
  * Secrets leave this file only in requests. Meaning of answers: http_answer.c. */
 
-#include "agents/http/job.h"
+#include "agents/http/http_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
