@@ -1,7 +1,6 @@
-/* GET /v1/tasks/{id}/why: gathers what is known of a task (its row, locks, agents, nodes,
- * messages, alerts) in one reading on the reading thread and on the event loop, and renders the
- * reasons. src/why decides what the reasons are; why_sources.c adds what this server knows
- * besides. */
+/* GET /v1/tasks/{id}/why: gathers what is known of a task (its row, lock, agents and nodes) in
+ * one reading on the reading thread and on the event loop, and renders the reasons. src/why
+ * decides what the reasons are; why_sources.c adds undelivered messages and open alerts. */
 
 #include "api/handlers.h"
 #include "api/room.h"
