@@ -1,4 +1,5 @@
-/* The time to compile and to evaluate expressions. Usage: bench-expressions [ROUNDS] */
+/* Measures the time to compile and to evaluate expressions, in the best of several runs. Usage:
+ * bench-expressions [ROUNDS]. definition.c measures whole definitions; measure.h has the clock. */
 
 #include <stdio.h>
 #include <stdlib.h>

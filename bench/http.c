@@ -1,4 +1,5 @@
-/* Load for the HTTP layer: many connections, small requests, one thread, plain sockets. */
+/* Load for the HTTP layer of a server: many connections, small requests, one thread, plain
+ * sockets (or TLS handshakes). Prints rates. tools/bench_http.sh runs it. */
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* The definitions, workflows and expressions that benches share; sample.h describes them. */
+/* The definitions, workflows and expressions that benches share (sample.h), with a given number
+ * of steps. Changing them makes results incomparable with those that are recorded in bench/. */
 
 #include "sample.h"
 

@@ -1,4 +1,6 @@
-/* The workers of the simulated agents: how they act on requests, effect by effect. See agents.h. */
+/* The workers of the simulated agents: how each acts on a request, effect by effect, dies, hangs,
+ * or misbehaves, as the weather says (agents.h). wire.c has the calls between workers and nodes,
+ * ledger.c the durable effects, long.c long steps. */
 
 #include "sim/agents.h"
 

@@ -1,4 +1,6 @@
-/* Sends heartbeats beside the simulation, from their own random source. See beats.h. */
+/* Sends heartbeats beside the simulation: lost, late, duplicated and forged ones (beats.h). They
+ * come from a random source of their own and are not part of the digest, because they must change
+ * nothing; check_told.c checks that. */
 
 #include "sim/beats.h"
 

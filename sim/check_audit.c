@@ -1,11 +1,12 @@
+/* Checks that operators' changes are recorded with their effects: by whom, and nothing that was
+ * not asked for. disk.c calls it at each commit, operations.c and people.c with the answers.
+ * check.h lists all checkers. */
+
 #include "sim/check.h"
 
 #include "sim/disk.h"
 #include "sim/operations.h"
 #include "sim/world.h"
-
-/* Operators' changes are recorded with their effects: by whom, and nothing that was not asked
- * for. */
 
 static const char *const verbs[] = {
     [ASK_RETRY] = "retry",     [ASK_SKIP] = "skip",       [ASK_UNDO] = "undo",

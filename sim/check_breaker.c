@@ -1,12 +1,10 @@
+/* Checks breakers, as a node's metrics show them after each of its turns, against the rows that
+ * it writes: a node whose breaker is open starts nothing; what failed meanwhile was spared, and
+ * nothing else. check.h lists all checkers. */
+
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
-
-/*
- * Breakers as a node's metrics show them after each of its turns, compared with the rows that it
- * writes: a node whose breaker is open starts nothing; what failed meanwhile was spared, and
- * nothing else.
- */
 
 enum { OUTAGES = 64 }; /* operators may open and close it often while the store is stuck */
 

@@ -1,10 +1,12 @@
+/* Checks why a task stopped or turned back: the first failure in its row, and what its undos are
+ * sent. check_row.c and check_wire.c call it; scene_cause.c has the scenes. check.h lists all
+ * checkers. */
+
 #include <stdio.h>
 
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
-
-/* Why a task stopped or turned back: the first failure in its row, and what its undos are sent. */
 
 static void must(const struct subject *t, bool ok, const char *rule)
 {

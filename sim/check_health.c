@@ -1,18 +1,15 @@
+/* Checks ill instances, as the rows show them: an instance that recently failed all its attempts,
+ * while others of its agent succeeded with the same work, gets only a trial now and then, as long
+ * as one of the others is present. Each node judges by what it received, so each has its own
+ * record here. The record is always more lenient than the node: it counts fewer ends and shorter
+ * times. check.h lists all checkers. */
+
 #include <stdio.h>
 
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
-
-/*
- * Ill instances, as the rows show them: an instance that recently failed all its attempts, while
- * others of its agent succeeded with the same work, gets only a trial now and then, as long as one
- * of the others is present.
- *
- * Each node judges by what it received, so each has its own record here. The record is always more
- * lenient than the node: it counts fewer ends and shorter times.
- */
 
 enum {
     NAMES = 32,

@@ -1,15 +1,13 @@
+/* Checks that no place stays idle: if a step is ready and an instance of its agent has had a free
+ * place at a node for a while, it starts, whatever other steps of its task wait for. Checked in
+ * quiet times only, when nothing else may hold it back: no limit, breaker, health or pause, no
+ * full memory, no wrong clock. check_world.c calls it; check.h lists all checkers. */
+
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/outage.h"
 #include "sim/world.h"
-
-/*
- * No place stays idle: if a step is ready and an instance of its agent has had a free place at a
- * node for a while, it starts, whatever other steps of its task wait for. Checked in quiet times
- * only, when nothing else may hold it back: no limit, breaker, health or pause, no full memory, no
- * wrong clock.
- */
 
 /* An interval of the supervisor, one of the survey, and the time for a claim and its commit. */
 enum { IDLE_MS = 4000 };

@@ -1,15 +1,12 @@
+/* Checks limits as the service behind an agent sees them: how many attempts are at work, by the
+ * rows and the agents' behaviour, whatever node sent them; and how fast they began. Each of
+ * several nodes has a share, so this holds only while all know each other and stay. What began
+ * before, or under other limits, is not counted. check.h lists all checkers. */
+
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/outage.h"
 #include "sim/world.h"
-
-/*
- * Limits as the service behind an agent sees them: how many attempts are at work, by the rows and
- * the agents' behaviour, whatever node sent them; and how fast they began.
- *
- * Each of several nodes has a share, so this holds only while all know each other and stay. What
- * began before, or under other limits, is not counted.
- */
 
 enum { STEADY_MS = 20000, BEGUN_MAX = 64, BURST_MS = 100 };
 

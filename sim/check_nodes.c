@@ -1,4 +1,6 @@
-/* Leases, claims and fairness between nodes that share a store. */
+/* Checks leases, claims, requests of the supervisor, and fairness between nodes that share a
+ * store, at each commit (disk.c). check_lease.c checks what a node believes of its leases.
+ * check.h lists all checkers. */
 
 #include <stdio.h>
 

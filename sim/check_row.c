@@ -1,4 +1,6 @@
-/* What a change may do to a row: states, attempts, retries, doubts, times. */
+/* Checks what a change may do to a row: states, attempts, retries, doubts and times, compared
+ * with the row before and with what the world knows. Calls the narrower checkers of rows
+ * (check_start.c, check_time.c and others); check.h lists them all. */
 
 #include <stdio.h>
 

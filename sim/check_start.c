@@ -1,4 +1,6 @@
-/* When an attempt may begin: order, stops, deadlines, waits. */
+/* Checks when an attempt may begin: the order of the graph, stops, deadlines and waits, forward,
+ * in the undo, and in on_undo. check_row.c calls it for each new attempt. check.h lists all
+ * checkers. */
 
 #include "sim/check.h"
 #include "sim/coverage.h"

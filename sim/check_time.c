@@ -1,4 +1,6 @@
-/* Nothing is given up before its time, and nothing overdue stays. */
+/* Checks that nothing is given up before its time, and that nothing overdue stays, with the grace
+ * that lost time requires. check_row.c calls it; check_clocks.c checks the alarm and the clocks
+ * of a row. check.h lists all checkers. */
 
 #include "sim/check.h"
 #include "sim/coverage.h"

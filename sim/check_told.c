@@ -1,9 +1,10 @@
+/* Checks that a node reports each change that it made as it became durable, and that heartbeats
+ * change nothing. node.c, check_wire.c and beats.c call it. check.h lists all checkers. */
+
 #include "dispatch/token.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
-
-/* Nodes' reports of changes are true; heartbeats change nothing. */
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what)
 {

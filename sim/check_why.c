@@ -1,14 +1,13 @@
+/* Checks that reasons for waiting come true: a "not before T" at the next change of the row, and
+ * an end is final. The node that made the change is asked, with what it knows then. check_row.c
+ * calls it. check.h lists all checkers. */
+
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/world.h"
 #include "store/codec/codec.h"
 #include "why/why.h"
-
-/*
- * Reasons for waiting come true: a "not before T" is checked at the next change of the row, and an
- * end is final. Asked of the node that made the change, with what it knows then.
- */
 
 static void must_be(bool so, const struct subject *t, const char *rule, const char *word)
 {

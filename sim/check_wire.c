@@ -1,4 +1,5 @@
-/* What nodes send: requests, responses, answers to submitters and operators. */
+/* Checks what nodes send: requests to agents with their keys and inputs, stops, and answers to
+ * results, submitters and operators. wire.c and others call it. check.h lists all checkers. */
 
 #include "dispatch/token.h"
 #include "sim/agents.h"

@@ -1,4 +1,6 @@
-/* Effects in the world, and what the end of a task, or of the run, means. */
+/* Checks effects in the world, and what the end of a task, or of the run, means: what took effect
+ * and was not undone, and that everything has ended. ledger.c and check_row.c call it. check.h
+ * lists all checkers. */
 
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-/* Counts how often the runs met each interesting case. */
+/* Counts how often the runs met each interesting case (coverage.h has the list), and prints the
+ * counts with those that never occurred. Runs in several processes share one page of counts
+ * (many.c). */
 
 #include "sim/coverage.h"
 

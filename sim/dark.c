@@ -1,8 +1,9 @@
+/* Time without any node awake, and without the store: what was due then gets the grace time,
+ * which the checkers must know. node.c and failover.c report it. */
+
 #include "sim/coverage.h"
 #include "sim/node.h"
 #include "sim/world.h"
-
-/* Time without any node awake: what was due then gets the grace time. */
 
 enum {
     UNNOTICED_MS = 4500,

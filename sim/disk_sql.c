@@ -1,4 +1,6 @@
-/* A node's way to the state store: what applications insert by SQL. See disk.h. */
+/* The part of a node's way to the state store that takes what applications insert by SQL:
+ * submissions and notices, with failures (disk.h). disk.c has the rest; sql.c and notices.c are
+ * the applications. */
 
 #include "sim/coverage.h"
 #include "sim/disk.h"

@@ -1,4 +1,6 @@
-/* Workflows drawn from the seed, or fixed for scenes. See flow.h. */
+/* Draws workflows from the seed, or makes fixed ones for scenes: as JSON for the definition's
+ * compiler, and side by side as plain data for the checkers, so that neither is derived from the
+ * other (flow.h). A new feature of definitions is drawn here. */
 
 #include "sim/flow.h"
 

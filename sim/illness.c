@@ -1,4 +1,5 @@
-/* Instances that fall ill and recover. See illness.h. */
+/* Lets instances of agents fall ill and recover, in some runs, from a random source of its own
+ * (illness.h). agents.c asks how an instance is; check_health.c checks how nodes treat it. */
 
 #include "sim/illness.h"
 

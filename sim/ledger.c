@@ -1,4 +1,6 @@
-/* The durable record of effects by idempotency key. See ledger.h. */
+/* The durable record of effects by idempotency key, as libintact's ledger and barrier keep it:
+ * repeated requests, tombstones, and keys that a person has barred (ledger.h). Every commit of an
+ * effect is checked by check_world.c. */
 
 #include "sim/ledger.h"
 

@@ -1,4 +1,6 @@
-/* Long steps: required heartbeats, and attempts that end elsewhere. See long.h. */
+/* Long steps: attempts with a limit on silence and the heartbeats that they need, and attempts
+ * that end elsewhere, by their token (long.h). Draws from a random source of its own. agents.c
+ * has ordinary attempts; scene_long.c has scenes. */
 
 #include "sim/long.h"
 

@@ -1,4 +1,6 @@
-/* The simulator: one seed, many seeds, a file of seeds, or scenes. Usage: options_of. */
+/* The simulator's program: runs one seed, many seeds, a file of seeds, or scenes, and keeps seeds
+ * that failed. options_of has the usage. many.c runs seeds in processes, scene.c plays scenes,
+ * world.c is the loop of a run. */
 
 #include <getopt.h>
 #include <stdio.h>

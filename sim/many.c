@@ -1,4 +1,5 @@
-/* Runs seeds in several processes. See many.h. */
+/* Runs many seeds in several processes, so that a run that fails or crashes ends only its
+ * process, and shares the counts of coverage.c between them (many.h). main.c is the caller. */
 
 #include "sim/many.h"
 

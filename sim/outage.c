@@ -1,4 +1,6 @@
-/* Outages of services, agents' settings, and breakers by hand. See outage.h. */
+/* Outages of the services behind agents, the settings of agents, and breakers operated by hand,
+ * drawn from the seed or by scenes (outage.h). agents.c asks whether a service is there;
+ * check_breaker.c and check_limits.c judge what nodes do. */
 
 #include "sim/outage.h"
 

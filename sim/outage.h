@@ -6,7 +6,7 @@
  * Operators set the breakers that detect this, and sometimes open and close one by hand.
  */
 
-#include "dispatch/settings.h"
+#include "dispatch/agent_settings.h"
 #include "sim/flow.h"
 #include "sim/node.h"
 

@@ -1,4 +1,6 @@
-/* Evaluations without end; see overruns.h. */
+/* Evaluations that never end, in some runs: the node is ended by its watchdog, which first counts
+ * the task in the store, and later leaves it out (overruns.h). node.c calls it. Derived from the
+ * seed without drawing from the run's source. */
 
 /* How often they happen, and how much a turn evaluates. */
 #include "sim/overruns.h"

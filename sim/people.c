@@ -1,4 +1,6 @@
-/* Submitters and operators: their asks, repeated until answered. See people.h. */
+/* Submitters and operators: what they ask of nodes, repeated until it is answered, at bad times
+ * too (people.h). voters.c has persons who vote, operations.c operations on many tasks, sql.c
+ * submissions by SQL. */
 
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-/* Receivers of messages, with faults, and the rules for what they must receive. See receivers.h. */
+/* Receivers of messages, with faults, and the rules for what they must receive, derived from rows
+ * as they become durable (receivers.h). Shares no code with outbox/, which it judges. Draws from
+ * a random source of its own. */
 
 #include "sim/receivers.h"
 

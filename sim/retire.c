@@ -1,4 +1,5 @@
-/* Deletes ended tasks during the run, by rules. See retire.h. */
+/* Deletes ended tasks during the run by rules, as a leading node does, and checks that nothing
+ * else disappears (retire.h). In some runs only, from a random source of its own. */
 
 #include "sim/retire.h"
 

@@ -1,4 +1,6 @@
-/* Plays scenes: beats, scripts of agents, and the expected result. See scene.h. */
+/* Plays scenes: the beats of each, the scripts of agents, the expected result, and functions by
+ * which scenes find the task, a step or its owner (scene.h). The scene_*.c files have the
+ * scenes. */
 
 #include "sim/scene.h"
 

@@ -1,11 +1,12 @@
+/* Scenes of agents that are busy, absent, late, or not started yet. Each function is a condition
+ * or an act of one beat; the table of scenes at the end says which follow each other (scene.h). */
+
 #include <stdio.h>
 
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-
-/* Agents that are busy, absent, late, or not started yet. */
 
 static void nothing_failed(void)
 {

@@ -1,10 +1,12 @@
+/* Scenes of services that become unavailable, and of the breaker's reaction. The table of scenes
+ * at the end says which conditions and acts follow each other (scene.h); check_breaker.c has the
+ * rules. */
+
 #include "base/when.h"
 #include "sim/outage.h"
 #include "sim/scene.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-
-/* Services that become unavailable, and the breaker's reaction. */
 
 static void set_and_submit(void)
 {

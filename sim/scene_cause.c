@@ -1,7 +1,9 @@
+/* Scenes of what an undo is sent as its cause: the first failure, whatever happened in between.
+ * The table of scenes at the end says which conditions and acts follow each other (scene.h);
+ * check_cause.c has the rules. */
+
 #include "sim/scene.h"
 #include "sim/world.h"
-
-/* What an undo is sent as its cause: the first failure, whatever happened in between. */
 
 static bool waits_for_its_undo(void)
 {

@@ -1,8 +1,9 @@
+/* Scenes of steps and pivots in doubt, and of the undo meanwhile. The table of scenes at the end
+ * says which conditions and acts follow each other (scene.h). */
+
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/world.h"
-
-/* Steps and pivots in doubt, and the undo. */
 
 static bool has_outcome(uint32_t step, enum direction d, uint32_t number, enum outcome o)
 {

@@ -1,8 +1,9 @@
+/* Scenes of tasks whose steps are so many, and outputs so long, that steps are stored outside the
+ * document (store/codec/groups.h). The table of scenes at the end says which conditions and acts
+ * follow each other (scene.h). */
+
 #include "sim/scene.h"
 #include "sim/world.h"
-
-/* Tasks whose steps are so many, and outputs so long, that steps are stored outside the
- * document. */
 
 enum { STEPS = FLOW_STEPS_MAX };
 

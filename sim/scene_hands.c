@@ -1,9 +1,10 @@
+/* Scenes of operators' verbs: pause, correct, supply a missing output, resolve what did not
+ * happen, restart. The table of scenes at the end says which conditions and acts follow each
+ * other (scene.h); people.c draws such verbs at random. */
+
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/world.h"
-
-/* Operators' verbs: pause, correct, supply a missing output, resolve what did not happen,
- * restart. */
 
 static bool first_begun(void)
 {

@@ -1,11 +1,13 @@
+/* Scenes of attempts that are silent for too long, and of those whose result comes from
+ * elsewhere. The table of scenes at the end says which conditions and acts follow each other
+ * (scene.h); long.c draws such attempts at random. */
+
 #include <stdio.h>
 
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-
-/* Attempts that are silent for too long, and those whose result comes from elsewhere. */
 
 static bool first_begun(void)
 {

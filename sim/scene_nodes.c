@@ -1,9 +1,11 @@
+/* Scenes of nodes that are down, suspended, replaced, deposed or gone for good, and of lost time.
+ * The table of scenes at the end says which conditions and acts follow each other (scene.h);
+ * check_nodes.c and check_time.c have the rules. */
+
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-
-/* Nodes that are down, suspended, replaced, deposed or gone for good, and lost time. */
 
 static uint32_t other;   /* a node without the fault */
 static struct node *old; /* the replaced process */

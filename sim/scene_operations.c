@@ -1,10 +1,12 @@
+/* Scenes of operations on many tasks, and of faults of the nodes that run them. The table of
+ * scenes at the end says which conditions and acts follow each other (scene.h); operations.c
+ * draws operations at random. */
+
 #include "base/when.h"
 #include "sim/operations.h"
 #include "sim/scene.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-
-/* Operations on many tasks, and faults of the nodes that run them. */
 
 enum { TASKS = 12, RATE = 4 };
 

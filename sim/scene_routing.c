@@ -1,11 +1,13 @@
+/* Scenes of ill instances among others, and of limits. The table of scenes at the end says which
+ * conditions and acts follow each other (scene.h); check_health.c and check_limits.c have the
+ * rules. */
+
 #include "base/when.h"
 #include "sim/check.h"
 #include "sim/outage.h"
 #include "sim/scene.h"
 #include "sim/weather.h"
 #include "sim/world.h"
-
-/* Ill instances among others, and limits. */
 
 /* ---- attempts by instance ---- */
 

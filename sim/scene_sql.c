@@ -1,9 +1,11 @@
+/* Scenes of submissions by SQL while the nodes that take them die. The table of scenes at the end
+ * says which conditions and acts follow each other (scene.h); sql.c has the applications and the
+ * rules. */
+
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/sql.h"
 #include "sim/world.h"
-
-/* Submissions by SQL while the nodes that take them die. */
 
 static void an_application_commits(void)
 {

@@ -1,8 +1,9 @@
+/* Scenes of steps of on_undo, and of processed tasks that an operator undoes. The table of scenes
+ * at the end says which conditions and acts follow each other (scene.h). */
+
 #include "base/when.h"
 #include "sim/scene.h"
 #include "sim/world.h"
-
-/* Steps of on_undo, and processed tasks that an operator undoes. */
 
 static void node_crashes(void)
 {

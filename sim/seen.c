@@ -1,4 +1,6 @@
-/* Reads a row for the checkers; see seen.h. */
+/* Reads a task's row for the checkers, from columns and document as plain JSON (seen.h). Shares
+ * no code with store/codec, which wrote the document. A new field of a task that the checkers
+ * need is read here. */
 
 #include "sim/seen.h"
 

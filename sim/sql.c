@@ -1,4 +1,6 @@
-/* Submissions by SQL: applications, operators, the nodes' intake, and the rules. See sql.h. */
+/* Applications that insert submissions by SQL, operators of refused ones, the nodes' intake, and
+ * the rules for all of them (sql.h). sql_part.c is a node's part, disk_sql.c its way to the
+ * store; notices.c is the same for signals. */
 
 #include "sim/sql.h"
 

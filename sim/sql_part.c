@@ -1,4 +1,5 @@
-/* What a node does of submissions and signals by SQL. See sql_part.h. */
+/* A node's part in submissions and signals by SQL: opens the intake of src/intake, and passes its
+ * turns on (sql_part.h). node.c calls it. sql.c and notices.c have the applications. */
 
 #include "sim/sql_part.h"
 

@@ -1,4 +1,6 @@
-/* Faults of nodes and the store, at random times. */
+/* Crashes, suspensions, drains and other faults of nodes and the store, at times drawn from the
+ * seed (storm.h). node.c carries them out. weather.c draws how frequent they are; scenes cause
+ * their faults themselves. */
 
 #include "sim/storm.h"
 

@@ -1,4 +1,5 @@
-/* Tasks, and what agents reported about them; see subject.h. */
+/* The simulated tasks, and what agents reported about them: finding, content of submissions, and
+ * lookups of what was said for the checkers (subject.h). Nodes never see any of it. */
 
 #include "sim/subject.h"
 

@@ -1,4 +1,5 @@
-/* Persons who vote: see voters.h. */
+/* Persons who vote on approvals: at bad times, twice, in races, on old questions, and where they
+ * are not asked (voters.h). people.c carries their votes to nodes; check_votes.c has the rules. */
 
 #include "sim/voters.h"
 

@@ -1,4 +1,6 @@
-/* Draws the faults of a run; see weather.h. */
+/* Draws the faults of a run and their frequency from the seed, and ends them for the second act
+ * (weather.h). The files that cause faults read them from there: wire.c, disk.c, storm.c,
+ * agents.c and others. */
 
 #include "sim/weather.h"
 

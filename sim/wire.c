@@ -1,4 +1,6 @@
-/* Calls between workers and nodes, with loss, delay and duplication. See agents.h. */
+/* Calls between workers and nodes, with loss, delay and duplication (agents.h): parked calls,
+ * answers, hang-ups, and who called which node when. agents.c acts on what arrives; check_wire.c
+ * checks what nodes send. */
 
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-/* Virtual time, random draws, and the story of a failure. See world.h. */
+/* Virtual time, the heap of occurrences, random draws, and the trace that tells the story of a
+ * failure (world.h). Everything random in a run comes from here, or from the seed, so that a run
+ * is repeatable byte for byte. No clock is read. */
 
 #include "sim/world.h"
 

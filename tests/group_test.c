@@ -1,6 +1,6 @@
-/*
- * A group whose set-up or teardown fails is a failure of its program: see group.c.
- */
+/* Tests of group.c: a group of tests whose set-up or teardown fails is a failure of its program,
+ * which cmocka alone does not report. Each case runs in a child process. */
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,6 @@
+/* Reads the server's side of intact-reconcile from a PostgreSQL database: copies what it needs
+ * into tables of the SQLite database in which reconcile.c compares (reconcile_postgres.h). */
+
 #include "reconcile_postgres.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* Tests of intact-reconcile (reconcile.c): runs the program on a small world that is in order, on
+ * the same world tampered with, and on what it cannot read. */
+
 #include "base/test.h"
 
 #include <sqlite3.h>
@@ -5,8 +8,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Runs intact-reconcile on a small world that is in order, and on the same world tampered with. */
 
 static const char *program, *server_schema;
 static char folder[40];

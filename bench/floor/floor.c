@@ -1,7 +1,10 @@
 /*
  * The cost of the store alone: the row changes of TASKS tasks in batches, with nothing else around
  * them. The values of CHANGES, CLAIMED and BATCH come from the metrics of a server under the load
- * that is to be compared. Prints one JSON object.
+ * that is to be compared. Prints one JSON object. life.c is the life of one task.
+ */
+
+/*
  * Usage: bench-floor WHERE DEFINITION TASKS PAYLOAD CHANGES CLAIMED BATCH IN_FLIGHT [FIRST]
  *   WHERE      a folder (SQLite), or the conninfo of a database
  *   PAYLOAD    bytes of input and of output of each step

@@ -1,4 +1,6 @@
-/* Prints throughput, latencies and the generator's own delays as one JSON object. */
+/* Prints the result of bench-flow as one JSON object: throughput, latencies, and the delays of
+ * the generator itself, by which the reader judges whether the machine was too busy to measure.
+ * flow.c collects them. */
 
 #include "flow/flow.h"
 

@@ -1,4 +1,6 @@
-/* The parts between the scheduler and the outside: places, breakers, tokens, signatures. */
+/* Workloads of tools/instructions for the parts between the scheduler and the outside: places,
+ * breakers, tokens of attempts, and signatures. workload.h declares them; nothing here depends on
+ * time or chance. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
-/* Whole tasks, from submission to end, through scheduler and store. */
+/* Workloads of tools/instructions for whole tasks, from submission to end, through the scheduler
+ * and a store in memory or SQLite. Letters of a workload's text turn its options on. flow.h runs
+ * the tasks. */
 
 #include "base/buf.h"
 #include "instructions/flow.h"

@@ -1,4 +1,6 @@
-/* Text processing: definitions, expressions, documents of tasks. */
+/* Workloads of tools/instructions for texts: compiling and evaluating definitions and
+ * expressions, and reading, decoding and encoding the documents of tasks. sample.h has the
+ * definitions. */
 
 #include "instructions/flow.h"
 #include "instructions/workload.h"

@@ -1,5 +1,6 @@
-/* Says what came of a step that was left to others: decide TOKEN yes|no. No other token is needed.
- */
+/* Says what came of a step whose result comes from elsewhere: decide TOKEN yes|no. The token of
+ * the attempt is the only credential. A program outside this tree compiles like this one, against
+ * the installed <intact/client.h>. */
 
 #include <intact/client.h>
 #include <stdio.h>

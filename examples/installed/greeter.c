@@ -1,4 +1,5 @@
-/* The smallest agent that is of use: greets whoever its input names. See greeting.json. */
+/* The smallest useful agent: greets whoever the input of its step names. greeting.json is its
+ * workflow. It compiles against the installed <intact/agent.h>, and stops on a signal. */
 
 #include <intact/agent.h>
 #include <signal.h>

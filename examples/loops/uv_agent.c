@@ -1,4 +1,6 @@
-/* The agent of poll_agent.c on the loop of libuv: a timer of its own for each request. */
+/* The agent of poll_agent.c on the loop of libuv: the loop watches the agent's descriptor and
+ * drives it, and each request has a timer of its own. One thread. <intact/agent.h> says when an
+ * agent has to be driven. */
 
 #define _POSIX_C_SOURCE 200809L
 

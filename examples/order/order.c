@@ -1,3 +1,7 @@
+/* What the three agents of the order example share (order.h): flags, the ledger in which each
+ * effect is recorded, and ways to misbehave on request, for demonstrations and tests. order_main
+ * is their main function; stock.c, payment.c and shipping.c have the effects. */
+
 #include "order.h"
 
 #include <getopt.h>

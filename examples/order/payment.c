@@ -1,4 +1,5 @@
-/* The bank: charges cards and refunds them. The card "declined" has no money. */
+/* The bank of the order example: charges cards and refunds them. The card "declined" has no
+ * money. order.c runs the agent, and makes sure that each of these effects happens once. */
 
 #include "order.h"
 

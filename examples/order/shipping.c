@@ -1,4 +1,5 @@
-/* The carrier: takes parcels, and takes them back as long as nobody asks where they are. */
+/* The carrier of the order example: takes parcels, and takes them back if a shipment is
+ * cancelled. order.c runs the agent, and makes sure that each of these effects happens once. */
 
 #include "order.h"
 

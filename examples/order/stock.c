@@ -1,4 +1,5 @@
-/* The warehouse: puts goods aside for a task, and back on the shelf. */
+/* The warehouse of the order example: reserves goods for a task, and releases them. order.c runs
+ * the agent, and makes sure that each of these effects happens once. */
 
 #include "order.h"
 

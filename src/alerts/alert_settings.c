@@ -1,4 +1,8 @@
-/* Reads the section `alerts` of the configuration: see alert_settings.h. */
+/* Reads the section `alerts` of the server's configuration: sinks (webhooks, Alertmanager,
+ * commands), which conditions go to them, and how long each has to hold (alert_settings.h). Names
+ * of sinks must stay the same over restarts, because the stored state of alerts refers to them.
+ * background/alert_sinks.c makes the deliveries. */
+
 #include "alerts/alert_settings.h"
 
 #include <stdio.h>

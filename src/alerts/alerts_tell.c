@@ -1,4 +1,7 @@
-/* Deliveries of alerts to sinks: what is due, in which order, and how far apart. See alerts.h. */
+/* Deliveries of alerts to sinks: what is due for each sink, in which order, and the pauses
+ * between deliveries, which grow if they follow closely (alerts.h). Pure: watch.c passes the
+ * deliveries on. alerts.c decides which alerts are open. */
+
 #include "alerts/internal.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Tests of alerts: hours and days of conditions in simulated time. */
+/* Tests of alerts.c and alerts_tell.c in simulated time: hours and days of conditions that come
+ * and go, sinks that fail, restarts and changes of the leader, and random histories at the end. */
 
 #include "base/test.h"
 

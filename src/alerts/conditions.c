@@ -1,4 +1,6 @@
-/* The conditions of alerts: names, texts, and how long each has to hold. */
+/* The table of conditions of alerts: their names, texts, and how long each has to hold before an
+ * alert opens (conditions.h). background/alerts.c and watch.c find which of them hold. */
+
 #include "alerts/conditions.h"
 
 #include "base/base.h"

@@ -3,7 +3,7 @@
  * Proton must not crash: it asserts what it takes for granted.
  */
 
-#include "amqp/message.h"
+#include "amqp/amqp_message.h"
 #include "base/fuzz.h"
 #include "json/json.h"
 

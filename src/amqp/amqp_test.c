@@ -1,6 +1,8 @@
-/* Tests of the AMQP configuration, addresses and messages, without a broker. */
+/* Tests of the AMQP configuration (amqp_config.c), of addresses and queues, and of messages as
+ * bytes (amqp_message.c), without a broker. amqp_message_fuzz.c decodes arbitrary bytes. */
+
 #include "amqp/amqp_config.h"
-#include "amqp/message.h"
+#include "amqp/amqp_message.h"
 #include "base/test.h"
 
 #include <proton/codec.h>

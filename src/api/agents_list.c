@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/when.h"
 #include "dispatch/dispatch.h"
-#include "node/answer.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "json/json.h"
 

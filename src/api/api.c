@@ -1,4 +1,6 @@
-/* What api/ keeps of a node. The parts fill it in when they are opened. */
+/* Makes and frees what the files of api/ keep of a node (room.h), which only this folder sees.
+ * The parts fill it in when they are opened; server/server.c holds it as server->api.
+ * background/background.c is the same for that folder. */
 
 #include "api/api.h"
 

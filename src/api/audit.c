@@ -7,7 +7,7 @@
 #include "api/handlers.h"
 #include "api/query.h"
 #include "http/http.h"
-#include "node/answer.h"
+#include "node/json_answer.h"
 #include "node/pressure.h"
 #include "node/readings.h"
 #include "node/strict.h"

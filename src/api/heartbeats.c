@@ -8,7 +8,7 @@
 #include "api/body.h"
 #include "api/events.h"
 #include "api/handlers.h"
-#include "node/answer.h"
+#include "node/json_answer.h"
 #include "node/names.h"
 #include "node/node.h"
 #include "node/strict.h"

@@ -1,8 +1,10 @@
-/* GET /v1/locks: the tasks that hold a lock, and how many wait for each. */
+/* GET /v1/locks: the tasks that hold a lock, and how many wait for each, page by page. Read on
+ * the reading thread (node/readings.h); answered on the event loop. routes.c has the table of
+ * routes. */
 
 #include "api/handlers.h"
 #include "api/query.h"
-#include "node/answer.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "node/pressure.h"
 #include "node/readings.h"

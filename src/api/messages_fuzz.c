@@ -1,6 +1,11 @@
+/* Fuzz target of the API's readers: any bytes as the body of a work call, of a submission, of
+ * many, of a command of an operator, and as the query of a listing; the first byte says which.
+ * What is accepted keeps the limits of the protocol and can be stored and sent on; what is
+ * refused is refused in valid JSON. */
+
 #include "base/fuzz.h"
-#include "http/answer.h"
 #include "http/connection.h"
+#include "http/response.h"
 #include "node/content.h"
 #include "node/node.h"
 #include "json/json.h"
@@ -13,12 +18,6 @@
 #include "api/tasks_submit.c"
 #include "api/work.c"
 #include "node/submission.c"
-
-/*
- * Any bytes, as the body of a work call, of a submission, of many of them, of a command of the
- * operator, and as the query of a listing. What is taken keeps the limits of the protocol and can
- * be stored and sent on; what is refused is refused in valid JSON. The first byte says which.
- */
 
 static const char definition[] =
     "{\"intact\":1,\"workflow\":\"w\",\"inputs\":{\"sku\":{\"type\":\"string\",\"required\":true},"

@@ -7,9 +7,9 @@
 
 #include "api/handlers.h"
 #include "background/nodes.h"
-#include "node/answer.h"
 #include "node/exchange.h"
 #include "node/installation.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "json/json.h"
 

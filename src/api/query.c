@@ -6,8 +6,8 @@
 #include "api/query.h"
 
 #include "api/body.h"
-#include "node/answer.h"
 #include "node/exchange.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "node/readings.h"
 #include "json/json.h"

@@ -16,12 +16,12 @@
 #include "base/when.h"
 #include "definition/grammar.h"
 #include "definition/registry.h"
-#include "node/answer.h"
 #include "node/channels.h"
+#include "node/json_answer.h"
 #include "node/names.h"
 #include "node/node.h"
 #include "node/strict.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 #include "store/row.h"
 
 enum { CHANGES_MAX = 10, REASON_MAX = 1024 };

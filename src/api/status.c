@@ -1,9 +1,9 @@
-/*
- * GET /healthz and GET /readyz: does the loop turn, and can the node accept work?
- */
+/* GET /healthz and GET /readyz: does the loop turn, and can the node accept work? Neither calls
+ * the store, so both are answered while it hangs. Both need no token; routes.c has the table of
+ * routes. */
 
 #include "api/handlers.h"
-#include "http/answer.h"
+#include "http/response.h"
 #include "node/node.h"
 
 /* It shows only that the event loop runs. */

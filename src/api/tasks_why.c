@@ -1,5 +1,6 @@
-/* GET /v1/tasks/{id}/why: one reading, as of the task itself, and what this server knows besides.
- */
+/* GET /v1/tasks/{id}/why: gathers what is known of a task (its row, lock, agents and nodes) in
+ * one reading on the reading thread and on the event loop, and renders the reasons. src/why
+ * decides what the reasons are; why_sources.c adds undelivered messages and open alerts. */
 
 #include "api/handlers.h"
 #include "api/room.h"
@@ -8,8 +9,8 @@
 #include "background/cache.h"
 #include "definition/registry.h"
 #include "node/access.h"
-#include "node/answer.h"
 #include "node/exchange.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "node/readings.h"
 #include "node/task_read.h"

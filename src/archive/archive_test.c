@@ -1,4 +1,6 @@
-/* Archived data survives any failure, and files are read up to the last complete frame. */
+/* Tests of archives: what was written is read again, no failure of the disk loses what was
+ * archived (writer.c), and a file that was cut or damaged is read up to its last complete
+ * frame. */
 
 #include "archive/archive.h"
 

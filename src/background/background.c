@@ -1,4 +1,6 @@
-/* What background/ keeps of a node. The parts fill it in when they are opened. */
+/* Makes and frees what the files of background/ keep of a node (room.h), which only this folder
+ * sees. The parts fill it in when they are opened; server/server.c holds it as
+ * server->background. api/api.c is the same for that folder. */
 
 #include "background/background.h"
 

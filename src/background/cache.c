@@ -13,8 +13,8 @@
 #include "background/token_list.h"
 #include "definition/definition.h"
 #include "definition/registry.h"
-#include "node/answer.h"
 #include "node/exchange.h"
+#include "node/json_answer.h"
 #include "node/node.h"
 #include "node/offload.h"
 

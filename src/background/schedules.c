@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "background/inbox.h"
 #include "background/room.h"
+#include "background/submission_inbox.h"
 #include "base/log.h"
 #include "base/when.h"
 #include "node/node.h"

@@ -1,4 +1,7 @@
-/* Memory that is freed all at once: see arena.h. */
+/* Implements arena.h: memory that is freed all at once. The chunks of an arena form a list, and
+ * each new one is larger than the last. Nothing is shared between arenas, so each belongs to the
+ * thread that uses it. */
+
 #include "base/arena.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* What assertions and failed allocations do: see base.h. */
+/* What a failed ASSERT or a failed allocation does (base.h): it prints the reason on stderr,
+ * calls assert_story if a test or the simulator has set it, and aborts. It allocates nothing
+ * itself, and does not use the log (log.c). */
+
 #include "base/base.h"
 
 #include <stdio.h>

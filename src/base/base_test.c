@@ -1,4 +1,6 @@
-/* Tests of the small parts of base/: containers, buffers, times, hashes, errors and the log. */
+/* Tests of the small parts of base/: containers, buffers, times, hashes, errors and the log.
+ * when_fuzz.c tests the parsing of times with arbitrary text, fd_test.c the descriptors. */
+
 #include "base/test.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* A byte string that grows: see buf.h. */
+/* Implements buf.h: a byte string that grows up to its maximum. Appending beyond the maximum sets
+ * `overflow`; the short operations are inline in the header, and only what has to grow or to
+ * format is here. */
+
 #include "base/buf.h"
 
 #include <stdarg.h>

@@ -1,4 +1,6 @@
-/* Reads the clocks of the machine; see clock.h. All of them exist on each Linux that we support. */
+/* Reads the clocks of the machine (clock.h): this is the only file of the program that does so.
+ * The core and other pure rooms get the time as an argument; the simulator has a clock of its own
+ * (sim/world.c). */
 
 #include "base/clock.h"
 

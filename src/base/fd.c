@@ -1,4 +1,7 @@
-/* File descriptors with numbers that the thread sanitizer can follow: see fd.h. */
+/* Duplicates and moves file descriptors so that gcc's thread sanitizer can follow their numbers;
+ * fd.h says which calls it cannot follow. Used for files outside the event loop:
+ * store/sqlite/guard.c and archive/writer.c. */
+
 #include "base/fd.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
-/* Replays every input in the given folders. No folder may be empty. */
+/* The main function of a fuzz target that is built as an ordinary test: it replays every input in
+ * the given folders, none of which may be empty. tools/fuzz links the same targets with libFuzzer
+ * instead; see fuzz.h. */
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* A binary heap of intrusive nodes: see heap.h. */
+/* Implements heap.h: a binary heap of intrusive nodes in an array of pointers. Each node stores
+ * its own position, which every move here keeps up to date, so that heap_remove finds it without
+ * a search. */
+
 #include "base/heap.h"
 
 #include <stdlib.h>

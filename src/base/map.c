@@ -1,4 +1,7 @@
-/* A hash map from byte strings to pointers: see map.h. */
+/* Implements map.h: a hash map from byte strings to pointers, by open addressing with SipHash
+ * (siphash.h). main.c of cli/ draws the key of the process; hash_stable has a fixed key, for
+ * hashes that outlive the process. */
+
 #include "base/map.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* UUIDs: written from random bytes, and parsed from text. See uuid.h. */
+/* Writes UUIDs from random bytes that the caller supplies, and checks those that others wrote
+ * (uuid.h). The stores name their installation by one: schema.c of each SQL body makes it. */
 
 #include "base/uuid.h"
 

@@ -1,4 +1,7 @@
-/* Times and durations as text: see when.h. Pure functions. */
+/* Times and durations as text: parses and writes both, and converts days to dates and back
+ * (when.h). Pure: no clock is read here (clock.c), and no time zone is known but UTC (calendar/
+ * has the others). */
+
 #include "base/when.h"
 
 static const struct unit {

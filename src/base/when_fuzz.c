@@ -1,6 +1,5 @@
-/*
- * Parses any text as a duration and as a time. What is accepted must survive writing and parsing.
- */
+/* Fuzz target of when.c: parses any text as a duration and as a time. What is accepted must
+ * survive writing and parsing again. fuzz_main.c replays the corpus. */
 
 #include "base/fuzz.h"
 #include "base/when.h"

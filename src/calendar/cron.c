@@ -1,6 +1,7 @@
-/*
- * Reads cron expressions: see cron.h. What they mean in time is in cron_next.c.
- */
+/* Parses cron expressions into sets of minutes, hours, days and months, and says what is wrong
+ * with those that are refused (cron.h). Pure. cron_next.c finds the next time that fits;
+ * schedule/schedule.c is the caller. */
+
 #include "calendar/cron.h"
 
 #include <ctype.h>

@@ -1,11 +1,10 @@
+/* Fuzz target of cron.c and cron_next.c: parses any text as a cron expression, and asks for
+ * moments of it in several zones. Each moment is a full second later than the one before, and
+ * nothing loops for ever. What is refused is ERR_INVALID. */
+
 #include "base/fuzz.h"
 #include "base/when.h"
 #include "calendar/cron.h"
-
-/*
- * Parses any text as a cron expression, and asks for moments of it in several zones. Each moment is
- * a full second later than the one before, and nothing loops for ever.
- */
 
 static const char *const zones[] = {"UTC", "Europe/Rome", "Australia/Lord_Howe", "America/Santiago",
                                     "Pacific/Apia"};

@@ -1,4 +1,6 @@
-/* From the command line to the verb: finds it, or says what is similar. cli_main is here. */
+/* From the command line to the verb: finds the verb, or says which one is similar, and handles
+ * help (cli_main, cli.h). verb.c reads the flags of the verb and runs it; verbs.c lists all
+ * verbs; main.c has the process around it. */
 
 #include "cli/cli.h"
 

@@ -1,4 +1,6 @@
-/* Help texts from the descriptions of verbs, wrapped for the terminal. */
+/* Help texts, made from the description of a verb (verb.h) and wrapped for the terminal (help.h).
+ * help_list.c lists the verbs. manual/ makes the manual pages and docs/command-line.md from the
+ * same descriptions. */
 
 #include "cli/help.h"
 

@@ -1,4 +1,5 @@
-/* Help: the list of all verbs in groups, and the verbs of a noun. */
+/* The part of help.h that lists: all verbs in groups (`intact help`), and the verbs of a noun
+ * (`intact help workflow`). help.c has the help of a single verb, verbs.h the list of all. */
 
 #include "cli/help.h"
 

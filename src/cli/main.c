@@ -1,4 +1,6 @@
-/* The process: prepares its descriptors, and runs cli_main (cli.c). */
+/* The main function: prepares the descriptors and signals of the process, draws the key of all
+ * maps (base/map.h), and runs cli_main (cli.c). The tests of verbs link cli.c without this
+ * file. */
 
 #include "cli/cli.h"
 #include "cli/surroundings.h"

@@ -1,4 +1,6 @@
-/* The process's descriptors and signals at the start, and its output at the end. */
+/* The process's descriptors and signals at the start, and its output at the end (surroundings.h):
+ * open standard descriptors, whole lines on stderr, and an error if standard output could not be
+ * written. main.c calls it. */
 
 #include "cli/surroundings.h"
 

@@ -1,4 +1,6 @@
-/* Reads a command line by a verb's description, and runs the verb. See verb.h. */
+/* Reads a command line by a verb's description (verb.h): words, flags and their values, with an
+ * error for everything that is wrong; then runs the verb. Offers the verbs what was given. cli.c
+ * finds the verb. */
 
 #include "cli/verb.h"
 

@@ -1,4 +1,8 @@
-/* Reads a configuration field by field and records every mistake: see config_reader.h. */
+/* Reads a text that people write field by field, and records every mistake instead of stopping at
+ * the first (config_reader.h): objects, durations, names, unknown keys with a suggestion.
+ * source.c parses the text before, field.c reads the fields that are declared in tables,
+ * mistakes.c sorts and renders what is found. */
+
 #include "config/config_reader.h"
 
 #include <stdarg.h>

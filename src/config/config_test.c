@@ -1,4 +1,6 @@
-/* Tests of fields as they are declared: what each kind takes, and what it says otherwise. */
+/* Tests of fields as they are declared (field.c): which values each kind accepts, and what the
+ * mistake says otherwise. The sections of real configurations are tested beside their readers. */
+
 #include "base/test.h"
 
 #include "config/config_reader.h"

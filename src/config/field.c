@@ -1,4 +1,6 @@
-/* Reads values as their fields are declared, and says what was expected; see config_reader.h. */
+/* Reads the values of fields that a table declares (struct field in config_reader.h), stores them
+ * in the struct of the caller, and says what was expected otherwise. config_reader.c calls it for
+ * each known key. */
 
 #include "config/config_reader.h"
 

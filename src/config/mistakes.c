@@ -1,4 +1,6 @@
-/* Sorts and renders the mistakes found in a text: see mistakes.h. */
+/* Sorts the mistakes that were found in a text by their place, and renders them as JSON for
+ * answers of the API (mistakes.h). cli/client/mistakes.c prints them for people. */
+
 #include "config/mistakes.h"
 
 #include <stdlib.h>

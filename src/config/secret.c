@@ -1,4 +1,7 @@
-/* Secrets in files or environment variables: see secret.h. */
+/* Reads the places of secrets, {file: PATH} or {env: NAME}, from a configuration, loads the
+ * values, and wipes their memory (secret.h). The configuration itself never holds a value. Tokens
+ * have files of another form: cli/client/token_file.c. */
+
 #include "config/secret.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* Hides a process from others of the same user: see hidden.h. */
+/* Hides the process from others of the same user, and forbids core files (hidden.h). The server
+ * and the agents for HTTP and AMQP call it at their start; programs that they execute are
+ * unaffected. */
 
 #include "confine/hidden.h"
 

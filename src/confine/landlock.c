@@ -1,4 +1,6 @@
-/* Landlock through its system calls, because glibc has no wrappers: see landlock.h. */
+/* Landlock through its system calls, because glibc has no wrappers (landlock.h). Rights that the
+ * kernel does not know are left out by its version. Callers: agents/exec/bounds.c makes the
+ * rules, keeper.c enters them. */
 
 #include "confine/landlock.h"
 

@@ -1,7 +1,8 @@
-#include "core/core_test_kit.h"
+/* Tests of decide(): scripts of events and the expected states of a task that goes forward.
+ * undo_test.c has the undo, operator_test.c and verbs_test.c the operator's verbs;
+ * core_test_kit.h has the notation. */
 
-/* Tasks going forward. Undo: undo_test.c; the operator's verbs: operator_test.c and
- * verbs_test.c. */
+#include "core/core_test_kit.h"
 
 static void a_task_goes_forward_in_the_order_of_its_graph(void **state)
 {

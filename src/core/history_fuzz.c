@@ -1,12 +1,10 @@
+/* Fuzz target of the core: interprets any bytes as a workflow and a history of one of its tasks,
+ * with valid and invalid events and passing time. After each event it runs the checks of
+ * history_check.h, and now and then checks that the task still ends. Its histories are longer
+ * than those of history_test.c: attempts get merged. */
+
 #include "base/fuzz.h"
 #include "core/history_check.h"
-
-/*
- * Interprets any bytes as a workflow and a history of one of its tasks: steps in any order, with
- * all kinds of undo, retries and deadlines; valid and invalid events; passing time. After each
- * event it runs the checks of history_check.h, and now and then checks that the task still ends.
- * Its histories are longer than those of history_test.c: attempts get merged.
- */
 
 static void write_step(struct fuzz *f, char *text, size_t size, uint16_t i)
 {

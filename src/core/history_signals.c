@@ -1,4 +1,7 @@
-/* Signals as the observer sees them: see history_world.h. Part of the tests. */
+/* The observer's model of signals: which a task may take, keeps or drops, and the answer to their
+ * sender (see history_world.h). Part of the tests: it shares no code with signal.c, which it
+ * judges. */
+
 #include "core/history_check.h"
 
 bool world_awaits(const struct world *w, uint16_t i, int64_t now)

@@ -1,17 +1,14 @@
+/* Explores every history of some small workflows: from a new task on, every possible event in
+ * each state, until no new state is found. After each event the core is compared with the
+ * observer (history_world.h) and checked against the invariants of docs/design.md
+ * (history_check.h). From each state, the task must end if only its agents succeed from now on.
+ * Events that could repeat without end (late results, releases, the operator's verbs) happen as
+ * often as the budget of a case says. */
+
 #include "core/history_check.h"
 #include "core/history_reason.h"
 
 #include <stdlib.h>
-
-/*
- * Explores every history of some small workflows: from a new task on, every possible event in each
- * state, until no new state is found. After each event the core is compared with the observer
- * (history_world.h) and checked against the invariants of the design. From each state, the task
- * must end if only its agents succeed from now on.
- *
- * Events that could repeat without end (late results, requests not sent, releases, the operator's
- * verbs) happen as often as the budget of a case says.
- */
 
 static struct seen seen;
 

@@ -1,4 +1,7 @@
-/* Votes on approvals as the observer sees them: see history_world.h. Part of the tests. */
+/* The observer's model of votes on approvals: who may vote, what counts, and when a step is
+ * decided (see history_world.h). Part of the tests: it shares no code with approve.c, which it
+ * judges. */
+
 #include "core/history_check.h"
 
 static const struct approve_spec *spec_of(const struct world *w, int step)

@@ -1,4 +1,6 @@
-/* Makes idempotency keys. Pure, like all of the core: no heap, so the caller has the room. */
+/* Writes idempotency keys: TASK/STEP with the marks of direction, generation and round (key.h).
+ * Pure and without heap: the caller provides the room, which idempotency_key_len measures.
+ * scheduler/work.c is the caller. */
 
 #include "core/key.h"
 

@@ -1,4 +1,6 @@
-/* Idempotency keys as the documents show them, and which requests share one. */
+/* Tests of idempotency keys: their text is as the documents show it, and requests share a key
+ * only if they are attempts of the same step, direction, generation and round. */
+
 #include "base/test.h"
 
 #include "core/key.h"

@@ -1,7 +1,8 @@
+/* Tests of the steps of on_undo, which run last in an undo, and of processed tasks that an
+ * operator undoes. definition/on_undo_test.c tests how these steps are declared. */
+
 #include "core/core_test_kit.h"
 #include "core/reason.h"
-
-/* Steps of on_undo, and processed tasks that an operator undoes. */
 
 static struct kit k;
 

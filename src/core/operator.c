@@ -1,9 +1,8 @@
-#include "core/reason.h"
+/* Predicts which verbs of operators a task accepts, and what prevents the others, for the API and
+ * `why`. Changes nothing: verbs.c decides, and history_test.c compares the two in every state of
+ * every history. Declared in reason.h. */
 
-/*
- * Predicts which operator verbs a task accepts, and what prevents the others: for user interfaces.
- * verbs.c decides; history_test.c compares the two in every state of every history.
- */
+#include "core/reason.h"
 
 int64_t operator_may_resolve_at(const struct step *s)
 {

@@ -1,6 +1,7 @@
-#include "core/core_test_kit.h"
+/* Tests of the operator's verbs retry, skip and undo, in every state of a task or a step: what
+ * they change, and when they are refused. verbs_test.c has the other verbs. */
 
-/* retry, skip and undo, in every state of a task or a step. */
+#include "core/core_test_kit.h"
 
 static void the_operator_retries(void **state)
 {

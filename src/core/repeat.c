@@ -1,4 +1,7 @@
-/* The rounds of a repeated step: see repeat.h. Pure functions. */
+/* The rounds of a repeated step: the gap before each, and how many fit into the time that the
+ * definition allows (repeat.h). Pure. decide.c begins and ends rounds; definition/reader/repeat.c
+ * bounds their number. */
+
 #include "core/repeat.h"
 
 /* The gap after the one of that length. Stops multiplying at the cap, so that it never overflows.

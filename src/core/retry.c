@@ -1,4 +1,7 @@
-/* The retry rules: see retry.h. Pure functions; the jitter is derived from a seed. */
+/* The retry rules: whether a failed step is retried, and after which wait (retry.h). Pure; the
+ * jitter is derived from a seed. failure.c applies the rules, the supervisor and reason.c only
+ * predict with them. */
+
 #include "core/retry.h"
 
 static uint64_t mix(uint64_t z) /* splitmix64's finisher */

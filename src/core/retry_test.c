@@ -1,4 +1,6 @@
-/* The retry rules: waits, caps, jitter, deferred attempts, and the wait that an agent asks for. */
+/* Tests of the retry rules of retry.c: waits and their caps, jitter, deferred attempts, and the
+ * wait for which an agent asks. decide_test.c tests what follows from them. */
+
 #include "core/core_test_kit.h"
 
 #include "base/every.h"

@@ -1,4 +1,7 @@
-/* The state of a task as a whole, derived from its steps: see summary.h. Pure functions. */
+/* The state of a task as a whole, derived from its steps: whether anything is open, all steps
+ * have ended, a step stops the task, or a pivot rules out the undo (summary.h). Pure, and changes
+ * nothing: settle.c draws the conclusions. */
+
 #include "core/summary.h"
 
 #include "core/undo.h"

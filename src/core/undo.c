@@ -1,4 +1,7 @@
-/* What has to be undone, and in which order: see undo.h. Pure functions. */
+/* Which steps need an undo, and when the turn of each has come: after all its successors
+ * (undo.h). Pure, and changes nothing. ready.c uses it to start compensations, settle.c to find
+ * the end of an undo. */
+
 #include "core/undo.h"
 
 bool step_has_ended(const struct workflow_step *ws, const struct step *s)

@@ -1,4 +1,6 @@
-/* Undo of tasks: its order, pivots, doubts, and which failure is reported. */
+/* Tests of the undo of tasks: the order of compensations, pivots, steps in doubt, the undo's own
+ * deadline, and which failure is reported. on_undo_test.c has the steps that run at its end. */
+
 #include "core/core_test_kit.h"
 
 static void what_took_effect_is_undone_in_reverse(void **state)

@@ -1,12 +1,12 @@
+/* The operator's verbs as events: what retry, skip, undo, correct, supply, resolve, pause and
+ * close do to a task. Each is refused where it makes no sense, or where one idempotency key would
+ * denote two requests. Pure; decide.c calls it. operator.c predicts the refusals for user
+ * interfaces. */
+
 #include "core/decision.h"
 
 #include "core/summary.h"
 #include "core/undo.h"
-
-/*
- * The operator's verbs. Each is refused where it makes no sense, or where one idempotency key would
- * denote two requests. operator.c predicts that for user interfaces.
- */
 
 /* A step of on_undo does not affect how a task goes forward. */
 static bool affects_direction(const struct decision *d)

@@ -1,8 +1,9 @@
+/* Tests of the operator's verbs pause, resume, close, reopen, correct, supply and resolve, and of
+ * starting steps anew: what they change, and when they are refused. operator_test.c has retry,
+ * skip and undo. */
+
 #include "core/attempts.h"
 #include "core/core_test_kit.h"
-
-/* pause, resume, close, reopen, correct, supply, resolve and starting anew: the edges, and what is
- * refused. */
 
 static void the_operator_pauses(void **state)
 {

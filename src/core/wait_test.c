@@ -1,5 +1,7 @@
-/* Steps that wait: when they begin and are over, what moves their end, and what an operator may do.
- */
+/* Tests of steps that wait: when the wait begins and is over, what moves its end (pauses,
+ * outages), and what an operator may do with it. definition/wait_test.c tests how waits are
+ * declared. */
+
 #include "core/core_test_kit.h"
 #include "core/reason.h"
 

@@ -1,4 +1,7 @@
-/* Checks of a compiled workflow: see workflow.h. */
+/* Checks a compiled workflow: the graph and its order, the rules of each step, and which kinds of
+ * steps may have what (workflow.h). definition.c asserts it after it has reported the mistakes of
+ * people, so a workflow that fails here is a bug of the compiler. */
+
 #include "core/workflow.h"
 
 #include "core/repeat.h"

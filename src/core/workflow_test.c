@@ -1,4 +1,6 @@
-/* workflow_valid(): each way in which a workflow can be invalid. */
+/* Tests of workflow_valid(): each way in which a workflow can be invalid, one change of a valid
+ * workflow at a time, and that the largest workflow is valid. */
+
 #include "core/core_test_kit.h"
 
 static struct graph g;

@@ -1,4 +1,6 @@
-/* Definitions with steps in which people decide: what is read, mistakes, and the question. */
+/* Tests of definitions with steps in which people decide (reader/approve_step.c): what is read,
+ * which mistakes are reported, how many votes a task has room for, and the evaluation of the
+ * question. */
 
 #include "base/when.h"
 #include "definition/definition_test_kit.h"

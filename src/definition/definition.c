@@ -1,6 +1,6 @@
-/* Compiles a workflow definition: reads its fields (reader/reader.h), checks them against each
- * other, and fills a struct workflow. Reports all mistakes, not only the first. The files of
- * reader/ read parts of it; scope.c evaluates the result. */
+/* Compiles a workflow definition: reads its fields (reader/definition_reader.h), checks them
+ * against each other, and fills a struct workflow. Reports all mistakes, not only the first. The
+ * files of reader/ read parts of it; scope.c evaluates the result. */
 #include "definition/definition.h"
 
 #include <stdlib.h>

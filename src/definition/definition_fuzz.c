@@ -1,14 +1,12 @@
+/* Fuzz target of definition.c and scope.c: any text as a definition. An accepted one is a valid
+ * workflow, and every template of it evaluates to JSON or fails with a message. A refused one has
+ * mistakes, each with its place and a message in valid UTF-8. */
+
 #include <stdlib.h>
 
 #include "base/fuzz.h"
 #include "definition/definition.h"
 #include "json/text.h"
-
-/*
- * Parses any text as a definition. An accepted one is a valid workflow, and every template of it
- * evaluates to JSON or fails with a message. A refused one has mistakes, each with its place and a
- * message in valid UTF-8.
- */
 
 static void check_words(const char *words)
 {

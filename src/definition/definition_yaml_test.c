@@ -1,11 +1,12 @@
+/* Tests of definitions in YAML: they compile to the same workflow as the same definition in JSON,
+ * and mistakes are reported at their places in the YAML text. json/yaml_test.c tests the YAML
+ * reader alone. */
+
 #include "base/test.h"
 
 #include "definition/definition.h"
 #include "definition/same.h"
 #include "json/text.h"
-
-/* Definitions in YAML, compared with the same ones in JSON; mistakes and warnings with their
- * places. */
 
 static struct mistakes mistakes, warnings;
 

@@ -1,4 +1,5 @@
-/* Evaluates definitions: inputs, conditions and outputs of steps, and checks of a task's input. */
+/* Tests of scope.c: inputs, conditions and outputs of steps as they are evaluated on the values
+ * of a task, the checks of a task's input, and the limits of an evaluation. */
 
 #include "definition/definition_test_kit.h"
 

@@ -1,4 +1,6 @@
-/* Which version of the grammar a definition needs: see grammar.h. */
+/* Finds which version of the grammar a compiled definition needs, by the words that it uses
+ * (grammar.h). A node that knows only an older version could not run it, so api/workflows.c and
+ * api/schedules_change.c check before storing. */
 
 #include "definition/grammar.h"
 

@@ -1,4 +1,5 @@
-/* Definitions with a lock: what is read, mistakes, and the key that is evaluated. */
+/* Tests of definitions with a lock (reader/lock.c): what is read, which mistakes are reported,
+ * and the evaluation of the lock's key. scheduler/lock_test.c tests what locks do to tasks. */
 
 #include "definition/definition_test_kit.h"
 #include "definition/grammar.h"

@@ -1,4 +1,5 @@
-/* Definitions with on_undo and undo_until: mistakes, references, and evaluation. */
+/* Tests of definitions with on_undo and undo_until: mistakes and their places, to which steps
+ * expressions may refer, and their evaluation. core/on_undo_test.c tests when these steps run. */
 
 #include "definition/definition_test_kit.h"
 

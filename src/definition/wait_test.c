@@ -1,4 +1,6 @@
-/* Definitions with steps that wait: what is read, mistakes, and the moment that is evaluated. */
+/* Tests of definitions with steps that wait (reader/wait_step.c): lengths and moments that are
+ * read, mistakes and their places, and the evaluation of the moment. core/wait_test.c tests what
+ * waits do. */
 
 #include "base/when.h"
 #include "definition/definition_test_kit.h"

@@ -1,9 +1,10 @@
+/* Tests that the texts of definition/ for people stay sound: messages and mistakes are stored and
+ * sent as JSON, so truncated ones must be valid UTF-8, and an odd character is quoted whole. */
+
 #include "base/test.h"
 
 #include "definition/definition.h"
 #include "json/text.h"
-
-/* Messages and mistakes are stored and sent as JSON, so truncated ones must be valid UTF-8. */
 
 static struct mistakes mistakes;
 

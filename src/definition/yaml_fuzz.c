@@ -1,15 +1,14 @@
+/* Fuzz target of yaml_read.c and of definitions in YAML. An accepted text is a tree whose values
+ * and strings have places in the text, and whose JSON is equivalent. An accepted definition is
+ * the same (same.h) as JSON and when it is read again. A refused one has mistakes, each with its
+ * place and a message in valid UTF-8. */
+
 #include <stdlib.h>
 
 #include "base/fuzz.h"
 #include "definition/same.h"
 #include "json/text.h"
 #include "json/yaml_read.h"
-
-/*
- * Parses any text as YAML. An accepted text is a tree whose values and strings have places in the
- * text and whose JSON is equivalent. An accepted definition is the same as JSON and when read
- * again. A refused one has mistakes, each with its place and a message in valid UTF-8.
- */
 
 static void check_words(const char *words)
 {

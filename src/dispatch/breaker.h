@@ -26,7 +26,7 @@
  */
 
 #include "base/base.h"
-#include "dispatch/settings.h"
+#include "dispatch/agent_settings.h"
 
 /*    name        word, for people and in the store */
 #define BREAKER_STATES(X)     \

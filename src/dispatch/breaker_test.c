@@ -1,11 +1,10 @@
+/* Tests of breaker.c. All traces of a few events are compared with a model that keeps every end
+ * and counts them anew each time; then single rules follow: waits, slow calls, operation by hand,
+ * trials that hang, and damaged records. */
+
 #include "dispatch/breaker.h"
 
 #include "base/test.h"
-
-/*
- * Compares the breaker with a model that keeps every end and counts them anew each time, over all
- * traces of a few events; then tests single rules.
- */
 
 enum { DEPTH = 7, TRACE_CALLS = 3, TRACE_TRIALS = 2, BUCKET_MS = 100, BEGIN = 1000000 };
 

@@ -20,10 +20,10 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "dispatch/agent_settings.h"
 #include "dispatch/breaker.h"
 #include "dispatch/health.h"
 #include "dispatch/limiter.h"
-#include "dispatch/settings.h"
 #include "dispatch/work.h"
 
 /* An agent without a call for this long counts as not connected. */

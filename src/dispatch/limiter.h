@@ -12,7 +12,7 @@
  * Pure: the caller gives the time in ms; it never goes backwards.
  */
 
-#include "dispatch/settings.h"
+#include "dispatch/agent_settings.h"
 
 struct limiter {
     bool by_concurrency, by_rate; /* neither: no limit */

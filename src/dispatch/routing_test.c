@@ -1,8 +1,10 @@
+/* Tests of how steps come to places, without a scheduler: rates and other limits (limiter.c),
+ * lanes of actions behind a limit (lanes.c), the health of instances and their trials (health.c),
+ * and the bounds on what one token may add. */
+
 #include "base/prng.h"
 #include "base/test.h"
 #include "dispatch/dispatch.h"
-
-/* Tests limits, lanes and health, without a scheduler. */
 
 static const struct share alone = {1, 0};
 

@@ -1,10 +1,8 @@
+/* Fuzz target of token.c: any bytes as a token, and as the parts of one. A written token is
+ * accepted and gives back its parts; nothing else is accepted, not even with one byte changed. */
+
 #include "base/fuzz.h"
 #include "dispatch/token.h"
-
-/*
- * Any bytes, as a token and as the parts of one. A written token is accepted and gives back its
- * parts; nothing else is accepted, not even with one byte changed.
- */
 
 static const unsigned char secret[SECRET_SIZE] = "a secret that is not one";
 

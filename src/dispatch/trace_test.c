@@ -1,4 +1,5 @@
-/* The traceparent: valid, invalid and later versions; the spans of requests. */
+/* Tests of trace.c: valid, invalid and later versions of a traceparent, and the spans of
+ * requests, which differ for each request of a trace. */
 
 #include "dispatch/trace.h"
 

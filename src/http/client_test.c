@@ -1,4 +1,6 @@
-/* Clients that vanish, are slow, send too much, or are too many. */
+/* Tests of the HTTP server with clients that vanish, are slow, send too much, or are too many,
+ * over real sockets in one thread. test_kit.h has the server and its clients; http_test.c has
+ * clients that behave. */
 
 #include "http/test_kit.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "http/answer.h"
+#include "http/response.h"
 
 enum {
     READ_AHEAD_MAX = 16 * 1024,

@@ -36,7 +36,7 @@
 
 #include "base/list.h"
 #include "http/output.h"
-#include "http/reader.h"
+#include "http/request_reader.h"
 #include "http/tls.h"
 
 enum http_phase {

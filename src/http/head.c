@@ -1,4 +1,7 @@
-/* Checks the head of a request by the rules of head.h. Pure functions on a struct http_message. */
+/* Checks the head of a request by the rules of RFC 9112 and 9110 that llhttp leaves open or
+ * tolerates (head.h): where the request ends, and for which host it is. Refuses every ambiguity.
+ * Pure functions on a struct http_message; request_reader.c is the caller. */
+
 #include "http/head.h"
 
 #include <strings.h>

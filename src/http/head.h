@@ -8,7 +8,7 @@
  * ambiguity is refused.
  */
 
-#include "http/message.h"
+#include "http/http_message.h"
 
 /* Why a request was refused. status 0: it was accepted. `type` completes "urn:intact:problem:". */
 struct http_fault {

@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "http/answer.h"
 #include "http/connection.h"
+#include "http/response.h"
 
 enum {
     ACCEPT_MAX = 64,       /* connections accepted in a row, so that others get their turn */

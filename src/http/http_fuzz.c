@@ -1,10 +1,9 @@
+/* Fuzz target of the HTTP reader: any bytes as client input. The same requests and the same
+ * refusal must result however the bytes are split; paths and queries are parsed as well.
+ * transcript.h writes down what was read. */
+
 #include "base/fuzz.h"
 #include "http/transcript.h"
-
-/*
- * Treats any bytes as client input. The same requests and the same refusal must result however the
- * bytes are split; paths and queries are parsed as well.
- */
 
 static const struct http_limits limits = {.body_max = 300,
                                           .line_max = 100,

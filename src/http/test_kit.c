@@ -1,4 +1,7 @@
-/* A server and its raw clients for the tests of this folder: see test_kit.h. */
+/* A server and its raw clients on one loop in one thread, for the tests of this folder
+ * (test_kit.h). An expected event comes, or the test fails after a long timeout; nothing is
+ * measured. */
+
 #include "http/test_kit.h"
 
 #include <arpa/inet.h>

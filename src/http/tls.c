@@ -1,4 +1,7 @@
-/* The server's side of TLS with OpenSSL, without sockets: see tls.h. */
+/* The server's side of TLS with OpenSSL, without sockets: encrypted bytes in, plain bytes out,
+ * and the reverse (tls.h). Certificates are loaded again when their files change. secure.c
+ * connects it to a connection; output.c sends what it encrypts. */
+
 #include "http/tls.h"
 
 #include <errno.h>

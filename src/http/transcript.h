@@ -2,11 +2,11 @@
 #define HTTP_TRANSCRIPT_H
 
 /*
- * For tests and the fuzzer: a record of everything that a reader makes of some bytes. reader.h
- * promises that it does not depend on how the bytes are split.
+ * For tests and the fuzzer: a record of everything that a reader makes of some bytes.
+ * request_reader.h promises that it does not depend on how the bytes are split.
  */
 
-#include "http/reader.h"
+#include "http/request_reader.h"
 
 static inline void transcript_message(struct buf *out, struct http_message *m)
 {

@@ -1,4 +1,7 @@
-/* Finds the position in a string's raw text that a decoded byte came from: see escape.h. */
+/* Finds the position in a string's raw text from which a decoded byte came (escape.h), so that a
+ * mistake inside a string with escapes is reported at its place. Callers: config/source.c and
+ * definition/template/template.c. */
+
 #include "json/escape.h"
 
 /* The size of the escape at p, and how many bytes it decodes to. */

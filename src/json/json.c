@@ -1,4 +1,8 @@
-/* Parses JSON texts into trees with YAJL, and refuses what YAJL tolerates: see json.h. */
+/* Parses a JSON text into a tree in an arena, driven by the callbacks of YAJL, and refuses what
+ * YAJL tolerates: bad UTF-8, duplicate keys, lone surrogates and others (json.h). json_read.c
+ * reads values from the tree, json_write.c writes JSON, yaml_read.c makes the same trees from
+ * YAML. */
+
 #include "json/json.h"
 
 #include <stdarg.h>

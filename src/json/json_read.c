@@ -1,4 +1,7 @@
-/* Reads values from JSON trees: members by name, texts, integers, booleans. See json.h. */
+/* Reads values from JSON trees: members by name, texts, integers and booleans (json.h). A missing
+ * member or one of another type gives the default, not an error; the caller checks types where it
+ * matters. json.c makes the trees. */
+
 #include "json/json.h"
 
 const char *json_type_text(enum json_type t)

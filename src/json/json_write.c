@@ -1,4 +1,7 @@
-/* Writes JSON into a buf, adding commas where needed: see json.h. */
+/* Writes JSON into a buf, and adds the commas itself by looking at the byte before (json.h).
+ * Strings that need no escapes, which are most, are copied at once. The caller closes what it
+ * opened. json.c parses. */
+
 #include "json/json.h"
 
 #include "base/when.h"

@@ -1,4 +1,8 @@
-/* Reads YAML texts with libyaml into the same trees as JSON: see yaml_read.h. */
+/* Reads a YAML text with libyaml into the same trees as JSON, with the places of all values in
+ * the text (yaml_read.h): its events are written as a JSON text, which json.c parses. Refuses
+ * anchors, tags and other features that JSON lacks. yaml_words.c has the meaning of plain scalars
+ * and the messages. */
+
 #include "json/yaml_read.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Tests of the YAML reader: values, refusals with positions, and positions inside strings. */
+/* Tests of the YAML reader: the values of scalars, what is refused and at which position, and
+ * positions inside strings of every style. definition/yaml_fuzz.c reads arbitrary text. */
+
 #include "base/test.h"
 
 #include <stdlib.h>

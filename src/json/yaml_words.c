@@ -1,4 +1,6 @@
-/* The meaning of plain scalars, and readable versions of libyaml's messages: see yaml_words.h. */
+/* The meaning of plain scalars by the core schema of YAML 1.2, and readable versions of libyaml's
+ * messages with advice (yaml_words.h). Pure; yaml_read.c is the only caller. */
+
 #include "json/yaml_words.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The agent's main loop and its public functions: start, turns, stop, end (see agent.h). Requests
- * are in request.c, servers in nodes.c and peer.c, answers in answer.c. */
+ * are in request.c, servers in nodes.c and peer.c, answers in request_answer.c. */
 #include "libintact/agent.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* A small model of the server's side for tests of agents: see agent_kit.h. */
+/* A small model of the server's side for tests of agents: it gives jobs, gives them again if they
+ * got lost, and has faults that tests switch on (agent_kit.h). fake.c is the HTTP server below
+ * it. */
+
 #include "libintact/agent_kit.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/* Fuzz target of what servers answer: any bytes as answers to an agent's calls for work (split at
+ * NULs into consecutive answers), and to a client. A broken or hostile server must not make an
+ * agent do more than the requests say. Every accepted request is answered or given up, once, and
+ * nothing leaks. */
+
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -9,12 +14,6 @@
 
 #include "libintact/agent.h"
 #include "libintact/places.h"
-
-/*
- * Treats any bytes as a server's answers: to an agent's calls for work (split at NULs into
- * consecutive answers), and to a client. A broken or hostile server must not make an agent do more
- * than the requests say. Every accepted request is answered or given up, once, and nothing leaks.
- */
 
 static void echo(struct intact_request *r, void *arg)
 {

@@ -1,4 +1,7 @@
-/* Tests of the barrier on SQLite: verdicts, misuse, deadlines, savepoints, failed commits. */
+/* Tests of the barrier on SQLite (intact/barrier.h): its verdicts and answers, misuse, deadlines,
+ * savepoints, commits that fail, and the deletion of old records. tests/barrier has the barrier
+ * on PostgreSQL. */
+
 #include "base/test.h"
 
 #include <intact/barrier.h>

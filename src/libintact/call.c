@@ -1,4 +1,7 @@
-/* One HTTP call of an agent to a server: body, results, timeouts. See call.h. */
+/* One HTTP call of an agent to a server: writes the body with what is held and the results, hands
+ * it to libcurl, and keeps the results until the answer (call.h). peer.c decides when to call,
+ * and reads the answers. On the driving thread. */
+
 #include "libintact/call.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
-/* Before a client's first call to several servers: checks that they belong to one installation. */
+/* Before the first call of a client with several servers: asks them which installation they
+ * belong to, and refuses to work for two (installation.h). client.c runs it to its end,
+ * client_start.c beside other calls. meet.c does this for agents. */
 
 #include <stdlib.h>
 

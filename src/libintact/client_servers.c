@@ -1,4 +1,6 @@
-/* A client of several servers: which one it calls, and what may be repeated at the next one. */
+/* A client of several servers: which one it calls, what may be repeated at the next one, and the
+ * ids that submissions get so that a repetition is the same task. client.c and client_start.c are
+ * the callers. */
 
 #include <stdlib.h>
 #include <strings.h>

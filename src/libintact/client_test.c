@@ -1,4 +1,7 @@
-/* Tests of a client's blocking calls: their requests, error texts, tokens, and waiting. */
+/* Tests of a client's blocking calls (client.c) against fake.c: their requests, error texts,
+ * tokens, and waiting over a restart. start_test.c has calls that do not block, servers_test.c
+ * clients of several servers. */
+
 #include "base/test.h"
 
 #include <intact/client.h>

@@ -1,4 +1,7 @@
-/* A real HTTP server whose answers a test function gives: see fake.h. */
+/* A real HTTP server on a real socket whose answers a test function gives, with one thread for
+ * each connection (fake.h). For the tests of clients and agents; agent_kit.c models the server's
+ * rules for agents on top of it. */
+
 #include "libintact/fake.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
  * them. */
 #include "libintact/heartbeat.h"
 
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 #include "libintact/peer.h"
 
 void heartbeats_init(struct heartbeats *h)

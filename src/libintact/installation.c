@@ -1,4 +1,7 @@
-/* Determines the installation of a client or an agent, and keeps it: see installation.h. */
+/* The installation of a client or an agent: learns it from the first answer unless it was set,
+ * and compares those of later answers with it (installation.h). Its state may be remembered
+ * beyond the process by cli/client/remembered.c. client_introduce.c and meet.c ask several
+ * servers. */
 
 #include "libintact/installation.h"
 

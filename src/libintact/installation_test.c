@@ -1,4 +1,5 @@
-/* Clients and agents whose servers belong to different installations. */
+/* Tests of clients and agents whose servers belong to different installations, from the start or
+ * since one was replaced: no task and no result may reach the other installation. */
 
 #include "base/test.h"
 

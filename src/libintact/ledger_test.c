@@ -1,4 +1,7 @@
-/* Tests of the ledger: every order of requests, crashes, full disks. */
+/* Tests of the ledger (intact/ledger.h): whatever the order of requests and undos, crashes and
+ * full disks, an effect happens once, and never after its undo. barrier_test.c has the barrier,
+ * which shares the database of the effect. */
+
 #include "base/test.h"
 
 #include <intact/ledger.h>

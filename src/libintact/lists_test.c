@@ -1,4 +1,5 @@
-/* How an agent reads lists of nodes, one by one. */
+/* Tests of how an agent reads lists of nodes (nodes.c), one after the other: names that change,
+ * names that are none, and addresses with TLS. nodes_test.c has agents of several nodes. */
 
 #include "base/test.h"
 

@@ -1,4 +1,5 @@
-/* Agents driven by a foreign event loop, and requests that are answered later. */
+/* Tests of agents that a foreign event loop drives (intact/agent.h), and of requests that are
+ * kept and answered later, by any thread. agent_test.c has agents that run by themselves. */
 
 #include "base/clock.h"
 #include "base/test.h"

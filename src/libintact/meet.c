@@ -1,4 +1,6 @@
-/* Checks the installations of an agent's servers: see meet.h. */
+/* Checks that an agent's servers belong to one installation, before it calls for work and
+ * whenever a server answers (meet.h). On the driving thread; agent.c and peer.c are the callers.
+ * client_introduce.c does this for clients. */
 
 #include "libintact/meet.h"
 

@@ -1,4 +1,5 @@
-/* An agent with a server whose name lookup never completes. */
+/* Test of an agent with a server whose name lookup never completes: others must not wait for it.
+ * getaddrinfo is replaced here, which libcurl calls in a thread of its own. */
 
 #include "base/test.h"
 

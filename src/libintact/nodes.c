@@ -1,4 +1,7 @@
-/* Which servers an agent works for: seeds, lists of nodes, lost nodes. See nodes.h. */
+/* Which servers an agent works for: its seeds, the lists of nodes that they answer, and nodes
+ * that are lost or come back (nodes.h has the rules). On the driving thread. peer.c calls one
+ * server; pulse.c sends heartbeats elsewhere. */
+
 #include "libintact/nodes.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* One server of an agent: when to call it, and what its answers mean. See peer.h. */
+/* One server of an agent: when its main, side and heartbeat calls are made, and what their
+ * answers mean (peer.h has the rules). On the driving thread. call.c is a single call, nodes.c
+ * the choice of servers, places.c the free places. */
+
 #include "libintact/peer.h"
 
 #include <stdlib.h>

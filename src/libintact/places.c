@@ -1,4 +1,7 @@
-/* Shares the places of an agent among its servers: see places.h. */
+/* Shares the free places of an agent among its servers: how many requests each call may bring,
+ * and which parked call is ended to ask for fewer (places.h has the rules). On the driving
+ * thread; agent.c is the caller. */
+
 #include "libintact/places.h"
 
 #include <stdlib.h>

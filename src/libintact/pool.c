@@ -1,10 +1,13 @@
-/* The threads that run handlers: see pool.h. */
+/* Threads that run an agent's handlers (pool.h): the driving thread adds requests, and completed
+ * ones go to the outbox. Signals are blocked in these threads, so that they reach the threads of
+ * the program. agent.c opens and closes it. */
+
 #include "libintact/pool.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 
 static struct intact_request *next_request(struct pool *p) /* locked; NULL: the pool closes */
 {

@@ -1,4 +1,7 @@
-/* Heartbeats with a deadline: sending, acknowledgements, failover. See pulse.h. */
+/* Heartbeats with a deadline for requests that require them: when each is due, what its
+ * acknowledgement moves, and when an attempt must be given up (pulse.h). On the driving thread;
+ * peer.c sends them, heartbeat.c has those of handlers. */
+
 #include "libintact/pulse.h"
 
 #include "libintact/agent.h"

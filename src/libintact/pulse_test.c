@@ -1,4 +1,5 @@
-/* Heartbeats with a deadline, resume details, answers from elsewhere, retries within an attempt. */
+/* Tests of long requests: heartbeats with a deadline (pulse.c), resume details, answers from
+ * elsewhere, and tries within one attempt (retry.c). */
 
 #include "base/test.h"
 

@@ -1,4 +1,6 @@
-/* A refused token (deleted or expired) says nothing about the results in the call. */
+/* Tests of calls that a server refuses as a whole: a token that was deleted or expired says
+ * nothing about the results in the call, which are sent again; what the server cannot read is
+ * replaced by an error. */
 
 #include "base/test.h"
 

@@ -1,4 +1,7 @@
-/* The result of a client's call: its status, and an error text with a remedy. See reply.h. */
+/* The result of a client's call: its status, body and headers, and an error text that says what
+ * is wrong and what to do about it (reply.h). Makes no call. client.c and client_start.c fill it
+ * in; intact_reply_* of <intact/client.h> read it. */
+
 #include "libintact/reply.h"
 
 #include "json/json.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 #include "libintact/wire.h"
 
 /* The maximum length of an attempt; a larger value shows a broken server. */

@@ -1,10 +1,12 @@
-/* Retries within one attempt: see <intact/agent.h>. */
+/* Tries within one attempt, for handlers: how many, how far apart, and sleeps that end when the
+ * request is to stop (see <intact/agent.h>). On the handler's thread; the outbox's lock guards
+ * the stop. */
 
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/prng.h"
-#include "libintact/outbox.h"
+#include "libintact/agent_outbox.h"
 #include "libintact/wire.h"
 
 enum {

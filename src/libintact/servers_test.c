@@ -1,4 +1,5 @@
-/* A client with several servers. */
+/* Tests of a client with several servers (client_servers.c): which one is called next, what is
+ * never repeated, and that a repeated submission is the same task. */
 
 #include "base/test.h"
 

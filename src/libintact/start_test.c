@@ -1,4 +1,6 @@
-/* A client's calls that do not block. */
+/* Tests of a client's calls that do not block (client_start.c): any number shares a few
+ * connections and one descriptor, and cancelled ones report nothing. client_test.c has blocking
+ * calls. */
 
 #include "base/test.h"
 

@@ -1,4 +1,7 @@
-/* Stops all agents of the process, also from a signal handler: see stop.h. */
+/* Stops all agents of the process, also from a signal handler, through descriptors that groups of
+ * agents share (stop.h says why not one for all). Agents enter when they start and leave when
+ * they end (agent.c). */
+
 #include "libintact/stop.h"
 
 #include <errno.h>

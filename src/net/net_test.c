@@ -1,4 +1,6 @@
-/* Tests of addresses and networks, and of the list of vulnerabilities. */
+/* Tests of addresses and networks (address.c: which may be called), and of the list of
+ * vulnerabilities of libcurl (holes.c). No connection is made. */
+
 #include "base/test.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,6 @@
-/* Proves that a server knows a token without revealing it: see proof.h. */
+/* Proves that a server knows a token without revealing the token: challenge, key and proof
+ * (proof.h has the protocol). The server's side is in background/admin_token.c and api/caller.c,
+ * the client's in cli/client/token_file.c. */
 
 #include "net/proof.h"
 

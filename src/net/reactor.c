@@ -1,4 +1,7 @@
-/* Runs libcurl's transfers behind one epoll descriptor: see reactor.h. */
+/* Runs the transfers of libcurl and some other descriptors behind one epoll descriptor, on the
+ * thread that turns it, and never blocks (reactor.h). Used by the clients and agents of
+ * libintact, the HTTP agent and the webhooks; wire_init prepares libcurl once for the process. */
+
 #include "net/reactor.h"
 
 #include <pthread.h>

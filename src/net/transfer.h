@@ -10,7 +10,7 @@
 
 #include "base/list.h"
 #include "net/address.h"
-#include "net/answer.h"
+#include "net/received_answer.h"
 
 enum {
     HEAD_MAX = 64 << 10, /* bytes of all heads of a response */

@@ -1,4 +1,8 @@
-/* Limits the processor time of one turn of libcurl: see watchdog.h. */
+/* Limits the processor time of one turn of libcurl by a timer and a signal, whose handler shuts
+ * the connections of the service down (watchdog.h says why). The handler uses only functions that
+ * are safe in signal handlers. transfer.c registers sockets; agents/http/service.c and
+ * webhook/receiver.c begin and end turns. */
+
 #include "net/watchdog.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* What a submission is known by. */
+/* Tests of content.c: which submissions are the same, hashes of earlier versions, and content
+ * that was made so that the 64-bit hashes are equal. */
 
 #include "base/test.h"
 

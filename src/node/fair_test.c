@@ -1,4 +1,5 @@
-/* Fair shares of the loop's time, over a real loop: who is served when, where calls take time. */
+/* Tests of fair.c over a real loop: fair shares of the loop's time among tokens, when their calls
+ * take time, rest, or go away. */
 
 #include "base/test.h"
 #include "node/fair.h"

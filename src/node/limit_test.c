@@ -1,7 +1,7 @@
 /*
  * What --limit NAME=VALUE accepts and refuses: values, units, bounds, reasons, and that a refused
  * value changes nothing. Uses no files, network or clock. What the limits mean: limit.h; how HTTP
- * keeps them: http/reader_test.c.
+ * keeps them: http/request_reader_test.c.
  */
 
 #include "node/limit.h"

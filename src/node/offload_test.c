@@ -1,4 +1,5 @@
-/* Work beside the loop: whose turn it is, who has room, who leaves. */
+/* Tests of offload.c: jobs that run on a thread beside the loop; whose turn it is, who has room,
+ * and what is dropped when a client leaves. */
 
 #include "node/offload.h"
 

@@ -1,4 +1,5 @@
-/* The lines of readings: whose turn it is, who leaves, and who is asked instead. */
+/* Tests of readings.c: the lines of readings on the reading thread; whose turn it is, bounds of
+ * time and memory, clients that leave, and who answers instead. */
 
 #include "node/readings.h"
 

@@ -11,14 +11,14 @@
 #include "definition/registry.h"
 #include "dispatch/trace.h"
 #include "node/access.h"
-#include "node/answer.h"
 #include "node/content.h"
+#include "node/json_answer.h"
 #include "node/names.h"
 #include "node/node.h"
 #include "node/offload.h"
 #include "node/quota.h"
 #include "node/strict.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 #include "json/json.h"
 
 void submission_fails(struct submission *s, int status, const char *type, const char *fmt, ...)

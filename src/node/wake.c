@@ -1,4 +1,7 @@
-/* Wakes the loop from other threads by an eventfd: see wake.h. */
+/* Wakes the event loop from other threads by an eventfd (wake.h says why not by uv_async_t).
+ * wake_send may be called by any thread, the others only on the loop. Used by store_thread.c and
+ * readings.c. */
+
 #include "node/wake.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Another thread wakes the loop: nothing that was sent is missed. */
+/* Tests of wake.c with a second thread: nothing that was sent is missed, and one wake-up answers
+ * all that was sent before. */
 
 #include "node/wake.h"
 

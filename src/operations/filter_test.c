@@ -1,4 +1,7 @@
-/* Filters of operations: what they select, and what is wrong with those that are refused. */
+/* Tests of filter.c: what the filters of operations select as queries of the store, and the
+ * errors of those that are refused. tests/contract/store_operation.c runs such queries on the
+ * stores. */
+
 #include "operations/filter.h"
 
 #include "base/test.h"

@@ -1,4 +1,6 @@
-/* Operations as data: which are accepted, that they survive their row, and how refusals count. */
+/* Tests of operation.c: which operations are accepted, that an operation survives its row, and
+ * how refusals of the same kind are counted together. */
+
 #include "operations/operation.h"
 
 #include "base/test.h"

@@ -1,4 +1,7 @@
-/* Which messages a change of a task causes, and their CloudEvents: see telling.h. */
+/* Finds which messages a change of a task causes, by comparing the task as of its last durable
+ * change with its present state, and writes their CloudEvents (telling.h). Pure.
+ * scheduler/change.c adds them to the batch of the change; courier.c delivers them. */
+
 #include "outbox/telling.h"
 
 #include "base/pen.h"

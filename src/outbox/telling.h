@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "core/task.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 #include "store/store.h"
 
 /* A longer output is omitted from its message. */

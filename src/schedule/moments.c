@@ -1,4 +1,7 @@
-/* The moments of a schedule, and the input of their tasks: see schedule.h. */
+/* The moments of a schedule: the next one by interval or cron expression, the spread that is
+ * added to all of them, and the input of their tasks (schedule.h). Pure: times are passed in.
+ * plan.c decides which moments get a task. */
+
 #include "base/map.h"
 #include "base/when.h"
 #include "schedule/schedule.h"

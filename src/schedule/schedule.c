@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 #include "definition/template/template.h"
-#include "outbox/reply.h"
+#include "outbox/reply_to.h"
 
 enum { TAG_KEY_MAX = 64, TAGS_COUNT_MAX = 32, TAG_TEXT_MAX = 256, PRIORITY_USUAL = 5 };
 

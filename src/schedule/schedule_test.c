@@ -1,6 +1,6 @@
-/*
- * Texts of schedules: what is refused, at which line and column, and what the input of a moment is.
- */
+/* Tests of schedules as texts: what is refused, at which line and column, when their moments are,
+ * and the input of a moment's task. plan_test.c tests which moments get a task. */
+
 #include <stdlib.h>
 
 #include "base/test.h"

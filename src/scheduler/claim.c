@@ -1,5 +1,6 @@
-/* The claims of a batch: tasks in the store that this node can go on with, by what they wait for.
- */
+/* Chooses the claims of a batch: tasks that an earlier boot or a lost node left, tasks whose lock
+ * is free or whose time has come, and tasks that wait for an agent with free places. The store
+ * picks the rows. turn.c calls claim_gather on the event loop; landed.c takes what was claimed. */
 
 #include "scheduler/job.h"
 

@@ -1,5 +1,7 @@
-/* Takes the commands of a task from its inbox, decides them, and answers them once that is durable.
- */
+/* Takes the commands of a task from its inbox, makes events of them, and has them decided
+ * (live_decide of tasks/live.c). Each is answered only once its decision is durable, or if it
+ * changed nothing. operate.c has the verbs of operators, signals.c and votes.c theirs; turn.c
+ * calls commands_process. */
 
 #include "scheduler/internal.h"
 

@@ -23,12 +23,12 @@
 #include "store/codec/codec.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
-#include "tasks/inbox.h"
 #include "tasks/limits.h"
 #include "tasks/live.h"
 #include "tasks/pulses.h"
 #include "tasks/queue.h"
 #include "tasks/silence.h"
+#include "tasks/task_inbox.h"
 
 /* What is overdue for this long should have been handled by the task's owner. */
 #define STALE_MS INT64_C(5000)

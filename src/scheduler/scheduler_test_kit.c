@@ -1,4 +1,7 @@
-/* The stage of tests of the scheduler; see scheduler_test_kit.h. */
+/* The stage of the scheduler's tests: one or two nodes on a memory store, in one thread and
+ * virtual time (scheduler_test_kit.h). Jobs of the store run when a test says so, which shows
+ * what happens between them. */
+
 #include "scheduler/scheduler_test_kit.h"
 
 #include <stdio.h>

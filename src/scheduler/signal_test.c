@@ -5,7 +5,7 @@
 #include "base/when.h"
 #include "scheduler/scheduler_test_kit.h"
 #include "store/codec/codec.h"
-#include "store/request.h"
+#include "store/row_request.h"
 
 #define CALL(name, more) \
     "{\"name\":\"" name "\",\"agent\":\"ag\",\"action\":\"x\",\"undo\":\"none\"" more "}"

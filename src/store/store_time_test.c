@@ -1,4 +1,6 @@
-/* The clock of the database: that it never goes backwards, and stays within what was measured. */
+/* Tests of store_time.c: the clock of the database as a node estimates it from samples never goes
+ * backwards, and stays within what was measured, also while several threads read it. */
+
 #include "base/test.h"
 
 #include <pthread.h>

@@ -1,4 +1,6 @@
-/* Which time counts as lost: scans come at any times, in time or late, and succeed or fail. */
+/* Tests of lost_times.c: which time counts as lost, if scans come at any times, in time or late,
+ * and succeed or fail. supervisor/supervisor_test.c has the scans themselves. */
+
 #include "supervisor/lost_times.h"
 
 #include "base/prng.h"

@@ -1,5 +1,5 @@
 /* Judges one overdue task: what to request of its owner, and when to check next. Pure; see
- * overdue.h. The codec of a request: store/request.h. */
+ * overdue.h. The codec of a request: store/row_request.h. */
 
 #include "supervisor/overdue.h"
 

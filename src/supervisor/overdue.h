@@ -4,7 +4,7 @@
 /* What the supervisor requests for one overdue task. Pure. */
 
 #include "core/decide.h"
-#include "store/request.h"
+#include "store/row_request.h"
 
 /* A step does not give up its signal while a notice of its task waits that was inserted in time;
  * but one that cannot be decided holds it up no longer. */

@@ -1,17 +1,13 @@
+/* Fuzz target of what is read back from the store: any row and document of a task (the first
+ * bytes are the columns), as after a write by somebody else or a failure of the disk. Either the
+ * row is refused, or it decodes to a task that keeps the core's invariants and survives encoding
+ * and decoding. overdue.c judges it, and random events follow: no assertion of the core fails. */
+
 #include "base/fuzz.h"
 #include "core/attempts.h"
 #include "definition/definition.h"
 #include "store/codec/codec.h"
 #include "supervisor/overdue.h"
-
-/*
- * Any row and document of a task, as the store may hold them after somebody else wrote to it, or a
- * disk failed. Either the row is refused, or it decodes to a task that keeps the core's invariants
- * and survives encoding and decoding. The supervisor judges it, and random events follow: no
- * assertion of the core fails.
- *
- * The first bytes are the columns, the rest is the document.
- */
 
 /* clang-format off */
 #define STEP(name, rest) "{\"name\":\"" name "\",\"agent\":\"g\",\"action\":\"x\"," rest "}"

@@ -4,7 +4,7 @@
 /*
  * The supervisor: at every interval, finds tasks of which something is past its complete-by without
  * a result, and writes a request into their rows: that an attempt ends, the task stops, or has more
- * time (store/request.h). The task's owner decides by core/ what follows.
+ * time (store/row_request.h). The task's owner decides by core/ what follows.
  *
  * A scan reads an index range: its cost depends on how much is overdue, not on how much is stored.
  *

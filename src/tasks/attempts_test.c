@@ -1,4 +1,7 @@
-/* Open attempts: what counts against limits, calls that carry them, heartbeats and silence. */
+/* Tests of open attempts in memory: what counts against limits (limits.c), calls that carry
+ * attempts (calls.c), heartbeats (pulses.c) and silence (silence.c). tasks_test_kit.h has the
+ * stage. */
+
 #include "tasks/calls.h"
 #include "tasks/limits.h"
 #include "tasks/live.h"

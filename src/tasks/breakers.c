@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "tasks/inbox.h"
+#include "tasks/task_inbox.h"
 
 /*
  * The breakers of agents, and the settings of agents. An ended attempt counts once its end is

@@ -1,4 +1,6 @@
-/* A turn's share of evaluations, and tasks that took too much of it: pure. */
+/* Tests of effort.c and overruns.c: the share of a turn that evaluations get, that no kind of
+ * work starves, and which tasks count as having taken too much. */
+
 #include "base/test.h"
 
 #include "tasks/effort.h"

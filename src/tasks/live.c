@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-#include "store/request.h"
+#include "store/row_request.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
-#include "tasks/inbox.h"
 #include "tasks/limits.h"
 #include "tasks/pulses.h"
 #include "tasks/queue.h"
 #include "tasks/silence.h"
+#include "tasks/task_inbox.h"
 
 bool live_any_open(const struct live *l)
 {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "tasks/inbox.h"
+#include "tasks/task_inbox.h"
 
 /*
  * Limits how long an attempt may be silent: the `heartbeat` of its step. The deadline is only in

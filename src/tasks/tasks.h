@@ -16,7 +16,7 @@
  * A step is in one place: in its lane's queue (it waits for a place), or in its instance's `sent`
  * (its attempt is open), or nowhere.
  *
- * Each file has a header of its own: live.h, inbox.h, queue.h, calls.h, limits.h, pulses.h,
+ * Each file has a header of its own: live.h, task_inbox.h, queue.h, calls.h, limits.h, pulses.h,
  * silence.h, breakers.h, counts.h, overruns.h, effort.h.
  */
 

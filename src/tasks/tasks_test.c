@@ -1,7 +1,9 @@
-/* The tasks in memory: commands that gather, order of the queue, reading again, dropping. */
-#include "tasks/inbox.h"
+/* Tests of the tasks in memory: commands that gather in the inbox, the order of the queue,
+ * reading a task again, and dropping it. attempts_test.c has their attempts. */
+
 #include "tasks/live.h"
 #include "tasks/queue.h"
+#include "tasks/task_inbox.h"
 #include "tasks/tasks_test_kit.h"
 
 #define STEPS                                                                \

@@ -1,10 +1,13 @@
-/* Tasks in memory for tests: see tasks_test_kit.h. */
+/* The stage of the tests of the tasks in memory: tasks without a scheduler, a store or agents,
+ * and time that stands until a test moves it (tasks_test_kit.h). Used by tasks_test.c and
+ * attempts_test.c. */
+
 #include "tasks/tasks_test_kit.h"
 
 #include "tasks/calls.h"
-#include "tasks/inbox.h"
 #include "tasks/limits.h"
 #include "tasks/live.h"
+#include "tasks/task_inbox.h"
 
 #define ME SLICE("n1/1")
 

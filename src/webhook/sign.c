@@ -1,4 +1,7 @@
-/* Signs webhooks by the Standard Webhooks specification with OpenSSL: see sign.h. */
+/* Signs webhooks by the Standard Webhooks specification, with OpenSSL: HMAC-SHA256 or Ed25519
+ * (sign.h). Loads and frees keys, and keeps no other state. post.c makes the text;
+ * webhook_secrets.c loads the keys of all targets. */
+
 #include "webhook/sign.h"
 
 #include <openssl/core_names.h>

@@ -1,4 +1,7 @@
-/* Parses URLs strictly, and matches them against patterns: see url.h. */
+/* Parses the URLs of webhooks strictly, and checks whether one is below a URL of the
+ * configuration (url.h). The texts come from submitters, so everything that two programs could
+ * read differently is refused. Pure; net/address.c checks the address to which the name leads. */
+
 #include "webhook/url.h"
 
 #include <strings.h>

@@ -4,7 +4,7 @@
 
 #include <strings.h>
 
-#include "net/settings.h"
+#include "net/net_settings.h"
 
 enum { ANSWER_READ_MAX = 16 << 10, NAMED_MAX = 5 };
 

@@ -1,4 +1,7 @@
-/* Loads the secrets and header values of all targets: see webhook_secrets.h. */
+/* Loads the signing keys and header values of all targets from the places that the configuration
+ * names, and reports every fault with its target (webhook_secrets.h). serve.c calls it to check
+ * before the start, webhook.c to use them. */
+
 #include "webhook/webhook_secrets.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* Tests of webhooks without a network: URLs, signatures, the configuration. */
+/* Tests of webhooks without a network: URLs and patterns (url.c), signatures (sign.c), the
+ * configuration (webhook_config.c) and its secrets. tests/e2e has deliveries over a network. */
+
 #include "base/test.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* Every order of orders.h on PostgreSQL. Each session asks the barrier on a thread of its own,
+ * because it may have to wait in the database. pg_blocking_pids says which sessions wait, so
+ * nothing depends on time. orders_sqlite_test.c does this on SQLite. */
+
 #include "base/test.h"
 
 #include <intact/barrier_pq.h>
@@ -12,12 +16,6 @@
 
 #include "../postgres/cluster.h"
 #include "orders.h"
-
-/*
- * Every order of orders.h on PostgreSQL. Each session asks the barrier on a thread of its own,
- * because it may have to wait in the database. pg_blocking_pids says which sessions wait, so
- * nothing depends on time.
- */
 
 static struct line {
     PGconn *conn;

@@ -1,4 +1,6 @@
-/* Backups, their use in another folder, and copies that are not backups. */
+/* Tests of the SQLite store's backups (backup.c, offline.c, restore.c): made while everything
+ * goes on, used in another folder, and copies that are no backups. Faults, kills and file
+ * permissions included. */
 
 #include "base/uuid.h"
 #include "shell.h"

@@ -1,4 +1,6 @@
-/* Migrations between versions of the schema, and the constraints of the schema itself. */
+/* Tests of migrations of the SQLite schema: stores of older versions are brought up to date, a
+ * migration that fails leaves the old version, and the constraints of the schema hold.
+ * tests/postgres/schema_test.c does this for PostgreSQL. */
 
 #include "base/uuid.h"
 #include "shell.h"

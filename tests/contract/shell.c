@@ -1,4 +1,5 @@
-/* Implements shell.h: SQLite connections of the test's own beside the store's. */
+/* Implements shell.h: SQLite connections of the test's own beside the store's, as somebody with a
+ * plain SQL shell has them, and opening and stopping the store below them. */
 
 #include "shell.h"
 

@@ -1,4 +1,6 @@
-/* The query plans of SQLite for the store's statements. */
+/* Tests of SQLite's query plans for the store's statements: every statement goes through an
+ * index, and a change of a row touches nothing that stays as it is. tests/postgres/plans_test.c
+ * has the plans of PostgreSQL. */
 
 #include "shell.h"
 

@@ -1,6 +1,6 @@
-/*
- * Only SQLite: its file, folder, disk and plans, and what a plain SQL shell shows.
- */
+/* Tests of what only the SQLite store has: its file, folder, locks, permissions, full disks and
+ * syncs, and what a plain SQL shell shows. fdatasync is replaced here, to count and refuse syncs.
+ * store_contract.c has what all stores promise. */
 
 #include "shell.h"
 

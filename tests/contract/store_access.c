@@ -1,6 +1,5 @@
-/*
- * The contract of every store body for tokens, settings of agents, and the audit.
- */
+/* The contract of every store for tokens, settings of agents, and the audit. Each test names one
+ * promise and runs on all stores (store_world.h); store_contract.c has tasks. */
 
 #include "store_world.h"
 

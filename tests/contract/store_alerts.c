@@ -1,4 +1,5 @@
-/* The contract of every store body for tasks that stopped in error, and for alerts. */
+/* The contract of every store for tasks that stopped in error, and for alerts. Each test names
+ * one promise and runs on all stores (store_world.h); src/alerts has the rules of alerts. */
 
 #include "store_world.h"
 

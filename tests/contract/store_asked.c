@@ -1,4 +1,5 @@
-/* Tasks of which people are asked: they are listed apart from others, in pages, in every body. */
+/* The contract of every store for tasks of which people are asked: they are listed apart from
+ * others, in pages, until they are decided. Each test runs on all stores (store_world.h). */
 
 #include <stdio.h>
 

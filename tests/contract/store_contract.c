@@ -1,5 +1,5 @@
-/* The contract of a state store, checked on every body. Each test names one promise. */
-
+/* The contract of a state store for tasks, checked on every body (store_world.h). Each test names
+ * one promise. Other files of this folder (store_*.c) have the other promises. */
 #include "store_world.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Steps in the payload table: the rows that are read with them, and how plain SQL shows them. */
+/* The contract of every store for steps in the payload table: the rows that are read with them,
+ * listings, and how plain SQL shows them. store/codec/groups_test.c tests the documents. */
 
 #include "shell.h"
 

@@ -1,11 +1,12 @@
+/* The contract of every store for locks of tasks: never more holders than a lock lets; whoever
+ * waits for one is found by a claim as soon as there is room; what was not done moves no lock.
+ * Each test runs on all stores (store_world.h). */
+
 #include "contract/store_world.h"
 
 #include <stdio.h>
 
 #include "base/buf.h"
-
-/* Locks of tasks: never more holders than a lock lets, in every body; whoever waits for one is
- * found by a claim as soon as there is room; what was not done moves no lock. */
 
 #define QUEUE WAITING_LOCK "w/k"
 

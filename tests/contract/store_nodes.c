@@ -1,6 +1,5 @@
-/*
- * The contract of every store body for nodes and boots: takeovers, leases, fences.
- */
+/* The contract of every store for nodes and boots: takeovers, leases, fences, and what nodes see
+ * of each other. Each test names one promise and runs on all stores (store_world.h). */
 
 #include "base/uuid.h"
 #include "store_world.h"

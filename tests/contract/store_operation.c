@@ -1,4 +1,5 @@
-/* Operations on many tasks: their table, and the filters that select their tasks. */
+/* The contract of every store for operations on many tasks: their rows, and the filters that
+ * select their tasks. Each test names one promise and runs on all stores (store_world.h). */
 
 #include "store_world.h"
 

@@ -1,6 +1,6 @@
-/*
- * The contract of every store body for messages.
- */
+/* The contract of every store for messages: stored with their change, read in order, settled,
+ * set aside, retried and dropped. Each test names one promise and runs on all stores
+ * (store_world.h). */
 
 #include "store_world.h"
 

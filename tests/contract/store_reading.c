@@ -1,4 +1,6 @@
-/* The second handle to the store, for a thread that only reads. */
+/* The contract of every store for its second handle, with which a thread reads while another one
+ * writes: snapshots, pauses, and a WAL that stays short. Each test runs on all stores that have
+ * one (store_world.h). */
 
 #include "store_world.h"
 

@@ -1,4 +1,6 @@
-/* Retention deletes old ended tasks with all their rows, and nothing else; and the counts. */
+/* The contract of every store for the deletion of ended tasks: old ones go with all their rows,
+ * nothing else does, ids stay reserved, and the counts are right. Each test names one promise and
+ * runs on all stores (store_world.h). */
 
 #include "store_world.h"
 

@@ -1,4 +1,6 @@
-/* Schedules: changed by revision with their submissions, found when they are due. */
+/* The contract of every store for schedules: changed by revision together with their submissions,
+ * and found when they are due. Each test names one promise and runs on all stores
+ * (store_world.h). */
 
 #include "store_world.h"
 

@@ -1,4 +1,5 @@
-/* Submissions by SQL, in every body: each becomes a task once, or is kept as refused. */
+/* The contract of every store for submissions by SQL: each becomes a task once, or is kept as
+ * refused. Each test names one promise and runs on all stores (store_world.h). */
 
 #include "store_world.h"
 

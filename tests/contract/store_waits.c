@@ -1,7 +1,8 @@
-#include "contract/store_world.h"
+/* The contract of every store for tasks that wait for several agents: each of them finds the
+ * task, and each change replaces the earlier waits. Each test runs on all stores
+ * (store_world.h). */
 
-/* Tasks that wait for several agents: each of them finds the task, and each change replaces the
- * earlier waits, in every body. */
+#include "contract/store_world.h"
 
 static struct task_row a_waiting_row(const char *id, const char *names,
                                      const struct task_wait *waits, size_t count)

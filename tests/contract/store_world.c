@@ -1,4 +1,6 @@
-/* Implements store_world.h: opens and resets the bodies, and offers short forms of their calls. */
+/* Implements store_world.h: opens every kind of store in a folder of its own, resets it between
+ * tests, and offers short forms of its calls. PostgreSQL runs in a cluster of the test
+ * (postgres/cluster.h). */
 
 #include "store_world.h"
 

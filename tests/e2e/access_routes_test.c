@@ -1,4 +1,5 @@
-/* Access: every route that the server has, and which roles may use it. */
+/* Tests of access to routes: every route of the server's own table (api/routes.c), and which
+ * roles may use it. A new route must be added here. access_test.c has tokens. */
 
 #include "kit.h"
 

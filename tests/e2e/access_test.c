@@ -1,4 +1,5 @@
-/* Access: tokens, their lives, and what is told of them. Routes: access_routes_test.c. */
+/* Tests of access: tokens, their lives, the admin's file, and what is logged of refusals.
+ * access_routes_test.c has the routes, rotation_test.c expiry and rotation. */
 
 #include <signal.h>
 #include <stdlib.h>

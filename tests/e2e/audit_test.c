@@ -1,4 +1,5 @@
-/* The audit, and the agents that a token may work for. */
+/* Tests of the audit, which records what people do and from where, and of the agents that a token
+ * may work for. kit.h has the server under test. */
 
 #include <stdlib.h>
 

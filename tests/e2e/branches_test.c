@@ -1,4 +1,5 @@
-/* Branches of one task: each continues when its own agent is available, whatever the others do. */
+/* Tests of the branches of one task: each continues when its own agent is there, forward and in
+ * the undo, whatever the agents of other branches do. kit.h has the server under test. */
 
 #include <stdlib.h>
 

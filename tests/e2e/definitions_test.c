@@ -1,4 +1,5 @@
-/* Definitions stored and read: YAML and JSON, mistakes and warnings, versions. */
+/* Tests of definitions stored and read over HTTP: YAML and JSON, mistakes and warnings, and
+ * versions, which running tasks keep. definition/definition_test.c tests the compiler alone. */
 
 #include <limits.h>
 #include <sqlite3.h>

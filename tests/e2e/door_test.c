@@ -1,4 +1,5 @@
-/* The HTTP entrance of a real server: host names, limits, ambiguous requests, floods. */
+/* Tests of the HTTP entrance of a real server: host names, limits, ambiguous requests
+ * (http/cases.h), slow clients and floods. http/client_test.c tests the HTTP layer alone. */
 
 #include <errno.h>
 #include <poll.h>

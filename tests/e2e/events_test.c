@@ -1,4 +1,5 @@
-/* Event streams, as clients see them. */
+/* Tests of event streams as clients see them: a task's and those of all changes, broken and slow
+ * connections, a thousand listeners, and the end of the server. sse.h is the client. */
 
 #include <stdlib.h>
 #include <sys/socket.h>

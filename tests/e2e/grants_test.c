@@ -1,4 +1,5 @@
-/* Tokens restricted to their own tasks and to some workflows. */
+/* Tests of tokens that are restricted to their own tasks and to some workflows: nothing that the
+ * API answers may show whether other tasks exist. access_test.c has tokens in general. */
 
 #include "kit.h"
 

@@ -1,4 +1,5 @@
-/* Heartbeats: shown, without any other effect. */
+/* Tests of heartbeats that a workflow does not require: they are shown while the attempt is open,
+ * and have no other effect. long_test.c has required ones. */
 
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Malicious or broken clients do not affect others. */
+/* Tests with malicious or broken clients, which must not affect others: garbage, large bodies,
+ * crowds that vanish, and slow senders and readers. door_test.c has the limits of the HTTP
+ * entrance. */
 
 #include <errno.h>
 #include <poll.h>

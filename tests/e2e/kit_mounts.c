@@ -1,4 +1,5 @@
-/* Implements own_mounts() of kit.h, with a user namespace if the process is not root. */
+/* Implements own_mounts() of kit.h: a mount namespace of the test's own, with a user namespace if
+ * the process is not root. disk_test.c and retention_test.c mount small disks in it. */
 
 #include "kit.h"
 

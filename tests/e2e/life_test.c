@@ -1,4 +1,5 @@
-/* How a server starts, refuses to start, and ends. */
+/* Tests of a server's life: how it starts, refuses to start, drains, and ends by one signal or
+ * two. hostile/process_test.c has unusual environments. */
 
 #include <errno.h>
 #include <signal.h>

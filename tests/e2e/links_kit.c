@@ -1,4 +1,5 @@
-/* Implements links_kit.h: a server whose tasks ask people, and a client without a token. */
+/* Implements links_kit.h: a server whose tasks ask people, and a client without a token that has
+ * only a link. For approval-links_test.c and approval-attacks_test.c. */
 
 #include "links_kit.h"
 

@@ -1,4 +1,5 @@
-/* GET /v1/tasks: pages, filters, tags. */
+/* Tests of GET /v1/tasks: pages without gap or overlap while tasks move, filters by state,
+ * workflow, tags and times, and what is refused. kit.h has the server under test. */
 
 #include "kit.h"
 

@@ -1,4 +1,5 @@
-/* Many tasks in one request: a submission on each line. */
+/* Tests of many tasks in one request, a submission on each line: answers in order, bad lines,
+ * waits, and clients that leave or do not read. submit_test.c has single submissions. */
 
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Messages: an application is notified of the ends of its tasks, whichever part fails meanwhile. */
+/* Tests of messages: an application is notified of its tasks, whichever part fails meanwhile. The
+ * receiver is a small HTTP server in this file. tests/webhook has hostile receivers. */
 
 #include <arpa/inet.h>
 #include <pthread.h>

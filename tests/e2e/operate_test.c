@@ -1,4 +1,5 @@
-/* The verbs of operators: retry, skip and undo. */
+/* Tests of the verbs of operators over HTTP, on one task: retry, skip, undo, correct, resolve,
+ * pause and others. operations_test.c has operations on many tasks. */
 
 #include <stdlib.h>
 #include <unistd.h>

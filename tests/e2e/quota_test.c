@@ -1,4 +1,5 @@
-/* The quotas of one token on a node, and that other tokens are not affected. */
+/* Tests of the quotas of one token on a node: calls, bytes, submissions, open calls and tasks,
+ * and time of the loop; other tokens are not affected. kit.h has the server under test. */
 
 #include "kit.h"
 

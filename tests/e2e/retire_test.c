@@ -1,4 +1,5 @@
-/* Old ended tasks are deleted: on request, and with --keep. */
+/* Tests of the deletion of old ended tasks, on request and with --keep. retention_test.c has the
+ * rules of the configuration; contract/store_retire.c tests the stores. */
 
 #include <sqlite3.h>
 #include <stdlib.h>

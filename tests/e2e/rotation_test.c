@@ -1,4 +1,5 @@
-/* The lifetime of tokens: expiry, rotation, and the warnings about them. */
+/* Tests of the lifetime of tokens: expiry, rotation with two valid texts for a while, and the
+ * warnings. access_test.c has tokens in general. */
 
 #include <sqlite3.h>
 #include <sys/stat.h>

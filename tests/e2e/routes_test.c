@@ -1,4 +1,6 @@
-/* Workflows, the routes that show the state of the server, and access to them. */
+/* Tests of routes for workflows and of those that show the state of the server (health, nodes,
+ * agents, metrics), and of paths, methods and hosts that are refused. access_routes_test.c has
+ * roles. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* Limits of agents and actions, and instances that fail more often than others. */
+/* Tests of limits of agents and actions over HTTP, and of instances that fail more often than
+ * others. dispatch/routing_test.c tests the same without a server. */
 
 #include <signal.h>
 #include <stdlib.h>

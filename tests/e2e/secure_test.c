@@ -1,4 +1,5 @@
-/* TLS with other implementations: curl, openssl, and a broken client. */
+/* Tests of TLS with other implementations: curl, openssl, and a broken client; and of
+ * certificates that change while the server runs. http/tls_test.c tests the HTTP layer alone. */
 
 #include <errno.h>
 #include <openssl/err.h>

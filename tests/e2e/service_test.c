@@ -1,4 +1,5 @@
-/* The notifications to a service manager: sd_notify(3). */
+/* Tests of the notifications to a service manager, sd_notify(3): ready, the watchdog, and the
+ * end. The manager is a socket of the test; node/notify.c is what it tests. */
 
 #include <errno.h>
 #include <poll.h>

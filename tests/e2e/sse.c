@@ -1,4 +1,5 @@
-/* Implements sse.h over a blocking socket with poll timeouts. */
+/* Implements sse.h: a client of server-sent events over a blocking socket, which reads only when
+ * a function asks for it, so that tests can be slow readers. */
 
 #include "sse.h"
 

@@ -1,4 +1,5 @@
-/* Invalid requests get an exact error, and valid ones are accepted exactly. */
+/* Tests that invalid requests get an exact error, on every route, and that valid ones are
+ * accepted exactly as they are. node/strict.c and api/query.c have the checks. */
 
 #include <stdlib.h>
 

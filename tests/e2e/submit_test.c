@@ -1,4 +1,5 @@
-/* Submitting, reading and listing tasks over HTTP. */
+/* Tests of submitting, reading and listing tasks over HTTP: the same content twice, ids, wrong
+ * members, and waits. many_test.c has many submissions in one request. */
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* The supervisor's findings, sleeping tasks, priorities, restarts; and plain SQL. */
+/* Tests of the supervisor with a real server: attempts without a result, deadlines, sleeping
+ * tasks, priorities and restarts; and that plain SQL shows what the API shows. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* The exchange with agents, field by field. */
+/* Tests of the exchange with agents, field by field: requests, results, repetitions, stops and
+ * parked calls, as docs/agents.md describes them. kit.h has the server under test. */
 
 #include <stdlib.h>
 #include <unistd.h>

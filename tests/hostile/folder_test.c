@@ -1,4 +1,6 @@
-/* A data folder belongs to one server, by whatever path it is opened. */
+/* Tests that a data folder belongs to one server, by whatever path, name or mount it is opened,
+ * and that a folder which is removed or unusable is reported. store/sqlite/folder.c has the
+ * lock. */
 
 #include "odd.h"
 

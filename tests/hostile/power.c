@@ -1,6 +1,10 @@
 /*
  * A power cut for any program, by LD_PRELOAD: records what was synced below a folder, which is what
- * remains after the cut. power_kit.py turns the folder into that state.
+ * remains after the cut. power_kit.py turns the folder into that state. A sync of a file does not
+ * make its name durable: a sync of its folder does.
+ */
+
+/* In the environment:
  *
  *     POWER_FOLDER   the simulated disk, as the program sees it
  *     POWER_DISK     its durable state: i/INODE is a file as of its last sync, d/INODE the names in
@@ -8,8 +12,6 @@
  *     POWER_SLOW     a sync below this folder is slow; empty: none is
  *     POWER_DISK/cut a number, optional: after that many further syncs the power is cut in the
  *                    middle of the next one, of which nothing is durable
- *
- * A sync of a file does not make its name durable: a sync of its folder does.
  */
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
-/* A server in an unusual environment: inherited descriptors, limits, signals, a strange system. */
+/* Tests of a server in an unusual environment: inherited descriptors, closed standard streams,
+ * limits, signals, terminals, and a strange system. odd.h starts it there. */
 
 #include "odd.h"
 

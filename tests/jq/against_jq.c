@@ -1,3 +1,7 @@
+/* Random expressions, evaluated by Intact and by jq 1.6: the same values in the same order, or a
+ * failure of both. generate.c makes them. Usage: against-jq [--seed N] [--cases N] [--verbose];
+ * exit status 77 without jq 1.6. */
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,12 +10,6 @@
 
 #include "definition/expression/expression.h"
 #include "generate.h"
-
-/*
- * Random expressions, evaluated by Intact and by jq 1.6: the same values in the same order, or a
- * failure of both. Usage: against-jq [--seed N] [--cases N] [--verbose]; exit status 77 without jq
- * 1.6.
- */
 
 enum { BATCH = 80 };
 

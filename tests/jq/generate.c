@@ -1,3 +1,7 @@
+/* Makes random expressions and inputs for against_jq.c, from productions: tables of texts in
+ * which letters stand for other texts. Differences between Intact and jq 1.6 are listed here, and
+ * are not generated (generate.h). */
+
 #include "generate.h"
 
 /*

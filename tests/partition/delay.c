@@ -1,17 +1,17 @@
 /*
- * partition-delay: a slow and unreliable link in front of one TCP service.
+ * partition-delay: a slow and unreliable link in front of one TCP service. Forwards the bytes of
+ * each direction in order, according to a plan, which is read again when its file changes. The same
+ * seed and the same pieces give the same delays and cuts.
  *
  *     partition-delay --listen ADDR:PORT --to ADDR:PORT --plan FILE [--seed N]
- *
- * Forwards the bytes of each direction in order, according to the plan. The plan is read again when
- * the file changes; it has one line for each deviation from a perfect link:
+ */
+
+/* The plan has one line for each deviation from a perfect link:
  *
  *     delay MIN MAX   each piece waits a random number of milliseconds from this range
  *     rate BYTES      at most so many per second, per direction and connection
  *     cut N           N of 10000 pieces are cut in the middle, and their connection is reset
  *     stall 1         nothing is forwarded in either direction while this line is there
- *
- * The same seed and the same pieces give the same delays and cuts.
  */
 
 #include <arpa/inet.h>

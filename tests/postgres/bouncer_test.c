@@ -1,4 +1,5 @@
-/* Behaviour specific to a pooler; the contract suite and the races also run through it. */
+/* Tests of what is specific to a pooler between the store and PostgreSQL: modes that are refused,
+ * and more nodes than connections. The contract suite and the races also run through it. */
 
 #include "base/test.h"
 

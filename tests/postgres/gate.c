@@ -1,4 +1,6 @@
-/* Two nodes on one database whose statements meet in the order that a test chooses; see gate.h. */
+/* Implements gate.h: two nodes on one database whose statements meet in the order that a test
+ * chooses, by a policy of the table that waits for an advisory lock. store_between_test.c has the
+ * tests. */
 
 #include "gate.h"
 

@@ -1,4 +1,5 @@
-/* Implements many.h with INSERT ... SELECT from generate_series. */
+/* Implements many.h: a store with very many tasks, made by the database itself with INSERT ...
+ * SELECT from generate_series. plans_test.c looks at the plans over it. */
 
 #include "many.h"
 

@@ -1,5 +1,9 @@
 /*
- * intact-pair: a primary and its synchronous standby, for scripts. See pair.h.
+ * intact-pair: a primary and its synchronous standby, for scripts. Each call is one command on the
+ * folder of the pair; pair.c does the work, pair.h says how.
+ */
+
+/* Usage:
  *
  *     intact-pair DIR make                    creates both: a is the primary, b its standby
  *     intact-pair DIR conninfo [a|b]          prints the conninfo: of the primary; of one server

@@ -1,4 +1,6 @@
-/* The poolers of a primary and its standby. */
+/* The poolers of a primary and its standby: starts a PgBouncer before each, and finds and ends
+ * what an earlier process left. pair.h declares it; pooled_failover_test.c and intact-pair
+ * (pair_main.c) use it. */
 
 #include "pair.h"
 

@@ -1,4 +1,6 @@
-/* Implements scene.h with the calls of struct store_ops, retried while errors are transient. */
+/* Implements scene.h: a store over a pair of servers, used as a node uses it. Errors that are
+ * transient are retried, with the calls of struct store_ops. store_failover_test.c and
+ * pooled_failover_test.c are the callers. */
 
 #include "scene.h"
 

@@ -1,4 +1,6 @@
-/* Implements server.h for Debian, which has each version of PostgreSQL in a folder of its own. */
+/* Implements server.h: the processes of the tests' PostgreSQL servers. Finds their programs,
+ * starts them as a user that PostgreSQL accepts, and ends them by SIGQUIT, without residue.
+ * cluster.c makes databases in them, pair.c pairs of them. */
 
 #include "server.h"
 

@@ -1,4 +1,6 @@
-/* TLS to the database: with the test's own root certificate, and with a wrong one. */
+/* Tests of TLS between the store and PostgreSQL, with the test's own root certificate and with
+ * a wrong one: the server must prove who it is, and everything that a store does works through
+ * TLS. */
 
 #include "base/test.h"
 #include "base/test_port.h"

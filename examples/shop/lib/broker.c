@@ -1,3 +1,7 @@
+/* The thread that talks to the broker, by Proton: connects again whenever the connection broke,
+ * sends one message at a time, and receives one when a handler is free. queue.c is the side of
+ * the callers; broker.h has what the two share. */
+
 #include "broker.h"
 
 #include <proton/condition.h>

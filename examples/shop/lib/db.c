@@ -1,3 +1,7 @@
+/* The shop's database: the same SQL for PostgreSQL and for the SQLite file of a server (db.h). A
+ * lost connection is made again by the next query. An open transaction that failed can only be
+ * rolled back. One thread uses it at a time. */
+
 #include "db.h"
 
 #include <libpq-fe.h>

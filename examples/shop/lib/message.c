@@ -1,3 +1,6 @@
+/* Encodes and decodes messages as bytes of AMQP 1.0, by Proton (message.h). Uses no connection:
+ * broker.c sends and receives the bytes. */
+
 #include "message.h"
 
 #include <proton/codec.h>

@@ -1,3 +1,6 @@
+/* The callers' side of a connection to the broker (queue.h): opening, receiving with a handler,
+ * sending, closing. Waits for the thread of broker.c, which does the work, under one lock. */
+
 #include "queue.h"
 
 #include <errno.h>

@@ -1,15 +1,16 @@
 /*
- * The payment service: plain HTTP, on this machine only. It knows nothing of Intact.
- *
+ * The payment service: plain HTTP, on this machine only. It knows nothing of Intact. What any
+ * service has to do so that each charge happens once, and none after its refund, is in few lines
+ * below: both look for the order's row first and write it in the same transaction. The same key is
+ * given the same answer again, and none for anything else. A refund that finds no row leaves one
+ * behind, and the charge is refused should it come later.
+ */
+
+/*
  *     PAYMENT_KEY=... shop-payment payment/payment.db 8082
  *
  *     POST   /charges         {"order", "card", "amount"} with the header Idempotency-Key
  *     DELETE /charges/ORDER   gives the money back; if nothing was charged, nothing will be
- *
- * What any service has to do so that each charge happens once, and none after its refund, is in
- * few lines below: both look for the order's row first and write it in the same transaction. The
- * same key is given the same answer again, and none for anything else. A refund that finds no row
- * leaves one behind, and the charge is refused should it come later.
  *
  * An answer that is an error is one line: its code, and what people may read.
  */

@@ -1,3 +1,7 @@
+/* What the services in C share (service.h): an SQLite database of their own, a lock around it,
+ * log lines, and the file MODE by which the console makes them misbehave. stock.c and payment.c
+ * are the services. */
+
 #include "service.h"
 
 #include <ctype.h>

@@ -1,3 +1,7 @@
+/* Reads an order from the JSON text of a message, and refuses what is none (order.h). Pure: the
+ * browser's data is checked here again, because anybody could write to the queue. submission.c
+ * makes a task of it. */
+
 #include "order.h"
 
 #include <stdarg.h>

@@ -1,3 +1,7 @@
+/* Server-sent events for the page of an order: each stream sends what the page has not seen,
+ * and waits in its connection's own thread until news.c wakes it. shop.h shows the whole web
+ * server. */
+
 #include "shop.h"
 
 #include <errno.h>

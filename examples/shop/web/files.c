@@ -1,3 +1,6 @@
+/* Reads files, and serves the pages of the shop from one folder: plain names only, so that
+ * nothing outside the folder can be read. shop.h shows the whole web server. */
+
 #include "shop.h"
 
 #include <errno.h>

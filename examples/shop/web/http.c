@@ -1,3 +1,6 @@
+/* Answers of the web server: JSON, errors, and headers that keep pages from loading or being
+ * embedded elsewhere. main.c receives the requests. */
+
 #include "shop.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* The web server's options, routes, threads and end. libmicrohttpd calls on_request with each
+ * part of a request; the other files answer it. shop.h shows which one does what. */
+
 #include "shop.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,7 @@
+/* The thread that stores the messages about orders from the queue shop.replies into shop_news,
+ * each once by its id, and wakes the streams of events.c. A message leaves the queue after the
+ * commit; what cannot be read is set aside. */
+
 #include "shop.h"
 
 #include <stdio.h>

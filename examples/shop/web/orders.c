@@ -1,3 +1,7 @@
+/* Products and orders over HTTP: checks an order by the shop's own prices, puts it on the queue
+ * shop.orders, and shows how orders get on. Writes no order itself: the submission process does.
+ * people.c has what people decide. */
+
 #include "shop.h"
 
 #include <ctype.h>

@@ -29,8 +29,8 @@
 
 #include "agents/amqp/amqp_agent.h"
 #include "agents/http/inside.h"
+#include "amqp/amqp_message.h"
 #include "amqp/broker.h"
-#include "amqp/message.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "confine/caller.h"

@@ -1,4 +1,6 @@
-/* Status messages: from the server's channel to a queue, and the results back. */
+/* Status messages of the AMQP bridge: takes CloudEvents from the server's channel, sends them to
+ * their queues, and reports to the server what became of each. On the thread of amqp_agent.c.
+ * bridge.h shows the whole bridge. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Reply queues: results and heartbeats of agents. Each is settled when the server has it. */
+/* The reply queues of the AMQP bridge: posts the results and heartbeats that agents put there to
+ * the server, and settles a message when the server has it. A reply without a request of ours
+ * goes by its attempt's token. requests.c sends the requests; bridge.h shows the whole bridge. */
 
 #include <stdlib.h>
 

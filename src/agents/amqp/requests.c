@@ -1,4 +1,6 @@
-/* Request queues: one message for each request of the server, sent again if it got lost. */
+/* The request queues of the AMQP bridge: as an agent of libintact it fetches requests, puts each
+ * on its queue, and sends it again if it got lost. replies.c reads the results; bridge.h shows
+ * the whole bridge. */
 
 #include <stdio.h>
 #include <stdlib.h>

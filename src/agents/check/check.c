@@ -1,4 +1,7 @@
-/* Runs the scenarios one after the other and reports their results: see check.h. */
+/* Runs the scenarios of `intact agent check` one after the other, decides which cannot or need
+ * not run, and collects the verdicts (check.h). scenarios.c has the table, stage.c plays one
+ * scenario, report.c writes the results. */
+
 #include "agents/check/check.h"
 
 #include <stdio.h>

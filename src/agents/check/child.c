@@ -1,4 +1,7 @@
-/* The agent under test as a child process: start, output, end. See child.h. */
+/* The agent under test as a child process: starts it, keeps its output, and kills it with all its
+ * descendants (child.h). Between fork and exec only system calls are made. stage.c is the main
+ * caller. */
+
 #include "agents/check/child.h"
 
 #include <errno.h>

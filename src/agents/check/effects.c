@@ -1,4 +1,6 @@
-/* Counts an agent's effects: by the command of --effects, or by the known action count. */
+/* Counts the effects of the agent under test: by the command of --effects, or by the action
+ * `count` that agents for the check have. The agent's calls are served meanwhile. play_moments.c
+ * asks. */
 
 #include <errno.h>
 #include <signal.h>

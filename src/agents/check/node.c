@@ -1,4 +1,6 @@
-/* A simulated node of the server: routes, and the answers to calls. */
+/* A simulated node of the server, for one scenario: its routes, parked calls, requests and
+ * outcomes, and the faults that the scenario wants. Runs on the loop of stage.c, over the HTTP
+ * server of src/http; call.c reads what agents send. */
 
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-/* Scenarios of heartbeats, with the action slow. */
+/* Scenarios of heartbeats, for agents with the known action slow: they go on, are acknowledged,
+ * and stop when the server or the deadline says so. scenarios.c has the texts, stage.h what a
+ * scenario can do. */
 
 #include "agents/check/plays.h"
 

@@ -1,4 +1,6 @@
-/* Scenarios of calls and answers: parking, repeated requests, unknown actions. */
+/* Scenarios of calls for work and their answers: parking, pauses between calls, repeated
+ * requests, unknown members and actions, stops. scenarios.c has the texts, stage.h what a
+ * scenario can do. */
 
 #include "agents/check/plays.h"
 

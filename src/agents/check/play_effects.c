@@ -1,4 +1,5 @@
-/* Scenarios of effects that must happen once: the record by idempotency key. */
+/* Scenarios of effects that must happen once, whatever is repeated and whoever dies: the agent's
+ * record by idempotency key, and its tombstones. scenarios.c has the texts, effects.c counts. */
 
 #include "agents/check/plays.h"
 

@@ -1,4 +1,6 @@
-/* Scenarios with a server of another installation at the same address. */
+/* Scenarios in which a server of another installation answers at the agent's address: it must
+ * get neither results nor calls for work. scenarios.c has the texts, stage.h what a scenario
+ * can do. */
 
 #include <sys/wait.h>
 

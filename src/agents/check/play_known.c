@@ -1,4 +1,6 @@
-/* Scenarios for agents with the known actions (docs/agent-check.md). */
+/* Scenarios for agents that have the known actions of docs/agent-check.md (echo, fail and
+ * others): outputs, errors, tries, resume details, results from elsewhere, and places.
+ * scenarios.c has the texts. */
 
 #include "agents/check/plays.h"
 #include "base/when.h"

@@ -1,4 +1,6 @@
-/* Scenarios of kills, exits, and an unavailable server. */
+/* Scenarios of processes that are killed, exit, or lose their server: what becomes of the
+ * requests of the previous process, how an agent ends on SIGTERM, and how it waits for a server
+ * that is unavailable. scenarios.c has the texts, child.c starts and kills. */
 
 #include <signal.h>
 #include <sys/wait.h>

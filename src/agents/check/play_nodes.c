@@ -1,4 +1,6 @@
-/* Scenarios with several nodes. */
+/* Scenarios with two nodes of one installation: the agent finds the second, reports to it what
+ * it holds, and continues when one is gone. scenarios.c has the texts, node.c is one simulated
+ * node. */
 
 #include "agents/check/plays.h"
 #include "base/clock.h"

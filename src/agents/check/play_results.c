@@ -1,4 +1,6 @@
-/* Scenarios of results: sent until acknowledged, and calls repeated as the server demands. */
+/* Scenarios of results: each is sent until it is acknowledged, over answers that are cut, refused
+ * or unreadable, and calls are repeated as the server demands. scenarios.c has the texts, node.c
+ * causes the faults. */
 
 #include "agents/check/plays.h"
 

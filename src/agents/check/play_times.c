@@ -1,4 +1,5 @@
-/* Scenarios of deadlines. */
+/* Scenarios of deadlines: a request whose time has passed must not be answered, however long it
+ * waited or was sent. scenarios.c has the texts, stage.h what a scenario can do. */
 
 #include "agents/check/plays.h"
 

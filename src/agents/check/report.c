@@ -1,4 +1,6 @@
-/* Writes verdicts as text, JSON and JUnit XML. */
+/* Writes the verdicts of a check as text, JSON and JUnit XML (check.h). Data of the agent may
+ * contain anything: here it becomes one line of UTF-8 without control characters.
+ * cli/verbs/agent_check.c is the caller. */
 
 #include "agents/check/check.h"
 #include "base/when.h"

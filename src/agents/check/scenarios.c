@@ -1,4 +1,6 @@
-/* The table of scenarios: `intact agent check --list`. A test looks for their chapters. */
+/* The table of scenarios, as `intact agent check --list` shows it: name, level, text and function
+ * of each. A test looks for their chapters in docs/agents.md. plays.h declares the functions, the
+ * play_*.c files have them. */
 
 #include "agents/check/plays.h"
 

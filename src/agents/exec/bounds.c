@@ -1,4 +1,6 @@
-/* The ruleset of a command whose configuration has `confine`. */
+/* The Landlock rules of a command whose configuration has `confine`: the files that it names, and
+ * what nearly every program needs (bounds.h). Opened by command.c in the agent; keeper.c enters
+ * them in the child. */
 
 #include "agents/exec/bounds.h"
 

@@ -1,4 +1,6 @@
-/* Checks a step's HTTP request and escapes its parts, so that a task's values stay values. Pure. */
+/* Checks the input of a step with `http`, and puts it in terms of HTTP: method, path, query,
+ * headers and body, each value escaped so that it stays a value (form.h). Pure; http_job.c sends
+ * it. definition/reader/http_step.c made the input from the definition. */
 
 #include "agents/http/form.h"
 

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "net/answer.h"
+#include "net/received_answer.h"
 #include "json/json.h"
 
 /* Statuses from 200 to 599. */

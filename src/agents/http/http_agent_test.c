@@ -1,4 +1,6 @@
-/* The HTTP agent's pure parts: requests, answers, configuration, secrets. */
+/* Tests of the HTTP agent's pure parts: requests (form.c), the meaning of answers
+ * (http_answer.c), the configuration (http_config.c) and secrets (http_secrets.c). No service is
+ * called. */
 
 #include "base/test.h"
 

@@ -1,4 +1,6 @@
-/* Interprets a service's answer: status, body, output. Pure; job.c acts on it. */
+/* Interprets a service's answer for a step: whether its status means success, failure or a poll,
+ * whether an effect can be excluded, and which output it gives (http_answer.h). Pure:
+ * net/received_answer.c parses the bytes, http_job.c acts on the meaning. */
 
 #include "agents/http/http_answer.h"
 

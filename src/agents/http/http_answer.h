@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "definition/expression/expression.h"
-#include "net/answer.h"
+#include "net/received_answer.h"
 
 enum answer_kind {
     ANSWER_COMPLETED,

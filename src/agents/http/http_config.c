@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "definition/reader/definition_reader.h"
 #include "definition/reader/http_step.h"
-#include "definition/reader/reader.h"
-#include "net/settings.h"
+#include "net/net_settings.h"
 
 enum { ATTEMPTS_MAX = 1000 };
 

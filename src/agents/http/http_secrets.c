@@ -1,4 +1,6 @@
-/* Loads secrets, fills them into values, and hides them in texts. Freed values are wiped. */
+/* Loads the secrets of the HTTP agent, fills them into requests, and hides them in everything
+ * that is logged, reported or stored, in any escaped form (http_secrets.h). Freed values are
+ * wiped. http_job.c is the main caller. */
 
 #include "agents/http/http_secrets.h"
 

@@ -1,4 +1,6 @@
-/* Finds the two sockets that a server passes to its child agent: see inside.h. */
+/* Finds the two sockets that a server passes to its child agent (inside.h), and checks that they
+ * are ours: sockets of the right kind, named by the environment. Called by http_agent.c and
+ * agents/amqp/amqp_agent.c at their start. */
 
 #include "agents/http/inside.h"
 

@@ -1,12 +1,12 @@
-/* One service: its agent, its connections, its jobs (job.c). Never blocks; http_agent.c has the
- * loop. */
+/* One service: its agent, its connections, its jobs (http_job.c). Never blocks; http_agent.c has
+ * the loop. */
 
 #include "agents/http/service.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "agents/http/job.h"
+#include "agents/http/http_job.h"
 #include "base/clock.h"
 #include "libintact/wire.h"
 #include "net/watchdog.h"

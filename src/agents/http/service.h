@@ -50,7 +50,7 @@ int64_t service_wake_at(struct service *s); /* when it needs a turn even if noth
 /* No new calls: waiting requests are answered. */
 void service_stop(struct service *s);
 
-/* for job.c */
+/* for http_job.c */
 struct transfer *service_transfer(struct service *s); /* NULL: out of memory */
 void service_rest(struct service *s, struct transfer *t);
 /* NULL: invalid; *e says why. The result may lie in `a`. */

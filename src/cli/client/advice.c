@@ -1,4 +1,6 @@
-/* Advice after a refused call: what the user can do. May ask the server once. See advice.h. */
+/* Advice after a refused call: what the user can do about it, found in the answer or by one more
+ * call to the server (advice.h). client.c appends it to the message; it never changes the exit
+ * status. */
 
 #include "cli/client/advice.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "cli/client/advice.h"
+#include "cli/client/live_stream.h"
 #include "cli/client/remembered.h"
-#include "cli/client/stream.h"
 #include "cli/client/token_file.h"
 #include "cli/terminal/print.h"
 #include "libintact/client.h"

@@ -1,4 +1,6 @@
-/* Each verb against a server with prepared answers. */
+/* Tests of each verb against a server with prepared answers (libintact/fake.h): what the verb
+ * asks, prints and returns. cli.c is called in this process. tests/e2e has the verbs against real
+ * servers. */
 
 #include "base/test.h"
 

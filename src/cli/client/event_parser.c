@@ -1,6 +1,7 @@
-/* Parses a stream of text/event-stream; see stream.h. */
+/* Parses a stream of text/event-stream into events, however its bytes are cut (the event_parser
+ * functions of live_stream.h). Pure; live_stream.c feeds it what libcurl receives. */
 
-#include "cli/client/stream.h"
+#include "cli/client/live_stream.h"
 
 /* A longer line ends the event: our servers send none. */
 enum { LINE_MAX_SIZE = 64 << 20 };

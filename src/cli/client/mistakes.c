@@ -1,4 +1,6 @@
-/* Prints mistakes; see mistakes.h. */
+/* Prints mistakes in definitions and configurations as compilers do: FILE:LINE:COLUMN, which
+ * editors understand (mistakes.h). config/mistakes.c collects those that are found here; the
+ * server's answers bring others. */
 
 #include "cli/client/mistakes.h"
 

@@ -1,4 +1,6 @@
-/* Lists that the server returns page by page: --limit, --all, --json. */
+/* Lists that the server returns page by page, with their common flags --limit, --all and --json
+ * (pages.h). A verb gives the path and a function that prints one page; alert_list.c is an
+ * example. */
 
 #include "cli/client/pages.h"
 

@@ -1,4 +1,5 @@
-/* A task's state and attempts in words; see record.h. */
+/* A task's state and attempts in words, from the record of a task that the server returned
+ * (record.h). Shared by verbs that show tasks: task_show.c, watch_draw.c, and tables (table.c). */
 
 /* The same text in all verbs. */
 #include "cli/client/record.h"

@@ -1,4 +1,6 @@
-/* Remembers the installations of servers across invocations: a line "URL ID" for each. */
+/* Remembers the installations of servers across invocations, in a file of the user with a line
+ * "URL ID" for each (remembered.h says why). The file is replaced as a whole, and its loss is
+ * harmless. client.c is the caller; libintact/installation.c uses what is remembered. */
 
 #include "cli/client/remembered.h"
 

@@ -1,4 +1,6 @@
-/* Tables on standard output; see table.h. */
+/* Tables on standard output: column widths, colours, and long cells on a terminal (table.h).
+ * Cells are cleaned of control characters by terminal/term.h. table_show is a whole verb that
+ * shows one list. */
 
 #include "cli/client/table.h"
 

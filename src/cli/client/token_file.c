@@ -1,4 +1,6 @@
-/* Tokens from files: one that the user names, or a local server's admin token. See token_file.h. */
+/* Tokens from files: the file that the user names, or the admin token of a server on this
+ * machine, which is used only if that server proves that it knows the token (token_file.h,
+ * net/proof.h). client.c is the main caller. */
 
 #include "cli/client/token_file.h"
 

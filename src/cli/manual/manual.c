@@ -1,4 +1,5 @@
-/* Manual pages in man(7), from the descriptions of the verbs. */
+/* Manual pages in man(7), from the descriptions of the verbs (manual.h). document.c writes them
+ * into files; manual_markdown.c makes docs/command-line.md from the same descriptions. */
 
 #include "cli/manual/manual.h"
 

@@ -1,4 +1,6 @@
-/* docs/command-line.md, from the descriptions of the verbs. */
+/* Makes docs/command-line.md from the descriptions of the verbs: an index, flags that several
+ * verbs share described once, and a section for each verb (manual.h). document.c prints it. The
+ * page is committed, and a test compares it. */
 
 #include <string.h>
 

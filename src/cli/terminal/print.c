@@ -1,4 +1,6 @@
-/* Prints text from servers without control characters; see print.h. */
+/* Prints text that others wrote, such as a server's messages, without control characters, which a
+ * terminal would obey (print.h). term.c does the cleaning. Verbs use this for everything that is
+ * not their own text. */
 
 #include "cli/terminal/print.h"
 

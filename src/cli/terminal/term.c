@@ -1,4 +1,6 @@
-/* The terminal: its properties, colours, and clean lines of known width. See term.h. */
+/* The terminal: its width and colours, and lines of known width whose text is cleaned of control
+ * characters (term.h). term_view.c redraws a view, term_progress.c a progress bar. Nothing here
+ * reads keys or changes modes. */
 
 #include "cli/terminal/term.h"
 

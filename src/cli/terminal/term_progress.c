@@ -1,4 +1,5 @@
-/* The progress bar; see term.h. */
+/* The progress bar of long verbs such as `intact backup` (the term_progress functions of term.h).
+ * On a stream that is no terminal nothing is shown. */
 
 #include <stdio.h>
 #include <unistd.h>

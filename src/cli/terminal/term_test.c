@@ -1,4 +1,5 @@
-/* The exact bytes for a terminal. How a terminal shows them: tests/e2e/live_test.py. */
+/* Tests of the exact bytes that a terminal gets: cleaned text, cut lines, columns, colours and
+ * the progress bar. How a terminal shows a redrawn view is tested by tests/e2e/live_test.py. */
 
 #include "base/test.h"
 

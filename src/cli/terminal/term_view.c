@@ -1,4 +1,6 @@
-/* The redrawn view on a terminal: modes, signals, keys, drawing. See term.h. */
+/* The view that live verbs redraw on a terminal: modes, signals, keys and drawing (the view
+ * functions of term.h). Restores the terminal at the end, when the process is stopped, and after
+ * a failed assertion. verbs/top.c and verbs/watch.c use it. */
 
 #include <errno.h>
 #include <fcntl.h>

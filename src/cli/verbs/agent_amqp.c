@@ -1,4 +1,6 @@
-/* `intact agent amqp`: runs the AMQP agent with a server's configuration. */
+/* `intact agent amqp`: reads the section `amqp` of a server's configuration, and runs the AMQP
+ * agent (agents/amqp) in this process. agent_program.c has what it shares with the other built-in
+ * agents. */
 
 #include <limits.h>
 #include <stdio.h>

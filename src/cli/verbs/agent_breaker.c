@@ -1,4 +1,6 @@
-/* `intact agent open, close, reset`: the breaker by hand, and the default settings. */
+/* `intact agent open`, `close` and `reset`: operates an agent's breaker by hand, or brings the
+ * default settings back. agent_show.c makes the call and shows the result; agent_set.c changes
+ * the breaker's rule. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/agent_show.h"

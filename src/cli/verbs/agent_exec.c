@@ -1,4 +1,6 @@
-/* `intact agent exec`: the agent that runs commands. */
+/* `intact agent exec`: reads a configuration, and runs the agent that executes commands
+ * (agents/exec) in this process. agent_program.c has what it shares with the other built-in
+ * agents. */
 
 #include <stdlib.h>
 

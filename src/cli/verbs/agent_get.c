@@ -1,4 +1,5 @@
-/* `intact agent get`: an agent's settings and breaker; shown by agent_show.c. */
+/* `intact agent get`: one agent's settings and breaker. agent_show.c makes the call and shows the
+ * answer, as for all verbs for one agent; agent_list.c shows all agents and their instances. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/agent_show.h"

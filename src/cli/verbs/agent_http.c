@@ -1,4 +1,6 @@
-/* `intact agent http`: the agent that calls HTTP services. */
+/* `intact agent http`: reads a configuration, and runs the agent that calls HTTP services
+ * (agents/http) in this process. agent_program.c has what it shares with the other built-in
+ * agents; serve.c runs the same agent as its child. */
 
 #include <stdlib.h>
 

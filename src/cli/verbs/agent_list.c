@@ -1,4 +1,5 @@
-/* `intact agent list`: a row for each instance, from /v1/agents and /v1/stats. */
+/* `intact agent list`: a row for each instance of each agent, joined from /v1/agents (instances,
+ * places) and /v1/stats (what waits for them). agent_get.c shows the settings of one agent. */
 
 #include "cli/client/client.h"
 #include "cli/client/table.h"

@@ -1,4 +1,6 @@
-/* What the built-in agents (http, exec, amqp) share: token, flags, configuration. */
+/* What the verbs of built-in agents (http, exec, amqp) share: reading the token and the
+ * configuration, and running the agent with both (agent_program.h). The agents themselves are in
+ * src/agents. */
 
 #include "cli/verbs/agent_program.h"
 

@@ -1,6 +1,6 @@
-/*
- * `intact agent set`: keeps the settings that no flag names: reads all, changes some, writes all.
- */
+/* `intact agent set`: changes some settings of an agent. The API replaces all of them, so this
+ * reads the present ones, changes those that flags name, and sends everything. agent_show.c shows
+ * the result. */
 
 #include <stdio.h>
 #include <stdlib.h>

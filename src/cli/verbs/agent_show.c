@@ -1,4 +1,5 @@
-/* Shows an agent's limits and breaker, for the verbs for one agent; see agent_show.h. */
+/* Calls the server about one agent, and shows the agent's limits, breaker and rule from the
+ * answer (agent_show.h). For the verbs agent get, set, open, close and reset. */
 
 #include "cli/verbs/agent_show.h"
 

@@ -1,4 +1,5 @@
-/* `intact alert acknowledge`: by one alert's key. */
+/* `intact alert acknowledge`: stops the reminders of one alert, by its id, with a reason for the
+ * audit. alert_list.c shows the ids. */
 
 #include <stdio.h>
 

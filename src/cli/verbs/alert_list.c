@@ -1,4 +1,5 @@
-/* `intact alert list`: alerts page by page, and sinks that fail. */
+/* `intact alert list`: alerts page by page, and below them the sinks that fail now, because a
+ * reader of the list should know. client/pages.c does the paging. */
 
 #include <stdio.h>
 

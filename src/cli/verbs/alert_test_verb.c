@@ -1,4 +1,6 @@
-/* `intact alert test`: sends a test alert to every sink. */
+/* `intact alert test`: has the server send a test alert to every sink, and shows which accepted
+ * it. The name does not end in _test.c, because that is the form of tests. alert_list.c shows
+ * alerts. */
 
 #include "cli/client/client.h"
 #include "cli/client/table.h"

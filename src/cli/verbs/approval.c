@@ -1,5 +1,7 @@
-/* `intact approval list`: what waits for people. `intact approve`, `intact reject`: decide on it.
- */
+/* `intact approval list` (what waits for people), `intact approve` and `intact reject` (a
+ * decision), and `intact approval link` (a URL with which one person decides). A decision
+ * fetches the question first and names its number, so that it counts only for the question that
+ * was read. */
 
 #include <stdio.h>
 #include <unistd.h>

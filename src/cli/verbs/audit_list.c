@@ -1,4 +1,5 @@
-/* `intact audit list`: changes by people, page by page. */
+/* `intact audit list`: changes made by people, with who, from where and why, page by page.
+ * client/pages.c does the paging. */
 
 #include <stdio.h>
 

@@ -1,4 +1,6 @@
-/* `intact cancel`: the submitter's undo; see operate.c. */
+/* `intact cancel`: the undo that the submitter of a task may request; undo.c is the operator's.
+ * This is only the verb's description: operate.c sends it for one task, operation_start.c for
+ * many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

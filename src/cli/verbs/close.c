@@ -1,4 +1,6 @@
-/* `intact close`: a task in error stays there; see operate.c. */
+/* `intact close`: a task in error stays there, and needs no operator any more; reopen.c reverses
+ * it. This is only the verb's description: operate.c sends it for one task, operation_start.c for
+ * many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

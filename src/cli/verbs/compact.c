@@ -1,4 +1,5 @@
-/* `intact compact`: shrinks the SQLite store in a folder that no server uses. */
+/* `intact compact`: shrinks the SQLite store in a folder, which no server may use meanwhile.
+ * Calls no server: the work is in store/sqlite/shrink.c. */
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* `intact correct`: another input for a step or a task; see operate.c. */
+/* `intact correct`: another input for a step or a task. This is only the verb's description:
+ * operate.c sends it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

@@ -1,4 +1,5 @@
-/* `intact get`: a task's record, perhaps after its end (--wait); shown by task_show.c. */
+/* `intact get`: a task's record; with --wait, after its end. task_show.c shows it. list.c lists
+ * tasks, watch.c follows one. */
 
 #include "cli/client/client.h"
 #include "cli/verbs.h"

@@ -1,4 +1,5 @@
-/* `intact list`: tasks by filter, page by page. */
+/* `intact list`: tasks by state, workflow, tags and other filters, page by page, as a table or as
+ * JSON. get.c shows one of them. */
 
 #include "cli/client/client.h"
 #include "cli/client/table.h"

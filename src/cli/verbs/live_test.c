@@ -1,4 +1,6 @@
-/* Events from a stream, and what they become; with a real server: tests/e2e/live_test.py. */
+/* Tests of live verbs without a server: events from a stream that is cut anywhere
+ * (client/event_parser.c), and what `intact watch` makes of them (watched.c, watch_draw.c).
+ * tests/e2e/live_test.py has real servers and terminals. */
 
 #include "base/test.h"
 
@@ -6,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/client/stream.h"
+#include "cli/client/live_stream.h"
 #include "cli/verbs/watch.h"
 
 /* ---- events ---- */

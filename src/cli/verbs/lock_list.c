@@ -1,4 +1,5 @@
-/* `intact lock list`: which tasks hold locks, page by page. */
+/* `intact lock list`: which tasks hold locks, and how many wait for each, page by page.
+ * client/pages.c does the paging. */
 
 #include "cli/client/pages.h"
 #include "cli/client/table.h"

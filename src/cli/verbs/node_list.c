@@ -1,4 +1,5 @@
-/* `intact node list`: the nodes of the installation. */
+/* `intact node list`: the nodes of the installation, whether each is alive, which one leads, and
+ * their versions. client/table.c makes the call and the table. */
 
 #include <stdio.h>
 

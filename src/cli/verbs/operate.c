@@ -1,4 +1,6 @@
-/* Operators' verbs for one task, or for many (operation_start.c). See operate.h. */
+/* Sends an operator's verb (retry, skip, undo, pause and others) for one task or step, with a
+ * reason, and shows the task (operate.h). Each verb's own file only describes it. Verbs for many
+ * tasks continue in operation_start.c. */
 
 #include "cli/verbs/operate.h"
 

@@ -1,4 +1,5 @@
-/* Shows an operation on many tasks, and follows its progress. */
+/* Shows an operation on many tasks: its counts and why tasks refused, and follows its progress
+ * until it ends (operation_show.h). operation_start.c and operation_verbs.c are the callers. */
 
 #include "cli/verbs/operation_show.h"
 

@@ -1,4 +1,6 @@
-/* `intact operation start`, and verbs with --all: asks for confirmation, starts, follows. */
+/* `intact operation start`, and operators' verbs with --all: makes the filter, does a dry run,
+ * asks for confirmation, starts the operation and follows it (operation_start.h). operate.c has
+ * the same verbs for one task. */
 
 #include <stdio.h>
 #include <string.h>

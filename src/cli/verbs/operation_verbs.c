@@ -1,4 +1,5 @@
-/* intact operation list, get, stop, continue. */
+/* `intact operation list`, `get`, `stop` and `continue`: operations on many tasks that were
+ * started before. operation_show.c shows one, operation_start.c starts one. */
 
 #include "cli/client/client.h"
 #include "cli/client/table.h"

@@ -1,4 +1,5 @@
-/* `intact outbox list` and `intact target list`. */
+/* `intact outbox list` (messages that wait or are dead letters, page by page) and `intact target
+ * list` (their receivers, with counts). outbox_verbs.c retries and drops messages. */
 
 #include <stdio.h>
 

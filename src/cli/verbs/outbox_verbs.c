@@ -1,4 +1,5 @@
-/* `intact outbox retry` and `drop`: dead letters, by id or filter. */
+/* `intact outbox retry` and `intact outbox drop`: what becomes of dead letters, by id or filter.
+ * outbox_list.c lists them. */
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* `intact pause`: nothing of a task starts; see operate.c. */
+/* `intact pause`: nothing of a task starts until resume.c. This is only the verb's description:
+ * operate.c sends it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

@@ -1,4 +1,5 @@
-/* `intact reopen`: reverses close; see operate.c. */
+/* `intact reopen`: reverses close.c, so that a task in error needs an operator again. This is
+ * only the verb's description: operate.c sends it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

@@ -1,4 +1,6 @@
-/* `intact resolve`: a step in doubt did not take effect; see operate.c. */
+/* `intact resolve`: an operator states that a step in doubt did not take effect; supply.c is for
+ * one that did. This is only the verb's description: operate.c sends it for one task,
+ * operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

@@ -1,4 +1,5 @@
-/* `intact restore`: makes a store from a backup file. */
+/* `intact restore`: makes a store from a backup file. Calls no server: store/sqlite/restore.c
+ * does the work and replaces the old store safely. backup.c makes backups. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* `intact resume`: ends a pause; see operate.c. */
+/* `intact resume`: ends a pause (pause.c). This is only the verb's description: operate.c sends
+ * it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

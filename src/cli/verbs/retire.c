@@ -1,4 +1,6 @@
-/* `intact retire`: deletes ended tasks in many calls, with their counts. */
+/* `intact retire`: deletes ended tasks in as many calls as that takes, and adds up their counts.
+ * The first answer of the server fixes the time, so that all calls use the same. Rules for
+ * deletion are in the configuration: serve_retention.c. */
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* `intact retry`: new attempts for what failed; see operate.c. */
+/* `intact retry`: new attempts for what failed. This is only the verb's description: operate.c
+ * sends it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

@@ -1,4 +1,6 @@
-/* `intact schedule put`: stores a schedule, with mistakes as compilers report them. */
+/* `intact schedule put`: stores a schedule from a file, and prints mistakes as compilers do
+ * (client/mistakes.h). Shares the printing of warnings with workflow_put.c (put.h).
+ * schedule_verbs.c has the other verbs of schedules. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* intact schedule list, get, next, pause, resume, run, backfill, delete. */
+/* `intact schedule list`, `get`, `next`, `pause`, `resume`, `run`, `backfill` and `delete`: verbs
+ * for stored schedules. schedule_put.c stores one. */
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* The section `messages` of a server's configuration. */
+/* Reads the section `messages` of a server's configuration, which applies to all status messages
+ * (serve_messages.h). serve_settings.c calls it with the whole file. */
 
 #include "cli/verbs/serve_messages.h"
 

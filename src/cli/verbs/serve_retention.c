@@ -1,4 +1,6 @@
-/* The sections `retention`, `archive` and `reserve` of a server's configuration. */
+/* Reads the sections `retention`, `archive` and `reserve` of a server's configuration, and checks
+ * that every rule can be reached (serve_retention.h). serve_settings.c calls it with the whole
+ * file; background/retention.c applies the rules. */
 
 #include "cli/verbs/serve_retention.h"
 

@@ -1,4 +1,6 @@
-/* The configuration file of a server: its sections, each read by its own module. */
+/* Reads the configuration file of a server: finds the sections, and has each read by its own
+ * module (serve_settings.h). docs/configuration.md is its reference. serve.c uses the result, and
+ * agent_amqp.c the section for AMQP. */
 
 #include "cli/verbs/serve_settings.h"
 

@@ -1,4 +1,5 @@
-/* `intact skip`: goes on without a step; see operate.c. */
+/* `intact skip`: a task continues without a step. This is only the verb's description: operate.c
+ * sends it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

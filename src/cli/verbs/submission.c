@@ -1,4 +1,5 @@
-/* intact submission list, retry, drop: refused submissions by SQL or from a queue. */
+/* `intact submission list`, `retry` and `drop`: submissions by SQL or from a queue that were
+ * refused. submit.c makes submissions over HTTP. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* `intact submit`: one task from flags; many from a file: submit_file.c. */
+/* `intact submit`: submits one task from flags, and shows it, after its end if --wait says so.
+ * Many tasks from a file or a pipe are in submit_file.c. */
 
 #include <stdio.h>
 #include <stdlib.h>

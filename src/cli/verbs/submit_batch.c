@@ -1,4 +1,6 @@
-/* Sends one batch of lines, repeats what must be repeated, and records each line's outcome. */
+/* Sends one batch of the lines of submit_file.c, repeats what must be repeated, and records each
+ * line's outcome (submit_batch.h). Every line has an id, so a repetition is the same task. On the
+ * thread of a sender. */
 
 #include "cli/verbs/submit_batch.h"
 

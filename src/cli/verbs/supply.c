@@ -1,4 +1,6 @@
-/* `intact supply`: a step's output by hand; see operate.c. */
+/* `intact supply`: an operator gives a step's output by hand, because the step took effect or was
+ * done elsewhere. This is only the verb's description: operate.c sends it for one task,
+ * operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

@@ -1,4 +1,5 @@
-/* A task's record for people: its head, its steps, their errors. */
+/* Shows a task's record for people: its head, its steps with their attempts and waits, errors and
+ * signals (task_show.h). For get, submit, signal and the operators' verbs; --json bypasses it. */
 
 #include "cli/verbs/task_show.h"
 

@@ -1,4 +1,5 @@
-/* `intact token delete`: by name. */
+/* `intact token delete`: deletes a token by its name. token_list.c lists tokens, token_create.c
+ * and token_rotate.c make them. */
 
 #include "cli/client/client.h"
 #include "cli/verbs.h"

@@ -1,4 +1,5 @@
-/* `intact token list`: tokens and their recent use. */
+/* `intact token list`: tokens with their roles and their recent use, never their texts, which the
+ * server does not have. client/table.c makes the call and the table. */
 
 #include "cli/client/table.h"
 #include "cli/verbs.h"

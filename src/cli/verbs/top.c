@@ -1,4 +1,6 @@
-/* `intact top`: asks the server for statistics again and again, and shows them (top_draw.c). */
+/* `intact top`: asks the server for statistics again and again on one connection
+ * (client/live_stream.h), and shows them in a view or as text. top_data.c keeps the samples,
+ * top_draw.c draws them. */
 
 #include "cli/verbs/top.h"
 
@@ -7,7 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/client/client.h"
-#include "cli/client/stream.h"
+#include "cli/client/live_stream.h"
 #include "cli/terminal/print.h"
 #include "cli/verbs.h"
 

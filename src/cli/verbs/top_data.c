@@ -1,4 +1,6 @@
-/* The state of `intact top`: two samples, the newest errors. See top.h. */
+/* The state of `intact top`: two samples, between which rates are computed, and the newest errors
+ * with their reasons (top.h). Calls no server and reads no clock; top.c fills it in, top_draw.c
+ * draws it. */
 
 #include "base/when.h"
 #include "cli/verbs/top.h"

@@ -1,4 +1,6 @@
-/* Draws `intact top`: counts, rates, agents, errors. See top.h. */
+/* Draws `intact top` into lines: the server, counts, rates, agents and errors, within the given
+ * width and height (top.h). Calls no server and reads no clock; terminal/term_view.c shows the
+ * lines. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* `intact undo`: an operator's undo; see operate.c. */
+/* `intact undo`: an operator's undo; cancel.c is the submitter's. This is only the verb's
+ * description: operate.c sends it for one task, operation_start.c for many. */
 
 #include "cli/verbs.h"
 #include "cli/verbs/operate.h"

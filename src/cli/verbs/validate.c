@@ -1,4 +1,6 @@
-/* `intact validate`: checks definition files without a server. */
+/* `intact validate`: checks definition files without a server, by the same compiler as the
+ * server's (definition/definition.h), and prints mistakes as compilers do. workflow_put.c stores
+ * definitions. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* `intact watch`: follows a task, or all tasks, in a view, as lines or as JSON. Drawing:
- * watch_draw.c, watch_lines.c; the stream: stream.c. */
+ * watch_draw.c, watch_lines.c; the stream: live_stream.c. */
 
 #include "cli/verbs/watch.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/client/client.h"
-#include "cli/client/stream.h"
+#include "cli/client/live_stream.h"
 #include "cli/terminal/print.h"
 #include "cli/verbs.h"
 

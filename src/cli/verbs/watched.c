@@ -1,4 +1,5 @@
-/* The state of `intact watch`: two records, heartbeats, the reason. See watch.h. */
+/* The state of `intact watch`: two records of a task, its heartbeats, and the reason why it waits
+ * (watch.h). Calls no server; watch.c fills it in, watch_draw.c and watch_lines.c show it. */
 
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
-/* `intact why`: the server's reasons why a task waits, with times in the reader's time zone. */
+/* `intact why`: shows the server's reasons why a task waits, with times in the reader's time zone
+ * and the commands that help. The server finds the reasons (src/why); text from agents is cleaned
+ * before it is shown. */
 
 #include <stdio.h>
 #include <unistd.h>

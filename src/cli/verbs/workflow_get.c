@@ -1,4 +1,5 @@
-/* `intact workflow get`: a stored definition as it was written. */
+/* `intact workflow get`: a stored definition as it was written, or the whole answer as JSON.
+ * workflow_put.c stores one. */
 
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* `intact workflow list`: names, versions, numbers of steps. */
+/* `intact workflow list`: the names of stored workflows, their newest versions, and their numbers
+ * of steps. client/table.c makes the call and the table. */
 
 #include "cli/client/table.h"
 #include "cli/verbs.h"

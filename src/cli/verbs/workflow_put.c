@@ -1,4 +1,6 @@
-/* `intact workflow put`: stores a definition, with mistakes as compilers report them. */
+/* `intact workflow put`: stores a definition from a file, with mistakes and warnings printed as
+ * compilers do (client/mistakes.h). put.h has what schedule_put.c uses of it; validate.c checks
+ * without a server. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/*
- * Counts the basic blocks that an evaluation executes, for tests of its budget: see effort.h.
- */
+/* Counts the basic blocks that an evaluation executes (effort.h), for the tests of its budget.
+ * Only for the library `counted` of meson.build, which is the evaluator compiled with coverage
+ * callbacks: the __wrap functions here replace those callbacks and calls into libraries, which
+ * are counted by their bytes. effort_fuzz.c and effort_test.c use it. */
 
 #include "definition/expression/effort.h"
 

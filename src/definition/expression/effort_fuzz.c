@@ -1,4 +1,6 @@
-/* Searches for expressions whose steps are more expensive than MACHINE_WORK_MAX allows. */
+/* Fuzz target that searches for expressions whose steps cost more than MACHINE_WORK_MAX allows,
+ * as counted by effort.c: bytes select an expression and the value on which it is evaluated. */
+
 #include "base/fuzz.h"
 
 #include <stdio.h>

@@ -1,12 +1,13 @@
+/* Tests that no step of an evaluation costs more than its budget assumes: every function of
+ * list.h and known expensive expressions, counted in basic blocks (effort.h) and not in time.
+ * effort_fuzz.c searches for more. */
+
 #include "base/test.h"
 
 #include <stdio.h>
 
 #include "definition/expression/effort.h"
 #include "definition/function/list.h"
-
-/* An evaluation pays before it works: for every expression, no step costs more than
- * MACHINE_WORK_MAX basic blocks (effort.h explains how they are counted). */
 
 static const struct json *document;
 static struct slice recorded; /* the same as text */

@@ -1,12 +1,11 @@
+/* Fuzz target of the parser and evaluator: any expression (the first line) on any document (the
+ * rest; a small default if that is no JSON). An evaluation stays within its memory budget
+ * (excessive steps show as time) and always has the same outcome: one JSON value, or an error
+ * message. template_fuzz.c does the same with values that contain expressions. */
+
 #include "base/fuzz.h"
 #include "definition/expression/expression.h"
 #include "json/text.h"
-
-/*
- * Evaluates any expression (the first line) on any document (the rest; a small default if that is
- * no JSON). An evaluation stays within its memory budget (excessive steps show as time) and always
- * has the same outcome: one JSON value, or an error message.
- */
 
 /* The most that an evaluation may take from its arena: the budget, the text of the result, and
  * unused space at the ends of chunks. */

@@ -1,4 +1,7 @@
-/* Splits an expression into tokens: see lexer.h. parser.c is its only caller. */
+/* Splits an expression into tokens: names, numbers, signs and the beginnings of strings
+ * (lexer.h). parser.c, its only caller, asks for one token at a time and reads the contents of
+ * strings itself, because they may contain expressions. */
+
 #include "definition/expression/lexer.h"
 
 static bool is_digit(char c)

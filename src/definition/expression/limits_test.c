@@ -1,8 +1,9 @@
+/* Tests of the limits of expressions: steps and memory of an evaluation, nesting of expressions
+ * and results, and that all expressions of one value share one budget. */
+
 #include "base/test.h"
 
 #include "definition/expression/expression.h"
-
-/* No expression takes more than its share of time, memory and stack. */
 
 static const struct json *parsed(struct arena *a, const char *text)
 {

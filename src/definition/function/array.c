@@ -1,4 +1,6 @@
-/* Functions of arrays and objects: add, keys, flatten, reverse and others. See list.h. */
+/* Functions of arrays and objects: add, any and all over members, flatten, reverse and others.
+ * list.h has the table of all functions, parts.h the declarations and types that the files of
+ * this folder share. */
 
 #include "definition/function/parts.h"
 

@@ -1,4 +1,6 @@
-/* Functions of one value: length, conversions, keys and entries, and others. */
+/* Functions of one value: length, conversions, rounding, keys and entries, has and contains.
+ * list.h has the table of all functions, parts.h the declarations and types that the files of
+ * this folder share. */
 
 #include "definition/function/parts.h"
 

@@ -1,4 +1,7 @@
-/* The table of functions, and hints for functions of jq that are not supported. See function.h. */
+/* The table of functions (made from list.h), which the parser searches by name and number of
+ * arguments, and hints for functions of jq that are not supported (function.h). The functions are
+ * in the other files of this folder. */
+
 #include "definition/function/parts.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Functions that order members: sort, min, max, unique, and the variants with a key. */
+/* Functions that order members: sort, group, unique, min and max, and their variants with a key
+ * (list.h). A key is an array of all values of the argument. array.c has the functions that keep
+ * the order of members. */
 
 #include "definition/function/parts.h"
 

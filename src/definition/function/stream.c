@@ -1,4 +1,6 @@
-/* Functions that evaluate their arguments themselves, any number of times. */
+/* Functions that evaluate their arguments themselves, any number of times: select, map, first,
+ * limit, range, and any and all with a condition (list.h). Values go to a sink one by one; a
+ * function that has enough unwinds the evaluation to itself. */
 
 #include "definition/function/parts.h"
 

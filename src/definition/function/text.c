@@ -1,4 +1,6 @@
-/* Functions of strings. indices, index and rindex also search arrays. */
+/* Functions of strings: upper and lower case, join, prefixes, suffixes and others (list.h).
+ * indices, index and rindex also search arrays. Positions are counted in characters, not in
+ * bytes. */
 
 #include "definition/function/parts.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 #include "definition/template/template.h"
 
 struct watcher {

@@ -1,3 +1,7 @@
+/* Reads the graph of a definition: `after` of each step, which defaults to the step before.
+ * Orders the steps topologically, reports cycles and unknown names, and checks that expressions
+ * refer only to steps that have ended by then. definition.c is the caller. */
+
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,7 @@
-/* Reads `http` of a step and turns it into the input of the HTTP agent: see http_step.h. */
+/* Reads `http` of a step or an undo, checks it, and turns it into the input of the HTTP agent
+ * (http_step.h). Method, path and header names are fixed here, so that values of a task cannot
+ * change where a request goes. agents/http/form.c reads the evaluated input at the other end. */
+
 #include "definition/reader/http_step.h"
 
 #include <strings.h>

@@ -7,7 +7,7 @@
  * how to interpret the response (`output`, the lists of statuses).
  */
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 /* The default action of such a step. */
 #define HTTP_ACTION "http"

@@ -1,9 +1,10 @@
+/* Tests of `http` in steps and undos (http_step.c): the input that it becomes, mistakes and their
+ * places, and that secrets are refused in definitions. */
+
 #include "base/test.h"
 
 #include "definition/definition.h"
 #include "definition/reader/http_step.h"
-
-/* `http` of a step: the input that the HTTP agent receives, and mistakes. */
 
 static struct mistakes mistakes, warnings;
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 static const struct {
     const char *name;

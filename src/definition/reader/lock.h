@@ -3,7 +3,7 @@
 
 /* `lock` of a definition: how many tasks with the same key may be at work at once. */
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 /* Fills in the lock of the workflow and the template of its key. The name of the workflow is known.
  */

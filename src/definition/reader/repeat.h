@@ -3,7 +3,7 @@
 
 /* Steps that are repeated in rounds: `repeat` of a definition. */
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 /* What `repeat` says. */
 struct repeat_draft {

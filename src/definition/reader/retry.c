@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/when.h"
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 enum { TRIES_MAX = 1000, FACTOR_MAX = 100 };
 

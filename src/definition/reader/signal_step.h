@@ -4,7 +4,7 @@
 /* Steps that wait for a signal (`signal` and `default` of a step), and signals that have a task
  * undone (`on_signal` of a definition). */
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 enum { SIGNAL_NAMES_MAX = 20 }; /* of one step, and of on_signal */
 

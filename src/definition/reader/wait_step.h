@@ -3,7 +3,7 @@
 
 /* Steps that wait for a length of time or for a moment: `wait` of a definition. */
 
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 
 /* What `wait` says. */
 struct wait_draft {

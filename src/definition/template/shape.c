@@ -3,7 +3,7 @@
 #include "definition/template/shape.h"
 
 #include "definition/function/function.h"
-#include "definition/reader/reader.h"
+#include "definition/reader/definition_reader.h"
 #include "definition/template/reference.h"
 
 enum { SIGNALS_KNOWN_MAX = 100 }; /* names; more are not checked */

@@ -1,11 +1,10 @@
+/* Fuzz target of template.c: any JSON value (the first line) as a template on any document (the
+ * rest; a small default if that is no JSON). The result is JSON within its limits, or an error
+ * message. expression_fuzz.c does the same with single expressions. */
+
 #include "base/fuzz.h"
 #include "definition/expression/expression.h"
 #include "json/text.h"
-
-/*
- * Evaluates any JSON value (the first line) as a template on any document (the rest; a small
- * default if that is no JSON). The result is JSON within its limits, or an error message.
- */
 
 static const char otherwise[] = "{\"input\":{\"a\":[1,2.5,{\"b\":\"x \xc3\xa4 ${\"}],\"n\":null,"
                                 "\"s\":\"o-17\"},\"steps\":{\"s\":{\"output\":[],\"input\":{}}}}";

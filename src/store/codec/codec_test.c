@@ -1,4 +1,6 @@
-/* Documents of tasks: what is written comes back, and what is damaged is refused. */
+/* Tests of the documents of tasks (encode.c, decode.c): what is written comes back whole, by the
+ * fields declared in core/task.h, and damaged documents are refused without a crash. */
+
 #include "base/test.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Writes the CloudEvent of a message from the parts that the outbox stores. */
+/* Writes the CloudEvent of a message from the parts that the outbox stores, and measures it
+ * before (envelope.h). Pure. outbox/telling.c makes the parts, outbox/courier.c and the stores
+ * complete the text. */
+
 #include "store/codec/envelope.h"
 
 #include "base/pen.h"

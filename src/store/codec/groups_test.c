@@ -1,4 +1,7 @@
-/* Groups of steps: resting steps leave the document of a long task, and come back. */
+/* Tests of groups.c: resting steps leave the document of a long task and come back when they
+ * change, so that the size of a change does not grow with the number of steps; groups that do not
+ * fit the document are corrupt. */
+
 #include "base/test.h"
 
 #include <stdio.h>

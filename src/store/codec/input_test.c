@@ -1,4 +1,6 @@
-/* The input of a task, which its steps share with it instead of having a copy. */
+/* Tests of how the codec stores the input of a task once: steps without an input of their own
+ * refer to it instead of having a copy, also when it is long and a payload. */
+
 #include "base/test.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* Tokens and the audit in memory. No faults are injected here; stored.c has the operations. */
+/* Tokens and the audit of the store in memory: the lists and what they require of a change.
+ * Injects no faults: the operations of the interface, in stored.c, do that and then call these
+ * functions. */
+
 #include "store/memory/access.h"
 
 #include <stdlib.h>

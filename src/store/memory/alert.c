@@ -1,4 +1,6 @@
-/* Alerts and stopped tasks in memory. No faults are injected here; told.c has the operations. */
+/* Alerts, and tasks that stopped in error, of the store in memory. Injects no faults: the
+ * operations of the interface, in told.c, do that and then call these functions. */
+
 #include "store/memory/alert.h"
 
 #include <stdlib.h>

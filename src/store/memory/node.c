@@ -1,4 +1,7 @@
-/* Leases and nodes in memory. No faults are injected here; memory.c has the operations. */
+/* Leases and rows of nodes of the store in memory: who holds a lease, when it expires, which
+ * owners live. Injects no faults: the operations of the interface, in memory.c, do that and then
+ * call these functions. */
+
 #include "store/memory/node.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Notices in memory. No faults are injected here; inbox.c has the operations. */
+/* Notices (signals by SQL) of the store in memory: waiting, refused and settled. Injects no
+ * faults: the operations of the interface, in inbox.c, do that and then call these functions. */
+
 #include "store/memory/notice.h"
 
 #include <stdlib.h>

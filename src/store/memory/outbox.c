@@ -1,4 +1,7 @@
-/* Messages in memory. No faults are injected here; told.c has the operations. */
+/* Messages of the store in memory: added with a change of their task, read by target, settled,
+ * retried or dropped. Injects no faults: the operations of the interface, in told.c, do that and
+ * then call these functions. */
+
 #include "store/memory/outbox.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Evaluations that took far too long, of the body in memory. */
+/* Counts, by task, of evaluations that took far too long, of the store in memory. Injects no
+ * faults: stored.c does that for the operations, and memory.c deletes the count of a task whose
+ * change asks for it. */
+
 #include "store/memory/overrun.h"
 
 #include <stdlib.h>

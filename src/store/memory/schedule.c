@@ -1,4 +1,6 @@
-/* Schedules in memory. No faults are injected here; told.c has the operations of the store. */
+/* Schedules and their versions of the store in memory. Injects no faults: the operations of the
+ * interface, in told.c, do that and then call these functions. */
+
 #include "store/memory/schedule.h"
 
 #include <stdlib.h>

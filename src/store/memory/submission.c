@@ -1,4 +1,7 @@
-/* Submissions in memory. No faults are injected here; inbox.c has the operations. */
+/* Submissions by SQL of the store in memory: waiting, taken by a node, become a task, or refused.
+ * Injects no faults: the operations of the interface, in inbox.c, do that and then call these
+ * functions. */
+
 #include "store/memory/submission.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Definitions of workflows in memory. No faults are injected here; stored.c has the operations. */
+/* Definitions of workflows of the store in memory, each with all its versions. Injects no faults:
+ * the operations of the interface, in stored.c, do that and then call these functions. */
+
 #include "store/memory/workflow.h"
 
 #include <stdlib.h>

@@ -40,7 +40,7 @@ struct token_row {
  * stored. */
 struct agent_row {
     struct slice name;
-    struct slice settings; /* dispatch/settings.h */
+    struct slice settings; /* dispatch/agent_settings.h */
     struct slice breaker;  /* its state: tasks/breakers.c */
 };
 

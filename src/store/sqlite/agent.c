@@ -1,4 +1,7 @@
-/* Settings and breakers of agents in SQLite. The columns are those of rows/access.h. */
+/* Settings and breakers of agents in SQLite, and the changes after a generation, by which nodes
+ * follow each other. The columns are those of rows/access.h; sqlite.c has these operations in its
+ * table. */
+
 #include "store/sqlite/columns.h"
 
 struct writing {

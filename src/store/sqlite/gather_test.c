@@ -1,6 +1,7 @@
-/*
- * The WAL as gather.c writes it is the one that SQLite alone would write, also when writes fail.
- */
+/* Tests of gather.c: the WAL that it writes is the one that SQLite alone would write, also when
+ * writes fail or another connection reads meanwhile. pwrite is replaced here, because SQLite
+ * calls this one instead of the C library's. */
+
 #include "store/sqlite/gather.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* What is done with a store that no server uses: looked at, checked, copied, declared the one. */
+/* Works on a store that no server uses: checks a file, makes a backup of a folder, and declares a
+ * copied folder the one to continue from (--adopt). folder_take locks the folder meanwhile.
+ * restore.c makes a folder from a backup; backup.c makes a backup while a server runs. */
 
 #include "store/sqlite/body.h"
 

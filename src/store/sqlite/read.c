@@ -1,4 +1,7 @@
-/* Reads tasks: by id, their state, and overdue ones. */
+/* Reads tasks: by id, their states at a glance, and overdue ones. reading.c reads by id through
+ * its own connection; sqlite.c has all of these in its table of operations. Listings are in
+ * list.c. */
+
 #include "store/sqlite/body.h"
 
 static int get(struct db *d, struct slice id, struct arena *a, struct task_row *ret,
