@@ -18,6 +18,7 @@
  *   check_time.c     nothing is given up too early, nothing overdue stays
  *   check_audit.c    the record of operators' changes
  *   check_lease.c    what nodes believe about their leases
+ *   check_schedules.c  the moments of schedules (schedules.h)
  *   check_nodes.c    who may lead, take over and claim
  *   check_why.c      predictions about waiting tasks come true
  *   check_told.c     reports of changes; heartbeats change nothing
@@ -66,6 +67,8 @@ void check_lease_told(const struct node *n, struct slice name, const struct leas
 void check_survey_told(const struct node *n, const struct survey *v);
 void check_beliefs(const struct node *n);                        /* whenever it may have changed */
 void check_not_after(const struct node *n, const struct ask *a); /* an operation asks */
+/* A leader has written under it. */
+void check_fence(const struct node *n, const struct fence *f);
 void check_requests(const struct node *n, const struct batch *b);
 void check_claims(const struct node *n, const struct batch *b); /* before the batch is recorded */
 void check_starts(const struct node *n, const struct batch *b); /* after it was recorded */

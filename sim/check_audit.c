@@ -6,6 +6,7 @@
 
 #include "sim/disk.h"
 #include "sim/operations.h"
+#include "sim/schedules.h"
 #include "sim/world.h"
 
 static const char *const verbs[] = {
@@ -24,6 +25,8 @@ static void check_entry(struct subject *t, const struct audit *a, enum task_stat
         if (++t->audited[i] > t->wanted[i])
             broken("nobody is said to have done what he did not ask for", "%s: %s", t->id,
                    verbs[i]);
+        if (i == ASK_CANCEL && schedules_did(t, a))
+            return;
         bool of_many = operations_did(t, a, old);
         bool votes = i == ASK_APPROVE || i == ASK_REJECT;
         if (!(votes ? check_vote_audited(t, a) : slice_is(a->actor, "operator"))

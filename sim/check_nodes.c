@@ -98,7 +98,7 @@ void check_left(const struct node *n)
 }
 
 /* An epoch has one leader, and writes of different epochs do not interleave. */
-static void check_fence(const struct node *n, const struct fence *f)
+void check_fence(const struct node *n, const struct fence *f)
 {
     bool same = strcmp(leases.writer, n->me) == 0;
 

@@ -12,6 +12,7 @@
 #include "sim/operations.h"
 #include "sim/people.h"
 #include "sim/receivers.h"
+#include "sim/schedules.h"
 #include "sim/sql.h"
 #include "sim/world.h"
 
@@ -158,7 +159,7 @@ bool world_is_done(void)
             return false;
     }
     return nodes_are_well() && people_are_content() && operations_are_over() && sql_is_content()
-           && sql_signals_are_decided() && receivers_are_content();
+           && sql_signals_are_decided() && receivers_are_content() && schedules_are_over();
 }
 
 static void looks_around(void *arg, uint64_t n)

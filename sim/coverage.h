@@ -217,6 +217,25 @@
     X(NOTICE_DECIDED,      "signals by SQL that were decided on")                                 \
     X(NOTICE_AGAIN,        "signals by SQL that were inserted twice")                             \
     X(NOTICE_REFUSED,      "signals by SQL that were refused")                                    \
+    X(SCHEDULE_STORED,    "schedules that were stored")                                           \
+    X(SCHEDULE_CHANGED,   "schedules that were changed")                                          \
+    X(SCHEDULE_PAUSED,    "schedules that were paused")                                           \
+    X(SCHEDULE_RUN,       "runs of schedules by hand")                                            \
+    X(SCHEDULE_BACKFILL,  "backfills of schedules")                                               \
+    X(SCHEDULE_DELETED,   "schedules that were deleted")                                          \
+    X(SCHEDULE_FIRED,     "moments of schedules that got a task")                                 \
+    X(SCHEDULE_CAUGHT_UP, "the same, more than a minute later")                                   \
+    X(SCHEDULE_BACKLOG,   "moments that were to run one by one")                                  \
+    X(SCHEDULE_WAITED,    "moments that had waited for the end of a run")                         \
+    X(SCHEDULE_MISSED,    "moments that were missed")                                             \
+    X(SCHEDULE_SKIPPED,   "moments that found a run open")                                        \
+    X(SCHEDULE_FAILED,    "moments without an input")                                             \
+    X(SCHEDULE_UNDO,      "runs that were to be undone for the next moment")                      \
+    X(SCHEDULE_BETWEEN,   "changes of schedules between the reading and the writing of a leader") \
+    X(SCHEDULE_CONFLICT,  "changes of schedules that others had overtaken")                       \
+    X(SCHEDULE_DEPOSED,   "decisions on moments of nodes that led no more")                       \
+    X(SCHEDULE_LOST,      "changes of schedules that were lost without an answer")                \
+    X(SCHEDULE_UNKNOWN,   "changes of schedules that were stored without an answer")              \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

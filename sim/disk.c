@@ -579,6 +579,7 @@ static const struct store_ops ops = {
     .notices = &disk_notices_ops,
     .alerts = &alerts_ops,
     .operations = &operations_ops,
+    .schedules = &disk_schedules_ops,
     .retention = &retention_ops,
     .nodes = &nodes_ops,
 };

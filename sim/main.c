@@ -25,6 +25,7 @@
 #include "sim/receivers.h"
 #include "sim/retire.h"
 #include "sim/scene.h"
+#include "sim/schedules.h"
 #include "sim/sql.h"
 #include "sim/storm.h"
 #include "sim/weather.h"
@@ -80,6 +81,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     check_limits_begin();
     check_health_begin();
     flows_draw(flows, flow_count, &nodes.registry);
+    schedules_begin(flows, flow_count, first_act);
     sql_begin();
     sql_signals_begin(true);
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,

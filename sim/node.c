@@ -85,10 +85,11 @@ static void on_task_ended(void *arg, const struct task *t)
 {
     const struct node *n = arg;
 
-    if (!n->dead)
-        check_ended(n, t->id, t->state);
-    if (!n->dead)
-        people_hear_of_end(t->id, t->state);
+    if (n->dead)
+        return;
+    check_ended(n, t->id, t->state);
+    people_hear_of_end(t->id, t->state);
+    sql_part_task_ended(n, t->id);
 }
 
 static void on_task_changed(void *arg, const struct workflow *w, const struct task *t)

@@ -39,6 +39,7 @@ struct node {
     struct runner *runner;   /* of operations; NULL: none in this run */
     struct notices *notices; /* of signals by SQL; NULL: none in this run */
     struct intake *intake;   /* of submissions by SQL; NULL: none in this run */
+    struct ticker *ticker;   /* of schedules; NULL: none in this run */
     struct courier *courier;
     struct channel *channel;  /* for its messages */
     struct watch *watch;      /* over its alerts: bell.h */

@@ -9,6 +9,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/receivers.h"
+#include "sim/schedules.h"
 #include "sim/world.h"
 
 enum { PUTS_MAX = 4 * SUBJECTS_MAX, ONE_RUN_OF = 3, LOOK_MS = 1000, VERB_MS = 40000 };
@@ -200,6 +201,39 @@ void sql_put_bad(void)
     put(NULL, 0, SLICE("nobody"));
 }
 
+/* ---- schedules ---- */
+
+void sql_has_run(struct subject *t, int64_t seq)
+{
+    ASSERT(sql.count < PUTS_MAX);
+    sql.list[sql.count++] = (struct put){.task = t, .content = t->content};
+    ASSERT(seq == (int64_t)sql.count);
+}
+
+int64_t sql_last_seq(void)
+{
+    return (int64_t)sql.count;
+}
+
+bool sql_run_waits(const struct subject *t)
+{
+    for (uint32_t i = sql.count; i > 0; i--)
+        if (sql.list[i - 1].task == t && sql.list[i - 1].stands == WAITS)
+            return true;
+    return false;
+}
+
+bool sql_run_was_refused(const struct subject *t)
+{
+    for (uint32_t i = sql.count; i > 0; i--)
+        if (sql.list[i - 1].task == t
+            && (sql.list[i - 1].stands == REFUSED || sql.list[i - 1].retried))
+            return true;
+    return false;
+}
+
+/* ---- applications that commit ---- */
+
 /* bits of `what` */
 enum { OTHER = 1 };
 
@@ -290,7 +324,8 @@ static void read_row(void *arg, struct intake_item *it)
         return;
     }
     const struct subject *t = subject_find(r->id);
-    uint64_t content = strtoull(r->tags.ptr, NULL, 16);
+    bool is_run = slice_is(r->source, "schedule");
+    uint64_t content = is_run ? t->content : strtoull(r->tags.ptr, NULL, 16);
     struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
     *ra =
         (struct row_ask){.item = it,
@@ -301,6 +336,8 @@ static void read_row(void *arg, struct intake_item *it)
                                  .reply_to = receivers_reply_to(t),
                                  .priority = t->priority,
                                  .not_before = t->not_before,
+                                 .by_id = is_run,
+                                 .submitter = is_run ? r->submitter : SLICE_NONE,
                                  .content = subject_content(t, content != t->content, r->seq & 1)}};
     it->ask = &ra->ask;
 }
@@ -383,7 +420,7 @@ void sql_begin(void)
 {
     sql_begin_scene(false);
     sql.own = (struct prng){.state = world.seed ^ UINT64_C(0x7375626d69740001)};
-    sql.on = prng_below(&sql.own, ONE_RUN_OF) == 0;
+    sql.on = prng_below(&sql.own, ONE_RUN_OF) == 0 || schedules_are_on();
     if (sql.on)
         later(1 + prng_below(&sql.own, VERB_MS), meddles, NULL, 0);
 }

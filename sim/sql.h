@@ -29,6 +29,12 @@ void sql_became(const struct change *c); /* the change is durable and recorded *
 bool sql_is_content(void);               /* no submission waits */
 void sql_verb(bool drop);                /* an operator, for all refused ones */
 uint32_t sql_refused(void);              /* their number */
+
+/* A schedule has inserted that row for a run of it; the rows must be told in their order. */
+void sql_has_run(struct subject *t, int64_t seq);
+int64_t sql_last_seq(void);
+bool sql_run_waits(const struct subject *t);
+bool sql_run_was_refused(const struct subject *t); /* an operator may have it tried again */
 void check_sql_end(void);
 
 #endif

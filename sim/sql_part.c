@@ -1,16 +1,20 @@
-/* A node's part in submissions and signals by SQL: opens the intake of src/intake, and passes its
- * turns on (sql_part.h). node.c calls it. sql.c and notices.c have the applications. */
+/* A node's part in submissions and signals by SQL, and in schedules: opens the intake of src/intake
+ * and the ticker of src/schedule, and passes its turns on (sql_part.h). node.c calls it. sql.c,
+ * notices.c and schedules.c have the applications. */
 
 #include "sim/sql_part.h"
 
+#include "schedule/ticker.h"
 #include "sim/coverage.h"
 #include "sim/notices.h"
+#include "sim/schedules.h"
 #include "sim/sql.h"
 
 void sql_part_new(struct node *n)
 {
     n->intake = sql_intake(n);
     n->notices = sql_signals_reader(n);
+    n->ticker = schedules_ticker(n);
 }
 
 void sql_part_free(struct node *n)
@@ -19,18 +23,32 @@ void sql_part_free(struct node *n)
         covered(COVER_NOTICE_CUT);
     intake_free(n->intake);
     notices_free(n->notices);
+    ticker_free(n->ticker);
     n->intake = NULL;
     n->notices = NULL;
+    n->ticker = NULL;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    if (a == 0 || b == 0)
+        return a + b;
+    return min_i64(a, b);
 }
 
 int64_t sql_part_turn(struct node *n)
 {
     int64_t take = n->intake ? intake_turn(n->intake) : 0;
     int64_t note = n->notices ? notices_turn(n->notices) : 0;
+    int64_t tick = n->ticker ? ticker_turn(n->ticker) : 0;
 
-    if (take == 0 || note == 0)
-        return take + note;
-    return min_i64(take, note);
+    return sooner(sooner(take, note), tick);
+}
+
+void sql_part_task_ended(const struct node *n, struct slice task)
+{
+    if (n->ticker)
+        ticker_task_ended(n->ticker, task);
 }
 
 void sql_part_surveyed(struct node *n, const struct survey *v)
@@ -47,22 +65,27 @@ void sql_part_drain(struct node *n)
         intake_drain(n->intake);
     if (n->notices)
         notices_drain(n->notices);
+    if (n->ticker)
+        ticker_drain(n->ticker);
 }
 
 bool sql_part_is_busy(const struct node *n)
 {
-    return (n->intake && intake_is_busy(n->intake)) || (n->notices && notices_is_busy(n->notices));
+    return (n->intake && intake_is_busy(n->intake)) || (n->notices && notices_is_busy(n->notices))
+           || (n->ticker && ticker_is_busy(n->ticker));
 }
 
 bool sql_part_asked(const struct ask *a)
 {
-    return sql_asked(a) || sql_signals_asked(a);
+    return sql_asked(a) || sql_signals_asked(a) || schedules_asked(a);
 }
 
 void sql_part_answered(struct node *n, struct ask *a)
 {
     if (sql_asked(a))
         sql_answered(n, a);
+    else if (schedules_asked(a))
+        schedules_answered(n, a);
     else
         sql_signals_answered(n, a);
 }

@@ -7,10 +7,35 @@
 
 struct subjects subjects;
 
+/* Runs of schedules have other ids, and come last. */
+static struct subject *find_run(struct slice id)
+{
+    for (uint32_t i = subjects.count; i > 0; i--) {
+        struct subject *t = &subjects.list[i - 1];
+        if (t->id[0] == 't')
+            return NULL;
+        if (slice_is(id, t->id))
+            return t;
+    }
+    return NULL;
+}
+
+struct subject *subject_add(struct slice id)
+{
+    ASSERT(subjects.count < SUBJECTS_MAX);
+    struct subject *t = &subjects.list[subjects.count++];
+    *t = (struct subject){0};
+    ASSERT(id.len < sizeof t->id);
+    memcpy(t->id, id.ptr, id.len);
+    return t;
+}
+
 struct subject *subject_find(struct slice id)
 {
     uint32_t n = 0;
 
+    if (id.len > 1 && id.ptr[0] == 'p')
+        return find_run(id);
     if (id.len < 2 || id.ptr[0] != 't')
         return NULL;
     for (size_t i = 1; i < id.len; i++)

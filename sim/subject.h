@@ -78,7 +78,7 @@ struct told_to {
 };
 
 struct subject {
-    char id[16];
+    char id[32];
     const struct flow *flow;
     struct slice input;
     uint64_t content; /* of its submission; see subject_content */
@@ -89,6 +89,7 @@ struct subject {
     struct to_tell *to_tell; /* what its receiver must receive (receivers.c); NULL: none */
     bool accepted;           /* a submission was answered ERR_OK */
     bool by_sql;             /* an application submits it, perhaps beside others */
+    bool run_alone;          /* of a schedule, whose runs must not overlap */
     bool deleted;            /* it ended, and is deleted; its id is reserved */
     bool verbs;              /* an operator wanted something */
     bool cancel;             /* its submitter wanted it undone */
@@ -161,6 +162,7 @@ struct subjects {
 extern struct subjects subjects;
 
 struct subject *subject_find(struct slice id); /* NULL: not one of ours */
+struct subject *subject_add(struct slice id);  /* one that nobody thought of at the beginning */
 
 /* The first half of its submission's trace id; 0: none. */
 static inline uint64_t subject_trace(const struct subject *t)

@@ -512,7 +512,7 @@ static void put_offloads(struct buf *b, const struct server *sv)
 
 static void put_schedules(struct buf *b, const struct server *sv)
 {
-    struct schedules_stats st;
+    struct ticker_stats st;
 
     schedules_stats(sv, &st);
     head(b, "intact_schedule_moments_total", "counter",

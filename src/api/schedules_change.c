@@ -127,21 +127,15 @@ static enum err pause_state(struct schedule_call *c, const struct schedule *s,
                             struct schedule_state *st)
 {
     (void)s;
-    c->writes = st->paused_at == 0;
-    if (c->writes)
-        st->paused_at = c->now;
+    c->writes = plan_pause(st, c->now);
     return ERR_OK;
 }
 
-/* Moments of the pause are not caught up. */
 static enum err resume_state(struct schedule_call *c, const struct schedule *s,
                              struct schedule_state *st)
 {
     (void)s;
-    c->writes = st->paused_at != 0;
-    if (c->writes)
-        st->last = c->now;
-    st->paused_at = 0;
+    c->writes = plan_resume(st, c->now);
     return ERR_OK;
 }
 
@@ -149,12 +143,14 @@ static enum err resume_state(struct schedule_call *c, const struct schedule *s,
 static enum err run_state(struct schedule_call *c, const struct schedule *s,
                           struct schedule_state *st)
 {
-    const struct fire f = {c->now - c->now % MS_PER_S, st->fired};
+    struct slice input;
 
-    enum err err = run_submission(s, schedule_person(&c->next.row), c->submission.id, &f, c->now,
-                                  &c->arena, &c->submission, &c->error);
+    enum err err =
+        schedule_input(s, c->now - c->now % MS_PER_S, st->fired, &c->arena, &input, &c->error);
     if (err != ERR_OK)
         return err;
+    c->submission =
+        run_submission(s, schedule_person(&c->next.row), c->submission.id, input, c->now);
     c->submission.workflow = arena_copy(&c->arena, c->submission.workflow);
     c->submission.tags = arena_copy(&c->arena, c->submission.tags);
     c->submission.reply_to = arena_copy(&c->arena, c->submission.reply_to);
@@ -216,7 +212,6 @@ static enum err do_backfill(struct schedule_call *c, const struct schedule_row *
 
 /* ---- PUT ---- */
 
-/* Moments that are due keep their task, unless the new version has other moments. */
 static enum err keep_state(struct schedule_call *c, const struct schedule_row *row,
                            struct schedule_state *st)
 {
@@ -227,8 +222,7 @@ static enum err keep_state(struct schedule_call *c, const struct schedule_row *r
         *st = (struct schedule_state){.last = c->now, .run = row->run};
         return ERR_OK; /* an unreadable version is replaced */
     }
-    if (!schedule_same_times(old, c->schedule))
-        st->last = c->now;
+    plan_replace(old, c->schedule, st, c->now);
     schedule_free(old);
     return ERR_OK;
 }

@@ -86,12 +86,27 @@ struct decision {
     int64_t now;
     struct arena *arena;
     struct plan *plan;
+    size_t failed;  /* moments whose input could not be evaluated */
     bool caught_up; /* some of these moments went into the backlog: so do those after them */
 };
 
 static bool is_full(const struct decision *d)
 {
-    return d->plan->fire_count == PLAN_FIRES_MAX;
+    return d->plan->fire_count + d->failed == PLAN_FIRES_MAX;
+}
+
+/* It gets no task, and is on record instead. */
+static void fail(struct decision *d, int64_t moment, struct slice why)
+{
+    const struct gap g = {.kind = GAP_FAILED,
+                          .first = moment,
+                          .last = moment,
+                          .noted_at = d->now,
+                          .count = 1,
+                          .why = arena_copy(d->arena, slice_cut(why, 200))};
+
+    d->failed++;
+    note_gap(d->st, &g);
 }
 
 /* `before`: the moment before it in its backlog; 0: none. */
@@ -99,9 +114,15 @@ static void fire(struct decision *d, int64_t moment, bool is_of_backlog, int64_t
 {
     struct schedule_state *st = d->st;
     bool is_news = moment > st->fired;
+    struct fire f = {.moment = moment, .previous = is_news ? st->fired : before};
+    struct error e = {0};
 
     ASSERT(!is_full(d));
-    d->plan->fires[d->plan->fire_count++] = (struct fire){moment, is_news ? st->fired : before};
+    if (schedule_input(d->s, moment, f.previous, d->arena, &f.input, &e) != ERR_OK) {
+        fail(d, moment, slice_of(e.text));
+        return;
+    }
+    d->plan->fires[d->plan->fire_count++] = f;
     st->fired_count++;
     if (is_news)
         st->fired = moment;
@@ -285,25 +306,6 @@ void plan_decide(const struct schedule *s, struct schedule_state *st, bool run_i
     ret->undo = wants_undo(s, st);
 }
 
-void plan_failed(const struct schedule *s, struct schedule_state *st, const struct fire *f,
-                 struct slice why, int64_t now, struct arena *a)
-{
-    const struct gap g = {.kind = GAP_FAILED,
-                          .first = f->moment,
-                          .last = f->moment,
-                          .noted_at = now,
-                          .count = 1,
-                          .why = arena_copy(a, slice_cut(why, 200))};
-
-    if (st->run.ptr && slice_eq(st->run, run_id(s->name, f->moment, a)))
-        st->run = SLICE_NONE;
-    ASSERT(st->fired_count > 0);
-    st->fired_count--;
-    if (st->fired == f->moment)
-        st->fired = f->previous;
-    note_gap(st, &g);
-}
-
 bool plan_waits(const struct schedule_state *st)
 {
     return !st->paused_at && st->run.ptr && (st->waiting || st->backlog_count > 0);
@@ -320,6 +322,30 @@ int64_t plan_wakes_at(const struct schedule *s, const struct schedule_state *st,
     if (wants_undo(s, st)) /* it is asked for again, lest it was lost */
         due_at = due_at ? min_i64(due_at, now + MS_PER_MIN) : now + MS_PER_MIN;
     return due_at;
+}
+
+bool plan_pause(struct schedule_state *st, int64_t now)
+{
+    if (st->paused_at)
+        return false;
+    st->paused_at = now;
+    return true;
+}
+
+bool plan_resume(struct schedule_state *st, int64_t now)
+{
+    if (!st->paused_at)
+        return false;
+    st->paused_at = 0;
+    st->last = now;
+    return true;
+}
+
+void plan_replace(const struct schedule *old, const struct schedule *new, struct schedule_state *st,
+                  int64_t now)
+{
+    if (!schedule_same_times(old, new))
+        st->last = now;
 }
 
 enum err plan_backfill(const struct schedule *s, struct schedule_state *st, int64_t from,

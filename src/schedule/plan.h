@@ -66,6 +66,7 @@ struct schedule_state {
 
 struct fire {
     int64_t moment, previous; /* previous: the one that got a task before; 0: none */
+    struct slice input;       /* JSON, or NONE */
 };
 
 struct plan {
@@ -76,17 +77,23 @@ struct plan {
 };
 
 /* Decides on all moments that are due at `now`, and changes the state as if each of *ret got its
- * task. `run_is_open`: whether the state's run is. Texts are allocated in `a`. */
+ * task; one whose input cannot be evaluated is on record instead, and nothing waits for it.
+ * `run_is_open`: whether the state's run is. Texts are allocated in `a`. */
 void plan_decide(const struct schedule *s, struct schedule_state *st, bool run_is_open, int64_t now,
                  struct arena *a, struct plan *ret);
-
-/* The task of that moment could not be submitted. */
-void plan_failed(const struct schedule *s, struct schedule_state *st, const struct fire *f,
-                 struct slice why, int64_t now, struct arena *a);
 
 /* When to decide again; 0: not by time. Whether to decide when the run ends. */
 int64_t plan_wakes_at(const struct schedule *s, const struct schedule_state *st, int64_t now);
 bool plan_waits(const struct schedule_state *st);
+
+/* Stops it, and has it go on; false: it is so already. Moments of a pause are not caught up. */
+bool plan_pause(struct schedule_state *st, int64_t now);
+bool plan_resume(struct schedule_state *st, int64_t now);
+
+/* Another version takes its place. Moments that are due keep their task, unless the new version has
+ * other moments. */
+void plan_replace(const struct schedule *old, const struct schedule *new, struct schedule_state *st,
+                  int64_t now);
 
 /* Adds a backlog of the moments from `from` to `to`; *ret_count: how many these are. ERR_INVALID:
  * none, or too many; ERR_CONFLICT: too many backlogs. */

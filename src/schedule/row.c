@@ -79,21 +79,20 @@ struct slice schedule_person_text(int64_t version, struct slice person, struct a
     return arena_copy(a, buf_view(&b));
 }
 
-enum err run_submission(const struct schedule *s, struct slice person, struct slice id,
-                        const struct fire *f, int64_t now, struct arena *a,
-                        struct submission_row *ret, struct error *e)
+struct submission_row run_submission(const struct schedule *s, struct slice person, struct slice id,
+                                     struct slice input, int64_t now)
 {
     static const struct slice digits = {"0123456789", 10};
 
     ASSERT(s->priority >= 0 && s->priority <= 9);
-    *ret = (struct submission_row){.source = SLICE(SCHEDULE_SOURCE),
+    return (struct submission_row){.source = SLICE(SCHEDULE_SOURCE),
                                    .id = id,
                                    .key = id,
                                    .workflow = s->workflow,
                                    .priority = {digits.ptr + s->priority, 1},
                                    .reply_to = s->reply_to,
                                    .tags = s->tags,
+                                   .input = input,
                                    .submitter = person,
                                    .submitted_at = now};
-    return schedule_input(s, f->moment, f->previous, a, &ret->input, e);
 }

@@ -21,10 +21,8 @@ struct slice schedule_person(const struct schedule_row *row);
 /* What the column holds for that person. NONE stays NONE. */
 struct slice schedule_person_text(int64_t version, struct slice person, struct arena *a);
 
-/* The submission of a run; texts are in `a`, and those of the schedule. ERR_INVALID: its input
- * cannot be evaluated. */
-enum err run_submission(const struct schedule *s, struct slice person, struct slice id,
-                        const struct fire *f, int64_t now, struct arena *a,
-                        struct submission_row *ret, struct error *e) MUST_USE;
+/* The submission of a run; its texts are those that are passed in, and those of the schedule. */
+struct submission_row run_submission(const struct schedule *s, struct slice person, struct slice id,
+                                     struct slice input, int64_t now);
 
 #endif

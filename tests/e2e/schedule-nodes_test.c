@@ -107,8 +107,8 @@ static void check_all(const struct node *n, const char *name)
     }
     buf_fmt(&query,
             "SELECT count(*) FROM task WHERE id LIKE '%s@%%' OR "
-            "(SELECT count(*) FROM submission) > 0",
-            name);
+            "(SELECT count(*) FROM submission WHERE id LIKE '%s@%%') > 0",
+            name, name);
     CHECK(sql_int(n, query.ptr) == count, "%s: %d tasks, %d moments", name,
           (int)sql_int(n, query.ptr), (int)count);
 }
