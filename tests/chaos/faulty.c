@@ -8,6 +8,9 @@
  * HOW: io, full, short, tear, quota. If the file is missing or empty, nothing fails. The line
  * "stall" makes the disk hang: every call waits until the line changes. While a call waits, a file
  * with that name and ".stalled" appended exists.
+ *
+ * INTACT_KILL, such as "before 3", has this process die at one of its commits (kill.h). Then
+ * nothing is synced: what a process wrote outlives it anyway.
  */
 
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kill.h"
 #include "vfs.h"
 
 enum { LOOK_EVERY_MS = 5 };
@@ -109,12 +113,14 @@ static void steer(void)
 
 __attribute__((constructor)) static void begin(void)
 {
+    const char *plan = getenv("INTACT_KILL");
     struct timespec ts;
 
     control = getenv("INTACT_FAULTS");
-    if (!control)
+    ASSERT(!plan || kill_plan(plan));
+    if (!control && !plan)
         return;
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    vfs_register((uint64_t)ts.tv_nsec ^ (uint64_t)getpid() << 32, true);
-    vfs_steer = steer;
+    vfs_register((uint64_t)ts.tv_nsec ^ (uint64_t)getpid() << 32, !plan);
+    vfs_steer = control ? steer : NULL;
 }

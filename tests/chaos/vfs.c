@@ -20,6 +20,7 @@ struct vfs_file {
 
 struct vfs_plan vfs_plan;
 void (*vfs_steer)(void);
+int (*vfs_writes)(const char *path, const void *from, int count, int64_t at, bool done);
 
 static sqlite3_vfs *below;
 static struct prng prng;
@@ -133,7 +134,11 @@ static int file_write(sqlite3_file *base, const void *from, int count, sqlite3_i
             errno = EDQUOT;
         return vfs_plan.how == VFS_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
     }
+    if (vfs_writes)
+        count = vfs_writes(f->path, from, count, at, false);
     int rc = f->real->pMethods->xWrite(f->real, from, count, at);
+    if (rc == SQLITE_OK && vfs_writes)
+        (void)vfs_writes(f->path, from, count, at, true);
     if (rc == SQLITE_OK)
         disk_wrote(f->path, from, (size_t)count, at);
     return disk_is_cut() ? SQLITE_IOERR_WRITE : rc;

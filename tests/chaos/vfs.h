@@ -66,4 +66,8 @@ const char *vfs_call_text(enum vfs_call call);
 /* If set, called before each call: steers vfs_plan from outside. */
 extern void (*vfs_steer)(void);
 
+/* If set, called before and after (`done`) each write that does not fail. `path` is NULL for a
+ * temporary file. Before it, the number of bytes that are to be written is returned. */
+extern int (*vfs_writes)(const char *path, const void *from, int count, int64_t at, bool done);
+
 #endif
