@@ -10,6 +10,7 @@
 #include "api/handlers.h"
 #include "api/query.h"
 #include "api/room.h"
+#include "api/signals.h"
 #include "background/operations.h"
 #include "base/log.h"
 #include "node/access.h"
@@ -302,9 +303,16 @@ void operations_post(struct server *sv, struct http_request *r)
     const struct json *dry = json_get(j, "dry_run");
     if (dry && dry->type != JSON_TRUE && dry->type != JSON_FALSE) {
         http_problem(r, 422, "bad-operation", "dry_run must be true or false");
-    } else if (operation_read(&a, j, &op, &e) != ERR_OK) {
+        return;
+    }
+    if (operation_read(&a, j, &op, &e) != ERR_OK) {
         http_problem(r, 422, "bad-operation", "%s", e.text);
-    } else if (dry && dry->type == JSON_TRUE) {
+        arena_fini(&a);
+        return;
+    }
+    if (op.kind == ASK_SIGNAL)
+        op.signal.content = signal_content(sv, json_get(json_get(j, "arguments"), "data"), &a);
+    if (dry && dry->type == JSON_TRUE) {
         if (reading_has_room(sv, r, READING_MANY)) {
             op.by_admin = access_may(sv->api->bearer, ROLE_ADMIN, SLICE_NONE);
             operation_dry_run(sv, r, &a, &op);

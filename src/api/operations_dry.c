@@ -71,6 +71,15 @@ static bool is_so_already(const struct operation *op, const struct task *t, int 
     return false;
 }
 
+static void signal_refusal(struct buf *b, const struct operation *op, const struct workflow *w,
+                           const struct task *t)
+{
+    enum obstacle o = signal_obstacle(w, t, &op->signal);
+
+    if (o != OBSTACLE_NONE)
+        operation_obstacle(b, o, t);
+}
+
 /* Why nothing would be done; empty: it would. */
 static void refusal(struct buf *b, const struct dry_run *d, const struct workflow *w,
                     const struct task *t)
@@ -81,7 +90,9 @@ static void refusal(struct buf *b, const struct dry_run *d, const struct workflo
                   && (t->state == TASK_ERROR || t->state == TASK_PROCESSED);
     uint16_t at = 0;
 
-    if (op->step.ptr && step < 0) {
+    if (op->kind == ASK_SIGNAL) {
+        signal_refusal(b, op, w, t);
+    } else if (op->step.ptr && step < 0) {
         buf_fmt(b, "the task has no step \"%.*s\"", SLICE_ARG(slice_cut(op->step, ASK_NAME_TOLD)));
     } else if (is_so_already(op, t, step)) {
         buf_str(b, "the task is already in that state");

@@ -254,6 +254,7 @@ struct signal {
 };
 
 enum {
+    SIGNAL_DATA_MAX = 64 << 10,  /* the value of one, as text */
     SIGNALS_KEPT_MAX = 20,       /* of one name, not taken yet */
     SIGNALS_MAX = 1000,          /* of one task, with those that were taken or dropped */
     SIGNALS_BYTES_MAX = 4 << 20, /* the values of one task's, but for dropped ones */

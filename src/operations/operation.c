@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "json/text.h"
 
 const char *operation_state_text(enum operation_state s)
@@ -29,9 +30,9 @@ static bool state_parse(struct slice text, enum operation_state *ret)
 
 bool operation_kind_parse(struct slice text, enum ask_kind *ret)
 {
-    static const enum ask_kind kinds[] = {ASK_RETRY, ASK_UNDO,   ASK_SKIP,   ASK_CANCEL,
-                                          ASK_PAUSE, ASK_RESUME, ASK_SUPPLY, ASK_CORRECT,
-                                          ASK_CLOSE, ASK_REOPEN, ASK_RESOLVE};
+    static const enum ask_kind kinds[] = {ASK_RETRY, ASK_UNDO,   ASK_SKIP,    ASK_CANCEL,
+                                          ASK_PAUSE, ASK_RESUME, ASK_SUPPLY,  ASK_CORRECT,
+                                          ASK_CLOSE, ASK_REOPEN, ASK_RESOLVE, ASK_SIGNAL};
 
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (slice_is(text, ask_kind_text(kinds[i]))) {
@@ -52,11 +53,11 @@ static enum err invalid(struct error *e, const char *what)
 enum need { NO, MAY, MUST };
 
 static const struct takes {
-    enum need step, from, input, output, effect;
+    enum need step, from, input, output, effect, name, data;
 } takes[] = {
     [ASK_RETRY] = {.step = MAY, .from = MAY},       [ASK_SKIP] = {.step = MUST, .output = MAY},
     [ASK_SUPPLY] = {.step = MUST, .output = MUST},  [ASK_CORRECT] = {.step = MAY, .input = MUST},
-    [ASK_RESOLVE] = {.step = MUST, .effect = MUST}, [ASK_REOPEN] = {.step = NO},
+    [ASK_RESOLVE] = {.step = MUST, .effect = MUST}, [ASK_SIGNAL] = {.name = MUST, .data = MAY},
 };
 
 static enum err need(enum need n, bool given, const char *name, const char *verb, struct error *e)
@@ -82,6 +83,10 @@ static enum err check_arguments(const struct json *j, const struct operation *op
         err = need(t->output, op->output.ptr != NULL, "output", verb, e);
     if (err == ERR_OK)
         err = need(t->effect, json_get(j, "effect") != NULL, "effect", verb, e);
+    if (err == ERR_OK)
+        err = need(t->name, json_get(j, "name") != NULL, "name", verb, e);
+    if (err == ERR_OK)
+        err = need(t->data, json_get(j, "data") != NULL, "data", verb, e);
     if (err == ERR_OK && json_get(j, "effect") && !slice_is(json_get_text(j, "effect"), "none"))
         return invalid(e, "arguments.effect: expected \"none\"; for steps that took effect, use "
                           "supply with their output");
@@ -91,6 +96,20 @@ static enum err check_arguments(const struct json *j, const struct operation *op
     return err;
 }
 
+static enum err read_signal(const struct json *j, struct signal *ret, struct error *e)
+{
+    struct slice data = json_get_raw(j, "data");
+
+    ret->name = json_get_text(j, "name");
+    ret->data.json = data.ptr ? data : SLICE("null");
+    if (!is_name(ret->name))
+        return invalid(e, "arguments.name: expected the name of a signal");
+    if (data.len > SIGNAL_DATA_MAX)
+        return error_set(e, ERR_INVALID, "arguments.data has %zu bytes, expected at most %d",
+                         data.len, SIGNAL_DATA_MAX);
+    return ERR_OK;
+}
+
 static enum err read_arguments(const struct json *j, struct operation *op, struct error *e)
 {
     if (j && j->type != JSON_OBJECT)
@@ -98,7 +117,8 @@ static enum err read_arguments(const struct json *j, struct operation *op, struc
     for (const struct json *m = j ? j->child : NULL; m; m = m->next) {
         bool names = slice_is(m->key, "step") || slice_is(m->key, "from");
         if (!names && !slice_is(m->key, "output") && !slice_is(m->key, "input")
-            && !slice_is(m->key, "effect"))
+            && !slice_is(m->key, "effect") && !slice_is(m->key, "name")
+            && !slice_is(m->key, "data"))
             return error_set(e, ERR_INVALID, "arguments: there is no member \"%.*s\"",
                              SLICE_ARG(m->key));
         if (names && m->type != JSON_STRING)
@@ -110,7 +130,8 @@ static enum err read_arguments(const struct json *j, struct operation *op, struc
     op->input = json_get_raw(j, "input");
     op->output = json_get_raw(j, "output");
     op->arguments_json = j ? j->raw : SLICE_NONE;
-    return check_arguments(j, op, e);
+    enum err err = check_arguments(j, op, e);
+    return err == ERR_OK && op->kind == ASK_SIGNAL ? read_signal(j, &op->signal, e) : err;
 }
 
 static bool digits(const char **at, int64_t *ret)
@@ -210,6 +231,7 @@ void operation_encode(const struct operation *op, struct buf *doc, struct operat
         json_key(doc, "arguments");
         json_raw(doc, op->arguments_json);
     }
+    json_member_text_if(doc, "content", op->signal.content);
     if (op->by_admin) {
         json_key(doc, "by_admin");
         json_bool(doc, true);
@@ -274,6 +296,13 @@ static bool read_page(const struct json *j, struct operation *op)
     return true;
 }
 
+/* Tasks keep it with the signal, and expect its length. */
+static bool read_content(const struct json *j, struct operation *op)
+{
+    op->signal.content = json_get_text(j, "content");
+    return op->kind != ASK_SIGNAL || op->signal.content.len == CONTENT_SHA256_LEN;
+}
+
 enum err operation_decode(struct arena *a, const struct operation_row *row, struct operation *ret,
                           struct error *e)
 {
@@ -288,10 +317,11 @@ enum err operation_decode(struct arena *a, const struct operation_row *row, stru
     ret->id = arena_copy(a, row->id);
     ret->actor = arena_copy(a, row->actor);
     ret->reason = arena_copy(a, row->reason);
+    ret->signal.key = ret->id;
     bool ok = json_parse(a, copy.doc, &j, NULL) == ERR_OK && state_parse(row->state, &ret->state)
               && operation_kind_parse(row->verb, &ret->kind) && read_page(j, ret)
               && filter_read(a, json_get(j, "filter"), &ret->filter, e) == ERR_OK
-              && read_arguments(json_get(j, "arguments"), ret, e) == ERR_OK;
+              && read_arguments(json_get(j, "arguments"), ret, e) == ERR_OK && read_content(j, ret);
     if (!ok)
         return error_set(e, ERR_CORRUPT, "operation %.*s cannot be read", SLICE_ARG(row->id));
     ret->filter_json = json_get_raw(j, "filter");

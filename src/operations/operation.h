@@ -54,6 +54,7 @@ struct operation {
     struct task_filter filter;
     struct slice step, input, output; /* arguments; NONE: not given */
     bool from;                        /* `step` is where to restart */
+    struct signal signal;             /* ASK_SIGNAL: what each task is sent */
     bool by_admin;                    /* an admin began it: see operator_needs_admin() */
     int64_t limit;                    /* maximum number of tasks; 0: all */
     int64_t rate;                     /* maximum per second; 0: no limit */
@@ -70,14 +71,17 @@ struct operation {
 /* False: there is no such verb, or it cannot be applied to many tasks. */
 bool operation_kind_parse(struct slice text, enum ask_kind *ret);
 #define OPERATION_VERBS \
-    "retry, undo, skip, cancel, pause, resume, supply, resolve, correct, close or reopen"
+    "retry, undo, skip, cancel, pause, resume, supply, resolve, correct, close, reopen or signal"
 
 /* Reads a new operation: verb, filter, arguments, reason, limit, rate. All of it is copied into
- * `a`; ids and times are left to the caller. ERR_INVALID: *e has the error. */
+ * `a`; ids, times and the signal's content are left to the caller. ERR_INVALID: *e has the error.
+ */
 enum err operation_read(struct arena *a, const struct json *j, struct operation *ret,
                         struct error *e) MUST_USE;
 
-/* To a row and back. The row's doc points into `doc`, and is valid until more is appended. */
+/* To a row and back. The row's doc points into `doc`, and is valid until more is appended. Each
+ * operation that is read back sends a signal of its own, whose key is the operation's id: a task
+ * that is asked twice is sent it once. */
 void operation_encode(const struct operation *op, struct buf *doc, struct operation_row *ret);
 enum err operation_decode(struct arena *a, const struct operation_row *row, struct operation *ret,
                           struct error *e) MUST_USE;

@@ -52,6 +52,85 @@ static void verbs_take_the_arguments_that_they_need(void **state)
     check_refused("{\"verb\":\"retry\",\"filter\":{},\"reason\":\"r\"}", "empty");
 }
 
+static enum err read_signal(struct arena *a, const char *arguments, struct operation *ret,
+                            struct error *e)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+
+    buf_fmt(&b, "{\"verb\":\"signal\"," FILTER ",\"arguments\":%s}", arguments);
+    return read_text(a, (const char *)arena_copy(a, buf_view(&b)).ptr, ret, e);
+}
+
+static void a_signal_has_a_name_and_a_value(void **state)
+{
+    static const struct {
+        const char *arguments, *says;
+    } bad[] = {
+        {"{}", "signal needs arguments.name"},
+        {"{\"name\":5}", "name of a signal"},
+        {"{\"name\":\"a b\"}", "name of a signal"},
+        {"{\"name\":\"go\",\"step\":\"s\"}", "signal takes no arguments.step"},
+        {"{\"name\":\"go\",\"id\":\"k\"}", "there is no member \"id\""},
+    };
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf large = {0};
+    struct operation op;
+    struct error e = {0};
+    (void)state;
+
+    enum err err = read_signal(&a, "{\"name\":\"go\"}", &op, &e);
+    CHECK(err == ERR_OK && slice_is(op.signal.name, "go"), "%s", e.text);
+    CHECK(slice_is(op.signal.data.json, "null"), "without a value");
+    err = read_signal(&a, "{\"name\":\"go\",\"data\":{\"n\":1}}", &op, &e);
+    CHECK(err == ERR_OK && slice_is(op.signal.data.json, "{\"n\":1}"), "%s", e.text);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(read_signal(&a, bad[i].arguments, &op, &e) == ERR_INVALID
+                  && strstr(e.text, bad[i].says),
+              "%s: %s", bad[i].arguments, e.text);
+    check_refused("{\"verb\":\"skip\"," FILTER ",\"arguments\":{\"step\":\"s\",\"name\":\"go\"}}",
+                  "skip takes no arguments.name");
+    check_refused("{\"verb\":\"pause\"," FILTER ",\"arguments\":{\"data\":null}}",
+                  "pause takes no arguments.data");
+    buf_str(&large, "{\"name\":\"go\",\"data\":");
+    size_t from = large.len;
+    while (large.len < from + SIGNAL_DATA_MAX)
+        buf_byte(&large, '1');
+    size_t full = large.len;
+    buf_str(&large, "}");
+    CHECK(read_signal(&a, large.ptr, &op, &e) == ERR_OK, "the largest: %s", e.text);
+    large.len = full;
+    buf_str(&large, "1}");
+    CHECK(read_signal(&a, large.ptr, &op, &e) == ERR_INVALID && strstr(e.text, "at most 65536"),
+          "%s", e.text);
+}
+
+static void a_signal_survives_its_row(void **state)
+{
+    static const char content[] = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(arena_fini) struct arena b = {0};
+    CLEANUP(buf_fini) struct buf doc = {0};
+    CLEANUP(buf_fini) struct buf without = {0};
+    struct operation op;
+    struct operation back;
+    struct operation_row row;
+    struct error e = {0};
+    (void)state;
+
+    enum err err = read_signal(&a, "{\"name\":\"go\",\"data\":[1]}", &op, &e);
+    CHECK(err == ERR_OK, "%s", e.text);
+    op.id = SLICE("op-1");
+    operation_encode(&op, &without, &row);
+    CHECK(operation_decode(&b, &row, &back, &e) == ERR_CORRUPT, "tasks need its content");
+    op.signal.content = slice_of(content);
+    operation_encode(&op, &doc, &row);
+    err = operation_decode(&b, &row, &back, &e);
+    CHECK(err == ERR_OK && back.kind == ASK_SIGNAL, "%s", e.text);
+    CHECK(slice_is(back.signal.key, "op-1"), "its key is the operation's id");
+    CHECK(slice_is(back.signal.name, "go") && slice_is(back.signal.data.json, "[1]"), "it is sent");
+    CHECK(slice_is(back.signal.content, content), "what tells it from another");
+}
+
 static void an_operation_survives_its_row(void **state)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -135,7 +214,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verbs_take_the_arguments_that_they_need),
+        cmocka_unit_test(a_signal_has_a_name_and_a_value),
         cmocka_unit_test(an_operation_survives_its_row),
+        cmocka_unit_test(a_signal_survives_its_row),
         cmocka_unit_test(refusals_of_one_kind_count_together),
         cmocka_unit_test(a_page_respects_the_limit),
         cmocka_unit_test(the_audit_tells_what_an_operation_did),

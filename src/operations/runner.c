@@ -187,7 +187,8 @@ static void settle(struct slot *s, size_t i, const struct ask *a)
 {
     struct runner_stats *st = &s->runner->stats;
 
-    if (a->outcome == ERR_OK && a->existed)
+    /* A signal that exists was sent by this operation: its key is the operation's id. */
+    if (a->outcome == ERR_OK && a->existed && a->kind != ASK_SIGNAL)
         settle_refused(s, i, a); /* nothing was done */
     else if (a->outcome == ERR_OK)
         count(s, i, &s->op.done, &st->done);
@@ -236,6 +237,7 @@ static void ask_one(struct slot *s, size_t i)
                           .looked_at = s->op.started_at,
                           .input = s->op.input,
                           .output = s->op.output,
+                          .signal = s->op.signal,
                           .is_admin = s->op.by_admin,
                           .bulk = true,
                           .if_open = !(s->op.filter.query.states & 1U << TASK_PROCESSED),

@@ -166,18 +166,21 @@ static void put(struct operation *op)
     CHECK(err == ERR_OK, "%s", e.text);
 }
 
-static void operation_of(struct arena *a, struct operation *ret)
+static void operation_read_from(struct arena *a, const char *text, struct operation *ret)
 {
     struct json *j = NULL;
     struct error e = {0};
 
-    enum err err = json_parse(a,
-                              SLICE("{\"verb\":\"pause\",\"filter\":{\"workflow\":\"w\"},"
-                                    "\"reason\":\"a test\"}"),
-                              &j, NULL);
+    enum err err = json_parse(a, slice_of(text), &j, NULL);
     CHECK(err == ERR_OK, "it is JSON");
     err = operation_read(a, j, ret, &e);
     CHECK(err == ERR_OK, "%s", e.text);
+}
+
+static void operation_of(struct arena *a, struct operation *ret)
+{
+    operation_read_from(
+        a, "{\"verb\":\"pause\",\"filter\":{\"workflow\":\"w\"},\"reason\":\"a test\"}", ret);
 }
 
 static void answer(size_t i, enum err outcome, const char *story)
@@ -299,6 +302,40 @@ static void it_gives_way_while_others_need_the_room(void **state)
     stage_end();
 }
 
+/* The store may have forgotten the audit: what the task keeps tells that it was sent. */
+static void a_signal_that_a_task_has_already_is_done(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct operation op;
+    (void)state;
+
+    stage_begin();
+    task_insert("t-1", NULL);
+    task_insert("t-2", NULL);
+    operation_read_from(&a,
+                        "{\"verb\":\"signal\",\"filter\":{\"workflow\":\"w\"},\"reason\":\"r\","
+                        "\"arguments\":{\"name\":\"go\",\"data\":[1]}}",
+                        &op);
+    op.signal.content = SLICE("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
+    put(&op);
+    run_until(2);
+    CHECK(s.ask_count == 2 && s.asks[0]->kind == ASK_SIGNAL, "%zu asks", s.ask_count);
+    CHECK(slice_is(s.asks[0]->signal.key, "op-1") && slice_is(s.asks[0]->signal.name, "go")
+              && slice_is(s.asks[0]->signal.data.json, "[1]"),
+          "what is sent");
+    CHECK(slice_eq(s.asks[0]->signal.content, op.signal.content), "the content, for the task");
+    answer(0, ERR_OK, "");
+    answer(1, ERR_BUSY, "the store is away");
+    run_until(3);
+    CHECK(s.ask_count == 3 && slice_is(s.asks[2]->id, "t-1"), "again");
+    CHECK(slice_is(s.asks[2]->signal.key, "op-1"), "it is the same signal");
+    s.asks[2]->existed = true;
+    answer(2, ERR_OK, "");
+    run_until(ASKS_MAX);
+    check_stored(OPERATION_DONE, 2, 0, 0);
+    stage_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_page_that_was_asked_already_is_checked_by_the_audit),
         cmocka_unit_test(an_ask_of_unknown_outcome_is_asked_again),
         cmocka_unit_test(it_gives_way_while_others_need_the_room),
+        cmocka_unit_test(a_signal_that_a_task_has_already_is_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -415,6 +415,118 @@ static void after_a_crash_each_task_is_counted_once(void **state)
     free(id);
 }
 
+/* ---- signals ---- */
+
+static void define_waiting(void)
+{
+    define(&node, "waits",
+           "\"steps\": [{\"name\": \"one\", \"signal\": {\"name\": \"go\"}}, "
+           "{\"name\": \"two\", \"signal\": {\"name\": \"go\"}}]");
+    define(&node, "other", "\"steps\": [{\"name\": \"one\", \"signal\": {\"name\": \"else\"}}]");
+}
+
+static void submit_waiting(const char *workflow, const char *prefix, int count)
+{
+    char id[40];
+
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(id, sizeof id, "%s%d", prefix, i);
+        submit(&node, workflow, id);
+    }
+}
+
+/* How many signals of that key there are, and of how many tasks. */
+static void sent_to(const char *key, int tasks)
+{
+    char query[300];
+
+    (void)snprintf(query, sizeof query, "SELECT count(*) FROM task_signal WHERE key = '%s'", key);
+    int64_t count = sql_int(&node, query);
+    (void)snprintf(query, sizeof query,
+                   "SELECT count(DISTINCT task) FROM task_signal WHERE key = '%s'", key);
+    int64_t different = sql_int(&node, query);
+    CHECK(count == tasks && different == tasks, "%d signals to %d tasks, not %d", (int)count,
+          (int)different, tasks);
+}
+
+/* A dry run uses the words of the operation. */
+static void refused_as_they_should(const struct reply *r)
+{
+    const struct json *refused = at(r, "refused");
+
+    CHECK(refused->count == 2 && json_get_int(refused, "no step waits for that signal", 0) == 2
+              && json_get_int(refused, "not possible while the task is processed", 0) == 1,
+          "%.*s", SLICE_ARG(r->body));
+}
+
+static void a_signal_is_sent_to_all_that_want_it(void **state)
+{
+    static const char what[] =
+        "\"verb\": \"signal\", \"arguments\": {\"name\": \"go\", \"data\": {\"n\": %d}}, "
+        "\"filter\": {\"state\": [\"pending\", \"processing\", \"processed\"]}";
+    char asked[300];
+    REPLY r = {0};
+    (void)state;
+
+    define_waiting();
+    submit_waiting("other", "p", 3);
+    post(&node, &r, "/v1/tasks/p2/signals/else", "1");
+    EXPECT(&r, 200);
+    wait_for_state(&node, "p2", "processed");
+    submit_waiting("waits", "w", 5);
+    (void)snprintf(asked, sizeof asked, what, 1);
+    post(&node, &r, "/v1/operations", "{\"reason\": \"x\", \"dry_run\": true, %s}", asked);
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "verb", "signal");
+    EXPECT_INT(&r, "matched", 8);
+    EXPECT_INT(&r, "possible", 5);
+    refused_as_they_should(&r);
+    get(&node, &r, "/v1/tasks/w0/signals");
+    EXPECT_RAW(&r, "signals", "[]");
+    for (int i = 1; i <= 2; i++) { /* each operation sends a signal of its own */
+        REPLY done = {0};
+        (void)snprintf(asked, sizeof asked, what, i);
+        char *id = begin(asked);
+        wait_until_done(id, &done);
+        EXPECT_INT(&done, "matched", 8);
+        EXPECT_INT(&done, "done", 5);
+        refused_as_they_should(&done);
+        EXPECT_INT(&done, "failed", 0);
+        EXPECT_TEXT(&done, "arguments.name", "go");
+        done_to(id, 5);
+        sent_to(id, 5);
+        free(id);
+    }
+    wait_for_state(&node, "w3", "processed");
+    task_of(&node, &r, "w3");
+    EXPECT_INT(&r, "steps.0.output.data.n", 1);
+    EXPECT_INT(&r, "steps.1.output.data.n", 2);
+}
+
+static void after_a_crash_each_task_has_the_signal_once(void **state)
+{
+    REPLY done = {0};
+    (void)state;
+
+    define_waiting();
+    submit_waiting("waits", "k", 40);
+    char *id = begin("\"verb\": \"signal\", \"filter\": {\"workflow\": \"waits\"}, "
+                     "\"arguments\": {\"name\": \"go\"}, \"rate\": \"20/s\"");
+    for (int i = 0; i < 3; i++) {
+        sleep_ms(200 + 300 * i);
+        node_kill(&node);
+        node_start(&node, FLAGS(NULL));
+    }
+    wait_until_done(id, &done);
+    EXPECT_INT(&done, "matched", 40);
+    EXPECT_INT(&done, "done", 40);
+    EXPECT_RAW(&done, "refused", "{}");
+    EXPECT_INT(&done, "gone", 0);
+    done_to(id, 40);
+    sent_to(id, 40);
+    free(id);
+}
+
 static void what_is_asked_for_is_looked_at(void **state)
 {
     (void)state;
@@ -454,6 +566,10 @@ static void what_is_asked_for_is_looked_at(void **state)
         {"{\"verb\": \"skip\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
          "\"arguments\": {\"step\": \"charge\", \"effect\": \"none\"}}",
          "effect"},
+        {"{\"verb\": \"signal\", \"reason\": \"x\", \"filter\": {\"all\": true}}", "name"},
+        {"{\"verb\": \"signal\", \"reason\": \"x\", \"filter\": {\"all\": true}, "
+         "\"arguments\": {\"name\": \"\"}}",
+         "name of a signal"},
     };
 
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
@@ -523,6 +639,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_limit_holds, start, node_end),
         cmocka_unit_test_setup_teardown(it_stops_and_goes_on, start, node_end),
         cmocka_unit_test_setup_teardown(after_a_crash_each_task_is_counted_once, start, node_end),
+        cmocka_unit_test_setup_teardown(a_signal_is_sent_to_all_that_want_it, start, node_end),
+        cmocka_unit_test_setup_teardown(after_a_crash_each_task_has_the_signal_once, start,
+                                        node_end),
         cmocka_unit_test_setup_teardown(what_is_asked_for_is_looked_at, start, node_end),
         cmocka_unit_test_setup_teardown(listings_have_the_same_filters, start, node_end),
     };

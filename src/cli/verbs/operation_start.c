@@ -104,13 +104,14 @@ static const char *given_if_any(const struct invocation *in, const char *flag)
 
 static bool put_arguments(const struct invocation *in, struct buf *b)
 {
-    static const char *const values[] = {"input", "output"};
+    static const char *const values[] = {"input", "output", "data"};
 
     json_key(b, "arguments");
     json_open(b, '{');
     json_member_text_if(b, "step", slice_of(given_if_any(in, "step")));
     json_member_text_if(b, "from", slice_of(given_if_any(in, "from")));
     json_member_text_if(b, "effect", slice_of(given_if_any(in, "effect")));
+    json_member_text_if(b, "name", slice_of(given_if_any(in, "name")));
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         const char *value = given_if_any(in, values[i]);
         if (value && !operate_value(in, values[i], value, b))
@@ -259,6 +260,11 @@ static const struct flag flags[] = {
      .help = "resolve: none (the step took no effect)",
      .kind = WORD_HINTS,
      .choices = "none"},
+    {.name = "name", .value = "NAME", .help = "signal: its name"},
+    {.name = "data",
+     .value = "JSON",
+     .help = "signal: its value; @FILE reads a file",
+     .initial = "null"},
     REASON_FLAG,
     OPERATION_FLAGS,
     {0},
@@ -276,7 +282,7 @@ const struct verb verb_operation_start = {
     .arguments = {{.name = "VERB",
                    .kind = WORD_CHOICE,
                    .choices = "retry undo skip cancel pause resume supply resolve correct close "
-                              "reopen"}},
+                              "reopen signal"}},
     .flags = flags,
     .examples = {{"intact operation start retry --state error --error declined --dry-run "
                   "--reason 'the bank is back'",
@@ -285,7 +291,10 @@ const struct verb verb_operation_start = {
                   "tasks at the agent bank, 200 a second"},
                  {"intact operation start close --state error --before 2026-01-01T00:00:00Z "
                   "--reason 'written off'",
-                  "close old tasks in error"}},
+                  "close old tasks in error"},
+                 {"intact operation start signal --workflow order --name reopened "
+                  "--reason 'the shop is open'",
+                  "a signal to all open orders"}},
     .exits = "1 if some tasks were refused or failed, or it was stopped",
     .run = run,
 };
