@@ -622,13 +622,14 @@ static void meet_run(const struct submission_row *row, const struct plan_text *t
 
     if (!t) {
         t = subject_add(row->id);
-        t->flow = text->flow;
-        t->input = arena_copy(&world.arena, row->input);
-        /* without a trace */
-        t->content = (prng_next(&plans.own) << 1 | 2) & ~UINT64_C(4);
-        t->priority = text->priority;
+        t->content = (prng_next(&plans.own) << 1 | 2) & ~UINT64_C(4); /* without a trace */
         t->by_sql = true;
         t->run_alone = text->overlap != PLAN_ALLOW && !is_by_hand(row->id);
+    }
+    if (t->seen.revision == 0) { /* the row of an earlier try may have been dropped */
+        t->flow = text->flow;
+        t->input = arena_copy(&world.arena, row->input);
+        t->priority = text->priority;
     }
     sql_has_run(t, row->seq);
 }
