@@ -348,7 +348,7 @@ static void call_done(struct store_job *j)
     if (n->dead || n->boot != c->boot)
         return;
     trace("%s answers about schedule p%u: %s", n->me, c->plan, err_text(c->err));
-    if (c->err == ERR_OK && n->ticker)
+    if (n->ticker) /* it may be stored whatever the outcome */
         ticker_changed(n->ticker);
     node_turn_later(n);
 }
