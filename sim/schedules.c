@@ -520,7 +520,7 @@ static int64_t steady_of(void *arg)
     const struct node *n = arg;
 
     if (plans.slow)
-        plans.effort[n->slot] += 15;
+        plans.effort[n->slot] += 25;
     return node_steady(n) + plans.effort[n->slot];
 }
 
