@@ -15,9 +15,9 @@
 #include "json/json.h"
 
 enum {
-    DUE_MAX = 4000,     /* moments that are due at once */
-    OTHERS_MS = 30000,  /* a leader learns by then of what was stored at another node */
-    PATIENCE_MS = 15000 /* what is due is decided by then, if all is well */
+    DUE_MAX = 4000,    /* moments that are due at once */
+    OTHERS_MS = 30000, /* a leader learns by then of what was stored at another node */
+    PATIENCE_MS = 6000 /* what is due is decided by then, if all is well */
 };
 
 /* What became of a moment. */

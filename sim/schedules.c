@@ -492,7 +492,7 @@ void schedules_begin(struct flow *flows, uint32_t flow_count, int64_t first_act_
     plans.mean_ms = 1000 + draw_below((uint32_t)first_act_ms / 4);
     plans.count = 1 + draw_below(PLANS_MAX);
     plans.batch_max = draw(300) ? 1 : 0;
-    plans.slow = draw(300);
+    plans.slow = draw(600);
     for (uint32_t i = 0; i < plans.count; i++)
         later(draw_below((uint32_t)first_act_ms / 6), stores, NULL, i);
     later(draw_below(2 * (uint32_t)plans.mean_ms), meddles, NULL, 0);
