@@ -45,6 +45,7 @@ static struct {
     uint32_t batch_max;
     bool slow;                 /* deciding takes time */
     int64_t effort[NODES_MAX]; /* of the job that runs */
+    uint32_t calls[NODES_MAX]; /* at the store of that node */
 } plans;
 
 static bool draw(uint32_t of_1000)
@@ -345,6 +346,8 @@ static void call_done(struct store_job *j)
     struct call_job *c = CONTAINER_OF(j, struct call_job, job);
     struct node *n = c->node;
 
+    ASSERT(plans.calls[n->slot] > 0);
+    plans.calls[n->slot]--;
     if (n->dead || n->boot != c->boot)
         return;
     trace("%s answers about schedule p%u: %s", n->me, c->plan, err_text(c->err));
@@ -402,6 +405,7 @@ static bool asks(uint32_t plan, enum plan_verb verb)
     trace("asked of %s: %s schedule p%u", n->me, verbs[verb], plan);
     if (verb == PLAN_VERB_PUT)
         trace("%.*s", SLICE_ARG(call.text->text));
+    plans.calls[n->slot]++;
     n->disk.queue.submit(&n->disk.queue, &c->job);
     return true;
 }
@@ -590,6 +594,11 @@ bool schedules_did(const struct subject *t, const struct audit *a)
     return slice_is(a->actor, SCHEDULE_SOURCE) && slice_is(a->verb, "cancel")
            && slice_is(a->reason, "the next moment of the schedule is due")
            && memchr(t->id, '@', strlen(t->id));
+}
+
+bool schedules_are_busy(const struct node *n)
+{
+    return (n->ticker && ticker_is_busy(n->ticker)) || plans.calls[n->slot] > 0;
 }
 
 struct ticker *schedules_ticker(struct node *n)
