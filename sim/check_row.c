@@ -647,6 +647,8 @@ void check_conflict(const struct task_row *row)
 
     if (!row->doc.ptr || t->seen.revision == 0)
         return;
+    if (!slice_is(row->workflow, t->flow->name)) /* the run of a moment that had one before */
+        return;
     seen_read(row, t->flow, &wanted);
     trace("conflict: %s r%" PRIu64, t->id, wanted.revision);
     for (uint32_t i = 0; i < wanted.step_count; i++) {

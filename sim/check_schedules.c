@@ -15,9 +15,10 @@
 #include "json/json.h"
 
 enum {
-    DUE_MAX = 4000,     /* moments that are due at once */
-    OTHERS_MS = 30000,  /* a leader learns by then of what was stored at another node */
-    PATIENCE_MS = 15000 /* what is due is decided by then, if all is well */
+    DUE_MAX = 4000,    /* moments that are due at once */
+    OTHERS_MS = 30000, /* a leader learns by then of what was stored at another node */
+    RANGES_MAX = 8,    /* of moments that are to be caught up: others are missed */
+    PATIENCE_MS = 6000 /* what is due is decided by then, if all is well */
 };
 
 /* What became of a moment. */
@@ -39,6 +40,8 @@ struct model {
     bool run_is_of_backlog;
     int64_t queue[PLAN_QUEUE_MAX]; /* the backlog */
     uint32_t queued;
+    uint32_t ranges;    /* as which it is stored: moments that follow each other are one ... */
+    int64_t range_last; /* ... and the last moment of the last one */
     uint64_t counts[FATES];
     /* In world time: since then something is to be decided, or undone; 0: nothing is. */
     int64_t pending_at, undo_at;
@@ -217,6 +220,21 @@ static void queue(struct model *m, int64_t moment)
     covered(COVER_SCHEDULE_BACKLOG);
 }
 
+/* False: there is no room for another range. */
+static bool catch_up(struct model *m, int64_t moment)
+{
+    bool goes_on = m->ranges > 0 && m->range_last == m->last;
+
+    if (!goes_on && m->ranges == RANGES_MAX) {
+        note(moment, MISSED, 0);
+        return false;
+    }
+    m->ranges += !goes_on;
+    m->range_last = moment;
+    queue(m, moment);
+    return true;
+}
+
 static void decide_due(struct model *m, int64_t now)
 {
     bool any_queued = false;
@@ -233,8 +251,7 @@ static void decide_due(struct model *m, int64_t now)
         } else if (m->text.overlap == PLAN_ALLOW) {
             fire(m, moment, false);
         } else if (any_queued || (is_taken && !is_latest)) {
-            queue(m, moment);
-            any_queued = true;
+            any_queued |= catch_up(m, moment);
         } else if (is_taken) {
             meet_run(m, moment);
         } else {
@@ -297,6 +314,11 @@ static void check_backlog(struct model *m, const struct json *j, bool other_time
 {
     static int64_t queue[PLAN_QUEUE_MAX];
     uint32_t count = read_backlog(m, j, queue);
+    const struct json *ranges = json_get(j, "backlog");
+
+    m->ranges = ranges ? (uint32_t)ranges->count : 0;
+    for (const struct json *r = ranges ? ranges->child : NULL; r; r = r->next)
+        m->range_last = json_get_int(r, "last", 0);
 
     if (other_times) { /* what is left are the moments of the new times */
         m->queued = count;
@@ -485,7 +507,8 @@ static void check_tick(const struct node *n, struct model *m, const struct sched
 static bool same_times(const struct plan_text *a, const struct plan_text *b)
 {
     return a->every_ms == b->every_ms && a->as_cron == b->as_cron && a->spread_ms == b->spread_ms
-           && a->at_count == b->at_count && memcmp(a->at, b->at, sizeof a->at) == 0;
+           && a->at_count == b->at_count
+           && memcmp(a->at, b->at, a->at_count * sizeof a->at[0]) == 0;
 }
 
 /* Returns whether it has other times. */

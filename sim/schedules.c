@@ -45,6 +45,7 @@ static struct {
     uint32_t batch_max;
     bool slow;                 /* deciding takes time */
     int64_t effort[NODES_MAX]; /* of the job that runs */
+    uint32_t calls[NODES_MAX]; /* at the store of that node */
 } plans;
 
 static bool draw(uint32_t of_1000)
@@ -345,10 +346,12 @@ static void call_done(struct store_job *j)
     struct call_job *c = CONTAINER_OF(j, struct call_job, job);
     struct node *n = c->node;
 
+    ASSERT(plans.calls[n->slot] > 0);
+    plans.calls[n->slot]--;
     if (n->dead || n->boot != c->boot)
         return;
     trace("%s answers about schedule p%u: %s", n->me, c->plan, err_text(c->err));
-    if (c->err == ERR_OK && n->ticker)
+    if (n->ticker) /* it may be stored whatever the outcome */
         ticker_changed(n->ticker);
     node_turn_later(n);
 }
@@ -402,6 +405,7 @@ static bool asks(uint32_t plan, enum plan_verb verb)
     trace("asked of %s: %s schedule p%u", n->me, verbs[verb], plan);
     if (verb == PLAN_VERB_PUT)
         trace("%.*s", SLICE_ARG(call.text->text));
+    plans.calls[n->slot]++;
     n->disk.queue.submit(&n->disk.queue, &c->job);
     return true;
 }
@@ -492,7 +496,7 @@ void schedules_begin(struct flow *flows, uint32_t flow_count, int64_t first_act_
     plans.mean_ms = 1000 + draw_below((uint32_t)first_act_ms / 4);
     plans.count = 1 + draw_below(PLANS_MAX);
     plans.batch_max = draw(300) ? 1 : 0;
-    plans.slow = draw(300);
+    plans.slow = draw(600);
     for (uint32_t i = 0; i < plans.count; i++)
         later(draw_below((uint32_t)first_act_ms / 6), stores, NULL, i);
     later(draw_below(2 * (uint32_t)plans.mean_ms), meddles, NULL, 0);
@@ -520,7 +524,7 @@ static int64_t steady_of(void *arg)
     const struct node *n = arg;
 
     if (plans.slow)
-        plans.effort[n->slot] += 15;
+        plans.effort[n->slot] += 25;
     return node_steady(n) + plans.effort[n->slot];
 }
 
@@ -592,6 +596,11 @@ bool schedules_did(const struct subject *t, const struct audit *a)
            && memchr(t->id, '@', strlen(t->id));
 }
 
+bool schedules_are_busy(const struct node *n)
+{
+    return (n->ticker && ticker_is_busy(n->ticker)) || plans.calls[n->slot] > 0;
+}
+
 struct ticker *schedules_ticker(struct node *n)
 {
     const struct ticker_config c = {.store = &n->disk.queue,
@@ -622,13 +631,14 @@ static void meet_run(const struct submission_row *row, const struct plan_text *t
 
     if (!t) {
         t = subject_add(row->id);
-        t->flow = text->flow;
-        t->input = arena_copy(&world.arena, row->input);
-        /* without a trace */
-        t->content = (prng_next(&plans.own) << 1 | 2) & ~UINT64_C(4);
-        t->priority = text->priority;
+        t->content = (prng_next(&plans.own) << 1 | 2) & ~UINT64_C(4); /* without a trace */
         t->by_sql = true;
         t->run_alone = text->overlap != PLAN_ALLOW && !is_by_hand(row->id);
+    }
+    if (t->seen.revision == 0) { /* the row of an earlier try may have been dropped */
+        t->flow = text->flow;
+        t->input = arena_copy(&world.arena, row->input);
+        t->priority = text->priority;
     }
     sql_has_run(t, row->seq);
 }

@@ -51,6 +51,7 @@ void schedules_begin(struct flow *flows, uint32_t flow_count, int64_t first_act_
 bool schedules_are_over(void); /* all are paused or deleted: nothing will fire any more */
 
 struct ticker *schedules_ticker(struct node *n); /* NULL: none in this run */
+bool schedules_are_busy(const struct node *n);   /* something of them is at its store */
 bool schedules_asked(const struct ask *a);
 void schedules_answered(struct node *n, struct ask *a);
 /* Is that entry of the audit of a task about its undo for the next moment? */

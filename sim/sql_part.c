@@ -72,7 +72,7 @@ void sql_part_drain(struct node *n)
 bool sql_part_is_busy(const struct node *n)
 {
     return (n->intake && intake_is_busy(n->intake)) || (n->notices && notices_is_busy(n->notices))
-           || (n->ticker && ticker_is_busy(n->ticker));
+           || schedules_are_busy(n);
 }
 
 bool sql_part_asked(const struct ask *a)

@@ -1,4 +1,5 @@
-/* Which names, ids and keys are valid in requests. Pure. */
+/* Which names, ids and keys are valid in requests: see names.h. Pure; the readers of definitions
+ * have their own rules for what stands in a definition. */
 
 #include "base/names.h"
 
