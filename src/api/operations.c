@@ -17,7 +17,7 @@
 #include "node/changes.h"
 #include "node/exchange.h"
 #include "node/json_answer.h"
-#include "node/names.h"
+#include "node/new_id.h"
 #include "node/node.h"
 #include "node/readings.h"
 #include "node/strict.h"

@@ -18,7 +18,7 @@
 #include "definition/registry.h"
 #include "node/channels.h"
 #include "node/json_answer.h"
-#include "node/names.h"
+#include "node/new_id.h"
 #include "node/node.h"
 #include "node/strict.h"
 #include "outbox/reply_to.h"

@@ -11,9 +11,9 @@
 
 #include "background/room.h"
 #include "base/log.h"
+#include "base/names.h"
 #include "intake/notices.h"
 #include "node/content.h"
-#include "node/names.h"
 #include "node/node.h"
 #include "node/part.h"
 #include "json/json.h"

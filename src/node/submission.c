@@ -6,6 +6,7 @@
 
 #include "node/submission.h"
 
+#include "base/names.h"
 #include "base/when.h"
 #include "definition/definition.h"
 #include "definition/registry.h"
@@ -13,7 +14,7 @@
 #include "node/access.h"
 #include "node/content.h"
 #include "node/json_answer.h"
-#include "node/names.h"
+#include "node/new_id.h"
 #include "node/node.h"
 #include "node/offload.h"
 #include "node/quota.h"

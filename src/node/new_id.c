@@ -1,6 +1,7 @@
-/* New ids: of the store's time and random bytes. */
+/* Ids that the server makes, of the store's time and random bytes: see new_id.h. They need not be
+ * secret; tokens are made in access.c. */
 
-#include "node/names.h"
+#include "node/new_id.h"
 
 #include <openssl/rand.h>
 #include <stdio.h>

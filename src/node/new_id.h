@@ -1,9 +1,7 @@
-#ifndef NODE_NAMES_H
-#define NODE_NAMES_H
+#ifndef NODE_NEW_ID_H
+#define NODE_NEW_ID_H
 
-/* Names and ids in requests: which ones are valid, and new ones. */
-
-#include "base/names.h"
+/* Ids that the server makes. Which ids are valid: base/names.h. */
 
 struct server;
 
