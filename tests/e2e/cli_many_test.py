@@ -215,6 +215,20 @@ class Many(WithServer):
         self.assertIn('refused   5: the task has no step "' + "\u00e9" * 40 + '"\n', dry)
         self.assertEqual(self.s.run("operation", "list", "--json").stdout.count('"state":"done"'), 3)
 
+    def test_a_signal_is_sent_to_many_by_filters(self):
+        waits = "intact: 1\nworkflow: waits\nsteps:\n  - {name: a, signal: {name: go}}\n  - {name: b, signal: {name: go}}\n"
+        self.s.run("workflow", "put", self.s.path("waits.yaml", waits))
+        for i in range(3):
+            self.s.run("submit", "waits", "--id", f"w-{i}")
+        self.s.run("submit", "--file", self.s.path("f", lines(2)))
+        send = ("operation", "start", "signal", "--all", "--name", "go", "--reason", "x")
+        self.assertIn("--data is not JSON", self.s.run(*send, "--data", "{", status=2).stderr)
+        self.assertIn("signal needs arguments.name",
+                      self.s.run("operation", "start", "signal", "--all", "--reason", "x", status=None).stderr)
+        self.assertRegex(self.s.run(*send, "--dry-run").stdout, "possible  3\nrefused   2: no step waits for that signal\n")
+        self.assertRegex(self.s.run(*send, "--data", '{"n": 1}', status=1).stdout, "done      3\nrefused   2: no step waits for that signal\n")
+        self.assertEqual(json.loads(self.s.run("get", "w-1", "--json").stdout)["steps"][0]["output"]["data"], {"n": 1})
+
 
 class Small(WithServer):
     flags = ("--limit", "body=4KiB")
