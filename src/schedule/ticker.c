@@ -179,11 +179,11 @@ static void tick_run(struct store_job *j, struct store *store)
 {
     struct tick *t = CONTAINER_OF(j, struct tick, job);
     const struct ticker *tk = CONTAINER_OF(t, struct ticker, tick);
-    int64_t began = steady_of(tk);
 
     t->err = store->ops->schedules->look(store, &t->look, &t->arena, &t->error);
     if (t->err != ERR_OK)
         return;
+    int64_t began = steady_of(tk); /* a slow look is no reason to decide fewer of them */
     t->more = t->look.more;
     t->next_at = t->look.next_at;
     for (size_t i = 0; i < t->look.count; i++) {
@@ -262,6 +262,10 @@ static void tick_done(struct store_job *j)
         log_line(LOG_DEBUG, "event=schedules_wait reason=\"%s\"", t->error.text);
         tk->due_at = now + LOOK_MS;
     }
+    if (t->look.waiting && t->more) /* perhaps some of those that wait were left out */
+        tk->waiting_at = 0;
+    else if (t->look.waiting && t->err != ERR_OK)
+        tk->waiting_at = min_i64(tk->waiting_at, steady_of(tk) + LOOK_MS);
     tick_end(tk);
 }
 

@@ -20,7 +20,7 @@ struct ticker;
 struct ticker_config {
     struct store_queue *store;
     bool shared;      /* other nodes may store and change schedules, too */
-    size_t batch_max; /* schedules in one transaction; 0: 100, which is the maximum */
+    size_t batch_max; /* schedules in one transaction; 0: as many as possible */
     void *arg;
     int64_t (*now)(void *arg);    /* the store's time */
     int64_t (*steady)(void *arg); /* ms, without jumps; any thread */
