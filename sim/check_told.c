@@ -1,5 +1,5 @@
 /* Checks that a node reports each change that it made as it became durable, and that heartbeats
- * change nothing. node.c, check_wire.c and beats.c call it. check.h lists all checkers. */
+ * change nothing. check.h lists all checkers. */
 
 #include "dispatch/token.h"
 #include "sim/check.h"

@@ -1,6 +1,6 @@
-/* Implements arena.h: memory that is freed all at once. The chunks of an arena form a list, and
- * each new one is larger than the last. Nothing is shared between arenas, so each belongs to the
- * thread that uses it. */
+/* Implements arena.h: memory that is freed all at once. The chunks of an arena form a list. New
+ * ones grow up to 64 KiB, or are as large as one allocation needs. Nothing is shared between
+ * arenas, so each belongs to the thread that uses it. */
 
 #include "base/arena.h"
 

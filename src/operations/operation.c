@@ -336,9 +336,8 @@ void operation_refused(struct operation *op, struct slice reason, struct arena *
 {
     size_t i = 0;
 
-    /* The reason may be cut in the middle of a character, and must be valid text for the store. */
     reason = slice_cut(reason, OPERATION_REASON_MAX);
-    reason.len = text_utf8_end(reason);
+    reason.len = text_utf8_end(reason); /* a story may be cut in the middle of a character */
     while (i < op->refused_count && !slice_eq(op->refused[i].reason, reason))
         i++;
     if (i == OPERATION_REASONS - 1 && i == op->refused_count)

@@ -1,4 +1,4 @@
-/* The moments of a schedule: the next one by interval or cron expression, the spread that is
+/* The moments of a schedule: the next one by interval, list or cron expression, the spread that is
  * added to all of them, and the input of their tasks (schedule.h). Pure: times are passed in.
  * plan.c decides which moments get a task. */
 

@@ -1,6 +1,6 @@
 /* Decides which moments of a schedule get a task now: those that are due, missed, waiting or in a
  * backlog, and records gaps (plan.h). Pure: times and the row's state are passed in.
- * background/schedules.c carries the decisions out, and row.c encodes the state. */
+ * ticker.c carries the decisions out, and row.c encodes the state. */
 
 #include "schedule/plan.h"
 

@@ -1,5 +1,5 @@
 /* A schedule and its state, from and to the row of the store, and the submission of a run
- * (row.h). Touches no store: background/schedules.c and api/schedules_change.c write the row. */
+ * (row.h). Touches no store: ticker.c and api/schedules_change.c write the row. */
 
 #include "schedule/row.h"
 

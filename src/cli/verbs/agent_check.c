@@ -1,5 +1,5 @@
-/* `intact agent check`: runs the scenarios of src/agent_check against an agent, and reports them on
- * the terminal, as JSON, or as JUnit XML. */
+/* `intact agent check`: runs the scenarios of src/agents/check against an agent, and reports them
+ * on the terminal, as JSON, or as JUnit XML. */
 
 #include "agents/check/check.h"
 #include "base/clock.h"
