@@ -10,7 +10,7 @@ import sys
 
 root = sys.argv[1]
 LAYERS = ("alerts", "base", "core", "definition", "store", "dispatch", "catalog", "tasks", "scheduler", "supervisor", "http", "node",
-          "background", "api", "server", "agents", "confine", "net", "amqp", "cli")
+          "background", "api", "server", "agents", "confine", "net", "amqp", "cli", "schedule", "intake", "operations", "outbox", "archive")
 
 
 def read(path):
