@@ -275,11 +275,11 @@ static void decide_all(struct model *m, int64_t now, bool run_is_open)
         fire(m, moment, false);
     }
     decide_due(m, now);
-    while (m->queued > 0 && !m->run && !m->waiting) {
-        int64_t moment = m->queue[0];
-        memmove(m->queue, m->queue + 1, --m->queued * sizeof m->queue[0]);
-        fire(m, moment, true);
-    }
+    if (m->queued == 0 || m->run || m->waiting)
+        return;
+    int64_t moment = m->queue[0];
+    memmove(m->queue, m->queue + 1, --m->queued * sizeof m->queue[0]);
+    fire(m, moment, true);
 }
 
 /* ---- what is stored ---- */

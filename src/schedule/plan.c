@@ -272,18 +272,16 @@ static int64_t take_backlog(const struct schedule *s, struct schedule_state *st,
     return -1;
 }
 
-/* The first that gets a task; those whose input fails are not a transaction each. */
 static void decide_backlog(struct decision *d)
 {
     struct schedule_state *st = d->st;
-    int64_t before = 0;
 
-    while (!st->run.ptr && !st->waiting && !is_full(d)) {
-        int64_t moment = take_backlog(d->s, st, &before);
-        if (moment < 0)
-            return;
+    if (st->run.ptr || st->waiting || is_full(d))
+        return;
+    int64_t before = 0;
+    int64_t moment = take_backlog(d->s, st, &before);
+    if (moment >= 0)
         fire(d, moment, true, before);
-    }
 }
 
 static bool wants_undo(const struct schedule *s, const struct schedule_state *st)
