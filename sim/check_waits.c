@@ -71,7 +71,7 @@ static void check_fixed(const struct look *l)
     if (again && l->before->wait_until > l->old->ended_at) {
         covered(COVER_WAIT_IN_ERROR);
         must(l, moved <= latest_now() - l->old->ended_at, "a wait moves by the time in error");
-        must(l, moved > 0 || l->old->ended_at + MS_PER_S > store_now(),
+        must(l, moved > 0 || l->old->ended_at + MS_PER_S + nodes.skew_max > store_now(),
              "the time in error does not count");
     }
     if (resumed && l->before->wait_until > l->old->paused_at) {
