@@ -168,7 +168,9 @@ static void open_node(size_t i)
 {
     struct played *c = &all.nodes[i];
 
+    pthread_mutex_lock(&all.lock); /* others may be listing it */
     c->is_up = c->is_alive = true;
+    pthread_mutex_unlock(&all.lock);
     fake_open(&c->fake);
 }
 
