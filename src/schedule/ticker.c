@@ -249,6 +249,16 @@ static void tick_end(struct ticker *tk)
     tk->busy = false;
 }
 
+/* Perhaps some of those that wait for a run were found, and left out. */
+static bool may_have_left_waits(const struct tick *t)
+{
+    bool any = false;
+
+    for (size_t i = 0; t->look.waiting && t->more && i < t->look.count && !any; i++)
+        any = t->look.rows[i].waits && !t->look.rows[i].run_is_open;
+    return any;
+}
+
 static void tick_done(struct store_job *j)
 {
     struct tick *t = CONTAINER_OF(j, struct tick, job);
@@ -262,7 +272,7 @@ static void tick_done(struct store_job *j)
         log_line(LOG_DEBUG, "event=schedules_wait reason=\"%s\"", t->error.text);
         tk->due_at = now + LOOK_MS;
     }
-    if (t->look.waiting && t->more) /* perhaps some of those that wait were left out */
+    if (t->err == ERR_OK && may_have_left_waits(t))
         tk->waiting_at = 0;
     else if (t->look.waiting && t->err != ERR_OK)
         tk->waiting_at = min_i64(tk->waiting_at, steady_of(tk) + LOOK_MS);
