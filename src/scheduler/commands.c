@@ -288,7 +288,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         c->answer = ANSWER_REFUSED; /* its owner has it in memory, so it does not wait for long */
         return;
     }
-    bool is_work = !is_of_signal(c) || signal_is_awaited(s, l, c);
+    bool is_bulk_work =
+        c->kind == COMMAND_ASK && c->ask->bulk && (!is_of_signal(c) || signal_is_awaited(s, l, c));
     c->answer = live_decide(&s->tasks, l, &e);
     if (is_of_signal(c))
         explain_signal(l, c);
@@ -296,7 +297,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         vote_explain(s, l, c, &e);
     else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
         operator_explain(s, l, c, &e);
-    if (c->answer == ANSWER_ACCEPTED && c->kind == COMMAND_ASK && c->ask->bulk && is_work)
+    if (c->answer == ANSWER_ACCEPTED && is_bulk_work)
         l->bulk_at = scheduler_now(s);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
         live_goes_elsewhere(&s->tasks, l, (uint16_t)e.step);
