@@ -18,6 +18,7 @@
     X(CRASH,              "crashes of the node")                                                  \
     X(OVERRUN,            "evaluations without end")                                              \
     X(LEFT_OUT,           "turns that left evaluations to the next one")                          \
+    X(OVERRUN_UNHEARD,    "the same, of tasks that were counted twice, unknown to the node")      \
     X(OVERRAN,            "tasks stopped because of that")                                        \
     X(DRAIN,              "drains that came to their end")                                        \
     X(SUSPEND,            "suspensions")                                                          \

@@ -10,6 +10,7 @@
 #include "sim/node.h"
 #include "sim/notices.h"
 #include "sim/operations.h"
+#include "sim/overruns.h"
 #include "sim/sql.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -118,6 +119,15 @@ static bool is_changed(const struct batch *b, struct slice id)
     return false;
 }
 
+/* After a commit of unknown outcome the node does not know what it has taken over. */
+static void note_taken_over(const struct node *n, const struct claim *c, bool told)
+{
+    bool is_other = c->kind == CLAIM_NODE || c->kind == CLAIM_BOOT;
+
+    for (size_t i = 0; told && is_other && nodes.shared && i < c->row_count; i++)
+        overruns_taken_over(n, c->rows[i].id);
+}
+
 static void show_batch(struct disk *d, struct batch *b, bool told)
 {
     check_claims(d->node, b);
@@ -138,6 +148,7 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
     check_limits();
     for (size_t i = 0; i < b->claim_count; i++) {
         check_claim(&b->claims[i]);
+        note_taken_over(d->node, &b->claims[i], told);
         for (size_t k = 0; k < b->claims[i].row_count; k++)
             if (!is_changed(b, b->claims[i].rows[k].id))
                 show(d, b->claims[i].rows[k].id, 1, told);
@@ -371,6 +382,7 @@ static enum err survey(struct store *s, struct survey *v, struct arena *a, struc
     err = inner->ops->nodes->survey(inner, v, a, e);
     v->now = asked_at;
     check_survey_told(disk_of(s)->node, v);
+    overruns_surveyed(disk_of(s)->node);
     return err;
 }
 
@@ -422,9 +434,11 @@ static enum err agent_since(struct store *s, uint64_t after, struct arena *a,
 static enum err overrun_list(struct store *s, struct arena *a, struct overrun **ret,
                              size_t *ret_count, struct error *e)
 {
-    if (disk_read_fails(disk_of(s), e))
-        return ERR_IO;
-    return inner->ops->overrun_list(inner, a, ret, ret_count, e);
+    const struct node *n = disk_of(s)->node;
+    bool fails = disk_read_fails(disk_of(s), e);
+
+    overruns_read(n, !fails);
+    return fails ? ERR_IO : inner->ops->overrun_list(inner, a, ret, ret_count, e);
 }
 
 static enum err operation_put(struct store *s, const struct operation_row *row,

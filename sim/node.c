@@ -352,6 +352,7 @@ static void node_boot(struct node *n)
     ASSERT(err == ERR_OK);
     config.overruns = overruns;
     n->boot = config.boot;
+    overruns_boot(n);
     n->narrow = config.live_max > 0;
     n->batch_bytes = config.batch_bytes;
     n->short_batches = config.batch_max > 0;

@@ -21,11 +21,97 @@ enum {
 
 static bool any; /* in this run */
 
+/*
+ * Nodes that evaluate a task at the same time may each be ended by it, and so may one that has not
+ * read yet what another one counted. So how many are ended depends on the moment; but a node that
+ * has read the second count evaluates the task no more, and it reads it at its start, with a survey
+ * and with what it takes over.
+ */
+
+/* Something that a job of a node's disk found: the node has it when that job is done. */
+struct found {
+    uint64_t moment; /* of all counts and reads, in their order */
+    uint64_t run;    /* of its disk */
+};
+
+static struct reader {
+    uint64_t known;         /* the moment of the latest counts that it has */
+    struct found read;      /* those that it may not have yet */
+    struct found must_read; /* it found by a survey that there are some; moment 0: it did not */
+} readers[NODES_MAX];       /* by slot */
+
+static struct overran {
+    uint64_t twice;    /* the moment of its second count */
+    struct found take; /* another one took it over ... */
+    uint32_t slot;     /* ... that one, */
+    uint64_t boot;     /* of that boot */
+} overrans[SUBJECTS_MAX];
+
+static uint64_t moment;
+
 /* Derived from the seed, not drawn from the run's source: runs without it are unaffected. */
 void overruns_begin(void)
 {
     any = hash_stable(&world.seed, sizeof world.seed) % RUNS_ONE_IN == 0;
+    memset(readers, 0, sizeof readers);
+    memset(overrans, 0, sizeof overrans);
+    moment = 0;
 }
+
+/* ---- who knows of it ---- */
+
+void overruns_boot(const struct node *n)
+{
+    readers[n->slot] = (struct reader){.known = ++moment};
+}
+
+static bool has(const struct node *n, const struct found *f)
+{
+    return f->moment && f->run <= n->disk.dones;
+}
+
+void overruns_read(const struct node *n, bool ok)
+{
+    struct reader *r = &readers[n->slot];
+
+    if (has(n, &r->read))
+        r->known = r->read.moment;
+    if (ok)
+        r->read = (struct found){++moment, n->disk.runs};
+    else
+        r->must_read.moment = 0; /* it reads again with its next job */
+}
+
+void overruns_surveyed(const struct node *n)
+{
+    readers[n->slot].must_read = (struct found){++moment, n->disk.runs};
+}
+
+void overruns_taken_over(const struct node *n, struct slice task)
+{
+    const struct subject *t = subject_find(task);
+
+    overrans[t - subjects.list] = (struct overran){.twice = overrans[t - subjects.list].twice,
+                                                   .take = {++moment, n->disk.runs},
+                                                   .slot = n->slot,
+                                                   .boot = n->boot};
+}
+
+/* NULL: it cannot know of the second count. */
+static const char *how_it_knows(const struct node *n, const struct overran *o)
+{
+    const struct reader *r = &readers[n->slot];
+
+    if (r->known > o->twice || (has(n, &r->read) && r->read.moment > o->twice))
+        return "has read of it";
+    if (has(n, &r->must_read) && r->must_read.moment > o->twice)
+        return "has seen that there are some";
+    if (o->slot == n->slot && o->boot == n->boot && has(n, &o->take) && o->take.moment > o->twice)
+        return "has taken it over";
+    return NULL;
+}
+
+/* ---- evaluations ---- */
 
 static bool is_endless(struct slice task)
 {
@@ -51,38 +137,42 @@ static int64_t times_of(struct slice task)
     return 0;
 }
 
-/* Another node may evaluate it at the same time, or before its next survey; a node that takes it
- * over knows. A node may still run when its next boot does. */
-static void check_times(struct slice task)
+static void check_times(const struct node *n, struct slice task)
 {
-    uint32_t up = 0;
+    const char *how = NULL;
 
-    NODES_FOREACH (n)
-        up += node_is_up(n);
-    uint32_t others = up > nodes.names ? up - 1 : nodes.names - 1;
-    int64_t most = nodes.shared ? TIMES_MAX + others : TIMES_MAX;
+    if (times_of(task) < TIMES_MAX)
+        return;
+    how = how_it_knows(n, &overrans[subject_find(task) - subjects.list]);
+    if (how)
+        broken("a task whose evaluations ended two nodes is not evaluated again", "%.*s: %s %s",
+               SLICE_ARG(task), n->me, how);
+    covered(COVER_OVERRUN_UNHEARD);
+}
 
-    if (times_of(task) >= most)
-        broken("a task whose evaluations ended two nodes is not evaluated again", "%.*s",
-               SLICE_ARG(task));
+static void count(const struct overrun_count *c)
+{
+    struct error e = {0};
+
+    enum err err = inner->ops->overrun_count(inner, c, &e);
+    ASSERT(err == ERR_OK);
+    if (times_of(c->task) == TIMES_MAX)
+        overrans[subject_find(c->task) - subjects.list].twice = ++moment;
 }
 
 void overruns_evaluates(void *arg, struct slice task, bool begins)
 {
     struct node *n = arg;
     const struct overrun_count c = {.task = task, .by = 1, .at = store_now()};
-    struct error e = {0};
 
     n->deeds += begins;
     if (!begins || n->dead || !is_endless(task))
         return;
-    check_times(task);
+    check_times(n, task);
     bool counted = chance(COUNTED) && !store_is_away() && n->disk.cut_until <= world.now;
     trace("%s evaluates %.*s without end%s", n->me, SLICE_ARG(task), counted ? ", counted" : "");
-    if (counted) {
-        enum err err = inner->ops->overrun_count(inner, &c, &e);
-        ASSERT(err == ERR_OK);
-    }
+    if (counted)
+        count(&c);
     covered(COVER_OVERRUN);
     n->disk.stuck = true;
     node_crash(n, "for want of an end");

@@ -9,6 +9,12 @@
 #include "sim/node.h"
 
 void overruns_begin(void);
+/* What the node learns of them: at its start; by a job at its store, which may fail; by a survey,
+ * after which it reads them; with a task that it takes over. */
+void overruns_boot(const struct node *n);
+void overruns_read(const struct node *n, bool ok);
+void overruns_surveyed(const struct node *n);
+void overruns_taken_over(const struct node *n, struct slice task);
 /* A scheduler's report to its node (arg), which may be dead afterwards. */
 void overruns_evaluates(void *arg, struct slice task, bool begins);
 /* In some runs a turn evaluates only one or two expressions; 0: the default. Derived from the seed,
