@@ -15,10 +15,13 @@
 #include "json/json.h"
 
 enum {
-    DUE_MAX = 4000,    /* moments that are due at once */
-    OTHERS_MS = 30000, /* a leader learns by then of what was stored at another node */
-    RANGES_MAX = 8,    /* of moments that are to be caught up: others are missed */
-    PATIENCE_MS = 6000 /* what is due is decided by then, if all is well */
+    DUE_MAX = 4000,     /* moments that are due at once */
+    OTHERS_MS = 30000,  /* a leader learns by then of what was stored at another node */
+    RANGES_MAX = 8,     /* of moments that are to be caught up: others are missed */
+    PATIENCE_MS = 6000, /* what is due is decided by then, if all is well ... */
+    LEAD_MS = 5000,     /* ... and somebody leads */
+    LOOKS_MS = 3000,    /* in that time, */
+    LOOKS_MAX = 8,      /* so often a leader may look for nothing */
 };
 
 /* What became of a moment. */
@@ -43,6 +46,7 @@ struct model {
     uint32_t ranges;    /* as which it is stored: moments that follow each other are one ... */
     int64_t range_last; /* ... and the last moment of the last one */
     uint64_t counts[FATES];
+    bool by_people; /* its latest change: the leader may not know of it */
     /* In world time: since then something is to be decided, or undone; 0: nothing is. */
     int64_t pending_at, undo_at;
 };
@@ -54,8 +58,16 @@ struct looked {
     int64_t undo[PLANS_MAX]; /* the run that is to be undone, as then decided; 0: none is */
 };
 
+/* The looks of a node that found nothing, with no reason to look. */
+struct vain_looks {
+    uint64_t boot;
+    int64_t since; /* world time */
+    uint32_t count;
+};
+
 static struct model plans[PLANS_MAX];
 static struct looked looks[NODES_MAX];
+static struct vain_looks vain[NODES_MAX];
 static struct decided decided[DUE_MAX];
 static uint32_t decided_count;
 
@@ -572,6 +584,26 @@ void check_schedules_begin(void)
 {
     memset(plans, 0, sizeof plans);
     memset(looks, 0, sizeof looks);
+    memset(vain, 0, sizeof vain);
+}
+
+void check_schedules_hint(const struct node *n)
+{
+    vain[n->slot].count = 0;
+}
+
+/* While nothing is due, a leader looks once a second at most. */
+static void check_rest(const struct node *n, const struct schedule_look *l)
+{
+    struct vain_looks *v = &vain[n->slot];
+
+    if (l->count > 0 || v->count == 0 || v->boot != n->boot || world.now - v->since > LOOKS_MS)
+        *v = (struct vain_looks){.boot = n->boot, .since = world.now};
+    v->count += l->count == 0;
+    if (v->count > LOOKS_MAX)
+        broken("a leader looks for what is due when something may be due",
+               "%s looked %u times in %" PRId64 " ms, and found nothing", n->me, v->count,
+               world.now - v->since);
 }
 
 void check_schedules_looked(const struct node *n, const struct schedule_look *l)
@@ -579,6 +611,7 @@ void check_schedules_looked(const struct node *n, const struct schedule_look *l)
     struct looked *looked = &looks[n->slot];
 
     *looked = (struct looked){.now = l->now};
+    check_rest(n, l);
     if (l->now > latest_now())
         broken("nothing is due before its time", "%s is %" PRId64 " ms ahead", n->me,
                l->now - store_now());
@@ -600,10 +633,12 @@ void check_schedule_written(const struct node *n, const struct plan_call *call,
 
     if (call) {
         check_called(m, call, c);
+        m->by_people = true; /* it may be a new one */
         return;
     }
     must(m, m->exists, "what is deleted stays so", "decided", 0);
     check_tick(n, m, c);
+    m->by_people = false;
 }
 
 void check_schedule_removed(uint32_t plan)
@@ -653,12 +688,16 @@ static bool is_pending(const struct model *m)
            || ((m->waiting || m->queued > 0) && !is_run_open(m));
 }
 
+static int64_t patience_with(const struct model *m)
+{
+    return PATIENCE_MS + (nodes.shared ? (m->by_people ? OTHERS_MS : LEAD_MS) : 0);
+}
+
 void check_schedules_idle(void)
 {
-    int64_t patience = PATIENCE_MS + (nodes.shared ? OTHERS_MS : 0);
-
     for (uint32_t i = 0; i < PLANS_MAX; i++) {
         struct model *m = &plans[i];
+        int64_t patience = patience_with(m);
         if (!is_pending(m))
             m->pending_at = 0;
         else if (m->pending_at == 0)

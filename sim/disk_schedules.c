@@ -17,7 +17,7 @@ static enum err look_due(struct store *s, struct schedule_look *l, struct arena 
     if (err == ERR_OK)
         check_schedules_looked(disk_of(s)->node, l);
     if (err == ERR_OK)
-        schedules_come_between();
+        schedules_come_between(disk_of(s)->node);
     return err;
 }
 
@@ -44,6 +44,13 @@ static enum err write_fails(struct disk *d, bool *ret_unknown, struct error *e)
     return error_set(e, ERR_UNKNOWN, "simulated: a commit is lost");
 }
 
+/* SQLite says what a transaction did before that is committed; PostgreSQL says nothing then. */
+static void say_what_was_done(struct schedule_change *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i].done = !inner->shared;
+}
+
 /* Only the ticker has a fence. */
 static enum err write_all(struct store *s, struct schedule_change *list, size_t count,
                           const struct fence *fence, struct error *e)
@@ -52,6 +59,8 @@ static enum err write_all(struct store *s, struct schedule_change *list, size_t 
     bool unknown = false;
 
     enum err err = write_fails(d, &unknown, e);
+    if (err == ERR_UNKNOWN)
+        say_what_was_done(list, count);
     if (err != ERR_OK)
         return err;
     err = schedules_write(d->node, list, count, fence, e);
@@ -60,6 +69,7 @@ static enum err write_all(struct store *s, struct schedule_change *list, size_t 
     if (err != ERR_OK || !unknown)
         return err;
     covered(COVER_SCHEDULE_UNKNOWN);
+    say_what_was_done(list, count);
     return error_set(e, ERR_UNKNOWN, "simulated: a commit's answer is lost");
 }
 

@@ -44,7 +44,8 @@ static struct {
     uint32_t text_count[PLANS_MAX];
     uint32_t batch_max;
     bool slow;                 /* deciding takes time */
-    int64_t effort[NODES_MAX]; /* of the job that runs */
+    int64_t effort[NODES_MAX]; /* so far */
+    uint64_t job[NODES_MAX];   /* the run of that node's disk in which its ticker decides */
     uint32_t calls[NODES_MAX]; /* at the store of that node */
 } plans;
 
@@ -353,6 +354,7 @@ static void call_done(struct store_job *j)
     trace("%s answers about schedule p%u: %s", n->me, c->plan, err_text(c->err));
     if (n->ticker) /* it may be stored whatever the outcome */
         ticker_changed(n->ticker);
+    check_schedules_hint(n);
     node_turn_later(n);
 }
 
@@ -423,12 +425,13 @@ static enum plan_verb any_verb(uint32_t plan)
     return draw(50) ? PLAN_VERB_DELETE : all[draw_below(COUNT_OF(all))];
 }
 
-void schedules_come_between(void)
+void schedules_come_between(const struct node *n)
 {
     uint32_t plan = draw_below(plans.count);
     struct plan_call call = {.verb = any_verb(plan)};
     struct error e = {0};
 
+    plans.job[n->slot] = n->disk.runs;
     if (!nodes.shared || plans.full || world.calm || !draw(60)
         || !spell_out(plan, store_now(), &call))
         return;
@@ -522,8 +525,9 @@ static int64_t now_of(void *arg)
 static int64_t steady_of(void *arg)
 {
     const struct node *n = arg;
+    bool decides = plans.job[n->slot] == n->disk.runs && n->disk.dones < n->disk.runs;
 
-    if (plans.slow)
+    if (plans.slow && decides)
         plans.effort[n->slot] += 25;
     return node_steady(n) + plans.effort[n->slot];
 }

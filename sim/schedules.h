@@ -57,8 +57,8 @@ void schedules_answered(struct node *n, struct ask *a);
 /* Is that entry of the audit of a task about its undo for the next moment? */
 bool schedules_did(const struct subject *t, const struct audit *a);
 
-/* Between the reading and the writing of a ticker: somebody else may change a schedule. */
-void schedules_come_between(void);
+/* Between the reading and the writing of a node's ticker: somebody else may change a schedule. */
+void schedules_come_between(const struct node *n);
 
 /* To the store itself, and the rules are checked. With a fence, it is the ticker of that node. */
 enum err schedules_write(const struct node *n, struct schedule_change *list, size_t count,
@@ -70,6 +70,8 @@ enum err schedules_remove(struct slice name, const struct audit *audit, struct e
 void check_schedules_begin(void);
 /* The ticker of that node has just read these. */
 void check_schedules_looked(const struct node *n, const struct schedule_look *l);
+/* It has a reason to look for what is due. */
+void check_schedules_hint(const struct node *n);
 /* It is stored. */
 void check_schedule_written(const struct node *n, const struct plan_call *call,
                             const struct schedule_change *c);

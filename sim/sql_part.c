@@ -47,8 +47,10 @@ int64_t sql_part_turn(struct node *n)
 
 void sql_part_task_ended(const struct node *n, struct slice task)
 {
-    if (n->ticker)
-        ticker_task_ended(n->ticker, task);
+    if (!n->ticker)
+        return;
+    ticker_task_ended(n->ticker, task);
+    check_schedules_hint(n);
 }
 
 void sql_part_surveyed(struct node *n, const struct survey *v)
