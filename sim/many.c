@@ -65,11 +65,13 @@ static pid_t start(const struct many *m, struct board *b, struct place *p)
 
 static void failed(const struct many *m, struct place *p, int status)
 {
-    if (!p->rule[0])
+    bool silent = !p->rule[0];
+
+    if (silent)
         (void)snprintf(p->rule, sizeof p->rule, "it crashed (%s %d)",
                        WIFSIGNALED(status) ? "signal" : "status",
                        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    if (m->keep_going)
+    if (silent || m->keep_going)
         fprintf(stderr, "seed %" PRIu64 ": %s\n", p->seed, p->rule);
     m->failed(p->seed, p->rule, m->arg);
 }
