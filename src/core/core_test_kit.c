@@ -88,6 +88,15 @@ static void become_approval(struct workflow_step *s, char flag)
         s->approve.otherwise = SLICE("{\"approved\":false}");
 }
 
+static void become_parent(struct workflow_step *s, char flag)
+{
+    become_wait(s, 0);
+    s->kind = KIND_TASK;
+    s->undo_kind = flag == '>' ? UNDO_CALL : UNDO_CHILD;
+    s->child.workflow = SLICE("other");
+    s->child.complete_by_ms = flag == '|' ? GRAPH_SIGNAL_MS : 0;
+}
+
 static void graph_step(struct graph *g, const char *word)
 {
     uint16_t i = (uint16_t)(word[0] - 'a');
@@ -113,6 +122,8 @@ static void graph_step(struct graph *g, const char *word)
             become_signal(s, *p);
         else if (*p == '*' || *p == ';' || *p == '=')
             become_approval(s, *p);
+        else if (*p == ':' || *p == '|' || *p == '>')
+            become_parent(s, *p);
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
@@ -125,6 +136,8 @@ static void graph_step(struct graph *g, const char *word)
         if (s->on_failure == ON_FAILURE_UNDO)
             s->on_failure = ON_FAILURE_HOLD;
     }
+    if (s->kind == KIND_TASK)
+        g->w.child_step_count++;
     g->order[g->w.step_count++] = i;
 }
 
@@ -153,6 +166,8 @@ static void graph_word(struct graph *g, const char *word)
         static const struct slice names[] = {{"u", 1}};
         g->w.undo_signals = names;
         g->w.undo_signal_count = 1;
+    } else if (strcmp(word, "child") == 0) {
+        g->is_child = true;
     } else if (strcmp(word, "hold") == 0) {
         g->w.on_failure = ON_FAILURE_HOLD;
     } else if (strcmp(word, "continue") == 0) {
@@ -203,6 +218,18 @@ int64_t graph_complete_by(const struct graph *g)
     return g->w.complete_by_ms ? KIT_BEGIN + g->not_before_ms + g->w.complete_by_ms : 0;
 }
 
+void graph_family(const struct graph *g, struct task *t)
+{
+    if (g->w.child_step_count > 0)
+        t->family = SLICE("{\"other\":1}");
+    if (!g->is_child)
+        return;
+    t->parent = SLICE("p");
+    t->root = SLICE("r");
+    t->parent_step = SLICE("s");
+    t->parent_number = 1;
+}
+
 const struct ballot *kit_ballot(char person, bool agrees, uint32_t asking)
 {
     static const struct slice groups[] = {{"x", 1}, {"g", 1}, {"h", 1}};
@@ -240,6 +267,7 @@ void kit_make(struct kit *k, const char *about, const char *graph)
         .owner = SLICE("till"),
         .submitter = SLICE("S"),
     };
+    graph_family(&k->g, &k->t);
     for (size_t i = 0; i < k->t.step_count; i++) {
         k->steps[i].attempts = k->attempts[i];
         k->steps[i].attempt_cap = ATTEMPTS_KEPT;
@@ -412,6 +440,19 @@ static struct event event_of(const char *verb)
         {"agree", EVENT_VOTE},
         {"reject", EVENT_VOTE},
         {"decided", EVENT_DECIDED},
+        {"running", EVENT_CHILD},
+        {"error", EVENT_CHILD},
+        {"stands", EVENT_CHILD},
+        {"turned", EVENT_CHILD},
+        {"stuck", EVENT_CHILD},
+        {"processed", EVENT_CHILD},
+        {"compensated", EVENT_CHILD},
+        {"told-none", EVENT_PARENT},
+        {"told-stop", EVENT_PARENT},
+        {"told-undo", EVENT_PARENT},
+        {"told-close", EVENT_PARENT},
+        {"told-pause", EVENT_PARENT_PAUSE},
+        {"told-resume", EVENT_PARENT_RESUME},
     };
     for (size_t i = 0; i < COUNT_OF(verbs); i++)
         if (strcmp(verb, verbs[i].verb) == 0) {
@@ -506,6 +547,28 @@ static void aim_signal(struct kit *k, struct event *ev, const struct command *c,
     ev->signal = ret;
 }
 
+/* What a child tells, or a parent. */
+static void aim_family(const struct kit *k, struct event *ev, const struct command *c)
+{
+    bool parsed = true;
+
+    if (ev->kind == EVENT_CHILD) {
+        parsed = child_state_parse(slice_of(c->verb), &ev->child);
+        ev->attempt = c->attempt ? ev->attempt : k->steps[ev->step].child.number;
+        if (ev->child == CHILD_PROCESSED)
+            ev->output.json = SLICE("{\"id\":3}");
+        if (ev->child == CHILD_COMPENSATED)
+            ev->error = (struct fault_note){SLICE("broken"), SLICE("it broke")};
+    } else if (ev->kind == EVENT_PARENT) {
+        parsed = child_wish_parse(slice_of(c->verb + strlen("told-")), &ev->wish);
+        ev->error = (struct fault_note){SLICE("above"), SLICE("it broke there")};
+    } else if (ev->kind == EVENT_PARENT_PAUSE) {
+        ev->until = k->now - (c->step ? ms_of(c->step) : 0);
+        ev->step = -1;
+    }
+    CHECK(parsed, "no such word: %s", c->verb);
+}
+
 /* The name of a person outlives the script. */
 static void aim_vote(struct event *ev, const struct command *c)
 {
@@ -541,6 +604,7 @@ static void play_one(struct kit *k, char *text)
     aim(k, &ev, &c);
     aim_signal(k, &ev, &c, &sig);
     aim_vote(&ev, &c);
+    aim_family(k, &ev, &c);
     let_time_pass(k, &ev, c.verb);
     enum answer answer = kit_event(k, &ev);
     CHECK(answer == c.answer, "%s: '%s' was %s", k->about, copy, kit_answer_text(answer));
@@ -569,9 +633,18 @@ void kit_expect(struct kit *k, const char *want)
     at += (size_t)snprintf(got, sizeof got, "%s", task_state_text(k->t.state));
     if (k->t.stop != STOP_NONE)
         at += (size_t)snprintf(got + at, sizeof got - at, "/%s", stop_text(k->t.stop));
-    for (size_t i = 0; i < k->t.step_count; i++)
+    for (size_t i = 0; i < k->t.step_count; i++) {
+        const struct child *c = &k->steps[i].child;
         at += (size_t)snprintf(got + at, sizeof got - at, " %s:%s", k->g.names[i],
                                step_state_text(k->steps[i].state));
+        if (c->state != CHILD_NONE)
+            at += (size_t)snprintf(got + at, sizeof got - at, "/%s", child_state_text(c->state));
+        if (c->wish != WISH_NONE)
+            at += (size_t)snprintf(got + at, sizeof got - at, "+%s", child_wish_text(c->wish));
+    }
+    if (k->g.is_child)
+        at += (size_t)snprintf(got + at, sizeof got - at, " tells %s",
+                               child_state_text(child_told(&k->g.w, &k->t)));
     CHECK(strcmp(got, want) == 0, "%s: is '%s', not '%s'", k->about, got, want);
 }
 

@@ -31,11 +31,13 @@ enum { GRAPH_STEPS = 6 };
  *   *    asks two of group g (and of h after GRAPH_ESCALATE_MS), GRAPH_SIGNAL_MS
  *   ;    the same, with an output if they do not decide
  *   =    asks one of group g, who did not submit the task, without limit
+ *   :    starts a child, whose undo is that of the step
+ *   |    the same, GRAPH_SIGNAL_MS                    >    the same, but its undo is a call
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
  * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
  * (the longest silence of every attempt, in both directions), hold or continue (the workflow's own
- * on_failure), and undo-on-u (signal u has the task undone).
+ * on_failure), undo-on-u (signal u has the task undone), and child (the task is one).
  */
 struct graph {
     struct workflow w;
@@ -44,6 +46,7 @@ struct graph {
     uint16_t order[GRAPH_STEPS];
     char names[GRAPH_STEPS][2];
     int64_t not_before_ms;
+    bool is_child;
 };
 
 #define GRAPH_STEP_MS     INT64_C(10000) /* complete-by of each attempt, forward ... */
@@ -81,6 +84,9 @@ struct kit {
 int64_t graph_not_before(const struct graph *g);
 int64_t graph_complete_by(const struct graph *g);
 
+/* What a task of such a workflow has of its family. */
+void graph_family(const struct graph *g, struct task *t);
+
 void kit_make(struct kit *k, const char *about, const char *graph);
 
 /* The vote of a person, who is a letter: 'A' to 'G' are of group g, 'H' of group h, 'S' of group g
@@ -110,13 +116,20 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  * away a      its instance is done with it, and the result will come from elsewhere deadline at the
  * complete-by of the task             early     the same event, but now wait 30s    time passes
  *
+ *     running a, error a, stands a, turned a, stuck a, processed a, compensated a
+ *     of the present child, or of the one named: f1     what a child tells
+ *     told-stop, told-undo, told-close, told-none, told-pause [3s] (so long ago), told-resume
+ *     what a parent tells
+ *
  * EXPECTED is an answer (default: accepted), `alert` (default: if and only if the task stops in
  * error), `stop` (agents are told to stop; default: not).
  */
 void kit_play(struct kit *k, const char *script);
 
 /* Checks that the task is as `want` says: "compensating a:undoing b:undone". A stop other than none
- * follows the task's state: "processing/undo a:running". */
+ * follows the task's state: "processing/undo a:running". What is known of a child follows the
+ * step's, and what it was told: "a:waiting/running+stop". Of a child: "processing a:running tells
+ * running". */
 void kit_expect(struct kit *k, const char *want);
 
 /* A row of a table of examples, and its test. */

@@ -28,7 +28,7 @@ static enum answer on_start(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
     struct attempt a = task_next_attempt(d->w, d->t, d->ev->step, d->now);
 
-    if (d->w->steps[d->ev->step].kind != KIND_CALL || task_lacks_lock(d->t)
+    if (!step_calls(d->w, d->t, (uint16_t)d->ev->step) || task_lacks_lock(d->t)
         || !step_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now)
         || d->ev->direction != a.direction || d->ev->attempt != a.number || a.complete_by <= d->now)
         return ANSWER_REFUSED;
@@ -270,11 +270,13 @@ static enum answer on_extend(struct decision *d)
 static enum answer on_bad_input(struct decision *d)
 {
     struct step *s = &d->t->steps[d->ev->step];
+    bool undo = step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO;
 
-    if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now) || s->begun_at != 0)
+    if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now)
+        || (s->begun_at != 0 && !undo))
         return ANSWER_REFUSED;
     s->error = d->ev->error;
-    if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO)
+    if (undo)
         begin_undo(s);
     s->failure_count++;
     d->t->failure_count++;
@@ -361,6 +363,8 @@ static enum answer on_begin(struct decision *d)
         signals_came_by(d);
     } else if (ws->kind == KIND_APPROVE) {
         ask_people(d, s, &ws->approve);
+    } else if (ws->kind == KIND_TASK) {
+        child_begins(d, s);
     } else {
         s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
     }
@@ -405,6 +409,8 @@ static enum answer on_timeout(struct decision *d)
         return signal_is_late(d);
     if (d->w->steps[d->ev->step].kind == KIND_APPROVE)
         return votes_are_late(d);
+    if (d->w->steps[d->ev->step].kind == KIND_TASK && !a)
+        return child_is_late(d);
     if (!a || d->now < a->complete_by)
         return ANSWER_REFUSED;
     note(&a->error, "timeout", "no result by complete-by");
@@ -489,7 +495,8 @@ static enum answer on_hasten(struct decision *d)
     struct step *s = &d->t->steps[d->ev->step];
 
     if (task_state_is_end(d->t->state) || d->t->state == TASK_ERROR || step_is_open(s)
-        || s->begun_at != 0 || step_is_between_rounds(s) || s->direction != d->ev->direction
+        || (s->begun_at != 0 && s->direction == DIRECTION_FORWARD) || step_is_between_rounds(s)
+        || s->direction != d->ev->direction
         || step_next_direction(d->w, d->t, (uint16_t)d->ev->step) != d->ev->direction
         || s->attempt != d->ev->attempt || s->wait_until <= task_clock(d))
         return ANSWER_REFUSED;
@@ -538,6 +545,12 @@ static enum answer happen(struct decision *d)
         return vote_arrives(d);
     case EVENT_DECIDED:
         return votes_decide(d);
+    case EVENT_CHILD:
+        return child_tells(d);
+    case EVENT_PARENT:
+    case EVENT_PARENT_PAUSE:
+    case EVENT_PARENT_RESUME:
+        return parent_tells(d);
     case EVENT_CLAIM:
         return on_claim(d);
     case EVENT_RELEASE:
@@ -567,7 +580,8 @@ static bool names_a_step(enum event_kind k)
     return k != EVENT_DEADLINE && k != EVENT_EXTEND && k != EVENT_CLAIM && k != EVENT_RELEASE
            && k != EVENT_RETRY && k != EVENT_UNDO && k != EVENT_PAUSE && k != EVENT_RESUME
            && k != EVENT_CORRECT && k != EVENT_CLOSE && k != EVENT_REOPEN && k != EVENT_OVERRUN
-           && k != EVENT_SIGNAL && k != EVENT_DROP;
+           && k != EVENT_SIGNAL && k != EVENT_DROP && k != EVENT_PARENT && k != EVENT_PARENT_PAUSE
+           && k != EVENT_PARENT_RESUME;
 }
 
 /* The operator's verbs may change any step. The end of a task also ends its pause, which moves the
@@ -598,6 +612,10 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_RELEASE:
     case EVENT_HASTEN:
         return false;
+    case EVENT_CHILD:
+    case EVENT_PARENT:
+    case EVENT_PARENT_PAUSE:
+    case EVENT_PARENT_RESUME:
     case EVENT_DEADLINE:
     case EVENT_EXTEND:
     case EVENT_RETRY:
@@ -620,7 +638,7 @@ static bool may_change_any_step(const struct decision *d)
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx)
 {
-    struct decision d = {w, t, event, now, fx};
+    struct decision d = {w, t, event, now, fx, false};
     enum direction before = t->direction;
 
     ASSERT(now > 0);
@@ -634,12 +652,14 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
         bool may_undo = t->signal_count > 0 && w->undo_signal_count > 0;
         if (may_undo)
             signals_undo(&d);
+        if (t->asked == WISH_STOP)
+            parent_stops(&d);
         settle(&d);
         if (may_undo)
             signals_cannot_undo(&d);
     }
     ASSERT(before == DIRECTION_FORWARD || t->direction == DIRECTION_UNDO); /* invariant 8 */
-    if (may_change_any_step(&d) || t->direction != before) {
+    if (may_change_any_step(&d) || t->direction != before || d.tells) {
         fx->any_step |= fx->changed;
         ASSERT(task_valid(w, t));
     } else {

@@ -27,7 +27,7 @@ enum event_kind {
     EVENT_RESULT,     /* an agent's answer: `output`, or `error` with its attributes */
     EVENT_ELSEWHERE,  /* its instance is done with it; the result comes from elsewhere */
     EVENT_TIMEOUT,   /* the attempt's complete-by passed (a request of the supervisor), or that of a
-                      * step that waits for a signal */
+                      * step that waits for a signal, for people or for a child */
     EVENT_SILENCE,   /* no heartbeat for too long. Sent by the task's owner, the only one that
                       * knows; refused if the attempt is elsewhere, or younger than the step's
                       * `heartbeat` */
@@ -37,7 +37,7 @@ enum event_kind {
     EVENT_CONDITION, /* the step's `if` was evaluated to false */
     EVENT_BAD_INPUT, /* an expression of the step failed: `error` has the details */
     EVENT_BEGIN,     /* a wait begins: it ends at `until`, or after its length; or the waiting for a
-                      * signal begins; or people are asked `input` */
+                      * signal begins; or people are asked `input`, or a child starts with it */
     EVENT_DUE,       /* a wait has ended; refused before that moment */
     EVENT_UNTIL,     /* the `until` of a repeated step was evaluated on the answer of its round, to
                       * `holds` */
@@ -46,22 +46,27 @@ enum event_kind {
     EVENT_DROP,      /* operator: `signal` (name, and key if it is one only) is dropped */
     EVENT_VOTE,      /* a person votes by `ballot`. Needs room for one more vote */
     EVENT_DECIDED,   /* enough agreed, and the step completes with `output`; or one rejected it */
-    EVENT_CLAIM,     /* a scheduler claims the task: `instance` is its node/boot */
-    EVENT_RELEASE,   /* its owner releases it */
-    EVENT_RETRY,     /* operator: retry the step (or all that failed) now */
-    EVENT_SKIP,      /* operator: go on without the step, with `output` if given */
-    EVENT_UNDO,      /* operator: undo the task; `error` may say why. A processed task requires a
-                      * reason, no pivot that prevents undo, and an undo_until that has not
-                      * passed */
-    EVENT_HASTEN,    /* the outage in which this attempt failed has ended: its retry need not wait
-                      * any longer */
-    EVENT_PAUSE,     /* operator: nothing of the task starts, its clocks are stopped */
-    EVENT_RESUME,    /* operator: the task continues with the time that it had left */
-    EVENT_CORRECT,   /* operator: another `input`, for the step or (-1) for the task */
-    EVENT_SUPPLY,    /* operator: the step took effect, with that `output` */
-    EVENT_RESOLVE,   /* operator: no attempt of the step so far took effect. Refused before the last
-                      * complete-by of those in doubt plus the clock margin, and if an attempt began
-                      * after the operator looked */
+    EVENT_CHILD,  /* the step's child of number `attempt` tells `child`, with its `output` if it is
+                   * processed, with its `error` if it is compensated or stopped in error */
+    EVENT_PARENT, /* the parent of the task tells it `wish`; `error` says why */
+    EVENT_PARENT_PAUSE,  /* the parent was paused at `until`: the task is paused from that moment */
+    EVENT_PARENT_RESUME, /* the parent goes on */
+    EVENT_CLAIM,         /* a scheduler claims the task: `instance` is its node/boot */
+    EVENT_RELEASE,       /* its owner releases it */
+    EVENT_RETRY,         /* operator: retry the step (or all that failed) now */
+    EVENT_SKIP,          /* operator: go on without the step, with `output` if given */
+    EVENT_UNDO,    /* operator: undo the task; `error` may say why. A processed task requires a
+                    * reason, no pivot that prevents undo, and an undo_until that has not
+                    * passed */
+    EVENT_HASTEN,  /* the outage in which this attempt failed has ended: its retry need not wait
+                    * any longer */
+    EVENT_PAUSE,   /* operator: nothing of the task starts, its clocks are stopped */
+    EVENT_RESUME,  /* operator: the task continues with the time that it had left */
+    EVENT_CORRECT, /* operator: another `input`, for the step or (-1) for the task */
+    EVENT_SUPPLY,  /* operator: the step took effect, with that `output` */
+    EVENT_RESOLVE, /* operator: no attempt of the step so far took effect. Refused before the last
+                    * complete-by of those in doubt plus the clock margin, and if an attempt began
+                    * after the operator looked */
     EVENT_RETRY_FROM, /* operator: the step and all that comes after it start anew */
     EVENT_CLOSE,      /* operator: it stopped in error and stays so; `error` says why */
     EVENT_REOPEN,     /* operator: the closed task needs attention after all */
@@ -97,6 +102,8 @@ struct event {
                     * it what arrived before). 0: not given */
     const struct signal *signal;
     const struct ballot *ballot;
+    enum child_state child; /* CHILD */
+    enum child_wish wish;   /* PARENT */
 };
 
 /* A vote that arrives. */
@@ -152,8 +159,8 @@ struct ready {
  * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE). They
  * include repeated steps whose last answer is still to be judged (step_is_answered, EVENT_UNTIL). A
  * step that has begun to wait for a signal is not included, nor one that has begun to wait for
- * people, unless they have decided (EVENT_DECIDED). Steps of a task whose deadline has passed are
- * not included: they wait for EVENT_DEADLINE.
+ * people, unless they have decided (EVENT_DECIDED), nor one that waits for its child, forward or
+ * back. Steps of a task whose deadline has passed are not included: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
 
@@ -176,6 +183,16 @@ static inline enum direction step_next_direction(const struct workflow *w, const
                                                  uint16_t i)
 {
     return w->steps[i].on_undo ? DIRECTION_FORWARD : t->direction;
+}
+
+/* Whether what comes next of the step is a request to an agent: a call, or the undo of a step that
+ * started a child, if that is not the undo of the child. */
+static inline bool step_calls(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct workflow_step *ws = &w->steps[i];
+
+    return ws->kind == KIND_CALL
+           || (ws->undo_kind == UNDO_CALL && step_next_direction(w, t, i) == DIRECTION_UNDO);
 }
 
 /* When a processed task can no longer be undone; 0: it can be as long as it is kept. */

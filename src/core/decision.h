@@ -3,8 +3,8 @@
 
 /*
  * Internals of decide(), shared by decide.c (attempts and owners), failure.c, signal.c and
- * approve.c (what comes from outside), verbs.c (the operator's verbs) and settle.c (consequences
- * for the task). No other file includes it.
+ * approve.c (what comes from outside), child.c (what comes from others of the family), verbs.c (the
+ * operator's verbs) and settle.c (consequences for the task). No other file includes it.
  */
 
 #include "core/decide.h"
@@ -17,6 +17,7 @@ struct decision {
     const struct event *ev;
     int64_t now;
     struct effects *fx;
+    bool tells; /* children were told something: steps other than the event's have changed */
 };
 
 /* ---- settle.c ---- */
@@ -101,9 +102,58 @@ void votes_void(struct task *t, uint16_t step);
 /* The task has another input: what was asked is asked anew. */
 void approvals_ask_anew(struct decision *d);
 
+/* ---- child.c ---- */
+
+/* A step starts a child. */
+void child_begins(struct decision *d, struct step *s);
+
+/* The child of a step tells what became of it. */
+enum answer child_tells(struct decision *d);
+
+/* The step's complete-by passed: its child is told to stop. */
+enum answer child_is_late(struct decision *d);
+
+/* Called whenever a task that goes back is settled: children that have not ended are told to stop,
+ * and processed ones, when it is their turn, to be undone. */
+void children_turn(struct decision *d);
+
+/* Called whenever a task is settled that is to be undone, but for its pivots: the children among
+ * them are told to stop. */
+void pivot_children_stop(struct decision *d);
+
+/* The task stops in error: if it does because of children, they are its error. */
+void children_find_error(const struct decision *d);
+
+/* The task is closed, or needed after all: so are those of its children that stopped in error. */
+void children_close(struct decision *d);
+void children_reopen(struct decision *d);
+
+/* A parent tells the task something. */
+enum answer parent_tells(struct decision *d);
+
+/* A parent told the task to stop, which it does as soon as it can. Called before settle(): the task
+ * may have gone on meanwhile. */
+void parent_stops(struct decision *d);
+
 /* ---- verbs.c ---- */
 
 /* Handles an operator's event. */
 enum answer verb_apply(struct decision *d);
+
+/* Continues a task that had stopped in error: in its direction, or to undo as soon as no pivot
+ * prevents that. The latter keeps the cause. */
+void continue_stopped(struct decision *d);
+void continue_to_undo(struct decision *d);
+
+/* The task, which no pivot keeps from it, is to be undone, for the reason `why` if there is no
+ * other. Its pause is over. */
+void want_undo(struct decision *d, struct fault_note why);
+
+/* The same for a processed task. Its pivots are clear. */
+void undo_processed(struct decision *d, struct fault_note why);
+
+/* A task in error is closed, or reopened. */
+void task_close(struct decision *d, struct slice reason);
+void task_reopen(struct decision *d);
 
 #endif

@@ -22,18 +22,44 @@ struct history history;
 static size_t write_item(char *to, size_t size, const struct history_item *d)
 {
     static const char *const kinds[] = {
-        [EVENT_START] = "start",     [EVENT_NOT_SENT] = "notsent", [EVENT_SEND_AGAIN] = "resend",
-        [EVENT_RESULT] = "result",   [EVENT_TIMEOUT] = "timeout",  [EVENT_DEADLINE] = "deadline",
-        [EVENT_EXTEND] = "extend",   [EVENT_CONDITION] = "cond",   [EVENT_BAD_INPUT] = "bad",
-        [EVENT_CLAIM] = "claim",     [EVENT_RELEASE] = "release",  [EVENT_RETRY] = "retry",
-        [EVENT_SKIP] = "skip",       [EVENT_UNDO] = "undo",        [EVENT_ELSEWHERE] = "away",
-        [EVENT_SILENCE] = "silence", [EVENT_HASTEN] = "hasten",    [EVENT_PAUSE] = "pause",
-        [EVENT_RESUME] = "resume",   [EVENT_CORRECT] = "correct",  [EVENT_SUPPLY] = "supply",
-        [EVENT_RETRY_FROM] = "from", [EVENT_CLOSE] = "close",      [EVENT_REOPEN] = "reopen",
-        [EVENT_RESOLVE] = "resolve", [EVENT_OVERRUN] = "overrun",  [EVENT_BEGIN] = "begin",
-        [EVENT_DUE] = "due",         [EVENT_UNTIL] = "no",         [EVENT_SIGNAL] = "signal",
-        [EVENT_TAKE] = "take",       [EVENT_DROP] = "drop",        [EVENT_VOTE] = "vote",
+        [EVENT_START] = "start",
+        [EVENT_NOT_SENT] = "notsent",
+        [EVENT_SEND_AGAIN] = "resend",
+        [EVENT_RESULT] = "result",
+        [EVENT_TIMEOUT] = "timeout",
+        [EVENT_DEADLINE] = "deadline",
+        [EVENT_EXTEND] = "extend",
+        [EVENT_CONDITION] = "cond",
+        [EVENT_BAD_INPUT] = "bad",
+        [EVENT_CLAIM] = "claim",
+        [EVENT_RELEASE] = "release",
+        [EVENT_RETRY] = "retry",
+        [EVENT_SKIP] = "skip",
+        [EVENT_UNDO] = "undo",
+        [EVENT_ELSEWHERE] = "away",
+        [EVENT_SILENCE] = "silence",
+        [EVENT_HASTEN] = "hasten",
+        [EVENT_PAUSE] = "pause",
+        [EVENT_RESUME] = "resume",
+        [EVENT_CORRECT] = "correct",
+        [EVENT_SUPPLY] = "supply",
+        [EVENT_RETRY_FROM] = "from",
+        [EVENT_CLOSE] = "close",
+        [EVENT_REOPEN] = "reopen",
+        [EVENT_RESOLVE] = "resolve",
+        [EVENT_OVERRUN] = "overrun",
+        [EVENT_BEGIN] = "begin",
+        [EVENT_DUE] = "due",
+        [EVENT_UNTIL] = "no",
+        [EVENT_SIGNAL] = "signal",
+        [EVENT_TAKE] = "take",
+        [EVENT_DROP] = "drop",
+        [EVENT_VOTE] = "vote",
         [EVENT_DECIDED] = "decided",
+        [EVENT_CHILD] = "child",
+        [EVENT_PARENT] = "told",
+        [EVENT_PARENT_PAUSE] = "told-pause",
+        [EVENT_PARENT_RESUME] = "told-resume",
     };
     _Static_assert(COUNT_OF(kinds) == EVENT_KINDS, "every kind has a name");
     const struct event *ev = &d->ev;
@@ -41,6 +67,13 @@ static size_t write_item(char *to, size_t size, const struct history_item *d)
 
     if (d->wait != 0)
         return (size_t)snprintf(to, size, " wait %dms,", (int)d->wait);
+    if (d->note)
+        return (size_t)snprintf(to, size, " [the child of %c %s]", 'a' + ev->step, d->note);
+    if (ev->kind == EVENT_CHILD)
+        return (size_t)snprintf(to, size, " %s %c f%u,", child_state_text(ev->child),
+                                'a' + ev->step, ev->attempt);
+    if (ev->kind == EVENT_PARENT)
+        return (size_t)snprintf(to, size, " told-%s,", child_wish_text(ev->wish));
     if (ev->kind == EVENT_UNTIL && ev->holds)
         kind = "yes";
     else if (ev->kind == EVENT_RESULT && !ev->failed)
@@ -84,6 +117,11 @@ void history_wait(int64_t ms)
     path_push((struct history_item){.wait = ms});
 }
 
+void history_note(const char *what, int step)
+{
+    path_push((struct history_item){.note = what, .ev.step = step});
+}
+
 /* ---- checks after every event ---- */
 
 static bool task_path_exists(enum task_state from, enum task_state to)
@@ -104,8 +142,9 @@ static void check_edges(const struct node *was, const struct node *is, const str
         enum step_state from = was->steps[i].state;
         enum step_state to = is->steps[i].state;
         CHECK(from == to || step_state_can(from, to), "%s", history_story());
-        CHECK(from == to || ev->step == i || ev->kind == EVENT_RETRY
-                  || ev->kind == EVENT_RETRY_FROM,
+        bool told = to == STEP_UNDOING && is->steps[i].child.wish == WISH_UNDO;
+        CHECK(from == to || ev->step == i || ev->kind == EVENT_RETRY || ev->kind == EVENT_RETRY_FROM
+                  || told,
               "%s step %u", history_story(), i);
         history.step_edge_seen[from][to] = true;
     }
@@ -161,6 +200,9 @@ static void check_end(const struct node *is)
         else if (is->t.state == TASK_PROCESSED)
             CHECK(s->phase == PHASE_IDLE || s->phase == PHASE_SKIPPED || s->supplied,
                   "%s: step %u of on_undo", history_story(), i);
+        else if (history.graph.steps[i].undo_kind == UNDO_CHILD) /* what was supplied stays */
+            CHECK(undone || (s->said != CHILD_PROCESSED && !s->back), "%s: step %u was not undone",
+                  history_story(), i);
         else if (history.graph.steps[i].undo_kind == UNDO_CALL)
             CHECK(undone || (!effect && !s->back), "%s: step %u was not undone", history_story(),
                   i);
@@ -181,7 +223,8 @@ static void check_stop_in_error(const struct node *is)
     if (w->back || w->resumed)
         return;
     bool due = w->due[0] && history.graph.w.on_failure == ON_FAILURE_HOLD;
-    CHECK(due || w->wish == STOP_HOLD || !pivots_clear(w), "%s: nothing stops it", history_story());
+    CHECK(due || w->wish == STOP_HOLD || !pivots_clear(w) || world_kid_holds(w),
+          "%s: nothing stops it", history_story());
 }
 
 static void check_turn(const struct node *was, const struct node *is, const struct effects *fx)
@@ -242,7 +285,7 @@ static void check_late(const struct node *was, const struct node *is)
 static int expected_cause(const struct event *ev)
 {
     return ev->kind == EVENT_UNDO || ev->kind == EVENT_DEADLINE || ev->kind == EVENT_OVERRUN
-                   || ev->kind == EVENT_SIGNAL
+                   || ev->kind == EVENT_SIGNAL || ev->kind == EVENT_PARENT
                ? -1
                : ev->step;
 }
@@ -261,6 +304,13 @@ static void check_undo_signals(const struct node *is)
     }
 }
 
+/* It is that of a child which stopped in error, when nothing else could go on. */
+static bool is_of_kid(const struct node *is, const struct cause *c)
+{
+    return c->step >= 0 && slice_is(c->error.code, "child")
+           && world_kid_stopped(&is->world.steps[c->step]);
+}
+
 /* A cause exists exactly while the task stops or is undone, and it does not change. */
 static void check_cause(const struct node *was, const struct node *is, const struct event *ev)
 {
@@ -269,9 +319,14 @@ static void check_cause(const struct node *was, const struct node *is, const str
     bool back = is->t.direction == DIRECTION_UNDO;
     bool stopped = back || is->t.stop != STOP_NONE || is->t.state == TASK_ERROR;
 
-    /* An operator had it continue, but another failed step stopped it again at once. */
-    bool anew = !back && was->t.state == TASK_ERROR
-                && (ev->kind == EVENT_RETRY || ev->kind == EVENT_RETRY_FROM);
+    /* An operator, or a child, had it continue, but something else stopped it again at once. */
+    bool anew =
+        !back && was->t.state == TASK_ERROR
+        && (ev->kind == EVENT_RETRY || ev->kind == EVENT_RETRY_FROM || ev->kind == EVENT_CHILD
+            || ev->kind == EVENT_SKIP || ev->kind == EVENT_SUPPLY);
+    /* It was told to stop while it was in error, and could not. */
+    if (slice_is(b->error.code, "parent") && is->world.told == WISH_STOP)
+        return;
 
     if (slice_is(b->error.code, "signal") && !slice_is(a->error.code, "signal")) {
         /* one that asked in vain is an error of the task already */
@@ -282,13 +337,15 @@ static void check_cause(const struct node *was, const struct node *is, const str
     }
 
     CHECK(stopped == (b->error.code.ptr != NULL), "%s: why?", history_story());
-    if (anew)
+    bool of_kid = (ev->kind == EVENT_CHILD && is_of_kid(was, a))
+                  || (is_of_kid(is, b) && !pivots_clear(&is->world)); /* undo is out of question */
+    if (anew || of_kid)
         return;
     if (a->error.code.ptr && b->error.code.ptr
         && (back || was->t.stop != STOP_NONE || was->t.state == TASK_ERROR))
         CHECK(a->step == b->step && slice_eq(a->error.code, b->error.code),
               "%s: another first failure", history_story());
-    else if (!a->error.code.ptr && b->error.code.ptr && !is->world.resumed)
+    else if (!a->error.code.ptr && b->error.code.ptr && !is->world.resumed && !is_of_kid(is, b))
         CHECK(b->step == expected_cause(ev), "%s: the failure of step %d", history_story(),
               b->step);
     CHECK(is->t.state != TASK_COMPENSATED || is->t.error.code.ptr, "%s: no error", history_story());
@@ -305,7 +362,8 @@ static void check_change(const struct node *was, const struct node *is, const st
     check_undo_signals(is);
     bool turned = was->t.direction != is->t.direction;
     CHECK(!task_state_is_end(was->t.state) || was->t.state == is->t.state
-              || (turned && was->t.state == TASK_PROCESSED && ev->kind == EVENT_UNDO),
+              || (turned && was->t.state == TASK_PROCESSED
+                  && (ev->kind == EVENT_UNDO || ev->kind == EVENT_PARENT)),
           "%s", history_story());
     CHECK(was->t.direction == is->t.direction || was->t.direction == DIRECTION_FORWARD, "%s",
           history_story());
@@ -324,6 +382,7 @@ static void check_change(const struct node *was, const struct node *is, const st
     CHECK(is_active(&is->t) || is->t.paused_at == 0, "%s: paused, and not at work",
           history_story());
     check_wake(is);
+    history_check_told(was, is, ev);
 }
 
 /* ---- one event ---- */
@@ -356,7 +415,11 @@ static void remember(struct node *is, const struct node *was, const struct event
 {
     struct world *w = &is->world;
 
+    bool goes_on = was->t.state == TASK_ERROR && (is->t.state != TASK_ERROR || fx->alert);
     world_event(w, ev, was->t.state, is->now);
+    if (ev->kind == EVENT_CHILD)
+        world_child(w, ev, was->t.state == TASK_ERROR && !goes_on);
+    history_tell(was, is, ev);
     remember_undo_signals(is, fx);
     enum event_kind kind = ev->kind;
     spend(&is->left.late, answer == ANSWER_LATE);
@@ -371,14 +434,17 @@ static void remember(struct node *is, const struct node *was, const struct event
     if (kind == EVENT_BEGIN)
         world_asked(w, ev, &is->steps[ev->step]);
     spend(&is->left.verbs, kind >= EVENT_PAUSE && kind != EVENT_RESUME && kind != EVENT_REOPEN);
+    spend(&is->told, kind >= EVENT_PARENT && kind <= EVENT_PARENT_RESUME);
     if (was->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at
-        && (was->t.direction == is->t.direction || kind != EVENT_UNDO))
+        && (was->t.direction == is->t.direction || (kind != EVENT_UNDO && kind != EVENT_PARENT)))
         world_error_over(w, is->now);
     if (is->t.state == TASK_ERROR && is->t.ended_at != was->t.ended_at)
         w->erred_at = is->now;
     if (was->t.direction != is->t.direction)
         world_turned(w, is->now);
-    else if (was->t.state == TASK_ERROR && is->t.state != TASK_ERROR)
+    else if (goes_on && kind == EVENT_CHILD)
+        w->due[w->back] |= w->deadline[w->back] <= is->now;
+    else if (goes_on)
         world_resumed(w, is->now);
     if (!is_active(&is->t))
         world_unpaused(w, is->now);
@@ -394,6 +460,12 @@ static bool is_of_attempt(enum event_kind kind)
 static bool is_of_approval(const struct event *ev)
 {
     return ev->kind == EVENT_TIMEOUT && history.graph.steps[ev->step].kind == KIND_APPROVE;
+}
+
+static bool is_late_child(const struct node *was, const struct event *ev)
+{
+    return ev->kind == EVENT_TIMEOUT && history.graph.steps[ev->step].kind == KIND_TASK
+           && !world_open(&was->world.steps[ev->step]);
 }
 
 /* Whether the attempt was made and is kept only as part of a sum. */
@@ -418,6 +490,14 @@ static bool contradicts_resolve(const struct node *was, const struct event *ev)
            && ev->attempt <= s->resolved && s->dropped_effect != EFFECT_NONE;
 }
 
+static bool any_kid_runs(const struct world *w)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (world_kid_open(&w->steps[i]) && !world_kid_stopped(&w->steps[i]))
+            return true;
+    return false;
+}
+
 static void check_answer(const struct node *was, const struct event *ev, enum answer answer)
 {
     const struct task *t = &was->t;
@@ -437,6 +517,21 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (ev->kind == EVENT_VOTE || ev->kind == EVENT_DECIDED || is_of_approval(ev))
         CHECK(answer == world_vote_answer(&was->world, ev, t->state, t->stop, was->now),
+              "%s: was %s", history_story(), kit_answer_text(answer));
+    else if (ev->kind == EVENT_CHILD)
+        CHECK(answer == world_child_answer(&was->world, ev), "%s: was %s", history_story(),
+              kit_answer_text(answer));
+    else if (ev->kind == EVENT_PARENT || ev->kind == EVENT_PARENT_PAUSE
+             || ev->kind == EVENT_PARENT_RESUME)
+        CHECK(answer == world_parent_answer(&was->world, ev, t->state), "%s: was %s",
+              history_story(), kit_answer_text(answer));
+    else if (is_late_child(was, ev))
+        CHECK((answer == ANSWER_ACCEPTED)
+                  == (was->world.steps[ev->step].signal_by != 0
+                      && was->now >= was->world.steps[ev->step].signal_by
+                      && world_startable(&was->world, (uint16_t)ev->step, was->now)
+                      && world_has_time(&was->world, was->now) && is_active(t)
+                      && t->stop == STOP_NONE && !was->world.back),
               "%s: was %s", history_story(), kit_answer_text(answer));
     else if (is_of_attempt(ev->kind))
         CHECK(answer == world_answer(&was->world, ev, was->now), "%s: was %s", history_story(),
@@ -491,24 +586,32 @@ static void check_answer(const struct node *was, const struct event *ev, enum an
     }
     if (ev->kind == EVENT_UNDO && t->state == TASK_PROCESSED)
         CHECK((answer == ANSWER_ACCEPTED)
-                  == (pivots_clear(&was->world)
+                  == (pivots_clear(&was->world) && !history.graph.is_child
                       && (history.graph.w.undo_until_ms == 0
                           || was->now < t->ended_at + history.graph.w.undo_until_ms)),
               "%s: was %s", history_story(), kit_answer_text(answer));
     if (answer != ANSWER_ACCEPTED)
         return;
+    CHECK(!history.graph.is_child
+              || (ev->kind != EVENT_PAUSE && ev->kind != EVENT_RESUME && ev->kind != EVENT_CLOSE
+                  && ev->kind != EVENT_REOPEN),
+          "%s: that is for its root", history_story());
+    CHECK(ev->kind != EVENT_CLOSE || !any_kid_runs(&was->world), "%s: a child runs",
+          history_story());
     if (ev->kind == EVENT_START || ev->kind == EVENT_CONDITION || ev->kind == EVENT_BAD_INPUT
         || ev->kind == EVENT_BEGIN || ev->kind == EVENT_DUE || ev->kind == EVENT_UNTIL
         || ev->kind == EVENT_TAKE || ev->kind == EVENT_DECIDED)
         check_start(was, ev);
     CHECK(ev->kind != EVENT_START || !was->world.steps[ev->step].answered,
           "%s: its answer was not judged", history_story());
-    CHECK(ev->kind != EVENT_START || history.graph.steps[ev->step].kind == KIND_CALL,
+    CHECK(ev->kind != EVENT_START || history.graph.steps[ev->step].kind == KIND_CALL
+              || ev->direction == DIRECTION_UNDO,
           "%s: a wait has no attempts", history_story());
     if (ev->kind == EVENT_SKIP)
         CHECK(!world_open(&was->world.steps[ev->step]), "%s: it runs", history_story());
-    CHECK(ev->kind == EVENT_RESULT || !task_state_is_end(t->state)
-              || (ev->kind == EVENT_UNDO && t->state == TASK_PROCESSED),
+    CHECK(ev->kind == EVENT_RESULT || !task_state_is_end(t->state) || ev->kind == EVENT_CHILD
+              || ((ev->kind == EVENT_UNDO || ev->kind == EVENT_PARENT)
+                  && t->state == TASK_PROCESSED),
           "%s: after the end", history_story());
 }
 
@@ -522,7 +625,9 @@ static bool must_start(const struct node *was, const struct event *ev)
 
     if (was->steps[ev->step].dropped_count > 0 || w->steps[ev->step].answered)
         return false; /* merged attempts may make it wait longer than the observer knows */
-    return owned && history.graph.steps[ev->step].kind == KIND_CALL && was->t.stop == STOP_NONE
+    bool calls = history.graph.steps[ev->step].kind == KIND_CALL
+                 || (history.graph.steps[ev->step].kind == KIND_TASK && back);
+    return owned && calls && was->t.stop == STOP_NONE
            && world_startable(w, (uint16_t)ev->step, was->now) && (at == 0 || was->now < at)
            && (ev->direction == DIRECTION_UNDO) == back
            && ev->attempt == w->steps[ev->step].count[back] + 1;
@@ -580,7 +685,7 @@ bool history_event(const struct node *was, struct node *is, const struct event *
 
 /* ---- the next relevant time ---- */
 
-static void later_only(int64_t *next, int64_t at, int64_t now)
+void history_later(int64_t *next, int64_t at, int64_t now)
 {
     if (at > now && (*next == 0 || at < *next))
         *next = at;
@@ -593,206 +698,41 @@ int64_t history_next_time(const struct node *n)
 
     for (uint16_t i = 0; i < w->step_count && n->left.verbs > 0; i++)
         if (!task_state_is_end(n->t.state) && world_doubt(&w->steps[i])) /* it may be resolved */
-            later_only(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
+            history_later(&next, world_doubt_until(&w->steps[i]) + CLOCK_MARGIN_MS, n->now);
     if (n->t.state == TASK_PROCESSED && n->left.acts > 0) /* from then on it cannot be undone */
-        later_only(&next, task_undo_until(&history.graph.w, &n->t), n->now);
+        history_later(&next, task_undo_until(&history.graph.w, &n->t), n->now);
     for (uint16_t i = 0; i < w->step_count && n->left.acts > 0; i++) /* what is left of it stays */
         if (n->t.state == TASK_ERROR
             && (step_has_begun(&n->steps[i]) || w->steps[i].repeat_until > w->erred_at))
-            later_only(&next, w->erred_at + HISTORY_PAUSE_MS, n->now);
+            history_later(&next, w->erred_at + HISTORY_PAUSE_MS, n->now);
     if (!is_active(&n->t))
         return next;
     if (w->paused_at) /* long enough for every wait to have passed if it were not paused */
-        later_only(&next, w->paused_at + HISTORY_PAUSE_MS, n->now);
+        history_later(&next, w->paused_at + HISTORY_PAUSE_MS, n->now);
     if (!w->paused_at)
-        later_only(&next, w->not_before, n->now);
+        history_later(&next, w->not_before, n->now);
     for (uint16_t i = 0; i < w->step_count; i++) {
         const struct world_step *s = &w->steps[i];
         if (!w->paused_at)
-            later_only(&next, s->wait_until, n->now);
+            history_later(&next, s->wait_until, n->now);
         if (!w->paused_at && s->phase == PHASE_IDLE) /* from then on a round is the last */
-            later_only(&next, s->repeat_until, n->now);
+            history_later(&next, s->repeat_until, n->now);
         if (!w->paused_at && !w->back && s->phase == PHASE_IDLE)
-            later_only(&next, s->signal_by, n->now);
+            history_later(&next, s->signal_by, n->now);
         if (history.graph.steps[i].approve.escalate_ms && s->begun_at && s->phase == PHASE_IDLE)
-            later_only(&next, s->begun_at + GRAPH_ESCALATE_MS, n->now);
+            history_later(&next, s->begun_at + GRAPH_ESCALATE_MS, n->now);
         if (w->back && world_doubt_until(s))
-            later_only(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
+            history_later(&next, world_doubt_until(s) + CLOCK_MARGIN_MS, n->now);
         for (int d = 0; d < 2; d++)
             for (uint32_t k = 0; k < s->count[d]; k++)
                 if (s->attempts[d][k].end == CALL_OPEN) {
-                    later_only(&next, s->attempts[d][k].complete_by, n->now);
-                    later_only(&next, world_silent_at(w, i, (enum direction)d, &s->attempts[d][k]),
-                               n->now);
+                    history_later(&next, s->attempts[d][k].complete_by, n->now);
+                    history_later(&next,
+                                  world_silent_at(w, i, (enum direction)d, &s->attempts[d][k]),
+                                  n->now);
                 }
     }
     if (!w->due[w->back] && !w->paused_at)
-        later_only(&next, w->deadline[w->back], n->now);
+        history_later(&next, w->deadline[w->back], n->now);
     return next;
-}
-
-/* ---- every task ends ---- */
-
-static bool happens(struct node *n, struct event ev)
-{
-    struct effects fx = {0};
-
-    return decide(&history.graph.w, &n->t, &ev, n->now, &fx) == ANSWER_ACCEPTED;
-}
-
-struct event history_event_at(enum event_kind kind, int step, const struct step *s)
-{
-    return (struct event){.kind = kind,
-                          .step = step,
-                          .direction = s->direction,
-                          .attempt = s->attempt,
-                          .instance = SLICE("n/1"),
-                          .error = {SLICE("code"), SLICE("words")}};
-}
-
-/* What it waits for comes, if it is not there already. */
-static bool signal_goes_on(struct node *n, uint16_t i)
-{
-    struct event ev = history_event_at(EVENT_TAKE, i, &n->steps[i]);
-    const struct signal_spec *spec = &history.graph.steps[i].signal;
-
-    ev.output.json = SLICE("1");
-    for (uint16_t k = 0; k < n->t.signal_count; k++) {
-        ev.signal = history_signal(0, k, false);
-        if (happens(n, ev))
-            return true;
-    }
-    ev.kind = EVENT_SIGNAL;
-    ev.step = -1;
-    ev.signal = history_signal(spec->names[0].ptr[0], n->t.signal_count, false);
-    return happens(n, ev);
-}
-
-/* One more person agrees, or what was voted is decided. */
-static bool vote_goes_on(struct node *n, uint16_t i)
-{
-    struct event ev = history_event_at(EVENT_DECIDED, i, &n->steps[i]);
-
-    ev.output.json = SLICE("1");
-    if (happens(n, ev))
-        return true;
-    ev.kind = EVENT_VOTE;
-    ev.ballot = history_ballot(task_find_vote(&n->t, i, SLICE("A")) ? 'B' : 'A', true, 0);
-    return happens(n, ev);
-}
-
-static bool wait_goes_on(struct node *n, uint16_t i)
-{
-    struct event ev = history_event_at(EVENT_BEGIN, i, &n->steps[i]);
-
-    ev.until = GRAPH_MOMENT;
-    ev.input.json = SLICE("1");
-    if (step_has_begun(&n->steps[i]))
-        ev.kind = EVENT_DUE;
-    return happens(n, ev);
-}
-
-static bool is_satisfied(struct node *n, uint16_t i)
-{
-    struct event ev = history_event_at(EVENT_UNTIL, i, &n->steps[i]);
-
-    ev.holds = true;
-    return happens(n, ev);
-}
-
-/* One event of a world in which everything succeeds from now on; or, with `silence`, in which
- * running attempts are never answered and only new ones succeed. */
-static bool goes_well(struct node *n, bool silence)
-{
-    const struct lost_time none = {0};
-    struct ready ready[WORLD_STEPS];
-
-    if (happens(n, history_event_at(EVENT_RESUME, -1, &n->steps[0])))
-        return true;
-    if (happens(n, history_event_at(EVENT_CLAIM, -1, &n->steps[0])))
-        return true;
-    for (int i = 0; i < n->t.step_count; i++) {
-        if (step_is_open(&n->steps[i]) && !silence)
-            return happens(n, history_event_at(EVENT_RESULT, i, &n->steps[i]));
-        int64_t at = signal_overdue_at(&n->t, (uint16_t)i, &none);
-        if (at != 0 && at <= n->now && happens(n, history_event_at(EVENT_TIMEOUT, i, &n->steps[i])))
-            return true; /* else the task itself is overdue */
-        if (step_is_overdue(&n->steps[i], n->now, &none))
-            return happens(n, history_event_at(EVENT_TIMEOUT, i, &n->steps[i]));
-    }
-    if (task_is_overdue(&history.graph.w, &n->t, n->now, &none))
-        return happens(n, history_event_at(EVENT_DEADLINE, -1, &n->steps[0]));
-    for (uint16_t i = 0; i < n->t.step_count; i++)
-        if (!silence && step_awaits_signal(&history.graph.w, &n->t, i, n->now))
-            return signal_goes_on(n, i);
-        else if (step_awaits_votes(&history.graph.w, &n->t, i, n->now)
-                 && (!silence || step_is_voted(&history.graph.w, &n->t, i)))
-            return vote_goes_on(n, i);
-    size_t count = silence ? 0 : task_ready(&history.graph.w, &n->t, n->now, ready);
-    for (size_t k = 0; k < count; k++) {
-        if (ready[k].at > n->now)
-            continue;
-        if (history.graph.steps[ready[k].step].kind != KIND_CALL)
-            return wait_goes_on(n, ready[k].step);
-        if (step_is_answered(&n->steps[ready[k].step]))
-            return is_satisfied(n, ready[k].step);
-        struct attempt a = task_next_attempt(&history.graph.w, &n->t, ready[k].step, n->now);
-        struct event ev = history_event_at(EVENT_START, ready[k].step, &n->steps[ready[k].step]);
-        ev.direction = a.direction;
-        ev.attempt = a.number;
-        return happens(n, ev);
-    }
-    return false;
-}
-
-/* Moves the clock to the next time at which something can happen. Before the end there is always
- * one. */
-static void let_time_pass(struct node *n)
-{
-    struct ready ready[WORLD_STEPS];
-    int64_t next = 0;
-    size_t count = task_ready(&history.graph.w, &n->t, n->now, ready);
-
-    for (size_t k = 0; k < count; k++)
-        later_only(&next, ready[k].at, n->now);
-    later_only(&next, task_wake_at(&n->t), n->now);
-    CHECK(next != 0, "%s: nothing can ever happen again", history_story());
-    n->now = next;
-}
-
-static void run_to_end(struct node *n, bool silence)
-{
-    int left = 400;
-
-    while (is_active(&n->t)) {
-        bool open = false;
-        for (int i = 0; i < n->t.step_count; i++)
-            open |= step_is_open(&n->steps[i]);
-        if (!goes_well(n, silence && open))
-            let_time_pass(n);
-        silence &= open;
-        CHECK(left-- > 0, "%s: does not end", history_story());
-    }
-}
-
-void history_check_end(const struct node *from)
-{
-    static struct node n;
-
-    for (int silence = 0; silence < 2; silence++) {
-        node_copy(&n, from);
-        run_to_end(&n, silence != 0);
-        if (n.t.state != TASK_ERROR)
-            continue;
-        CHECK(happens(&n, history_event_at(EVENT_REOPEN, -1, &n.steps[0])) == n.world.closed,
-              "%s: reopen", history_story());
-        CHECK(happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])), "%s: retry",
-              history_story());
-        run_to_end(&n, false);
-        if ((slice_is(n.t.error.code, "deadline") || slice_is(n.t.error.code, "no_signal")
-             || slice_is(n.t.error.code, "not_approved") || slice_is(n.t.error.code, "rejected"))
-            && happens(&n, history_event_at(EVENT_RETRY, -1, &n.steps[0])))
-            run_to_end(&n, false); /* a wait that went on may have outlasted the complete-by */
-        CHECK(task_state_is_end(n.t.state), "%s: cannot be brought to an end", history_story());
-    }
 }

@@ -22,8 +22,9 @@ struct history {
     const char *about;
     struct history_item {
         struct event ev;
-        int64_t wait;   /* or this much time passed */
-        char name, key; /* of its signal */
+        int64_t wait;     /* or this much time passed */
+        const char *note; /* or this happened elsewhere */
+        char name, key;   /* of its signal */
     } path[HISTORY_MAX];
     int depth;
     unsigned long events;
@@ -44,8 +45,17 @@ bool history_event(const struct node *was, struct node *is, const struct event *
 
 void history_wait(int64_t ms); /* only adds it to the path */
 
+/* Records in *is what its children are told by the event, and checks that, and what the task tells
+ * its parent (history_told.c). Parts of history_event(). */
+void history_tell(const struct node *was, struct node *is, const struct event *ev);
+void history_check_told(const struct node *was, const struct node *is, const struct event *ev);
+
+/* Adds to the path what happens elsewhere: "the child of a hears". Valid as long as the path. */
+void history_note(const char *what, int step);
+
 /* When something can happen that cannot happen now; 0: never. */
 int64_t history_next_time(const struct node *n);
+void history_later(int64_t *next, int64_t at, int64_t now); /* the earlier one that is to come */
 
 /* Checks that the task ends from this state if agents only succeed from now on, or if running
  * attempts are never answered and only new ones succeed. */

@@ -66,8 +66,8 @@ static struct event result_of(struct event ev, uint8_t how)
     return ev;
 }
 
-/* All but those of signals and votes: its workflows have none. */
-enum { KINDS = EVENT_KINDS - (EVENT_DECIDED - EVENT_SIGNAL + 1) };
+/* All but those of signals, votes and families: its workflows have none. */
+enum { KINDS = EVENT_KINDS - (EVENT_PARENT_RESUME - EVENT_SIGNAL + 1) };
 
 /* Starts and results name the attempt that fits, or (`odd`) any one. */
 static struct event event_of(struct fuzz *f, const struct node *n)

@@ -42,6 +42,8 @@ void node_copy(struct node *to, const struct node *from)
     memcpy(&to->world, &from->world,
            offsetof(struct world, steps) + count * sizeof *to->world.steps);
     to->left = from->left;
+    to->kids = from->kids;
+    to->told = from->told;
     to->now = from->now;
 }
 
@@ -65,6 +67,7 @@ void node_make(struct node *n, const struct graph *g, struct budget budget)
         .owner = SLICE("till"),
         .submitter = SLICE("S"),
     };
+    graph_family(g, &n->t);
     for (size_t i = 0; i < WORLD_STEPS; i++) {
         n->steps[i].attempts = n->attempts[i];
         n->steps[i].attempt_cap = WORLD_ATTEMPTS;
@@ -141,6 +144,22 @@ static void put_rounds(uint64_t *h, const struct node *n, uint16_t i)
     put_time(h, s->repeat_until, now, 0);
 }
 
+/* What is known of a step's child, how it is, and what it has not heard. */
+static void put_child(uint64_t *h, const struct node *n, uint16_t i)
+{
+    const struct child *c = &n->steps[i].child;
+    const struct world_kid *k = &n->world.steps[i].kid;
+
+    put(h, (uint64_t)c->state << 24 | (uint64_t)c->wish << 16 | (uint64_t)k->phase << 8
+               | (uint64_t)k->back << 4 | (uint64_t)k->stands << 3 | (uint64_t)k->doubt << 2
+               | (uint64_t)k->closed << 1 | (k->number > 0));
+    put(h, (uint64_t)k->heard << 8 | (uint64_t)k->sent);
+    for (uint8_t m = 0; m < k->coming_count; m++)
+        put(h, 0x100u | k->coming[m]);
+    put(h, (uint64_t)slice_is(n->steps[i].error.code, "child") << 2
+               | (uint64_t)(n->steps[i].input.json.ptr != NULL) << 1 | (n->steps[i].begun_at != 0));
+}
+
 static void put_step(uint64_t *h, const struct node *n, uint16_t i)
 {
     const struct step *s = &n->steps[i];
@@ -162,6 +181,8 @@ static void put_step(uint64_t *h, const struct node *n, uint16_t i)
         put(h, n->t.state == TASK_ERROR
                    ? (uint64_t)(s->wait_until + s->complete_by - n->world.erred_at)
                    : 1);
+    if (n->world.graph->steps[i].kind == KIND_TASK)
+        put_child(h, n, i);
     for (uint16_t k = 0; k < s->attempt_count; k++) {
         const struct attempt *a = &s->attempts[k];
         put(h, (uint64_t)a->number << 32 | (uint64_t)a->direction << 16 | (uint64_t)a->outcome << 8
@@ -198,7 +219,12 @@ uint64_t node_key(const struct node *n)
                 | (uint64_t)n->left.again << 40 | (uint64_t)n->left.late << 32
                 | (uint64_t)n->left.not_sent << 24 | (uint64_t)n->left.releases << 16
                 | (uint64_t)n->left.acts << 8 | n->left.bad);
-    put(&h, n->left.signals);
+    put(&h, (uint64_t)n->kids << 16 | (uint64_t)n->told << 8 | n->left.signals);
+    put(&h, (uint64_t)n->t.asked << 8 | (uint64_t)w->told);
+    if (w->graph->w.child_step_count > 0) /* whether it goes on when they do */
+        put(&h, (uint64_t)slice_is(n->t.error.code, "child") << 2
+                    | (uint64_t)slice_is(n->t.error.code, "pivot") << 1
+                    | slice_is(n->t.cause.error.code, "child"));
     for (uint16_t i = 0; i < n->t.signal_count; i++)
         put(&h, (uint64_t)n->signals[i].state << 16 | (uint64_t)(n->signals[i].step + 1) << 8
                     | (uint64_t)(unsigned char)n->signals[i].name.ptr[0]);

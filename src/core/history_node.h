@@ -21,6 +21,7 @@ struct node {
     struct vote votes[WORLD_VOTES];
     struct world world;
     struct budget left;
+    uint8_t kids, told; /* moves of children; what a parent tells: as often as that */
     int64_t now;
 };
 

@@ -204,6 +204,22 @@ static void check_signal(const struct node *n, const struct reason *r)
     SO(r->until == 0 || happens_at(n, &ev, r->until - 1) != ANSWER_ACCEPTED, r);
 }
 
+/* The child's end, or what it told last, is what the step waits for; and its complete-by counts. */
+static void check_child(const struct node *n, const struct reason *r)
+{
+    const struct world_step *s = &n->world.steps[r->step];
+    struct event late = history_event_at(EVENT_TIMEOUT, r->step, &n->steps[r->step]);
+    bool waits = s->said != CHILD_NONE && s->said != CHILD_COMPENSATED;
+
+    SO(world_kid_stopped(s) == (r->kind == REASON_CHILD_STOPPED), r);
+    SO(waits || (s->begun_at == 0 && wait_goes_on_at(n, r, n->now)), r);
+    SO(r->count == s->kid.number, r);
+    SO(r->until == 0 || happens_at(n, &late, r->until - 1) != ANSWER_ACCEPTED, r);
+    SO(r->until == 0 || happens_at(n, &late, r->until) == ANSWER_ACCEPTED
+           || falls_due_at(n, r->until),
+       r);
+}
+
 static void check_deadline(const struct node *n, const struct reason *r)
 {
     if (r->kind == REASON_DEADLINE_DUE) {
@@ -301,6 +317,10 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_SIGNAL:
     case REASON_APPROVAL:
         check_signal(n, r);
+        return;
+    case REASON_CHILD:
+    case REASON_CHILD_STOPPED:
+        check_child(n, r);
         return;
     case REASON_DEADLINE_DUE:
     case REASON_COMPLETE_BY:

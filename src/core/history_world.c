@@ -1,7 +1,6 @@
 /* The observer's model of a task: see history_world.h. Written without code of the core, so that
  * the two can be compared. Part of the tests. */
 #include "core/history_world.h"
-#include "core/attempts.h"
 
 void world_make(struct world *w, const struct graph *g)
 {
@@ -103,7 +102,7 @@ static const struct workflow_step *spec_of(const struct world *w, uint16_t i)
 
 bool world_effect(const struct world_step *s)
 {
-    if (s->supplied)
+    if (s->supplied || s->said == CHILD_PROCESSED)
         return true;
     for (uint32_t n = 0; n < s->count[0]; n++)
         if (s->attempts[0][n].end == CALL_DONE)
@@ -171,7 +170,9 @@ bool world_ended(const struct world *w, uint16_t i)
 
 bool world_pivot_clear(const struct world_step *s)
 {
-    return !world_open(s) && !world_effect(s) && !world_doubt(s);
+    bool turned = s->said == CHILD_TURNED || !world_kid_open(s);
+
+    return !world_open(s) && !world_effect(s) && !world_doubt(s) && turned;
 }
 
 /* ---- order ---- */
@@ -180,19 +181,24 @@ static bool to_undo(const struct world *w, uint16_t i)
 {
     const struct world_step *s = &w->steps[i];
 
-    if (spec_of(w, i)->undo_kind != UNDO_CALL || (s->back && s->phase == PHASE_DONE))
+    if (s->back && s->phase == PHASE_DONE)
+        return false;
+    if (spec_of(w, i)->kind == KIND_TASK && (world_kid_open(s) || s->back))
+        return true; /* it has to end, whatever its undo is */
+    if (spec_of(w, i)->undo_kind == UNDO_CHILD)
+        return s->said == CHILD_PROCESSED;
+    if (spec_of(w, i)->undo_kind != UNDO_CALL)
         return false;
     return s->back || world_effect(s) || world_doubt(s);
 }
 
-/* Whether all direct and indirect successors are at rest and undone. */
-static bool after_is_undone(const struct world *w, uint16_t i)
+bool world_after_is_undone(const struct world *w, uint16_t i)
 {
     const struct workflow_step *spec = spec_of(w, i);
 
     for (uint16_t n = 0; n < spec->after_count; n++) {
         uint16_t q = spec->after[n];
-        if (world_open(&w->steps[q]) || to_undo(w, q) || !after_is_undone(w, q))
+        if (world_open(&w->steps[q]) || to_undo(w, q) || !world_after_is_undone(w, q))
             return false;
     }
     return true;
@@ -227,9 +233,12 @@ bool world_startable(const struct world *w, uint16_t i, int64_t now)
         return false;
     if (!world_goes_back(w, i))
         return s->phase == PHASE_IDLE && before_ended(w, i) && now >= s->wait_until;
+    if (spec_of(w, i)->kind == KIND_TASK
+        && (spec_of(w, i)->undo_kind != UNDO_CALL || world_kid_open(s)))
+        return false; /* the child is told */
     if (!to_undo(w, i) || world_open(s) || (s->back && s->phase != PHASE_IDLE))
         return false;
-    return after_is_undone(w, i) && (doubt == 0 || now >= doubt + 1000)
+    return world_after_is_undone(w, i) && (doubt == 0 || now >= doubt + 1000)
            && (!s->back || now >= s->wait_until);
 }
 
@@ -240,7 +249,7 @@ bool world_has_time(const struct world *w, int64_t now)
 
 bool world_wait_begins(const struct world *w, uint16_t i, int64_t now)
 {
-    return spec_of(w, i)->kind != KIND_CALL && w->steps[i].begun_at == 0
+    return spec_of(w, i)->kind != KIND_CALL && w->steps[i].begun_at == 0 && !w->back
            && world_startable(w, i, now) && world_has_time(w, now);
 }
 
@@ -345,6 +354,20 @@ static void gave_up(struct world *w, uint16_t i)
     s->phase = PHASE_GAVE_UP;
     if (!w->back && w->wish == STOP_NONE && f != ON_FAILURE_CONTINUE)
         w->wish = f == ON_FAILURE_HOLD ? STOP_HOLD : STOP_UNDO;
+}
+
+void world_failed(struct world *w, uint16_t i)
+{
+    w->steps[i].failures++;
+    gave_up(w, i);
+}
+
+void world_goes_undo(struct world_step *s)
+{
+    s->back = true;
+    s->failures = s->spared = 0;
+    s->wait_until = 0;
+    s->resume = false;
 }
 
 static void failed(struct world *w, uint16_t i, bool retryable, bool spared, int64_t now)
@@ -464,10 +487,13 @@ static void retried(struct world *w, const struct event *ev, enum task_state sta
             s->phase = PHASE_IDLE;
             s->failures = s->spared = 0;
             another_time(s);
-            s->begun_at = s->signal_by = 0;
             world_votes_void(w, i);
+            if (!s->back) {
+                s->begun_at = s->signal_by = 0;
+                s->said = CHILD_NONE;
+            }
         }
-        if (fits && s->begun_at == 0)
+        if (fits && (s->begun_at == 0 || s->back))
             s->wait_until = 0;
     }
 }
@@ -498,6 +524,7 @@ static void begun_anew(struct world *w, uint16_t from)
         world_put_back(w, i);
         world_votes_void(w, i);
         s->resume = s->supplied = false;
+        s->said = CHILD_NONE;
         s->request++;
     }
 }
@@ -529,7 +556,8 @@ static void begun(struct world *w, const struct event *ev, int64_t now)
     s->begun_at = now;
     const struct workflow_step *spec = spec_of(w, (uint16_t)ev->step);
     if (spec->kind != KIND_WAIT) {
-        int64_t ms = spec->signal.complete_by_ms + spec->approve.complete_by_ms;
+        int64_t ms =
+            spec->signal.complete_by_ms + spec->approve.complete_by_ms + spec->child.complete_by_ms;
         s->signal_by = ms ? now + ms : 0;
         return;
     }
@@ -540,7 +568,9 @@ static void given_up(struct world *w, const struct event *ev, int64_t now)
 {
     struct world_step *s = &w->steps[ev->step];
 
-    if (spec_of(w, (uint16_t)ev->step)->kind != KIND_CALL) {
+    if (spec_of(w, (uint16_t)ev->step)->kind == KIND_TASK && !world_open(s))
+        return; /* its child is told to stop */
+    if (spec_of(w, (uint16_t)ev->step)->kind != KIND_CALL && !world_open(s)) {
         if (world_waited_well(w, ev))
             s->phase = PHASE_DONE;
         else
@@ -569,6 +599,7 @@ static void skipped(struct world *w, const struct event *ev)
         s->resume = false;
     }
     s->back = back;
+    s->by_hand = back;
     s->wait_until = 0;
 }
 
@@ -576,12 +607,8 @@ static void bad_input(struct world *w, const struct event *ev)
 {
     struct world_step *s = &w->steps[ev->step];
 
-    if (world_goes_back(w, (uint16_t)ev->step) && !s->back) {
-        s->back = true;
-        s->failures = s->spared = 0;
-        s->wait_until = 0;
-        s->resume = false;
-    }
+    if (world_goes_back(w, (uint16_t)ev->step) && !s->back)
+        world_goes_undo(s);
     failed(w, (uint16_t)ev->step, false, false, 0);
 }
 
@@ -636,8 +663,14 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_VOTE:
         world_vote(w, ev);
         return;
+    case EVENT_CHILD: /* by world_child() */
     case EVENT_CLAIM:
     case EVENT_RELEASE:
+        return;
+    case EVENT_PARENT:
+    case EVENT_PARENT_PAUSE:
+    case EVENT_PARENT_RESUME:
+        world_parent(w, ev, now);
         return;
     case EVENT_OVERRUN:
         w->wish = STOP_HOLD;
@@ -674,124 +707,5 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_HASTEN:
         w->steps[ev->step].wait_until = 0;
         return;
-    }
-}
-
-/* ---- comparing the core with the model ---- */
-
-static enum step_state state_of(const struct world_step *s)
-{
-    static const enum step_state forward[] = {STEP_WAITING, STEP_RUNNING, STEP_COMPLETED,
-                                              STEP_FAILED, STEP_SKIPPED};
-    static const enum step_state back[] = {STEP_UNDOING, STEP_UNDOING, STEP_UNDONE, STEP_FAILED};
-
-    return s->back ? back[s->phase] : forward[s->phase];
-}
-
-static void check_attempt(const struct world_step *s, const struct attempt *k,
-                          const char *(*about)(void))
-{
-    static const enum effect effects[] = {EFFECT_UNKNOWN, EFFECT_NONE,    EFFECT_UNKNOWN,
-                                          EFFECT_NONE,    EFFECT_UNKNOWN, EFFECT_HAPPENED};
-
-    CHECK(k->number >= 1 && k->number <= s->count[k->direction], "%s: numbers", about());
-    const struct world_attempt *a = &s->attempts[k->direction][k->number - 1];
-    CHECK(k->complete_by == a->complete_by, "%s: complete-by", about());
-    CHECK(k->effect == effects[a->end], "%s: the effect of %u", about(), k->number);
-    CHECK((k->outcome == OUTCOME_OPEN) == (a->end == CALL_OPEN), "%s: open", about());
-    CHECK((k->outcome == OUTCOME_LATE) == a->late, "%s: late", about());
-    CHECK(k->elsewhere == a->away, "%s: elsewhere", about());
-}
-
-/* One key denotes one request. A compensation belongs to the last request. */
-static void check_key(const struct world_step *s, const struct attempt *a, const struct attempt *b,
-                      const char *(*about)(void))
-{
-    if (!a || a->direction == DIRECTION_UNDO)
-        return;
-    uint32_t one = s->attempts[0][a->number - 1].request;
-    bool same = b->direction == DIRECTION_UNDO
-                    ? b->generation == a->generation || one != s->request
-                    : (b->generation == a->generation && b->round == a->round)
-                          == (s->attempts[0][b->number - 1].request == one);
-    CHECK(same, "%s: one key for two requests, or two for one", about());
-}
-
-/* All attempts are kept in order; or the first and last ones, and a count of the others. */
-static void check_attempts(const struct world_step *s, const struct step *c,
-                           const char *(*about)(void))
-{
-    const struct attempt *before = NULL;
-
-    CHECK(c->attempt_count + c->dropped_count == s->count[0] + s->count[1], "%s: a count", about());
-    for (uint16_t i = 0; i < c->attempt_count; i++) {
-        const struct attempt *k = &c->attempts[i];
-        CHECK(i == 0 || k->direction > k[-1].direction
-                  || (k->direction == k[-1].direction && k->number > k[-1].number),
-              "%s: order", about());
-        check_attempt(s, k, about);
-        check_key(s, before, k, about);
-        before = k;
-    }
-    CHECK(c->dropped_count == 0 || c->attempt_count >= ATTEMPTS_KEPT - 1, "%s: dropped", about());
-    for (uint16_t i = 0; i < c->attempt_count && i < ATTEMPTS_HEAD; i++) {
-        const struct attempt *k = &c->attempts[i];
-        uint32_t at = k->number + (k->direction == DIRECTION_UNDO ? s->count[0] : 0);
-        CHECK(at == i + 1u, "%s: the first ones stay", about());
-    }
-}
-
-/* The order in which merged attempts took effect may be unknown. Then doubt is kept, not lost. */
-static void check_doubt(const struct world_step *s, const struct step *c,
-                        const char *(*about)(void))
-{
-    if (c->dropped_count == 0) {
-        CHECK(step_in_doubt(c) == world_doubt(s), "%s: doubt", about());
-        CHECK(step_has_effect(c) == world_effect(s), "%s: effect", about());
-        CHECK(step_doubt_until(c) == world_doubt_until(s), "%s: doubt until", about());
-        return;
-    }
-    CHECK((step_in_doubt(c) || step_has_effect(c)) == (world_doubt(s) || world_effect(s)),
-          "%s: merged: doubt or effect", about());
-    CHECK(!world_effect(s) || step_has_effect(c), "%s: merged: effect", about());
-    CHECK(step_doubt_until(c) >= world_doubt_until(s), "%s: merged: doubt until", about());
-}
-
-void world_check(const struct world *w, const struct task *t, int64_t now,
-                 const char *(*about)(void))
-{
-    world_check_signals(w, t, about);
-    world_check_votes(w, t, about);
-    CHECK(t->paused_at == w->paused_at, "%s: paused", about());
-    CHECK((t->closed_at != 0) == w->closed, "%s: closed", about());
-    CHECK((w->back ? t->undo_complete_by : t->complete_by) == w->deadline[w->back],
-          "%s: the task's complete-by", about());
-    CHECK(t->not_before == w->not_before, "%s: not_before", about());
-    for (uint16_t i = 0; i < w->step_count; i++) {
-        const struct world_step *s = &w->steps[i];
-        const struct step *c = &t->steps[i];
-        CHECK(c->supplied == s->supplied, "%s: step %u: supplied", about(), i);
-        CHECK(c->resolved == s->resolved, "%s: step %u: resolved", about(), i);
-        CHECK(c->state == state_of(s), "%s: step %u is %s, not %s", about(), i,
-              step_state_text(c->state), step_state_text(state_of(s)));
-        CHECK((c->direction == DIRECTION_UNDO) == s->back, "%s: step %u: direction", about(), i);
-        CHECK(c->attempt == s->count[s->back], "%s: step %u: attempt", about(), i);
-        CHECK(c->failure_count == s->failures, "%s: step %u: failures", about(), i);
-        CHECK(c->spared_count == s->spared, "%s: step %u: spared", about(), i);
-        CHECK(c->wait_until == s->wait_until || s->phase != PHASE_IDLE
-                  || (c->wait_until <= now && s->wait_until <= now),
-              "%s: step %u: wait", about(), i);
-        CHECK(c->begun_at == s->begun_at, "%s: step %u: begun", about(), i);
-        CHECK(c->round == s->round && c->round_at == s->round_at
-                  && c->repeat_until == s->repeat_until,
-              "%s: step %u: round", about(), i);
-        CHECK(step_is_answered(c) == (s->answered && s->phase == PHASE_IDLE),
-              "%s: step %u: answered", about(), i);
-        CHECK(c->complete_by == s->signal_by || s->phase != PHASE_IDLE
-                  || (c->complete_by <= now && s->signal_by <= now && c->complete_by != 0),
-              "%s: step %u: complete-by", about(), i);
-        CHECK((c->resume.ptr != NULL) == s->resume, "%s: step %u: resume", about(), i);
-        check_doubt(s, c, about);
-        check_attempts(s, c, about);
     }
 }

@@ -16,7 +16,7 @@
     #define WORLD_ATTEMPTS 12
 #endif
 
-enum { WORLD_SIGNALS = 12, WORLD_VOTES = 12 };
+enum { WORLD_SIGNALS = 12, WORLD_VOTES = 12, WORLD_WISHES = 6 };
 
 enum call_end {
     CALL_OPEN,     /* sent, not answered yet */
@@ -45,6 +45,24 @@ struct world_attempt {
     uint32_t request; /* which of the step's forward requests */
 };
 
+enum kid_phase { KID_NONE, KID_RUNS, KID_STOPPED, KID_DONE, KID_UNDONE };
+
+/* The present child of a step, as it really is; what it tells follows from that. It does not know
+ * what the parent has heard, so it is enough that each word is heard when it is told; but what the
+ * parent wants comes late. */
+struct world_kid {
+    uint32_t number;
+    enum kid_phase phase;
+    bool back;   /* it is being undone, or was */
+    bool stands; /* its pivot took effect */
+    bool doubt;  /* it stopped while its pivot was in doubt */
+    bool closed;
+    enum child_wish heard; /* STOP and UNDO stay */
+    enum child_wish sent;  /* what it was told last */
+    uint8_t coming_count;
+    uint8_t coming[WORLD_WISHES]; /* what it was told and has not heard, the oldest first */
+};
+
 struct world_step {
     struct world_attempt attempts[2][WORLD_ATTEMPTS]; /* by direction */
     uint32_t count[2];
@@ -65,6 +83,9 @@ struct world_step {
     bool supplied;        /* an operator said that it took effect */
     uint32_t resolved;    /* an operator said that this many attempts had no effect */
     uint32_t request;     /* incremented whenever the next request may differ */
+    struct world_kid kid;
+    enum child_state said; /* what is known of its child */
+    bool by_hand;          /* an operator undid it */
 };
 
 struct world_signal {
@@ -94,6 +115,7 @@ struct world {
     int64_t paused_at;   /* 0: not paused */
     int64_t erred_at;    /* when it last stopped in error; 0: never */
     bool closed;
+    enum child_wish told; /* by its parent; STOP and UNDO stay */
     uint16_t signal_count;
     struct world_signal signals[WORLD_SIGNALS]; /* in the order of their arrival */
     uint16_t vote_count;
@@ -183,6 +205,48 @@ bool world_voted(const struct world *w, uint16_t i);
 /* Part of world_check(). */
 void world_check_votes(const struct world *w, const struct task *t, const char *(*about)(void));
 void world_check_signals(const struct world *w, const struct task *t, const char *(*about)(void));
+
+/* ---- families (history_family.c) ---- */
+
+enum { KID_MOVES = 8 };
+
+/* What a child in that state tells its parent. */
+enum child_state kid_tells(const struct world_kid *k);
+
+/* How the child may be after its next move; or after it heard what it was told first. Returns how
+ * many. `pivot`: its step is one. */
+size_t kid_moves(const struct world_kid *k, bool pivot, struct world_kid ret[KID_MOVES]);
+size_t kid_hears(const struct world_kid *k, bool pivot, struct world_kid ret[KID_MOVES]);
+
+/* An operator repaired a child that stopped: it goes on. False: that is not possible. */
+bool kid_repair(struct world_kid *k);
+
+/* A step has another child, or another wish, than before: the child will hear of it. */
+void kid_is_told(struct world_kid *k, const struct child *before, const struct child *is);
+
+/* Whether the end of that child is still to come, and whether it stopped in error, as far as known.
+ */
+bool world_kid_open(const struct world_step *s);
+bool world_kid_stopped(const struct world_step *s);
+
+/* Whether a child that stopped in error may be why the task does. */
+bool world_kid_holds(const struct world *w);
+
+/* The expected answer to CHILD, and to PARENT and its pauses, of a task in that state. */
+enum answer world_child_answer(const struct world *w, const struct event *ev);
+enum answer world_parent_answer(const struct world *w, const struct event *ev,
+                                enum task_state state);
+
+/* Records them. `in_error`: the task has stopped in error, and stays so. */
+void world_child(struct world *w, const struct event *ev, bool in_error);
+void world_parent(struct world *w, const struct event *ev, int64_t now);
+
+/* Records that a step failed for good, or that its compensation began. */
+void world_failed(struct world *w, uint16_t i);
+void world_goes_undo(struct world_step *s);
+
+/* Whether all direct and indirect successors are at rest and undone. */
+bool world_after_is_undone(const struct world *w, uint16_t i);
 
 /* The expected answer to RESULT, TIMEOUT, SILENCE, ELSEWHERE, NOT_SENT, SEND_AGAIN or HASTEN. */
 enum answer world_answer(const struct world *w, const struct event *ev, int64_t now);

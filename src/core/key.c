@@ -1,6 +1,6 @@
-/* Writes idempotency keys: TASK/STEP with the marks of direction, generation and round (key.h).
- * Pure and without heap: the caller provides the room, which idempotency_key_len measures.
- * scheduler/work.c is the caller. */
+/* Writes idempotency keys: TASK/STEP with the marks of direction, generation and round; and the ids
+ * of children (key.h). Pure and without heap: the caller provides the room, which the functions
+ * with _len measure. scheduler/work.c and tasks/child_id.c are the callers. */
 
 #include "core/key.h"
 
@@ -71,4 +71,25 @@ void idempotency_key_write(const struct idempotency_key *k, char *to)
     if (k->direction == DIRECTION_UNDO)
         at = put(at, SLICE(UNDO));
     ASSERT((size_t)(at - to) == idempotency_key_len(k));
+}
+
+size_t child_id_len(struct slice parent, struct slice step, uint32_t number)
+{
+    ASSERT(parent.len > 0);
+    ASSERT(step.len > 0);
+    ASSERT(number > 0);
+    return parent.len + 1 + step.len + (number > 1 ? 1 + digits_of(number) : 0);
+}
+
+void child_id_write(struct slice parent, struct slice step, uint32_t number, char *to)
+{
+    char *at = put(to, parent);
+
+    *at++ = '@';
+    at = put(at, step);
+    if (number > 1) {
+        *at++ = ':';
+        at = put_number(at, number);
+    }
+    ASSERT((size_t)(at - to) == child_id_len(parent, step, number));
 }

@@ -23,4 +23,9 @@ struct idempotency_key {
 size_t idempotency_key_len(const struct idempotency_key *k);
 void idempotency_key_write(const struct idempotency_key *k, char *to);
 
+/* The id of the step's child of that number, from 1: T@STEP, then T@STEP:2. The caller shortens one
+ * that would be longer than an id may be. */
+size_t child_id_len(struct slice parent, struct slice step, uint32_t number);
+void child_id_write(struct slice parent, struct slice step, uint32_t number, char *to);
+
 #endif

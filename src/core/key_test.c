@@ -64,9 +64,30 @@ static void a_round_has_a_key_of_its_own(void **state)
     check_key(k, "shop:t/s~2@10000");
 }
 
+static void check_child(const char *parent, const char *step, uint32_t number, const char *want)
+{
+    char got[80] = {0};
+    size_t len = child_id_len(slice_of(parent), slice_of(step), number);
+
+    CHECK(len == strlen(want), "%s: %zu", want, len);
+    child_id_write(slice_of(parent), slice_of(step), number, got);
+    CHECK(strcmp(got, want) == 0, "%s: %s", want, got);
+}
+
+static void a_child_is_named_by_its_step_and_number(void **state)
+{
+    (void)state;
+
+    check_child("t", "s", 1, "t@s");
+    check_child("t", "s", 2, "t@s:2");
+    check_child("o-17", "parcel", 10, "o-17@parcel:10");
+    check_child("o-17@parcel:2", "label", 4294967295, "o-17@parcel:2@label:4294967295");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_is_named_by_its_step_and_number),
         cmocka_unit_test(a_key_names_task_step_and_direction),
         cmocka_unit_test(a_generation_has_a_key_of_its_own),
         cmocka_unit_test(a_round_has_a_key_of_its_own),

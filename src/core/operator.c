@@ -4,6 +4,8 @@
 
 #include "core/reason.h"
 
+#include "core/summary.h"
+
 int64_t operator_may_resolve_at(const struct step *s)
 {
     return step_doubt_until(s) + CLOCK_MARGIN_MS;
@@ -18,11 +20,15 @@ const char *operator_direction_text(const struct task *t)
 
 static bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (w->steps[i].undo_kind == UNDO_PIVOT && t->steps[i].state == STEP_COMPLETED) {
-            *ret = i;
-            return true;
-        }
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        enum child_state child = t->steps[i].child.state;
+        if (w->steps[i].undo_kind != UNDO_PIVOT
+            || (t->steps[i].state != STEP_COMPLETED && child != CHILD_STANDS
+                && child != CHILD_PROCESSED))
+            continue;
+        *ret = i;
+        return true;
+    }
     return false;
 }
 
@@ -55,9 +61,11 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
         const struct step *s = &t->steps[i];
         if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
-        bool will_tell = step_is_open(s) || s->state == STEP_WAITING;
+        bool child = child_is_open(&s->child);
+        bool will_tell =
+            child ? s->child.state != CHILD_STUCK : step_is_open(s) || s->state == STEP_WAITING;
         *ret = i;
-        if (!will_tell || t->state == TASK_ERROR)
+        if (!will_tell || (t->state == TASK_ERROR && !child))
             return OBSTACLE_PIVOT;
     }
     return OBSTACLE_NONE;
@@ -72,19 +80,47 @@ static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i
         return false;
     if (s->state == STEP_FAILED && t->state == TASK_ERROR && !step_has_ended(&w->steps[i], s))
         return true;
-    return !step_is_open(s) && s->begun_at == 0 && s->wait_until > clock;
+    return !step_is_open(s) && (s->begun_at == 0 || s->direction == DIRECTION_UNDO)
+           && s->wait_until > clock;
+}
+
+/* The child of the step may be repaired, but not from here. NONE: it has ended, or there is none.
+ */
+static enum obstacle obstacle_of_child(const struct step *s)
+{
+    if (child_runs(&s->child))
+        return OBSTACLE_CHILD_RUNS;
+    return child_has_stopped(&s->child) ? OBSTACLE_CHILD_STOPPED : OBSTACLE_NONE;
+}
+
+/* The task goes on when its children do: the first that stopped. */
+static enum obstacle obstacle_of_children(const struct workflow *w, const struct task *t,
+                                          uint16_t *ret)
+{
+    enum stop stop = STOP_NONE;
+    int first = stopped_by_children(w, t, &stop) ? stopped_child(w, t, stop) : -1;
+
+    if (first < 0)
+        return OBSTACLE_NONE;
+    *ret = (uint16_t)first;
+    return OBSTACLE_CHILD_STOPPED;
 }
 
 static enum obstacle obstacle_to_retry(const struct workflow *w, const struct task *t, int step,
-                                       int64_t now)
+                                       int64_t now, uint16_t *ret)
 {
-    bool any = t->state == TASK_ERROR && step < 0;
+    enum obstacle o = step < 0 ? obstacle_of_children(w, t, ret) : OBSTACLE_NONE;
+    bool any = t->state == TASK_ERROR && step < 0 && o == OBSTACLE_NONE;
 
     for (uint16_t i = 0; i < t->step_count; i++)
         if (step < 0 || step == i)
             any |= may_retry(w, t, i, now);
     if (!any && step >= 0 && step_is_open(&t->steps[step]))
         return OBSTACLE_OPEN;
+    if (!any && step >= 0)
+        o = obstacle_of_child(&t->steps[step]);
+    if (!any && o != OBSTACLE_NONE)
+        return o;
     if (!any && step >= 0 && step_has_begun(&t->steps[step]))
         return goes_back(t) ? OBSTACLE_TASK_UNDONE : OBSTACLE_KIND;
     return any ? OBSTACLE_NONE : OBSTACLE_STATE;
@@ -96,6 +132,8 @@ static enum obstacle obstacle_to_skip(const struct workflow *w, const struct tas
 
     if (step_is_open(s))
         return OBSTACLE_OPEN;
+    if (child_runs(&s->child))
+        return OBSTACLE_CHILD_RUNS;
     if (step_next_direction(w, t, i) == DIRECTION_UNDO)
         return step_needs_undo(&w->steps[i], s) ? OBSTACLE_NONE : OBSTACLE_ENDED;
     if (t->stop == STOP_UNDO && !w->steps[i].on_undo)
@@ -107,6 +145,8 @@ static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const s
 {
     if (step_is_open(s))
         return OBSTACLE_OPEN;
+    if (child_is_open(&s->child))
+        return obstacle_of_child(s);
     if (step_in_doubt(s))
         return OBSTACLE_DOUBT;
     return ws->undo_kind != UNDO_NONE && step_has_effect(s) ? OBSTACLE_EFFECT : OBSTACLE_NONE;
@@ -118,7 +158,7 @@ static enum obstacle obstacle_to_correct(const struct workflow *w, const struct 
         return OBSTACLE_TASK_UNDONE;
     if (step < 0)
         return OBSTACLE_NONE;
-    if (w->steps[step].kind != KIND_CALL)
+    if (w->steps[step].kind != KIND_CALL && w->steps[step].kind != KIND_TASK)
         return OBSTACLE_KIND;
     const struct step *s = &t->steps[step];
     enum obstacle o = obstacle_to_new_key(&w->steps[step], s);
@@ -183,8 +223,13 @@ static enum obstacle obstacle_to_retry_from(const struct workflow *w, const stru
     return any ? OBSTACLE_NONE : OBSTACLE_NEW;
 }
 
-static enum obstacle obstacle_to_close(const struct task *t, bool reopen)
+static enum obstacle obstacle_to_close(const struct task *t, bool reopen, uint16_t *ret)
 {
+    for (uint16_t i = 0; i < t->step_count && t->state == TASK_ERROR && !reopen; i++)
+        if (child_runs(&t->steps[i].child)) {
+            *ret = i;
+            return OBSTACLE_CHILD_RUNS;
+        }
     return t->state == TASK_ERROR && (t->closed_at != 0) == reopen ? OBSTACLE_NONE : OBSTACLE_STATE;
 }
 
@@ -200,11 +245,17 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
 {
     ASSERT(step < t->step_count);
     if (verb == EVENT_UNDO && t->state == TASK_PROCESSED)
-        return obstacle_to_undo_processed(w, t, now, ret_step);
+        return t->parent.ptr ? OBSTACLE_CHILD : obstacle_to_undo_processed(w, t, now, ret_step);
     if (task_state_is_end(t->state))
         return OBSTACLE_STATE;
+    if (t->parent.ptr && t->paused_at != 0 && verb == EVENT_UNDO)
+        return OBSTACLE_CHILD;
+    if (t->parent.ptr
+        && (verb == EVENT_CLOSE || verb == EVENT_REOPEN || verb == EVENT_PAUSE
+            || verb == EVENT_RESUME))
+        return OBSTACLE_CHILD;
     if (verb == EVENT_CLOSE || verb == EVENT_REOPEN)
-        return obstacle_to_close(t, verb == EVENT_REOPEN);
+        return obstacle_to_close(t, verb == EVENT_REOPEN, ret_step);
     if (t->closed_at != 0)
         return OBSTACLE_CLOSED;
     if (step >= 0)
@@ -212,7 +263,7 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
     if (verb == EVENT_UNDO)
         return obstacle_to_undo(w, t, ret_step);
     if (verb == EVENT_RETRY)
-        return obstacle_to_retry(w, t, step, now);
+        return obstacle_to_retry(w, t, step, now, ret_step);
     if (verb == EVENT_PAUSE || verb == EVENT_RESUME)
         return obstacle_to_pause(t, verb == EVENT_RESUME);
     if (verb == EVENT_CORRECT)

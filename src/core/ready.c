@@ -84,6 +84,13 @@ static bool forward_is_ready(const struct workflow *w, const struct task *t, uin
                && pivot_prevents_undo(s));
 }
 
+/* Whether the undo is a request to an agent. A child is told, and has to end before anything else
+ * is requested. */
+static bool undo_calls(const struct workflow_step *ws, const struct step *s)
+{
+    return ws->kind != KIND_TASK || (ws->undo_kind == UNDO_CALL && !child_is_open(&s->child));
+}
+
 static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16_t i,
                           const struct undo_order *order)
 {
@@ -92,7 +99,7 @@ static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16
     if (w->steps[i].on_undo)
         return t->stop == STOP_NONE && on_undo_may_start(w, t, i) && undo_is_settled(w, t);
     return step_needs_undo(&w->steps[i], s) && !order->blocked[i] && !step_is_open(s)
-           && !step_undo_is_stuck(s) && t->stop == STOP_NONE;
+           && !step_undo_is_stuck(s) && t->stop == STOP_NONE && undo_calls(&w->steps[i], s);
 }
 
 static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t i)
@@ -111,20 +118,20 @@ static int64_t ready_at(const struct workflow *w, const struct task *t, uint16_t
 /* What waits needs none: only the task's own deadline counts. */
 static bool has_time(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    if (w->steps[i].kind == KIND_CALL)
+    if (step_calls(w, t, i))
         return attempt_deadline(w, t, i, now) > now;
     ASSERT(t->direction == DIRECTION_FORWARD);
     return t->complete_by == 0 || t->deadline_passed || t->complete_by > now;
 }
 
-/* It waits for a signal or for people already, and not for its turn. */
+/* It waits for a signal, for people or for its child already, and not for its turn. */
 static bool is_under_way(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct workflow_step *ws = &w->steps[i];
 
-    if ((ws->kind != KIND_SIGNAL && ws->kind != KIND_APPROVE) || !step_has_begun(&t->steps[i]))
+    if (ws->kind == KIND_CALL || ws->kind == KIND_WAIT || !step_has_begun(&t->steps[i]))
         return false;
-    return ws->kind == KIND_SIGNAL || !step_is_voted(w, t, i);
+    return ws->kind != KIND_APPROVE || !step_is_voted(w, t, i);
 }
 
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
@@ -168,8 +175,8 @@ bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_
 
 bool wait_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
-    return w->steps[i].kind != KIND_CALL && step_may_be_decided(w, t, i, now)
-           && has_time(w, t, i, now);
+    return w->steps[i].kind != KIND_CALL && t->direction == DIRECTION_FORWARD
+           && step_may_be_decided(w, t, i, now) && has_time(w, t, i, now);
 }
 
 bool answer_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
@@ -207,7 +214,7 @@ bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, i
 bool task_may_go_forward(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (forward_is_ready(w, t, i))
+        if (forward_is_ready(w, t, i) && !child_has_stopped(&t->steps[i].child))
             return true;
     return false;
 }

@@ -12,7 +12,7 @@ bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, i
 bool step_may_be_decided(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
 
 /* Whether this wait may begin now or, if it has begun, has ended; or the step may begin to wait for
- * a signal or, if it has begun, may take one. */
+ * a signal (or people, or a child) or, if it has begun, may take one. */
 bool wait_is_ready(const struct workflow *w, const struct task *t, uint16_t i, int64_t now);
 
 /* Whether it may be decided now if the answer to this repeated step satisfies it. */

@@ -121,12 +121,12 @@ static const struct call_spec *spec_of(const struct search *x, uint16_t i, enum 
     return d == DIRECTION_UNDO ? &x->w->steps[i].undo : &x->w->steps[i].call;
 }
 
-static bool pivot_completed(const struct search *x)
+/* Whether this pivot, which may have taken effect, will tell. */
+static bool pivot_will_tell(const struct step *s)
 {
-    for (uint16_t i = 0; i < x->t->step_count; i++)
-        if (x->w->steps[i].undo_kind == UNDO_PIVOT && x->t->steps[i].state == STEP_COMPLETED)
-            return true;
-    return false;
+    if (child_is_open(&s->child))
+        return s->child.state != CHILD_STUCK && s->child.state != CHILD_STANDS;
+    return step_is_open(s) || s->state == STEP_WAITING;
 }
 
 /* A pivot took effect, or may have, and nothing in the task will resolve it: undo is impossible. */
@@ -134,8 +134,7 @@ static bool pivot_rules_out_undo(const struct search *x)
 {
     for (uint16_t i = 0; i < x->t->step_count; i++) {
         const struct step *s = &x->t->steps[i];
-        if (x->w->steps[i].undo_kind == UNDO_PIVOT && !step_is_open(s) && s->state != STEP_WAITING
-            && pivot_prevents_undo(s))
+        if (x->w->steps[i].undo_kind == UNDO_PIVOT && !pivot_will_tell(s) && pivot_prevents_undo(s))
             return true;
     }
     return false;
@@ -154,7 +153,7 @@ static int unresolved_pivot(const struct search *x)
     for (uint16_t i = 0; i < x->t->step_count; i++) {
         const struct step *s = &x->t->steps[i];
         if (x->w->steps[i].undo_kind == UNDO_PIVOT
-            && (step_is_open(s) || (s->state == STEP_WAITING && pivot_prevents_undo(s))))
+            && (step_is_open(s) || (pivot_will_tell(s) && pivot_prevents_undo(s))))
             return i;
     }
     return -1;
@@ -196,7 +195,7 @@ static enum reason_next next_of_deadline(const struct search *x)
 {
     if (x->t->direction == DIRECTION_UNDO)
         return NEXT_ERROR;
-    if (pivot_completed(x))
+    if (any_pivot_completed(x->w, x->t))
         return NEXT_ON;
     if (x->t->stop != STOP_NONE)
         return next_of_stop(x);
@@ -212,12 +211,33 @@ static int64_t deadline_of(const struct task *t)
 
 /* ---- the end ---- */
 
+/* Whether the step waits for its child, forward or back. */
+static bool waits_for_child(const struct search *x, uint16_t i)
+{
+    const struct workflow_step *ws = &x->w->steps[i];
+    const struct step *s = &x->t->steps[i];
+
+    if (ws->kind != KIND_TASK)
+        return false;
+    if (x->t->direction == DIRECTION_FORWARD)
+        return step_has_begun(s);
+    return step_needs_undo(ws, s)
+           && (child_is_open(&s->child)
+               || (s->state == STEP_UNDOING && ws->undo_kind == UNDO_CHILD));
+}
+
 static enum reason_kind kind_of_failed(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
     const struct step *s = &x->t->steps[i];
     bool given_up = s->state == STEP_FAILED || s->state == STEP_SKIPPED;
 
+    if (child_has_stopped(&s->child)
+        && (waits_for_child(x, i)
+            || (ws->undo_kind == UNDO_PIVOT && s->child.state == CHILD_STUCK)))
+        return REASON_CHILD_STOPPED;
+    if (child_is_open(&s->child))
+        return REASON_KINDS;
     if (step_undo_is_stuck(s))
         return REASON_UNDO_FAILED;
     if (x->t->direction == DIRECTION_UNDO)
@@ -237,6 +257,8 @@ static void find_failed(const struct search *x, uint16_t i)
     struct reason *r = add(x, kind, i);
     r->agent = spec_of(x, i, s->direction)->agent;
     r->since = failed_since(x, i);
+    if (kind == REASON_CHILD_STOPPED)
+        r->count = s->child.number;
 }
 
 static void find_error(const struct search *x)
@@ -477,6 +499,20 @@ static void find_approval(const struct search *x, uint16_t i)
         r->next = next_of_failure(x, ws->on_failure);
 }
 
+/* A step that waits for its child, or that is about to start it. */
+static void find_child(const struct search *x, uint16_t i)
+{
+    const struct step *s = &x->t->steps[i];
+    int64_t at = signal_overdue_at(x->t, i, &x->f->lost);
+    struct reason *r =
+        add(x, child_has_stopped(&s->child) ? REASON_CHILD_STOPPED : REASON_CHILD, i);
+
+    if (r->direction == DIRECTION_FORWARD && r->kind == REASON_CHILD)
+        r->since = s->begun_at ? s->begun_at : ready_since(x, i, 0);
+    r->until = at > x->f->now ? at : 0;
+    r->count = s->child.number;
+}
+
 /* What a ready step waits for, as far as its agent is known. */
 static enum reason_kind kind_of_ready(const struct facts *f, const struct agent_view *v)
 {
@@ -573,6 +609,11 @@ static void find_steps(const struct search *x)
             at = max_i64(at, t->not_before);
         if (step_is_open(&t->steps[i]))
             find_open(x, i);
+        else if (t->paused_at == 0
+                 && (waits_for_child(x, i)
+                     || (ready && at <= x->f->now && !step_calls(x->w, t, i)
+                         && x->w->steps[i].kind == KIND_TASK)))
+            find_child(x, i);
         else if (ready && x->w->steps[i].kind == KIND_WAIT
                  && (t->steps[i].begun_at != 0 || at <= x->f->now))
             find_wait(x, i, at);

@@ -20,6 +20,7 @@
     X(PIVOT_UNCLEAR, "pivot-unclear", "a pivot is in doubt and has no attempts left")             \
     X(UNDO_FAILED, "undo-failed", "a compensation failed for good")                               \
     X(FAILED, "failed", "a step failed for good, and the task stopped in error")                  \
+    X(CHILD_STOPPED, "child-stopped", "the child of a step stopped in error")                     \
     X(DEADLINE, "deadline", "the task stopped in error because its complete-by passed")           \
     X(STOPPED, "stopped", "the task stopped in error for another reason")                         \
     X(PAUSED, "paused", "the task is paused: no step starts, and its clocks are stopped")         \
@@ -48,6 +49,7 @@
     X(ROUND, "round", "a repeated step waits for its next round")                                 \
     X(SIGNAL, "signal", "a step waits for a signal")                                              \
     X(APPROVAL, "approval", "a step waits for people to decide")                                  \
+    X(CHILD, "child", "a step waits for its child, which is a task of its own")                   \
     X(NO_PLACE, "no-place", "a step is ready, but all places of its agent are taken")             \
     X(QUEUED, "queued", "a step is ready, but others come before it in its agent's queue")        \
     X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
@@ -96,7 +98,7 @@ struct reason {
     bool capped;              /* the task's complete-by comes before `until` */
     int64_t complete_by;      /* of an attempt that silence may end earlier; 0: it is `until` */
     uint32_t count;           /* HOLDING: running attempts; ROUND: the round; APPROVAL: persons who
-                               * agreed; MORE: reasons */
+                               * agreed; CHILD: its number, 0: about to start; MORE: reasons */
 };
 
 /* What is known of an agent. Provided by the holder of its queue. */
@@ -219,6 +221,9 @@ enum obstacle {
     OBSTACLE_VOTE_FULL,       /* the task has as many votes as it may */
     OBSTACLE_ADMIN,           /* see operator_needs_admin(); set by the caller */
     OBSTACLE_UNTIL,           /* it was processed too long ago: its undo_until has passed */
+    OBSTACLE_CHILD,           /* the task is a child: only the root of its family can be told so */
+    OBSTACLE_CHILD_RUNS,      /* the child of the step runs */
+    OBSTACLE_CHILD_STOPPED,   /* the child of the step stopped in error, and has to be repaired */
     OBSTACLE_NEWER, /* an attempt began that the operator has not seen; set by the caller, never
                      * by operator_obstacle() */
 };

@@ -105,6 +105,8 @@ static void end_in(struct decision *d, enum task_state end)
     task_move(t, end);
     if (end == TASK_ERROR)
         find_error(d);
+    if (end == TASK_ERROR && d->w->child_step_count > 0)
+        children_find_error(d);
     if (end == TASK_COMPENSATED && !t->error.code.ptr)
         t->error = t->cause.error; /* the operator's retry of the undo had cleared the error */
     if (end == TASK_PROCESSED)
@@ -133,8 +135,10 @@ static struct rest compensations_left(const struct decision *d)
     undo_order_make(d->w, t, &order);
     for (uint16_t i = 0; i < t->step_count; i++)
         if (step_needs_undo(&d->w->steps[i], &t->steps[i])) {
+            /* a child turns back whenever it is told */
+            bool turn = !order.blocked[i] || child_is_open(&t->steps[i].child);
             rest.any = true;
-            rest.possible |= !order.blocked[i] && !step_undo_is_stuck(&t->steps[i]);
+            rest.possible |= turn && !step_undo_is_stuck(&t->steps[i]);
         }
     return rest;
 }
@@ -154,6 +158,8 @@ static struct rest on_undo_left(const struct decision *d)
 
 static void settle_undo(struct decision *d)
 {
+    if (d->w->child_step_count > 0)
+        children_turn(d);
     if (anything_open(d->t))
         return;
     struct rest rest = compensations_left(d);
@@ -196,7 +202,7 @@ static void settle_forward(struct decision *d)
         if (anything_open(t))
             return;
         if (all_ended(d->w, d->t) && signals_undo_at_end(d))
-            turn_back(d); /* all pivots are clear */
+            settle_forward(d);
         else if (all_ended(d->w, d->t))
             end_in(d, TASK_PROCESSED);
         else if (!task_may_go_forward(d->w, t))
@@ -210,6 +216,8 @@ static void settle_forward(struct decision *d)
     }
     switch (pivots_check(d->w, d->t)) {
     case PIVOTS_UNRESOLVED:
+        if (d->w->child_step_count > 0)
+            pivot_children_stop(d);
         return;
     case PIVOTS_CLEAR:
         turn_back(d);
@@ -223,7 +231,8 @@ static void settle_forward(struct decision *d)
             t->cause = (struct cause){0};
         settle_forward(d);
         /* It continues although undo was wanted: an operator should know. */
-        d->fx->alert |= t->state == TASK_PROCESSING && t->stop == STOP_NONE;
+        d->fx->alert |=
+            (t->state == TASK_PROCESSING || t->state == TASK_PENDING) && t->stop == STOP_NONE;
         return;
     }
     UNREACHABLE();

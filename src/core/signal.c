@@ -39,15 +39,6 @@ static uint32_t kept_of(const struct task *t, struct slice name)
     return count;
 }
 
-/* An undo is no longer possible. A pivot that runs may leave it possible. */
-static bool is_past_undo(const struct workflow *w, const struct task *t)
-{
-    enum pivots p = pivots_check(w, t);
-
-    return p == PIVOTS_COMPLETED || p == PIVOTS_IN_DOUBT
-           || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR);
-}
-
 enum obstacle signal_obstacle(const struct workflow *w, const struct task *t,
                               const struct signal *s)
 {
@@ -64,7 +55,7 @@ enum obstacle signal_obstacle(const struct workflow *w, const struct task *t,
     bool undoes = signal_undoes(w, s->name);
     if (!undoes && !is_wanted(w, t, s->name))
         return OBSTACLE_SIGNAL_UNWANTED;
-    if (undoes && is_past_undo(w, t))
+    if (undoes && pivots_rule_out_undo(w, t))
         return OBSTACLE_PIVOT;
     if (is_too_much(t, s))
         return OBSTACLE_SIGNAL_MANY;
@@ -172,7 +163,7 @@ static void undo_by(struct decision *d, struct signal *s)
 /* A pivot took effect since it arrived, or may have: an operator should know. */
 static void undo_fails(struct decision *d, struct signal *s)
 {
-    ASSERT(is_past_undo(d->w, d->t));
+    ASSERT(pivots_rule_out_undo(d->w, d->t));
     s->state = SIGNAL_TAKEN;
     if (!d->t->error.code.ptr)
         note(&d->t->error, "signal", "it asked for undo, but a pivot took effect, or may have");
@@ -201,7 +192,7 @@ void signals_undo(struct decision *d)
 {
     struct signal *s = goes_on(d->t) ? undo_signal(d) : NULL;
 
-    if (s && !is_past_undo(d->w, d->t))
+    if (s && !pivots_rule_out_undo(d->w, d->t))
         undo_by(d, s);
 }
 
@@ -210,7 +201,7 @@ bool signals_undo_at_end(struct decision *d)
     struct signal *s = undo_signal(d);
 
     ASSERT(d->t->direction == DIRECTION_FORWARD && d->t->stop == STOP_NONE);
-    if (!s || is_past_undo(d->w, d->t))
+    if (!s || pivots_rule_out_undo(d->w, d->t))
         return false;
     undo_by(d, s);
     return true;

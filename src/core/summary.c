@@ -49,10 +49,22 @@ static bool is_pivot(const struct workflow *w, uint16_t i)
 
 bool any_pivot_completed(const struct workflow *w, const struct task *t)
 {
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (is_pivot(w, i) && t->steps[i].state == STEP_COMPLETED)
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (is_pivot(w, i)
+            && (s->state == STEP_COMPLETED || s->child.state == CHILD_STANDS
+                || s->child.state == CHILD_PROCESSED))
             return true;
+    }
     return false;
+}
+
+/* Whether this pivot, which prevents undo, will tell. */
+static bool pivot_will_tell(const struct step *s)
+{
+    if (child_is_open(&s->child))
+        return s->child.state != CHILD_STUCK;
+    return step_is_open(s) || s->state == STEP_WAITING;
 }
 
 enum pivots pivots_check(const struct workflow *w, const struct task *t)
@@ -65,10 +77,69 @@ enum pivots pivots_check(const struct workflow *w, const struct task *t)
         const struct step *s = &t->steps[i];
         if (!is_pivot(w, i) || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
-        if (step_is_open(s) || s->state == STEP_WAITING)
+        if (pivot_will_tell(s))
             found = found == PIVOTS_IN_DOUBT ? found : PIVOTS_UNRESOLVED;
         else
             found = PIVOTS_IN_DOUBT;
     }
     return found;
+}
+
+bool any_pivot_call_unresolved(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++) {
+        const struct step *s = &t->steps[i];
+        if (is_pivot(w, i) && w->steps[i].kind == KIND_CALL
+            && (step_is_open(s) || (s->state == STEP_WAITING && pivot_prevents_undo(s))))
+            return true;
+    }
+    return false;
+}
+
+/* In error nothing of a call goes on, but a child can be asked. */
+bool pivots_rule_out_undo(const struct workflow *w, const struct task *t)
+{
+    enum pivots p = pivots_check(w, t);
+
+    return p == PIVOTS_COMPLETED || p == PIVOTS_IN_DOUBT
+           || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR && any_pivot_call_unresolved(w, t));
+}
+
+static bool child_holds_up(const struct workflow *w, const struct task *t, uint16_t i,
+                           enum stop stop)
+{
+    const struct step *s = &t->steps[i];
+
+    if (!child_has_stopped(&s->child))
+        return false;
+    if (t->direction == DIRECTION_UNDO)
+        return step_undo_is_stuck(s) && step_needs_undo(&w->steps[i], s);
+    return stop == STOP_UNDO ? s->child.state == CHILD_STUCK && is_pivot(w, i)
+                             : s->state == STEP_WAITING;
+}
+
+int stopped_child(const struct workflow *w, const struct task *t, enum stop stop)
+{
+    for (uint16_t i = 0; w->child_step_count > 0 && i < t->step_count; i++)
+        if (child_holds_up(w, t, i, stop))
+            return i;
+    return -1;
+}
+
+static bool is_same(const struct fault_note *a, const struct fault_note *b)
+{
+    return slice_eq(a->code, b->code) && slice_eq(a->message, b->message);
+}
+
+/* An agent may have given its error one of these codes. Then the step that failed tells. */
+bool stopped_by_children(const struct workflow *w, const struct task *t, enum stop *ret)
+{
+    if (w->child_step_count == 0 || t->state != TASK_ERROR)
+        return false;
+    *ret = STOP_NONE;
+    if (slice_is(t->error.code, CODE_CHILD))
+        return !any_step_stops_task(w, t);
+    *ret = STOP_UNDO;
+    return t->direction == DIRECTION_FORWARD && slice_is(t->error.code, CODE_PIVOT)
+           && !is_same(&t->error, &t->cause.error);
 }

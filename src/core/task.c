@@ -6,6 +6,9 @@
 #include "core/undo.h"
 #include "core/votes.h"
 
+_Static_assert(sizeof(struct step) <= 256,
+               "a step is found by a shift, which all walks over steps do");
+
 static const char *const task_state_texts[] = {
 #define X(name, text, to) text,
     TASK_STATES(X)
@@ -40,6 +43,8 @@ static const char *const effect_texts[] = {EFFECTS(X)};
 static const char *const direction_texts[] = {DIRECTIONS(X)};
 static const char *const stop_texts[] = {STOPS(X)};
 static const char *const signal_state_texts[] = {SIGNAL_STATES(X)};
+static const char *const child_state_texts[] = {CHILD_STATES(X)};
+static const char *const child_wish_texts[] = {CHILD_WISHES(X)};
 #undef X
 
 static bool parse(const char *const *texts, size_t count, struct slice text, size_t *ret)
@@ -75,6 +80,8 @@ WORDS(effect, effect, effect_texts)
 WORDS(direction, direction, direction_texts)
 WORDS(stop, stop, stop_texts)
 WORDS(signal_state, signal_state, signal_state_texts)
+WORDS(child_state, child_state, child_state_texts)
+WORDS(child_wish, child_wish, child_wish_texts)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 bool task_state_can(enum task_state from, enum task_state to)
@@ -261,7 +268,7 @@ bool step_has_effect(const struct step *s)
         if (s->attempts[i].direction == DIRECTION_FORWARD
             && s->attempts[i].effect == EFFECT_HAPPENED)
             return true;
-    return s->dropped_effect == EFFECT_HAPPENED;
+    return s->dropped_effect == EFFECT_HAPPENED || s->child.state == CHILD_PROCESSED;
 }
 
 /* An answered attempt is at rest once a later one completed. An unanswered one may run until its
@@ -358,10 +365,66 @@ static bool rounds_valid(const struct step *s)
                             : s->repeat_until != 0 && last && last->round == s->round;
 }
 
+/* Whether it fits the step's state what is known of its child. One that was skipped or supplied, or
+ * whose undo was skipped, may have left its child in any state. */
+static bool child_fits(const struct workflow_step *ws, const struct step *s)
+{
+    const struct child *c = &s->child;
+    bool processed = c->state == CHILD_PROCESSED;
+
+    switch (s->state) {
+    case STEP_WAITING:
+        return s->wait_until == 0 && (s->begun_at != 0) == child_is_open(c);
+    case STEP_RUNNING:
+        return false;
+    case STEP_COMPLETED:
+        return processed || s->supplied;
+    case STEP_FAILED:
+        if (s->direction == DIRECTION_UNDO)
+            return ws->undo_kind == UNDO_CALL && step_has_effect(s);
+        return c->state == (s->begun_at ? CHILD_COMPENSATED : CHILD_NONE);
+    case STEP_UNDOING:
+        if (ws->undo_kind == UNDO_CALL)
+            return step_has_effect(s) && !child_is_open(c);
+        return processed || c->state == CHILD_TURNED || c->state == CHILD_STUCK;
+    case STEP_SKIPPED:
+    case STEP_UNDONE:
+        return true;
+    }
+    UNREACHABLE();
+}
+
+/* Only the undo of a step with a child has attempts. It has begun if it has a child, which needs an
+ * input; the input of a step that starts another child stays. */
+static bool child_valid(const struct workflow_step *ws, const struct step *s)
+{
+    const struct child *c = &s->child;
+    bool begun = s->begun_at != 0;
+    bool undone_by_child = s->direction == DIRECTION_UNDO && ws->undo_kind == UNDO_CHILD;
+
+    if (!has_no_rounds(s) || s->begun_at < 0 || s->complete_by < 0 || s->resolved != 0
+        || (s->direction == DIRECTION_FORWARD && (s->attempt_count != 0 || s->dropped_count != 0)))
+        return false;
+    if (s->attempt_count != 0
+        && (ws->undo_kind != UNDO_CALL || s->attempts[0].direction == DIRECTION_FORWARD))
+        return false;
+    if (begun != (c->state != CHILD_NONE) || (begun && (c->number == 0 || !s->input.json.ptr)))
+        return false;
+    if (!begun && (c->wish != WISH_NONE || s->complete_by != 0))
+        return false;
+    if (c->wish == WISH_UNDO && !undone_by_child)
+        return false;
+    return child_fits(ws, s);
+}
+
 /* What waits has no attempts, and ends at some time (a wait) or may (for a signal or people); a
  * call does not begin like that. Only an approval that has begun has an input: its question. */
 static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
+    if (ws->kind == KIND_TASK)
+        return child_valid(ws, s);
+    if (s->child.number != 0 || s->child.state != CHILD_NONE || s->child.wish != WISH_NONE)
+        return false;
     if (ws->kind == KIND_CALL)
         return s->begun_at == 0 && s->complete_by == 0
                && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
@@ -422,7 +485,9 @@ static bool compensations_valid(const struct workflow *w, const struct task *t)
 /* Invariant 4 for steps going forward, as far as one state can show it. */
 static bool predecessors_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
-    if (t->steps[i].state != STEP_RUNNING && t->steps[i].state != STEP_COMPLETED)
+    bool has_child = t->steps[i].state == STEP_WAITING && t->steps[i].child.state != CHILD_NONE;
+
+    if (t->steps[i].state != STEP_RUNNING && t->steps[i].state != STEP_COMPLETED && !has_child)
         return true;
     if (t->steps[i].supplied)
         return true; /* by an operator, perhaps ahead of time */
@@ -472,6 +537,17 @@ static bool cause_valid(const struct task *t)
     return !c->error.code.ptr || (stopped && c->step >= -1 && c->step < t->step_count);
 }
 
+/* A pivot that rules out that the task is undone. The child of one may stop in error after it has
+ * turned back. */
+static bool pivot_stands(const struct workflow_step *ws, const struct step *s)
+{
+    if (ws->undo_kind != UNDO_PIVOT || s->state == STEP_UNDONE)
+        return false;
+    if (s->child.state == CHILD_STUCK)
+        return s->state == STEP_COMPLETED;
+    return pivot_prevents_undo(s) && !step_resolve_is_contradicted(s);
+}
+
 /* Invariant 5, and the other properties of an end. */
 static bool end_valid(const struct workflow *w, const struct task *t)
 {
@@ -482,8 +558,9 @@ static bool end_valid(const struct workflow *w, const struct task *t)
             return false;
         if (ws->on_undo == (t->state == TASK_COMPENSATED) && !step_has_ended(ws, s))
             return false;
-        if (t->state == TASK_COMPENSATED && !step_resolve_is_contradicted(s)
-            && (step_needs_undo(ws, s) || (ws->undo_kind == UNDO_PIVOT && pivot_prevents_undo(s))))
+        if (t->state == TASK_COMPENSATED
+            && ((step_needs_undo(ws, s) && !step_resolve_is_contradicted(s))
+                || pivot_stands(ws, s)))
             return false;
     }
     return true;
@@ -512,6 +589,24 @@ static bool columns_valid(const struct task *t)
         return false;
     return t->priority >= 0 && t->lock_since >= 0 && t->priority <= 9 && t->submitted_at > 0
            && t->paused_at >= 0 && t->closed_at >= 0;
+}
+
+/* A child has all that names its parent; it has no lock, so that families cannot deadlock. It is
+ * only told to be undone once it is processed. */
+static bool family_valid(const struct workflow *w, const struct task *t)
+{
+    bool is_child = t->parent.ptr != NULL;
+
+    if ((t->root.ptr != NULL) != is_child || (t->parent_step.ptr != NULL) != is_child
+        || (t->parent_number != 0) != is_child)
+        return false;
+    if (is_child && (t->parent.len == 0 || t->root.len == 0 || t->parent_step.len == 0))
+        return false;
+    if ((!is_child && t->asked != WISH_NONE) || (is_child && t->lock.ptr))
+        return false;
+    if (t->asked == WISH_UNDO && t->state != TASK_PROCESSED && t->direction != DIRECTION_UNDO)
+        return false;
+    return w->child_step_count == 0 || t->family.len > 0;
 }
 
 /* Each step takes one signal at most, of its own names, and has completed with it. */
@@ -567,12 +662,13 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
              && (step_is_open(s) /* it would have prevented the turn to undo */
-                 || (pivot_prevents_undo(s) && !step_resolve_is_contradicted(s))));
+                 || pivot_stands(&w->steps[i], s)));
 }
 
 bool task_valid(const struct workflow *w, const struct task *t)
 {
-    if (t->step_count != w->step_count || !columns_valid(t) || !cause_valid(t))
+    if (t->step_count != w->step_count || !columns_valid(t) || !cause_valid(t)
+        || !family_valid(w, t))
         return false;
     for (uint16_t i = 0; i < t->step_count; i++)
         if (!task_step_valid(w, t, i))

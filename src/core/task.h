@@ -87,6 +87,25 @@
     X(UNDO,         "undo")         /* undo is wanted as soon as no pivot prevents it */          \
     X(HOLD,         "hold")         /* stops in error as soon as nothing runs */
 
+/* What a task that is a child tells its parent, which is what the parent knows of it: child_told().
+ * The parent's step waits while it is open, which all are but the first and the last two. */
+#define CHILD_STATES(X)                                                                           \
+    X(NONE,         "none")         /* there is none */                                           \
+    X(RUNNING,      "running")      /* nothing is known but that it was started, or goes on */    \
+    X(ERROR,        "error")        /* stopped in error, going forward */                         \
+    X(STANDS,       "stands")       /* was told to stop, and cannot: its pivot took effect */     \
+    X(TURNED,       "turned")       /* is being undone, so that it never ends as processed */     \
+    X(STUCK,        "stuck")        /* stopped in error, and does not turn back by itself */      \
+    X(PROCESSED,    "processed")                                                                  \
+    X(COMPENSATED,  "compensated")
+
+/* What a parent wants of a child. */
+#define CHILD_WISHES(X)                                                                           \
+    X(NONE,         "none")         /* nothing; or, after CLOSE: it is needed after all */        \
+    X(STOP,         "stop")         /* to turn back, unless it has ended */                       \
+    X(UNDO,         "undo")         /* it is processed, and is to be undone */                    \
+    X(CLOSE,        "close")        /* if it is in error, nobody needs it any more */
+
 /* A signal that arrived. */
 #define SIGNAL_STATES(X)                                                                          \
     X(KEPT,         "kept")         /* for the first step that waits for it */                    \
@@ -137,6 +156,18 @@ enum lock_mode {
     LOCK_REPLACED, /* a newer one waits instead: if it has not taken its lock, it is undone */
 };
 
+enum child_state {
+#define X(name, text) CHILD_##name,
+    CHILD_STATES(X)
+#undef X
+};
+
+enum child_wish {
+#define X(name, text) WISH_##name,
+    CHILD_WISHES(X)
+#undef X
+};
+
 enum signal_state {
 #define X(name, text) SIGNAL_##name,
     SIGNAL_STATES(X)
@@ -151,6 +182,8 @@ const char *effect_text(enum effect e);
 const char *direction_text(enum direction d);
 const char *stop_text(enum stop s);
 const char *signal_state_text(enum signal_state s);
+const char *child_state_text(enum child_state s);
+const char *child_wish_text(enum child_wish w);
 bool task_state_parse(struct slice text, enum task_state *ret) MUST_USE;
 bool step_state_parse(struct slice text, enum step_state *ret) MUST_USE;
 bool outcome_parse(struct slice text, enum outcome *ret) MUST_USE;
@@ -158,6 +191,8 @@ bool effect_parse(struct slice text, enum effect *ret) MUST_USE;
 bool direction_parse(struct slice text, enum direction *ret) MUST_USE;
 bool stop_parse(struct slice text, enum stop *ret) MUST_USE;
 bool signal_state_parse(struct slice text, enum signal_state *ret) MUST_USE;
+bool child_state_parse(struct slice text, enum child_state *ret) MUST_USE;
+bool child_wish_parse(struct slice text, enum child_wish *ret) MUST_USE;
 
 /* Whether the table has that edge. */
 bool task_state_can(enum task_state from, enum task_state to);
@@ -202,27 +237,35 @@ struct attempt {
     struct fault_note error;
 };
 
+/* The child of a step, as far as its parent knows. A step that starts anew has another one. */
+struct child {
+    uint32_t
+        number; /* of the present one, from 1: the number of those that were started. 0: none */
+    enum child_state state; /* NONE: none was started since the step began anew */
+    enum child_wish wish;   /* what it was last told */
+};
+
 struct step {
     enum step_state state;
     enum direction direction; /* of its latest attempts: UNDO once its compensation began */
     uint32_t attempt;         /* number of the latest attempt in that direction; 0: none */
     uint32_t failure_count;   /* in that direction */
     uint32_t spared_count;    /* failures in that direction that did not count ... */
+    uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
     int64_t spared_at;        /* ... and the time of the latest; 0: none */
-    int64_t begun_at;         /* when it began to wait (for a time, a signal or people); 0: not yet.
-                               * Always 0 for a call */
+    int64_t begun_at;         /* when it began to wait (for a time, a signal, people or a child); 0:
+                               * not yet. Always 0 for a call */
     int64_t wait_until;       /* earliest time of the next attempt; 0: at once. For a wait that has
                                * begun, its end; for a signal or people, 0 */
-    uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
     int64_t round_at;         /* when the present round began; 0: it has not */
     int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */
-    bool corrected;           /* of a repeated step: an operator's input holds for all rounds */
-    int64_t complete_by;      /* of a step that waits for a signal or people: until when; 0: without
-                               * limit */
+    int64_t complete_by;      /* of a step that waits for a signal, people or a child: until when;
+                               * 0: without limit, or that moment was handled */
     struct value input, output, undo_input; /* evaluated once (in each round, if it varies),
                                              * recorded at the first start. The output of a repeated
                                              * step is its last answer, also if it goes on. The
-                                             * input of an approval is its question, as asked */
+                                             * input of an approval is its question, as asked;
+                                             * of a step with a child, the child's input */
     struct fault_note error;                /* of the latest failure */
     struct slice resume;      /* JSON: resume details from an attempt in this direction, or NONE */
     struct attempt *attempts; /* oldest first; an open one is always the last */
@@ -232,7 +275,9 @@ struct step {
      * repeated step it is TASK/STEP@2, TASK/STEP~2@2. Of an approval: how often it was asked
      * anew, so that no vote counts for another question. */
     uint32_t generation;
-    bool supplied; /* an operator said that it took effect, and with which output */
+    struct child child; /* of KIND_TASK */
+    bool supplied;      /* an operator said that it took effect, and with which output */
+    bool corrected;     /* of a repeated step: an operator's input holds for all rounds */
     /* An operator said that forward attempts up to this one had no effect: those with unknown
      * effect leave no doubt. Their records do not change. 0: not resolved. */
     uint32_t resolved;
@@ -316,6 +361,15 @@ struct task {
     struct slice lock;      /* "NAME/KEY" of its lock; NONE: it needs none. Fixed at submission */
     int64_t lock_since;     /* when it took that lock; 0: it does not hold it, and nothing starts */
     enum lock_mode lock_mode;
+    /* Set for a child; otherwise NONE and 0. */
+    struct slice parent;      /* the id of its parent, ... */
+    struct slice root;        /* ... and of the task at the root of the family */
+    struct slice parent_step; /* the name of the step that started it ... */
+    uint32_t parent_number;   /* ... as its child of this number */
+    enum child_wish asked;    /* what its parent last told it; NONE: nothing */
+    /* JSON object: the version of each workflow that steps of KIND_TASK can reach from here, fixed
+     * when the root was submitted. NONE: none can be reached. */
+    struct slice family;
     struct step *steps;
     uint16_t step_count;
     uint16_t signal_count, signal_cap;
@@ -334,6 +388,37 @@ struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32
 static inline bool task_lacks_lock(const struct task *t)
 {
     return t->lock.ptr && t->lock_since == 0;
+}
+
+/* What a child tells its parent. It tells it whenever this changes. */
+enum child_state child_told(const struct workflow *w, const struct task *t);
+
+/* Whether its end is still to come. */
+static inline bool child_is_open(const struct child *c)
+{
+    return c->state != CHILD_NONE && c->state != CHILD_PROCESSED && c->state != CHILD_COMPENSATED;
+}
+
+/* Whether it stopped in error, on whichever way. */
+static inline bool child_has_stopped(const struct child *c)
+{
+    return c->state == CHILD_ERROR || c->state == CHILD_STUCK;
+}
+
+/* Whether something of it goes on. A processed one may not have heard yet that it is to be undone.
+ */
+static inline bool child_runs(const struct child *c)
+{
+    return (child_is_open(c) && !child_has_stopped(c))
+           || (c->state == CHILD_PROCESSED && c->wish == WISH_UNDO);
+}
+
+/* Whether the step waits for what its child will tell. */
+static inline bool step_awaits_child(const struct workflow_step *ws, const struct step *s)
+{
+    return ws->kind == KIND_TASK
+           && (child_is_open(&s->child)
+               || (s->child.state == CHILD_PROCESSED && s->child.wish == WISH_UNDO));
 }
 
 /* The cause. For a processed task, which has none: the error of the first step in the order of the
@@ -357,7 +442,7 @@ static inline struct slice task_submitter(const struct task *t)
  * failed yet. */
 struct fault_note step_forward_error(const struct step *s);
 
-/* Whether it has begun to wait (for a time, a signal or people), and still does. */
+/* Whether it has begun to wait (for a time, a signal, people or a child), and still does. */
 static inline bool step_has_begun(const struct step *s)
 {
     return s->state == STEP_WAITING && s->begun_at != 0;
@@ -376,7 +461,8 @@ static inline bool step_is_between_rounds(const struct step *s)
 /* Some forward attempt has unknown effect, none completed, and it was not resolved. */
 bool step_in_doubt(const struct step *s);
 
-/* A forward attempt took effect, in time or late: certain, not in doubt. */
+/* A forward attempt took effect, in time or late, or its child is processed: certain, not in
+ * doubt. */
 bool step_has_effect(const struct step *s);
 
 /* All of its attempts were resolved, and no result contradicts that. */

@@ -31,6 +31,9 @@ WORDS_TEST(outcome, outcome, OUTCOME_LATE, "open", "completed", "failed", "timed
 WORDS_TEST(effect, effect, EFFECT_HAPPENED, "none", "unknown", "happened")
 WORDS_TEST(direction, direction, DIRECTION_UNDO, "forward", "undo")
 WORDS_TEST(stop, stop, STOP_HOLD, "none", "undo", "hold")
+WORDS_TEST(child_state, child_state, CHILD_COMPENSATED, "none", "running", "error", "stands",
+           "turned", "stuck", "processed", "compensated")
+WORDS_TEST(child_wish, child_wish, WISH_CLOSE, "none", "stop", "undo", "close")
 
 /* ---- edges ---- */
 
@@ -425,6 +428,8 @@ int main(void)
         cmocka_unit_test(effect_words_lead_back),
         cmocka_unit_test(direction_words_lead_back),
         cmocka_unit_test(stop_words_lead_back),
+        cmocka_unit_test(child_state_words_lead_back),
+        cmocka_unit_test(child_wish_words_lead_back),
         cmocka_unit_test(states_have_the_edges_of_the_design_and_no_others),
         cmocka_unit_test(processed_and_compensated_are_the_ends),
         cmocka_unit_test(content_is_known_again),

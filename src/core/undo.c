@@ -11,14 +11,20 @@ bool step_has_ended(const struct workflow_step *ws, const struct step *s)
                && ws->on_failure == ON_FAILURE_CONTINUE);
 }
 
+/* A child of which it is not known that it turned back may still be processed. */
 bool pivot_prevents_undo(const struct step *s)
 {
-    return s->state == STEP_COMPLETED || step_has_effect(s) || step_in_doubt(s);
+    return s->state == STEP_COMPLETED || step_has_effect(s) || step_in_doubt(s)
+           || (child_is_open(&s->child) && s->child.state != CHILD_TURNED);
 }
 
 bool step_needs_undo(const struct workflow_step *ws, const struct step *s)
 {
-    if (ws->undo_kind != UNDO_CALL || s->state == STEP_UNDONE)
+    if (s->state == STEP_UNDONE)
+        return false;
+    if (ws->kind == KIND_TASK)
+        return child_needs_undo(ws, s);
+    if (ws->undo_kind != UNDO_CALL)
         return false;
     /* A compensation that began is completed, even if the doubt was resolved since. */
     return s->direction == DIRECTION_UNDO || step_has_effect(s) || step_in_doubt(s);

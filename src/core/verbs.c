@@ -14,8 +14,7 @@ static bool affects_direction(const struct decision *d)
     return !d->w->steps[d->ev->step].on_undo || d->t->direction == DIRECTION_UNDO;
 }
 
-/* Continues a task that had stopped in error. */
-static void continue_stopped(struct decision *d)
+void continue_stopped(struct decision *d)
 {
     struct task *t = d->t;
     int64_t at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
@@ -33,6 +32,18 @@ static void continue_stopped(struct decision *d)
     task_move(t, t->direction == DIRECTION_UNDO ? TASK_COMPENSATING : TASK_PROCESSING);
 }
 
+void continue_to_undo(struct decision *d)
+{
+    struct task *t = d->t;
+    const struct cause cause = t->cause;
+
+    ASSERT(t->direction == DIRECTION_FORWARD);
+    continue_stopped(d);
+    t->cause = cause;
+    t->error = cause.error;
+    t->stop = STOP_UNDO;
+}
+
 /* A round that was answered has ended: the same answer would fail the step again. The next one has
  * all the time of the first. */
 static void renew_rounds(struct step *s)
@@ -43,6 +54,14 @@ static void renew_rounds(struct step *s)
     s->round_at = s->repeat_until = 0;
 }
 
+/* It waits for a signal, or people, anew; or it starts another child. */
+static void begin_anew(struct step *s)
+{
+    s->begun_at = s->complete_by = 0;
+    s->child.state = CHILD_NONE;
+    s->child.wish = WISH_NONE;
+}
+
 /* Gives new attempts to a step that failed for good or waits for its retry. */
 static bool retry_step(struct decision *d, uint16_t i)
 {
@@ -51,16 +70,18 @@ static bool retry_step(struct decision *d, uint16_t i)
     if (d->t->state == TASK_ERROR && step_stops_task(d->w, d->t, i)) {
         if (step_is_repeated(&d->w->steps[i]))
             renew_rounds(s);
+        if (s->direction == DIRECTION_FORWARD)
+            begin_anew(s);
         step_move(s, s->direction == DIRECTION_UNDO ? STEP_UNDOING : STEP_WAITING);
         s->failure_count = 0;
         s->spared_count = 0;
-        s->begun_at = s->complete_by = 0; /* it waits for a signal, or people, anew */
         s->wait_until = 0;
         if (d->w->steps[i].kind == KIND_APPROVE)
             votes_void(d->t, i);
         return true;
     }
-    if (step_is_open(s) || s->direction != step_next_direction(d->w, d->t, i) || s->begun_at != 0
+    if (step_is_open(s) || s->direction != step_next_direction(d->w, d->t, i)
+        || (s->begun_at != 0 && s->direction == DIRECTION_FORWARD)
         || s->wait_until <= task_clock(d))
         return false;
     s->wait_until = 0;
@@ -69,10 +90,13 @@ static bool retry_step(struct decision *d, uint16_t i)
 
 static enum answer on_retry(struct decision *d)
 {
+    enum stop stop = STOP_NONE;
     bool any = d->t->state == TASK_ERROR && d->ev->step < 0; /* only a deadline stopped it */
 
     if (task_state_is_end(d->t->state))
         return ANSWER_REFUSED;
+    if (stopped_by_children(d->w, d->t, &stop) && stopped_child(d->w, d->t, stop) >= 0)
+        any = false; /* it goes on when they do */
     for (uint16_t i = 0; i < d->t->step_count; i++)
         if (d->ev->step < 0 || d->ev->step == i)
             any |= retry_step(d, i);
@@ -92,12 +116,19 @@ static enum direction goes(const struct decision *d)
 
 static bool may_skip(const struct decision *d, const struct step *s)
 {
-    if (task_state_is_end(d->t->state) || step_is_open(s))
+    if (task_state_is_end(d->t->state) || step_is_open(s) || child_runs(&s->child))
         return false;
     if (goes(d) == DIRECTION_UNDO)
         return step_needs_undo(&d->w->steps[d->ev->step], s);
     return (s->state == STEP_WAITING || s->state == STEP_FAILED)
            && (d->t->stop != STOP_UNDO || d->w->steps[d->ev->step].on_undo);
+}
+
+/* The step goes on without its child, which stopped in error. */
+static void leave_child(struct step *s)
+{
+    if (child_is_open(&s->child))
+        s->child.wish = WISH_CLOSE;
 }
 
 static enum answer on_skip(struct decision *d)
@@ -106,6 +137,7 @@ static enum answer on_skip(struct decision *d)
 
     if (!may_skip(d, s))
         return ANSWER_REFUSED;
+    leave_child(s);
     s->wait_until = 0;
     if (goes(d) == DIRECTION_UNDO) {
         begin_undo(s);
@@ -120,55 +152,73 @@ static enum answer on_skip(struct decision *d)
 }
 
 /* An undone task has no output any more. */
-static enum answer undo_processed(struct decision *d)
+void undo_processed(struct decision *d, struct fault_note why)
 {
     struct task *t = d->t;
-    int64_t until = task_undo_until(d->w, t);
 
-    if (!d->ev->error.message.ptr || pivots_check(d->w, t) != PIVOTS_CLEAR
-        || (until != 0 && d->now >= until))
-        return ANSWER_REFUSED;
-    t->error = d->ev->error;
-    if (!t->error.code.ptr)
-        t->error.code = SLICE("undo");
+    t->error = why;
     t->cause = (struct cause){t->error, -1};
     t->output = (struct value){0};
     t->ended_at = 0;
     t->lock_since = t->lock.ptr ? d->now : 0; /* the store refuses the change if it is taken */
     d->fx->ended = false;                     /* it may have ended since the last commit */
     turn_back(d);
+}
+
+static enum answer on_undo_processed(struct decision *d)
+{
+    struct task *t = d->t;
+    int64_t until = task_undo_until(d->w, t);
+    struct fault_note why = d->ev->error;
+
+    if (!why.message.ptr || t->parent.ptr || pivots_check(d->w, t) != PIVOTS_CLEAR
+        || (until != 0 && d->now >= until))
+        return ANSWER_REFUSED;
+    if (!why.code.ptr)
+        why.code = SLICE("undo");
+    undo_processed(d, why);
     return ANSWER_ACCEPTED;
+}
+
+void want_undo(struct decision *d, struct fault_note why)
+{
+    struct task *t = d->t;
+
+    if (!t->error.code.ptr)
+        t->error = why;
+    if (!t->cause.error.code.ptr)
+        t->cause = (struct cause){t->error, -1};
+    t->stop = STOP_UNDO;
+    pause_over(d);
+    if (t->state != TASK_ERROR)
+        return;
+    if (pivots_check(d->w, t) == PIVOTS_CLEAR) {
+        t->ended_at = 0;
+        turn_back(d);
+    } else {
+        continue_to_undo(d);
+    }
 }
 
 static enum answer on_undo(struct decision *d)
 {
     struct task *t = d->t;
+    struct fault_note why = d->ev->error;
 
     if (t->state == TASK_PROCESSED)
-        return undo_processed(d);
-    if (task_state_is_end(t->state))
-        return ANSWER_REFUSED;
+        return on_undo_processed(d);
+    if (task_state_is_end(t->state) || (t->parent.ptr && t->paused_at != 0))
+        return ANSWER_REFUSED; /* a paused child goes on with its root only */
     if (t->direction == DIRECTION_UNDO || t->stop == STOP_UNDO) {
         bool paused = t->paused_at != 0;
         pause_over(d); /* a request for undo also ends the pause */
         return paused ? ANSWER_ACCEPTED : ANSWER_REPEATED;
     }
-    enum pivots p = pivots_check(d->w, d->t);
-    if (p == PIVOTS_COMPLETED || p == PIVOTS_IN_DOUBT
-        || (p == PIVOTS_UNRESOLVED && t->state == TASK_ERROR))
+    if (pivots_rule_out_undo(d->w, d->t))
         return ANSWER_REFUSED;
-    if (!t->error.code.ptr)
-        t->error = d->ev->error;
-    if (!t->error.code.ptr)
-        note(&t->error, "undo", "requested by an operator");
-    if (!t->cause.error.code.ptr)
-        t->cause = (struct cause){t->error, -1};
-    t->stop = STOP_UNDO;
-    pause_over(d);
-    if (t->state == TASK_ERROR) {
-        t->ended_at = 0;
-        turn_back(d);
-    }
+    if (!why.code.ptr)
+        note(&why, "undo", "requested by an operator");
+    want_undo(d, why);
     return ANSWER_ACCEPTED;
 }
 
@@ -192,7 +242,8 @@ static bool may_correct(const struct decision *d, uint16_t i)
     const struct workflow_step *ws = &d->w->steps[i];
     const struct step *s = &d->t->steps[i];
 
-    if (ws->kind != KIND_CALL || step_is_open(s) || may_matter(ws, s))
+    if ((ws->kind != KIND_CALL && ws->kind != KIND_TASK) || step_is_open(s)
+        || child_is_open(&s->child) || may_matter(ws, s))
         return false;
     return s->state == STEP_WAITING || step_failure_stops(ws, s);
 }
@@ -233,6 +284,7 @@ static enum answer on_supply(struct decision *d)
 
     if (goes(d) == DIRECTION_UNDO || !may_skip(d, s))
         return ANSWER_REFUSED;
+    leave_child(s);
     step_move(s, STEP_COMPLETED);
     s->supplied = true;
     s->output = d->ev->output;
@@ -297,8 +349,8 @@ static bool is_new(const struct step *s)
            && !step_was_tried(s);
 }
 
-/* A step that had begun without an attempt (a wait, or one that was skipped or supplied) also gets
- * another key, which shows that it had begun. */
+/* A step that had begun without an attempt (a wait, one with a child, or one that was skipped or
+ * supplied) also gets another key, which shows that it had begun. */
 static void start_anew(struct step *s)
 {
     s->generation += (s->state != STEP_WAITING || s->begun_at != 0) && !step_was_tried(s);
@@ -308,7 +360,7 @@ static void start_anew(struct step *s)
     s->failure_count = 0;
     s->spared_count = 0;
     s->spared_at = 0;
-    s->begun_at = s->complete_by = 0;
+    begin_anew(s);
     s->wait_until = 0;
     s->round = 0;
     s->round_at = s->repeat_until = 0;
@@ -329,7 +381,8 @@ static enum answer on_retry_from(struct decision *d)
     mark_from(d->w, (uint16_t)d->ev->step, marked);
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (marked[i] && (step_is_open(s) || may_matter(&d->w->steps[i], s)))
+        if (marked[i]
+            && (step_is_open(s) || child_is_open(&s->child) || may_matter(&d->w->steps[i], s)))
             return ANSWER_REFUSED;
         any |= marked[i] && !is_new(s);
     }
@@ -374,32 +427,58 @@ static enum answer on_resume(struct decision *d)
     return ANSWER_ACCEPTED;
 }
 
-static enum answer on_close(struct decision *d)
+void task_close(struct decision *d, struct slice reason)
+{
+    d->t->closed_at = d->now;
+    d->t->closed_reason = reason;
+    d->t->lock_since = 0;
+    if (d->w->child_step_count > 0)
+        children_close(d);
+}
+
+void task_reopen(struct decision *d)
 {
     struct task *t = d->t;
 
-    if (t->state != TASK_ERROR)
+    t->closed_at = 0;
+    t->closed_reason = SLICE_NONE;
+    t->lock_since = t->lock.ptr ? d->now : 0; /* the store refuses the change if it is taken */
+    if (d->w->child_step_count > 0)
+        children_reopen(d);
+}
+
+static bool any_child_runs(const struct task *t)
+{
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (child_runs(&t->steps[i].child))
+            return true;
+    return false;
+}
+
+static enum answer on_close(struct decision *d)
+{
+    if (d->t->state != TASK_ERROR || any_child_runs(d->t))
         return ANSWER_REFUSED;
-    if (t->closed_at != 0)
+    if (d->t->closed_at != 0)
         return ANSWER_REPEATED;
-    t->closed_at = d->now;
-    t->closed_reason = d->ev->error.message;
-    t->lock_since = 0;
+    task_close(d, d->ev->error.message);
     return ANSWER_ACCEPTED;
 }
 
 static enum answer on_reopen(struct decision *d)
 {
-    struct task *t = d->t;
-
-    if (t->state != TASK_ERROR)
+    if (d->t->state != TASK_ERROR)
         return ANSWER_REFUSED;
-    if (t->closed_at == 0)
+    if (d->t->closed_at == 0)
         return ANSWER_REPEATED;
-    t->closed_at = 0;
-    t->closed_reason = SLICE_NONE;
-    t->lock_since = t->lock.ptr ? d->now : 0; /* the store refuses the change if it is taken */
+    task_reopen(d);
     return ANSWER_ACCEPTED;
+}
+
+/* These belong to the root of a family. */
+static bool is_for_root(enum event_kind k)
+{
+    return k == EVENT_PAUSE || k == EVENT_RESUME || k == EVENT_CLOSE || k == EVENT_REOPEN;
 }
 
 enum answer verb_apply(struct decision *d)
@@ -415,7 +494,8 @@ enum answer verb_apply(struct decision *d)
     bool closed = d->t->closed_at != 0;
 
     ASSERT(acts[d->ev->kind]);
-    if (closed && d->ev->kind != EVENT_CLOSE && d->ev->kind != EVENT_REOPEN)
+    if ((closed && d->ev->kind != EVENT_CLOSE && d->ev->kind != EVENT_REOPEN)
+        || (d->t->parent.ptr && is_for_root(d->ev->kind)))
         return ANSWER_REFUSED;
     return acts[d->ev->kind](d);
 }

@@ -87,13 +87,24 @@ static bool approve_valid(const struct approve_spec *s)
            && s->complete_by_ms >= 0 && (!s->otherwise.ptr || s->complete_by_ms > 0);
 }
 
-/* What waits has no agent, and nothing to undo. */
+/* It has no agent, but perhaps an undo. */
+static bool child_valid(const struct workflow_step *s)
+{
+    return !s->call.agent.ptr && !s->on_undo && !step_is_repeated(s) && s->wait_ms == 0
+           && s->child.workflow.len > 0 && s->child.complete_by_ms >= 0;
+}
+
+/* What waits for no child has no agent, and nothing to undo. */
 static bool kind_valid(const struct workflow_step *s)
 {
     bool signal = s->kind == KIND_SIGNAL;
     bool approve = s->kind == KIND_APPROVE;
 
     if ((!signal && s->signal.count != 0) || (!approve && s->approve.by_count != 0))
+        return false;
+    if (s->kind == KIND_TASK)
+        return child_valid(s);
+    if (s->child.workflow.ptr || s->undo_kind == UNDO_CHILD)
         return false;
     if (s->kind == KIND_CALL)
         return call_valid(&s->call) && s->wait_ms == 0 && repeat_valid(s);
@@ -114,6 +125,8 @@ static bool on_undo_valid(const struct workflow_step *s)
 
 bool workflow_valid(const struct workflow *w)
 {
+    size_t child_steps = 0;
+
     if (w->step_count == 0 || w->step_count > STEPS_MAX || w->name.len == 0 || w->complete_by_ms < 0
         || w->undo_complete_by_ms < 0 || w->undo_until_ms < 0
         || (w->lock.name.ptr != NULL) != (w->lock.max > 0))
@@ -124,8 +137,9 @@ bool workflow_valid(const struct workflow *w)
             return false;
         if ((s->undo_kind == UNDO_CALL && !call_valid(&s->undo)) || !on_undo_valid(s))
             return false;
+        child_steps += s->kind == KIND_TASK;
     }
-    return order_valid(w);
+    return child_steps == w->child_step_count && order_valid(w);
 }
 
 int workflow_step_index(const struct workflow *w, struct slice name)

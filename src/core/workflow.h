@@ -58,15 +58,17 @@ struct repeat_rule {
     bool input_varies; /* its input depends on the round */
 };
 
-/* How a step is undone. */
-enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT };
+/* How a step is undone. UNDO_CHILD: its child is undone; only of KIND_TASK. */
+enum undo_kind { UNDO_CALL, UNDO_NONE, UNDO_PIVOT, UNDO_CHILD };
 
-/* What a step does. Only a call has attempts, an effect, and perhaps an undo. */
+/* What a step does. Only a call has attempts going forward; only a call and a child have an effect,
+ * and perhaps an undo. */
 enum step_kind {
     KIND_CALL,    /* requests something of an agent */
     KIND_WAIT,    /* waits for a length of time, or for a moment */
     KIND_SIGNAL,  /* waits for a signal from outside */
     KIND_APPROVE, /* people decide */
+    KIND_TASK,    /* starts a child, a task of its own, and waits for its end */
 };
 
 struct workflow_step {
@@ -93,6 +95,11 @@ struct workflow_step {
         int64_t complete_by_ms; /* as of a signal, ... */
         struct slice otherwise; /* ... if they have not decided by then */
     } approve;                  /* of KIND_APPROVE */
+    struct child_spec {
+        struct slice workflow;  /* of the child. Its version is that of the family */
+        struct slice tags;      /* JSON object; NONE: those of its parent */
+        int64_t complete_by_ms; /* after that the child is told to stop; 0: without limit */
+    } child;                    /* of KIND_TASK */
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;
@@ -126,6 +133,7 @@ struct workflow {
     const struct slice *undo_signals; /* names: such a signal has the task undone */
     uint16_t undo_signal_count;
     struct lock_rule lock;
+    uint16_t child_step_count; /* how many steps are of KIND_TASK */
     const struct workflow_step *steps;
     const uint16_t *order; /* all steps, each after its predecessors */
     uint16_t step_count;

@@ -150,6 +150,63 @@ static void loop_of_one(void)
     g.after[2][g.steps[2].after_count++] = 2;
 }
 
+static void become_parent(void)
+{
+    struct workflow_step *s = &g.steps[1];
+
+    s->kind = KIND_TASK;
+    s->call = (struct call_spec){0};
+    s->undo_kind = UNDO_CHILD;
+    s->child.workflow = SLICE("other");
+    g.w.child_step_count = 1;
+    CHECK(workflow_valid(&g.w), "a step may start a child");
+}
+static void a_child_of_no_workflow(void)
+{
+    become_parent();
+    g.steps[1].child.workflow = SLICE("");
+}
+static void a_child_of_negative_length(void)
+{
+    become_parent();
+    g.steps[1].child.complete_by_ms = -1;
+}
+static void a_child_of_an_agent(void)
+{
+    become_parent();
+    g.steps[1].call = g.steps[0].call;
+}
+static void a_child_that_waits(void)
+{
+    become_parent();
+    g.steps[1].wait_ms = 1;
+}
+static void a_child_in_rounds(void)
+{
+    become_parent();
+    g.steps[1].undo_kind = UNDO_NONE;
+    CHECK(workflow_valid(&g.w), "it may stay");
+    g.steps[1].repeat.for_ms = 1;
+}
+static void a_child_of_on_undo(void)
+{
+    become_parent();
+    g.steps[1].on_undo = true;
+}
+static void a_child_that_is_not_counted(void)
+{
+    become_parent();
+    g.w.child_step_count = 0;
+}
+static void a_call_that_undoes_a_child(void)
+{
+    g.steps[0].undo_kind = UNDO_CHILD;
+}
+static void a_call_with_a_child(void)
+{
+    g.steps[0].child.workflow = SLICE("other");
+}
+
 #define BAD(name)   \
     {               \
         #name, name \
@@ -193,6 +250,15 @@ static void each_mistake_makes_a_workflow_invalid(void **state)
         BAD(on_undo_after_a_step),
         BAD(loop_of_two),
         BAD(loop_of_one),
+        BAD(a_child_of_no_workflow),
+        BAD(a_child_of_negative_length),
+        BAD(a_child_of_an_agent),
+        BAD(a_child_that_waits),
+        BAD(a_child_in_rounds),
+        BAD(a_child_of_on_undo),
+        BAD(a_child_that_is_not_counted),
+        BAD(a_call_that_undoes_a_child),
+        BAD(a_call_with_a_child),
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(mistakes); i++) {

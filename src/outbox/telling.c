@@ -16,10 +16,8 @@ _Static_assert(STEPS_MAX + EVENT_TYPE_COUNT < 1 << SEQUENCE_SHIFT, "of one chang
 
 /* As the key of the step in its definition. */
 static const char *const kinds[] = {
-    [KIND_CALL] = "agent",
-    [KIND_WAIT] = "wait",
-    [KIND_SIGNAL] = "signal",
-    [KIND_APPROVE] = "approve",
+    [KIND_CALL] = "agent",      [KIND_WAIT] = "wait", [KIND_SIGNAL] = "signal",
+    [KIND_APPROVE] = "approve", [KIND_TASK] = "task",
 };
 
 static uint32_t ended_tries(const struct step *s)
