@@ -11,6 +11,7 @@
 #include "definition/reader/lock.h"
 #include "definition/reader/repeat.h"
 #include "definition/reader/signal_step.h"
+#include "definition/reader/task_step.h"
 #include "definition/reader/wait_step.h"
 #include "definition/template/template.h"
 
@@ -28,6 +29,7 @@ struct draft {
     struct repeat_draft repeat;
     struct signal_draft signal; /* also the limits of `approve` */
     struct approve_draft approve;
+    struct task_draft task;
     bool is_pivot;
 };
 
@@ -183,6 +185,7 @@ static void read_undo(struct reader *r, const struct json *j, const struct path 
     struct draft *d = target;
 
     d->undo = j;
+    d->step.undo_kind = UNDO_NONE;
     if (j->type == JSON_STRING && slice_is(j->text, "none"))
         return;
     if (is_of_on_undo(r)) {
@@ -274,7 +277,29 @@ static const struct field approve_fields[] = {
     FIELD("pivot", refuse_beside_approve, 0),
 };
 
-/* Every step must declare how it is undone. */
+static const struct field task_fields[] = {
+    REQUIRED("name", read_name, offsetof(struct draft, step.name)),
+    REQUIRED("task", read_task, offsetof(struct draft, task)),
+    FIELD("complete_by", read_task_complete_by, offsetof(struct draft, task)),
+    FIELD("if", read_condition, offsetof(struct draft, templates.condition)),
+    FIELD("after", read_node, offsetof(struct draft, after)),
+    FIELD("on_failure", read_step_on_failure, 0),
+    FIELD("undo", read_undo, 0),
+    FIELD("pivot", read_pivot, 0),
+    FIELD("input", refuse_input_beside_task, 0),
+    FIELD("agent", refuse_beside_task, 0),
+    FIELD("action", refuse_beside_task, 0),
+    FIELD("http", refuse_beside_task, 0),
+    FIELD("wait", refuse_beside_task, 0),
+    FIELD("signal", refuse_beside_task, 0),
+    FIELD("approve", refuse_beside_task, 0),
+    FIELD("repeat", refuse_beside_task, 0),
+    FIELD("heartbeat", refuse_beside_task, 0),
+    FIELD("retry", refuse_beside_task, 0),
+    FIELD("default", refuse_beside_task, 0),
+};
+
+/* Every step of an agent must declare how it is undone. */
 static void settle_undo(struct reader *r, const struct json *j, const struct path *path,
                         struct draft *d)
 {
@@ -372,13 +397,36 @@ static void read_approve_step(struct reader *r, const struct json *j, const stru
     d->templates.question = d->approve.question;
 }
 
+static void read_task_step(struct reader *r, const struct json *j, const struct path *path,
+                           struct draft *d)
+{
+    struct path at_task = {path, SLICE("task"), 0};
+
+    if (is_of_on_undo(r)) {
+        mistake_in(r, &at_task, json_get(j, "task"),
+                   "an agent: on_undo has no other kinds of steps");
+        return;
+    }
+    d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
+    d->step.undo.retry = retry_default;
+    read_object(r, j, path, task_fields, COUNT_OF(task_fields), d);
+    d->step.kind = KIND_TASK;
+    d->complete_by = d->task.complete_by;
+    d->step.child = child_of_task(&d->task);
+    d->templates.input = d->task.input;
+    d->templates.child_at = d->task.workflow ? d->task.workflow->at : 0;
+    settle_task_undo(r, path, d->undo, d->pivot, d->is_pivot, &d->step);
+}
+
 static void read_step(struct reader *r, const struct json *j, const struct path *path,
                       struct draft *d)
 {
     *d = (struct draft){0};
     d->step.undo_kind = UNDO_NONE;
     d->step.on_undo = is_of_on_undo(r);
-    if (json_get(j, "approve"))
+    if (json_get(j, "task"))
+        read_task_step(r, j, path, d);
+    else if (json_get(j, "approve"))
         read_approve_step(r, j, path, d);
     else if (json_get(j, "signal"))
         read_signal_step(r, j, path, d);
@@ -422,6 +470,13 @@ static void check_heartbeat(struct reader *r, const struct json *j, const struct
         mistake_in(r, &at, j, "a duration shorter than the attempt's complete_by, %s", limit.ptr);
 }
 
+/* The kind does not matter: those of other kinds are 0. */
+static int64_t complete_by_of(const struct workflow_step *s)
+{
+    return max_i64(max_i64(s->call.complete_by_ms, s->signal.complete_by_ms),
+                   max_i64(s->approve.complete_by_ms, s->child.complete_by_ms));
+}
+
 /* Checks and defaults that depend on the rest of the definition. */
 static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 {
@@ -442,10 +497,7 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
     if (d->undo_retry)
         check_schedule(r, d->undo_retry, &retry, &d->step.undo.retry, w->undo_complete_by_ms,
                        "undo_complete_by");
-    check_deadline(r, d->complete_by, &step,
-                   max_i64(max_i64(d->step.call.complete_by_ms, d->step.signal.complete_by_ms),
-                           d->step.approve.complete_by_ms),
-                   limit_ms, limit);
+    check_deadline(r, d->complete_by, &step, complete_by_of(&d->step), limit_ms, limit);
     check_deadline(r, d->undo_complete_by, &undo, d->step.undo.complete_by_ms,
                    w->undo_complete_by_ms, "undo_complete_by");
     check_heartbeat(r, d->heartbeat, &step, &d->step.call);
@@ -463,6 +515,9 @@ static void keep_steps(struct reader *r, const struct draft *drafts, struct work
         d->has_waits |= steps[i].kind != KIND_CALL;
         d->has_signals |= steps[i].kind == KIND_SIGNAL || steps[i].kind == KIND_APPROVE;
         d->needs_submitter |= steps[i].approve.not_submitter;
+        d->has_pivot |= steps[i].undo_kind == UNDO_PIVOT;
+        if (steps[i].kind == KIND_TASK)
+            d->workflow.child_step_count++;
         d->has_decisions |= d->steps[i].condition != NULL || steps[i].kind != KIND_CALL
                             || step_is_repeated(&steps[i]);
     }
@@ -622,7 +677,9 @@ static void read_definition(struct reader *r, const struct json *root)
     struct path at_lock = {NULL, SLICE("lock"), 0};
     struct path at_on_signal = {NULL, SLICE("on_signal"), 0};
     struct path at_output = {NULL, SLICE("output"), 0};
+    const struct json *name = json_get(root, "workflow");
 
+    d->name_at = name ? name->at : 0;
     read_object(r, root, &at_root, fields, COUNT_OF(fields), &top);
     if (top.on_signal)
         read_on_signal(r, top.on_signal, &at_on_signal, &top.undo_signals);
@@ -660,6 +717,7 @@ static enum err read_all(struct reader *r, enum definition_format format)
         return err;
     d->is_yaml = r->is_yaml;
     d->json = root->raw;
+    d->source = r->text;
     read_definition(r, root);
     free(reading_of(r)->uses);
     map_fini(&reading_of(r)->names);

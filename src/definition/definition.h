@@ -27,6 +27,8 @@ struct definition {
     struct workflow workflow;  /* templates points back to this struct */
     struct slice text;         /* as it was submitted */
     struct slice json;         /* the same as JSON; the text itself if that is JSON */
+    struct slice source;       /* the text to which offsets refer: without a byte order mark */
+    size_t name_at;            /* offset of the workflow's name */
     bool is_yaml;              /* false for a text that is JSON, whatever format was named */
     struct arena arena;        /* owns all memory of the definition */
     struct template *output;   /* NULL: none */
@@ -40,13 +42,15 @@ struct definition {
         struct expression *until;     /* of a repeated step: whether an answer satisfies it */
         struct expression *match;     /* of a step that waits for a signal; NULL: any */
         struct template *question;    /* of a step in which people decide */
+        size_t child_at;              /* of a step that starts a child: offset of its workflow */
     } * steps;
     bool has_decisions; /* some step has an `if`, waits or is repeated: something of it is decided
                          * without an agent */
-    bool has_waits;     /* for a time, a signal or people */
+    bool has_waits;     /* for a time, a signal, people or a child */
     bool has_signals;   /* some step waits for a signal or for people */
     const struct slice *signals; /* names of all signals, of steps and of on_signal, each once */
     size_t signal_count;
+    bool has_pivot;       /* some step is one */
     bool needs_submitter; /* some step is not decided by the person who submitted the task */
     struct input_rule {
         struct slice name;

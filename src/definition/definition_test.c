@@ -132,7 +132,6 @@ static const struct mistake_case mistake_cases[] = {
     {ONE(",\n\"retries\":1"), 3, 1, "steps[0].retries", "key \"retries\"", "one of name, agent, action, input, http, if, after"},
     {ONE(",\n\"needs\":[]"), 3, 1, "steps[0].needs", "key \"needs\"", "\"needs\" is unknown, use after"},
     {ONE(",\n\"for_each\":[]"), 3, 1, "steps[0].for_each", "key \"for_each\"", "\"for_each\" is reserved for later"},
-    {ONE(",\n\"task\":1"), 3, 1, "steps[0].task", "key \"task\"", "\"task\" is reserved for later"},
     {ONE(",\n\"heartbeat\":\"30s\""), 3, 13, "steps[0].heartbeat", "\"30s\"", "a duration shorter than the attempt's complete_by, 30s"},
     {ONE(",\n\"heartbeat\":\"99ms\""), 3, 13, "steps[0].heartbeat", "\"99ms\"", "a duration of 100ms or more"},
     {ONE(",\n\"heartbeat\":\"0s\""), 3, 13, "steps[0].heartbeat", "\"0s\"", "a duration longer than 0"},

@@ -19,6 +19,8 @@ static enum grammar grammar_of_step(const struct workflow_step *s)
         g = newer(g, GRAMMAR_REPEAT);
     if (s->kind == KIND_SIGNAL)
         g = newer(g, GRAMMAR_SIGNAL);
+    if (s->kind == KIND_TASK)
+        g = newer(g, GRAMMAR_TASK);
     return s->kind == KIND_APPROVE ? newer(g, GRAMMAR_APPROVE) : g;
 }
 
@@ -54,6 +56,8 @@ const char *grammar_words(enum grammar g)
         return "lock";
     case GRAMMAR_APPROVE:
         return "approve";
+    case GRAMMAR_TASK:
+        return "task";
     }
     UNREACHABLE();
 }

@@ -20,7 +20,8 @@ enum grammar {
     GRAMMAR_SIGNAL,   /* signal, default, on_signal */
     GRAMMAR_LOCK,     /* lock */
     GRAMMAR_APPROVE,  /* approve */
-    GRAMMAR_NEWEST = GRAMMAR_APPROVE,
+    GRAMMAR_TASK,     /* task */
+    GRAMMAR_NEWEST = GRAMMAR_TASK,
 };
 
 /* The oldest grammar that has all words of the definition. */

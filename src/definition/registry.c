@@ -76,6 +76,24 @@ const struct definition *registry_find(const struct registry *r, struct slice na
     return version == 0 ? v->list[v->count - 1] : find(v, version);
 }
 
+const struct definition *registry_newest(void *registry, struct slice name)
+{
+    return registry_find(registry, name, 0);
+}
+
+size_t registry_parents(const struct registry *r, struct arena *a, const struct definition ***ret)
+{
+    const struct definition **list = arena_alloc(a, (r->names.len + 1) * sizeof(void *));
+    const struct versions *v = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; (v = map_next(&r->names, &i));)
+        if (v->list[v->count - 1]->workflow.child_step_count > 0)
+            list[count++] = v->list[v->count - 1];
+    *ret = list;
+    return count;
+}
+
 const struct definition *registry_find_shared(struct registry *r, struct slice name,
                                               int64_t version)
 {

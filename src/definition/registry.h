@@ -42,8 +42,15 @@ void registry_add(struct registry *r, struct definition *d, int64_t version);
 const struct definition *registry_find(const struct registry *r, struct slice name,
                                        int64_t version);
 
-/* The same, for any other thread. The result stays valid and unchanged until the registry is
- * freed. */
+/* The newest, as family.h asks for it: `registry` is a struct registry. */
+const struct definition *registry_newest(void *registry, struct slice name);
+
+/* The newest versions of all workflows that start children, allocated in `a`; returns their number.
+ */
+size_t registry_parents(const struct registry *r, struct arena *a, const struct definition ***ret);
+
+/* As registry_find, for any other thread. The result stays valid and unchanged until the registry
+ * is freed. */
 const struct definition *registry_find_shared(struct registry *r, struct slice name,
                                               int64_t version);
 

@@ -54,13 +54,19 @@ static inline bool same_approve(const struct approve_spec *a, const struct appro
            && slice_eq(a->otherwise, b->otherwise);
 }
 
+static inline bool same_child(const struct child_spec *a, const struct child_spec *b)
+{
+    return slice_eq(a->workflow, b->workflow) && slice_eq(a->tags, b->tags)
+           && a->complete_by_ms == b->complete_by_ms;
+}
+
 static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
 {
     return slice_eq(a->name, b->name) && a->kind == b->kind && a->wait_ms == b->wait_ms
            && same_repeat(&a->repeat, &b->repeat) && same_signal(&a->signal, &b->signal)
-           && same_approve(&a->approve, &b->approve) && same_call(&a->call, &b->call)
-           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
-           && a->on_undo == b->on_undo
+           && same_approve(&a->approve, &b->approve) && same_child(&a->child, &b->child)
+           && same_call(&a->call, &b->call) && a->on_failure == b->on_failure
+           && a->undo_kind == b->undo_kind && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);
@@ -73,7 +79,7 @@ static inline bool same_workflow(const struct workflow *a, const struct workflow
         || !same_names(a->undo_signals, a->undo_signal_count, b->undo_signals, b->undo_signal_count)
         || a->on_failure != b->on_failure || !slice_eq(a->lock.name, b->lock.name)
         || a->lock.max != b->lock.max || a->lock.if_taken != b->lock.if_taken
-        || a->step_count != b->step_count
+        || a->child_step_count != b->child_step_count || a->step_count != b->step_count
         || memcmp(a->order, b->order, a->step_count * sizeof *a->order) != 0)
         return false;
     for (uint16_t i = 0; i < a->step_count; i++)

@@ -251,8 +251,10 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
         return ERR_OK;
     }
     if (evaluate(s, step, t, a, ret, &place, e) != ERR_OK)
-        return error_wrap(e, "%s.input%s of step \"%.*s\"", place_of_step(s, step, a), place.path,
-                          SLICE_ARG(name));
+        return error_wrap(e, "%s.%s%s of step \"%.*s\"", place_of_step(s, step, a),
+                          s->definition->workflow.steps[step].kind == KIND_TASK ? "task.input"
+                                                                                : "input",
+                          place.path, SLICE_ARG(name));
     return ERR_OK;
 }
 

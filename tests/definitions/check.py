@@ -160,8 +160,11 @@ SIGNALS = [{"name": "s", "signal": {"name": ["paid", "refused"], "match": ".data
 APPROVAL = {"name": "v", "approve": {"by": ["finance", "Board"], "question": "Pay ${ .input.amount }?", "people": 2, "not": "submitter",
                                      "remind": "1d", "escalate": {"after": "2d", "to": "cfo"}},
             "complete_by": "3d", "default": {"approved": False}, "if": ".input", "after": [], "on_failure": "hold"}
+CHILDREN = [{"name": "c", "task": {"workflow": "ship-one", "input": {"line": "${ .input.line }"}, "tags": {"kind": "parcel"}},
+             "complete_by": "2d", "if": ".input", "after": [], "on_failure": "hold", "undo": {"agent": "x", "action": "y"}},
+            {"name": "d", "task": {"workflow": "bill"}, "pivot": True}, {"name": "e", "task": {"workflow": "bill"}}]
 BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "on_signal": {"cancelled": "undo"}, "inputs": {"i": {"type": "any"}},
-        "steps": [STEP, *WAITS, REPEATED, *SIGNALS, APPROVAL],
+        "steps": [STEP, *WAITS, REPEATED, *SIGNALS, APPROVAL, *CHILDREN],
         "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
@@ -219,6 +222,16 @@ WRONG = [
     ("steps.6.approve.escalate.to", []), ("steps.6.approve.poeple", 2), ("steps.6.complete_by", "0s"), ("steps.6.complete_by", GONE),
     ("steps.6.agent", "x"), ("steps.6.undo", "none"), ("steps.6.wait", "1s"), ("steps.6.signal", {"name": "s"}), ("steps.6.retry", {}),
     ("steps.6.name", GONE), ("on_undo.0.approve", {"by": "a", "question": "b"}),
+    ("steps.7.task", "ship-one"), ("steps.7.task", {}), ("steps.7.task", None), ("steps.7.task.workflow", GONE),
+    ("steps.7.task.workflow", "Ship One"), ("steps.7.task.workflow", "${ .input.how }"), ("steps.7.task.workflow", 7),
+    ("steps.7.task.version", 3), ("steps.7.task.tags", []), ("steps.7.task.tags", None), ("steps.7.task.tags.kind", 7),
+    ("steps.7.task.tags.kind", "x" * 257), ("steps.7.task.tags", {"a b": "c"}), ("steps.7.task.tags", {f"t{i}": "" for i in range(33)}),
+    ("steps.7.complete_by", "0s"), ("steps.7.agent", "x"), ("steps.7.action", "x"), ("steps.7.input", 1), ("steps.7.http", {"path": "/"}),
+    ("steps.7.retry", {}), ("steps.7.repeat", REPEAT), ("steps.7.heartbeat", "1s"), ("steps.7.default", 1), ("steps.7.wait", "1s"),
+    ("steps.7.signal", {"name": "s"}), ("steps.7.approve", {"by": "a", "question": "b"}), ("steps.7.for_each", []), ("steps.7.name", GONE),
+    ("steps.7.undo.agent", GONE), ("steps.7.undo.action", GONE), ("steps.7.undo", True), ("steps.7.undo", {}), ("steps.7.pivot", True),
+    ("steps.8.undo", "none"), ("steps.8.pivot", "yes"), ("steps.9.on_failure", "stop"), ("steps.9.after", "a"), ("steps.9.if", True),
+    ("on_undo.0.task", {"workflow": "bill"}), ("task", {"workflow": "bill"}),
     ("", []), ("", None), ("", "x"),
 ]
 

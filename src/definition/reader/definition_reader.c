@@ -4,7 +4,6 @@
 
 const struct reserved definition_reserved[] = {
     {"for_each", "\"for_each\" is reserved for later", NULL},
-    {"task", "\"task\" is reserved for later", NULL},
     {"concurrency", "\"concurrency\" is reserved for later",
      "; for tasks with the same key write lock"},
     {"schedule", "\"schedule\" is reserved for later", NULL},

@@ -207,6 +207,12 @@ static size_t place_of(const struct reader *r, const struct step_use *l)
     return reader_string_offset(r, l->string, l->at);
 }
 
+/* A step with a child is undone by a call only if the child was processed. */
+static bool knows_own_output(const struct graph *g, const struct step_use *l)
+{
+    return l->is_undo && l->from == l->to && g->steps[l->to].kind == KIND_TASK;
+}
+
 /* During undo, the outcome of the step itself and of steps beside and after it may be unknown. */
 static void warn_output(struct graph *g, const struct step_use *l, const struct path *at)
 {
@@ -229,7 +235,7 @@ static void check_uses(struct graph *g)
         struct path at = {NULL, slice_of(l->path), 0};
         if (i == 0 || reading_of(g->reader)->uses[i - 1].from != l->from)
             mark_before(g, l->from, marks);
-        if (marks[l->to])
+        if (marks[l->to] || knows_own_output(g, l))
             continue;
         const struct mistakes *list = l->is_undo ? g->reader->warnings : g->reader->mistakes;
         if (!list || list->count == MISTAKES_MAX)
