@@ -9,6 +9,17 @@
 #include "store/codec/envelope.h"
 #include "json/json.h"
 
+static size_t family_size(const struct change *c)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < c->tell_count; i++)
+        size += c->tells[i].body.len;
+    for (size_t i = 0; i < c->child_count; i++)
+        size += c->children[i].input.len + c->children[i].child.len;
+    return size;
+}
+
 static size_t row_size(const struct task_row *row)
 {
     size_t size = row->id.len;
@@ -116,6 +127,18 @@ static bool messages_valid(const struct change *c)
     return true;
 }
 
+static bool family_valid(const struct change *c)
+{
+    for (size_t i = 0; i < c->tell_count; i++)
+        if (!c->tells[i].task.ptr || !c->tells[i].sender.ptr || !c->tells[i].kind.ptr
+            || !c->tells[i].body.ptr)
+            return false;
+    for (size_t i = 0; i < c->child_count; i++)
+        if (!c->children[i].source.ptr || !c->children[i].key.ptr)
+            return false;
+    return c->kind != CHANGE_REQUEST || c->tell_count + c->child_count == 0;
+}
+
 static bool tags_valid(struct slice tags)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -132,10 +155,10 @@ enum err row_check(const struct change *c)
 
     ASSERT(row->id.ptr);
     ASSERT(c->kind == CHANGE_INSERT ? row->revision == 1 : row->revision > 1);
-    if (row_size(row) > ROW_SIZE_MAX)
+    if (row_size(row) + family_size(c) > ROW_SIZE_MAX)
         return ERR_TOO_BIG;
     if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row) || !audits_valid(c)
-        || !messages_valid(c) || !lock_valid(c))
+        || !messages_valid(c) || !lock_valid(c) || !family_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
@@ -382,6 +405,12 @@ bool list_wants(const struct list_query *q, const struct task_row *row)
         return false;
     if (!wish_fits(q->paused, row->paused_at != 0) || !wish_fits(q->closed, row->closed_at != 0))
         return false;
+    if (!wish_fits(q->children, row->parent.ptr != NULL))
+        return false;
+    if (q->parent.ptr && !slice_eq(row->parent, q->parent))
+        return false;
+    if (q->root.ptr && !slice_eq(row->root, q->root))
+        return false;
     return is_between(row->submitted_at, q->submitted_after, q->submitted_before)
            && is_between(row->ended_at, q->ended_after, q->ended_before);
 }
@@ -456,13 +485,25 @@ static bool is_untold(const struct retire_seen *t, int64_t over_at)
     return t->untold || (t->fresh_at != 0 && over_at >= t->fresh_at - SUBMITTED_SLACK_MS);
 }
 
+/* Nothing holds it back, whatever the rules say. */
+static bool is_over(const struct retire_seen *t)
+{
+    int64_t over_at = max_i64(t->ended_at, t->closed_at);
+
+    return !t->locked && t->ended_at != 0 && (RETIRE_STATES & 1U << t->state) != 0
+           && !is_untold(t, over_at);
+}
+
+bool retire_orphan_goes(const struct retire_seen *t)
+{
+    return is_over(t) && (t->state != TASK_ERROR || t->closed_at != 0);
+}
+
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t)
 {
     int64_t over_at = max_i64(t->ended_at, t->closed_at);
 
-    if (t->locked || t->ended_at == 0 || !(RETIRE_STATES & 1U << t->state))
-        return SIZE_MAX;
-    if (is_untold(t, over_at))
+    if (t->child || !is_over(t))
         return SIZE_MAX;
     for (size_t i = 0; i < r->rule_count; i++) {
         const struct retire_rule *rule = &r->rules[i];

@@ -21,7 +21,8 @@ struct notice_row notice_copy(struct arena *a, const struct notice_row *row);
 struct submission_row submission_copy(struct arena *a, const struct submission_row *row);
 
 /* Does the row belong to the listing, as far as its columns go? Read are state, workflow, version,
- * submitted_at, ended_at, paused_at, closed_at. */
+ * submitted_at, ended_at, paused_at, closed_at, and, if the query is about them, parent (of
+ * `children` only whether there is one) and root. */
 bool list_wants(const struct list_query *q, const struct task_row *row);
 bool list_wants_doc(const struct list_query *q); /* is that not enough? */
 /* Does it as far as its document (and waiting_for, workflow, version) goes? */
@@ -32,12 +33,15 @@ struct retire_seen {
     struct slice workflow;
     enum task_state state;
     int64_t ended_at, closed_at; /* 0: it did not, was not */
-    bool locked;                 /* or holds a lock, which it would take along */
-    bool untold;                 /* a message of it was set aside, and is still to be delivered */
+    bool child;
+    bool locked;      /* or holds a lock, which it would take along */
+    bool untold;      /* a message of it was set aside, and is still to be delivered */
     int64_t fresh_at; /* when the oldest message that was not set aside came to be; 0: none is */
 };
 /* Which rule lets it go; SIZE_MAX: none. */
 size_t retire_rule_of(const struct retire_look *r, const struct retire_seen *t);
+/* A child whose root is gone: is it over, too? */
+bool retire_orphan_goes(const struct retire_seen *t);
 /* Was a task submitted too late to go? So were all behind it. */
 bool retire_is_past(const struct retire_look *r, int64_t seq, int64_t submitted_at);
 /* The content of its submission that a stored document has, in `a`; hash 0: none. */

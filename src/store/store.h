@@ -83,6 +83,13 @@ struct change {
      * is not to be decided any more, nothing is done: ERR_CONFLICT. */
     const int64_t *notices;
     size_t notice_count;
+    /* INSERT, UPDATE: what the task tells others of its family, and its new children. Both are
+     * inserted with it, if it is done; `seq` of these rows is ignored, and `at` of notices where
+     * the store has a clock. A child whose `key` was inserted before is skipped. */
+    const struct notice_row *tells;
+    size_t tell_count;
+    const struct submission_row *children;
+    size_t child_count;
     enum err outcome; /* set by commit */
 };
 
@@ -206,7 +213,9 @@ struct store_retention_ops {
      * there was no such task, or its reservation was deleted. */
     enum err (*reserved)(struct store *s, struct slice id, struct arena *a, struct reservation *ret,
                          struct error *e);
-    /* Deletes at most `limit` reservations that have expired at `now`; *ret_count: how many. */
+    /* Deletes at most `limit` reservations that have expired at `now`, and lets at most as many of
+     * roots expire whose last child is gone; *ret_count: how many of that of which there were more.
+     */
     enum err (*sweep)(struct store *s, int64_t now, size_t limit, size_t *ret_count,
                       struct error *e);
 };

@@ -52,6 +52,33 @@ static enum err op_commit_notices(struct world *w)
     return err;
 }
 
+/* One is done, and tells another task, and has a child; one is not. */
+static enum err op_commit_family(struct world *w)
+{
+    const struct notice_row tells[] = {a_notice("old"), a_notice("ended")};
+    const struct submission_row children[] = {{.source = CHILD_SOURCE,
+                                               .key = SLICE("claimable@a"),
+                                               .id = SLICE("claimable@a"),
+                                               .child = SLICE("{}"),
+                                               .submitted_at = 1}};
+    struct change c[2] = {{.kind = CHANGE_UPDATE, .row = a_row("claimable")},
+                          {.kind = CHANGE_UPDATE, .row = a_row("old")}};
+    struct batch b = {.changes = c, .change_count = 2};
+
+    c[0].row.revision = 2;
+    c[1].row.revision = 7;
+    for (size_t i = 0; i < 2; i++) {
+        c[i].tells = tells;
+        c[i].tell_count = COUNT_OF(tells);
+        c[i].children = children;
+        c[i].child_count = COUNT_OF(children);
+    }
+    enum err err = w->s->ops->commit(w->s, &b, &w->a, &w->e);
+
+    CHECK(c[0].outcome == err && c[1].outcome == (err == ERR_OK ? ERR_CONFLICT : err), "outcomes");
+    return err;
+}
+
 static enum err op_notices_read(struct world *w)
 {
     struct notice_read n = {.limit = 9};
@@ -99,6 +126,7 @@ static enum err op_notices_put(struct world *w)
 /* clang-format off */
 #define NOTICE_OPERATIONS                                        \
     {op_commit_notices, "commit of a change with notices"},      \
+    {op_commit_family, "commit of a change with a family"},      \
     {op_notices_read, "notices_read"},                           \
     {op_notices_refused, "notices_refused"},                     \
     {op_notices_told, "notices_told"},                           \

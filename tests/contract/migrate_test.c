@@ -240,6 +240,9 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
                "ALTER TABLE task DROP COLUMN lock_max; ALTER TABLE task DROP COLUMN lock_since; "
                "DROP VIEW task_vote; DROP INDEX task_asked; ALTER TABLE task DROP COLUMN asked; "
                "ALTER TABLE submission DROP COLUMN submitter; "
+               "DROP INDEX task_parent; DROP INDEX task_root; DROP TABLE orphaned; "
+               "ALTER TABLE task DROP COLUMN parent; ALTER TABLE task DROP COLUMN root; "
+               "ALTER TABLE submission DROP COLUMN child; "
                "ALTER TABLE token DROP COLUMN person; ALTER TABLE token DROP COLUMN groups; "
                "PRAGMA user_version = 17; "
                "INSERT INTO reserved (id, content, workflow, version, state, ended_at, until) "
@@ -250,6 +253,55 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
     CHECK(kept.content.hash == 0xab && !kept.content.sha256.ptr && kept.until == 9000
               && !kept.owner.ptr,
           "as it was");
+}
+
+/* A file of the version before, with tasks, a submission and an id that is kept. */
+static void a_store_of_the_version_before_gets_families(void **state)
+{
+    struct world *w = *state;
+    const char *path = path_of(w, "intact.db");
+    struct submission_take t = {.limit = 9};
+    struct reservation kept;
+    struct stat st;
+    char text[100];
+
+    stop_store(w);
+    CHECK(unlink(path) == 0, "removed");
+    shell_exec(path, "PRAGMA journal_mode = DELETE");
+    for (int i = 0; i < schema_version - 1; i++)
+        shell_exec(path, sqlite_migrations[i]);
+    shell_exec(path,
+               "INSERT INTO meta (name, value) VALUES ('secret', randomblob(32)); "
+               "INSERT INTO task (id, workflow, version, submitted_at, revision, state, direction, "
+               "priority, waiting_for, rank, failure_count, doc) VALUES ('old', 'o', 1, 7, 3, "
+               "'pending', 'forward', 5, 'a', 1, 2, "
+               "'{\"steps\":[{\"name\":\"a\",\"state\":\"waiting\"}]}'); "
+               "INSERT INTO submit (workflow, id) VALUES ('o', 'x'); "
+               "INSERT INTO reserved (id, content, workflow, version, state, ended_at, until) "
+               "VALUES ('y', '00000000000000ab', 'o', 1, 'processed', 5, 9000); "
+               "PRAGMA application_id = 0x496e7463; PRAGMA journal_mode = WAL");
+    CHECK(stat(path, &st) == 0, "%s", path);
+    (void)snprintf(text, sizeof text,
+                   "PRAGMA user_version = %d; INSERT INTO file (one, inode) VALUES (1, %ju)",
+                   schema_version - 1, (uintmax_t)st.st_ino);
+    shell_exec(path, text); /* it is no copy */
+    start_store(w);
+    is_up_to_date(path);
+    const struct task_row row = fetch(w, "old");
+    CHECK(row.revision == 3 && !row.parent.ptr && !row.root.ptr, "the task is nobody's child");
+    must(w->s->ops->submissions->take(w->s, &t, &w->a, &w->e), "take");
+    CHECK(t.count == 1 && slice_is(t.rows[0].id, "x") && !t.rows[0].child.ptr, "what waits");
+    must(w->s->ops->retention->reserved(w->s, SLICE("y"), &w->a, &kept, &w->e), w->e.text);
+    CHECK(kept.until == 9000, "the id is kept as before");
+    struct task_row child = a_row("old@a");
+    child.parent = child.root = SLICE("old");
+    child.doc = SLICE("{\"parent\":{\"step\":\"a\",\"number\":2},\"steps\":[{\"name\":\"b\","
+                      "\"state\":\"waiting\",\"child\":{\"number\":3,\"state\":\"running\"}}]}");
+    must(insert_row(w, child), "a child");
+    shell_says(path, "SELECT id, parent, root, parent_step, parent_number FROM task_view",
+               "old|NULL|NULL|NULL|NULL\nold@a|old|old|a|2\n");
+    shell_says(path, "SELECT task, name, child_number, child_state, child_wish FROM task_step",
+               "old|a|NULL|NULL|NULL\nold@a|b|3|running|NULL\n");
 }
 
 static void a_migration_that_fails_leaves_the_old_version(void **state)
@@ -316,6 +368,7 @@ int main(void)
         ON_SQLITE(messages_of_version_7_are_still_there),
         ON_SQLITE(steps_of_version_8_are_seen_as_before),
         ON_SQLITE(ids_reserved_under_version_17_are_known_by_the_hash),
+        ON_SQLITE(a_store_of_the_version_before_gets_families),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

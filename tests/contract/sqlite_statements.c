@@ -32,6 +32,7 @@ static void changes_of_rows_open_nothing_that_stays_as_it_is(void **state)
 
     operations_are(d, SQL_UPDATE, "OpenWrite", 1);
     operations_are(d, SQL_UPDATE_WAKE, "OpenWrite", 2);
+    operations_are(d, SQL_UPDATE_MOVE_WAKE, "OpenWrite", 8);
     for (size_t i = 0; i < COUNT_OF(all); i++)
         operations_are(d, all[i], "OpenEphemeral", 0);
 }
@@ -115,6 +116,8 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_SCAN_STATE, "SEARCH t USING INDEX task_state (state=? AND rowid<?)", false},
         {SQL_SCAN_WORKFLOW, "SEARCH t USING INDEX task_workflow (workflow=? AND rowid<?)", false},
         {SQL_SCAN_ASKED, "SEARCH t USING INDEX task_asked (seq<?)", false},
+        {SQL_SCAN_PARENT, "SEARCH t USING INDEX task_parent (parent=? AND rowid<?)", false},
+        {SQL_SCAN_ROOT, "SEARCH t USING INDEX task_root (root=? AND rowid<?)", false},
         {SQL_SCAN_TAG, "SEARCH g USING PRIMARY KEY (key=? AND value=? AND task<?)", false},
         {SQL_SCAN_TAG, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)", false},
         {SQL_HAS_TAG, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", false},
@@ -122,6 +125,10 @@ static void every_statement_goes_through_an_index(void **state)
         {SQL_ROW, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)", false},
         /* of messages, the first one */
         {SQL_RETIRE_SCAN, "SEARCH task USING INTEGER PRIMARY KEY (rowid>?)", true},
+        {SQL_RETIRE_SCAN_ORPHANS, "SEARCH orphaned USING PRIMARY KEY (root>?)", true},
+        {SQL_RETIRE_SCAN_ORPHANS, "SEARCH task USING INDEX task_root (root=?)", true},
+        {SQL_RETIRE_STILL, "SEARCH c USING COVERING INDEX task_root (root=?)", false},
+        {SQL_RETIRE_STILL, "SEARCH r USING COVERING INDEX sqlite_autoindex_task_1 (id=?)", false},
         {SQL_NEWEST, "SEARCH task", false},
         {SQL_TAGS_DELETE, "SEARCH tag USING PRIMARY KEY (key=? AND value=? AND task=?)", true},
         {SQL_PAYLOADS_DELETE, "SEARCH payload USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",

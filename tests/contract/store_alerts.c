@@ -102,6 +102,124 @@ static void one_that_goes_on_is_none_of_them(void **state)
     (void)stopped_are(w, 0, 0, 9, "");
 }
 
+/* ---- families ---- */
+
+#define STEPS(code, steps) "{\"error\":{\"code\":\"" code "\"},\"steps\":[" steps "]}"
+#define CHILD_STEP(name, state, child)          \
+    "{\"name\":\"" name "\",\"state\":\"" state \
+    "\",\"error\":{\"code\":\"child\"},\"child\":{\"number\":2,\"state\":\"" child "\"}}"
+#define FAILED_STEP(code, more) \
+    "{\"name\":\"b\",\"state\":\"failed\",\"error\":{\"code\":\"" code "\"}" more "}"
+
+static void insert_child(struct world *w, const char *id, const char *parent, const char *step,
+                         enum task_state state, int64_t closed_at, const char *asked)
+{
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct task_row row = a_row(id);
+
+    buf_fmt(&doc, "{\"parent\":{\"step\":\"%s\",\"number\":2%s%s%s},\"steps\":[]}", step,
+            *asked ? ",\"asked\":\"" : "", asked, *asked ? "\"" : "");
+    row.state = state;
+    row.parent = row.root = slice_of(parent);
+    row.ended_at = task_state_is_end(state) || state == TASK_ERROR ? 500 : 0;
+    row.closed_at = closed_at;
+    row.waiting_for = SLICE_NONE;
+    row.doc = buf_view(&doc);
+    must(insert_row(w, row), id);
+}
+
+/* Whether only children hold up that task, which stopped later than those. */
+static void is_of_child(struct world *w, const char *id, bool want)
+{
+    struct stopped_page page;
+
+    must(w->s->ops->alerts->stopped(w->s, 999, INT64_MAX, 9, &w->a, &page, &w->e), w->e.text);
+    for (size_t i = 0; i < page.count; i++)
+        if (slice_is(page.rows[i].id, id)) {
+            CHECK(page.rows[i].of_child == want, "%s: %d", id, page.rows[i].of_child);
+            return;
+        }
+    CHECK(false, "%s did not stop", id);
+}
+
+static void what_only_children_hold_up_is_known(void **state)
+{
+    struct world *w = *state;
+
+    insert_stopped(w, "p", 1000, DIRECTION_FORWARD,
+                   STEPS("child", CHILD_STEP("a", "waiting", "error")));
+    insert_child(w, "p@a:2", "p", "a", TASK_ERROR, 0, "");
+    is_of_child(w, "p", true);
+    insert_stopped(w, "back", 1000, DIRECTION_UNDO,
+                   STEPS("child", CHILD_STEP("a", "undoing", "stuck") "," CHILD_STEP("b", "waiting",
+                                                                                     "stuck")));
+    insert_child(w, "back@a:2", "back", "a", TASK_ERROR, 0, "undo");
+    insert_child(w, "back@b:2", "back", "b", TASK_ERROR, 0, "stop");
+    is_of_child(w, "back", true);
+    insert_stopped(w, "pivot", 1000, DIRECTION_FORWARD,
+                   STEPS("pivot", CHILD_STEP("a", "waiting", "stuck") "," FAILED_STEP("full", "")));
+    insert_child(w, "pivot@a:2", "pivot", "a", TASK_ERROR, 0, "stop");
+    is_of_child(w, "pivot", true);
+    /* It went on, and was not heard yet. */
+    insert_stopped(w, "soon", 1000, DIRECTION_FORWARD,
+                   STEPS("child", CHILD_STEP("a", "waiting", "error")));
+    insert_child(w, "soon@a:2", "soon", "a", TASK_PROCESSED, 0, "");
+    is_of_child(w, "soon", true);
+}
+
+static void what_needs_help_itself_is_known(void **state)
+{
+    struct world *w = *state;
+
+    /* An agent's error, and that of a child that was undone. */
+    insert_stopped(w, "agent", 1000, DIRECTION_FORWARD,
+                   STEPS("child",
+                         CHILD_STEP("a", "waiting", "error") "," FAILED_STEP("child", "")));
+    is_of_child(w, "agent", false);
+    insert_stopped(w, "gone", 1000, DIRECTION_FORWARD,
+                   STEPS("child", CHILD_STEP("a", "waiting", "error") "," FAILED_STEP(
+                                      "declined", ",\"child\":{\"number\":1,\"state\":"
+                                                  "\"compensated\"}")));
+    is_of_child(w, "gone", false);
+    insert_stopped(w, "alone", 1000, DIRECTION_FORWARD, STEPS("child", FAILED_STEP("child", "")));
+    is_of_child(w, "alone", false);
+    /* Another code: what the child says is not what stopped the task. */
+    insert_stopped(w, "other", 1000, DIRECTION_FORWARD,
+                   STEPS("down", CHILD_STEP("a", "waiting", "error") "," FAILED_STEP("down", "")));
+    is_of_child(w, "other", false);
+    insert_stopped(w, "odd", 1000, DIRECTION_FORWARD, NOTHING_SAID);
+    is_of_child(w, "odd", false);
+    /* It was told that the child goes on, and stays. */
+    insert_stopped(w, "stays", 1000, DIRECTION_FORWARD,
+                   STEPS("child", CHILD_STEP("a", "waiting", "running")));
+    is_of_child(w, "stays", false);
+}
+
+static void a_child_without_an_alert_stands_for_nobody(void **state)
+{
+    struct world *w = *state;
+
+    insert_stopped(w, "closed", 1000, DIRECTION_FORWARD,
+                   STEPS("child", CHILD_STEP("a", "waiting", "error") "," CHILD_STEP("b", "waiting",
+                                                                                     "error")));
+    insert_child(w, "closed@a:2", "closed", "a", TASK_ERROR, 0, "");
+    insert_child(w, "closed@b:2", "closed", "b", TASK_ERROR, 600, "close");
+    is_of_child(w, "closed", false);
+    insert_stopped(w, "kept", 1000, DIRECTION_UNDO,
+                   STEPS("child", CHILD_STEP("a", "undoing", "stuck")));
+    insert_child(w, "kept@a:2", "kept", "a", TASK_PROCESSED, 0, "undo");
+    is_of_child(w, "kept", false);
+    /* What is not waited for any more may be closed: another child, and another step. */
+    insert_stopped(w, "else", 1000, DIRECTION_FORWARD,
+                   STEPS("child", CHILD_STEP("a", "waiting", "error") "," CHILD_STEP("b", "skipped",
+                                                                                     "error")));
+    insert_child(w, "else@a:2", "else", "a", TASK_ERROR, 0, "");
+    insert_child(w, "else@b:2", "else", "b", TASK_ERROR, 600, "close");
+    insert_child(w, "else@c:2", "else", "c", TASK_ERROR, 600, "close");
+    insert_child(w, "stranger@a:2", "stranger", "a", TASK_ERROR, 600, "close");
+    is_of_child(w, "else", true);
+}
+
 /* ---- alerts ---- */
 
 static struct alert_row an_alert(const char *id, const char *key)
@@ -235,6 +353,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ALL(tasks_in_error_are_found_as_they_stopped),
         ON_ALL(one_that_goes_on_is_none_of_them),
+        ON_ALL(what_only_children_hold_up_is_known),
+        ON_ALL(what_needs_help_itself_is_known),
+        ON_ALL(a_child_without_an_alert_stands_for_nobody),
         ON_ALL(alerts_are_kept),
         ON_ALL(a_deposed_leader_writes_no_alert),
         ON_ALL(acknowledging_is_on_record_and_stays),

@@ -26,6 +26,8 @@ static const struct field_except unchangeable[] = {
     {"task.reply_to", "as it was submitted"},
     {"task.tags", "as it was submitted"},
     {"task.lock", "fixed at submission"},
+    {"task.parent", "as it was submitted"},
+    {"task.root", "as it was submitted"},
     {"task.lock_mode", "fixed at submission, and changed by claims"},
     {NULL, NULL},
 };

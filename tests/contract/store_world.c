@@ -180,7 +180,7 @@ static void empty_schema(const char *schema)
                    "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
                    "DELETE FROM overrun; DELETE FROM schedule; DELETE FROM schedule_version; "
                    "DELETE FROM lock_key; DELETE FROM lock_holder; "
-                   "DELETE FROM notice; "
+                   "DELETE FROM notice; DELETE FROM orphaned; "
                    "DELETE FROM meta WHERE name <> 'version'; "
                    "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false) + "
                    "setval('notice_seq_seq', 1, false)",
@@ -359,6 +359,8 @@ void rows_equal(const struct task_row *x, const struct task_row *y, const char *
     NUMBER(paused_at);
     NUMBER(closed_at);
     TEXT(asked);
+    TEXT(parent);
+    TEXT(root);
     NUMBER(payload_count);
     for (size_t i = 0; i < x->payload_count; i++) {
         NUMBER(payloads[i].number);

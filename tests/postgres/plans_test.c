@@ -13,7 +13,7 @@
 #include "store/postgres/body.h"
 #include "json/json.h"
 
-enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000, SEVERAL = 5000 };
+enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000, SEVERAL = 5000, CHILDREN = 2000 };
 
 /* What the plans that came since the last look have done. */
 struct seen {
@@ -246,7 +246,7 @@ static void list(struct world *w, const char *what, const struct list_query *q, 
     looked(w, what, most);
 }
 
-static void look_at_listings(struct world *w)
+__attribute__((noinline)) static void look_at_listings(struct world *w)
 {
     const struct tag tag = {SLICE("customer"), SLICE("c-7")};
     const struct tag nobody = {SLICE("customer"), SLICE("c-none")};
@@ -259,6 +259,13 @@ static void look_at_listings(struct world *w)
     list(w, "with a tag", &(struct list_query){.limit = 10, .tags = &tag, .tag_count = 1}, 10, 100);
     list(w, "with a tag that nobody has",
          &(struct list_query){.limit = 10, .tags = &nobody, .tag_count = 1}, 0, 44);
+    list(w, "children of a task", &(struct list_query){.limit = 10, .parent = SLICE("done-7")}, 10,
+         44);
+    list(w, "children of a task without any",
+         &(struct list_query){.limit = 10, .parent = SLICE("undone-7")}, 0, 10);
+    list(w, "a family", &(struct list_query){.limit = 10, .root = SLICE("done-7")}, 10, 44);
+    list(w, "a family that there is not",
+         &(struct list_query){.limit = 10, .root = SLICE("undone-7")}, 0, 10);
     /* all are of about that time, and none fits: it goes on to its limit, and no further */
     list(w, "of a time", &(struct list_query){.limit = 10, .submitted_before = 1, .scan_max = 500},
          0, 500);
@@ -343,8 +350,41 @@ static void look_at_claims(struct world *w)
           0, 10);
 }
 
+/* The batch again, and each of them tells one, and has a child. */
+static void tell_each_other(struct world *w, struct batch *b)
+{
+    static struct notice_row tells[10];
+    static struct submission_row children[10];
+    static unsigned number;
+    static char keys[10][24];
+
+    for (size_t i = 0; i < b->change_count; i++) {
+        struct change *c = &b->changes[i];
+        (void)snprintf(keys[i], sizeof keys[i], "c-%u", number++);
+        tells[i] = (struct notice_row){.task = SLICE("done-1"),
+                                       .sender = c->row.id,
+                                       .kind = NOTICE_CHILD,
+                                       .body = SLICE("{}")};
+        children[i] = (struct submission_row){.source = CHILD_SOURCE,
+                                              .key = slice_of(keys[i]),
+                                              .submitted_at = 1};
+        c->row.revision++;
+        c->tells = &tells[i];
+        c->children = &children[i];
+        c->tell_count = c->child_count = 1;
+    }
+    for (int i = 0; i < 2; i++) {
+        must(w->s->ops->commit(w->s, b, &w->a, &w->e), w);
+        for (size_t k = 0; k < b->change_count; k++)
+            CHECK(b->changes[k].outcome == (i ? ERR_CONFLICT : ERR_OK), "change %zu", k);
+        looked(w, "update of ten that tell others", 200);
+    }
+    for (size_t i = 0; i < b->change_count; i++)
+        b->changes[i].tell_count = b->changes[i].child_count = 0;
+}
+
 /* A batch of ten: each row is looked up, locked and changed. */
-static void look_at_changes(struct world *w)
+__attribute__((noinline)) static void look_at_changes(struct world *w)
 {
     struct change changes[10];
     struct batch b = {.changes = changes, .change_count = COUNT_OF(changes)};
@@ -364,6 +404,7 @@ static void look_at_changes(struct world *w)
     for (size_t i = 0; i < COUNT_OF(changes); i++)
         CHECK(changes[i].outcome == ERR_OK, "change %zu", i);
     looked(w, "update of ten", 200);
+    tell_each_other(w, &b);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         static unsigned fresh;
         (void)snprintf(ids[i], sizeof ids[i], "new-%u", fresh++);
@@ -479,6 +520,26 @@ static void wait_for_several(const char *schema, bool analyze)
     PQfinish(conn);
 }
 
+/* Each of some tasks has children, and is with others the root of a family. */
+static void have_families(const char *schema, bool analyze)
+{
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    char sql[800];
+
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO %s.task (id, workflow, version, submitted_at, revision, state, "
+                   "direction, priority, rank, failure_count, ended_at, doc, parent, root) "
+                   "SELECT 'child-' || i, 'order-1', 1, i, 9, 'processed', 'forward', 5, i, 0, i, "
+                   "'{\"steps\":[]}', 'done-' || i %% 100, 'done-' || i %% 50 "
+                   "FROM generate_series(1, %d) AS i",
+                   schema, CHILDREN);
+    run(conn, sql);
+    (void)snprintf(sql, sizeof sql, "ANALYZE %s.task", schema);
+    if (analyze)
+        run(conn, sql);
+    PQfinish(conn);
+}
+
 /* A schema of its own, with or without statistics of the full tables. */
 static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
 {
@@ -500,6 +561,7 @@ static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
     }
     many_make(cluster_conninfo(), schema, FINISHED, analyze_full);
     wait_for_several(schema, analyze_full);
+    have_families(schema, analyze_full);
     reserve(schema, analyze_full);
 }
 

@@ -184,6 +184,7 @@ static void ten_nodes_bring_one_schema_forward(void **state)
     is("SELECT string_agg(name || ' ' || state, ', ' ORDER BY position) "
        "FROM intact_older.task_step",
        "a completed, b waiting");
+    is("SELECT count(*) FROM intact_older.task_view WHERE parent IS NULL AND root IS NULL", "1");
 }
 
 /* And it is the same as a new one. */

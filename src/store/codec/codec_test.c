@@ -210,6 +210,38 @@ static void the_document_is_json_with_the_names_of_the_api(void **state)
     CHECK(slice_is(row.doc, want), "%.*s", SLICE_ARG(row.doc));
 }
 
+/* A parent that asked its child to stop, and is a child itself. */
+static void the_document_tells_of_families(void **state)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    CLEANUP(buf_fini) struct buf doc = {0};
+    struct step s[STEPS] = {{.child = {2, CHILD_RUNNING, WISH_STOP}}, {.child = {.number = 1}}};
+    struct task t = {.id = SLICE("x@pack"),
+                     .revision = 1,
+                     .submitted_at = 4,
+                     .parent = SLICE("x"),
+                     .root = SLICE("r"),
+                     .parent_step = SLICE("pack"),
+                     .parent_number = 3,
+                     .asked = WISH_UNDO,
+                     .family = SLICE("{\"ship-one\":7}"),
+                     .steps = s,
+                     .step_count = STEPS};
+    struct task_row row;
+    (void)state;
+
+    task_encode(&kit_workflow, &t, &a, &doc, &row);
+    static const char want[] =
+        "{\"parent\":{\"step\":\"pack\",\"number\":3,\"asked\":\"undo\"},"
+        "\"family\":{\"ship-one\":7},\"steps\":["
+        "{\"name\":\"reserve\",\"state\":\"waiting\",\"child\":"
+        "{\"number\":2,\"state\":\"running\",\"wish\":\"stop\"}},"
+        "{\"name\":\"charge\",\"state\":\"waiting\",\"child\":{\"number\":1}},"
+        "{\"name\":\"ship\",\"state\":\"waiting\"},{\"name\":\"tell\",\"state\":\"waiting\"}]}";
+    CHECK(slice_is(row.doc, want), "%.*s", SLICE_ARG(row.doc));
+    CHECK(slice_is(row.parent, "x") && slice_is(row.root, "r"), "columns");
+}
+
 static enum err decode_text(const char *doc, struct error *e)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -314,6 +346,14 @@ static void documents_that_do_not_fit_are_corrupt(void **state)
         DOC(KNOWN("\"error\":\"x\"")),
         DOC(KNOWN("\"error\":{\"code\":1}")),
         DOC(KNOWN("\"dropped\":{\"effect\":\"much\"}")),
+        DOC(KNOWN("\"child\":7")),
+        DOC(KNOWN("\"child\":{\"number\":-1}")),
+        DOC(KNOWN("\"child\":{\"number\":1,\"state\":\"ill\"}")),
+        DOC(KNOWN("\"child\":{\"number\":1,\"wish\":\"luck\"}")),
+        "{\"parent\":\"x\",\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"parent\":{\"step\":1},\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"parent\":{\"asked\":\"luck\"},\"steps\":[" STEP("reserve") "," REST "}",
+        "{\"family\":7,\"steps\":[" STEP("reserve") "," REST "}",
         DOC(KNOWN("\"attempts\":{}")),
         DOC(KNOWN("\"attempts\":[1]")),
         DOC(KNOWN("\"attempts\":[{\"attempt\":1,\"outcome\":\"failed\"}]")),
@@ -483,6 +523,7 @@ int main(void)
         cmocka_unit_test(a_task_that_is_written_again_and_again_comes_back_as_it_is),
         cmocka_unit_test(a_task_read_without_its_payloads_keeps_their_numbers),
         cmocka_unit_test(the_document_is_json_with_the_names_of_the_api),
+        cmocka_unit_test(the_document_tells_of_families),
         cmocka_unit_test(who_resolved_what_is_read_back),
         cmocka_unit_test(documents_that_do_not_fit_are_corrupt),
         cmocka_unit_test(the_first_failure_is_found_in_the_document),

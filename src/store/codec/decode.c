@@ -211,6 +211,30 @@ static void get_attempts(struct decoder *d, const struct json *j, struct step *s
         s->attempts[s->attempt_count++] = get_attempt(d, m);
 }
 
+static enum child_wish get_wish(struct decoder *d, const struct json *j, const char *key)
+{
+    struct slice word = get_text(d, j, key);
+    enum child_wish wish = WISH_NONE;
+
+    if (word.ptr && !child_wish_parse(word, &wish))
+        found_bad(d, key);
+    return wish;
+}
+
+static struct child get_child(struct decoder *d, const struct json *j)
+{
+    const struct json *m = json_get(j, "child");
+
+    if (!m)
+        return (struct child){0};
+    struct slice state = get_text(d, m, "state");
+    struct child c = {.number = get_count(d, m, "number"), .wish = get_wish(d, m, "wish")};
+
+    if (m->type != JSON_OBJECT || (state.ptr && !child_state_parse(state, &c.state)))
+        found_bad(d, "child");
+    return c;
+}
+
 static void get_step(struct decoder *d, const struct json *j, struct slice name, struct step *s)
 {
     const struct json *dropped = json_get(j, "dropped");
@@ -234,6 +258,7 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
         .error = get_note(d, j),
         .resume = json_get_raw(j, "resume"),
         .generation = get_generation(d, j),
+        .child = get_child(d, j),
         .supplied = get_bool(d, j, "supplied"),
         .resolved = get_count(d, j, "resolved"),
         .dropped_count = get_count(d, dropped, "count"),
@@ -450,6 +475,22 @@ static struct cause get_cause(struct decoder *d, const struct json *j, const str
     return c;
 }
 
+/* Whose child it is, but for the ids; and the versions of its family. */
+static void get_family(struct decoder *d, const struct json *j, struct task *t)
+{
+    const struct json *parent = json_get(j, "parent");
+    const struct json *family = json_get(j, "family");
+
+    if ((parent && parent->type != JSON_OBJECT) || (family && family->type != JSON_OBJECT)) {
+        found_bad(d, "family");
+        return;
+    }
+    t->parent_step = get_text(d, parent, "step");
+    t->parent_number = get_count(d, parent, "number");
+    t->asked = get_wish(d, parent, "asked");
+    t->family = json_get_raw(j, "family");
+}
+
 static void get_doc(struct decoder *d, const struct json *j, const struct workflow *w,
                     struct task *t)
 {
@@ -471,6 +512,7 @@ static void get_doc(struct decoder *d, const struct json *j, const struct workfl
     t->trace = get_text(d, j, "traceparent");
     t->owner = get_text(d, j, "owner");
     t->submitter = get_text(d, j, "submitter");
+    get_family(d, j, t);
     get_steps(d, j, w, t);
     get_signals(d, j, w, t);
     get_votes(d, j, w, t);
@@ -509,6 +551,8 @@ static struct task columns(struct arena *a, const struct task_row *row)
         .lock = arena_copy(a, row->lock),
         .lock_mode = (enum lock_mode)row->lock_mode,
         .lock_since = row->lock_since,
+        .parent = arena_copy(a, row->parent),
+        .root = arena_copy(a, row->root),
     };
 }
 

@@ -170,6 +170,20 @@ static void put_rounds(struct buf *b, const struct step *s)
     put_true(b, "corrected", s->corrected);
 }
 
+static void put_child(struct buf *b, const struct child *c)
+{
+    if (c->number == 0 && c->state == CHILD_NONE && c->wish == WISH_NONE)
+        return;
+    json_key(b, "child");
+    json_open(b, '{');
+    put_number(b, "number", c->number);
+    if (c->state != CHILD_NONE)
+        json_member_plain(b, "state", slice_of(child_state_text(c->state)));
+    if (c->wish != WISH_NONE)
+        json_member_plain(b, "wish", slice_of(child_wish_text(c->wish)));
+    json_close(b, '}');
+}
+
 static void write_step(struct encoder *en, struct slice name, struct step *s)
 {
     struct buf *b = en->b;
@@ -195,6 +209,7 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_note(b, &s->error);
     json_member_raw_if(b, "resume", s->resume);
     put_generation(b, s->generation);
+    put_child(b, &s->child);
     put_true(b, "supplied", s->supplied);
     put_number(b, "resolved", s->resolved);
     put_dropped(b, s);
@@ -367,6 +382,20 @@ static void put_votes(struct encoder *en, const struct workflow *w)
     json_close(b, ']');
 }
 
+/* Whose child it is, but for the ids, which are columns. */
+static void put_parent(struct buf *b, const struct task *t)
+{
+    if (!t->parent_step.ptr && t->parent_number == 0 && t->asked == WISH_NONE)
+        return;
+    json_key(b, "parent");
+    json_open(b, '{');
+    json_member_text_if(b, "step", t->parent_step);
+    put_number(b, "number", t->parent_number);
+    if (t->asked != WISH_NONE)
+        json_member_plain(b, "asked", slice_of(child_wish_text(t->asked)));
+    json_close(b, '}');
+}
+
 static void put_doc(struct encoder *en, const struct workflow *w)
 {
     struct task *t = en->task;
@@ -387,6 +416,8 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     json_member_text_if(b, "traceparent", t->trace);
     json_member_text_if(b, "owner", t->owner);
     json_member_text_if(b, "submitter", t->submitter);
+    put_parent(b, t);
+    json_member_raw_if(b, "family", t->family);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
@@ -471,6 +502,8 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
         .lock_mode = t->lock_mode,
         .lock_since = t->lock_since,
         .asked = asked_of(w, t, a),
+        .parent = t->parent,
+        .root = t->root,
         .reply_to = t->reply_to,
         .tags = t->tags,
         .doc = {doc->ptr + at, doc->len - at},

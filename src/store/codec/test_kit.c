@@ -34,6 +34,8 @@ enum {
     LAST_stop = STOP_HOLD,
     LAST_lock_mode = LOCK_REPLACED,
     LAST_signal_state = SIGNAL_DROPPED,
+    LAST_child_state = CHILD_COMPENSATED,
+    LAST_child_wish = WISH_CLOSE,
 };
 
 #include "task_fields.h"
@@ -61,6 +63,10 @@ static const struct workflow_step steps_wait[] = {
     {.name = {"cool", 4}, .kind = KIND_WAIT, .wait_ms = 1000, .undo_kind = UNDO_NONE},
     {.name = {"until", 5}, .kind = KIND_WAIT, .undo_kind = UNDO_NONE},
     {.name = {"poll", 4}, .undo_kind = UNDO_NONE, .repeat = {.for_ms = 1000}},
+    {.name = {"parcel", 6},
+     .kind = KIND_TASK,
+     .child = {.workflow = {"ship-one", 8}},
+     .undo_kind = UNDO_CHILD},
     {.name = {"paid", 4},
      .kind = KIND_SIGNAL,
      .signal = {.names = signal_names, .count = COUNT_OF(signal_names)},
@@ -74,7 +80,8 @@ static const struct workflow_step steps_wait[] = {
 const struct workflow kit_workflow_wait = {.name = {"wait", 4},
                                            .version = 3,
                                            .steps = steps_wait,
-                                           .step_count = COUNT_OF(steps_wait)};
+                                           .step_count = COUNT_OF(steps_wait),
+                                           .child_step_count = 1};
 
 static const struct workflow_step steps_back[] = {
     {.name = {"reserve", 7}, .undo_kind = UNDO_CALL},
@@ -98,13 +105,15 @@ const struct workflow *kit_workflow_long(void)
     static struct workflow w = {.name = {"long", 4},
                                 .version = 3,
                                 .steps = of_long,
-                                .step_count = LONG};
+                                .step_count = LONG,
+                                .child_step_count = 1};
 
     for (size_t i = 0; i < LONG; i++) {
         of_long[i] = i == 7    ? steps_wait[1]
                      : i == 3  ? steps_wait[3]
-                     : i == 9  ? steps_wait[4]
-                     : i == 10 ? steps_wait[5]
+                     : i == 5  ? steps_wait[4]
+                     : i == 9  ? steps_wait[5]
+                     : i == 10 ? steps_wait[6]
                                : steps[i % STEPS];
         (void)snprintf(names[i], sizeof names[i], "%.*s-%zu", SLICE_ARG(of_long[i].name), i);
         of_long[i].name = slice_of(names[i]);
@@ -203,6 +212,17 @@ static void random_rounds(struct prng *p, struct step *s)
     s->repeat_until = begun || prng_chance(p, 80) ? random_time(p) : 0;
 }
 
+static struct child random_child(struct prng *p)
+{
+    uint32_t number = prng_below(p, 4);
+
+    if (number == 0)
+        return (struct child){0};
+    return (struct child){.number = number,
+                          .state = (enum child_state)prng_below(p, CHILD_COMPENSATED + 1),
+                          .wish = (enum child_wish)prng_below(p, WISH_CLOSE + 1)};
+}
+
 static struct step random_step(struct prng *p, struct arena *a, const struct workflow_step *ws)
 {
     struct step s = {
@@ -233,7 +253,10 @@ static struct step random_step(struct prng *p, struct arena *a, const struct wor
     if (ws->kind != KIND_CALL) { /* it has none */
         s.attempt = s.attempt_count = 0;
         s.dropped_count = s.resolved = 0;
-        s.input = (struct value){0};
+        if (ws->kind == KIND_TASK)
+            s.child = random_child(p);
+        if (ws->kind != KIND_TASK || prng_chance(p, 50))
+            s.input = (struct value){0};
         if (ws->kind == KIND_APPROVE && s.begun_at != 0)
             s.input = (struct value){SLICE("\"Pay \\u20ac 80?\""), 0};
         return s;
@@ -353,6 +376,12 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .lock_mode = (enum lock_mode)prng_below(p, LOCK_REPLACED + 1),
             .lock_since = prng_chance(p, 30) ? random_time(p) : 0,
             .submitter = random_text(p),
+            .parent = random_text(p),
+            .root = random_text(p),
+            .parent_step = random_text(p),
+            .parent_number = prng_chance(p, 30) ? 1 + prng_below(p, 3) : 0,
+            .asked = (enum child_wish)prng_below(p, WISH_CLOSE + 1),
+            .family = prng_chance(p, 30) ? SLICE("{\"ship-one\":7}") : SLICE_NONE,
             .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
             .steps = arena_alloc(a, w->step_count * sizeof(struct step)),
             .step_count = w->step_count,
@@ -469,6 +498,7 @@ static struct slice random_words(struct prng *p, struct arena *a, const struct f
     static const char *const owners[] = {NULL, "n1/7", "node-2/4000000000", "n1/8"};
     static const char *const digests[] = {NULL, KIT_SHA256,
                                           "abcdefghijklmnopqrstuvwxyz-0123456789_ABCDE"};
+    static const char *const families[] = {NULL, "{\"ship-one\":7}", "{\"a\": 1, \"b\": 2}"};
     static const char *const tags[] = {NULL, "{\"k\":\"v\"}", "{\"a\":\"\",\"b\":\"\\u00e9\"}"};
 
     if (is_named(f, "value.json") || is_named(f, "step.resume"))
@@ -479,6 +509,8 @@ static struct slice random_words(struct prng *p, struct arena *a, const struct f
         return slice_of(digests[prng_below(p, COUNT_OF(digests))]);
     if (is_named(f, "signal.key"))
         return slice_of(prng_chance(p, 50) ? "k-1" : "k-9");
+    if (is_named(f, "task.family"))
+        return slice_of(families[prng_below(p, COUNT_OF(families))]);
     if (is_named(f, "task.tags"))
         return slice_of(tags[prng_below(p, COUNT_OF(tags))]);
     return random_text(p);

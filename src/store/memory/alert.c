@@ -163,7 +163,80 @@ static struct slice step_of(const struct json *doc, struct slice code, struct sl
     return found;
 }
 
-static struct stopped stopped_of(const struct task_row *row, struct arena *a)
+/* ---- whether only its children hold it up ---- */
+
+struct held_up {
+    struct mem_task *const *tasks;
+    size_t count;
+    const struct task_row *row;
+    struct slice code;
+};
+
+/* A step whose child is in error, and is waited for. */
+static bool child_holds(const struct held_up *h, const struct json *step)
+{
+    struct slice child = json_get_text(json_get(step, "child"), "state");
+    struct slice state = json_get_text(step, "state");
+
+    if (!slice_is(child, "error") && !slice_is(child, "stuck"))
+        return false;
+    return h->row->direction == DIRECTION_FORWARD && slice_is(h->code, "child")
+               ? slice_is(state, "waiting")
+               : !slice_is(state, "undone");
+}
+
+static bool step_holds(const struct held_up *h, const struct json *step)
+{
+    struct slice direction = json_get_text(step, "direction");
+    struct slice child = json_get_text(json_get(step, "child"), "state");
+
+    return slice_is(json_get_text(step, "state"), "failed")
+           && slice_eq(direction.ptr ? direction : SLICE("forward"),
+                       slice_of(direction_text(h->row->direction)))
+           && (slice_eq(json_get_text(json_get(step, "error"), "code"), h->code)
+               || (slice_is(h->code, "child") && slice_is(child, "compensated")));
+}
+
+/* Whether this is the child of that step, and nobody is told to help it. */
+static bool is_left_alone(const struct task_row *row, const struct held_up *h,
+                          const struct json *step)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *doc = NULL;
+
+    if (!slice_eq(row->parent, h->row->id) || json_parse(&a, row->doc, &doc, NULL) != ERR_OK)
+        return false;
+    const struct json *parent = json_get(doc, "parent");
+    return slice_eq(json_get_text(parent, "step"), json_get_text(step, "name"))
+           && json_get_int(parent, "number", 0)
+                  == json_get_int(json_get(step, "child"), "number", 0)
+           && ((row->state == TASK_ERROR && row->closed_at != 0)
+               || (row->state == TASK_PROCESSED
+                   && slice_is(json_get_text(parent, "asked"), "undo")));
+}
+
+static bool is_of_child(const struct held_up *h, const struct json *doc)
+{
+    const struct json *steps = json_get(doc, "steps");
+    bool found = false;
+
+    if (!slice_is(h->code, "child") && !slice_is(h->code, "pivot"))
+        return false;
+    for (const struct json *s = steps ? steps->child : NULL; s; s = s->next) {
+        if (step_holds(h, s))
+            return false;
+        if (!child_holds(h, s))
+            continue;
+        found = true;
+        for (size_t i = 0; i < h->count; i++)
+            if (is_left_alone(&h->tasks[i]->row, h, s))
+                return false;
+    }
+    return found;
+}
+
+static struct stopped stopped_of(struct mem_task *const *tasks, size_t count,
+                                 const struct task_row *row, struct arena *a)
 {
     CLEANUP(arena_fini) struct arena own = {0};
     struct json *doc = NULL;
@@ -172,6 +245,7 @@ static struct stopped stopped_of(const struct task_row *row, struct arena *a)
         doc = NULL;
     const struct json *error = json_get(doc, "error");
     struct slice code = json_get_text(error, "code");
+    const struct held_up held_up = {tasks, count, row, code};
     return (struct stopped){
         .seq = row->seq,
         .ended_at = row->ended_at,
@@ -181,6 +255,7 @@ static struct stopped stopped_of(const struct task_row *row, struct arena *a)
         .code = arena_copy(a, code),
         .message = arena_copy(a, json_get_text(error, "message")),
         .undo = row->direction == DIRECTION_UNDO,
+        .of_child = is_of_child(&held_up, doc),
     };
 }
 
@@ -201,6 +276,6 @@ void mem_stopped(struct mem_task *const *tasks, size_t count, int64_t after_ende
     *ret = (struct stopped_page){.count = found < limit ? found : limit, .more = found > limit};
     ret->rows = arena_alloc(a, (ret->count + 1) * sizeof *ret->rows);
     for (size_t i = 0; i < ret->count; i++)
-        ret->rows[i] = stopped_of(&list[i]->row, a);
+        ret->rows[i] = stopped_of(tasks, count, &list[i]->row, a);
     free(list);
 }

@@ -120,6 +120,10 @@ static enum err change_apply(struct memory_store *s, struct change *c, struct ar
         mem_audit_add(&s->access, &c->audits[i]);
     if (err == ERR_OK && c->drops_overruns)
         mem_overrun_delete(&s->overruns, c->row.id);
+    for (size_t i = 0; err == ERR_OK && i < c->tell_count; i++)
+        mem_notice_add(&s->notices, &c->tells[i]);
+    for (size_t i = 0; err == ERR_OK && i < c->child_count; i++)
+        mem_submission_add(&s->submissions, &c->children[i]);
     c->first_message = s->outbox.last_seq + 1;
     for (size_t i = 0; err == ERR_OK && i < c->message_count; i++)
         mem_outbox_add(&s->outbox, c->row.id, &c->messages[i]);
@@ -425,7 +429,10 @@ static enum err memory_retire_look(struct store *base, struct retire_look *r, st
 
     if (fault())
         return mem_fails(e);
-    mem_retire_look(s->tasks, s->task_count, &s->outbox, r, a);
+    if (r->orphans)
+        mem_orphans_look(s->tasks, s->task_count, &s->outbox, &s->reserved, r, a);
+    else
+        mem_retire_look(s->tasks, s->task_count, &s->outbox, r, a);
     return ERR_OK;
 }
 
@@ -470,7 +477,8 @@ static enum err memory_reserved_sweep(struct store *base, int64_t now, size_t li
 {
     if (fault())
         return mem_fails(e);
-    size_t count = mem_reserved_sweep(&memory_store_of(base)->reserved, now, limit);
+    struct memory_store *s = memory_store_of(base);
+    size_t count = mem_reserved_sweep(&s->reserved, s->tasks, s->task_count, now, limit);
     enum err err = mem_committed(e);
     *ret_count = err == ERR_OK ? count : *ret_count;
     return err;

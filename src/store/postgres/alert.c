@@ -31,6 +31,7 @@ enum err pg_stopped(struct store *base, int64_t after_ended_at, int64_t after_se
             .code = arena_copy(a, result_text(r, i, 5)),
             .message = arena_copy(a, result_text(r, i, 6)),
             .step = arena_copy(a, result_text(r, i, 7)),
+            .of_child = result_flag(r, i, 8),
         };
     return ERR_OK;
 }

@@ -16,6 +16,7 @@
  *   schema.c      migrations, and what is read once at start
  *   row.c         rows read
  *   commit.c      a batch
+ *   family.c      what its changes insert for others
  *   claim.c       its claims
  *   read.c        get, overdue, requested
  *   list.c        listings
@@ -47,7 +48,7 @@
 
 enum {
     PG_SECRET_SIZE = 32,
-    PG_PARAMS_MAX = 52,
+    PG_PARAMS_MAX = 80,
     PG_HOSTS_MAX = 8,
     PG_ABANDONED_MAX = 24,
     PG_PROVEN_MAX = 64,
@@ -69,6 +70,7 @@ enum pg_sql {
     PG_INSERT_EXTRA,     /* with payloads, audits, or messages */
     PG_INSERT_WAITS,     /* the same, and waits */
     PG_INSERT_SUBMITTED, /* with them, and some come from table submission */
+    PG_INSERT_FAMILY,    /* with all of these, and some tell others, or have children */
     PG_UPDATE,
     PG_UPDATE_EXTRA,
     PG_UPDATE_LOCKED, /* which locks the rows first, in the order of their ids */
@@ -77,6 +79,10 @@ enum pg_sql {
     PG_UPDATE_LOCKED_WAITS,
     PG_UPDATE_NOTICES, /* with all of these, and some were decided on notices */
     PG_UPDATE_LOCKED_NOTICES,
+    PG_UPDATE_TELLS, /* with all of these, and some tell others */
+    PG_UPDATE_LOCKED_TELLS,
+    PG_UPDATE_CHILDREN, /* with all of these, and some have new children, of which nodes hear */
+    PG_UPDATE_LOCKED_CHILDREN,
     PG_CLAIM_WAITING,
     PG_CLAIM_NEXT,
     PG_CLAIM_AMONG,
@@ -96,6 +102,8 @@ enum pg_sql {
     PG_SCAN_WORKFLOW,
     PG_SCAN_TAG,
     PG_SCAN_ASKED,
+    PG_SCAN_PARENT,
+    PG_SCAN_ROOT,
     PG_SCAN_ID,
     PG_SEQ_BELOW,
     PG_ROWS,
@@ -106,8 +114,10 @@ enum pg_sql {
     PG_INSERT_CHECK,
     PG_RETIRE_LOOK,
     PG_RETIRE_LOOK_WORKFLOW,
+    PG_RETIRE_LOOK_ORPHANS,
     PG_RETIRE,
     PG_RESERVED,
+    PG_ORPHANED_END,
     PG_RESERVED_SWEEP,
     PG_WORKFLOW_LOCK,
     PG_WORKFLOW_PUT,
@@ -263,6 +273,7 @@ static inline struct postgres_store *postgres_store_of(struct store *s)
 
 /* sql.c: with "~" for the schema, and names for parameters */
 const char *pg_sql_text(enum pg_sql which);
+const char *pg_sql_end(enum pg_sql which); /* follows it */
 
 /* query.c. Puts in the prefix for "~", and numbers for the names of parameters: $1 for the one that
  * is named first, and so on. */

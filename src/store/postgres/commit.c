@@ -4,7 +4,7 @@
  * claims. Should one of the changes be refused for what is in it, the whole is tried again change
  * by change, which is slow and rare.
  */
-#include "store/postgres/columns.h"
+#include "store/postgres/family.h"
 
 #include <stdlib.h>
 
@@ -176,24 +176,66 @@ static struct query *plan_query(struct plan *p, enum pg_sql which)
     return q;
 }
 
-static enum pg_sql update_of(const struct plan *p, bool extra, bool waits)
+static enum pg_sql update_of(const struct plan *p, const struct extras *x)
 {
-    if (waits)
+    bool extra = extras_any(x);
+
+    if (waits_any(x))
         return p->locks_first ? PG_UPDATE_LOCKED_WAITS : PG_UPDATE_WAITS;
     if (p->locks_first)
         return extra ? PG_UPDATE_LOCKED_EXTRA : PG_UPDATE_LOCKED;
     return extra ? PG_UPDATE_EXTRA : PG_UPDATE;
 }
 
-static enum pg_sql update_on_notices(const struct plan *p)
+static enum pg_sql update_on_notices(const struct plan *p, const struct family_arrays *f)
 {
+    if (f->b_ord.count > 0)
+        return p->locks_first ? PG_UPDATE_LOCKED_CHILDREN : PG_UPDATE_CHILDREN;
+    if (f->t_ord.count > 0)
+        return p->locks_first ? PG_UPDATE_LOCKED_TELLS : PG_UPDATE_TELLS;
     return p->locks_first ? PG_UPDATE_LOCKED_NOTICES : PG_UPDATE_NOTICES;
+}
+
+static bool family_any(const struct family_arrays *f)
+{
+    return f->t_ord.count > 0 || f->b_ord.count > 0;
+}
+
+/* In the order in which the statement names them. */
+static void update_bind(struct query *q, struct columns *k, struct extras *x,
+                        struct family_arrays *f)
+{
+    bool family = family_any(f);
+    bool children = f->b_ord.count > 0; /* binding ends the arrays */
+    bool notices = x->n_ord.count > 0 || family;
+    bool waits = waits_any(x) || notices;
+    bool extra = extras_any(x) || waits;
+
+    if (notices) {
+        param_array(q, &x->n_ord, ARRAY_NUMBERS);
+        param_array(q, &x->n_seq, ARRAY_NUMBERS);
+    }
+    param_array(q, &k->ord, ARRAY_NUMBERS);
+    param_array(q, &k->kind, ARRAY_TEXTS);
+    param_array(q, &k->id, ARRAY_TEXTS);
+    columns_bind(k, q);
+    if (extra)
+        extras_bind(x, q);
+    if (waits) {
+        waits_bind(x, q);
+        param_array(q, &x->w_dropped, ARRAY_NUMBERS);
+    }
+    if (family)
+        tells_bind(f, q);
+    if (children)
+        children_bind(f, q);
 }
 
 static void plan_updates(struct plan *p)
 {
     struct columns k = {0};
     struct extras x = {0};
+    struct family_arrays f = {0};
 
     for (size_t i = 0; i < p->batch->change_count; i++) {
         const struct change *c = &p->batch->changes[i];
@@ -204,28 +246,13 @@ static void plan_updates(struct plan *p)
         extras_add(&x, c, (int64_t)i);
         waits_add(&x, c, (int64_t)i);
         notices_add(&x, c, (int64_t)i);
+        family_add(&f, c, (int64_t)i);
     }
     p->update_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool notices = x.n_ord.count > 0;
-    bool waits = waits_any(&x) || notices;
-    bool extra = extras_any(&x) || waits;
-    struct query *q = plan_query(p, notices ? update_on_notices(p) : update_of(p, extra, waits));
-    if (notices) {
-        param_array(q, &x.n_ord, ARRAY_NUMBERS);
-        param_array(q, &x.n_seq, ARRAY_NUMBERS);
-    }
-    param_array(q, &k.ord, ARRAY_NUMBERS);
-    param_array(q, &k.kind, ARRAY_TEXTS);
-    param_array(q, &k.id, ARRAY_TEXTS);
-    columns_bind(&k, q);
-    if (extra)
-        extras_bind(&x, q);
-    if (waits) {
-        waits_bind(&x, q);
-        param_array(q, &x.w_dropped, ARRAY_NUMBERS);
-    }
+    bool notices = x.n_ord.count > 0 || family_any(&f);
+    update_bind(plan_query(p, notices ? update_on_notices(p, &f) : update_of(p, &x)), &k, &x, &f);
 }
 
 /* Against a task of that id that is deleted while it is inserted. */
@@ -254,6 +281,7 @@ static void plan_inserts(struct plan *p)
     struct array ords = {0};
     struct array submissions = {0};
     struct array ids = {0};
+    struct family_arrays f = {0};
 
     for (size_t i = 0; i < p->batch->change_count; i++) {
         const struct change *c = &p->batch->changes[i];
@@ -268,17 +296,20 @@ static void plan_inserts(struct plan *p)
         fixed_columns_add(&k, &c->row);
         extras_add(&x, c, (int64_t)i);
         waits_add(&x, c, (int64_t)i);
+        family_add(&f, c, (int64_t)i);
     }
     p->insert_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool submitted = ords.count > 0;
+    bool family = family_any(&f);
+    bool submitted = ords.count > 0 || family;
     bool waits = waits_any(&x);
     bool extra = extras_any(&x) || submitted || waits;
-    struct query *q = plan_query(p, submitted ? PG_INSERT_SUBMITTED
-                                    : waits   ? PG_INSERT_WAITS
-                                    : extra   ? PG_INSERT_EXTRA
-                                              : PG_INSERT);
+    struct query *q = plan_query(p, family      ? PG_INSERT_FAMILY
+                                    : submitted ? PG_INSERT_SUBMITTED
+                                    : waits     ? PG_INSERT_WAITS
+                                    : extra     ? PG_INSERT_EXTRA
+                                                : PG_INSERT);
     if (submitted) {
         param_array(q, &ords, ARRAY_NUMBERS);
         param_array(q, &submissions, ARRAY_NUMBERS);
@@ -292,6 +323,10 @@ static void plan_inserts(struct plan *p)
         extras_bind(&x, q);
     if (submitted || waits)
         waits_bind(&x, q);
+    if (family) {
+        tells_bind(&f, q);
+        children_bind(&f, q);
+    }
     plan_insert_check(p);
 }
 
@@ -443,7 +478,7 @@ static bool is_storable(const struct change *c)
         if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step)
             || !text_is_storable(c->audits[i].detail) || !text_is_storable(c->audits[i].address))
             return false;
-    return true;
+    return family_is_storable(c);
 }
 
 static void check_changes(struct batch *b, bool *wanted)

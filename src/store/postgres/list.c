@@ -107,6 +107,9 @@ static PGresult *scan_run(const struct listing *l, const struct scan *c, struct 
     param_number(&q, lq->paused);
     param_number(&q, lq->closed);
     bind_within(&q, lq);
+    param_number(&q, lq->children);
+    param_text(&q, lq->parent);
+    param_text(&q, lq->root);
     return pg_read_long(l->store, &q, e, "list tasks");
 }
 
@@ -166,6 +169,10 @@ static enum err find(struct listing *l, struct error *e)
         return scan_all(l, PG_SCAN_ID, -1, e);
     if (lq->asked)
         return scan_all(l, PG_SCAN_ASKED, -1, e);
+    if (lq->parent.ptr)
+        return scan_all(l, PG_SCAN_PARENT, -1, e);
+    if (lq->root.ptr)
+        return scan_all(l, PG_SCAN_ROOT, -1, e);
     if (lq->tag_count > 0)
         return scan_all(l, PG_SCAN_TAG, -1, e);
     if (!few)

@@ -200,8 +200,10 @@ static struct postgres_store *make(const struct postgres_options *o, const char 
     pg_settings_make(s);
     store_time_init(&s->time, 0);
     for (size_t i = 0; i < PG_COUNT; i++) {
+        CLEANUP(buf_fini) struct buf text = {0};
         struct buf b = {0};
-        pg_sql_expand(&b, pg_sql_text((enum pg_sql)i), s->prefix);
+        buf_fmt(&text, "%s%s", pg_sql_text((enum pg_sql)i), pg_sql_end((enum pg_sql)i));
+        pg_sql_expand(&b, text.ptr, s->prefix);
         s->sql[i] = b.ptr;
     }
     return s;

@@ -9,21 +9,28 @@
 
 /* ---- looking ---- */
 
+static bool may_go(const struct retire_look *r, const struct retire_seen *t, size_t *ret_rule)
+{
+    *ret_rule = r->orphans ? SIZE_MAX : retire_rule_of(r, t);
+    return r->orphans ? retire_orphan_goes(t) : *ret_rule != SIZE_MAX;
+}
+
 static void look_at(struct retire_look *r, const PGresult *result, int row, struct arena *a)
 {
     struct retire_seen t = {.seq = result_number(result, row, 0),
                             .workflow = result_text(result, row, 3),
                             .ended_at = result_number(result, row, 5),
                             .closed_at = result_number(result, row, 8),
+                            .child = result_flag(result, row, 11),
                             .locked = result_flag(result, row, 6),
                             .untold = result_flag(result, row, 9),
                             .fresh_at = result_number(result, row, 10)};
+    struct slice root = r->orphans ? arena_copy(a, result_text(result, row, 12)) : SLICE_NONE;
+    size_t rule = SIZE_MAX;
 
     r->after_seq = t.seq;
-    if (!task_state_parse(result_text(result, row, 4), &t.state))
-        return;
-    size_t rule = retire_rule_of(r, &t);
-    if (rule == SIZE_MAX)
+    r->after_root = root;
+    if (!task_state_parse(result_text(result, row, 4), &t.state) || !may_go(r, &t, &rule))
         return;
     r->found[r->found_count++] =
         (struct retired){.seq = t.seq,
@@ -31,7 +38,16 @@ static void look_at(struct retire_look *r, const PGresult *result, int row, stru
                          .id = arena_copy(a, result_text(result, row, 2)),
                          .workflow = arena_copy(a, t.workflow),
                          .state = t.state,
-                         .rule = rule};
+                         .rule = rule,
+                         .root = root,
+                         .archive = r->orphans && result_number(result, row, 13) != 0};
+}
+
+static enum pg_sql look_by(const struct retire_look *r)
+{
+    if (r->orphans)
+        return PG_RETIRE_LOOK_ORPHANS;
+    return r->workflow.ptr ? PG_RETIRE_LOOK_WORKFLOW : PG_RETIRE_LOOK;
 }
 
 enum err pg_retire_look(struct store *base, struct retire_look *r, struct arena *a, struct error *e)
@@ -40,12 +56,11 @@ enum err pg_retire_look(struct store *base, struct retire_look *r, struct arena 
     struct query q;
     bool past = false;
 
-    query_of(&q, postgres_store_of(base),
-             r->workflow.ptr ? PG_RETIRE_LOOK_WORKFLOW : PG_RETIRE_LOOK, &own);
+    query_of(&q, postgres_store_of(base), look_by(r), &own);
     param_number(&q, r->after_seq);
     param_number(&q, (int64_t)r->scan_max);
-    if (r->workflow.ptr)
-        param_text(&q, r->workflow);
+    if (r->orphans || r->workflow.ptr)
+        param_text(&q, r->orphans ? r->after_root : r->workflow);
     CLEANUP(result_end)
     PGresult *result = pg_read(postgres_store_of(base), &q, e, "look for what is to be deleted");
     if (!result)
@@ -55,7 +70,7 @@ enum err pg_retire_look(struct store *base, struct retire_look *r, struct arena 
     r->found_count = 0;
     for (int i = 0; i < count && !past; i++) {
         look_at(r, result, i, a);
-        past = retire_is_past(r, r->after_seq, result_number(result, i, 7));
+        past = !r->orphans && retire_is_past(r, r->after_seq, result_number(result, i, 7));
     }
     r->more = (size_t)count == r->scan_max && !past;
     return ERR_OK;
@@ -74,7 +89,9 @@ static void bind(struct query *q, const struct retire *r)
     }
     param_array(q, &seqs, ARRAY_NUMBERS);
     param_array(q, &revisions, ARRAY_NUMBERS);
+    param_number(q, RESERVED_FOR_CHILDREN);
     param_time(q, r->reserve_until);
+    param_number(q, r->archived);
     pg_bind_audit(q, r->audit);
 }
 
@@ -149,17 +166,19 @@ enum err pg_reserved_sweep(struct store *base, int64_t now, size_t limit, size_t
                            struct error *e)
 {
     CLEANUP(arena_fini) struct arena own = {0};
-    struct query q;
-    PGresult *r = NULL;
+    struct query q[2];
+    PGresult *r[2] = {0};
 
-    query_of(&q, postgres_store_of(base), PG_RESERVED_SWEEP, &own);
-    param_number(&q, now);
-    param_number(&q, (int64_t)limit);
+    query_of(&q[0], postgres_store_of(base), PG_ORPHANED_END, &own);
+    param_number(&q[0], (int64_t)limit);
+    query_of(&q[1], postgres_store_of(base), PG_RESERVED_SWEEP, &own);
+    param_number(&q[1], now);
+    param_number(&q[1], (int64_t)limit);
     struct pg_end o =
-        pg_transact(postgres_store_of(base), &q, 1, &r, e, "forget ids of deleted tasks");
+        pg_transact(postgres_store_of(base), q, COUNT_OF(q), r, e, "forget ids of deleted tasks");
     enum err err = pg_end_err(&o, e);
     if (err == ERR_OK)
-        *ret_count = (size_t)PQntuples(r);
-    PQclear(r);
+        *ret_count = (size_t)max_i64(PQntuples(r[0]), PQntuples(r[1]));
+    results_clear(r, COUNT_OF(r));
     return err;
 }

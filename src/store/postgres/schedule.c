@@ -2,7 +2,7 @@
  * Schedules in PostgreSQL: changed with their submissions and audit entries, and found when they
  * are due. The columns are those of rows/schedule.h.
  */
-#include "store/postgres/columns.h"
+#include "store/postgres/family.h"
 
 #include "store/row.h"
 
@@ -14,27 +14,15 @@
 #define KIND_flag          ARRAY_TEXTS
 #define IS_STORABLE_any(v) IS_STORABLE_text(v)
 
-/* Changes as arrays, one for each column. */
+/* Changes as arrays, one for each column; b_ord: of which one each submission is. */
 struct schedule_arrays {
-    struct array ord, seq, version_ord;
+    struct array ord, seq, version_ord, b_ord;
     SCHEDULE_COLUMNS(MEMBER, )
-};
-
-/* Their submissions; `ord` is the number of the change. */
-struct submission_arrays {
-    struct array ord, source, key;
-    SUBMISSION_COLUMNS(MEMBER, )
 };
 
 static bool row_is_storable(const struct schedule_row *row)
 {
     return text_is_storable(row->name) SCHEDULE_COLUMNS(IS_STORABLE, );
-}
-
-static bool submission_is_storable(const struct submission_row *row)
-{
-    return text_is_storable(row->source)
-           && text_is_storable(row->key) SUBMISSION_COLUMNS(IS_STORABLE, );
 }
 
 static bool is_storable(const struct schedule_change *c)
@@ -54,23 +42,6 @@ static void schedule_add(struct schedule_arrays *k, size_t ord, const struct sch
     SCHEDULE_COLUMNS(ADD, )
     if (c->new_version)
         array_number(&k->version_ord, (int64_t)ord);
-}
-
-static void submission_add(struct submission_arrays *k, size_t ord,
-                           const struct submission_row *row)
-{
-    array_number(&k->ord, (int64_t)ord);
-    ADD(source, text)
-    ADD(key, text)
-    SUBMISSION_COLUMNS(ADD, )
-}
-
-static void submissions_bind(struct submission_arrays *k, struct query *q)
-{
-    param_array(q, &k->ord, ARRAY_NUMBERS);
-    BIND_ARRAY(source, text)
-    BIND_ARRAY(key, text)
-    SUBMISSION_COLUMNS(BIND_ARRAY, )
 }
 
 /* A change of its own, perhaps the insertion. */
@@ -94,8 +65,10 @@ static void update_query(struct query *q, struct postgres_store *s, struct sched
 
     for (size_t i = 0; i < count; i++) {
         schedule_add(k, i, &list[i]);
-        for (size_t n = 0; n < list[i].submission_count; n++)
-            submission_add(b, i, &list[i].submissions[n]);
+        for (size_t n = 0; n < list[i].submission_count; n++) {
+            array_number(&k->b_ord, (int64_t)i);
+            submission_add(b, &list[i].submissions[n]);
+        }
         audit = list[i].audit ? list[i].audit : audit;
     }
     ASSERT(!audit || count == 1); /* what a person does is a change of its own */
@@ -104,6 +77,7 @@ static void update_query(struct query *q, struct postgres_store *s, struct sched
     BIND_ARRAY(seq, number)
     SCHEDULE_COLUMNS(BIND_ARRAY, )
     param_array(q, &k->version_ord, ARRAY_NUMBERS);
+    param_array(q, &k->b_ord, ARRAY_NUMBERS);
     submissions_bind(b, q);
     pg_bind_audit(q, audit);
 }

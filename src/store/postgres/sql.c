@@ -6,6 +6,7 @@
  */
 #include "store/postgres/columns.h"
 
+#include "store/postgres/sql_stopped.h"
 #include "store/postgres/sql_update.h"
 #include "store/row.h"
 
@@ -72,36 +73,6 @@
 #define KEPT_RELEASED(name)
 #define KEPT_REQUESTED(name)
 #define KEPT_WAKE(name)
-
-/* clang-format off */
-/* Numbers are given in the order of the batch, rows inserted in that of the ids. */
-#define INSERT INSERT_OF("", "")
-#define INSERT_OF(before, where) \
-    "WITH " before "n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
-    "$ord::int8[], $id::text[], " TASK_COLUMNS(UNNEST_TASK, ", ") ") " \
-    "AS n(ord, id, " TASK_COLUMNS(NAME, ", ") ")" where "), " \
-    "i AS (INSERT INTO ~task (seq, id, " TASK_COLUMNS(NAME, ", ") ") " \
-    "SELECT " COLUMNS_N " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
-    "WHERE r.id = n.id), 0) <= coalesce(n.submitted_at, 0) " \
-    "ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
-    "RETURNING seq), " \
-    "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
-    "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
-    "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
-    "ON CONFLICT DO NOTHING) "
-
-/* Those that come out of table submission are inserted only if their row waits there, and it goes
- * if they were. */
-#define INSERT_SUBMITTED \
-    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($s_ord::int8[], $s_seq::int8[], " \
-    "$s_id::text[]) AS w(ord, seq, id)), " \
-    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($s_seq::int8[]) " \
-    "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
-    "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
-    "WHERE k.seq = w.seq)), ", \
-    " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.ord = n.ord)")
-
-/* clang-format on */
 
 /* For locked rows (c): unchanged between snapshot and lock? A row that is locked is as it is by
  * then, its payloads come as of that moment: what was added to them meanwhile would be missing.
@@ -178,17 +149,6 @@
     COUNT_TO("$1", "~task AS t WHERE t.state >= '" s "' AND t.state <= '" s \
                    "' AND t.state <> 'processed' ORDER BY t.state, t.seq")
 
-/* What is looked at to be deleted. Messages in words that leave the planner their index of tasks
- * and no other, whatever it believes of how many there are. */
-#define RETIRE_LOOK                                                                      \
-    "SELECT t.seq, t.revision, t.id, t.workflow, t.state, t.ended_at, "                  \
-    "t.locked_by IS NOT NULL OR t.lock_since IS NOT NULL, t.submitted_at, t.closed_at, " \
-    "CASE WHEN t.ended_at IS NOT NULL THEN (SELECT true FROM ~outbox_aside AS o "        \
-    "WHERE o.task >= t.id AND o.task <= t.id AND CASE WHEN o.state = 'waiting' "         \
-    "THEN true END ORDER BY o.task, o.seq LIMIT 1) END "                                 \
-    "IS NOT NULL, (SELECT o.created_at FROM ~outbox AS o ORDER BY o.seq LIMIT 1) "       \
-    "FROM ~task AS t "
-
 #define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM ~operation WHERE "
 /* Where nothing else determines the type of a parameter. */
 #define PARAM_TYPED(name, type) "$" #name "::" SQL_##type
@@ -264,6 +224,21 @@
 #include "store/postgres/list_sql.h"
 #include "store/postgres/lock_sql.h"
 #include "store/postgres/notice_sql.h"
+#include "store/postgres/retire_sql.h"
+
+/* What is too long for one text: ISO C has 4095 bytes. */
+const char *pg_sql_end(enum pg_sql which)
+{
+    static const char *const ends[PG_COUNT] = {
+        [PG_INSERT_FAMILY] = TELLS_INSERT CHILDREN_INSERT SUBMITTED_DONE,
+        [PG_UPDATE_TELLS] = TELLS_INSERT DONE,
+        [PG_UPDATE_LOCKED_TELLS] = TELLS_INSERT DONE,
+        [PG_UPDATE_CHILDREN] = TELLS_INSERT CHILDREN_INSERT DONE,
+        [PG_UPDATE_LOCKED_CHILDREN] = TELLS_INSERT CHILDREN_INSERT DONE,
+    };
+
+    return ends[which] ? ends[which] : "";
+}
 
 const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size): a table */
 {
@@ -276,26 +251,26 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         /* Fails where the lease has another epoch: then all that follows is not done. */
         [PG_FENCE] = "WITH l AS MATERIALIZED (SELECT 1 FROM ~lease WHERE name = $1 AND epoch = $2 "
             "FOR SHARE) SELECT 1 / count(*) FROM l",
-        [PG_INSERT] = INSERT "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_EXTRA] = INSERT EXTRAS_INSERT("n") "SELECT d.ord, d.seq FROM d",
+        [PG_INSERT] = INSERT DONE,
+        [PG_INSERT_EXTRA] = INSERT EXTRAS_INSERT("n") DONE,
         [PG_INSERT_WAITS] = INSERT EXTRAS_INSERT("n") WAITS_INSERT
-            "SELECT d.ord, d.seq FROM d",
-        [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED EXTRAS_INSERT("n")
-            ", x AS (DELETE FROM ~submission AS s USING w JOIN d USING (ord) WHERE s.seq = w.seq) "
-            WAITS_INSERT "SELECT d.ord, d.seq FROM d "
-            "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t "
-            "WHERE t.id = gone.id)",
-        [PG_UPDATE] = UPDATE "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_LOCKED] = UPDATE_LOCKED "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED EXTRAS_INSERT("u") "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_EXTRA] = UPDATE EXTRAS_INSERT("u") "SELECT d.ord, d.seq FROM d",
+            DONE,
+        [PG_INSERT_SUBMITTED] = INSERT_SUBMITTED SUBMITTED_DONE,
+        [PG_INSERT_FAMILY] = INSERT_SUBMITTED,
+        [PG_UPDATE] = UPDATE DONE,
+        [PG_UPDATE_LOCKED] = UPDATE_LOCKED DONE,
+        [PG_UPDATE_LOCKED_EXTRA] = UPDATE_LOCKED EXTRAS_INSERT("u") DONE,
+        [PG_UPDATE_EXTRA] = UPDATE EXTRAS_INSERT("u") DONE,
         [PG_UPDATE_LOCKED_WAITS] = UPDATE_LOCKED EXTRAS_INSERT("u")
-            WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
+            WAITS_INSERT WAITS_DELETE DONE,
         [PG_UPDATE_WAITS] = UPDATE EXTRAS_INSERT("u")
-            WAITS_INSERT WAITS_DELETE "SELECT d.ord, d.seq FROM d",
-        [PG_UPDATE_NOTICES] = UPDATE_ON_NOTICES("", "u", "t.id = u.id"),
-        [PG_UPDATE_LOCKED_NOTICES] = UPDATE_ON_NOTICES(LOCK_ROWS, "l JOIN u USING (ord)",
-            "t.seq = l.seq"),
+            WAITS_INSERT WAITS_DELETE DONE,
+        [PG_UPDATE_NOTICES] = UPDATE_ON_NOTICES DONE,
+        [PG_UPDATE_LOCKED_NOTICES] = UPDATE_LOCKED_ON_NOTICES DONE,
+        [PG_UPDATE_TELLS] = UPDATE_ON_NOTICES,
+        [PG_UPDATE_LOCKED_TELLS] = UPDATE_LOCKED_ON_NOTICES,
+        [PG_UPDATE_CHILDREN] = UPDATE_ON_NOTICES,
+        [PG_UPDATE_LOCKED_CHILDREN] = UPDATE_LOCKED_ON_NOTICES,
         [PG_CLAIM_WAITING] = "WITH c AS MATERIALIZED (SELECT c.seq, row_number() OVER "
             "(ORDER BY c.rank, c.seq) AS place FROM (SELECT t.seq, t.rank, t.revision FROM "
             CLAIMABLE "$3 AND t.rank >= $6 AND t.rank <= $4 ORDER BY t.rank, t.seq LIMIT $5 "
@@ -368,6 +343,10 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "AND (h.key, h.value) >= (($7::text[])[1], ($8::text[])[1])",
             "h.key DESC, h.value DESC, h.task DESC"),
         [PG_SCAN_ASKED] = SCAN("FROM ~task AS t WHERE asked NOTNULL AND t.seq < $1", "t.seq DESC"),
+        [PG_SCAN_PARENT] = SCAN("FROM ~task AS t WHERE (t.parent, t.seq) < ($23, $1) "
+            "AND t.parent >= $23", "t.parent DESC, t.seq DESC"),
+        [PG_SCAN_ROOT] = SCAN("FROM ~task AS t WHERE (t.root, t.seq) < ($24, $1) "
+            "AND t.root >= $24", "t.root DESC, t.seq DESC"),
         [PG_SCAN_ID] = SCAN("FROM ~task AS t WHERE t.id = ANY ($18::text[]) AND t.seq < $1",
             "t.seq DESC"),
         [PG_SEQ_BELOW] = "SELECT seq, submitted_at FROM ~task WHERE seq < $1 "
@@ -418,46 +397,17 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "FROM unnest($1::text[], $2::int8[]) AS n(id, at) "
             "WHERE (SELECT r.until FROM ~reserved AS r WHERE r.id = n.id) > n.at "
             "AND (SELECT t.submitted_at FROM ~task AS t WHERE t.id = n.id) = n.at",
-        [PG_RETIRE_LOOK] = RETIRE_LOOK "WHERE t.seq > $1 ORDER BY t.seq LIMIT $2",
-        [PG_RETIRE_LOOK_WORKFLOW] = RETIRE_LOOK "WHERE (t.workflow, t.seq) > ($3, $1) "
+        [PG_RETIRE_LOOK] = RETIRE_LOOK " FROM ~task AS t WHERE t.seq > $1 ORDER BY t.seq LIMIT $2",
+        [PG_RETIRE_LOOK_WORKFLOW] = RETIRE_LOOK " FROM ~task AS t "
+            "WHERE (t.workflow, t.seq) > ($3, $1) "
             "AND t.workflow <= $3 ORDER BY t.workflow, t.seq LIMIT $2",
-        /* Whoever has locked a row may still change it: it is left alone. So is one that was
-         * changed since it was looked at. */
-        [PG_RETIRE] = "WITH w AS MATERIALIZED (SELECT * FROM unnest($seq::int8[], "
-            "$revision::int8[]) AS w(seq, revision)), "
-            "l AS MATERIALIZED (SELECT t.seq, t.tags, t.id, t.workflow, t.version, t.state, "
-            "t.ended_at, t.doc FROM ~task AS t WHERE t.seq = ANY ($seq::int8[]) "
-            "AND t.locked_by IS NULL"
-            /* in CASE, so that the planner hashes it, and does not join */
-            " AND CASE WHEN (t.seq, t.revision) IN (SELECT w.seq, w.revision FROM w) THEN true END "
-            "FOR UPDATE OF t SKIP LOCKED), "
-            "x AS MATERIALIZED (SELECT j.key, coalesce(j.value, 'null') AS value, l.seq "
-            "FROM l CROSS JOIN LATERAL json_each_text(l.tags::json) AS j "
-            "WHERE l.tags IS NOT NULL), "
-            /* of arrays the planner expects few elements, and looks each up */
-            "g AS (DELETE FROM ~tag AS g USING unnest(ARRAY(SELECT key FROM x ORDER BY seq, key), "
-            "ARRAY(SELECT value FROM x ORDER BY seq, key), "
-            "ARRAY(SELECT seq FROM x ORDER BY seq, key)) AS y(key, value, task) "
-            "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), "
-            "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), "
-            "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, "
-            "until, sha256, owner) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, "
-            "l.state, l.ended_at, $until, (d.doc ->> 'content') || (d.doc ->> 'sha256'), "
-            "(d.doc ->> 'content') || (d.doc ->> 'owner') "
-            "FROM l CROSS JOIN LATERAL (SELECT l.doc::json AS doc) AS d "
-            "WHERE $until::int8 IS NOT NULL ORDER BY l.id "
-            "ON CONFLICT (id) DO UPDATE SET content = excluded.content, "
-            "workflow = excluded.workflow, version = excluded.version, state = excluded.state, "
-            "ended_at = excluded.ended_at, until = excluded.until, "
-            "sha256 = excluded.sha256, owner = excluded.owner), "
-            "d AS (DELETE FROM ~task AS t WHERE t.seq = ANY (ARRAY(SELECT l.seq FROM l)) "
-            "RETURNING t.seq), "
-            "a AS (" AUDIT_INSERT(" WHERE EXISTS (SELECT 1 FROM d) AND") ") "
-            "SELECT d.seq FROM d ORDER BY d.seq",
+        [PG_RETIRE_LOOK_ORPHANS] = RETIRE_LOOK_ORPHANS,
+        [PG_RETIRE] = RETIRE,
         [PG_RESERVED] = "SELECT content, workflow, version, state, ended_at, until, "
             "CASE WHEN left(sha256, 16) = content THEN substr(sha256, 17) END, "
             "CASE WHEN left(owner, 16) = content THEN substr(owner, 17) END "
             "FROM ~reserved WHERE id = $1",
+        [PG_ORPHANED_END] = ORPHANED_END,
         [PG_RESERVED_SWEEP] = "DELETE FROM ~reserved "
             "WHERE id = ANY (ARRAY(SELECT id FROM ~reserved WHERE until <= $1 "
             "ORDER BY until LIMIT $2)) RETURNING 1",
@@ -686,7 +636,9 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             "WITH ORDINALITY AS s(value, nth) "
             "WHERE coalesce(s.value ->> 'direction', 'forward') = t.direction "
             "AND s.value -> 'error' ->> 'code' = d.doc -> 'error' ->> 'code' "
-            "ORDER BY s.value ->> 'state' <> 'failed', s.nth LIMIT 1) "
+            "ORDER BY s.value ->> 'state' <> 'failed', s.nth LIMIT 1), "
+            "CASE WHEN d.doc -> 'error' ->> 'code' IN ('child', 'pivot') "
+            "THEN " STOPPED_OF_CHILD " ELSE false END "
             "FROM (SELECT t.* FROM ~task AS t WHERE t.state = 'error' AND t.closed_at IS NULL "
             "AND (t.ended_at, t.seq) > ($1, $2) ORDER BY t.ended_at, t.seq LIMIT $3) AS t "
             "CROSS JOIN LATERAL (SELECT t.doc::json AS doc) AS d ORDER BY t.ended_at, t.seq",

@@ -1,9 +1,43 @@
 #ifndef STORE_POSTGRES_SQL_UPDATE_H
 #define STORE_POSTGRES_SQL_UPDATE_H
 
-/* Pieces of the statements that change rows of tasks, for sql.c, which defines what they use. */
+/* Pieces of the statements that insert and change rows of tasks, for sql.c, which defines what they
+ * use. */
 
 /* clang-format off */
+/* Numbers are given in the order of the batch, rows inserted in that of the ids. */
+#define INSERT INSERT_OF("", "")
+#define INSERT_OF(before, where) \
+    "WITH " before "n AS MATERIALIZED (SELECT nextval('~task_seq') AS seq, n.* FROM unnest(" \
+    "$ord::int8[], $id::text[], " TASK_COLUMNS(UNNEST_TASK, ", ") ") " \
+    "AS n(ord, id, " TASK_COLUMNS(NAME, ", ") ")" where "), " \
+    "i AS (INSERT INTO ~task (seq, id, " TASK_COLUMNS(NAME, ", ") ") " \
+    "SELECT " COLUMNS_N " FROM n WHERE coalesce((SELECT r.until FROM ~reserved AS r " \
+    "WHERE r.id = n.id), 0) <= coalesce(n.submitted_at, 0) " \
+    "ORDER BY n.id ON CONFLICT (id) DO NOTHING " \
+    "RETURNING seq), " \
+    "d AS (SELECT n.ord, n.seq FROM i JOIN n USING (seq)), " \
+    "g AS (INSERT INTO ~tag (key, value, task) SELECT j.key, coalesce(j.value, 'null'), " \
+    "d.seq FROM d JOIN n USING (seq) CROSS JOIN LATERAL json_each_text(n.tags::json) AS j " \
+    "ON CONFLICT DO NOTHING) "
+
+/* Those that come out of table submission are inserted only if their row waits there, and it goes
+ * if they were. */
+#define INSERT_SUBMITTED \
+    INSERT_OF("w AS MATERIALIZED (SELECT * FROM unnest($s_ord::int8[], $s_seq::int8[], " \
+    "$s_id::text[]) AS w(ord, seq, id)), " \
+    "k AS MATERIALIZED (SELECT s.seq FROM ~submission AS s WHERE s.seq = ANY ($s_seq::int8[]) " \
+    "AND s.refused_at IS NULL ORDER BY s.seq FOR UPDATE), " \
+    "gone AS MATERIALIZED (SELECT w.ord, w.id FROM w WHERE NOT EXISTS (SELECT 1 FROM k " \
+    "WHERE k.seq = w.seq)), ", \
+    " WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.ord = n.ord)") EXTRAS_INSERT("n") \
+    ", x AS (DELETE FROM ~submission AS s USING w JOIN d USING (ord) WHERE s.seq = w.seq) " \
+    WAITS_INSERT
+#define SUBMITTED_DONE \
+    "SELECT d.ord, d.seq FROM d " \
+    "UNION ALL SELECT gone.ord, 0 FROM gone WHERE NOT EXISTS (SELECT 1 FROM ~task AS t " \
+    "WHERE t.id = gone.id)"
+
 /* Every change of rows that are there, each at the revision on which it was decided. They come in
  * the order of their ids, so that two batches seldom wait for each other crosswise, though the
  * database may take them in another; see UPDATE_LOCKED. */
@@ -36,11 +70,31 @@
 #define NOTICES_THERE \
     "WHERE NOT EXISTS (SELECT 1 FROM nx WHERE nx.ord = u.ord " \
     "AND NOT EXISTS (SELECT 1 FROM nk WHERE nk.seq = nx.seq)) "
-#define UPDATE_ON_NOTICES(lock, from, where) \
-    UPDATE_BUT(NOTICES_LOCK, NOTICES_THERE, lock, from, where) \
-    EXTRAS_INSERT("u") WAITS_INSERT WAITS_DELETE NOTICES_DELETE "SELECT d.ord, d.seq FROM d"
+#define UPDATE_ON_NOTICES UPDATE_ON_NOTICES_BY("", "u", "t.id = u.id")
+#define UPDATE_LOCKED_ON_NOTICES \
+    UPDATE_ON_NOTICES_BY(LOCK_ROWS, "l JOIN u USING (ord)", "t.seq = l.seq")
+#define UPDATE_ON_NOTICES_BY(lock, from, where) \
+    UPDATE_BUT(NOTICES_LOCK, NOTICES_THERE, lock, from, where) EXTRAS_INSERT("u") \
+    WAITS_INSERT WAITS_DELETE NOTICES_DELETE
 #define NOTICES_DELETE \
     ", nz AS (DELETE FROM ~notice AS n USING nx JOIN d USING (ord) WHERE n.seq = nx.seq) "
+
+#define DONE "SELECT d.ord, d.seq FROM d"
+
+/* What a change that was done tells other tasks, and its new children, in the order of the batch.
+ * An insertion into `submission` wakes all nodes, even if there is nothing to insert. */
+#define TELLS_INSERT \
+    ", ft AS (INSERT INTO ~notice (task, sender, kind, at, body) SELECT f.task, f.sender, " \
+    "f.kind, " CLOCK ", f.body FROM unnest($t_ord::int8[], $t_task::text[], $t_sender::text[], " \
+    "$t_kind::text[], $t_body::text[]) WITH ORDINALITY AS f(ord, task, sender, kind, body, nth) " \
+    "JOIN d USING (ord) ORDER BY f.nth) "
+#define CHILDREN_INSERT \
+    ", fc AS (INSERT INTO ~submission (source, key, " SUBMISSION_COLUMNS(NAME, ", ") ") " \
+    "SELECT n.source, n.key, " SUBMISSION_COLUMNS(OF_N, ", ") " FROM unnest($b_ord::int8[], " \
+    "$b_source::text[], $b_key::text[], " SUBMISSION_COLUMNS(UNNEST_SUBMISSION, ", ") ") " \
+    "WITH ORDINALITY AS n(ord, source, key, " SUBMISSION_COLUMNS(NAME, ", ") ", nth) " \
+    "JOIN d USING (ord) ORDER BY n.nth ON CONFLICT (source, key) WHERE key IS NOT NULL " \
+    "DO NOTHING) "
 /* clang-format on */
 
 #endif

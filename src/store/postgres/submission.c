@@ -2,14 +2,11 @@
  * Submissions in PostgreSQL: what applications insert, which becomes tasks or is refused. listen.c
  * receives their notifications. The columns are those of rows/submission.h.
  */
-#include "store/postgres/columns.h"
+#include "store/postgres/family.h"
 
 #include "store/row.h"
 
-#define READ_any(field)    READ_text(field)
-#define ADD_any(array, v)  array_text(array, v)
-#define KIND_any           ARRAY_TEXTS
-#define IS_STORABLE_any(v) IS_STORABLE_text(v)
+#define READ_any(field) READ_text(field)
 
 static void submission_read(const PGresult *r, int i, struct arena *a, struct submission_row *ret)
 {
@@ -97,32 +94,6 @@ enum err pg_submissions_settle(struct store *base, const struct submission_verdi
     return pg_end_err(&o, e);
 }
 
-static bool is_storable(const struct submission_row *row)
-{
-    return text_is_storable(row->source)
-           && text_is_storable(row->key) SUBMISSION_COLUMNS(IS_STORABLE, );
-}
-
-/* Submissions as arrays, one for each column. */
-struct submission_arrays {
-    struct array source, key;
-    SUBMISSION_COLUMNS(MEMBER, )
-};
-
-static void submission_add(struct submission_arrays *k, const struct submission_row *row)
-{
-    ADD(source, text)
-    ADD(key, text)
-    SUBMISSION_COLUMNS(ADD, )
-}
-
-static void submissions_bind(struct submission_arrays *k, struct query *q)
-{
-    BIND_ARRAY(source, text)
-    BIND_ARRAY(key, text)
-    SUBMISSION_COLUMNS(BIND_ARRAY, )
-}
-
 enum err pg_submissions_put(struct store *base, const struct submission_row *rows, size_t count,
                             struct error *e)
 {
@@ -133,7 +104,7 @@ enum err pg_submissions_put(struct store *base, const struct submission_row *row
     PGresult *r = NULL;
 
     for (size_t i = 0; i < count; i++)
-        if (!is_storable(&rows[i]))
+        if (!submission_is_storable(&rows[i]))
             return error_set(e, ERR_INVALID, "a submission has to be UTF-8 without NULs");
     for (size_t i = 0; i < count; i++)
         submission_add(&arrays, &rows[i]);

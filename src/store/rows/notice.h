@@ -10,6 +10,13 @@
  * "name", "data"}; nothing of it was checked, and data is a text that should be JSON. */
 #define NOTICE_SIGNAL SLICE("signal")
 
+/* From a task of the same family, which is the sender. "child": a child tells its parent what
+ * became of it, {"step", "number", "state", "output", "error"}. "parent": a parent tells its child
+ * what it wants of it, {"wish", "error"}, or {"paused_at"}, which is null once the parent goes on.
+ */
+#define NOTICE_CHILD  SLICE("child")
+#define NOTICE_PARENT SLICE("parent")
+
 struct notice_row {
     int64_t seq;                     /* given by the store, never twice */
     struct slice task, sender, kind; /* to whom; from whom ("sql"); what it is */

@@ -21,28 +21,38 @@ struct retired {
     uint64_t revision; /* as it was seen */
     struct slice id, workflow;
     enum task_state state;
-    size_t rule; /* which of the rules lets it go */
+    size_t rule;       /* which of the rules lets it go; SIZE_MAX: none, it is a child */
+    struct slice root; /* of a child: whose family it is of */
+    bool archive;      /* of a child: its root was archived */
 };
 
 /* A part of looking for what may go. Tasks are looked at in the order of their submission, so
  * that it takes no index of its own; it ends at those that were submitted too late to have ended by
  * then. The newest task of all may be left alone whatever it is, and a task with undelivered
- * messages is kept. */
+ * messages is kept.
+ *
+ * No rule lets a child go: a family goes together, first its root. Then its children are orphans,
+ * which are found apart, by root and seq, once they are over as well. */
 struct retire_look {
     const struct retire_rule *rules;
     size_t rule_count;
-    struct slice workflow; /* only tasks of this one are looked at; NONE: all */
-    size_t scan_max;       /* tasks that are looked at, at most */
-    int64_t after_seq;     /* in: 0 at first; out: where the next part goes on */
-    struct retired *found; /* out */
-    size_t found_count;    /* out */
-    bool more;             /* out: there may be more behind after_seq */
+    struct slice workflow;   /* only tasks of this one are looked at; NONE: all */
+    bool orphans;            /* only these are looked at, by no rule, of whatever workflow */
+    size_t scan_max;         /* tasks that are looked at, at most */
+    int64_t after_seq;       /* in: 0 at first; out: where the next part goes on, ... */
+    struct slice after_root; /* ... of orphans, together with this; NONE at first */
+    struct retired *found;   /* out */
+    size_t found_count;      /* out */
+    bool more;               /* out: there may be more behind after_seq */
 };
 
-/* A part of deleting what was found. */
+/* A part of deleting what was found. The id of a root is reserved for as long as it has children,
+ * beyond all times, and then until `reserve_until`; children reserve no ids, and are left alone
+ * while their root is there. */
 struct retire {
     const struct retired *tasks;
     size_t task_count;
+    bool archived;             /* they were; so their children will be */
     int64_t budget_us;         /* how long it may take, about, before it leaves the rest; 0: no
                                   matter. One task is dealt with at least */
     int64_t reserve_until;     /* their ids are not given to others until then; 0: at once */
@@ -63,8 +73,10 @@ struct reservation {
     struct slice owner;     /* as in struct task; NONE: it has none, or that is not known */
 };
 
-#define RETIRE_STATES (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | 1U << TASK_ERROR)
-#define RETIRE_CLOSED (1U << 31)
+#define RESERVED_FOR_CHILDREN INT64_C(253402300799999) /* `until` while there are any */
+
+#define RETIRE_STATES         (1U << TASK_PROCESSED | 1U << TASK_COMPENSATED | 1U << TASK_ERROR)
+#define RETIRE_CLOSED         (1U << 31)
 
 /* A part of making the file shorter. */
 struct shrink {

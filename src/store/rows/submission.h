@@ -11,14 +11,18 @@
  * was refused and then stays until an operator drops it. Nothing of it was checked: each value is a
  * text as received, NONE if it was omitted.
  */
+#define CHILD_SOURCE SLICE("task") /* of a submission that a change of its parent inserted */
+
 struct submission_row {
     int64_t seq;         /* given by the store, never twice */
-    struct slice source; /* "sql", "amqp:QUEUE" */
+    struct slice source; /* "sql", "amqp:QUEUE", "schedule", "task" */
     struct slice id, workflow, version, priority, not_before, reply_to, tags, input;
     int64_t submitted_at;
     int64_t refused_at; /* 0: it waits */
     struct slice reason;
     struct slice submitter; /* of a schedule: its author, as a person; NONE: unknown */
+    struct slice child;     /* of a child: JSON object that says whose child it is, written by the
+                             * change of its parent (scheduler/family.c). NONE: it is none */
     struct slice key; /* only inserted: each is kept once for a source. NONE: repetitions are not
                        * recognized */
 };
@@ -39,7 +43,8 @@ struct submission_row {
     X(tags,         any)    S     \
     X(input,        any)    S     \
     X(reason,       text)   S     \
-    X(submitter,    text)
+    X(submitter,    text)   S     \
+    X(child,        text)
 /* clang-format on */
 
 /* The oldest of those that wait. Nodes that share a store divide them by seq, so that no two work

@@ -62,6 +62,7 @@ struct task_row {
     int64_t lock_since;           /* when it took it; 0: it does not hold it */
     struct slice asked; /* groups of persons who are asked by steps of it: ",cfo,finance,"; NONE:
                          * nobody is */
+    struct slice parent, root;        /* ids, of a child; NONE: it is none */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
     /* To insert with it; read by get and claims: all of them. With `groups_only` only the groups of
      * steps are read (codec/codec.h), which the document cannot be understood without. */
@@ -102,7 +103,9 @@ struct task_row {
     X(tags,          text,      FIXED)     S \
     X(lock,          text,      FIXED)     S \
     X(lock_max,      number,    FIXED)     S \
-    X(lock_mode,     number,    FIXED)
+    X(lock_mode,     number,    FIXED)     S \
+    X(parent,        text,      FIXED)     S \
+    X(root,          text,      FIXED)
 #define TASK_CHANGING_COLUMNS(X, S)          \
     X(revision,      number,    REVISION)  S \
     X(state,         state,     RELEASED)  S \
@@ -231,6 +234,9 @@ struct list_query {
     size_t tag_count;
     int64_t submitted_after, submitted_before; /* at or after, before; 0: any */
     enum list_wish paused, closed;
+    enum list_wish children;   /* ONLY: children; WITHOUT: no children */
+    struct slice parent, root; /* only the children of this task, only the family of this root
+                                * without the root; NONE: any */
     bool asked;         /* only tasks of which somebody is asked; not together with ids or tags */
     bool groups;        /* rows come with their groups of steps, to be decoded */
     int64_t before_seq; /* seq below this one; 0: from the newest */

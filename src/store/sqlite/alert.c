@@ -17,6 +17,7 @@ static void read_stopped(sqlite3_stmt *q, struct arena *a, struct stopped *ret)
         .code = arena_copy(a, query_text(q, 5)),
         .message = arena_copy(a, query_text(q, 6)),
         .step = arena_copy(a, query_text(q, 7)),
+        .of_child = sqlite3_column_int(q, 8),
     };
 }
 

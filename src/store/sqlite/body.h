@@ -102,16 +102,22 @@ enum sql {
     SQL_SCAN_WORKFLOW,
     SQL_SCAN_TAG,
     SQL_SCAN_ASKED,
+    SQL_SCAN_PARENT,
+    SQL_SCAN_ROOT,
     SQL_SCAN_ID,
     SQL_HAS_TAG,
     SQL_SEQ_BELOW,
     SQL_ROW,
     SQL_RETIRE_SCAN,          /* what is looked at to be deleted, oldest first ... */
     SQL_RETIRE_SCAN_WORKFLOW, /* ... of one workflow */
-    SQL_RETIRE_STILL,         /* it is as it was when it was looked at */
+    SQL_RETIRE_SCAN_ORPHANS,
+    SQL_RETIRE_STILL, /* it is as it was when it was looked at */
     SQL_RESERVE,
     SQL_RESERVED,
     SQL_RESERVED_SWEEP,
+    SQL_ORPHANED, /* the children of a root are left */
+    SQL_ORPHANED_FREE,
+    SQL_ORPHANED_END,
     SQL_NEWEST,
     SQL_TAGS_DELETE,
     SQL_PAYLOADS_DELETE,
@@ -537,7 +543,8 @@ enum err sqlite_notices_settle(struct store *s, const struct notice_verdict *lis
 enum err sqlite_notices_put(struct store *s, const struct notice_row *rows, size_t count,
                             struct error *e);
 /* One that is to be decided. */
-int notice_delete(struct db *d, int64_t seq, bool *ret_done);
+int notice_delete(struct db *d, int64_t seq, bool *ret_done) MUST_USE;
+int notice_insert(struct db *d, const struct notice_row *row) MUST_USE;
 enum err sqlite_submissions_take(struct store *s, struct submission_take *t, struct arena *a,
                                  struct error *e);
 enum err sqlite_submissions_settle(struct store *s, const struct submission_verdict *list,

@@ -170,6 +170,17 @@ static int notices_delete(struct db *d, const struct change *c, bool *ret_done)
     return rc;
 }
 
+static int family_insert(struct db *d, const struct change *c)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < c->tell_count; i++)
+        rc = notice_insert(d, &c->tells[i]);
+    for (size_t i = 0; rc == SQLITE_OK && i < c->child_count; i++)
+        rc = submission_insert(d, &c->children[i]);
+    return rc;
+}
+
 static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret_done)
 {
     int rc = SQLITE_OK;
@@ -197,6 +208,8 @@ static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret
     if (rc == SQLITE_OK && *ret_done && c->drops_overruns)
         rc = overrun_delete(d, c->row.id);
     if (rc == SQLITE_OK && *ret_done)
+        rc = family_insert(d, c);
+    if (rc == SQLITE_OK && *ret_done)
         rc = audits_insert(d, c);
     return rc;
 }
@@ -215,7 +228,7 @@ static bool has_parts(const struct change *c)
 {
     return c->row.payload_count > 0 || c->audit_count > 0 || c->submission || c->drops_waits
            || c->drops_overruns || c->row.wait_count > 0 || c->lock_move != LOCK_STAYS
-           || row_queues(&c->row) || c->notice_count > 0
+           || row_queues(&c->row) || c->notice_count > 0 || c->tell_count > 0 || c->child_count > 0
            || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 

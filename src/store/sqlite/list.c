@@ -64,6 +64,8 @@ static bool wants(const struct list_query *lq, sqlite3_stmt *q)
         .ended_at = sqlite3_column_int64(q, 5),
         .paused_at = sqlite3_column_int64(q, 8),
         .closed_at = sqlite3_column_int64(q, 9),
+        .parent = sqlite3_column_int(q, 10) ? SLICE("") : query_text(q, 11),
+        .root = query_text(q, 12),
     };
 
     if (!task_state_parse(query_text(q, 1), &row.state))
@@ -117,12 +119,15 @@ static int scan(struct db *d, sqlite3_stmt *q, size_t tag_from, struct found *f)
 static int scan_by(struct db *d, enum sql which, int64_t below, struct slice by, struct found *f)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
+    bool family = f->query->parent.ptr || f->query->root.ptr;
 
     int rc = db_query(d, which, &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, below);
     bind_number(q, 4, list_wants_doc(f->query));
+    bind_number(q, 5, f->query->children != LIST_EITHER && !family);
+    bind_number(q, 6, family);
     if (by.ptr)
         bind_text(q, 2, by);
     if (which == SQL_SCAN_TAG)
@@ -144,6 +149,10 @@ static int find(struct db *d, int64_t below, struct found *f)
         return rc;
     if (lq->asked)
         return scan_by(d, SQL_SCAN_ASKED, below, SLICE_NONE, f);
+    if (lq->parent.ptr)
+        return scan_by(d, SQL_SCAN_PARENT, below, lq->parent, f);
+    if (lq->root.ptr)
+        return scan_by(d, SQL_SCAN_ROOT, below, lq->root, f);
     if (lq->tag_count > 0)
         return scan_by(d, SQL_SCAN_TAG, below, lq->tags[0].key, f);
     if (!few)

@@ -1,6 +1,6 @@
 /* Notices in SQLite: those that are to be decided, and what becomes of them. No other node shares
  * the store. The columns are those
- * of rows/notice.h. A change deletes its own: commit.c. */
+ * of rows/notice.h. A change deletes its own, and inserts others: commit.c. */
 #include "store/sqlite/columns.h"
 
 #include "store/row.h"
@@ -157,7 +157,7 @@ enum err sqlite_notices_settle(struct store *base, const struct notice_verdict *
     return transaction_end(s, rc, unknown, e, "settle notices");
 }
 
-static int insert(struct db *d, const struct notice_row *row)
+int notice_insert(struct db *d, const struct notice_row *row)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
     int col = 1;
@@ -174,7 +174,7 @@ static int put(struct db *d, const struct notice_row *rows, size_t count, bool *
     int rc = db_exec(d, "BEGIN IMMEDIATE");
 
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
-        rc = insert(d, &rows[i]);
+        rc = notice_insert(d, &rows[i]);
     return rc == SQLITE_OK ? db_commit(d, ret_unknown) : rc;
 }
 

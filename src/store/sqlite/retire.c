@@ -25,6 +25,13 @@ static int newest(struct db *d, int64_t *ret)
     return SQLITE_OK;
 }
 
+/* SIZE_MAX: it stays, or is an orphan, which needs no rule. */
+static bool may_go(const struct retire_look *r, const struct retire_seen *t, size_t *ret_rule)
+{
+    *ret_rule = r->orphans ? SIZE_MAX : retire_rule_of(r, t);
+    return r->orphans ? retire_orphan_goes(t) : *ret_rule != SIZE_MAX;
+}
+
 /* It is unknown how an unreadable row ended. */
 static bool look_at(struct retire_look *r, sqlite3_stmt *q, int64_t last, struct arena *a)
 {
@@ -32,23 +39,33 @@ static bool look_at(struct retire_look *r, sqlite3_stmt *q, int64_t last, struct
                             .workflow = query_text(q, 7),
                             .ended_at = sqlite3_column_int64(q, 2),
                             .closed_at = sqlite3_column_int64(q, 8),
+                            .child = sqlite3_column_int(q, 11) != 0,
                             .locked = sqlite3_column_int(q, 4) != 0,
                             .untold = sqlite3_column_int(q, 9) != 0,
                             .fresh_at = sqlite3_column_int64(q, 10)};
+    struct slice root = r->orphans ? arena_copy(a, query_text(q, 12)) : SLICE_NONE;
+    size_t rule = SIZE_MAX;
 
     r->after_seq = t.seq;
-    if (task_state_parse(query_text(q, 1), &t.state) && t.seq != last) {
-        size_t rule = retire_rule_of(r, &t);
-        if (rule != SIZE_MAX)
-            r->found[r->found_count++] =
-                (struct retired){.seq = t.seq,
-                                 .revision = (uint64_t)sqlite3_column_int64(q, 5),
-                                 .id = arena_copy(a, query_text(q, 6)),
-                                 .workflow = arena_copy(a, t.workflow),
-                                 .state = t.state,
-                                 .rule = rule};
-    }
-    return retire_is_past(r, t.seq, sqlite3_column_int64(q, 3));
+    r->after_root = root;
+    if (task_state_parse(query_text(q, 1), &t.state) && t.seq != last && may_go(r, &t, &rule))
+        r->found[r->found_count++] =
+            (struct retired){.seq = t.seq,
+                             .revision = (uint64_t)sqlite3_column_int64(q, 5),
+                             .id = arena_copy(a, query_text(q, 6)),
+                             .workflow = arena_copy(a, t.workflow),
+                             .state = t.state,
+                             .rule = rule,
+                             .root = root,
+                             .archive = r->orphans && sqlite3_column_int(q, 13) != 0};
+    return !r->orphans && retire_is_past(r, t.seq, sqlite3_column_int64(q, 3));
+}
+
+static enum sql look_by(const struct retire_look *r)
+{
+    if (r->orphans)
+        return SQL_RETIRE_SCAN_ORPHANS;
+    return r->workflow.ptr ? SQL_RETIRE_SCAN_WORKFLOW : SQL_RETIRE_SCAN;
 }
 
 static int look(struct db *d, struct retire_look *r, struct arena *a)
@@ -60,13 +77,13 @@ static int look(struct db *d, struct retire_look *r, struct arena *a)
 
     int rc = newest(d, &last);
     if (rc == SQLITE_OK)
-        rc = db_query(d, r->workflow.ptr ? SQL_RETIRE_SCAN_WORKFLOW : SQL_RETIRE_SCAN, &q);
+        rc = db_query(d, look_by(r), &q);
     if (rc != SQLITE_OK)
         return rc;
     bind_number(q, 1, r->after_seq);
     bind_number(q, 2, (int64_t)r->scan_max);
-    if (r->workflow.ptr)
-        bind_text(q, 3, r->workflow);
+    if (r->orphans || r->workflow.ptr)
+        bind_text(q, 3, r->orphans ? r->after_root : r->workflow);
     while (!past && (rc = query_step(q)) == SQLITE_ROW) {
         past = look_at(r, q, last, a);
         looked++;
@@ -118,8 +135,27 @@ static int reserve(struct db *d, int64_t seq, int64_t until)
     return query_run(q);
 }
 
-/* Is it as it was when it was found? */
-static int still_there(struct db *d, const struct retired *t, bool *ret_there, bool *ret_tagged)
+/* The children of a root stay for now. */
+static int orphan(struct db *d, int64_t seq, const struct retire *r)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, SQL_ORPHANED, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, seq);
+    bind_number(q, 2, r->reserve_until);
+    bind_number(q, 3, r->archived);
+    return query_run(q);
+}
+
+/* What goes with a task that was found. */
+struct still {
+    bool there; /* it is as it was */
+    bool tagged, child, has_children;
+};
+
+static int look_again(struct db *d, const struct retired *t, struct still *ret)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
@@ -129,20 +165,28 @@ static int still_there(struct db *d, const struct retired *t, bool *ret_there, b
     bind_number(q, 1, t->seq);
     bind_number(q, 2, (int64_t)t->revision);
     rc = query_step(q);
-    *ret_there = rc == SQLITE_ROW;
-    *ret_tagged = rc == SQLITE_ROW && !sqlite3_column_int(q, 0);
+    *ret = (struct still){.there = rc == SQLITE_ROW};
+    if (ret->there) {
+        ret->tagged = !sqlite3_column_int(q, 0);
+        ret->child = sqlite3_column_int(q, 1);
+        ret->has_children = sqlite3_column_int(q, 2);
+    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int delete_one(struct db *d, const struct retired *t, int64_t until, bool *ret_gone)
+static int delete_one(struct db *d, const struct retired *t, const struct retire *r, bool *ret_gone)
 {
-    bool tagged = false;
+    struct still s;
 
-    int rc = still_there(d, t, ret_gone, &tagged);
-    if (rc != SQLITE_OK || !*ret_gone)
+    int rc = look_again(d, t, &s);
+    *ret_gone = rc == SQLITE_OK && s.there;
+    if (!*ret_gone)
         return rc;
-    rc = reserve(d, t->seq, until);
-    if (rc == SQLITE_OK && tagged)
+    if (s.has_children)
+        rc = orphan(d, t->seq, r);
+    if (rc == SQLITE_OK && !s.child)
+        rc = reserve(d, t->seq, s.has_children ? RESERVED_FOR_CHILDREN : r->reserve_until);
+    if (rc == SQLITE_OK && s.tagged)
         rc = run(d, SQL_TAGS_DELETE, t->seq);
     if (rc == SQLITE_OK)
         rc = run(d, SQL_PAYLOADS_DELETE, t->seq);
@@ -160,7 +204,7 @@ static int delete_found(struct db *d, const struct retire *r, bool *gone, size_t
     for (; rc == SQLITE_OK && i < r->task_count
            && (i == 0 || r->budget_us == 0 || clock_steady_us() < until);
          i++) {
-        rc = delete_one(d, &r->tasks[i], r->reserve_until, &gone[i]);
+        rc = delete_one(d, &r->tasks[i], r, &gone[i]);
         any |= gone[i];
     }
     *ret_dealt_with = i;
@@ -233,7 +277,21 @@ enum err sqlite_reserved(struct store *base, struct slice id, struct arena *a,
     return ERR_OK;
 }
 
-static int sweep(struct db *d, int64_t now, size_t limit, size_t *ret_count)
+/* Roots whose last child is gone expire as others; *ret_count: how many. */
+static int free_roots(struct db *d, enum sql which, size_t limit, size_t *ret_count)
+{
+    CLEANUP(query_end) sqlite3_stmt *q = NULL;
+
+    int rc = db_query(d, which, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_number(q, 1, (int64_t)limit);
+    rc = query_run(q);
+    *ret_count = rc == SQLITE_OK ? (size_t)sqlite3_changes(d->handle) : 0;
+    return rc;
+}
+
+static int sweep_expired(struct db *d, int64_t now, size_t limit, size_t *ret_count)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
 
@@ -244,6 +302,20 @@ static int sweep(struct db *d, int64_t now, size_t limit, size_t *ret_count)
     bind_number(q, 2, (int64_t)limit);
     rc = query_run(q);
     *ret_count = rc == SQLITE_OK ? (size_t)sqlite3_changes(d->handle) : 0;
+    return rc;
+}
+
+static int sweep(struct db *d, int64_t now, size_t limit, size_t *ret_count)
+{
+    size_t freed = 0;
+    size_t expired = 0;
+
+    int rc = free_roots(d, SQL_ORPHANED_FREE, limit, &freed);
+    if (rc == SQLITE_OK)
+        rc = free_roots(d, SQL_ORPHANED_END, limit, &freed);
+    if (rc == SQLITE_OK)
+        rc = sweep_expired(d, now, limit, &expired);
+    *ret_count = freed > expired ? freed : expired;
     return rc;
 }
 

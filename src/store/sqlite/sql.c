@@ -6,6 +6,7 @@
 #include "store/sqlite/columns.h"
 
 #include "store/row.h"
+#include "store/sqlite/sql_stopped.h"
 
 #define QUALIFIED(name, ...) "task." #name
 
@@ -47,10 +48,12 @@
     " WHERE seq = ifnull(:seq, (SELECT seq FROM task WHERE id = :id)) " \
     "AND id = :id AND revision = :revision - 1"
 
-/* ?4: the document is wanted, too; what is not read costs nothing. */
-#define SCAN                                                                     \
-    "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, " \
-    "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at "
+/* ?4: the document is wanted, too; ?5: whether it is a child; ?6: whose. What is not read costs
+ * nothing, and the type of a value is known without reading what lies before it. */
+#define SCAN                                                                         \
+    "SELECT t.seq, t.state, t.workflow, t.submitted_at, t.version, t.ended_at, "     \
+    "iif(?4, t.waiting_for, NULL), iif(?4, t.doc, NULL), t.paused_at, t.closed_at, " \
+    "iif(?5, typeof(t.parent) <> 'null', 0), iif(?6, t.parent, NULL), iif(?6, t.root, NULL) "
 #define AUDIT     "SELECT seq, " AUDIT_COLUMNS(NAME, ", ") " FROM audit WHERE seq < ?1"
 #define OPERATION "SELECT seq, " OPERATION_COLUMNS(NAME, ", ") ", id FROM operation WHERE "
 #define PAGE      " ORDER BY seq DESC LIMIT ?2"
@@ -72,7 +75,11 @@
     "revision, id, workflow, "                                                                   \
     "closed_at, CASE WHEN ended_at IS NULL THEN 0 ELSE EXISTS (SELECT 1 FROM outbox_aside AS o " \
     "WHERE o.task = task.id AND +o.state = 'waiting') END, "                                     \
-    "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1) FROM task "
+    "(SELECT created_at FROM outbox ORDER BY seq LIMIT 1), typeof(root) <> 'null' "
+/* The roots whose last child is gone. */
+#define CHILDLESS                                                                               \
+    "(SELECT o.root FROM orphaned AS o WHERE NOT EXISTS (SELECT 1 FROM task AS t WHERE t.root " \
+    "= o.root) ORDER BY o.root LIMIT ?1)"
 
 /* The tags of a task, one by one. */
 #define TAGS                                                                       \
@@ -185,16 +192,26 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE g.key = ?2 AND g.value = ?3 AND g.task < ?1 ORDER BY g.task DESC",
         [SQL_SCAN_ASKED] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.asked IS NOT NULL "
             "ORDER BY t.seq DESC",
+        [SQL_SCAN_PARENT] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.parent = ?2 "
+            "ORDER BY t.seq DESC",
+        [SQL_SCAN_ROOT] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.root = ?2 "
+            "ORDER BY t.seq DESC",
         [SQL_SCAN_ID] = SCAN "FROM task AS t WHERE t.seq < ?1 AND t.id = ?2",
         [SQL_HAS_TAG] = "SELECT 1 FROM tag WHERE key = ?1 AND value = ?2 AND task = ?3",
         [SQL_SEQ_BELOW] = "SELECT seq, submitted_at FROM task WHERE seq < ?1 "
             "ORDER BY seq DESC LIMIT 1",
         [SQL_ROW] = "SELECT " COLUMNS " FROM task WHERE seq = ?1",
-        [SQL_RETIRE_SCAN] = RETIRE_LOOK "WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-        [SQL_RETIRE_SCAN_WORKFLOW] = RETIRE_LOOK "WHERE workflow = ?3 AND seq > ?1 "
+        [SQL_RETIRE_SCAN] = RETIRE_LOOK "FROM task WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        [SQL_RETIRE_SCAN_WORKFLOW] = RETIRE_LOOK "FROM task WHERE workflow = ?3 AND seq > ?1 "
             "ORDER BY seq LIMIT ?2",
-        [SQL_RETIRE_STILL] = "SELECT tags IS NULL FROM task WHERE seq = ?1 AND revision = ?2 "
-            "AND locked_by IS NULL",
+        [SQL_RETIRE_SCAN_ORPHANS] = RETIRE_LOOK ", orphaned.root, orphaned.archive "
+            "FROM orphaned CROSS JOIN task USING (root) WHERE orphaned.root >= ifnull(?3, '') "
+            "AND (orphaned.root <> ifnull(?3, '') OR seq > ?1) "
+            "ORDER BY orphaned.root, seq LIMIT ?2",
+        [SQL_RETIRE_STILL] = "SELECT tags IS NULL, root IS NOT NULL, "
+            "EXISTS (SELECT 1 FROM task AS c WHERE c.root = task.id) FROM task "
+            "WHERE seq = ?1 AND revision = ?2 AND locked_by IS NULL AND (root IS NULL "
+            "OR NOT EXISTS (SELECT 1 FROM task AS r WHERE r.id = task.root))",
         /* a document that is none has no content */
         [SQL_RESERVE] = "INSERT OR REPLACE INTO reserved (id, content, workflow, version, state, "
             "ended_at, until, sha256, owner) SELECT id, CASE WHEN json_valid(doc) THEN "
@@ -205,6 +222,11 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "owner FROM reserved WHERE id = ?1",
         [SQL_RESERVED_SWEEP] = "DELETE FROM reserved WHERE id IN (SELECT id FROM reserved "
             "WHERE until <= ?1 ORDER BY until LIMIT ?2)",
+        [SQL_ORPHANED] = "INSERT OR REPLACE INTO orphaned (root, until, archive) "
+            "SELECT id, ?2, ?3 FROM task WHERE seq = ?1",
+        [SQL_ORPHANED_FREE] = "UPDATE reserved SET until = (SELECT o.until FROM orphaned AS o "
+            "WHERE o.root = reserved.id) WHERE id IN " CHILDLESS,
+        [SQL_ORPHANED_END] = "DELETE FROM orphaned WHERE root IN " CHILDLESS,
         [SQL_NEWEST] = "SELECT max(seq) FROM task",
         [SQL_TAGS_DELETE] = "DELETE FROM tag WHERE (key, value, task) IN (" TAGS "t.seq = ?1)",
         [SQL_PAYLOADS_DELETE] = "DELETE FROM payload "
@@ -380,7 +402,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "(SELECT s.value ->> '$.name' FROM json_each(t.doc, '$.steps') AS s "
             "WHERE coalesce(s.value ->> '$.direction', 'forward') = t.direction "
             "AND s.value ->> '$.error.code' = t.doc ->> '$.error.code' "
-            "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1) "
+            "ORDER BY s.value ->> '$.state' <> 'failed', s.key LIMIT 1), "
+            "iif(t.doc ->> '$.error.code' IN ('child', 'pivot'), " STOPPED_OF_CHILD ", 0) "
             "FROM task AS t WHERE t.state = 'error' AND t.closed_at IS NULL AND t.ended_at >= ?1 "
             "AND (t.ended_at > ?1 OR t.seq > ?2) ORDER BY t.ended_at, t.seq LIMIT ?3",
         [SQL_ALERT_PUT] = "INSERT INTO alert AS a (" ALERT_PUT_COLUMNS(NAME, ", ") ") "
