@@ -313,9 +313,9 @@ static void take_stopped(struct watch *w, const struct stopped *t, int64_t now)
         .story = t->message,
     };
 
-    if (w->sweeping)
+    if (w->sweeping && !t->of_child)
         alerts_see(w->alerts, &s, now);
-    else
+    else if (!t->of_child) /* the child has an alert */
         alerts_add(w->alerts, &s, now);
     w->pos_ended_at = t->ended_at;
     w->pos_seq = t->seq;

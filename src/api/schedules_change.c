@@ -14,6 +14,7 @@
 #include "api/schedules.h"
 #include "background/cache.h"
 #include "base/when.h"
+#include "definition/family.h"
 #include "definition/grammar.h"
 #include "definition/registry.h"
 #include "node/channels.h"
@@ -21,6 +22,7 @@
 #include "node/new_id.h"
 #include "node/node.h"
 #include "node/strict.h"
+#include "node/submission.h"
 #include "outbox/reply_to.h"
 #include "store/row.h"
 
@@ -306,13 +308,29 @@ static bool is_known(struct server *sv, struct http_request *r, const struct sch
 }
 
 /* Its tasks would be refused, one by one. */
+static bool family_ok(struct server *sv, struct http_request *r, const struct definition *d,
+                      const struct bearer *author)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const struct family_source source = {registry_newest, &sv->workflows, author->person.ptr};
+    struct family_fault f;
+    struct slice family;
+
+    if (!d || family_resolve(d, &source, &a, &family, &f) == ERR_OK)
+        return true;
+    const struct family_problem p = family_problem(f.what);
+    http_problem(r, p.status, p.type, "children: found %s, expected %s", f.path, f.expected);
+    return false;
+}
+
+/* Likewise. */
 static bool author_ok(struct server *sv, struct http_request *r, const struct schedule *s,
                       const struct bearer *author)
 {
     const struct definition *d = registry_find(&sv->workflows, s->workflow, 0);
 
     if (!d || !d->needs_submitter || author->person.ptr)
-        return true;
+        return family_ok(sv, r, d, author);
     http_problem(r, 422, "no-submitter",
                  "workflow \"%.*s\" has an approval by another person than its submitter, which is "
                  "whoever stores this schedule: store it with a token",

@@ -218,6 +218,40 @@ static bool read_closed(struct http_request *r, struct lister *ls, struct slice 
     return read_wish("closed", r, value, &ls->filter.query.closed);
 }
 
+static bool read_children(struct http_request *r, struct lister *ls, struct slice value)
+{
+    struct list_query *q = &ls->filter.query;
+
+    ls->filter.says_children = true;
+    if (!read_wish("children", r, value, &q->children))
+        return false;
+    if (q->children == LIST_ONLY)
+        q->children = LIST_EITHER;
+    return true;
+}
+
+static bool read_relative(const char *name, struct http_request *r, struct lister *ls,
+                          struct slice value, struct slice *ret)
+{
+    if (!is_task_id(value)) {
+        http_problem(r, 422, "bad-filter", "%s is \"%.*s\", expected the id of a task", name,
+                     SLICE_ARG(value));
+        return false;
+    }
+    *ret = arena_copy(&ls->arena, value);
+    return true;
+}
+
+static bool read_parent(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_relative("parent", r, ls, value, &ls->filter.query.parent);
+}
+
+static bool read_root(struct http_request *r, struct lister *ls, struct slice value)
+{
+    return read_relative("root", r, ls, value, &ls->filter.query.root);
+}
+
 static bool read_tag(struct http_request *r, struct lister *ls, struct slice key,
                      struct slice value)
 {
@@ -253,6 +287,9 @@ static const struct parameter {
     {"ids", read_ids},
     {"paused", read_paused},
     {"closed", read_closed},
+    {"children", read_children},
+    {"parent", read_parent},
+    {"root", read_root},
 };
 
 /* What is misspelt must not list everything, and of two values none is meant for sure. */
@@ -280,7 +317,8 @@ static bool read_parameter(struct http_request *r, struct lister *ls, struct sli
     answer_unknown_parameter(r, name,
                              NAMES("state", "workflow", "version", "step", "agent", "error",
                                    "tag.KEY", "submitted_after", "submitted_before", "ended_after",
-                                   "ended_before", "ids", "paused", "closed", "limit", "cursor"));
+                                   "ended_before", "ids", "paused", "closed", "children", "parent",
+                                   "root", "limit", "cursor"));
     return false;
 }
 
@@ -326,6 +364,7 @@ void tasks_list(struct server *sv, struct http_request *r)
         return;
     }
     list_within(ls, grant_new(sv->api->bearer, &ls->arena));
+    filter_default_children(&ls->filter);
     filter_default_states(&ls->filter);
     filter_places(&ls->filter, &sv->workflows, &ls->arena);
     exchange_begin(&ls->x, sv, r);

@@ -14,6 +14,7 @@
 #include "background/cache.h"
 #include "base/log.h"
 #include "definition/definition.h"
+#include "definition/family.h"
 #include "definition/grammar.h"
 #include "definition/registry.h"
 #include "node/access.h"
@@ -51,11 +52,25 @@ static void answer_mistakes(struct http_request *r, enum err err, const struct m
     http_answer(r, status, "application/problem+json", buf_view(&b), NULL);
 }
 
+/* What is stored so far may not fit to it: other definitions may follow. */
+static void warn_of_families(struct server *sv, struct compiled *c)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const struct family_source source = {registry_newest, &sv->workflows, true};
+    const struct definition **parents = NULL;
+
+    if (c->err != ERR_OK)
+        return;
+    size_t count = registry_parents(&sv->workflows, &a, &parents);
+    family_warn(c->definition, &source, c->warnings);
+    family_warn_parents(c->definition, &source, parents, count, c->warnings);
+}
+
 static void validated(struct server *sv, struct http_request *r, struct compiled *c)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    (void)sv;
 
+    warn_of_families(sv, c);
     if (c->err != ERR_OK) {
         answer_mistakes(r, c->err, c->mistakes, c->warnings);
         return;
@@ -284,6 +299,7 @@ static void put_compiled(struct server *sv, struct http_request *r, struct compi
     bool is_named = http_segment_count(r) > 2;
     struct slice name = http_segment(r, 2);
 
+    warn_of_families(sv, c);
     if (c->err != ERR_OK)
         answer_mistakes(r, c->err, c->mistakes, c->warnings);
     else if (is_named && !slice_eq(name, c->definition->workflow.name))

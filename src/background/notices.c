@@ -1,7 +1,7 @@
 /*
- * Signals that applications insert into the database by SQL: each row is a notice
- * (intake/notices.h) and becomes a signal like those by HTTP. One that cannot be taken is kept with
- * the reason.
+ * Notices (intake/notices.h): signals that applications insert into the database by SQL, which
+ * become signals like those by HTTP, and what tasks of one family tell each other. One that cannot
+ * be taken is kept with the reason.
  */
 
 #include "background/notices.h"
@@ -12,7 +12,7 @@
 #include "background/room.h"
 #include "base/log.h"
 #include "base/names.h"
-#include "intake/notices.h"
+#include "intake/family.h"
 #include "node/content.h"
 #include "node/node.h"
 #include "node/part.h"
@@ -85,7 +85,9 @@ static void read_notice(void *arg, struct notice_item *it)
     struct server *sv = arg;
     struct json *body = NULL;
 
-    if (!slice_eq(it->row->kind, NOTICE_SIGNAL))
+    if (family_tells(it->row))
+        family_read_notice(it);
+    else if (!slice_eq(it->row->kind, NOTICE_SIGNAL))
         refuse(it, "this version of the program does not know notices of that kind");
     else if (json_parse(&tree, it->row->body, &body, NULL) != ERR_OK)
         refuse(it, "its values are not UTF-8");

@@ -235,13 +235,13 @@ static void pass_begin(struct retention_job *k)
     k->retirer = (struct retirer){.server = k->server, .part_done = part_done};
     k->names = any;
     k->name = 0;
-    k->name_count = rt->rule_count > 0;
+    k->name_count = 1; /* also without rules: children of what an operator deleted */
     if (is_by_workflow(rt))
         k->name_count = registry_names(&k->server->workflows, &k->names_arena, &k->names);
     if (scan_begin(k))
         part_begin(k);
     else
-        sweep_begin(k);
+        sweep_begin(k); /* no workflow is known */
 }
 
 /* A node that does not lead has no trouble with it. */

@@ -81,6 +81,7 @@ void retirer_begin(struct retirer *r, const struct retention_rule *rules, size_t
     r->look = (struct retire_look){.rules = r->rules,
                                    .rule_count = r->rule_count,
                                    .workflow = workflow,
+                                   .orphans = r->rule_count == 0,
                                    .scan_max = RETIRE_ROWS,
                                    .after_seq = r->after_seq};
 }
@@ -104,12 +105,25 @@ static void submit(struct retirer *r, void (*run)(struct store_job *, struct sto
     store_thread_background(r->server->thread, &r->job, RETIRE_PATIENCE);
 }
 
+/* Behind the last task that rules may let go, the children of what went. They may be many. */
+static void turn_to_orphans(struct retirer *r)
+{
+    r->look.orphans = r->look.more = true;
+    r->look.after_seq = 0;
+    r->look.after_root = SLICE_NONE;
+}
+
 static void part_end(struct retirer *r)
 {
     ASSERT(r->server->load.exchanges > 0);
     r->server->load.exchanges--;
+    if (r->look.orphans)
+        r->look.after_root = arena_copy(&r->names_arena, r->look.after_root);
+    else
+        r->after_seq = r->look.after_seq;
+    if (!r->look.more && !r->look.orphans && r->err == ERR_OK && !r->archive_failed && !r->dry)
+        turn_to_orphans(r);
     r->more = r->look.more;
-    r->after_seq = r->look.after_seq;
     buf_clear(&r->lines);
     arena_fini(&r->arena);
     r->part_done(r);
@@ -135,6 +149,12 @@ static void count(struct retirer *r, const struct retired *t)
 {
     count_of_kind(r, t)->tasks++;
     r->tasks++;
+}
+
+/* A child as its root was, unless there is no archive any more. */
+static bool is_archived(const struct retirer *r, const struct retired *t)
+{
+    return t->root.ptr ? t->archive && retire_archives(r->server) : r->needs[t->rule].archive;
 }
 
 /* ---- deleting ---- */
@@ -180,6 +200,7 @@ static void begin_delete(struct retirer *r)
     r->delete =
         (struct retire){.tasks = r->batch,
                         .task_count = r->batch_count,
+                        .archived = is_archived(r, &r->look.found[r->at]),
                         .budget_us = RETIRE_BUDGET_US,
                         .reserve_until = reserve_ms ? server_now(r->server) + reserve_ms : 0,
                         .audit = r->audit,
@@ -324,17 +345,18 @@ static void deal(struct retirer *r)
         part_end(r);
         return;
     }
-    bool archive = r->needs[r->look.found[r->at].rule].archive;
+    bool archive = is_archived(r, &r->look.found[r->at]);
     ASSERT(!archive || r->server->background->archive);
     if (r->server->draining
         || (archive && r->server->background->archive_busy)) { /* by another part */
         r->look.after_seq = r->look.found[r->at].seq - 1;
+        r->look.after_root = r->look.found[r->at].root;
         r->look.more = true;
         part_end(r);
         return;
     }
     r->end = r->at;
-    while (r->end < found && r->needs[r->look.found[r->end].rule].archive == archive)
+    while (r->end < found && is_archived(r, &r->look.found[r->end]) == archive)
         r->end++;
     r->batch = arena_alloc(&r->arena, (r->end - r->at) * sizeof *r->batch);
     r->batch_count = r->end - r->at;
@@ -397,6 +419,7 @@ static void floor_run(struct store_job *j, struct store *store)
     const struct list_query q = {.states = (states & RETIRE_STATES)
                                            | (states & RETIRE_CLOSED ? 1U << TASK_ERROR : 0),
                                  .workflow = r->look.workflow,
+                                 .children = LIST_WITHOUT,
                                  .before_seq = r->before_seq,
                                  .limit = FLOOR_PAGE};
 

@@ -6,6 +6,8 @@
  *
  *     floors -> look -> (read -> archive -> delete, some at a time) -> part_done -> look ...
  *
+ * The last looks are for the children of what went; see store/rows/retire.h.
+ *
  * "Floors" is done once, for rules that keep the newest: how far down they reach. What is to be
  * archived is read as a whole, made into lines, and on the archive's disk before it is deleted; if
  * it cannot be written, nothing is deleted and the part ends with the error. A record that cannot

@@ -13,7 +13,7 @@
 #include "background/notices.h"
 #include "background/room.h"
 #include "base/log.h"
-#include "intake/intake.h"
+#include "intake/family.h"
 #include "node/node.h"
 #include "node/offload.h"
 #include "node/part.h"
@@ -44,6 +44,9 @@ struct inbox {
 
 /* One row, in the memory of its batch; what is made of it is in that of its submission. */
 struct row_ask {
+    void (*answered)(struct ask *a); /* first: for `child.told.user` */
+    struct child_row child;
+    bool is_child;
     struct submission s;
     struct intake_item *item;
     struct inbox *inbox;
@@ -170,6 +173,22 @@ static void row_write(struct row_ask *ra)
         ra->text = row_text(&ra->s.arena, ra->item->row);
 }
 
+/* ---- children that cannot be started ---- */
+
+static void parent_answered(struct ask *a)
+{
+    struct row_ask *ra = a->user;
+
+    child_refusal_told(&ra->child);
+    intake_answered(ra->item, SLICE_NONE);
+}
+
+static void refuse_child(struct row_ask *ra, const char *problem)
+{
+    ra->answered = parent_answered;
+    child_refuse(&ra->child, ra->item, problem, ra);
+}
+
 /* ---- what the intake wants of us ---- */
 
 static void row_answered(struct submission *s)
@@ -178,14 +197,21 @@ static void row_answered(struct submission *s)
     struct arena a = s->arena;
 
     ASSERT(ra->item);
-    /* with the last one the batch may go, and ra with it */
-    intake_answered(ra->item, s->problem_type ? slice_of(s->problem) : SLICE_NONE);
+    if (ra->is_child && s->problem_type && child_is_refused(s->ask.outcome)) {
+        refuse_child(ra, s->problem);
+        server_ask(ra->inbox->server, &ra->child.told);
+    } else { /* with the last one the batch may go, and ra with it */
+        intake_answered(ra->item, s->problem_type ? slice_of(s->problem) : SLICE_NONE);
+    }
     arena_fini(&a);
 }
 
 static void row_is_refused(struct row_ask *ra, const char *problem)
 {
-    ra->item->problem = arena_copy(ra->item->arena, slice_of(problem));
+    if (ra->is_child)
+        refuse_child(ra, problem);
+    else
+        ra->item->problem = arena_copy(ra->item->arena, slice_of(problem));
     arena_fini(&ra->s.arena);
 }
 
@@ -255,8 +281,13 @@ static void row_read(void *arg, struct intake_item *it)
     size_t bytes = it->row->input.len + it->row->tags.len + it->row->reply_to.len;
 
     *ra = (struct row_ask){.item = it, .inbox = ib, .s = {.answered = row_answered, .line = 1}};
-    ra->s.is_run = slice_is(it->row->source, SCHEDULE_SOURCE);
-    ra->s.ask.submitter = ra->s.is_run ? it->row->submitter : SLICE_NONE;
+    bool is_child = child_is_started_by(it->row);
+    ra->s.made_here = is_child || slice_is(it->row->source, SCHEDULE_SOURCE);
+    ra->s.ask.submitter = ra->s.made_here ? it->row->submitter : SLICE_NONE;
+    if (is_child && !child_read(it, &ra->child, &ra->s.ask))
+        return;
+    ra->is_child = is_child;
+    ra->s.trace = ra->child.origin.trace;
     if (bytes > BODY_SMALL || ib->here + bytes > HERE_MAX) {
         row_offload(ra, bytes);
         return;

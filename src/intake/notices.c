@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "intake/family.h"
 
 enum {
     PAGE_MAX = 512,
@@ -71,8 +72,8 @@ static void round_end(struct notices *in, bool again, int64_t pause_ms)
     in->read_from = now_of(in) + pause_ms;
 }
 
-/* The next page at once; from the first one again after a pause, if some stay. On a shared store
- * the survey tells of those that stay for long. */
+/* The next page at once, and new ones when there are any; from the first one again after a pause,
+ * if some stay. On a shared store the survey tells of those that stay for long. */
 static void round_done(struct notices *in)
 {
     bool more = in->page.more;
@@ -85,8 +86,9 @@ static void round_done(struct notices *in)
     bool stays = in->left && !in->took;
     in->pause_ms = stays ? min_i64(in->pause_ms * 2, PAUSE_MAX_MS) : PAUSE_MS;
     bool again = in->left && (in->took || !in->config.shared);
+    int64_t pause_ms = in->left ? in->pause_ms : 0;
     in->left = in->took = false;
-    round_end(in, again, in->pause_ms);
+    round_end(in, again, pause_ms);
 }
 
 static void fail(struct notices *in)
@@ -206,6 +208,10 @@ static bool is_to_be_asked(struct notices *in, struct notice_item *it)
 
     if (!row->has_task && row->is_submitted) {
         leave(in, row); /* its task is about to be there */
+        return false;
+    }
+    if (!row->has_task && family_tells(row)) {
+        it->settles = true; /* the task was deleted: nobody needs it any more */
         return false;
     }
     if (!row->has_task) {

@@ -289,7 +289,7 @@ static bool read_id(struct submission *s, const struct json *j)
 
     if (!id)
         return true;
-    if (id->type == JSON_STRING && (s->is_run ? is_task_id(id->text) : id_ok(id->text))) {
+    if (id->type == JSON_STRING && (s->made_here ? is_task_id(id->text) : id_ok(id->text))) {
         s->ask.id = arena_copy(&s->arena, id->text);
         return true;
     }
@@ -334,7 +334,7 @@ static void submission_parse(struct submission *s, struct slice text, struct bou
     struct json *j = NULL;
 
     s->ask.kind = ASK_SUBMIT;
-    s->ask.by_id = s->is_run;
+    s->ask.by_id = s->made_here;
     s->ask.user = s;
     enum err err = json_parse_bounded(&tree, text, max.depth, max.tree, &j, &fault);
     if (err == ERR_TOO_BIG) {
@@ -356,6 +356,37 @@ static void submission_parse(struct submission *s, struct slice text, struct bou
     s->ask.content = content_of(contents, j, &s->arena);
 }
 
+struct family_problem family_problem(enum family_wrong what)
+{
+    switch (what) {
+    case FAMILY_UNKNOWN:
+        return (struct family_problem){422, "no-such-workflow"};
+    case FAMILY_SUBMITTER:
+        return (struct family_problem){422, "no-submitter"};
+    case FAMILY_CYCLE:
+    case FAMILY_TOO_DEEP:
+    case FAMILY_TOO_MANY:
+    case FAMILY_PIVOT:
+    case FAMILY_LOCK:
+        return (struct family_problem){422, "bad-family"};
+    }
+    UNREACHABLE();
+}
+
+/* A child has the family of its root. */
+static void fix_family(struct server *sv, struct submission *s)
+{
+    const struct family_source source = {registry_newest, &sv->workflows, s->ask.submitter.ptr};
+    struct family_fault f;
+
+    if (s->ask.parent.ptr || s->problem_type
+        || family_resolve(s->ask.definition, &source, &s->arena, &s->ask.family, &f) == ERR_OK)
+        return;
+    const struct family_problem p = family_problem(f.what);
+    submission_fails(s, p.status, p.type, "children: found %s, expected %s", f.path, f.expected);
+    s->ask.only_if_exists = true;
+}
+
 /* What is known here of what the text names. False: it has its problem. */
 static bool submission_place(struct server *sv, struct submission *s)
 {
@@ -368,9 +399,10 @@ static bool submission_place(struct server *sv, struct submission *s)
         /* What was accepted once is accepted again, even if the configuration names it no more. */
         s->ask.only_if_exists = true;
     }
-    s->ask.owner = s->grant ? s->grant->owner : SLICE_NONE;
-    if (s->grant)
+    if (s->grant) {
+        s->ask.owner = s->grant->owner;
         s->ask.submitter = s->grant->person;
+    }
     if (s->ask.definition->needs_submitter && !s->ask.submitter.ptr) {
         submission_fails(s, 422, "no-submitter",
                          "workflow \"%.*s\" has an approval by another person than its submitter, "
@@ -378,6 +410,7 @@ static bool submission_place(struct server *sv, struct submission *s)
                          SLICE_ARG(slice_cut(s->named.workflow, 80)));
         s->ask.only_if_exists = true;
     }
+    fix_family(sv, s);
     s->ask.own_only = !grant_reads(s->grant, s->ask.definition->workflow.name);
     s->ask.signals_own_only = s->grant && !s->grant->repairs; /* as for a single signal */
     s->ask.reads_all = !s->grant || s->grant->reads_all;

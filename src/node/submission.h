@@ -6,6 +6,7 @@
  * what became of it.
  */
 
+#include "definition/family.h"
 #include "scheduler/scheduler.h"
 
 struct grant; /* node/access.h */
@@ -20,7 +21,7 @@ struct submission {
     void (*answered)(struct submission *s);
     const struct grant *grant; /* by which it is submitted; lives as long as the ask */
     struct slice trace; /* what the request says of all its submissions; lives as long as the ask */
-    bool is_run;        /* of a schedule: its id has an @ */
+    bool made_here;     /* of a schedule, or of a child: its id has an @ */
     uint32_t line;      /* of the text, from 1: where its first line stands in the body */
     /* What the text says, as far as that is not in the ask: */
     struct named {
@@ -49,6 +50,13 @@ struct slice submission_trace(const struct http_request *r, struct arena *a);
 
 /* The scheduler has answered its ask (a->user is the submission): `answered` is called. */
 void submission_answered(struct server *sv, struct ask *a);
+
+/* What the problem of a family is that is not whole. */
+struct family_problem {
+    int status;
+    const char *type;
+};
+struct family_problem family_problem(enum family_wrong what);
 
 /* It has this problem from now on. */
 void submission_fails(struct submission *s, int status, const char *type, const char *fmt, ...)

@@ -6,6 +6,7 @@
 #include "node/task_json.h"
 
 #include "node/node.h"
+#include "tasks/family.h"
 #include "json/json.h"
 
 static void member_error(struct buf *b, const struct fault_note *n)
@@ -188,7 +189,29 @@ static struct slice kind_text(enum step_kind kind)
 {
     return kind == KIND_WAIT     ? SLICE("wait")
            : kind == KIND_SIGNAL ? SLICE("signal")
+           : kind == KIND_TASK   ? SLICE("task")
                                  : SLICE("approve");
+}
+
+/* The present child of the step; null: none was started. */
+static void member_child(struct buf *b, const struct record *r, uint16_t step)
+{
+    const struct workflow_step *ws = &r->workflow->steps[step];
+    const struct child *c = &r->task->steps[step].child;
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    json_member_text(b, "workflow", ws->child.workflow);
+    json_key(b, "child");
+    if (c->state == CHILD_NONE) {
+        json_null(b);
+        return;
+    }
+    json_open(b, '{');
+    json_member_text(b, "id", child_id(r->task->id, ws->name, c->number, &a));
+    json_member_text(b, "state", slice_of(child_state_text(c->state)));
+    json_member_text(b, "asked",
+                     c->wish == WISH_NONE ? SLICE_NONE : slice_of(child_wish_text(c->wish)));
+    json_close(b, '}');
 }
 
 static void render_step(struct buf *b, const struct record *r, uint16_t step)
@@ -212,6 +235,8 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     }
     if (ws->kind == KIND_SIGNAL)
         member_names(b, "signals", &ws->signal);
+    if (ws->kind == KIND_TASK)
+        member_child(b, r, step);
     if (ws->kind == KIND_APPROVE) {
         json_key(b, "approval");
         json_open(b, '{');
@@ -228,7 +253,7 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
                      : step_has_begun(s) ? s->complete_by
                                          : 0);
     json_member_time(b, "wait_until",
-                     ws->kind == KIND_CALL || ws->kind == KIND_WAIT ? s->wait_until : 0);
+                     ws->kind == KIND_SIGNAL || ws->kind == KIND_APPROVE ? 0 : s->wait_until);
     json_member_raw(b, "input", s->input.json);
     json_member_raw(b, "output", s->output.json);
     member_error(b, &s->error);
@@ -276,6 +301,10 @@ static void render_columns(struct buf *b, const struct task_row *row)
     json_member_time(b, "paused_at", row->paused_at);
     json_member_time(b, "closed_at", row->closed_at);
     json_member_raw(b, "tags", row->tags);
+    if (row->parent.ptr) {
+        json_member_text(b, "parent", row->parent);
+        json_member_text(b, "root", row->root);
+    }
 }
 
 void render_summary(struct buf *b, const struct task_row *row)
@@ -344,6 +373,9 @@ static void render_record(struct buf *b, const struct record *r, const struct ta
     json_member_text(b, "closed_reason", t->closed_reason);
     json_member_text(b, "traceparent", t->trace);
     json_member_text(b, "owner", t->owner);
+    if (t->parent.ptr)
+        json_member_text(b, "parent_step", t->parent_step);
+    json_member_raw_if(b, "family", t->family);
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)

@@ -174,6 +174,28 @@ static bool take_paused(struct arena *a, const struct json *j, struct task_filte
     return take_wish(j, &f->query.paused, "paused", e);
 }
 
+static bool take_children(struct arena *a, const struct json *j, struct task_filter *f,
+                          struct error *e)
+{
+    (void)a;
+    f->says_children = true;
+    f->query.children = j->type == JSON_TRUE ? LIST_EITHER : LIST_WITHOUT;
+    return j->type == JSON_TRUE || j->type == JSON_FALSE || bad(e, "children", "true or false");
+}
+
+static bool take_parent(struct arena *a, const struct json *j, struct task_filter *f,
+                        struct error *e)
+{
+    (void)a;
+    return take_text(j, &f->query.parent, e);
+}
+
+static bool take_root(struct arena *a, const struct json *j, struct task_filter *f, struct error *e)
+{
+    (void)a;
+    return take_text(j, &f->query.root, e);
+}
+
 static bool take_all(struct arena *a, const struct json *j, struct task_filter *f, struct error *e)
 {
     (void)a;
@@ -199,6 +221,9 @@ static const struct member {
     {"closed", take_closed},
     {"paused", take_paused},
     {"ids", take_ids},
+    {"children", take_children},
+    {"parent", take_parent},
+    {"root", take_root},
     {"all", take_all},
 };
 
@@ -211,7 +236,7 @@ static bool take_member(struct arena *a, const struct json *j, struct task_filte
     (void)error_set(e, ERR_INVALID,
                     "filter: there is no member \"%.*s\", expected state, workflow, version, step, "
                     "agent, error, tag, submitted_after, submitted_before, ended_after, "
-                    "ended_before, closed, paused, ids, or all",
+                    "ended_before, closed, paused, ids, children, parent, root, or all",
                     SLICE_ARG(j->key));
     return false;
 }
@@ -232,12 +257,22 @@ enum err filter_read(struct arena *a, const struct json *j, struct task_filter *
                          "the filter is empty; to select all tasks, send {\"all\": true}");
     if (ret->has_conditions && ret->all)
         return error_set(e, ERR_INVALID, "the filter has all and other members");
+    filter_default_children(ret);
     if (ret->query.states == 0)
         ret->query.states = STATES_OPEN;
     return ERR_OK;
 }
 
 /* ---- steps of an agent ---- */
+
+void filter_default_children(struct task_filter *f)
+{
+    const struct list_query *q = &f->query;
+
+    if (!f->says_children && q->states == 0 && q->id_count == 0 && !q->parent.ptr && !q->root.ptr
+        && !q->error.ptr && !f->step.ptr && !f->agent.ptr)
+        f->query.children = LIST_WITHOUT;
+}
 
 void filter_default_states(struct task_filter *f)
 {

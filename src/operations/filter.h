@@ -21,11 +21,16 @@ struct task_filter {
     struct slice step, agent; /* where the tasks are; NONE: anywhere */
     bool has_conditions;      /* the filter has a condition */
     bool all;                 /* {"all": true} */
+    bool says_children;       /* it says whether children are meant */
 };
 
 /* Reads a filter; it lies in `a` and points into `j`. ERR_INVALID: *e has the error. */
 enum err filter_read(struct arena *a, const struct json *j, struct task_filter *ret,
                      struct error *e) MUST_USE;
+
+/* Leaves out children, unless the filter says something of them, or names states, places, an error
+ * or tasks. For callers that fill in a filter themselves; before filter_default_states. */
+void filter_default_children(struct task_filter *f);
 
 /* Leaves out ended tasks, which are at no step, unless states are named. For callers that fill in a
  * filter themselves. */

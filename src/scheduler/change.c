@@ -149,6 +149,7 @@ static void fill_change(struct scheduler *s, struct job *j, struct live *l, stru
     set_wake_at(l, c);
     fill_audits(s, j, l, c);
     fill_notices(j, l, c);
+    family_fill(s, j, l, c);
     if (l->reply.to.ptr)
         fill_messages(s, j, l, c);
 }
@@ -169,6 +170,10 @@ static size_t size_of(const struct change *c)
 
     for (size_t i = 0; i < c->row.payload_count; i++)
         size += c->row.payloads[i].json.len;
+    for (size_t i = 0; i < c->tell_count; i++)
+        size += c->tells[i].body.len;
+    for (size_t i = 0; i < c->child_count; i++)
+        size += c->children[i].input.len;
     return size;
 }
 

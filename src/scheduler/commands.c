@@ -130,6 +130,11 @@ static bool is_of_vote(const struct command *c)
     return c->kind == COMMAND_ASK && (c->ask->kind == ASK_APPROVE || c->ask->kind == ASK_REJECT);
 }
 
+static bool is_of_family(const struct command *c)
+{
+    return c->kind == COMMAND_ASK && (c->ask->kind == ASK_CHILD || c->ask->kind == ASK_PARENT);
+}
+
 /* Its time is over, unless a signal that came in time is what it waits for. They are offered within
  * the turn's share of evaluations, as always; true: some are left, and the command waits for that.
  * Then the task is undecided, or its change is to be durable first. */
@@ -167,6 +172,10 @@ static bool event_of(struct scheduler *s, struct live *l, struct command *c, str
         }
         if (is_of_vote(c)) {
             vote_event(s, l, c, ret);
+            return true;
+        }
+        if (is_of_family(c)) {
+            *ret = family_event(l, c);
             return true;
         }
         return c->ask->kind == ASK_END ? ending_event(s, l, c, ret) : operator_event(l, c, ret);
@@ -295,7 +304,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         explain_signal(l, c);
     else if (is_of_vote(c))
         vote_explain(s, l, c, &e);
-    else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END)
+    else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_END && !is_of_family(c))
         operator_explain(s, l, c, &e);
     if (c->answer == ANSWER_ACCEPTED && is_bulk_work)
         l->bulk_at = scheduler_now(s);

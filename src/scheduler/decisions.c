@@ -56,7 +56,7 @@ static bool condition_is_open(const struct scheduler *s, const struct live *l,
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r)
 {
     ASSERT(r->step < l->task.step_count);
-    return (l->definition->workflow.steps[r->step].kind != KIND_CALL && r->at <= scheduler_now(s))
+    return (!step_calls(&l->definition->workflow, &l->task, r->step) && r->at <= scheduler_now(s))
            || step_is_answered(&l->task.steps[r->step]) || condition_is_open(s, l, r);
 }
 
@@ -156,6 +156,23 @@ static enum decision_outcome approval_of(struct scheduler *s, struct live *l, ui
     return decide_step(s, l, &ev);
 }
 
+/* A child starts. Its input is checked now, by the version of its workflow that the family has, so
+ * that one which is refused fails the step. */
+static enum decision_outcome child_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct event ev = {.kind = EVENT_BEGIN, .step = step};
+    struct error e = {0};
+
+    if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return DECISION_LEFT;
+    if (!input_of_step(s, l, step, &ev.input, &e)
+        || !input_of_child_ok(s, l, step, &ev.input, &e)) {
+        decision_bad_input(s, l, step, &e);
+        return DECISION_FAILED;
+    }
+    return decide_step(s, l, &ev);
+}
+
 /* The wait begins or ends. A step that waits for a signal only begins. */
 static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16_t step)
 {
@@ -164,6 +181,8 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
 
     if (l->definition->workflow.steps[step].kind == KIND_APPROVE)
         return approval_of(s, l, step);
+    if (l->definition->workflow.steps[step].kind == KIND_TASK)
+        return child_of(s, l, step);
     if (step_has_begun(&l->task.steps[step])) {
         ev.kind = EVENT_DUE;
         return decide_step(s, l, &ev);
@@ -202,7 +221,7 @@ static enum decision_outcome decision_of(struct scheduler *s, struct live *l, co
         return answer_of(s, l, r->step);
     if (condition_is_open(s, l, r))
         outcome = condition_of(s, l, r->step);
-    if (outcome == DECISION_NONE && l->definition->workflow.steps[r->step].kind != KIND_CALL)
+    if (outcome == DECISION_NONE && !step_calls(&l->definition->workflow, &l->task, r->step))
         outcome = wait_of(s, l, r->step);
     return outcome;
 }

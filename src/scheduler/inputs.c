@@ -3,6 +3,8 @@
 
 #include "scheduler/internal.h"
 
+#include "definition/family.h"
+
 /* The output of a step as far as it is known: its own, or that of a late result, which an undo may
  * need. */
 struct slice step_known_output(const struct step *s)
@@ -190,6 +192,18 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
     *ret = kept_value(l, json);
     arena_fini(&a);
     return err == ERR_OK;
+}
+
+bool input_of_child_ok(struct scheduler *s, struct live *l, uint16_t step,
+                       const struct value *input, struct error *e)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice workflow = l->definition->workflow.steps[step].child.workflow;
+    const struct definition *d =
+        registry_find(s->tasks.workflows, workflow, family_version(l->task.family, workflow));
+    struct slice checked = SLICE_NONE;
+
+    return !d || definition_check_input(d, input->json, &a, &checked, e) == ERR_OK;
 }
 
 enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, bool *ret,

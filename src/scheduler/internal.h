@@ -9,6 +9,7 @@
  *   inputs, decisions    evaluate expressions, and decide what needs no agent
  *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
+ *   family               what the task and others of its family tell each other
  *   signals, votes, operate, commands   take the commands of a task, decide and answer them
  *   work, heartbeats     what agents send, and what they get
  *   requests             what others wrote to rows of this node
@@ -23,6 +24,7 @@
 #include "store/codec/codec.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
+#include "tasks/family.h"
 #include "tasks/limits.h"
 #include "tasks/live.h"
 #include "tasks/pulses.h"
@@ -62,6 +64,7 @@ struct scheduler {
     int64_t due_at[DUES];   /* when to claim tasks that wait for a time; 0: none waits */
     int64_t sweep_at;
     bool locks;          /* tasks may wait for locks that have room */
+    bool family_told;    /* the job tells others of families something, or starts children */
     bool overruns_stale; /* the last read failed */
     bool uncounted;      /* some open attempts of this node may not be counted yet */
     size_t claim_from;   /* where in the map of agents the next batch begins to claim */
@@ -109,6 +112,10 @@ static inline struct buf *scheduler_scratch(struct scheduler *s)
 /* inputs.c: expressions of a task */
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
                    struct error *e);
+/* Does the workflow of the step's child accept that input? True where its definition is not known
+ * here: then who starts the child finds out. */
+bool input_of_child_ok(struct scheduler *s, struct live *l, uint16_t step,
+                       const struct value *input, struct error *e);
 /* inputs_evaluated must follow the task's last evaluation. */
 enum err input_condition(struct scheduler *s, struct live *l, uint16_t step, bool *ret,
                          struct error *e);
@@ -182,6 +189,12 @@ void submit_apply(struct scheduler *s, struct live *l, struct command *c);
 void submit_continue(struct scheduler *s, struct live *l); /* with its conditions */
 void submit_done(struct scheduler *s, const struct live *l, struct command *c);
 
+/* family.c */
+struct change;
+/* What the change tells the task's parent and children, and the children that it starts. */
+void family_fill(struct scheduler *s, struct job *j, const struct live *l, struct change *c);
+struct event family_event(struct live *l, const struct command *c); /* what others told it */
+
 /* operate.c: the operator's verbs */
 /* False: it cannot be decided; the reason is in its ask. */
 bool operator_event(struct live *l, struct command *c, struct event *ret);
@@ -230,7 +243,6 @@ void messages_report(struct scheduler *s); /* those that became durable */
 void messages_drop(struct scheduler *s);   /* unreported ones: they are found in the store */
 
 /* landed.c: the outcome of a batch */
-struct change;
 struct reading;
 void landed_change(struct scheduler *s, struct live *l, const struct change *c);
 void landed_claim(struct scheduler *s, const struct claim *c);

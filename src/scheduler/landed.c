@@ -97,6 +97,7 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->bulk_stored = l->bulk_at;
     l->fx = (struct effects){0};
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
+    family_told_of(l);
     report_change(s, l);
     counts_durable(&s->tasks, l);
     commands_durable(s, l);

@@ -29,6 +29,8 @@ static const struct verb {
     [ASK_DROP] = {"signal.drop", NULL, EVENT_DROP},
     [ASK_APPROVE] = {"approve", NULL, EVENT_VOTE},
     [ASK_REJECT] = {"reject", NULL, EVENT_VOTE},
+    [ASK_CHILD] = {"child", NULL, EVENT_CHILD},
+    [ASK_PARENT] = {"parent", NULL, EVENT_PARENT},
     [ASK_END] = {"end", NULL, EVENT_RESULT},
 };
 
@@ -367,6 +369,21 @@ static void explain_obstacle(struct ask *a, const struct live *l, const struct e
         return;
     case OBSTACLE_UNTIL:
         explain_until(a, l);
+        return;
+    case OBSTACLE_CHILD:
+        (void)snprintf(a->story, sizeof a->story,
+                       "task %.*s is a child; send the request to the root of its family, task "
+                       "%.*s",
+                       SLICE_ARG(t->id), SLICE_ARG(t->root));
+        return;
+    case OBSTACLE_CHILD_RUNS:
+        explain_step(a, "waits for its child, which is running", step);
+        return;
+    case OBSTACLE_CHILD_STOPPED:
+        explain_step(a,
+                     "waits for its child, which stopped in error: retry or undo the child, or "
+                     "skip the step",
+                     step);
         return;
     case OBSTACLE_UNDOING:
         explain_step(

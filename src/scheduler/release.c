@@ -8,7 +8,7 @@ enum { SWEEP_MS = 500 };
 /* What is decided next of the step needs no agent: it waits, or an answer may end its rounds. */
 static bool needs_no_agent(const struct live *l, uint16_t step)
 {
-    return l->definition->workflow.steps[step].kind != KIND_CALL
+    return !step_calls(&l->definition->workflow, &l->task, step)
            || step_is_answered(&l->task.steps[step]);
 }
 
@@ -26,6 +26,12 @@ static bool awaits_signal(const struct scheduler *s, const struct live *l)
            && task_awaits_signal(&l->definition->workflow, &l->task, scheduler_now(s));
 }
 
+/* No claim finds it: what it waits for comes to it. */
+static bool awaits_others(const struct scheduler *s, const struct live *l)
+{
+    return awaits_signal(s, l) || family_awaits(l);
+}
+
 /* With no open attempt: will no ready step start here soon? */
 static bool is_for_others(struct scheduler *s, const struct live *l, const struct ready *ready,
                           size_t count)
@@ -39,7 +45,7 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
     for (size_t i = 0; i < count && !s->draining; i++)
         if (ready[i].at > now ? ready[i].at - now <= NAP_MS : starts_soon(s, l, ready[i].step, now))
             return false;
-    return count > 0 || s->draining || awaits_signal(s, l);
+    return count > 0 || s->draining || awaits_others(s, l);
 }
 
 static bool may_be_released(const struct scheduler *s, const struct live *l)
@@ -146,7 +152,7 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
 
     ret->count = 0;
     for (size_t i = 0; i < count; i++) {
-        only_waits &= l->definition->workflow.steps[ready[i].step].kind != KIND_CALL;
+        only_waits &= !step_calls(&l->definition->workflow, &l->task, ready[i].step);
         if (needs_no_agent(l, ready[i].step) || ready[i].at > now) {
             /* 0 means none: what is decided without an agent is due now */
             add_wait(ret, NULL, WAITING_TIME, ready[i].at ? ready[i].at : now);
@@ -159,7 +165,7 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         only_waits = false;
         add_wait(ret, NULL, WAITING_TIME, now);
     }
-    ret->by_signal = ret->count == 0 && awaits_signal(s, l);
+    ret->by_signal = ret->count == 0 && awaits_others(s, l);
     if (ret->by_signal)
         add_wait(ret, NULL, WAITING_SIGNAL, now);
     if (ret->count == 0) /* its deadline has passed: the supervisor's request is due */

@@ -51,6 +51,8 @@ struct outside {
     /* These messages are durable, in this order. `seq` is 0 where the store does not say, or cannot
      * say whether they exist. May be NULL. */
     void (*messages)(void *arg, const struct message *list, size_t count);
+    /* A batch inserted notices, or submissions of children, that are to be read. May be NULL. */
+    void (*family_told)(void *arg);
     /* Does this node's supervisor want to lead? NULL: it has none. */
     bool (*wants_lead)(void *arg);
     /* The result of the latest survey, parts of which are for the supervisor. May be NULL, like the

@@ -5,6 +5,16 @@
 
 #include <stdio.h>
 
+/* A child ends no later than its parent's step has time. */
+static int64_t complete_by_of(const struct ask *a, int64_t now)
+{
+    const struct workflow *w = &a->definition->workflow;
+    int64_t own = w->complete_by_ms ? max_i64(now, a->not_before) + w->complete_by_ms : 0;
+
+    return own && a->complete_by_cap ? min_i64(own, a->complete_by_cap)
+                                     : max_i64(own, a->complete_by_cap);
+}
+
 static void begin(struct scheduler *s, struct live *l, const struct ask *a)
 {
     const struct workflow *w = &a->definition->workflow;
@@ -34,10 +44,14 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .owner = arena_copy(&l->arena, a->owner),
         .submitter =
             slice_eq(a->submitter, a->owner) ? SLICE_NONE : arena_copy(&l->arena, a->submitter),
+        .complete_by = complete_by_of(a, now),
+        .parent = arena_copy(&l->arena, a->parent),
+        .root = arena_copy(&l->arena, a->root),
+        .parent_step = arena_copy(&l->arena, a->parent_step),
+        .parent_number = a->parent_number,
+        .family = w->child_step_count > 0 ? arena_copy(&l->arena, a->family) : SLICE_NONE,
         .step_count = w->step_count,
     };
-    if (w->complete_by_ms)
-        t->complete_by = max_i64(now, a->not_before) + w->complete_by_ms;
     t->steps = arena_alloc(&l->arena, w->step_count * sizeof *t->steps);
     l->steps = arena_alloc(&l->arena, w->step_count * sizeof *l->steps);
     for (uint16_t i = 0; i < w->step_count; i++) {
@@ -47,6 +61,7 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         list_init(&l->steps[i].assigned);
     }
     reply_read(t->reply_to, &l->arena, &l->reply);
+    l->family.state = t->parent.ptr ? CHILD_RUNNING : CHILD_NONE; /* as its parent knows it */
 }
 
 bool submit_has_to_wait(struct scheduler *s, struct live *l, const struct command *c)
@@ -123,7 +138,7 @@ static bool has_room(struct scheduler *s, struct live *l)
     if (s->draining || s->tasks.counts.live >= s->config.live_max || !shared_may_claim(s))
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (l->definition->workflow.steps[ready[i].step].kind != KIND_CALL)
+        if (!step_calls(&l->definition->workflow, &l->task, ready[i].step))
             continue;
         const struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
         struct backlog backlog = lane->limited ? lane->backlog : lane->agent->backlog;

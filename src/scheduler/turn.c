@@ -155,6 +155,14 @@ static void land_rows(struct scheduler *s, struct job *j)
         landed_load(s, j->loaded[i], &j->loads[i]);
 }
 
+/* Whoever reads notices and submissions looks at once: also after a commit of unknown outcome. */
+static void report_family(struct scheduler *s, const struct job *j)
+{
+    if (s->family_told && s->outside.family_told && (j->err == ERR_OK || j->err == ERR_UNKNOWN))
+        s->outside.family_told(s->outside.arg);
+    s->family_told = false;
+}
+
 static void job_done(struct store_job *sj)
 {
     struct job *j = CONTAINER_OF(sj, struct job, store_job);
@@ -172,6 +180,7 @@ static void job_done(struct store_job *sj)
     landed_trouble(s, err, written > 0 || j->probe, &j->error);
     land_changes(s, j);
     land_rows(s, j);
+    report_family(s, j);
     tasks_release_now(&s->tasks);
     messages_keep(s, j); /* or frees the job */
 }

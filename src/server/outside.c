@@ -99,6 +99,14 @@ static void requested(void *arg, struct slice id, bool released)
     events_touched(sv, id);
 }
 
+static void family_told(void *arg)
+{
+    struct server *sv = arg;
+
+    inbox_wake(sv);
+    notices_part_wake(sv);
+}
+
 static bool wants_lead(void *arg)
 {
     const struct server *sv = arg;
@@ -130,6 +138,7 @@ struct outside outside_of_scheduler(struct server *sv)
         .turn_over = turn_over,
         .committed = committed,
         .messages = messages,
+        .family_told = family_told,
         .wants_lead = wants_lead,
         .surveyed = surveyed,
         .generations = cache_check_generations,

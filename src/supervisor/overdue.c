@@ -16,10 +16,12 @@ static const char *outlook_of(const struct workflow_step *ws, const struct step 
 
     if (ws->signal.otherwise.ptr || ws->approve.otherwise.ptr)
         return "continue";
-    if (ws->kind == KIND_CALL && retry_next(&spec->retry, &f, now, &at))
+    if ((ws->kind == KIND_CALL || undo) && retry_next(&spec->retry, &f, now, &at))
         return "retry";
     if (undo)
         return "hold";
+    if (ws->kind == KIND_TASK)
+        return "stop";
     switch (ws->on_failure) {
     case ON_FAILURE_UNDO:
         return "undo";
@@ -49,10 +51,11 @@ static int64_t earlier(int64_t a, int64_t b) /* 0: never */
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* A signal that was sent in time is about to be decided. */
+/* A signal that was sent in time, or the end of a child, is about to be decided. */
 static bool is_held(const struct workflow_step *ws, int64_t at, int64_t told_at, int64_t now)
 {
-    return ws->kind == KIND_SIGNAL && told_at != 0 && told_at <= at && now < at + NOTICE_HOLD_MS;
+    return (ws->kind == KIND_SIGNAL || ws->kind == KIND_TASK) && told_at != 0 && told_at <= at
+           && now < at + NOTICE_HOLD_MS;
 }
 
 void overdue_judge(const struct workflow *w, const struct task *t, int64_t now, int64_t told_at,

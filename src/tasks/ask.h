@@ -7,6 +7,7 @@
 #include "core/reason.h"
 #include "definition/definition.h"
 #include "dispatch/work.h"
+#include "store/codec/family.h"
 
 enum ask_kind {
     ASK_SUBMIT,
@@ -26,7 +27,9 @@ enum ask_kind {
     ASK_DROP,    /* signals that no step took are dropped */
     ASK_APPROVE, /* a person agrees to what `step` asks */
     ASK_REJECT,
-    ASK_END, /* the result of an attempt, from any holder of its token */
+    ASK_CHILD,  /* a child of `step` tells `word` */
+    ASK_PARENT, /* the parent tells `word` */
+    ASK_END,    /* the result of an attempt, from any holder of its token */
 };
 
 const char *ask_kind_text(enum ask_kind kind); /* "retry": as in the audit and the log */
@@ -66,6 +69,13 @@ struct ask {
     bool own_only;  /* leaves tasks of other owners alone: ERR_CONFLICT (ASK_SUBMIT), ERR_NOT_FOUND
                        (ASK_CANCEL) */
     bool reads_all; /* the requester may read any task: an answer may name another one */
+    /* ASK_SUBMIT: the versions of its children's workflows (definition/family.h). NONE: none. */
+    struct slice family;
+    /* ASK_SUBMIT of a child, otherwise NONE and 0: as in struct task, and until when it may take at
+     * most; 0: as long as its workflow says. */
+    struct slice parent, root, parent_step;
+    uint32_t parent_number;
+    int64_t complete_by_cap;
     int64_t submission; /* seq of the row that it comes from; deleted by the task's insertion */
     /* operators' verbs: */
     struct slice step; /* NONE: the whole task */
@@ -76,7 +86,9 @@ struct ask {
     /* ASK_SIGNAL: key, name, data, content, and when it was sent, if that is not now; ASK_DROP:
      * name, and key if it is one only. `decided` is the same in the task's memory. */
     struct signal signal, decided;
-    int64_t notice; /* ASK_SIGNAL: seq of the notice that it is; the change deletes it. 0: none */
+    struct family_word word; /* ASK_CHILD, ASK_PARENT */
+    int64_t notice; /* ASK_SIGNAL, ASK_CHILD, ASK_PARENT: seq of the notice that it is; the change
+                       deletes it. 0: none */
     int64_t behind; /* ... and of the one of the same task that was asked before it; 0: none. If
                        that one stays, because the task is full, so does this one */
     struct ballot ballot,

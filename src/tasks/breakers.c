@@ -169,12 +169,17 @@ int64_t breakers_next(const struct tasks *ts)
 
 /* ---- attempts ---- */
 
+static bool has_agent(const struct workflow_step *ws, enum direction d)
+{
+    return ws->kind == KIND_CALL || (d == DIRECTION_UNDO && ws->undo_kind == UNDO_CALL);
+}
+
 struct agent *agent_of_attempts(struct tasks *ts, const struct live *l, uint16_t step,
                                 enum direction d)
 {
     const struct workflow_step *ws = &l->definition->workflow.steps[step];
 
-    ASSERT(ws->kind == KIND_CALL);
+    ASSERT(has_agent(ws, d));
     return dispatch_agent(&ts->dispatch, d == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent);
 }
 
@@ -184,7 +189,7 @@ bool breakers_spare(struct tasks *ts, const struct live *l, const struct event *
                  || (e->kind == EVENT_RESULT && e->failed);
 
     if (!fails || e->step < 0 || e->step >= l->task.step_count
-        || l->definition->workflow.steps[e->step].kind != KIND_CALL)
+        || !has_agent(&l->definition->workflow.steps[e->step], e->direction))
         return false;
     const struct agent *a = agent_of_attempts(ts, l, (uint16_t)e->step, e->direction);
     return a->breaker.state != BREAKER_CLOSED;

@@ -8,6 +8,7 @@
 #include "store/row_request.h"
 #include "tasks/breakers.h"
 #include "tasks/calls.h"
+#include "tasks/family.h"
 #include "tasks/limits.h"
 #include "tasks/pulses.h"
 #include "tasks/queue.h"
@@ -88,6 +89,7 @@ void live_unload(struct tasks *ts, struct live *l)
     l->encoded = NULL;
     l->reply = (struct reply){0};
     l->messages = (struct told){0};
+    l->family = (struct family_told){0};
     l->definition = NULL;
     l->fx = (struct effects){0};
     l->bulk_at = l->bulk_stored;
@@ -170,6 +172,10 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
     case EVENT_CLOSE:
     case EVENT_REOPEN:
     case EVENT_OVERRUN:
+    case EVENT_CHILD:
+    case EVENT_PARENT:
+    case EVENT_PARENT_PAUSE:
+    case EVENT_PARENT_RESUME:
         break;
     }
     return true;
@@ -312,6 +318,7 @@ bool live_load(struct tasks *ts, struct live *l, const struct task_row *row, str
     l->loaded = true;
     reply_read(l->task.reply_to, &l->arena, &l->reply);
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
+    family_told_of(l);
     l->erred = l->task.state == TASK_ERROR;
     l->row_wake_at = row->wake_at;
     l->row_seq = row->seq;

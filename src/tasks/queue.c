@@ -13,7 +13,7 @@ static const struct call_spec *spec_of(const struct live *l, uint16_t step)
     const struct workflow *w = &l->definition->workflow;
     bool undo = step_next_direction(w, &l->task, step) == DIRECTION_UNDO;
 
-    ASSERT(w->steps[step].kind == KIND_CALL);
+    ASSERT(step_calls(w, &l->task, step));
     return undo ? &w->steps[step].undo : &w->steps[step].call;
 }
 

@@ -17,7 +17,7 @@
  * (its attempt is open), or nowhere.
  *
  * Each file has a header of its own: live.h, task_inbox.h, queue.h, calls.h, limits.h, pulses.h,
- * silence.h, breakers.h, counts.h, overruns.h, effort.h.
+ * silence.h, breakers.h, counts.h, overruns.h, effort.h, family.h.
  */
 
 #include "core/decide.h"
@@ -108,6 +108,13 @@ struct live_step {
     int64_t silent_by;        /* silent for too long from then on; 0: no limit (silence.c) */
 };
 
+/* What others of its family were told of a task. */
+struct family_told {
+    enum child_state state; /* its parent, if it has one */
+    int64_t paused_at;      /* its children */
+    struct child *children; /* of each step; NULL: no step starts one */
+};
+
 struct live {
     struct slice id;    /* `id_text` */
     struct arena arena; /* of the loaded state */
@@ -124,6 +131,7 @@ struct live {
     uint64_t reported;  /* the last revision that was reported, or need not be */
     struct reply reply; /* where messages go, and what was already sent */
     struct told messages;
+    struct family_told family;
     struct link dirty_link, load_link, inbox_link;
     struct link undecided; /* conditions remain for the next turn */
     struct link counted;   /* open attempts that count while its row is being read (limits.c) */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "tasks/family.h"
 #include "why/why.h"
 
 static struct slice step_name(const struct why *y, int step)
@@ -244,6 +245,31 @@ static void move_approval(struct buf *b, const struct why *y, const struct reaso
     buf_str(b, "They decide by:");
     command_vote(b, y, r->step, "approve", "");
     command_vote(b, y, r->step, "reject", " --comment '...'");
+}
+
+static void command_why(struct buf *b, const struct why *y, const struct reason *r)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice id = child_id(y->task->id, step_name(y, r->step), r->count, &a);
+
+    buf_fmt(b, "\nintact why %s%.*s", id.ptr[0] == '-' ? "-- " : "", SLICE_ARG(id));
+}
+
+static void move_child(struct buf *b, const struct why *y, const struct reason *r)
+{
+    if (r->kind == REASON_CHILD_STOPPED)
+        buf_str(b, "The task goes on when its child does. To see what the child needs:");
+    else if (r->count == 0 || !child_is_open(&y->task->steps[r->step].child))
+        buf_str(b, "The task continues by itself.");
+    else if (r->until != 0)
+        buf_str(b, "If the child has not ended by then, it is told to stop, and undoes what it "
+                   "has done. To see what it waits for:");
+    else
+        buf_str(b, "The task continues when the child has ended. To see what that waits for:");
+    if (child_is_open(&y->task->steps[r->step].child))
+        command_why(b, y, r);
+    if (r->kind == REASON_CHILD_STOPPED)
+        commands(b, y, r->step);
 }
 
 static void move_place(struct buf *b, const struct why *y, const struct reason *r)
@@ -530,6 +556,8 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_SIGNAL] = move_signal,
         [REASON_LOCK] = move_lock,
         [REASON_APPROVAL] = move_approval,
+        [REASON_CHILD] = move_child,
+        [REASON_CHILD_STOPPED] = move_child,
     };
     ASSERT(r->kind < REASON_KINDS && (fixed[r->kind] || move[r->kind]));
     if (fixed[r->kind])

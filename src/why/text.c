@@ -3,6 +3,7 @@
 
 #include "base/when.h"
 #include "store/codec/codec.h"
+#include "tasks/family.h"
 #include "why/why.h"
 
 static struct slice step_name(const struct why *y, int step)
@@ -463,6 +464,33 @@ static void say_lock(struct buf *b, const struct why *y, const struct reason *r)
         buf_str(b, " holds.");
 }
 
+/* A task of its own, with an id. */
+static void say_child(struct buf *b, const struct why *y, const struct reason *r)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    const struct step *s = step_of(y, r);
+
+    if (r->count == 0 || (r->direction == DIRECTION_FORWARD && s->begun_at == 0)) {
+        say_what(b, y, r, true);
+        buf_str(b, " is about to start its child, a task of its own.");
+        return;
+    }
+    struct slice id = child_id(y->task->id, step_name(y, r->step), r->count, &a);
+    if (r->kind == REASON_CHILD) {
+        buf_fmt(b, "Step %.*s waits for %s its child, task %.*s.", SLICE_ARG(step_name(y, r->step)),
+                r->direction == DIRECTION_UNDO ? "the undo of" : "the end of", SLICE_ARG(id));
+        return;
+    }
+    buf_fmt(b, "The child of step %.*s, task %.*s, stopped in error",
+            SLICE_ARG(step_name(y, r->step)), SLICE_ARG(id));
+    if (s->error.message.ptr) {
+        buf_str(b, " (");
+        quote(b, s->error.message);
+        buf_byte(b, ')');
+    }
+    buf_byte(b, '.');
+}
+
 /* "finance", "finance or board" */
 static void say_groups(struct buf *b, const struct slice *groups, uint16_t count)
 {
@@ -622,6 +650,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_MORE] = say_more,           [REASON_WAIT] = say_wait,
         [REASON_ROUND] = say_round,         [REASON_SIGNAL] = say_signal,
         [REASON_LOCK] = say_lock,           [REASON_APPROVAL] = say_approval,
+        [REASON_CHILD] = say_child,         [REASON_CHILD_STOPPED] = say_child,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

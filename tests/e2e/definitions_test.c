@@ -255,6 +255,87 @@ static void a_task_keeps_the_version_it_began_with(void **state)
     EXPECT_TEXT(&r, "text", VERSION("old"));
 }
 
+/* ---- families ---- */
+
+static const char order[] =
+    "intact: 1\nworkflow: order\nsteps:\n  - {name: parcel, task: {workflow: ship-one}}\n";
+
+#define LEAF(name, more)                   \
+    "intact: 1\nworkflow: " name "\n" more \
+    "steps:\n  - {name: a, agent: f, action: x, undo: none}\n"
+
+static void expect_refused(const char *type, const char *path, const char *expected)
+{
+    REPLY r = {0};
+
+    post(&node, &r, "/v1/tasks", "{\"workflow\": \"order\", \"id\": \"refused\"}");
+    expect_problem(&r, 422, type);
+    CHECK(strstr(text_at(&r, "detail"), path) && strstr(text_at(&r, "detail"), expected), "%s",
+          text_at(&r, "detail"));
+    get(&node, &r, "/v1/tasks/refused");
+    EXPECT(&r, 404);
+}
+
+/* A definition comes before those of its children, so there are only warnings. A task does not. */
+static void families_are_warned_of_and_refused(void **state)
+{
+    REPLY r = {0};
+    (void)state;
+
+    put_as(&r, "order", "application/yaml", order);
+    EXPECT(&r, 201);
+    EXPECT_TEXT(&r, "warnings.0.path", "steps[0].task.workflow");
+    EXPECT_INT(&r, "warnings.0.line", 4);
+    EXPECT_INT(&r, "warnings.0.column", 37);
+    EXPECT_TEXT(&r, "warnings.0.found", "order -> ship-one");
+    EXPECT_TEXT(&r, "warnings.0.expected", "a workflow \"ship-one\" that is stored");
+    expect_refused("no-such-workflow", "order -> ship-one", "\"ship-one\"");
+    put_as(&r, "ship-one", "application/yaml",
+           "intact: 1\nworkflow: ship-one\nsteps:\n  - {name: a, task: {workflow: order}}\n");
+    EXPECT_TEXT(&r, "warnings.0.found", "ship-one -> order -> ship-one");
+    expect_refused("bad-family", "order -> ship-one -> order", "without a cycle");
+    send_as(&node, &r, "POST", "/v1/validate", "application/yaml",
+            SLICE(LEAF("ship-one", "lock: {key: k}\n")));
+    EXPECT_RAW(&r, "warnings", "[]"); /* it was no better before */
+    put_as(&r, "ship-one", "application/yaml", LEAF("ship-one", ""));
+    EXPECT_RAW(&r, "warnings", "[]");
+    send_as(&node, &r, "POST", "/v1/validate", "application/yaml",
+            SLICE(LEAF("ship-one", "lock: {key: k}\n")));
+    EXPECT_TEXT(&r, "warnings.0.path", "workflow");
+    EXPECT_TEXT(&r, "warnings.0.found", "order -> ship-one");
+    put_as(&r, "ship-one", "application/yaml", LEAF("ship-one", "lock: {key: k}\n"));
+    EXPECT(&r, 201);
+    EXPECT_TEXT(&r, "warnings.0.found", "order -> ship-one");
+    expect_refused("bad-family", "order -> ship-one", "without \"lock\"");
+    put_as(&r, "ship-one", "application/yaml",
+           "intact: 1\nworkflow: ship-one\nsteps:\n  - {name: a, approve: {by: g, question: \"?\", "
+           "not: submitter}}\n");
+    EXPECT_RAW(&r, "warnings", "[]");
+    node_stop(&node);
+    node_start(&node, FLAGS("--open", "--log", "warn")); /* which knows nobody */
+    expect_refused("no-submitter", "order -> ship-one", "submitter who is known");
+    node_stop(&node);
+    node_start(&node, FLAGS("--log", "warn"));
+}
+
+/* Otherwise each of its tasks would be refused. */
+static void a_schedule_has_a_whole_family(void **state)
+{
+    static const char text[] =
+        "intact: 1\nschedule: nightly\nworkflow: lonely\ncron: \"0 0 1 1 *\"\n";
+    REPLY r = {0};
+    (void)state;
+
+    put_as(&r, "lonely", "application/yaml",
+           "intact: 1\nworkflow: lonely\nsteps:\n  - {name: a, task: {workflow: nowhere}}\n");
+    EXPECT(&r, 201);
+    send_as(&node, &r, "PUT", "/v1/schedules/nightly", "application/yaml", slice_of(text));
+    expect_problem(&r, 422, "no-such-workflow");
+    put_as(&r, "nowhere", "application/yaml", LEAF("nowhere", ""));
+    send_as(&node, &r, "PUT", "/v1/schedules/nightly", "application/yaml", slice_of(text));
+    EXPECT(&r, 201);
+}
+
 int main(int argc, char **argv)
 {
     kit_program(argc, argv);
@@ -265,6 +346,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(mistakes_and_warnings_of_yaml_are_told),
         cmocka_unit_test(without_a_name_in_the_path_the_definition_says_it),
         cmocka_unit_test(a_task_keeps_the_version_it_began_with),
+        cmocka_unit_test(families_are_warned_of_and_refused),
+        cmocka_unit_test(a_schedule_has_a_whole_family),
     };
     return cmocka_run_group_tests(tests, start, node_end);
 }

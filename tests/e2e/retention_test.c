@@ -434,6 +434,30 @@ static void what_is_archived_is_the_whole_record(void **state)
     node_stop(&node);
 }
 
+/* Its children are of another workflow, which no rule is for, and go in several parts. */
+static void a_family_goes_with_its_root(void **state)
+{
+    CLEANUP(buf_fini) struct buf line = {0};
+    (void)state;
+
+    start_plain();
+    process("order", "r");
+    process("other", "c");
+    node_stop(&node);
+    multiply("c", 1200);
+    let_time_pass();
+    execute("UPDATE task SET parent = 'r', root = 'r', doc = json_set(doc, '$.parent', "
+            "json('{\"step\":\"a\",\"number\":1}')) WHERE id LIKE 'c-%'");
+    configure_archived("retention: [{workflow: order, keep: 30d}]\n");
+    start_configured();
+    submit(&node, "other", "newest");
+    wait_for_log("event=tasks_deleted tasks=1201 by=server archived=1201");
+    CHECK(status_of("r") == 410 && status_of("c-7") == 404, "children reserve no ids");
+    CHECK(status_of("c") == 200, "it is nobody's child");
+    CHECK(archive_has("r", &line) == 0 && archive_has("c-1200", &line) == 0, "all are kept there");
+    node_stop(&node);
+}
+
 /* What others sent is stored as it was sent, also in several lines; and the signals are there. */
 static void a_record_is_archived_in_one_line(void **state)
 {
@@ -743,6 +767,7 @@ int main(int argc, char **argv)
         TEST(what_was_submitted_is_known_after_the_task_and_the_version),
         TEST(ids_may_be_free_at_once),
         TEST(what_is_archived_is_the_whole_record),
+        TEST(a_family_goes_with_its_root),
         TEST(a_record_is_archived_in_one_line),
         TEST(a_long_task_is_archived_as_a_whole),
         TEST(a_kill_loses_nothing),
