@@ -207,6 +207,96 @@ class Shown(WithServer):
         self.assertEqual((done.returncode, done.stderr), (1, "intact: standard output cannot be written: No space left on device; the answer is not complete\n"))
 
 
+SHIP = """intact: 1
+workflow: ship
+steps:
+  - {name: pack, agent: stock, action: pack, input: "${ .input }", retry: {attempts: 1}, undo: none, on_failure: hold}
+"""
+TRIP = """intact: 1
+workflow: trip
+steps:
+  - {name: go, task: {workflow: ship, input: "${ .input }"}, complete_by: 7d}
+"""
+TOUR = """intact: 1
+workflow: tour
+steps:
+  - {name: out, task: {workflow: trip, input: "${ .input }"}}
+  - {name: back, after: [], task: {workflow: ship, input: {sku: s}}}
+"""
+
+
+class Families(WithServer):
+    def setUp(self):
+        super().setUp()
+        for name, text in ("ship", SHIP), ("trip", TRIP), ("tour", TOUR):
+            self.s.run("workflow", "put", self.s.path(name + ".yaml", text))
+
+    def state(self, task):
+        return json.loads(self.s.run("get", task, "--json").stdout)["state"]
+
+    def test_a_family_is_shown_from_each_of_its_tasks(self):
+        self.s.run("submit", "tour", "--id", "t-1", "--input", '{"sku": "fail"}')
+        agent = Agent(self.s)
+        wait_for(lambda: self.state("t-1") == "error", "it stops")
+        agent.close()
+        shown = self.s.run("get", "t-1@out@go").stdout
+        self.assertRegex(shown, r"\nparent +t-1@out \(step go\)\nroot +t-1\nstate +error\n")
+        shown = self.s.run("get", "t-1@out").stdout
+        self.assertRegex(shown, r"\nparent +t-1 \(step out\)\nstate +error\n")
+        self.assertIn("\ngo: its child t-1@out@go stopped in error\n", shown)
+        shown = self.s.run("get", "t-1").stdout
+        self.assertNotIn("parent", shown)
+        self.assertRegex(shown, r"\nout: its child t-1@out stopped in error\nback: its child t-1@back is processed\n$")
+        tree = [re.match(r"( *\S+) +(\S+) +(\S+)", l).groups() for l in self.s.run("get", "t-1", "--family").stdout.splitlines()[1:]]
+        self.assertEqual(tree[0], ("t-1", "tour", "error"))
+        self.assertEqual(sorted(tree[1:]), sorted([("  t-1@out", "trip", "error"), ("    t-1@out@go", "ship", "error"),
+                                                   ("  t-1@back", "ship", "processed")]))
+        self.assertLess(tree.index(("  t-1@out", "trip", "error")), tree.index(("    t-1@out@go", "ship", "error")))
+        self.assertEqual(self.s.run("get", "t-1@out@go", "--family").stdout, self.s.run("get", "t-1", "--family").stdout)
+        self.assertIn("intact list --root", self.s.run("get", "t-1", "--family", "--json", status=2).stderr)
+        said = self.s.run("close", "t-1@out", "--reason", "x", status=1).stderr
+        self.assertIn("task t-1@out is a child; send the request to the root of its family, task t-1", said)
+        why = self.s.run("why", "t-1").stdout
+        self.assertIn("intact why t-1@out\n", why)
+
+    def test_children_are_listed_and_chosen_by_filters(self):
+        for i in range(3):
+            self.s.run("submit", "tour", "--id", f"t-{i}", "--input", '{"sku": "s"}')
+        wait_for(lambda: len(self.ids("--all", "--children").split()) == 12, "all have started")
+        self.assertEqual(self.ids("--all"), "t-2 t-1 t-0")
+        self.assertEqual(self.ids("--parent", "t-1", "--workflow", "trip"), "t-1@out")
+        self.assertEqual(sorted(self.ids("--root", "t-1").split()), ["t-1@back", "t-1@out", "t-1@out@go"])
+        self.assertIn("t-0@out", self.ids("--workflow", "trip", "--state", "pending"))
+        self.assertEqual(self.ids("--workflow", "trip"), "")
+        self.assertIn("expected the id of a task", self.s.run("list", "--root", "a b", status=1).stderr)
+        dry = ("pause", "--all", "--reason", "x", "--dry-run")
+        self.assertIn("would concern 3 tasks\n", self.s.run(*dry).stdout)
+        self.assertIn("would concern 12 tasks\n", self.s.run(*dry, "--children").stdout)
+        self.assertIn("would concern 2 tasks\n", self.s.run(*dry, "--parent", "t-0").stdout)
+        self.assertRegex(self.s.run(*dry, "--root", "t-0").stdout, r"would concern 3 tasks\n(.*\n)*refused +3: the task is a child")
+        done = self.s.run("operation", "start", "cancel", "--root", "t-0", "--workflow", "trip", "--reason", "x").stdout
+        self.assertIn("done      1\n", done)
+        wait_for(lambda: self.state("t-0") == "compensated", "its parent follows")
+
+    def test_a_watch_says_what_becomes_of_a_child(self):
+        self.s.run("submit", "trip", "--id", "w-1", "--input", '{"sku": "s"}')
+        wait_for(lambda: self.ids("--root", "w-1"), "it has started")
+        watch = subprocess.Popen([INTACT, "watch", "w-1"], env=self.s.env, stdout=subprocess.PIPE, text=True)
+        seen = ""
+        while "is running" not in seen:
+            seen = watch.stdout.readline()
+            self.assertTrue(seen)
+        self.assertRegex(seen, r"  go +waiting +its child w-1@go is running\n$")
+        agent = Agent(self.s)
+        rest, _ = watch.communicate(timeout=PATIENCE_S)
+        agent.close()
+        self.assertRegex(rest, r"  go +completed +its child w-1@go is processed\n")
+
+    def ids(self, *filters):
+        pages = self.s.run("list", "--json", *filters).stdout.splitlines()
+        return " ".join(t["id"] for p in pages for t in json.loads(p)["tasks"])
+
+
 class Asked(WithServer):
     def test_a_decision_is_on_the_question_that_was_read(self):
         self.s.run("workflow", "put", self.s.path("expense.yaml", EXPENSE))

@@ -142,11 +142,13 @@ class Client:
 
     def list(self, *, state: Union[None, str, Iterable[str]] = None, workflow: Optional[str] = None,
              tags: Optional[Mapping[str, str]] = None, submitted_after: Optional[str] = None,
-             submitted_before: Optional[str] = None, limit: Optional[int] = None,
-             cursor: Optional[str] = None) -> TaskPage:
-        """A page of tasks, newest first."""
+             submitted_before: Optional[str] = None, children: Optional[bool] = None, parent: Optional[str] = None,
+             root: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None) -> TaskPage:
+        """A page of tasks, newest first. `parent`, `root`: of these alone the children, or all descendants. `children`: whether
+        tasks are listed that other tasks started; if it is not given, that depends on the other filters."""
         told = {"state": state if state is None or isinstance(state, str) else ",".join(state), "workflow": workflow,
-                "submitted_after": submitted_after, "submitted_before": submitted_before, "limit": limit,
+                "submitted_after": submitted_after, "submitted_before": submitted_before,
+                "children": None if children is None else str(children).lower(), "parent": parent, "root": root, "limit": limit,
                 "cursor": cursor, **{f"tag.{name}": value for name, value in (tags or {}).items()}}
         query = urlencode({name: value for name, value in told.items() if value is not None})
         return cast(TaskPage, self.call("GET", "/v1/tasks" + (f"?{query}" if query else "")))

@@ -103,9 +103,7 @@ class Cause(TypedDict):
     message: Optional[str]
 
 
-class TaskSummary(TypedDict):
-    """A task in a list. Times are RFC 3339."""
-
+class _TaskSummaryRequired(TypedDict):
     id: str
     workflow: str
     version: int
@@ -125,6 +123,13 @@ class TaskSummary(TypedDict):
     paused_at: Optional[str]
     closed_at: Optional[str]
     tags: Optional[Dict[str, str]]
+
+
+class TaskSummary(_TaskSummaryRequired, total=False):
+    """A task in a list. Times are RFC 3339. `parent` and `root`: of a task that another one started."""
+
+    parent: str
+    root: str
 
 
 class _AttemptRequired(TypedDict):
@@ -222,14 +227,24 @@ class Decided(TypedDict):
     people: int
 
 
+class Child(TypedDict):
+    """A task that a step started, as its parent knows it. `asked`: what it was asked last."""
+
+    id: str
+    state: Literal["running", "error", "stands", "turned", "stuck", "processed", "compensated"]
+    asked: Optional[Literal["stop", "undo", "close"]]
+
+
 class Step(_StepRequired, total=False):
     """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
     has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for.
-    `approval`: what it asks people."""
+    `approval`: what it asks people. `workflow` and `child`: of a step that starts a task of its own."""
 
-    kind: Literal["wait", "signal", "approve"]
+    kind: Literal["wait", "signal", "approve", "task"]
     signals: List[str]
     approval: Approval
+    workflow: str
+    child: Optional[Child]
     begun_at: Optional[str]
     round: int
     repeat_until: Optional[str]
@@ -286,8 +301,10 @@ class _TaskRequired(TaskSummary):
 
 class Task(_TaskRequired, total=False):
     """The whole record of a task. `signals`: those that no step has taken, if any were sent. `carried_signals`: only as
-    the answer to a submission."""
+    the answer to a submission. `parent_step`: whose child it is. `family`: the versions of its descendants' workflows."""
 
+    parent_step: str
+    family: Dict[str, int]
     signals: List[KeptSignal]
     carried_signals: List[CarriedSignal]
 

@@ -637,6 +637,14 @@ class ClientTest(unittest.TestCase):
             ("POST", "/v1/workflows", b'{"intact":1,"workflow":"w"}'), ("PUT", "/v1/workflows/a%20b", yaml.encode())])
         self.assertEqual(self.server.types, ["application/yaml", "application/json", "application/json", "application/yaml"])
 
+    def test_children_are_listed_if_they_are_asked_for(self):
+        self.server.says = 200, {"tasks": [], "next": None}
+        self.client.list(root="o-1", limit=5)
+        self.client.list(workflow="ship", children=True)
+        self.client.list(parent="o-1@a b", children=False)
+        self.assertEqual([path for _, path, _ in self.server.heard], [
+            "/v1/tasks?root=o-1&limit=5", "/v1/tasks?workflow=ship&children=true", "/v1/tasks?children=false&parent=o-1%40a+b"])
+
     def test_a_trace_is_handed_on(self):
         self.server.says = 201, {"id": "x", "workflow": "w", "version": 1}
         self.client.submit("w", 5, id="x", traceparent="00-1-1-01")

@@ -56,6 +56,12 @@ export interface ListOptions {
   tags?: Record<string, string>;
   submittedAfter?: string;
   submittedBefore?: string;
+  /** Whether tasks are listed that other tasks started; if it is left out, that depends on the other filters. */
+  children?: boolean;
+  /** Only the children of this task. */
+  parent?: string;
+  /** Only the descendants of this task, which has no parent. */
+  root?: string;
   limit?: number;
   cursor?: string;
 }
@@ -185,13 +191,16 @@ export class Client {
   /** A page of tasks, newest first. */
   list(options: ListOptions = {}): Promise<TaskPage> {
     const query = new URLSearchParams();
-    const add = (name: string, value: string | number | undefined): void => {
+    const add = (name: string, value: string | number | boolean | undefined): void => {
       if (value !== undefined) query.set(name, String(value));
     };
     add("state", Array.isArray(options.state) ? options.state.join() : options.state);
     add("workflow", options.workflow);
     add("submitted_after", options.submittedAfter);
     add("submitted_before", options.submittedBefore);
+    add("children", options.children);
+    add("parent", options.parent);
+    add("root", options.root);
     add("limit", options.limit);
     add("cursor", options.cursor);
     for (const [name, value] of Object.entries(options.tags ?? {})) add(`tag.${name}`, value);

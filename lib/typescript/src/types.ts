@@ -109,6 +109,10 @@ export interface TaskSummary {
   paused_at: string | null;
   closed_at: string | null;
   tags: Record<string, string> | null;
+  /** The task that started it; left out if none did. */
+  parent?: string;
+  /** The task at the root of its family; left out if it has no parent. */
+  root?: string;
 }
 
 /** One hand-over of a step to an agent. */
@@ -189,6 +193,14 @@ export interface Decided {
   people: number;
 }
 
+/** A task that a step started, as its parent knows it. */
+export interface Child {
+  id: string;
+  state: "running" | "error" | "stands" | "turned" | "stuck" | "processed" | "compensated";
+  /** What it was asked last. */
+  asked: "stop" | "undo" | "close" | null;
+}
+
 /** A step of a task. */
 export interface Step {
   name: string;
@@ -196,12 +208,16 @@ export interface Step {
   /** Null for a step that waits, as is its action. */
   agent: string | null;
   action: string | null;
-  /** Of a step that waits: for a time, for a signal, or for people. */
-  kind?: "wait" | "signal" | "approve";
+  /** Of a step that waits: for a time, for a signal, for people, or for a task that it starts. */
+  kind?: "wait" | "signal" | "approve" | "task";
   /** The names of the signals that it waits for. */
   signals?: string[];
   /** What it asks people. */
   approval?: Approval;
+  /** The workflow of the task that it starts. */
+  workflow?: string;
+  /** The task that it started; null: none so far. */
+  child?: Child | null;
   /** When its wait began. */
   begun_at?: string | null;
   /** Of a repeated step: the round that runs, is next, or was the last; 0 before the first. */
@@ -253,6 +269,10 @@ export interface Task<I = unknown, O = unknown> extends TaskSummary {
   traceparent: string | null;
   owner: string | null;
   closed_reason: string | null;
+  /** The step of `parent` that started it; left out if none did. */
+  parent_step?: string;
+  /** The versions of the workflows of its descendants; left out if it is of no family. */
+  family?: Record<string, number>;
   steps: Step[];
   /** Signals that no step has taken, if any were sent. */
   signals?: { id: string; name: string; at: string }[];

@@ -50,6 +50,25 @@ test("a task from its definition to its end", async () => {
   assert.equal(await agent.stop() ?? (await agent.join()), true);
 });
 
+test("the tasks of a family are listed", async () => {
+  await client.putWorkflow({ intact: 1, workflow: "leaf", steps: [{ name: "rest", wait: { for: "1d" } }] });
+  await client.putWorkflow({ intact: 1, workflow: "stem", steps: [{ name: "grow", task: { workflow: "leaf" } }] });
+  await client.submit("stem", { id: "f-1" });
+  let found = [];
+  while (found.length === 0) found = (await client.list({ root: "f-1" })).tasks;
+  assert.deepEqual(found.map((t) => [t.id, t.parent, t.root]), [["f-1@grow", "f-1", "f-1"]]);
+  assert.deepEqual((await client.list({ parent: "f-1", children: true })).tasks.map((t) => t.id), ["f-1@grow"]);
+  assert.deepEqual((await client.list({ parent: "f-1", children: false })).tasks, []);
+  const child = await client.get("f-1@grow");
+  assert.equal(child.parent_step, "grow");
+  const parent = await client.get("f-1");
+  assert.deepEqual(parent.family, { leaf: 1 });
+  assert.equal(parent.steps[0].kind, "task");
+  assert.equal(parent.steps[0].workflow, "leaf");
+  assert.deepEqual(parent.steps[0].child, { id: "f-1@grow", state: "running", asked: null });
+  await client.cancel("f-1", "not wanted");
+});
+
 test("a definition is stored under the name that it says", async () => {
   const yaml = "intact: 1\nworkflow: in-yaml\nsteps:\n  - {name: a, agent: b, action: c, undo: none}\n";
   assert.deepEqual(await client.putWorkflow(yaml), { name: "in-yaml", version: 1, warnings: [] });

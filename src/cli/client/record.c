@@ -41,3 +41,33 @@ void record_attempts(struct buf *b, const struct json *step)
     if (count[1] > 0)
         buf_fmt(b, "+%" PRId64, count[1]);
 }
+
+void record_child(struct buf *b, const struct json *step)
+{
+    static const struct {
+        const char *state, *words;
+    } states[] = {
+        {"running", "is running"},
+        {"error", "stopped in error"},
+        {"stands", "goes on, since its pivot took effect"},
+        {"turned", "is being undone"},
+        {"stuck", "stopped in error, and was not undone"},
+        {"processed", "is processed"},
+        {"compensated", "is compensated"},
+    };
+    const struct json *child = json_get(step, "child");
+    struct slice state = json_get_text(child, "state");
+    struct slice asked = json_get_text(child, "asked");
+
+    if (!state.ptr)
+        return;
+    buf_fmt(b, "its child %.*s ", SLICE_ARG(json_get_text(child, "id")));
+    size_t i = 0;
+    while (i < COUNT_OF(states) && !slice_is(state, states[i].state))
+        i++;
+    buf_str(b, i < COUNT_OF(states) ? states[i].words : "is in a state that is not known here");
+    if (slice_is(asked, "close"))
+        buf_str(b, ", closed");
+    else if (asked.ptr && !slice_is(state, "compensated"))
+        buf_fmt(b, ", asked to %.*s", SLICE_ARG(asked));
+}

@@ -17,4 +17,7 @@ bool record_goes_forward(const struct json *task);
 /* For a step: "2", or "1+3" with three attempts to undo it. Empty without attempts. */
 void record_attempts(struct buf *b, const struct json *step);
 
+/* For a step that has a child: "its child d-1@parcel is running". Empty for others. */
+void record_child(struct buf *b, const struct json *step);
+
 #endif

@@ -51,6 +51,8 @@ static bool add_filters(const struct invocation *in, struct buf *query)
         {"ended-before", "ended_before"},
         {"ids", "ids"},
         {"closed", "closed"},
+        {"parent", "parent"},
+        {"root", "root"},
     };
 
     for (size_t i = 0; i < COUNT_OF(filters); i++) {
@@ -58,6 +60,8 @@ static bool add_filters(const struct invocation *in, struct buf *query)
         if (value)
             add_query(query, "", slice_of(filters[i].name), slice_of(value));
     }
+    if (given(in, "children"))
+        add_query(query, "", SLICE("children"), SLICE("true"));
     return add_tags(in, query);
 }
 
@@ -161,6 +165,12 @@ static const struct flag flags[] = {
     {.name = "ended-after", .value = "DATE", .help = "ended then or later"},
     {.name = "ended-before", .value = "DATE", .help = "ended before"},
     {.name = "ids", .value = "ID,...", .help = "these ids, at most 100"},
+    {.name = "children", .help = "tasks that are children, too, whatever the other filters are"},
+    {.name = "parent", .value = "ID", .help = "children of this task", .kind = WORD_TASK},
+    {.name = "root",
+     .value = "ID",
+     .help = "all descendants of this task, which has no parent",
+     .kind = WORD_TASK},
     {.name = "limit", .value = "N", .help = "maximum number, up to 500", .initial = "50"},
     {.name = "all", .help = "all pages"},
     {0},
@@ -169,7 +179,9 @@ static const struct flag flags[] = {
 const struct verb verb_list = {
     .name = "list",
     .summary = "list tasks, newest first",
-    .about = "Lists tasks, newest first: 50, or as many as --limit says, or --all.",
+    .about = "Lists tasks, newest first: 50, or as many as --limit says, or --all.\n\nTasks that "
+             "other tasks started, their children, are listed if the filters name states, a step, "
+             "an agent, an error, ids, a parent or a root; otherwise with --children.",
     .flags = flags,
     .examples = {{"intact list --state error", "tasks in error"},
                  {"intact list --state error --closed false", "tasks that wait for an operator"},

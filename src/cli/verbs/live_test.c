@@ -208,6 +208,54 @@ static void lines_tell_what_is_new(void **state)
           "\n%s", b.ptr);
 }
 
+#define PARENT(state, child, error)                                                    \
+    TASK("pending", "null",                                                            \
+         "{\"name\":\"a\",\"state\":\"" state                                          \
+         "\",\"agent\":null,\"in_doubt\":false,\"kind\":\"task\",\"complete_by\":" AT( \
+             "30.000") ",\"wait_until\":null,\"child\":" child ",\"error\":" error     \
+                       ",\"attempts\":[]}")
+#define CHILD(state, asked) "{\"id\":\"t@a\",\"state\":\"" state "\",\"asked\":" asked "}"
+
+static void what_becomes_of_a_child_is_told(void **state)
+{
+    static const struct {
+        const char *record, *line, *drawn; /* NULL: nothing is drawn of it */
+    } cases[] = {
+        {PARENT("waiting", "null", "null"), "-                 pending\n", NULL},
+        {PARENT("waiting", CHILD("running", "null"), "null"),
+         "a                 waiting       its child t@a is running\n",
+         "a: waits, its child t@a is running, at most 21s\n"},
+        {PARENT("waiting", CHILD("error", "null"), "{\"code\":\"child\",\"message\":\"no\"}"),
+         "a                 waiting       its child t@a stopped in error: child: no\n",
+         "a: waits, its child t@a stopped in error, at most 21s; child: no\n"},
+        {PARENT("waiting", CHILD("turned", "\"stop\""), "null"),
+         "a                 waiting       its child t@a is being undone, asked to stop\n",
+         "a: waits, its child t@a is being undone, asked to stop, at most 21s\n"},
+        {PARENT("completed", CHILD("processed", "null"), "null"),
+         "a                 completed     its child t@a is processed\n", NULL},
+        {PARENT("completed", CHILD("processed", "null"), "null"), "", NULL},
+    };
+    const struct term t = {.live = true, .width = 100, .height = 24};
+    CLEANUP(watched_fini) struct watched w = {0};
+    (void)state;
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf lines = {0};
+        CLEANUP(buf_fini) struct buf view = {0};
+        const struct watch_view v = {&t, noon + 9000, "", true};
+        CHECK(watched_record(&w, slice_of(cases[i].record)), "%zu", i);
+        watch_lines(&w, &t, noon + 9000, &lines);
+        size_t at = lines.len > 0 ? strlen("12:00:00  ") : 0;
+        CHECK(strcmp(lines.ptr ? lines.ptr + at : "", cases[i].line) == 0, "%zu: %s", i, lines.ptr);
+        watch_draw(&w, &v, &view);
+        const char *drawn = strstr(view.ptr, "a: ");
+        CHECK(strcmp(drawn ? drawn : "", cases[i].drawn ? cases[i].drawn : "") == 0, "%zu: %s", i,
+              view.ptr);
+    }
+}
+
 static void what_is_no_record_changes_nothing(void **state)
 {
     CLEANUP(watched_fini) struct watched w = {0};
@@ -232,6 +280,7 @@ int main(void)
         cmocka_unit_test(attempts_are_bars_over_time),
         cmocka_unit_test(attempts_to_undo_are_counted_apart),
         cmocka_unit_test(lines_tell_what_is_new),
+        cmocka_unit_test(what_becomes_of_a_child_is_told),
         cmocka_unit_test(what_is_no_record_changes_nothing),
     };
 

@@ -87,6 +87,11 @@ static bool put_filter(const struct invocation *in, struct buf *b)
     put_words(b, "ids", given(in, "ids"));
     put_choice(in, b, "closed");
     put_choice(in, b, "paused");
+    if (given(in, "children")) {
+        json_member_bool(b, "children", true);
+    }
+    json_member_text_if(b, "parent", slice_of(given(in, "parent")));
+    json_member_text_if(b, "root", slice_of(given(in, "root")));
     if (!put_tags(in, b))
         return false;
     /* A verb that also takes one task needs --all for many; a filter beside it says which. */

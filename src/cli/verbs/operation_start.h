@@ -38,6 +38,13 @@
          .help = "paused or not",                                                                 \
          .kind = WORD_CHOICE,                                                                     \
          .choices = "yes no"},                                                                    \
+        {.name = "children",                                                                      \
+         .help = "tasks that are children, too, whatever the other filters are"},                 \
+        {.name = "parent", .value = "ID", .help = "children of this task", .kind = WORD_TASK},    \
+        {.name = "root",                                                                          \
+         .value = "ID",                                                                           \
+         .help = "all descendants of this task, which has no parent",                             \
+         .kind = WORD_TASK},                                                                      \
     {                                                                                             \
         .name = "ids", .value = "ID,...", .help = "these ids"                                     \
     }

@@ -118,6 +118,22 @@ static void put_lock(struct view *v, const struct json *task)
     put_line(v, "lock", LOOK_PLAIN, buf_view(&text));
 }
 
+/* Whose child it is. */
+static void put_parent(struct view *v, const struct json *task)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct slice parent = json_get_text(task, "parent");
+    struct slice root = json_get_text(task, "root");
+
+    if (!parent.ptr)
+        return;
+    buf_fmt(&text, "%.*s (step %.*s)", SLICE_ARG(parent),
+            SLICE_ARG(json_get_text(task, "parent_step")));
+    put_line(v, "parent", LOOK_PLAIN, buf_view(&text));
+    if (!slice_eq(root, parent))
+        put_line(v, "root", LOOK_PLAIN, root);
+}
+
 static void put_head(struct view *v, const struct json *task)
 {
     CLEANUP(buf_fini) struct buf workflow = {0};
@@ -127,6 +143,7 @@ static void put_head(struct view *v, const struct json *task)
             SLICE_ARG(json_get_raw(task, "version")));
     put_line(v, "task", LOOK_PLAIN, json_get_text(task, "id"));
     put_line(v, "workflow", LOOK_PLAIN, buf_view(&workflow));
+    put_parent(v, task);
     record_state(&state, task);
     put_line(v, "state", term_state_look(json_get_text(task, "state")), buf_view(&state));
     put_line(v, "waiting for", LOOK_PLAIN, json_get_text(task, "waiting_for"));
@@ -244,6 +261,15 @@ static void put_asked(struct buf *b, const struct json *task, const struct json 
             SLICE_ARG(json_get_raw(approval, "people")));
 }
 
+static void put_child(struct buf *b, const struct json *step)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    record_child(&text, step);
+    if (text.len > 0)
+        buf_fmt(b, "; %.*s", SLICE_ARG(buf_view(&text)));
+}
+
 /* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *task, const struct json *step)
 {
@@ -257,6 +283,7 @@ static void put_more(struct view *v, const struct json *task, const struct json 
     put_round(&more, task, step, v->table.now);
     put_awaited(&more, task, step, v->table.now);
     put_asked(&more, task, step);
+    put_child(&more, step);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))

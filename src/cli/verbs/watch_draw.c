@@ -450,6 +450,29 @@ static void draw_awaited(const struct json *step, int64_t now, struct line *l)
         put_duration(l, LOOK_PLAIN, ", at most ", until - now, "");
 }
 
+/* False: it has no child, or waits for none. */
+static bool draw_child(const struct json *step, int64_t now, struct line *l)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    int64_t until = watched_time(step, "complete_by");
+
+    if (!is_over(json_get_text(step, "state")))
+        record_child(&text, step);
+    if (text.len == 0)
+        return false;
+    line_text(l, LOOK_STRONG, json_get_text(step, "name"));
+    line_text(l, LOOK_PLAIN, SLICE(": waits, "));
+    line_text(l, LOOK_PLAIN, buf_view(&text));
+    if (until > now)
+        put_duration(l, LOOK_PLAIN, ", at most ", until - now, "");
+    if (is_object(json_get(step, "error"))) {
+        line_text(l, LOOK_PLAIN, SLICE("; "));
+        put_error(l, json_get(step, "error"));
+    }
+    line_end(l);
+    return true;
+}
+
 /* A step that is retried, or that failed. */
 static void draw_failed(const struct json *task, const struct json *step, int64_t now,
                         struct line *l)
@@ -491,7 +514,8 @@ static void draw_doings(const struct watched *w, const struct watch_view *v, str
         struct slice state = json_get_text(s, "state");
         if (slice_is(json_get_text(last, "outcome"), "open") && !watched_has_ended(w))
             draw_open(w, s, last, v->now, l);
-        else if (!slice_is(state, "completed") && !slice_is(state, "undone"))
+        else if (!draw_child(s, v->now, l) && !slice_is(state, "completed")
+                 && !slice_is(state, "undone"))
             draw_failed(w->task, s, v->now, l);
     }
 }

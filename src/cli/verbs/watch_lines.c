@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/client/record.h"
 #include "cli/verbs/watch.h"
 
 enum { STEP_WIDTH = 16, STATE_WIDTH = 12 };
@@ -172,15 +173,30 @@ static bool add_attempts(struct report *t, const struct json *step, const struct
     return t->count > count;
 }
 
+/* What the step knows of its child, if that is news. */
+static void find_child(const struct json *step, const struct json *before, struct buf *b)
+{
+    CLEANUP(buf_fini) struct buf was = {0};
+
+    record_child(b, step);
+    record_child(&was, before);
+    if (slice_eq(buf_view(b), buf_view(&was)))
+        buf_clear(b);
+}
+
 static void add_step(struct report *t, const struct json *step, const struct json *before)
 {
     struct slice state = json_get_text(step, "state");
     struct slice was = before ? json_get_text(before, "state") : SLICE("waiting");
+    CLEANUP(buf_fini) struct buf child = {0};
 
-    if (add_attempts(t, step, before) || slice_eq(state, was))
+    find_child(step, before, &child);
+    if (add_attempts(t, step, before) || (slice_eq(state, was) && child.len == 0))
         return;
     struct line l = begin(t, t->now, RANK_STATE, json_get_text(step, "name"), state);
-    put_error(&l, "  ", json_get(step, "error"));
+    if (child.len > 0)
+        line_fmt(&l, LOOK_PLAIN, "  %.*s", SLICE_ARG(buf_view(&child)));
+    put_error(&l, child.len > 0 ? ": " : "  ", json_get(step, "error"));
     end(t, &l);
 }
 
