@@ -11,6 +11,7 @@
  *   check_rounds.c   steps that are repeated: their rounds, and when they end
  *   check_waits.c    steps that wait: when they begin and are over
  *   check_signals.c  signals, and steps that wait for them
+ *   check_families.c what tasks of a family tell each other, and what becomes of children
  *   check_votes.c    votes, and steps in which people decide
  *   check_locks.c    who is at work beside others with the same key, and who waits
  *   check_world.c    effects in the world, and what an end means
@@ -110,6 +111,21 @@ void check_locks_idle(void);  /* periodic: nobody waits while there is room */
 bool lock_was_replaced(const struct seen *s);
 /* It waits for a lock that tasks hold which have stopped in error. */
 bool lock_holds_up(const struct subject *t);
+
+/* See family.h. */
+void check_families_begin(void);
+void check_child_started(struct subject *t, const struct submission_row *row);
+void check_child_step(const struct subject *t, uint32_t step, const struct seen *old,
+                      const struct seen *new);
+void check_family_row(struct subject *t, const struct seen *old, const struct seen *new);
+void check_word(struct subject *to, const struct notice_row *row); /* it was inserted */
+void check_families_batch(void); /* after each batch was recorded */
+void check_pivot_child(const struct subject *t, uint32_t step, const struct seen *new);
+void check_family_end(const struct subject *t); /* processed or compensated */
+/* What the children of the step did is gone, as far as it has to. */
+bool check_children_gone(const struct subject *t, uint32_t step);
+void check_families(void); /* periodic */
+void check_families_end(void);
 
 void check_limits_begin(void);
 void check_limits_changed(void);

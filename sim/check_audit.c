@@ -5,6 +5,7 @@
 #include "sim/check.h"
 
 #include "sim/disk.h"
+#include "sim/family.h"
 #include "sim/operations.h"
 #include "sim/schedules.h"
 #include "sim/world.h"
@@ -46,7 +47,7 @@ void check_audit(struct subject *t, const struct audit_page *all, enum task_stat
     if (all->count < t->audit_count)
         broken("the audit is only added to", "%s: %zu entries, then %zu", t->id, t->audit_count,
                all->count);
-    if (old == TASK_ERROR && new != TASK_ERROR && all->count == t->audit_count)
+    if (old == TASK_ERROR && new != TASK_ERROR && all->count == t->audit_count && !is_of_family(t))
         broken("who resumes a stopped task is written down", "%s is %s", t->id,
                task_state_text(new));
     for (size_t i = all->count - t->audit_count; i-- > 0;) /* newest first */

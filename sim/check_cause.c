@@ -31,7 +31,8 @@ static bool stands_failed(const struct seen *s, int step)
 {
     enum step_state state = s->steps[step].state;
 
-    return state == STEP_FAILED || state == STEP_UNDOING || state == STEP_UNDONE;
+    return state == STEP_FAILED || state == STEP_UNDOING || state == STEP_UNDONE
+           || seen_child_stopped(&s->steps[step]);
 }
 
 /* A pivot took effect, which rules out the undo: the reason for the undo is obsolete, and another
@@ -103,7 +104,7 @@ static void check_reference(const struct subject *t, uint32_t step, const struct
 {
     bool late = false;
 
-    if (!id)
+    if (!id || t->flow->steps[of].is_child) /* its output is that of a step of the child */
         return;
     if (id->type != JSON_STRING) {
         must(t, (t->undo_knew[step] & BIT(of)) == 0, "an undo is told the outputs on record");

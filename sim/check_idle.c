@@ -36,8 +36,8 @@ static bool is_ready_backward(const struct subject *t, uint32_t i)
     const struct flow_step *f = &t->flow->steps[i];
     const struct seen_step *s = &t->seen.steps[i];
 
-    if (f->undo != UNDO_CALL || !seen_needs_undo(f, s) || t->seen.stop != STOP_NONE
-        || (s->direction == DIRECTION_UNDO && s->state == STEP_FAILED))
+    if (f->undo != UNDO_CALL || !seen_needs_undo(f, s) || seen_child_is_open(s)
+        || t->seen.stop != STOP_NONE || (s->direction == DIRECTION_UNDO && s->state == STEP_FAILED))
         return false;
     for (uint32_t q = 0; q < t->seen.step_count; q++)
         if (f->future & BIT(q)
@@ -135,6 +135,8 @@ static bool awaits(const struct subject *t, uint32_t i)
 
     if (f->is_approval)
         return t->seen.steps[i].begun_at != 0 && !votes_decide_it(t, &t->seen, i);
+    if (f->is_child) /* it does not know how that ends */
+        return t->seen.steps[i].begun_at != 0 && t->seen.direction == DIRECTION_FORWARD;
     if (!f->is_signal || t->seen.steps[i].begun_at == 0)
         return false;
     for (uint32_t k = 0; k < t->seen.signal_count; k++) {
@@ -191,7 +193,8 @@ void check_idle(void)
         for (uint32_t k = 0; is_at_rest(t) && k < t->seen.step_count; k++)
             if (is_ready(t, k) && !awaits(t, k)) {
                 covered(COVER_LOOKED_IDLE);
-                if (t->flow->steps[k].is_wait || seen_answered(&t->seen.steps[k]))
+                bool back = t->seen.direction == DIRECTION_UNDO;
+                if ((t->flow->steps[k].is_wait && !back) || seen_answered(&t->seen.steps[k]))
                     check_wait(t, k);
                 else
                     check_step(t, k);

@@ -15,7 +15,7 @@ enum { SETTLES_MS = 4000 };
 /* Some rows of a batch are known: those that give locks back may come behind those that take them.
  */
 static bool moved;
-static const struct subject *takers[SUBJECTS_MAX]; /* of this batch */
+static const struct subject *takers[SUBJECTS_ALL]; /* of this batch */
 static uint32_t taker_count;
 
 static void must(const struct subject *t, bool ok, const char *rule)

@@ -6,6 +6,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/family.h"
 #include "sim/ledger.h"
 #include "sim/receivers.h"
 #include "sim/world.h"
@@ -43,7 +44,7 @@ static bool state_may(const struct turn *u)
     switch (u->before->state) {
     case STEP_WAITING:
         return to == STEP_RUNNING || to == STEP_SKIPPED
-               || (to == STEP_FAILED && (u->f->may_break || u->f->is_repeated))
+               || (to == STEP_FAILED && (u->f->may_break || u->f->is_repeated || u->f->is_child))
                || (to == STEP_COMPLETED
                    && (u->f->is_wait || u->f->is_repeated || (verbs && u->after->supplied)))
                || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
@@ -122,12 +123,15 @@ static void check_state(const struct turn *u)
     must(u, s->state != STEP_COMPLETED || s->has_output, "a completed step has an output");
     must(u, s->resume == 0 || (s->resume_of == s->direction && s->resume <= s->attempt),
          "what is left for the next try is of this direction");
-    must(u, s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL,
+    must(u,
+         s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL || u->f->undo == UNDO_CHILD,
          "only what has an undo is undone");
     must(u, !u->f->on_undo || u->new->direction == DIRECTION_UNDO || s->attempt_count == 0,
          "what runs on undo does not run before");
     if (s->state == STEP_UNDONE)
-        must(u, has_completed(s, DIRECTION_UNDO) || u->t->skipped[u->i],
+        must(u,
+             has_completed(s, DIRECTION_UNDO) || u->t->skipped[u->i]
+                 || s->child.state == CHILD_COMPENSATED,
              "a step is undone by its agent or by hand");
     if (s->state == STEP_SKIPPED)
         must(u, u->t->skipped[u->i] || u->f->may_break, "a step is skipped for a reason");
@@ -307,7 +311,9 @@ static void check_attempts(const struct turn *u)
     bool other = u->before->direction != s->direction || u->before->round < s->round;
     uint32_t base = other ? 0 : u->before->failure_count;
     bool not_yet = s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->not_yet;
-    must(u, s->failure_count == base + failures + not_yet, "failures are counted");
+    bool child = u->f->is_child && s->direction == DIRECTION_FORWARD && s->state == STEP_FAILED
+                 && u->before->state != STEP_FAILED;
+    must(u, s->failure_count == base + failures + not_yet + child, "failures are counted");
 }
 
 /* ---- retries ---- */
@@ -500,7 +506,8 @@ static bool is_undone_after_all(const struct subject *t, const struct seen *old,
     if (old->state != TASK_PROCESSED || new->direction != DIRECTION_UNDO)
         return false;
     covered(COVER_UNDO_PROCESSED);
-    must_be(t, t->wanted[ASK_UNDO] > 0, "a processed task goes back only if an operator says so");
+    must_be(t, t->parent ? new->asked == WISH_UNDO : t->wanted[ASK_UNDO] > 0,
+            "a processed task goes back only if an operator, or its parent, says so");
     return true;
 }
 
@@ -510,6 +517,8 @@ static void check_first(const struct subject *t, const struct seen *new)
     int64_t from = max_i64(new->submitted_at, new->not_before);
 
     int64_t at = f->complete_by_ms ? from + f->complete_by_ms : 0;
+    if (t->cap)
+        at = at ? min_i64(at, t->cap) : t->cap;
 
     /* It may have been paused before it was stored, and resumed. */
     must_be(t, new->complete_by == at || (t->verbs && new->complete_by > at &&at != 0),
@@ -587,7 +596,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         check_tell(n, t);
     trace_row(n, t, &new);
     must_be(t, new.revision == old.revision + changes, "a change raises the revision by one");
-    if (seen_is_end(&old) && (!t->verbs || old.state != TASK_ERROR)
+    if (seen_is_end(&old) && ((!t->verbs && !is_of_family(t)) || old.state != TASK_ERROR)
         && !is_undone_after_all(t, &old, &new))
         check_final(t, &old, &new);
     must_be(t, old.direction == DIRECTION_FORWARD || new.direction == DIRECTION_UNDO,
@@ -613,6 +622,8 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
             check_signal_step(t, i, &old, &new);
         else if (t->flow->steps[i].is_approval)
             check_approval(t, i, &old, &new);
+        else if (t->flow->steps[i].is_child)
+            check_child_step(t, i, &old, &new);
         else
             check_waits(t, i, &old, &new);
         check_rounds(t, i, &old, &new);
@@ -624,6 +635,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         if (new.steps[i].attempt != old.steps[i].attempt)
             t->started[i] = told ? new.revision : 0;
     }
+    check_family_row(t, &old, &new);
     check_locks(t, &old);
     if (old.direction != new.direction)
         check_turn_back(t, &new);

@@ -139,7 +139,7 @@ void check_start(const struct subject *t, uint32_t step, const struct seen *old,
     must(&b, a->started_at <= latest_now(), "an attempt starts now");
     must(&b, a->complete_by > a->started_at, "there is time left for an attempt");
     bool moved =
-        t->wanted[ASK_RESUME] > 0
+        (t->wanted[ASK_RESUME] > 0 || t->parent)
         && (new->complete_by != old->complete_by
             || (old->undo_complete_by != 0 && new->undo_complete_by != old->undo_complete_by));
     must(&b,

@@ -378,7 +378,8 @@ static void check_submitted(const struct subject *t, const struct ask *a, bool o
 static bool pivot_in_doubt(const struct subject *t)
 {
     for (uint32_t i = 0; i < t->seen.step_count; i++)
-        if (t->flow->steps[i].undo == UNDO_PIVOT && seen_in_doubt(&t->seen.steps[i]))
+        if (t->flow->steps[i].undo == UNDO_PIVOT
+            && (seen_in_doubt(&t->seen.steps[i]) || seen_child_is_open(&t->seen.steps[i])))
             return true;
     return false;
 }

@@ -73,6 +73,8 @@ void check_undo_effect(const struct subject *t, uint32_t step)
     for (uint32_t q = 0; q < t->flow->step_count; q++) {
         const struct flow_step *g = &t->flow->steps[q];
         bool stands = ledger_stands(&t->ledger[q]);
+        if (f->future & BIT(q) && g->is_child)
+            must(t, q, check_children_gone(t, q), "a child is undone before what it relied on");
         if (f->future & BIT(q) && g->undo == UNDO_CALL)
             must(t, q, !stands || seen_undone_by_hand(&t->seen.steps[q]),
                  "effects are undone in reverse order");
@@ -106,6 +108,8 @@ void check_turn_back(const struct subject *t, const struct seen *new)
             covered(COVER_BRANCH_RUNNING);
         if (t->flow->steps[i].undo != UNDO_PIVOT)
             continue;
+        if (t->flow->steps[i].is_child)
+            check_pivot_child(t, i, new);
         must(t, i, !seen_open(s) && !seen_happened(s) && !seen_in_doubt(s),
              "a task does not turn back while a pivot stands, or may");
         must(t, i, t->ledger[i].happened_at == 0, "a task does not turn back behind its pivot");
@@ -117,7 +121,8 @@ bool pivot_holds(const struct subject *t)
 {
     for (uint32_t i = 0; i < t->seen.step_count; i++)
         if (t->flow->steps[i].undo == UNDO_PIVOT
-            && (seen_happened(&t->seen.steps[i]) || t->ledger[i].happened_at != 0))
+            && (seen_happened(&t->seen.steps[i]) || t->ledger[i].happened_at != 0
+                || t->seen.steps[i].child.state == CHILD_STANDS))
             return true;
     return false;
 }
@@ -126,6 +131,7 @@ void check_end_of(const struct subject *t)
 {
     must(t, 0, !t->cancelled || t->verbs || t->seen.state == TASK_COMPENSATED || pivot_holds(t),
          "cancelled: the task is undone, but for what its pivot made final");
+    check_family_end(t);
     for (uint32_t i = 0; i < t->seen.step_count; i++) {
         const struct flow_step *f = &t->flow->steps[i];
         const struct seen_step *s = &t->seen.steps[i];
@@ -166,6 +172,7 @@ static void looks_around(void *arg, uint64_t n)
 {
     check_owned();
     check_idle();
+    check_families();
     if (world.calm) {
         people_look();
         check_overdue();
@@ -243,6 +250,7 @@ void check_world_end(void)
     check_all_received();
     check_sql_end();
     check_sql_signals_end();
+    check_families_end();
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
         must(t, 0, !t->accepted || t->seen.revision != 0, "nothing accepted is lost");
@@ -312,9 +320,10 @@ static void describe_step(const struct subject *t, uint32_t i)
             "  s%u after %02x %s %s%s, failures %u, wait until %" PRId64
             "; world: happened %" PRId64 ", undone %" PRId64 "%s%s\n",
             i, f->past,
-            f->undo == UNDO_CALL   ? "call"
-            : f->undo == UNDO_NONE ? "none"
-                                   : "pivot",
+            f->undo == UNDO_CALL    ? "call"
+            : f->undo == UNDO_NONE  ? "none"
+            : f->undo == UNDO_CHILD ? "child"
+                                    : "pivot",
             step_state_text(s->state), s->direction == DIRECTION_UNDO ? " (undo)" : "",
             s->failure_count, s->wait_until, l->happened_at, l->undone_at,
             l->tombstone ? ", tombstone" : "", t->skipped[i] ? ", skip wanted" : "");

@@ -237,6 +237,22 @@
     X(SCHEDULE_DEPOSED,   "decisions on moments of nodes that led no more")                       \
     X(SCHEDULE_LOST,      "changes of schedules that were lost without an answer")                \
     X(SCHEDULE_UNKNOWN,   "changes of schedules that were stored without an answer")              \
+    X(CHILD,              "children that were started")                                           \
+    X(GRANDCHILD,         "the same, by children")                                                \
+    X(CHILD_AGAIN,        "the same, after another one of that step")                             \
+    X(CHILD_REFUSED,      "children that were refused")                                           \
+    X(CHILD_STOPPED,      "children that were told to stop")                                      \
+    X(CHILD_LATE,         "the same, as their time was over")                                     \
+    X(CHILD_UNDONE,       "children that were told to go back after their end")                   \
+    X(CHILD_CLOSED,       "children that were told that nobody needs them")                       \
+    X(CHILD_PAUSED,       "children that were told of a pause, or of its end")                    \
+    X(CHILD_ERROR,        "children that stopped in error")                                       \
+    X(CHILD_STUCK,        "children that stopped in error, and were to be undone")                \
+    X(CHILD_WENT_ON,      "children that went on after an error")                                 \
+    X(CHILD_STANDS,       "children that were told to stop after their pivot")                    \
+    X(CHILD_TURNED,       "children that turned back")                                            \
+    X(FAMILY_ERROR,       "looks at tasks in error for that of a child")                          \
+    X(FAMILY_COMPENSATED, "families that were undone")                                            \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

@@ -7,6 +7,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/family.h"
 #include "sim/node.h"
 #include "sim/notices.h"
 #include "sim/operations.h"
@@ -138,8 +139,10 @@ static void show_batch(struct disk *d, struct batch *b, bool told)
         else if (c->outcome == ERR_CONFLICT)
             check_conflict(&c->row);
     }
+    families_meet();
     sql_changed();
     sql_signals_changed();
+    check_families_batch();
     for (size_t i = 0; i < b->change_count; i++)
         if (b->changes[i].outcome == ERR_OK)
             sql_became(&b->changes[i]);
@@ -165,7 +168,7 @@ static enum err commit_without_one(struct disk *d, struct batch *b, struct arena
 
     disk_troubled(d, world.now);
     b->change_count--;
-    enum err err = inner->ops->commit(inner, b, a, e);
+    enum err err = family_commit(b, a, e);
     if (err == ERR_OK)
         show_batch(d, b, true);
     b->change_count++;
@@ -217,9 +220,10 @@ static enum err commit(struct store *s, struct batch *b, struct arena *a, struct
         trace("commit is lost, outcome unknown");
         return fails(d, b, ERR_UNKNOWN, e);
     }
-    if (!unknown && b->change_count > 0 && chance(weather.store_refuses))
+    if (!unknown && b->change_count > 0 && chance(weather.store_refuses)
+        && !family_begins_with(&b->changes[b->change_count - 1]))
         return commit_without_one(d, b, a, e);
-    enum err err = inner->ops->commit(inner, b, a, e);
+    enum err err = family_commit(b, a, e);
     if (err == ERR_CONFLICT && b->fence)
         covered(COVER_DEPOSED);
     if (err != ERR_OK)

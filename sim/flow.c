@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "sim/family.h"
 #include "sim/long.h"
 #include "sim/node.h"
 #include "sim/weather.h"
@@ -204,57 +205,6 @@ static void draw_waits(struct flow *f, uint32_t number)
         f->complete_by_ms = max_i64(f->complete_by_ms, sum + 1);
 }
 
-/* One run in six, as above. */
-bool flows_repeat(void)
-{
-    return (hash_stable(&world.seed, sizeof world.seed) ^ 0x54369) % 6 == 0;
-}
-
-enum { SATISFIES = 80 /* of a hundred outputs all above do */ };
-
-bool flow_is_satisfied(const struct flow_step *f, uint32_t round, uint32_t number)
-{
-    return round >= f->rounds || number > SATISFIES;
-}
-
-int64_t flow_round_gap(const struct flow_step *f, uint32_t round)
-{
-    int64_t gap = f->every_ms;
-
-    for (uint32_t i = 1; i < round && gap < f->max_every_ms; i++)
-        gap *= f->factor;
-    return min_i64(gap, f->max_every_ms);
-}
-
-static void become_repeated(struct flow_step *s, struct prng *own)
-{
-    s->is_repeated = true;
-    s->undo = UNDO_NONE;
-    s->rounds = 1 + prng_below(own, 8);
-    s->every_ms = 1 + prng_below(own, prng_chance(own, 50) ? 300 : 5000);
-    s->factor = 1 + prng_below(own, 3);
-    s->max_every_ms = s->every_ms * (1 + prng_below(own, 6));
-    s->for_ms = s->every_ms + prng_below(own, 20000);
-    s->for_ms = min_i64(s->for_ms, 1000 * s->every_ms);
-    s->says_round = prng_chance(own, 50);
-    s->may_break |= prng_chance(own, 10); /* its condition */
-    /* fewer at most: the waits between more of them might not fit into the task's time */
-    s->retry.attempts = (uint32_t)min_i64(s->retry.attempts, 1 + prng_below(own, 3));
-    s->retry.defers = 0;
-}
-
-/* Some steps are repeated. */
-static void draw_repeated(struct flow *f, uint32_t number)
-{
-    struct prng own = {.state = world.seed ^ (UINT64_C(0x7265706561740000) + number)};
-
-    for (uint32_t i = 0; i < f->step_count && flows_repeat(); i++) {
-        struct flow_step *s = &f->steps[i];
-        if (s->undo != UNDO_PIVOT && !s->is_wait && prng_chance(&own, 70))
-            become_repeated(s, &own);
-    }
-}
-
 /* One run in seven, as above. */
 bool flows_signal(void)
 {
@@ -361,7 +311,7 @@ static void draw(struct flow *f, uint32_t number)
     draw_signals(f, number);
     draw_approvals(f, number);
     draw_way_back(f, number);
-    draw_repeated(f, number);
+    flow_draw_repeated(f, number);
     draw_lock(f, number);
 }
 
@@ -582,12 +532,16 @@ static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step 
         put_signal(b, s);
     else if (s->is_approval)
         put_approve(b, s);
+    else if (s->is_child)
+        family_put_task(b, s);
     else
         put_wait(b, s);
     put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
     put_after(b, s, i);
     if (!f->fixed)
         put_condition(b, s);
+    if (s->is_child && s->undo != UNDO_CHILD)
+        put_undo(b, s, i, f->fixed);
     json_close(b, '}');
 }
 
@@ -598,7 +552,7 @@ static void put_repeat(struct buf *b, const struct flow_step *s)
     json_open(b, '{');
     put_text(b, "until",
              s->may_break ? text_of(".round >= %u or .input.text.nothing", s->rounds)
-                          : text_of(".round >= %u or .output.n > %d", s->rounds, SATISFIES));
+                          : text_of(".round >= %u or .output.n > %d", s->rounds, FLOW_SATISFIES));
     put_duration(b, "every", s->every_ms);
     json_key(b, "factor");
     json_number(b, s->factor);
@@ -755,6 +709,7 @@ void flows_draw(struct flow *flows, uint32_t count, struct registry *r)
 {
     for (uint32_t i = 0; i < count; i++) {
         draw(&flows[i], i);
+        family_draw(flows, i);
         enter(&flows[i], r);
         if (nodes.shared && chance(500))
             later(spread(1, 30000), flow_is_stored, &flows[i], 0);

@@ -10,6 +10,8 @@
 
 enum { FLOWS_MAX = 4, FLOW_STEPS_MAX = 12, FLOW_STEPS_FEW = 7, SERVICES_MAX = 3 };
 
+enum { FLOW_SATISFIES = 80 /* of the numbers of a repeated step: all above end it */ };
+
 struct flow_retry {
     uint32_t attempts, defers;
     int64_t wait_ms, max_wait_ms, defer_ms; /* the factor is 2 */
@@ -45,6 +47,10 @@ struct flow_step {
     bool not_submitter;
     int64_t escalate_ms; /* 0: it asks nobody else later */
     int64_t asks_ms;     /* until when it asks; 0: without limit */
+    bool is_child;       /* it starts a task of ... (family.h). Then is_wait is true, too */
+    const struct flow *child;
+    int64_t child_ms; /* how long that may take; 0: without limit */
+    enum { INPUT_SAME, INPUT_OWN, INPUT_BAD } child_input;
 };
 
 struct flow {
@@ -85,6 +91,7 @@ bool flows_wait(void);
 
 /* Does this run have steps that are repeated? */
 bool flows_repeat(void);
+void flow_draw_repeated(struct flow *f, uint32_t number);
 
 /* Does an output with this number satisfy a repeated step in this round? */
 bool flow_is_satisfied(const struct flow_step *f, uint32_t round, uint32_t number);

@@ -13,6 +13,7 @@
 #include "sim/bell.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/family.h"
 #include "sim/illness.h"
 #include "sim/long.h"
 #include "sim/many.h"
@@ -70,6 +71,8 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     weather_theme();
     int64_t first_act = spread(20 * MS_PER_S, 12 * MS_PER_MIN);
     uint32_t flow_count = 1 + below(FLOWS_MAX);
+    if (flows_family() && flow_count == 1)
+        flow_count++;
     bool shared = chance(550) && !weather.alone;
     store_begin(shared);
     nodes_begin(shared);
@@ -84,6 +87,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     schedules_begin(flows, flow_count, first_act);
     sql_begin();
     sql_signals_begin(true);
+    families_begin(flows_family());
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);
     receivers_begin();

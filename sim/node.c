@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "alerts/watch.h"
-
 #include "sim/agents.h"
 #include "sim/bell.h"
 #include "sim/check.h"
@@ -337,6 +336,7 @@ static void node_boot(struct node *n)
                                     .alert = on_alert,
                                     .wants_lead = on_wants_lead,
                                     .surveyed = on_surveyed,
+                                    .family_told = sql_part_family_told,
                                     .store_trouble = on_store_trouble};
     const struct supervisor_outside watched = {.arg = n,
                                                .now = clock_now,

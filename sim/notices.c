@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 
+#include "intake/family.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/family.h"
 #include "sim/flow.h"
 #include "sim/world.h"
 
@@ -17,6 +19,7 @@ struct inserted {
     struct subject *task;
     uint32_t number; /* of the signal, which is its key */
     bool again;      /* of a transaction whose outcome was unclear: the key is in use */
+    bool of_family;  /* no signal: a task of its family tells it something */
     enum { WAITS, DECIDED, REFUSED } stands;
 };
 
@@ -52,8 +55,22 @@ static bool has_signal(const struct inserted *i)
     return false;
 }
 
+static void check_of_family(struct inserted *i, int now)
+{
+    must(i->stands == WAITS || now == (int)i->stands, "a word is decided on once", i,
+         "it is decided on again");
+    must(now != REFUSED, "no word within a family is refused", i, "refused");
+    if (i->stands == WAITS && now == DECIDED)
+        i->task->words_waiting--;
+    i->stands = now == WAITS ? WAITS : DECIDED;
+}
+
 static void check_one(struct inserted *i, int now)
 {
+    if (i->of_family) {
+        check_of_family(i, now);
+        return;
+    }
     bool there = has_signal(i);
 
     must(i->stands == WAITS || now == (int)i->stands, "a notice is decided on once", i,
@@ -87,10 +104,33 @@ static void mark(int *now, bool refused, struct arena *a)
         sql.waiting = (uint32_t)n.count;
 }
 
+/* What a commit inserted. All are read: those of a task of which an earlier one waits come with
+ * that one only. */
+static void meet_words(struct arena *a)
+{
+    struct notice_read n = {.limit = ROWS_MAX};
+    struct error e = {0};
+
+    enum err err = inner->ops->notices->read(inner, &n, a, &e);
+    ASSERT(err == ERR_OK);
+    for (size_t k = 0; k < n.count; k++) {
+        struct subject *t = subject_find(n.rows[k].task);
+        if (n.rows[k].seq <= sql.count)
+            continue;
+        ASSERT(n.rows[k].seq == sql.count + 1);
+        ASSERT(sql.count < ROWS_MAX);
+        sql.list[sql.count++] = (struct inserted){.task = t, .of_family = true};
+        t->words_waiting++;
+        check_word(t, &n.rows[k]);
+    }
+}
+
 void sql_signals_changed(void)
 {
     CLEANUP(arena_fini) struct arena a = {0};
 
+    if (families_are_on())
+        meet_words(&a);
     if (!sql.on || sql.count == 0)
         return;
     int *now = arena_alloc(&a, sql.count * sizeof *now);
@@ -198,11 +238,15 @@ static size_t room(void *arg)
 static void read_notice(void *arg, struct notice_item *it)
 {
     const struct subject *t = subject_find(it->row->task);
-    uint64_t number = strtoull(it->row->body.ptr, NULL, 10);
+    uint64_t number = family_tells(it->row) ? 0 : strtoull(it->row->body.ptr, NULL, 10);
     const struct sent_signal *s = &t->signals[number];
     struct slice data = s->ok ? SLICE("{\"ok\":true}") : SLICE("{\"ok\":false}");
     (void)arg;
 
+    if (family_tells(it->row)) {
+        family_read_notice(it);
+        return;
+    }
     it->ask = (struct ask){.kind = ASK_SIGNAL,
                            .signal = {.key = text_of("k%u", (unsigned)number),
                                       .name = text_of("%c", s->name),
@@ -289,7 +333,7 @@ static void looks(void *arg, uint64_t n)
 void sql_signals_begin(bool may)
 {
     sql.own = (struct prng){.state = world.seed ^ UINT64_C(0x6e6f746963650001)};
-    sql.on = may && flows_signal() && prng_below(&sql.own, 2) == 0;
+    sql.on = (may && flows_signal() && prng_below(&sql.own, 2) == 0) || flows_family();
     sql.count = sql.waiting = 0;
     sql.room = prng_below(&sql.own, 4) ? 1000 : 1 + prng_below(&sql.own, 4);
     if (sql.on && !nodes.shared)

@@ -33,10 +33,10 @@ struct wanted {
     uint64_t revision;
     bool over, stopped;
     struct counts counts;
-    bool always[SUBJECTS_MAX];   /* it matched all the time since the start */
-    bool recorded[SUBJECTS_MAX]; /* it is, or was, in a page */
-    uint32_t done_to[SUBJECTS_MAX];
-    uint32_t asked[SUBJECTS_MAX];
+    bool always[SUBJECTS_ALL];   /* it matched all the time since the start */
+    bool recorded[SUBJECTS_ALL]; /* it is, or was, in a page */
+    uint32_t done_to[SUBJECTS_ALL];
+    uint32_t asked[SUBJECTS_ALL];
 };
 
 static struct wanted list[OPERATIONS_MAX];

@@ -9,6 +9,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/family.h"
 #include "sim/ledger.h"
 #include "sim/notices.h"
 #include "sim/receivers.h"
@@ -48,7 +49,7 @@ struct asking {
     bool gone;
 };
 
-static struct subject list[SUBJECTS_MAX];
+static struct subject list[SUBJECTS_ALL];
 static struct link askings;
 static struct prng sending; /* of signals; keeps other runs unaffected */
 static uint32_t submitting; /* submissions that are not settled */
@@ -132,6 +133,7 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
         a.priority = t->priority;
         a.not_before = t->not_before;
         a.content = subject_content(t, w->other, w->tries & 1);
+        a.family = family_fixed(n, a.definition, &world.arena);
         carry(w, &a);
         a.submitter = flows_approve() ? text_of("%c", VOTER_SUBMITS) : SLICE_NONE;
         if (subject_trace(t))
@@ -196,11 +198,11 @@ static void arrives(void *arg, uint64_t tries)
 
     if (n && node_sleeps(n, arrives, arg, tries))
         return;
-    if (w->kind == ASK_SUBMIT && !w->task->flow->stored) {
+    if (w->kind == ASK_SUBMIT && !family_is_stored(w->task->flow)) {
         later(between(1, 30), arrives, w, tries); /* submissions wait until it is stored */
         return;
     }
-    if (!n || !node_hears(n) || (w->kind == ASK_SUBMIT && !node_knows(n, w->task->flow))) {
+    if (!n || !node_hears(n) || (w->kind == ASK_SUBMIT && !family_is_known(n, w->task->flow))) {
         later(between(1, 20), no_answer, w, tries);
         return;
     }
@@ -500,7 +502,7 @@ void people_look(void)
     if (flows_approve())
         voters_look();
     for (uint32_t i = 0; i < subjects.count; i++)
-        if (subjects.list[i].seen.paused_at != 0)
+        if (subjects.list[i].seen.paused_at != 0 && !subjects.list[i].parent)
             wants(&subjects.list[i], ASK_RESUME, 0);
 }
 

@@ -12,6 +12,7 @@
 #include "sim/beats.h"
 #include "sim/bell.h"
 #include "sim/check.h"
+#include "sim/family.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
 #include "sim/notices.h"
@@ -308,6 +309,7 @@ static void begin(uint64_t seed, bool loud)
     operations_begin_scene(scene->operations);
     sql_begin_scene(scene->sql);
     sql_signals_begin(false);
+    families_begin(false);
     long_begin_scene();
     flow = scene->flow;
     flow_fix(&flow, &nodes.registry);

@@ -121,6 +121,24 @@ static char input_by(const struct json *input)
     return text.len > 0 ? text.ptr[0] : 0;
 }
 
+static enum child_wish wish_of(const struct task_row *row, struct slice word)
+{
+    enum child_wish wish = WISH_NONE;
+
+    must(!word.ptr || child_wish_parse(word, &wish), row, "a wish");
+    return wish;
+}
+
+static struct seen_child child_of(const struct task_row *row, const struct json *j)
+{
+    struct slice word = json_get_text(j, "state");
+    struct seen_child c = {.number = (uint32_t)number_of(j, "number"),
+                           .wish = wish_of(row, json_get_text(j, "wish"))};
+
+    must(!word.ptr || child_state_parse(word, &c.state), row, "state of a child");
+    return c;
+}
+
 static void read_step(const struct task_row *row, struct arena *a, const struct json *j, uint32_t i,
                       struct seen_step *s)
 {
@@ -158,6 +176,7 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
         .dropped_until = number_of(dropped, "until"),
         .dropped_attempt = (uint32_t)number_of(dropped, "attempt"),
         .resume = (uint32_t)number_of(resume, "attempt"),
+        .child = child_of(row, json_get(j, "child")),
     };
     if (!j)
         return;
@@ -247,6 +266,10 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
         .undo_complete_by = number_of(doc, "undo_complete_by"),
         .deadline_passed = json_get_bool(doc, "deadline_passed", false),
         .has_error = json_get(doc, "error") != NULL,
+        .is_of_child = slice_is(json_get_text(json_get(doc, "error"), "code"), "child"),
+        .asked = wish_of(row, json_get_text(json_get(doc, "parent"), "asked")),
+        .version = row->version,
+        .of_family = (int64_t)seen_hash(json_get_raw(doc, "family")),
         .cause = cause_of(doc),
         .input_n = json_get_int(json_get(doc, "input"), "n", -1),
         .input = seen_hash(json_get_raw(doc, "input")),
@@ -291,7 +314,7 @@ static bool counts(const struct seen_attempt *a, enum effect e)
 
 bool seen_happened(const struct seen_step *s)
 {
-    if (s->supplied)
+    if (s->supplied || s->child.state == CHILD_PROCESSED)
         return true;
     for (uint32_t i = 0; i < s->attempt_count; i++)
         if (counts(&s->attempts[i], EFFECT_HAPPENED))
@@ -340,8 +363,22 @@ int64_t seen_doubt_until(const struct seen_step *s)
     return until;
 }
 
+bool seen_child_is_open(const struct seen_step *s)
+{
+    enum child_state c = s->child.state;
+
+    return c != CHILD_NONE && c != CHILD_PROCESSED && c != CHILD_COMPENSATED;
+}
+
+bool seen_child_stopped(const struct seen_step *s)
+{
+    return s->child.state == CHILD_ERROR || s->child.state == CHILD_STUCK;
+}
+
 bool seen_undone_by_hand(const struct seen_step *s)
 {
+    if (s->child.state == CHILD_COMPENSATED)
+        return false;
     for (uint32_t i = 0; i < s->attempt_count; i++)
         if (s->attempts[i].direction == DIRECTION_UNDO
             && s->attempts[i].outcome == OUTCOME_COMPLETED)
@@ -362,7 +399,13 @@ bool seen_passed(const struct flow_step *f, const struct seen_step *s)
 
 bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s)
 {
-    return f->undo == UNDO_CALL && s->state != STEP_UNDONE
+    if (s->state == STEP_UNDONE)
+        return false;
+    if (seen_child_is_open(s) || (f->is_child && s->direction == DIRECTION_UNDO))
+        return true;
+    if (f->undo == UNDO_CHILD)
+        return s->child.state == CHILD_PROCESSED;
+    return f->undo == UNDO_CALL
            && (s->direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s));
 }
 

@@ -25,6 +25,13 @@ struct seen_attempt {
 
 enum { SEEN_VOTERS_MAX = 8 };
 
+/* The child of a step: the number of the latest, what is known of it, and what it was told. */
+struct seen_child {
+    uint32_t number;
+    enum child_state state;
+    enum child_wish wish;
+};
+
 /* The output of a step in which people decided. */
 struct seen_decision {
     bool approved, overridden, has_id; /* has_id: as what an operator supplies */
@@ -57,6 +64,7 @@ struct seen_step {
     int64_t dropped_until;
     uint32_t dropped_attempt; /* the latest dropped one with unknown effect */
     struct seen_decision decision;
+    struct seen_child child;
 };
 
 enum { SEEN_SIGNALS_MAX = 32, SEEN_VOTES_MAX = 48, SENT_VOTES_MAX = 120 };
@@ -98,6 +106,9 @@ struct seen {
     uint64_t content, sha256; /* 0: none */
     uint64_t trace;           /* seen_trace of its document; 0: none */
     bool has_error;
+    bool is_of_child;           /* its error is that a child stopped */
+    enum child_wish asked;      /* what its parent told it */
+    int64_t version, of_family; /* of its workflow; and the hash of the versions of its family */
     struct seen_cause cause;
     struct seen_step steps[FLOW_STEPS_MAX];
     uint32_t step_count;
@@ -120,7 +131,10 @@ uint64_t seen_trace(struct slice traceparent);
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);
 
-/* It was undone by an operator, not by its agent. */
+bool seen_child_is_open(const struct seen_step *s);
+bool seen_child_stopped(const struct seen_step *s);
+
+/* It was undone by an operator, not by its agent, or by its child. */
 bool seen_undone_by_hand(const struct seen_step *s);
 
 /* Its round has an answer that is to be judged. */

@@ -6,13 +6,20 @@
 
 #include <stdlib.h>
 
+#include "intake/family.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/family.h"
 #include "sim/receivers.h"
 #include "sim/schedules.h"
 #include "sim/world.h"
 
-enum { PUTS_MAX = 4 * SUBJECTS_MAX, ONE_RUN_OF = 3, LOOK_MS = 1000, VERB_MS = 40000 };
+enum {
+    PUTS_MAX = 4 * SUBJECTS_MAX + SUBJECTS_ALL,
+    ONE_RUN_OF = 3,
+    LOOK_MS = 1000,
+    VERB_MS = 40000
+};
 
 /* A row of the table submission, as the application knows it. */
 struct put {
@@ -26,6 +33,8 @@ struct put {
 /* An intake's ask, in its batch's memory. */
 struct row_ask {
     struct ask ask;
+    struct child_row child;
+    bool is_child;
     struct intake_item *item;
 };
 
@@ -67,8 +76,9 @@ static bool is_task(const struct put *p)
 
 static void has_gone(struct put *p)
 {
-    must(p->dropped || is_task(p), "what was put in by SQL becomes a task, or is kept", p,
-         "it is gone");
+    bool refused = p->task && p->task->refusal;
+    must(p->dropped || is_task(p) || refused, "what was put in by SQL becomes a task, or is kept",
+         p, "it is gone");
     p->stands = GONE;
 }
 
@@ -76,6 +86,7 @@ static void was_refused(struct put *p)
 {
     bool other = p->task && p->task->seen.revision != 0 && !is_task(p);
 
+    must(!p->task || !p->task->parent, "no child is kept as refused", p, "refused");
     must(!p->task || other || p->unfit, "only what can be no task is refused", p, "refused");
     must(!p->dropped, "what was dropped does not come back", p, "refused");
     covered(COVER_SQL_REFUSED);
@@ -241,7 +252,7 @@ static void commits(void *arg, uint64_t what)
 {
     struct subject *t = arg;
 
-    if (store_is_away() || !t->flow->stored) {
+    if (store_is_away() || !family_is_stored(t->flow)) {
         later(1 + prng_below(&sql.own, 500), commits, arg, what);
         return;
     }
@@ -313,18 +324,33 @@ static size_t room(void *arg)
     return sql.rooms[n->slot];
 }
 
+/* As the server does, but for what is checked of a row. */
+static void read_child(struct row_ask *ra, struct intake_item *it, const struct subject *t)
+{
+    ra->is_child = true;
+    if (!child_read(it, &ra->child, &ra->ask))
+        broken("what starts a child can be read", "%s: %.*s", t->id, SLICE_ARG(it->row->child));
+    ra->ask.trace = ra->child.origin.trace;
+    ra->ask.priority = (int)strtol(it->row->priority.ptr, NULL, 10);
+    if (!child_is_unread(t))
+        return;
+    covered(COVER_CHILD_REFUSED);
+    child_refuse(&ra->child, it, "it cannot be read", &ra->child);
+}
+
 static void read_row(void *arg, struct intake_item *it)
 {
     struct node *n = arg;
     const struct submission_row *r = it->row;
-    const struct definition *d = registry_find(&n->registry, r->workflow, 1);
+    int64_t version = slice_is(r->source, "task") ? strtoll(r->version.ptr, NULL, 10) : 1;
+    const struct definition *d = registry_find(&n->registry, r->workflow, version);
 
     if (!d) {
         it->problem = arena_copy(it->arena, SLICE("there is no such workflow"));
         return;
     }
     const struct subject *t = subject_find(r->id);
-    bool is_run = slice_is(r->source, "schedule");
+    bool is_run = slice_is(r->source, "schedule") || t->parent;
     uint64_t content = is_run ? t->content : strtoull(r->tags.ptr, NULL, 16);
     struct row_ask *ra = arena_alloc(it->arena, sizeof *ra);
     *ra =
@@ -340,30 +366,69 @@ static void read_row(void *arg, struct intake_item *it)
                                  .submitter = is_run ? r->submitter : SLICE_NONE,
                                  .content = subject_content(t, content != t->content, r->seq & 1)}};
     it->ask = &ra->ask;
+    if (child_is_started_by(r))
+        read_child(ra, it, t);
+    else
+        ra->ask.family = family_fixed(n, d, it->arena);
 }
 
 static void asks(void *arg, struct intake_item *it)
 {
     struct node *n = arg;
-    struct subject *t = subject_find(it->ask->id);
+    struct subject *t = subject_find(it->row->id);
 
     if (n->dead)
         return;
     ASSERT(it->ask->submission == it->row->seq);
+    if (it->ask->kind == ASK_CHILD) {
+        trace("%s tells of %s, which is refused", n->me, t->id);
+        scheduler_ask(n->scheduler, it->ask);
+        return;
+    }
     covered(COVER_SQL_ASKED);
     t->wanted[ASK_SUBMIT]++;
     trace("%s makes a task of submission %" PRId64 ", %s", n->me, it->row->seq, t->id);
     scheduler_ask(n->scheduler, it->ask);
 }
 
+static bool tells_of_refusal(const struct ask *a)
+{
+    return a->kind == ASK_CHILD && a->notice == 0;
+}
+
 bool sql_asked(const struct ask *a)
 {
-    return a->submission != 0;
+    return a->submission != 0 || tells_of_refusal(a);
+}
+
+/* Its parent was told. */
+static void refusal_answered(struct node *n, struct ask *a)
+{
+    struct child_row *c = CONTAINER_OF(a, struct child_row, told);
+    const struct row_ask *ra = CONTAINER_OF(c, struct row_ask, child);
+
+    trace("answered to %.*s of a refusal: %s", SLICE_ARG(a->id), err_text(a->outcome));
+    child_refusal_told(c);
+    intake_answered(ra->item, SLICE_NONE);
+    node_turn_later(n);
+}
+
+/* Refused by the store. */
+static void tell_of_refusal(struct node *n, struct row_ask *ra)
+{
+    covered(COVER_CHILD_REFUSED);
+    child_refuse(&ra->child, ra->item, ra->ask.story, &ra->child);
+    scheduler_ask(n->scheduler, &ra->child.told);
+    node_turn_later(n);
 }
 
 void sql_answered(struct node *n, struct ask *a)
 {
-    const struct row_ask *ra = CONTAINER_OF(a, struct row_ask, ask);
+    if (tells_of_refusal(a)) {
+        refusal_answered(n, a);
+        return;
+    }
+    struct row_ask *ra = CONTAINER_OF(a, struct row_ask, ask);
     struct put *p = put_of(a->submission);
 
     trace("answered to SQL: %s: %s", p->task->id, err_text(a->outcome));
@@ -371,6 +436,11 @@ void sql_answered(struct node *n, struct ask *a)
     if (a->outcome == ERR_OK && !a->existed)
         must(p->stands == GONE, "a new task takes its row along", p, "it was accepted");
     p->unfit |= a->outcome == ERR_TOO_BIG || a->outcome == ERR_TAKEN;
+    if (ra->is_child && child_is_refused(a->outcome)) {
+        must(child_is_too_big(a->id), "only what can be no task is refused", p, "a child");
+        tell_of_refusal(n, ra);
+        return;
+    }
     intake_answered(ra->item, slice_of(a->story));
     node_turn_later(n);
 }
@@ -420,7 +490,7 @@ void sql_begin(void)
 {
     sql_begin_scene(false);
     sql.own = (struct prng){.state = world.seed ^ UINT64_C(0x7375626d69740001)};
-    sql.on = prng_below(&sql.own, ONE_RUN_OF) == 0 || schedules_are_on();
+    sql.on = prng_below(&sql.own, ONE_RUN_OF) == 0 || schedules_are_on() || flows_family();
     if (sql.on)
         later(1 + prng_below(&sql.own, VERB_MS), meddles, NULL, 0);
 }

@@ -61,6 +61,20 @@ void sql_part_surveyed(struct node *n, const struct survey *v)
         notices_surveyed(n->notices, v);
 }
 
+void sql_part_family_told(void *arg)
+{
+    struct node *n = arg;
+
+    if (n->dead)
+        return;
+    if (n->intake)
+        intake_wake(n->intake);
+    if (n->notices)
+        notices_wake(n->notices);
+    if (n->intake || n->notices)
+        node_turn_later(n);
+}
+
 void sql_part_drain(struct node *n)
 {
     if (n->intake)

@@ -9,6 +9,8 @@ void sql_part_new(struct node *n);
 void sql_part_free(struct node *n);
 int64_t sql_part_turn(struct node *n); /* when the next is due; 0: none is */
 void sql_part_surveyed(struct node *n, const struct survey *v);
+/* A batch of the node inserted something for tasks of a family. */
+void sql_part_family_told(void *arg);
 void sql_part_task_ended(const struct node *n, struct slice task);
 void sql_part_drain(struct node *n);
 bool sql_part_is_busy(const struct node *n);

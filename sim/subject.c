@@ -7,12 +7,12 @@
 
 struct subjects subjects;
 
-/* Runs of schedules have other ids, and come last. */
-static struct subject *find_run(struct slice id)
+/* Runs of schedules, and children, have other ids, and come last. */
+static struct subject *find_later(struct slice id)
 {
     for (uint32_t i = subjects.count; i > 0; i--) {
         struct subject *t = &subjects.list[i - 1];
-        if (t->id[0] == 't')
+        if (t->id[0] == 't' && !t->parent)
             return NULL;
         if (slice_is(id, t->id))
             return t;
@@ -22,7 +22,7 @@ static struct subject *find_run(struct slice id)
 
 struct subject *subject_add(struct slice id)
 {
-    ASSERT(subjects.count < SUBJECTS_MAX);
+    ASSERT(subjects.count < SUBJECTS_ALL);
     struct subject *t = &subjects.list[subjects.count++];
     *t = (struct subject){0};
     ASSERT(id.len < sizeof t->id);
@@ -34,8 +34,8 @@ struct subject *subject_find(struct slice id)
 {
     uint32_t n = 0;
 
-    if (id.len > 1 && id.ptr[0] == 'p')
-        return find_run(id);
+    if (id.len > 1 && (id.ptr[0] == 'p' || memchr(id.ptr, '@', id.len)))
+        return find_later(id);
     if (id.len < 2 || id.ptr[0] != 't')
         return NULL;
     for (size_t i = 1; i < id.len; i++)

@@ -10,7 +10,8 @@
 #include "sim/seen.h"
 
 enum {
-    SUBJECTS_MAX = 400,
+    SUBJECTS_MAX = 400,  /* that are submitted, ... */
+    SUBJECTS_ALL = 2000, /* ... and with their descendants */
     TOLD_MAX = 8,
     ASK_KINDS = 20, /* at least the size of enum ask_kind */
     KEYS_MAX = 32   /* of a step */
@@ -152,6 +153,13 @@ struct subject {
     int64_t asked_at;              /* in calm times all persons were asked to vote */
     bool overrode[FLOW_STEPS_MAX]; /* an admin wanted to decide in place of people */
     bool foretold_end;             /* it was told that it has ended */
+    /* Set for a child (family.h): */
+    struct subject *parent, *root; /* NULL: it is none */
+    uint32_t parent_step, parent_number;
+    int64_t cap; /* its complete-by is no later; 0: without limit */
+    enum { REFUSED_BY_NOBODY, REFUSED_BY_READER, REFUSED_BY_STORE } refusal;
+    uint32_t words_waiting;      /* what tasks of its family told it, and it did not decide on */
+    struct to_family *to_family; /* what it has told (check_families.c); NULL: nothing yet */
 };
 
 struct subjects {
@@ -164,10 +172,12 @@ extern struct subjects subjects;
 struct subject *subject_find(struct slice id); /* NULL: not one of ours */
 struct subject *subject_add(struct slice id);  /* one that nobody thought of at the beginning */
 
-/* The first half of its submission's trace id; 0: none. */
+/* The first half of its submission's trace id, for a child that of its root's; 0: none. */
 static inline uint64_t subject_trace(const struct subject *t)
 {
-    return t->content & 4 ? t->content : 0;
+    const struct subject *from = t->root ? t->root : t;
+
+    return from->content & 4 ? from->content : 0;
 }
 
 /* The content of its submission; `other`: other content. For some tasks the other content has the
