@@ -1,4 +1,4 @@
-"""A server with a store of its own in the folder for temporary files, and what it uses; for benches that need no more."""
+"""A server with a store of its own in the folder for temporary files, or in a database, and what it uses; for benches that need no more."""
 
 import http.client
 import os
@@ -8,9 +8,10 @@ import tempfile
 
 
 class Server:
-    def __init__(self, program):
+    def __init__(self, program, store=None):
         self.folder = tempfile.mkdtemp(prefix="intact-bench.")
-        self.process = subprocess.Popen([program, "serve", "--open", "--data", f"{self.folder}/data", "--listen", "127.0.0.1:0"],
+        flags = ["--node", "n1", "--store", store] if store else []
+        self.process = subprocess.Popen([program, "serve", "--open", "--data", f"{self.folder}/data", "--listen", "127.0.0.1:0", *flags],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.port = int(self.process.stdout.readline().split()[-1])
 

@@ -250,6 +250,14 @@ def schedules_are_measured():
     check(line.startswith("schedules: 20 that fire every 2 s, 2 times: 40 tasks of 40, "), line)
 
 
+def families_are_measured():
+    done = subprocess.run([sys.executable, "-B", f"{ROOT}/bench/families.py", f"{BUILD}/src/cli/intact", "--tasks", "220"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+    check(done.returncode == 0, "families:", done.stderr)
+    names = [line.split(":")[0] for line in done.stdout.splitlines()]
+    check(names == ["alone", "with one child", "with 10 children"] and "20 tasks, 220 with their children" in done.stdout, done.stdout)
+
+
 def nothing_is_left_behind(folder, how, scenario):
     place = f"{folder}/{how.name}"
     os.mkdir(place)
@@ -281,5 +289,6 @@ with tempfile.TemporaryDirectory(prefix="intact-bench-test.") as work:
     crowds_are_measured(work)
     waits_are_measured()
     schedules_are_measured()
+    families_are_measured()
     nothing_is_left_behind(work, signal.SIGTERM, "steps3-100")
     nothing_is_left_behind(work, signal.SIGKILL, "pg-steps3-100")

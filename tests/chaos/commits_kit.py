@@ -1,5 +1,5 @@
-"""Stores for commits_test.py: a server on SQLite that kills itself at a commit, or one on PostgreSQL that is killed by the wire between
-the two. Words of SQL are written as :name."""
+"""Stores for commits_test.py and families.py: a server on SQLite that kills itself at a commit, or one on PostgreSQL that is killed by
+the wire between the two. Words of SQL are written as :name."""
 
 import contextlib
 import glob
@@ -180,9 +180,10 @@ class Postgres:
         eventually("its transactions have ended", lambda: self.rows(none_is_open)[0][0])
         yield self.rows
 
-    def close(self):
+    def close(self, keep=False):
         self.wire.listener.close()
         self.connection.close()
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)

@@ -5,7 +5,8 @@ behind is looked at, too: it shows what had been promised by then, and nothing d
 
 Usage: commits_test.py PROGRAM SCENARIO sqlite|postgres WAY...
     PROGRAM   intact-faulty (see kill.h)
-    SCENARIO  signal: signals by HTTP and by SQL; schedule: moments, and a run by hand; lock: three tasks of one key
+    SCENARIO  signal: signals by HTTP and by SQL; schedule: moments, and a run by hand; lock: three tasks of one key;
+              family: children that end, and a family that is undone
     WAY       before, after: when it dies at a commit; torn: in the middle of its last frame (SQLite)
 """
 
@@ -262,6 +263,65 @@ class Lock:
         server.until("each had its turn", self.TURNS, lock=lock)
 
 
+class Family:
+    """A child, then one that has a child itself; the family is undone after its end. Another root is cancelled while its child runs."""
+
+    least = 10  # its begin, the submissions, what starts and ends each of the children, signals, undo
+    CHILDREN = "SELECT s.task AS parent, s.name, s.state, s.begun_at, s.task || '@' || s.name AS id FROM task_step AS s " \
+        "WHERE (s.task = :id OR substr(s.task, 1, length(:id) + 1) = :id || '@') AND substr(s.name, 1, 5) = 'child'"
+    # A step that has begun has a child, which is in one place; one that has not has none.
+    ONE_PLACE = f"""SELECT NOT EXISTS (SELECT 1 FROM ({CHILDREN}) AS c
+        WHERE (SELECT count(*) FROM task WHERE id = c.id) + (SELECT count(*) FROM submission WHERE id = c.id)
+            <> CASE WHEN c.begun_at IS NULL THEN 0 ELSE 1 END)"""
+    # What has ended is known to the parent, or a notice is on its way; and the parent knows of no end that there was not.
+    TOLD = f"""SELECT NOT EXISTS (SELECT 1 FROM ({CHILDREN}) AS c JOIN task AS t ON t.id = c.id
+        WHERE (t.state = 'processed' AND c.state = 'waiting' OR t.state = 'compensated' AND c.state IN ('waiting', 'undoing'))
+            AND NOT EXISTS (SELECT 1 FROM notice AS n WHERE n.task = c.parent AND n.sender = c.id)
+        OR c.state = 'completed' AND t.state NOT IN ('processed', 'pending', 'processing', 'compensating', 'compensated')
+        OR c.state = 'completed' AND t.direction = 'forward' AND t.state <> 'processed'
+        OR c.state = 'undone' AND t.state <> 'compensated')"""
+    UNDONE = """SELECT NOT EXISTS (SELECT 1 FROM task WHERE id = :id AND state = 'compensated')
+        OR NOT EXISTS (SELECT 1 FROM task WHERE root = :id AND state <> 'compensated')"""
+
+    def __init__(self, server):
+        self.server = server
+        server.put({"intact": 1, "workflow": "leaf", "steps": [{"name": "go", "signal": {"name": "go"}}], "output": "${ 7 }"})
+        server.put({"intact": 1, "workflow": "branch", "steps": [{"name": "child", "task": {"workflow": "leaf"}}],
+                    "output": "${ .steps.child.output + 1 }"})
+        server.put({"intact": 1, "workflow": "root", "steps": [
+            {"name": "child_a", "task": {"workflow": "leaf"}}, {"name": "child_b", "task": {"workflow": "branch"}}],
+            "output": "${ [.steps.child_a.output, .steps.child_b.output] }"})
+
+    def begin(self, name):
+        for sql in self.ONE_PLACE, self.TOLD, self.UNDONE:
+            self.server.rule(sql, id=name)
+        self.server.submit_once("root", name, {})
+
+    def go(self, id_):
+        self.server.until(f"{id_} is there", "SELECT count(*) FROM task WHERE id = :id", id=id_)
+        self.server.expect((200,), "POST", f"/v1/tasks/{id_}/signals/go", 1, "go")
+
+    def family_is(self, name, count, state):
+        self.server.state_is(name, state)
+        self.server.until(f"all of {name} are {state}", "SELECT count(*) = :n FROM task WHERE root = :id AND state = :state", id=name,
+                          n=count, state=state)
+        self.server.until("nothing is left to be told", "SELECT count(*) = 0 FROM notice")
+
+    def play(self, name):
+        server, other = self.server, f"{name}-other"
+        self.begin(name)
+        self.go(f"{name}@child_a")
+        self.go(f"{name}@child_b@child")
+        self.family_is(name, 3, "processed")
+        assert server.expect((200,), "GET", f"/v1/tasks/{name}")["output"] == [7, 8]
+        server.ask("POST", f"/v1/tasks/{name}/undo", {"reason": "all of it"})
+        self.family_is(name, 3, "compensated")
+        self.begin(other)
+        server.until("its child is there", "SELECT count(*) FROM task WHERE id = :id", id=f"{other}@child_a")
+        server.ask("POST", f"/v1/tasks/{other}/cancel", {"reason": "no more"})
+        self.family_is(other, 1, "compensated")
+
+
 def run(server, scenario, name, ways):
     """How many commits there were."""
     for commit in range(1, MOST):
@@ -286,7 +346,7 @@ def main():
     try:
         assert ways and set(ways) <= set(server.store.ways), ways
         server.begin()
-        scenario = {"signal": Signal, "schedule": Schedule, "lock": Lock}[name](server)
+        scenario = {"signal": Signal, "schedule": Schedule, "lock": Lock, "family": Family}[name](server)
         commits = run(server, scenario, name, ways)
         assert commits >= scenario.least, f"it makes no more than {commits} commits"
         print(f"killed at each of {commits} commits")

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""What children cost: tasks that start one child, or several, beside the same number of tasks without a parent, in one run.
+A task without an agent ends by itself, so what is measured is the server and its store: SQLite, or, with --store, PostgreSQL by a
+connection string without a database. Prints one line for each kind.
+Usage: bench/families.py SERVER_PROGRAM [--tasks N] [--store CONNECTION]"""
+
+import argparse
+import json
+import subprocess
+import time
+import uuid
+
+from server import Server
+
+LINES = 5000  # of a batch
+SEVERAL = 10
+LEAF = {"intact": 1, "workflow": "leaf", "steps": [{"name": "do", "wait": {"until": "2026-01-01T00:00:00Z"}}]}
+ONE = {"intact": 1, "workflow": "one", "steps": [{"name": "child", "task": {"workflow": "leaf"}}]}
+MANY = {"intact": 1, "workflow": "many",
+        "steps": [{"name": f"child-{n}", "after": [], "task": {"workflow": "leaf"}} for n in range(SEVERAL)]}
+
+
+def measure(program, workflow, tasks, each, store):
+    """How long `tasks` tasks take, of which each starts so many children, with the commits and the processor time."""
+    server = Server(program, store)
+    try:
+        for w in (LEAF, ONE, MANY):
+            server.call("PUT", f"/v1/workflows/{w['workflow']}", json.dumps(w))
+        used, began = server.cpu_s(), time.monotonic()
+        for first in range(0, tasks, LINES):
+            server.submit(f'{{"workflow":"{workflow}","id":"t-{n}"}}' for n in range(first, min(tasks, first + LINES)))
+        while server.ended() < tasks * (1 + each):
+            time.sleep(0.05)
+        seconds = time.monotonic() - began
+        return seconds, server.cpu_s() - used, server.resident_mib()
+    finally:
+        server.end()
+
+
+def make_database(store):
+    name = f"families_{uuid.uuid4().hex}"
+    subprocess.run(["psql", "-q", "-d", f"{store} dbname=postgres", "-c", f"CREATE DATABASE {name}"], check=True)
+    return f"{store} dbname={name}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--tasks", type=int, default=20_000)
+    parser.add_argument("--store")
+    o = parser.parse_args()
+    for name, workflow, tasks, each in (("alone", "leaf", o.tasks, 0), ("with one child", "one", o.tasks // 2, 1),
+                                        (f"with {SEVERAL} children", "many", o.tasks // (SEVERAL + 1), SEVERAL)):
+        store = make_database(o.store) if o.store else None
+        seconds, cpu, mib = measure(o.program, workflow, tasks, each, store)
+        count = tasks * (1 + each)
+        print(f"{name}: {tasks} tasks, {count} with their children: {count / seconds:.0f} a second, "
+              f"{cpu / count * 1e6:.0f} us of processor time each, {mib:.0f} MiB", flush=True)
+
+
+main()
