@@ -272,7 +272,8 @@ static void expect_of_parent(struct subject *t, uint32_t i)
 {
     const struct seen_child *was = &t->to_family->steps[i];
     const struct seen_child *is = &t->seen.steps[i].child;
-    bool open = seen_child_is_open(&t->seen.steps[i]);
+    bool runs = seen_child_is_open(&t->seen.steps[i])
+                || (is->state == CHILD_PROCESSED && is->wish == WISH_UNDO);
     bool is_new = is->number != was->number;
     int64_t paused_at = is_new ? 0 : t->to_family->paused_at;
 
@@ -290,7 +291,7 @@ static void expect_of_parent(struct subject *t, uint32_t i)
     w = (struct word){.from = t, .to = c, .of_pause = true, .paused_at = t->seen.paused_at};
     if (stopped(was->state) && !stopped(is->state)) /* what is in error is not paused */
         paused_at = 0;
-    if (open && t->seen.paused_at != paused_at) {
+    if (runs && t->seen.paused_at != paused_at) {
         covered(COVER_CHILD_PAUSED);
         expect(&w);
     }

@@ -129,7 +129,9 @@ static void tell_child(struct family_gathering *g, uint16_t step)
     enum child_wish before_wish = is_new ? WISH_NONE : before.wish;
     bool wishes = now->state != CHILD_NONE && now->wish != before_wish;
     bool is_told = !is_new && !went_on(&before, now); /* of the pause that there was, if any */
-    bool pauses = child_is_open(now) && l->task.paused_at != (is_told ? l->family.paused_at : 0);
+    /* A processed child that was told to go back is about to run again. */
+    bool runs = step_awaits_child(&l->definition->workflow.steps[step], &l->task.steps[step]);
+    bool pauses = runs && l->task.paused_at != (is_told ? l->family.paused_at : 0);
 
     ASSERT(now->number == before.number || now->number == before.number + 1);
     if (!is_new && !wishes && !pauses)
