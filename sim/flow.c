@@ -732,10 +732,10 @@ static void fix_call(int64_t *complete_by_ms, struct flow_retry *r)
         r->max_wait_ms = r->wait_ms;
 }
 
-void flow_fix(struct flow *f, struct registry *r)
+void flow_fix(struct flow *f, const char *name, struct registry *r)
 {
     f->fixed = true;
-    (void)snprintf(f->name, sizeof f->name, "f0");
+    (void)snprintf(f->name, sizeof f->name, "%s", name);
     for (uint32_t i = 0; i < f->step_count; i++) {
         struct flow_step *s = &f->steps[i];
         fix_call(&s->complete_by_ms, &s->retry);

@@ -113,6 +113,6 @@ void flow_store(struct flow *f);
 
 /* Fills in what a scene left out (deadlines of a second, one attempt), parses and registers it.
  * Each undo refers to its step's output, null if there is none. */
-void flow_fix(struct flow *f, struct registry *r);
+void flow_fix(struct flow *f, const char *name, struct registry *r);
 
 #endif

@@ -86,7 +86,7 @@ static uint64_t run(uint64_t seed, const struct options *o, bool heartbeats)
     flows_draw(flows, flow_count, &nodes.registry);
     schedules_begin(flows, flow_count, first_act);
     sql_begin();
-    sql_signals_begin(true);
+    sql_signals_begin(true, flows_family());
     families_begin(flows_family());
     people_begin(o->tasks ? o->tasks : 1 + below(chance(100) ? 60 : 15), first_act, flow_count,
                  flows);

@@ -384,8 +384,7 @@ static void node_boot(struct node *n)
     bell_boot(n);
     n->used = n->up = true;
     n->dead = n->draining = n->left = false;
-    n->sleeps_until = n->deaf_until = 0;
-    n->turn_at = 0;
+    n->sleeps_until = n->deaf_until = n->turn_at = 0;
     n->spins = 0;
     n->turns_left_out = 0;
     nodes_notice_dark(true);

@@ -330,10 +330,10 @@ static void looks(void *arg, uint64_t n)
     later(1 + prng_below(&sql.own, LOOK_MAX_MS), looks, NULL, 0);
 }
 
-void sql_signals_begin(bool may)
+void sql_signals_begin(bool may, bool families)
 {
     sql.own = (struct prng){.state = world.seed ^ UINT64_C(0x6e6f746963650001)};
-    sql.on = (may && flows_signal() && prng_below(&sql.own, 2) == 0) || flows_family();
+    sql.on = (may && flows_signal() && prng_below(&sql.own, 2) == 0) || families;
     sql.count = sql.waiting = 0;
     sql.room = prng_below(&sql.own, 4) ? 1000 : 1 + prng_below(&sql.own, 4);
     if (sql.on && !nodes.shared)

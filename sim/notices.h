@@ -10,7 +10,7 @@
 #include "sim/node.h"
 #include "sim/subject.h"
 
-void sql_signals_begin(bool may);
+void sql_signals_begin(bool may, bool families);
 /* Is that signal inserted by SQL, instead of sent? Called once for each. */
 bool sql_signals_sends(struct subject *t, uint32_t number, int64_t delay);
 

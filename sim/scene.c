@@ -26,7 +26,7 @@ enum { STORY_MS = 60 * MS_PER_MIN, ENDED_MS = 4 * MS_PER_H, AFTERWARDS_MS = 100 
 
 /* The current scene. */
 static const struct scene *scene;
-static struct flow flow;
+static struct flow flow, child;
 static uint32_t beat;
 static int64_t beat_at;  /* when the last beat happened */
 static uint64_t *counts; /* the coverage of this run */
@@ -230,7 +230,7 @@ static int world_of(const struct ledger *l)
 
 static void check_fate(const struct subject *t, uint32_t i)
 {
-    const struct fate *f = &scene->fates[i];
+    const struct fate *f = t->parent ? &scene->child_fates[i] : &scene->fates[i];
     const struct seen_step *s = &t->seen.steps[i];
     char text[2 * ATTEMPTS_KEPT];
 
@@ -252,11 +252,11 @@ static void check_fates(void)
         broken(scene->name, "its case was not met: never \"%s\"", scene->beats[beat].what);
     for (uint32_t i = 0; i < subjects.count; i++) {
         const struct subject *t = &subjects.list[i];
-        if (t->seen.state != scene->end) {
+        if (t->seen.state != (t->parent ? scene->child_end : scene->end)) {
             describe(t);
             broken(scene->name, "%s is %s", t->id, task_state_text(t->seen.state));
         }
-        for (uint32_t k = 0; k < flow.step_count; k++)
+        for (uint32_t k = 0; k < t->flow->step_count; k++)
             check_fate(t, k);
     }
     if (scene->expect)
@@ -286,6 +286,17 @@ static void seek_narrowness(void)
     }
 }
 
+static void begin_child(void)
+{
+    flow_fix(&child, "f1", &nodes.registry);
+    flow_store(&child);
+    for (uint32_t i = 0; i < flow.step_count; i++)
+        if (flow.steps[i].is_child) {
+            flow.steps[i].is_wait = true;
+            flow.steps[i].child = &child;
+        }
+}
+
 static void begin(uint64_t seed, bool loud)
 {
     bool shared = scene->nodes > 1;
@@ -307,12 +318,16 @@ static void begin(uint64_t seed, bool loud)
     check_health_begin();
     outage_begin();
     operations_begin_scene(scene->operations);
-    sql_begin_scene(scene->sql);
-    sql_signals_begin(false);
-    families_begin(false);
+    bool family = scene->child.step_count > 0;
+    sql_begin_scene(scene->sql || family);
+    sql_signals_begin(false, family);
+    families_begin(family);
     long_begin_scene();
     flow = scene->flow;
-    flow_fix(&flow, &nodes.registry);
+    child = scene->child;
+    if (family)
+        begin_child();
+    flow_fix(&flow, "f0", &nodes.registry);
     if (!scene->unknown)
         flow_store(&flow);
     people_begin_scene(scene->tasks ? scene->tasks : 1, &flow);
@@ -353,7 +368,8 @@ static const struct scene *const lists[] = {scenes_of_doubt,      scenes_of_agen
                                             scenes_of_breakers,   scenes_of_routing,
                                             scenes_of_hands,      scenes_of_sql,
                                             scenes_of_operations, scenes_of_groups,
-                                            scenes_of_causes,     scenes_of_undo};
+                                            scenes_of_causes,     scenes_of_undo,
+                                            scenes_of_families};
 
 int scenes_print(void)
 {

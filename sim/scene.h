@@ -43,30 +43,33 @@ struct fate {
 
 struct scene {
     const char *name, *sentence;
-    uint32_t nodes;  /* 0 and 1: one with its own store */
-    uint32_t tasks;  /* 0 means 1 */
-    uint32_t places; /* per worker; 0 means 4 */
-    uint32_t absent; /* bits: services without a worker at the start */
-    bool narrow;     /* one task fits in a node's memory */
-    bool scattered;  /* results go to any node, not to the one that sent the request */
-    bool twins;      /* all workers belong to the first service */
-    bool unknown;    /* a beat stores the workflow */
-    bool operations; /* nodes run operations, which beats start */
-    bool sql;        /* nodes take submissions by SQL, which beats insert */
-    bool unasked;    /* a beat submits the tasks */
-    struct flow flow;
+    uint32_t nodes;          /* 0 and 1: one with its own store */
+    uint32_t tasks;          /* 0 means 1 */
+    uint32_t places;         /* per worker; 0 means 4 */
+    uint32_t absent;         /* bits: services without a worker at the start */
+    bool narrow;             /* one task fits in a node's memory */
+    bool scattered;          /* results go to any node, not to the one that sent the request */
+    bool twins;              /* all workers belong to the first service */
+    bool unknown;            /* a beat stores the workflow */
+    bool operations;         /* nodes run operations, which beats start */
+    bool sql;                /* nodes take submissions by SQL, which beats insert */
+    bool unasked;            /* a beat submits the tasks */
+    struct flow flow, child; /* child: that steps with is_child start; without steps: none do */
     struct part parts[PARTS_MAX];
     struct beat beats[BEATS_MAX];
     struct beat always; /* must hold after every occurrence; without `what`: nothing */
     enum task_state end;
     struct fate fates[FLOW_STEPS_MAX]; /* without `attempts`: not checked */
-    void (*expect)(void);              /* further checks; may be NULL */
+    enum task_state child_end;         /* the same of children */
+    struct fate child_fates[FLOW_STEPS_MAX];
+    void (*expect)(void); /* further checks; may be NULL */
 };
 
 /* The lists, each ending with a scene without a name. */
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
     scenes_of_long[], scenes_of_breakers[], scenes_of_routing[], scenes_of_hands[], scenes_of_sql[],
-    scenes_of_operations[], scenes_of_groups[], scenes_of_causes[], scenes_of_undo[];
+    scenes_of_operations[], scenes_of_groups[], scenes_of_causes[], scenes_of_undo[],
+    scenes_of_families[];
 
 /* For beats and expectations. */
 void store_workflow(void);
