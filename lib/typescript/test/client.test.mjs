@@ -51,7 +51,7 @@ test("a task from its definition to its end", async () => {
 });
 
 test("the tasks of a family are listed", async () => {
-  await client.putWorkflow({ intact: 1, workflow: "leaf", steps: [{ name: "rest", wait: { for: "1d" } }] });
+  await client.putWorkflow({ intact: 1, workflow: "leaf", steps: [{ name: "rest", wait: "1d" }] });
   await client.putWorkflow({ intact: 1, workflow: "stem", steps: [{ name: "grow", task: { workflow: "leaf" } }] });
   await client.submit("stem", { id: "f-1" });
   let found = [];
