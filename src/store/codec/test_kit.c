@@ -212,15 +212,22 @@ static void random_rounds(struct prng *p, struct step *s)
     s->repeat_until = begun || prng_chance(p, 80) ? random_time(p) : 0;
 }
 
-static struct child random_child(struct prng *p)
+/* One that has begun has a child, which has an input. */
+static void random_child(struct prng *p, struct arena *a, struct step *s)
 {
-    uint32_t number = prng_below(p, 4);
+    bool begun = prng_chance(p, 70);
 
-    if (number == 0)
-        return (struct child){0};
-    return (struct child){.number = number,
-                          .state = (enum child_state)prng_below(p, CHILD_COMPENSATED + 1),
-                          .wish = (enum child_wish)prng_below(p, WISH_CLOSE + 1)};
+    s->wait_until = 0;
+    s->child.number = begun ? 1 + prng_below(p, 3) : prng_below(p, 3);
+    if (!begun) {
+        s->begun_at = s->complete_by = 0;
+        return;
+    }
+    s->begun_at = random_time(p);
+    s->child.state = (enum child_state)(1 + prng_below(p, CHILD_COMPENSATED));
+    s->child.wish = (enum child_wish)prng_below(p, WISH_CLOSE + 1);
+    while (!s->input.json.ptr)
+        s->input = random_value(p, a);
 }
 
 static struct step random_step(struct prng *p, struct arena *a, const struct workflow_step *ws)
@@ -253,10 +260,11 @@ static struct step random_step(struct prng *p, struct arena *a, const struct wor
     if (ws->kind != KIND_CALL) { /* it has none */
         s.attempt = s.attempt_count = 0;
         s.dropped_count = s.resolved = 0;
-        if (ws->kind == KIND_TASK)
-            s.child = random_child(p);
-        if (ws->kind != KIND_TASK || prng_chance(p, 50))
-            s.input = (struct value){0};
+        if (ws->kind == KIND_TASK) {
+            random_child(p, a, &s);
+            return s;
+        }
+        s.input = (struct value){0};
         if (ws->kind == KIND_APPROVE && s.begun_at != 0)
             s.input = (struct value){SLICE("\"Pay \\u20ac 80?\""), 0};
         return s;
@@ -344,6 +352,25 @@ static void random_votes(const struct workflow *w, struct task *t, struct prng *
     }
 }
 
+/* Some are children, which need no lock, and some have a family. */
+static void random_family(const struct workflow *w, struct task *t, struct prng *p)
+{
+    static const char *const ids[] = {"n-1", "\"quoted\\\"", "gr\xc3\xbc\xc3\x9f"};
+
+    if (w->child_step_count > 0 || prng_chance(p, 30))
+        t->family = SLICE("{\"ship-one\":7}");
+    if (prng_chance(p, 60))
+        return;
+    t->lock = SLICE_NONE;
+    t->lock_since = 0;
+    t->lock_mode = LOCK_WAITS;
+    t->parent = slice_of(ids[prng_below(p, COUNT_OF(ids))]);
+    t->root = slice_of(ids[prng_below(p, COUNT_OF(ids))]);
+    t->parent_step = slice_of(ids[prng_below(p, COUNT_OF(ids))]);
+    t->parent_number = 1 + prng_below(p, 3);
+    t->asked = (enum child_wish)prng_below(p, WISH_CLOSE + 1);
+}
+
 struct task random_task(const struct workflow *w, struct prng *p, struct arena *a)
 {
     for (;;) {
@@ -376,12 +403,6 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .lock_mode = (enum lock_mode)prng_below(p, LOCK_REPLACED + 1),
             .lock_since = prng_chance(p, 30) ? random_time(p) : 0,
             .submitter = random_text(p),
-            .parent = random_text(p),
-            .root = random_text(p),
-            .parent_step = random_text(p),
-            .parent_number = prng_chance(p, 30) ? 1 + prng_below(p, 3) : 0,
-            .asked = (enum child_wish)prng_below(p, WISH_CLOSE + 1),
-            .family = prng_chance(p, 30) ? SLICE("{\"ship-one\":7}") : SLICE_NONE,
             .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
             .steps = arena_alloc(a, w->step_count * sizeof(struct step)),
             .step_count = w->step_count,
@@ -395,6 +416,7 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
                                      (int)prng_below(p, w->step_count + 1u) - 1};
         for (size_t i = 0; i < w->step_count; i++)
             t.steps[i] = valid_step(p, a, &w->steps[i], t.direction);
+        random_family(w, &t, p);
         random_signals(w, &t, p, a);
         random_votes(w, &t, p, a);
         if (task_valid(w, &t))
