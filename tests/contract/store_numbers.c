@@ -231,6 +231,26 @@ static void a_message_has_no_other_ones_number_after_a_start(void **state)
         }
 }
 
+/* Whoever reads what is new asks for what comes after the last number that it saw: that one may
+ * have been delivered before the first message of this start is told. */
+static void what_is_told_comes_after_what_was_read_since_the_start(void **state)
+{
+    struct world *w = *state;
+
+    for (int n = 0; n < 3; n++) {
+        char id[2][40];
+        (void)snprintf(id[0], sizeof id[0], "read-%d", n);
+        (void)snprintf(id[1], sizeof id[1], "told-%d", n);
+        int64_t last = tell(w, id[0], "t", 2) + 1;
+        world_restart(w);
+        settle(w, last - 1, SETTLE_DELETE);
+        settle(w, last, SETTLE_DELETE);
+        int64_t seq = tell(w, id[1], "t", 1);
+        CHECK(seq > last, "%s: %" PRId64 " after %" PRId64, id[1], seq, last);
+        settle(w, seq, SETTLE_DELETE);
+    }
+}
+
 /* Among the messages of one transaction the last ones are settled and the first is not; or all are,
  * or none. */
 static void what_is_done_with_takes_nothing_along_that_comes_after_a_start(void **state)
@@ -261,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_ALL(no_number_is_given_twice),
         ON_ALL(a_message_has_no_other_ones_number_after_a_start),
+        ON_ALL(what_is_told_comes_after_what_was_read_since_the_start),
         ON_ALL(what_is_done_with_takes_nothing_along_that_comes_after_a_start),
     };
     return cmocka_run_group_tests_name("numbers", tests, NULL, NULL);

@@ -284,7 +284,7 @@ struct sqlite_store {
     unsigned char secret[SECRET_SIZE];
     char installation[UUID_SIZE];
     struct copy copy;     /* the backup that is being made */
-    int64_t message_seq;  /* of the last message; 0: not known yet */
+    int64_t message_seq;  /* of the last message; 0: none was there at the start */
     int watch_fd;         /* reports writes to the WAL; -1: not open */
     int64_t busy_since;   /* steady: others keep us from writing since then; 0: they do not */
     int64_t waits_until;  /* steady: for them, at the call at hand */
@@ -498,6 +498,7 @@ enum err sqlite_agent_since(struct store *s, uint64_t after, struct arena *a,
 
 /* bundle.c: messages that were not set aside. */
 /* Inserts the messages of the changes that were made. */
+int messages_begin(struct sqlite_store *s) MUST_USE;
 int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a) MUST_USE;
 struct bundle_query {
     int64_t after_seq;

@@ -143,7 +143,13 @@ static struct change **telling_changes(struct batch *b, struct arena *a, size_t 
     return list;
 }
 
-/* Numbers rise for as long as this process has the store: no other process assigns any. */
+/* Numbers rise for as long as this process has the store: no other process assigns any. The last
+ * one is found at its start, when a reader may have seen it: later it may be gone. */
+int messages_begin(struct sqlite_store *s)
+{
+    return last_seq(&s->writer, &s->message_seq);
+}
+
 int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a)
 {
     struct bundle bundle = {0};
@@ -151,8 +157,6 @@ int messages_insert(struct sqlite_store *s, struct batch *b, struct arena *a)
     int rc = SQLITE_OK;
 
     struct change **list = telling_changes(b, a, &count);
-    if (count > 0 && s->message_seq == 0)
-        rc = last_seq(&s->writer, &s->message_seq);
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
         rc = change_add(s, &bundle, list[i]);
     if (rc == SQLITE_OK)

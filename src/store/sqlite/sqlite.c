@@ -441,6 +441,13 @@ struct sqlite_store *sqlite_store_new(const char *dir)
     return s;
 }
 
+static enum err messages_known(struct sqlite_store *s, struct error *e)
+{
+    int rc = messages_begin(s);
+
+    return rc == SQLITE_OK ? ERR_OK : store_failed(s, rc, e, "find the last message");
+}
+
 enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
 {
     struct sqlite_store *s = sqlite_store_new(dir);
@@ -454,6 +461,8 @@ enum err sqlite_store_open(const char *dir, struct store **ret, struct error *e)
         err = connect_both(s, true, e);
     if (err == ERR_OK)
         err = schema_boot(s, e);
+    if (err == ERR_OK)
+        err = messages_known(s, e);
     if (err != ERR_OK) {
         sqlite_store_free(s);
         return err;
