@@ -11,6 +11,7 @@
 
 #define CLEANUP(fn)  __attribute__((cleanup(fn)))
 #define MUST_USE     __attribute__((warn_unused_result))
+#define PACKED       __attribute__((packed)) /* an enum: as small as its values allow */
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
 /* For a case that continues with the next one: unlike gcc, clang ignores comments. */
 #define FALL_THROUGH __attribute__((fallthrough))
@@ -89,6 +90,11 @@ static inline struct slice slice_cut(struct slice s, size_t max)
     while (max > 0 && ((unsigned char)s.ptr[max] & 0xc0) == 0x80)
         max--;
     return (struct slice){s.ptr, max};
+}
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
 }
 
 static inline int64_t min_i64(int64_t a, int64_t b)

@@ -17,7 +17,10 @@ void child_begins(struct decision *d, struct step *s)
     if (!s->input.json.ptr)
         s->input = d->ev->input;
     ASSERT(s->input.json.ptr);
+    struct child *of_step = &d->t->steps[unit_step(d->w, (uint16_t)d->ev->step)].child;
+
     s->child = (struct child){s->child.number + 1, CHILD_RUNNING, WISH_NONE};
+    of_step->number = max_u32(of_step->number, s->child.number); /* of items: the greatest */
     s->complete_by = spec->complete_by_ms ? d->now + spec->complete_by_ms : 0;
 }
 
@@ -27,7 +30,7 @@ static bool is_of_child(const struct fault_note *error)
 }
 
 /* One that stopped in error, forward, goes on: it turns back. */
-static void tell_stop(struct decision *d, struct step *s)
+void child_stop(struct decision *d, struct step *s)
 {
     if (s->child.wish == WISH_STOP || s->child.wish == WISH_UNDO)
         return;
@@ -48,10 +51,16 @@ enum answer child_is_late(struct decision *d)
         || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     ASSERT(child_is_open(&s->child));
-    tell_stop(d, s);
+    child_stop(d, s);
     if (!child_has_stopped(&s->child))
         note(&s->error, "timeout", "the child did not end by the step's complete-by");
     return ANSWER_ACCEPTED;
+}
+
+/* One of an item at rest is told once that is brought back. */
+static bool has_open_child(const struct step *s)
+{
+    return child_is_open(&s->child) && s->slot != SLOT_RESTING;
 }
 
 /* Other pivots may turn out to have taken effect, and then no child need stop. */
@@ -59,9 +68,9 @@ void pivot_children_stop(struct decision *d)
 {
     if (d->t->paused_at != 0 || any_pivot_call_unresolved(d->w, d->t))
         return;
-    for (uint16_t i = 0; i < d->t->step_count; i++)
-        if (d->w->steps[i].undo_kind == UNDO_PIVOT && child_is_open(&d->t->steps[i].child))
-            tell_stop(d, &d->t->steps[i]);
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++)
+        if (d->w->steps[i].undo_kind == UNDO_PIVOT && has_open_child(&d->t->steps[i]))
+            child_stop(d, &d->t->steps[i]);
 }
 
 static void undo_children(struct decision *d)
@@ -69,10 +78,11 @@ static void undo_children(struct decision *d)
     struct undo_order order;
 
     undo_order_make(d->w, d->t, &order);
-    for (uint16_t i = 0; i < d->t->step_count; i++) {
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++) {
         struct step *s = &d->t->steps[i];
         if (d->w->steps[i].undo_kind != UNDO_CHILD || s->child.state != CHILD_PROCESSED
-            || s->direction == DIRECTION_UNDO || order.blocked[i])
+            || s->direction == DIRECTION_UNDO || order.blocked[unit_step(d->w, i)]
+            || (unit_is_slot(d->w, i) && s->slot != SLOT_BACK))
             continue;
         begin_undo(s);
         step_move(s, STEP_UNDOING);
@@ -86,9 +96,9 @@ void children_turn(struct decision *d)
     ASSERT(d->t->direction == DIRECTION_UNDO);
     if (d->t->paused_at != 0)
         return;
-    for (uint16_t i = 0; i < d->t->step_count; i++)
-        if (child_is_open(&d->t->steps[i].child) && d->t->steps[i].state != STEP_UNDONE)
-            tell_stop(d, &d->t->steps[i]);
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++)
+        if (has_open_child(&d->t->steps[i]) && d->t->steps[i].state != STEP_UNDONE)
+            child_stop(d, &d->t->steps[i]);
     if (d->t->stop == STOP_NONE)
         undo_children(d);
 }
@@ -108,7 +118,7 @@ static void go_on(struct decision *d)
 
 void children_close(struct decision *d)
 {
-    for (uint16_t i = 0; i < d->t->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++)
         if (child_has_stopped(&d->t->steps[i].child))
             d->t->steps[i].child.wish = WISH_CLOSE;
 }
@@ -120,9 +130,9 @@ void children_reopen(struct decision *d)
     bool undo = d->t->direction == DIRECTION_UNDO;
     enum stop stop = STOP_NONE;
 
-    for (uint16_t i = 0; i < d->t->step_count; i++) {
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++) {
         struct step *s = &d->t->steps[i];
-        if (s->child.wish != WISH_CLOSE || s->state == STEP_UNDONE
+        if (s->slot == SLOT_RESTING || s->child.wish != WISH_CLOSE || s->state == STEP_UNDONE
             || (!undo && s->state != STEP_WAITING))
             continue;
         s->child.wish = s->state == STEP_UNDOING ? WISH_UNDO : undo ? WISH_STOP : WISH_NONE;
@@ -317,7 +327,7 @@ void children_find_error(const struct decision *d)
     t->error =
         is_of_child(&t->steps[i].error) ? t->steps[i].error : error_of_stopped(&t->steps[i].child);
     if (!t->cause.error.code.ptr)
-        t->cause = (struct cause){t->error, i};
+        t->cause = (struct cause){t->error, unit_step(d->w, (uint16_t)i)};
 }
 
 /* ---- what a task is told by its parent ---- */

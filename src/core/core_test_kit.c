@@ -6,6 +6,7 @@
 
 #include "base/when.h"
 #include "core/attempts.h"
+#include "core/core_test_items.h"
 
 /* ---- graphs ---- */
 
@@ -124,6 +125,8 @@ static void graph_step(struct graph *g, const char *word)
             become_approval(s, *p);
         else if (*p == ':' || *p == '|' || *p == '>')
             become_parent(s, *p);
+        else if (*p == '{')
+            p = kit_become_each(s, p + 1);
         else if (*p == '#')
             s->on_failure = ON_FAILURE_HOLD;
         else if (*p == '?')
@@ -203,6 +206,7 @@ void graph_make(struct graph *g, const char *text)
     (void)snprintf(words, sizeof words, "%s", text);
     for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
         graph_word(g, w);
+    kit_graph_slots(g);
     CHECK(workflow_valid(&g->w), "%s", text);
 }
 
@@ -260,6 +264,7 @@ void kit_make(struct kit *k, const char *about, const char *graph)
         .input = {.json = SLICE("{}")},
         .steps = k->steps,
         .step_count = k->g.w.step_count,
+        .slot_count = k->g.w.slot_count,
         .signals = k->signals,
         .signal_cap = KIT_SIGNALS,
         .votes = k->votes,
@@ -268,9 +273,11 @@ void kit_make(struct kit *k, const char *about, const char *graph)
         .submitter = SLICE("S"),
     };
     graph_family(&k->g, &k->t);
-    for (size_t i = 0; i < k->t.step_count; i++) {
+    for (size_t i = 0; i < task_unit_count(&k->t); i++) {
         k->steps[i].attempts = k->attempts[i];
         k->steps[i].attempt_cap = ATTEMPTS_KEPT;
+        if (k->g.steps[i].kind == KIND_EACH)
+            k->steps[i].items = &k->items[i];
     }
 }
 
@@ -291,6 +298,7 @@ static void check_no_trace(struct kit *k, const struct kit *before, const struct
     CHECK(memcmp(k->steps, before->steps, sizeof k->steps) == 0, "%s: a step changed", k->about);
     CHECK(memcmp(k->attempts, before->attempts, sizeof k->attempts) == 0, "%s: an attempt changed",
           k->about);
+    CHECK(memcmp(k->items, before->items, sizeof k->items) == 0, "%s: sums changed", k->about);
     CHECK(memcmp(k->signals, before->signals, sizeof k->signals) == 0, "%s: a signal changed",
           k->about);
     CHECK(memcmp(k->votes, before->votes, sizeof k->votes) == 0, "%s: a vote changed", k->about);
@@ -302,14 +310,16 @@ static void check_no_trace(struct kit *k, const struct kit *before, const struct
     CHECK(memcmp(&k->t, &again.t, sizeof k->t) == 0
               && memcmp(k->steps, again.steps, sizeof k->steps) == 0
               && memcmp(k->attempts, again.attempts, sizeof k->attempts) == 0
+              && memcmp(k->items, again.items, sizeof k->items) == 0
               && memcmp(k->signals, again.signals, sizeof k->signals) == 0,
           "%s: settling twice differs", k->about);
 }
 
+/* A step is one with its items. */
 static void check_others(const struct kit *k, const struct kit *before, const struct event *ev)
 {
-    for (int i = 0; i < k->t.step_count && !k->fx.any_step; i++)
-        CHECK(i == ev->step
+    for (uint16_t i = 0; i < task_unit_count(&k->t) && !k->fx.any_step; i++)
+        CHECK((ev->step >= 0 && unit_step(&k->g.w, i) == unit_step(&k->g.w, (uint16_t)ev->step))
                   || (memcmp(&k->steps[i], &before->steps[i], sizeof k->steps[i]) == 0
                       && memcmp(k->attempts[i], before->attempts[i], sizeof k->attempts[i]) == 0),
               "%s: a step that is not the event's has changed", k->about);
@@ -330,6 +340,8 @@ enum answer kit_event(struct kit *k, const struct event *ev)
     bool ended = task_state_is_end(k->t.state) && k->t.state != before.t.state;
     CHECK(k->fx.ended == ended, "%s: ended", k->about);
     CHECK(task_valid(&k->g.w, &k->t), "%s: valid", k->about);
+    if (answer == ANSWER_ACCEPTED && k->t.slot_count > 0)
+        kit_after_items(k, ev);
     return answer;
 }
 
@@ -447,6 +459,7 @@ static struct event event_of(const char *verb)
         {"stuck", EVENT_CHILD},
         {"processed", EVENT_CHILD},
         {"compensated", EVENT_CHILD},
+        {"bring", EVENT_BRING},
         {"told-none", EVENT_PARENT},
         {"told-stop", EVENT_PARENT},
         {"told-undo", EVENT_PARENT},
@@ -490,6 +503,7 @@ static void aim(struct kit *k, struct event *ev, const struct command *c)
     }
     if (ev->step < 0 || ev->step >= k->t.step_count)
         return;
+    kit_aim_item(k, ev, c->step, c->attempt);
     const struct step *s = &k->steps[ev->step];
     ev->direction = s->direction;
     ev->attempt = s->attempt;
@@ -499,7 +513,7 @@ static void aim(struct kit *k, struct event *ev, const struct command *c)
         ev->attempt = a.number;
         ev->input.json = SLICE("{\"in\":1}");
     }
-    if (c->attempt) {
+    if (c->attempt && !ev->list) {
         ev->direction = c->attempt[0] == 'u' ? DIRECTION_UNDO : DIRECTION_FORWARD;
         ev->attempt = (uint32_t)strtoul(c->attempt + 1, NULL, 10);
     }
@@ -598,6 +612,12 @@ static void play_one(struct kit *k, char *text)
         k->now += ms_of(c.step);
         return;
     }
+    if (strcmp(c.verb, "slow") == 0 || strcmp(c.verb, "store") == 0) {
+        k->is_slow = strcmp(c.verb, "slow") == 0;
+        if (!k->is_slow)
+            kit_store_items(k);
+        return;
+    }
     struct event ev = event_of(c.verb);
     bool erred = k->t.state == TASK_ERROR;
     struct signal sig;
@@ -627,7 +647,7 @@ void kit_play(struct kit *k, const char *script)
 
 void kit_expect(struct kit *k, const char *want)
 {
-    char got[200];
+    char got[400];
     size_t at = 0;
 
     at += (size_t)snprintf(got, sizeof got, "%s", task_state_text(k->t.state));
@@ -637,6 +657,8 @@ void kit_expect(struct kit *k, const char *want)
         const struct child *c = &k->steps[i].child;
         at += (size_t)snprintf(got + at, sizeof got - at, " %s:%s", k->g.names[i],
                                step_state_text(k->steps[i].state));
+        if (k->g.steps[i].kind == KIND_EACH)
+            at += kit_tell_items(k, (uint16_t)i, got + at, sizeof got - at);
         if (c->state != CHILD_NONE)
             at += (size_t)snprintf(got + at, sizeof got - at, "/%s", child_state_text(c->state));
         if (c->wish != WISH_NONE)

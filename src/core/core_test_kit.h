@@ -13,7 +13,7 @@
 #include "core/retry.h"
 #include "core/undo.h"
 
-enum { GRAPH_STEPS = 6 };
+enum { GRAPH_STEPS = 6, GRAPH_SLOTS = 8, GRAPH_UNITS = GRAPH_STEPS + GRAPH_SLOTS };
 
 /*
  * A workflow made from text: "by=60s a b2!<a c?<ab". Steps are letters, the first is `a` and has
@@ -33,6 +33,7 @@ enum { GRAPH_STEPS = 6 };
  *   =    asks one of group g, who did not submit the task, without limit
  *   :    starts a child, whose undo is that of the step
  *   |    the same, GRAPH_SIGNAL_MS                    >    the same, but its undo is a call
+ *   {2}  for_each, two items at a time; {2.} the same, and all are tried; {2:} and a third may fail
  *
  * Words before the steps: by= and undo= (complete-by of the task and of its undo), until= (how long
  * a processed task can be undone), from= (not_before, relative to the submission), defers=, beat=
@@ -41,7 +42,7 @@ enum { GRAPH_STEPS = 6 };
  */
 struct graph {
     struct workflow w;
-    struct workflow_step steps[GRAPH_STEPS];
+    struct workflow_step steps[GRAPH_UNITS];
     uint16_t before[GRAPH_STEPS][GRAPH_STEPS], after[GRAPH_STEPS][GRAPH_STEPS];
     uint16_t order[GRAPH_STEPS];
     char names[GRAPH_STEPS][2];
@@ -61,17 +62,27 @@ struct graph {
 #define GRAPH_ESCALATE_MS INT64_C(5000)       /* after this the others are asked, too */
 #define GRAPH_MOMENT      (KIT_BEGIN + 12000) /* of a wait for a moment */
 
-enum { KIT_SIGNALS = 24, KIT_VOTES = 12 };
+enum { KIT_SIGNALS = 24, KIT_VOTES = 12, KIT_ITEMS = 6 };
 
 void graph_make(struct graph *g, const char *text);
+
+/* An item at rest, as the store would hold it. */
+struct kit_row {
+    bool is_there;
+    struct step item;
+    struct attempt attempts[ATTEMPTS_KEPT];
+};
 
 /* A task of such a workflow, with room for all attempts. */
 struct kit {
     char owner[40];
     struct graph g;
     struct task t;
-    struct step steps[GRAPH_STEPS];
-    struct attempt attempts[GRAPH_STEPS][ATTEMPTS_KEPT];
+    struct step steps[GRAPH_UNITS];
+    struct attempt attempts[GRAPH_UNITS][ATTEMPTS_KEPT];
+    struct items items[GRAPH_STEPS];
+    struct kit_row rows[GRAPH_STEPS][KIT_ITEMS];
+    bool is_slow; /* what comes to rest is not stored until the script says so */
     struct signal signals[KIT_SIGNALS];
     char keys[KIT_SIGNALS][4]; /* of scripts */
     struct vote votes[KIT_VOTES];
@@ -121,13 +132,20 @@ enum answer kit_event(struct kit *k, const struct event *ev);
  *     told-stop, told-undo, told-close, told-none, told-pause [3s] (so long ago), told-resume
  *     what a parent tells
  *
+ *     begin a 3          a step with for_each begins, with that many items
+ *     start a.1, ok a.1  of an item: in its slot, or in the first free one
+ *     bring a.1          from its row; bring a: the one that the store would find first
+ *     slow, store        from now on nothing is stored; what came to rest is stored, now and always
+ *
  * EXPECTED is an answer (default: accepted), `alert` (default: if and only if the task stops in
  * error), `stop` (agents are told to stop; default: not).
  */
 void kit_play(struct kit *k, const char *script);
 
 /* Checks that the task is as `want` says: "compensating a:undoing b:undone". A stop other than none
- * follows the task's state: "processing/undo a:running". What is known of a child follows the
+ * follows the task's state: "processing/undo a:running". Items follow their step, in order:
+ * "a:waiting(completed running -)"; - has not begun, <completed is back. What is known of a child
+ * follows the
  * step's, and what it was told: "a:waiting/running+stop". Of a child: "processing a:running tells
  * running". */
 void kit_expect(struct kit *k, const char *want);

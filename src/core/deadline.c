@@ -21,7 +21,7 @@ int64_t task_wake_at(const struct task *t)
         return 0;
     if (!t->deadline_passed && t->paused_at == 0)
         at = t->direction == DIRECTION_UNDO ? t->undo_complete_by : t->complete_by;
-    for (uint16_t i = 0; i < t->step_count; i++) {
+    for (uint16_t i = 0; i < task_unit_count(t); i++) {
         const struct attempt *a = step_open_attempt(&t->steps[i]);
         int64_t by = a ? a->complete_by : t->steps[i].complete_by ? waits_until(t, i) : 0;
         if (by != 0 && (at == 0 || by < at))

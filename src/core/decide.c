@@ -3,6 +3,7 @@
 #include "core/decision.h"
 
 #include "core/attempts.h"
+#include "core/items.h"
 #include "core/ready.h"
 #include "core/repeat.h"
 #include "core/retry.h"
@@ -33,6 +34,8 @@ static enum answer on_start(struct decision *d)
         || d->ev->direction != a.direction || d->ev->attempt != a.number || a.complete_by <= d->now)
         return ANSWER_REFUSED;
     ASSERT(!step_needs_room(s));
+    if (unit_is_slot(d->w, d->ev->step) && s->slot == SLOT_FREE)
+        item_begins(d, s);
     a.instance = d->ev->instance;
     if (a.direction == DIRECTION_UNDO) {
         begin_undo(s);
@@ -275,6 +278,8 @@ static enum answer on_bad_input(struct decision *d)
     if (!step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now)
         || (s->begun_at != 0 && !undo))
         return ANSWER_REFUSED;
+    if (unit_is_slot(d->w, d->ev->step) && s->slot == SLOT_FREE)
+        item_begins(d, s);
     s->error = d->ev->error;
     if (undo)
         begin_undo(s);
@@ -332,6 +337,7 @@ static enum answer on_condition(struct decision *d)
 
     if (step_next_direction(d->w, d->t, (uint16_t)d->ev->step) == DIRECTION_UNDO
         || step_was_tried(s) || s->begun_at != 0 || task_lacks_lock(d->t)
+        || unit_is_slot(d->w, d->ev->step)
         || !step_may_be_decided(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
     step_move(s, STEP_SKIPPED);
@@ -357,6 +363,8 @@ static enum answer on_begin(struct decision *d)
     if (s->begun_at != 0 || task_lacks_lock(d->t)
         || !wait_is_ready(d->w, d->t, (uint16_t)d->ev->step, d->now))
         return ANSWER_REFUSED;
+    if (unit_is_slot(d->w, d->ev->step) && s->slot == SLOT_FREE)
+        item_begins(d, s);
     s->begun_at = d->now;
     if (ws->kind == KIND_SIGNAL) {
         s->complete_by = ws->signal.complete_by_ms ? d->now + ws->signal.complete_by_ms : 0;
@@ -365,6 +373,8 @@ static enum answer on_begin(struct decision *d)
         ask_people(d, s, &ws->approve);
     } else if (ws->kind == KIND_TASK) {
         child_begins(d, s);
+    } else if (ws->kind == KIND_EACH) {
+        items_begin(d, s);
     } else {
         s->wait_until = ws->wait_ms ? d->now + ws->wait_ms : max_i64(d->ev->until, 1);
     }
@@ -545,6 +555,8 @@ static enum answer happen(struct decision *d)
         return vote_arrives(d);
     case EVENT_DECIDED:
         return votes_decide(d);
+    case EVENT_BRING:
+        return item_comes_back(d);
     case EVENT_CHILD:
         return child_tells(d);
     case EVENT_PARENT:
@@ -611,6 +623,7 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:
+    case EVENT_BRING:
         return false;
     case EVENT_CHILD:
     case EVENT_PARENT:
@@ -635,6 +648,35 @@ static bool may_change_any_step(const struct decision *d)
     UNREACHABLE();
 }
 
+/* What is in no slot has rows, which the caller looks up, or has not begun. */
+static bool is_there(const struct decision *d)
+{
+    const struct step *s = d->ev->step >= 0 ? &d->t->steps[d->ev->step] : NULL;
+    bool begins =
+        d->ev->kind == EVENT_START || d->ev->kind == EVENT_BAD_INPUT || d->ev->kind == EVENT_BRING;
+
+    if (!s || !unit_is_slot(d->w, d->ev->step))
+        return d->ev->kind != EVENT_BRING;
+    begins |= d->ev->kind == EVENT_BEGIN && d->w->steps[d->ev->step].kind == KIND_TASK;
+    if (s->slot == SLOT_RESTING) /* on the way back, what it needs is settled */
+        return d->t->direction == DIRECTION_FORWARD
+               && (d->ev->kind == EVENT_RESULT || d->ev->kind == EVENT_ELSEWHERE);
+    return s->slot != SLOT_FREE || begins;
+}
+
+/* The same for an item. Its step is told what has become of it. */
+static enum answer happen_to_item(struct decision *d)
+{
+    uint16_t unit = (uint16_t)d->ev->step;
+
+    item_recount(d, -1);
+    enum answer answer = happen(d);
+    item_recount(d, 1);
+    if (answer == ANSWER_ACCEPTED || answer == ANSWER_LATE)
+        items_tally(d->w, d->t, unit_step(d->w, unit));
+    return answer;
+}
+
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx)
 {
@@ -643,9 +685,11 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
 
     ASSERT(now > 0);
     ASSERT(t->step_count == w->step_count);
-    if (event->step >= w->step_count || (event->step < 0 && names_a_step(event->kind)))
+    if (event->step >= w->step_count + w->slot_count
+        || (event->step < 0 && names_a_step(event->kind)) || !is_there(&d))
         return ANSWER_UNKNOWN;
-    enum answer answer = happen(&d);
+    bool of_item = event->step >= 0 && unit_is_slot(w, event->step);
+    enum answer answer = of_item ? happen_to_item(&d) : happen(&d);
     if (answer == ANSWER_ACCEPTED)
         fx->changed = true;
     if (fx->changed) {
@@ -664,6 +708,7 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
         ASSERT(task_valid(w, t));
     } else {
         ASSERT(event->step < 0 || task_step_valid(w, t, (uint16_t)event->step));
+        ASSERT(!of_item || task_step_valid(w, t, unit_step(w, (uint16_t)event->step)));
     }
     return answer;
 }

@@ -37,7 +37,8 @@ enum event_kind {
     EVENT_CONDITION, /* the step's `if` was evaluated to false */
     EVENT_BAD_INPUT, /* an expression of the step failed: `error` has the details */
     EVENT_BEGIN,     /* a wait begins: it ends at `until`, or after its length; or the waiting for a
-                      * signal begins; or people are asked `input`, or a child starts with it */
+                      * signal begins; or people are asked `input`, or a child starts with it; or
+                      * the items of `list` begin */
     EVENT_DUE,       /* a wait has ended; refused before that moment */
     EVENT_UNTIL,     /* the `until` of a repeated step was evaluated on the answer of its round, to
                       * `holds` */
@@ -46,6 +47,7 @@ enum event_kind {
     EVENT_DROP,      /* operator: `signal` (name, and key if it is one only) is dropped */
     EVENT_VOTE,      /* a person votes by `ballot`. Needs room for one more vote */
     EVENT_DECIDED,   /* enough agreed, and the step completes with `output`; or one rejected it */
+    EVENT_BRING,     /* a free slot gets an item that was at rest, `row`, to be undone */
     EVENT_CHILD,  /* the step's child of number `attempt` tells `child`, with its `output` if it is
                    * processed, with its `error` if it is compensated or stopped in error */
     EVENT_PARENT, /* the parent of the task tells it `wish`; `error` says why */
@@ -78,7 +80,8 @@ enum { EVENT_KINDS = EVENT_OVERRUN + 1 };
 
 struct event {
     enum event_kind kind;
-    int step;                 /* index; -1 for the whole task */
+    int step;                 /* index of the step, or of the slot of an item; -1 for the whole
+                               * task */
     enum direction direction; /* of the attempt. With the next two: START, NOT_SENT, SEND_AGAIN,
                                * RESULT, ELSEWHERE, TIMEOUT, SILENCE, HASTEN */
     uint32_t attempt;         /* its number; for START, the number that it would get. RESOLVE: the
@@ -100,6 +103,9 @@ struct event {
                     * then, attempts that began later are unknown to the operator; TIMEOUT of a
                     * step that waits for a signal: when it was overdue (for the caller, who offers
                     * it what arrived before). 0: not given */
+    const struct item_list *list; /* BEGIN of a step with for_each */
+    const struct step *row; /* BRING: the item, with its number. The slot gets its attempts, as
+                             * they lie in memory */
     const struct signal *signal;
     const struct ballot *ballot;
     enum child_state child; /* CHILD */
@@ -132,7 +138,7 @@ struct effects {
     bool ended;        /* the task reached processed or compensated: evaluate its output first */
     bool alert;        /* an operator is needed; task.error says why */
     bool changed;      /* the state differs from before (also true if a late result was stored) */
-    bool any_step;     /* any step may differ; otherwise only the event's step may */
+    bool any_step; /* any step may differ; otherwise only the event's step, with its items, may */
 };
 
 /* Applies `event` to *t, or refuses it and leaves *t unchanged. Effects are added to *fx. Before
@@ -147,20 +153,22 @@ bool task_needs_signal_room(const struct task *t);
 /* The same for its votes before the next EVENT_VOTE. */
 bool task_needs_vote_room(const struct task *t);
 
-/* A step that is to be started next, in its task's direction. */
+/* A step, or the item of a slot, that is to be started next, in its task's direction. A free slot
+ * gets the next item: items_next(). */
 struct ready {
-    uint16_t step;
-    int64_t at; /* not before; a time in the past (or 0) means that it needs a place now */
+    uint16_t step; /* or slot */
+    int64_t at;    /* not before; a time in the past (or 0) means that it needs a place now */
 };
 
 /*
- * All steps that are to be started next, at most step_count. They include forward steps whose `if`
- * was not evaluated yet: the caller evaluates it and sends EVENT_CONDITION. They include waits: one
- * that has not begun is to begin (EVENT_BEGIN), one that has is over at that time (EVENT_DUE). They
- * include repeated steps whose last answer is still to be judged (step_is_answered, EVENT_UNTIL). A
- * step that has begun to wait for a signal is not included, nor one that has begun to wait for
- * people, unless they have decided (EVENT_DECIDED), nor one that waits for its child, forward or
- * back. Steps of a task whose deadline has passed are not included: they wait for EVENT_DEADLINE.
+ * All steps that are to be started next, and all items, at most as many as there are units. They
+ * include forward steps whose `if` was not evaluated yet: the caller evaluates it and sends
+ * EVENT_CONDITION. They include waits: one that has not begun is to begin (EVENT_BEGIN), one that
+ * has is over at that time (EVENT_DUE). They include repeated steps whose last answer is still to
+ * be judged (step_is_answered, EVENT_UNTIL). A step that has begun to wait for a signal is not
+ * included, nor one that has begun to wait for people, unless they have decided (EVENT_DECIDED),
+ * nor one that waits for its child, forward or back. Steps of a task whose deadline has passed are
+ * not included: they wait for EVENT_DEADLINE.
  */
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret);
 
@@ -192,7 +200,8 @@ static inline bool step_calls(const struct workflow *w, const struct task *t, ui
     const struct workflow_step *ws = &w->steps[i];
 
     return ws->kind == KIND_CALL
-           || (ws->undo_kind == UNDO_CALL && step_next_direction(w, t, i) == DIRECTION_UNDO);
+           || (ws->kind != KIND_EACH && ws->undo_kind == UNDO_CALL
+               && step_next_direction(w, t, i) == DIRECTION_UNDO);
 }
 
 /* When a processed task can no longer be undone; 0: it can be as long as it is kept. */

@@ -3,8 +3,9 @@
 
 /*
  * Internals of decide(), shared by decide.c (attempts and owners), failure.c, signal.c and
- * approve.c (what comes from outside), child.c (what comes from others of the family), verbs.c (the
- * operator's verbs) and settle.c (consequences for the task). No other file includes it.
+ * approve.c (what comes from outside), child.c (what comes from others of the family), items.c (the
+ * items of lists), verbs.c (the operator's verbs) and settle.c (consequences for the task). No
+ * other file includes it.
  */
 
 #include "core/decide.h"
@@ -107,6 +108,9 @@ void approvals_ask_anew(struct decision *d);
 /* A step starts a child. */
 void child_begins(struct decision *d, struct step *s);
 
+/* A child that has not ended is told to stop. */
+void child_stop(struct decision *d, struct step *s);
+
 /* The child of a step tells what became of it. */
 enum answer child_tells(struct decision *d);
 
@@ -135,6 +139,32 @@ enum answer parent_tells(struct decision *d);
  * may have gone on meanwhile. */
 void parent_stops(struct decision *d);
 
+/* ---- items.c ---- */
+
+/* A step with for_each begins: the list is known. */
+void items_begin(struct decision *d, struct step *s);
+
+/* The next item takes the slot, which is free. */
+void item_begins(struct decision *d, struct step *s);
+
+/* An item at rest is brought into a free slot, to be undone there. */
+enum answer item_comes_back(struct decision *d);
+
+/* Called whenever a task is settled: what has ended comes to rest, and steps of which all items
+ * have ended end. */
+void items_settle(struct decision *d);
+
+/* Before (-1) and after (1) an event of an item that is at rest. */
+void item_recount(struct decision *d, int n);
+
+/* For verbs of operators. False: there is no failed item at hand. */
+bool items_retry(struct decision *d, uint16_t step);
+bool item_retry(struct decision *d, uint16_t unit); /* false: it has no place */
+void item_repaired(struct decision *d);
+void items_leave(struct decision *d, uint16_t step);
+void items_forget(struct decision *d, uint16_t step);
+void slot_free(struct step *s);
+
 /* ---- verbs.c ---- */
 
 /* Handles an operator's event. */
@@ -148,6 +178,13 @@ void continue_to_undo(struct decision *d);
 /* The task, which no pivot keeps from it, is to be undone, for the reason `why` if there is no
  * other. Its pause is over. */
 void want_undo(struct decision *d, struct fault_note why);
+
+/* A round that was answered has ended: the same answer would fail the step again. The next one has
+ * all the time of the first. */
+void renew_rounds(struct step *s);
+
+/* A step waits for a signal, or people, anew; or it starts another child. */
+void begin_anew(struct step *s);
 
 /* The same for a processed task. Its pivots are clear. */
 void undo_processed(struct decision *d, struct fault_note why);

@@ -6,13 +6,15 @@
 #include "core/retry.h"
 #include "core/summary.h"
 
-static uint64_t seed_of(const struct task *t, int step, enum direction dir)
+static uint64_t seed_of(const struct decision *d, const struct step *s)
 {
+    const struct task *t = d->t;
+    uint16_t step = unit_step(d->w, (uint16_t)d->ev->step);
     uint64_t h = UINT64_C(0xcbf29ce484222325);
 
     for (size_t i = 0; i < t->id.len; i++)
         h = (h ^ (unsigned char)t->id.ptr[i]) * UINT64_C(0x100000001b3);
-    return h ^ ((uint64_t)step << 32) ^ ((uint64_t)dir << 60);
+    return h ^ ((uint64_t)step << 32) ^ ((uint64_t)s->direction << 60) ^ ((uint64_t)s->item << 8);
 }
 
 void stop_for_failure(struct decision *d, enum on_failure on_failure, int step,
@@ -26,11 +28,27 @@ void stop_for_failure(struct decision *d, enum on_failure on_failure, int step,
     d->t->cause = (struct cause){*why, step};
 }
 
+/* What it means for its step is found once nothing else of that runs: items_settle(). The first
+ * failure is the step's. */
+static void item_fails(struct decision *d, const struct step *s)
+{
+    struct step *step = &d->t->steps[unit_step(d->w, (uint16_t)d->ev->step)];
+
+    if (s->direction == DIRECTION_UNDO)
+        d->t->error = s->error;
+    else if (!step->error.code.ptr)
+        step->error = s->error;
+}
+
 void fail_for_good(struct decision *d, struct step *s)
 {
     const struct workflow_step *ws = &d->w->steps[d->ev->step];
 
     step_move(s, STEP_FAILED);
+    if (unit_is_slot(d->w, d->ev->step)) {
+        item_fails(d, s);
+        return;
+    }
     if (s->direction == DIRECTION_UNDO || (ws->on_undo && step_failure_stops(ws, s)))
         d->t->error = s->error;
     else
@@ -70,7 +88,7 @@ void step_fails(struct decision *d, struct step *s, struct failure f)
     s->failure_count++;
     d->t->failure_count++;
     f.count = s->failure_count;
-    f.seed = seed_of(d->t, d->ev->step, s->direction);
+    f.seed = seed_of(d, s);
     if (!retry_next(&spec->retry, &f, task_clock(d), &at)) {
         fail_for_good(d, s);
         return;

@@ -77,42 +77,6 @@ void node_make(struct node *n, const struct graph *g, struct budget budget)
 
 /* ---- visited states ---- */
 
-static bool seen_insert(struct seen *seen, uint64_t key)
-{
-    size_t i = key & (seen->cap - 1);
-
-    while (seen->keys[i] != 0) {
-        if (seen->keys[i] == key)
-            return false;
-        i = (i + 1) & (seen->cap - 1);
-    }
-    seen->keys[i] = key;
-    seen->len++;
-    return true;
-}
-
-static void seen_add_room(struct seen *seen)
-{
-    struct seen old = *seen;
-
-    if (old.len * 2 < old.cap)
-        return;
-    seen->cap = old.cap ? old.cap * 2 : 1024;
-    seen->len = 0;
-    seen->keys = calloc(seen->cap, sizeof *seen->keys);
-    CHECK(seen->keys, "memory");
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.keys[i] != 0)
-            (void)seen_insert(seen, old.keys[i]);
-    free(old.keys);
-}
-
-bool seen_add(struct seen *seen, uint64_t key)
-{
-    seen_add_room(seen);
-    return seen_insert(seen, key | 1);
-}
-
 static void put(uint64_t *h, uint64_t v)
 {
     *h = (*h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
@@ -234,10 +198,4 @@ uint64_t node_key(const struct node *n)
     for (uint16_t i = 0; i < n->t.step_count; i++)
         put_step(&h, n, i);
     return h;
-}
-
-void seen_fini(struct seen *seen)
-{
-    free(seen->keys);
-    *seen = (struct seen){0};
 }

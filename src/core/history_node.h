@@ -2,11 +2,11 @@
 #define CORE_HISTORY_NODE_H
 
 /*
- * One node of the search: a task's state, the observer's and the clock. Also the set of nodes that
- * history_test.c has visited. Two nodes are equal if no difference can matter later: times are
- * relative to now, and all past times are equal.
+ * One node of the search: a task's state, the observer's and the clock. Two nodes are equal if no
+ * difference can matter later: times are relative to now, and all past times are equal.
  */
 
+#include "core/history_seen.h"
 #include "core/history_world.h"
 
 struct budget {
@@ -33,13 +33,5 @@ void node_image(struct node *to, const struct node *from);
 bool node_is_as(const struct node *n, const struct node *image);
 
 uint64_t node_key(const struct node *n);
-
-struct seen {
-    uint64_t *keys;
-    size_t len, cap; /* cap: a power of two */
-};
-
-bool seen_add(struct seen *seen, uint64_t key); /* false: it was present */
-void seen_fini(struct seen *seen);
 
 #endif

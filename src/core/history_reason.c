@@ -297,6 +297,9 @@ static void check_reason(const struct node *n, const struct reasons *all, const 
     case REASON_STOPPED:
         check_stopped(n, r);
         return;
+    case REASON_ITEMS:
+        SO(false, r); /* see history_items_test.c */
+        return;
     case REASON_OVERDUE:
     case REASON_STOPPING:
     case REASON_UNDOING:

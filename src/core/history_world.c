@@ -624,6 +624,8 @@ void world_event(struct world *w, const struct event *ev, enum task_state state,
     case EVENT_DECIDED:
         given_up(w, ev, now);
         return;
+    case EVENT_BRING:
+        return;
     case EVENT_ELSEWHERE:
         w->steps[ev->step].attempts[ev->direction][ev->attempt - 1].away = true;
         return;

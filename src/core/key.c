@@ -20,9 +20,9 @@ static size_t digits_of(uint64_t n)
     return digits;
 }
 
-static uint64_t number_of(const struct idempotency_key *k)
+static uint64_t number_of(uint32_t generation)
 {
-    return (uint64_t)k->generation + 1;
+    return (uint64_t)generation + 1;
 }
 
 size_t idempotency_key_len(const struct idempotency_key *k)
@@ -32,7 +32,11 @@ size_t idempotency_key_len(const struct idempotency_key *k)
     ASSERT(k->task.len > 0);
     ASSERT(k->step.len > 0);
     if (k->generation > 0)
-        len += 1 + digits_of(number_of(k));
+        len += 1 + digits_of(number_of(k->generation));
+    if (k->of_item)
+        len += 1 + digits_of(k->item);
+    if (k->of_item && k->item_generation > 0)
+        len += 1 + digits_of(number_of(k->item_generation));
     if (k->round > 1)
         len += 1 + digits_of(k->round);
     return k->direction == DIRECTION_UNDO ? len + sizeof UNDO - 1 : len;
@@ -62,7 +66,15 @@ void idempotency_key_write(const struct idempotency_key *k, char *to)
     at = put(at, k->step);
     if (k->generation > 0) {
         *at++ = '~';
-        at = put_number(at, number_of(k));
+        at = put_number(at, number_of(k->generation));
+    }
+    if (k->of_item) {
+        *at++ = '.';
+        at = put_number(at, k->item);
+    }
+    if (k->of_item && k->item_generation > 0) {
+        *at++ = '~';
+        at = put_number(at, number_of(k->item_generation));
     }
     if (k->round > 1) {
         *at++ = '@';

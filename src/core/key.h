@@ -15,7 +15,10 @@ struct idempotency_key {
     struct slice prefix; /* of the installation; may be NONE */
     struct slice task, step;
     uint32_t generation; /* of the step: 0 until its input is corrected */
-    uint32_t round;      /* of a repeated step, else 0; the first one has no number */
+    bool of_item;        /* of a list: TASK/STEP.3, TASK/STEP~2.3 of another list, ... */
+    uint32_t item;
+    uint32_t item_generation; /* ... and TASK/STEP.3~2 with another input */
+    uint32_t round;           /* of a repeated step, else 0; the first one has no number */
     enum direction direction;
 };
 

@@ -24,7 +24,8 @@ static bool pivot_completed(const struct workflow *w, const struct task *t, uint
         enum child_state child = t->steps[i].child.state;
         if (w->steps[i].undo_kind != UNDO_PIVOT
             || (t->steps[i].state != STEP_COMPLETED && child != CHILD_STANDS
-                && child != CHILD_PROCESSED))
+                && child != CHILD_PROCESSED
+                && !(w->steps[i].kind == KIND_EACH && step_has_effect(&t->steps[i]))))
             continue;
         *ret = i;
         return true;
@@ -62,8 +63,9 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
         if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
         bool child = child_is_open(&s->child);
-        bool will_tell =
-            child ? s->child.state != CHILD_STUCK : step_is_open(s) || s->state == STEP_WAITING;
+        bool will_tell = s->items ? s->items->tally.telling > 0
+                         : child  ? s->child.state != CHILD_STUCK
+                                  : step_is_open(s) || s->state == STEP_WAITING;
         *ret = i;
         if (!will_tell || (t->state == TASK_ERROR && !child))
             return OBSTACLE_PIVOT;
@@ -71,11 +73,37 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
     return OBSTACLE_NONE;
 }
 
+/* A failed item needs a place, which it has kept only if it is to be undone. */
+static bool may_retry_item(const struct workflow *w, const struct task *t, uint16_t unit,
+                           int64_t clock)
+{
+    const struct step *s = &t->steps[unit];
+    const struct each_spec *each = &w->steps[unit].each;
+    bool back = t->direction == DIRECTION_UNDO;
+
+    if (s->slot != (back ? SLOT_BACK : SLOT_TAKEN) || step_is_open(s))
+        return false;
+    if (s->state == STEP_FAILED && t->state == TASK_ERROR && s->direction == t->direction)
+        return back || t->steps[each->step].items->tally.at_work < each->concurrency;
+    return s->wait_until > clock;
+}
+
+/* Those of its items that failed, if they are at hand. */
+static bool may_retry_items(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    return t->state == TASK_ERROR && step_stops_task(w, t, i)
+           && t->steps[i].items->tally.failed > 0;
+}
+
 static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i, int64_t now)
 {
     const struct step *s = &t->steps[i];
     int64_t clock = t->paused_at ? t->paused_at : now;
 
+    if (unit_is_slot(w, i))
+        return may_retry_item(w, t, i, clock);
+    if (s->items && s->begun_at != 0)
+        return may_retry_items(w, t, i);
     if (s->direction != step_next_direction(w, t, i))
         return false;
     if (s->state == STEP_FAILED && t->state == TASK_ERROR && !step_has_ended(&w->steps[i], s))
@@ -88,9 +116,10 @@ static bool may_retry(const struct workflow *w, const struct task *t, uint16_t i
  */
 static enum obstacle obstacle_of_child(const struct step *s)
 {
-    if (child_runs(&s->child))
+    if (step_child_runs(s))
         return OBSTACLE_CHILD_RUNS;
-    return child_has_stopped(&s->child) ? OBSTACLE_CHILD_STOPPED : OBSTACLE_NONE;
+    return child_has_stopped(&s->child) || step_has_open_child(s) ? OBSTACLE_CHILD_STOPPED
+                                                                  : OBSTACLE_NONE;
 }
 
 /* The task goes on when its children do: the first that stopped. */
@@ -102,7 +131,7 @@ static enum obstacle obstacle_of_children(const struct workflow *w, const struct
 
     if (first < 0)
         return OBSTACLE_NONE;
-    *ret = (uint16_t)first;
+    *ret = unit_step(w, (uint16_t)first);
     return OBSTACLE_CHILD_STOPPED;
 }
 
@@ -112,7 +141,7 @@ static enum obstacle obstacle_to_retry(const struct workflow *w, const struct ta
     enum obstacle o = step < 0 ? obstacle_of_children(w, t, ret) : OBSTACLE_NONE;
     bool any = t->state == TASK_ERROR && step < 0 && o == OBSTACLE_NONE;
 
-    for (uint16_t i = 0; i < t->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (step < 0 || step == i)
             any |= may_retry(w, t, i, now);
     if (!any && step >= 0 && step_is_open(&t->steps[step]))
@@ -121,9 +150,23 @@ static enum obstacle obstacle_to_retry(const struct workflow *w, const struct ta
         o = obstacle_of_child(&t->steps[step]);
     if (!any && o != OBSTACLE_NONE)
         return o;
-    if (!any && step >= 0 && step_has_begun(&t->steps[step]))
+    if (!any && step >= 0 && step_has_begun(&t->steps[step]) && !t->steps[step].items)
         return goes_back(t) ? OBSTACLE_TASK_UNDONE : OBSTACLE_KIND;
     return any ? OBSTACLE_NONE : OBSTACLE_STATE;
+}
+
+/* What its items did would be forgotten. */
+static enum obstacle obstacle_of_items(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+    enum undo_kind undo = w->steps[i].undo_kind;
+
+    if (step_next_direction(w, t, i) == DIRECTION_UNDO)
+        return step_needs_undo(&w->steps[i], s) ? OBSTACLE_EFFECT : OBSTACLE_ENDED;
+    if (undo == UNDO_PIVOT ? s->items->tally.doubts > 0 : step_in_doubt(s))
+        return OBSTACLE_DOUBT;
+    return (undo == UNDO_CALL || undo == UNDO_CHILD) && step_has_effect(s) ? OBSTACLE_EFFECT
+                                                                           : OBSTACLE_NONE;
 }
 
 static enum obstacle obstacle_to_skip(const struct workflow *w, const struct task *t, uint16_t i)
@@ -132,8 +175,10 @@ static enum obstacle obstacle_to_skip(const struct workflow *w, const struct tas
 
     if (step_is_open(s))
         return OBSTACLE_OPEN;
-    if (child_runs(&s->child))
+    if (step_child_runs(s))
         return OBSTACLE_CHILD_RUNS;
+    if (s->items && obstacle_of_items(w, t, i) != OBSTACLE_NONE)
+        return obstacle_of_items(w, t, i);
     if (step_next_direction(w, t, i) == DIRECTION_UNDO)
         return step_needs_undo(&w->steps[i], s) ? OBSTACLE_NONE : OBSTACLE_ENDED;
     if (t->stop == STOP_UNDO && !w->steps[i].on_undo)
@@ -145,7 +190,7 @@ static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const s
 {
     if (step_is_open(s))
         return OBSTACLE_OPEN;
-    if (child_is_open(&s->child))
+    if (step_has_open_child(s))
         return obstacle_of_child(s);
     if (step_in_doubt(s))
         return OBSTACLE_DOUBT;
@@ -172,6 +217,8 @@ static enum obstacle obstacle_to_resolve(const struct workflow_step *ws, const s
 {
     if (step_is_open(s))
         return OBSTACLE_OPEN;
+    if (s->items)
+        return OBSTACLE_KIND;
     if (s->direction == DIRECTION_UNDO)
         return s->state == STEP_UNDONE ? OBSTACLE_ENDED : OBSTACLE_UNDOING;
     if (!step_in_doubt(s))
@@ -223,11 +270,12 @@ static enum obstacle obstacle_to_retry_from(const struct workflow *w, const stru
     return any ? OBSTACLE_NONE : OBSTACLE_NEW;
 }
 
-static enum obstacle obstacle_to_close(const struct task *t, bool reopen, uint16_t *ret)
+static enum obstacle obstacle_to_close(const struct workflow *w, const struct task *t, bool reopen,
+                                       uint16_t *ret)
 {
-    for (uint16_t i = 0; i < t->step_count && t->state == TASK_ERROR && !reopen; i++)
+    for (uint16_t i = 0; i < task_unit_count(t) && t->state == TASK_ERROR && !reopen; i++)
         if (child_runs(&t->steps[i].child)) {
-            *ret = i;
+            *ret = unit_step(w, i);
             return OBSTACLE_CHILD_RUNS;
         }
     return t->state == TASK_ERROR && (t->closed_at != 0) == reopen ? OBSTACLE_NONE : OBSTACLE_STATE;
@@ -240,10 +288,18 @@ static enum obstacle obstacle_to_pause(const struct task *t, bool resume)
     return (t->paused_at != 0) == resume ? OBSTACLE_NONE : OBSTACLE_STATE;
 }
 
+/* No verb reaches an item that has not begun or is at rest, and none starts anew alone. */
+static enum obstacle obstacle_of_slot(const struct step *s, enum event_kind verb)
+{
+    if (s->slot != SLOT_TAKEN && s->slot != SLOT_BACK)
+        return OBSTACLE_STATE;
+    return verb == EVENT_RETRY_FROM ? OBSTACLE_KIND : OBSTACLE_NONE;
+}
+
 enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
                                 enum event_kind verb, int step, int64_t now, uint16_t *ret_step)
 {
-    ASSERT(step < t->step_count);
+    ASSERT(step < task_unit_count(t));
     if (verb == EVENT_UNDO && t->state == TASK_PROCESSED)
         return t->parent.ptr ? OBSTACLE_CHILD : obstacle_to_undo_processed(w, t, now, ret_step);
     if (task_state_is_end(t->state))
@@ -255,11 +311,13 @@ enum obstacle operator_obstacle(const struct workflow *w, const struct task *t,
             || verb == EVENT_RESUME))
         return OBSTACLE_CHILD;
     if (verb == EVENT_CLOSE || verb == EVENT_REOPEN)
-        return obstacle_to_close(t, verb == EVENT_REOPEN, ret_step);
+        return obstacle_to_close(w, t, verb == EVENT_REOPEN, ret_step);
     if (t->closed_at != 0)
         return OBSTACLE_CLOSED;
     if (step >= 0)
         *ret_step = (uint16_t)step;
+    if (step >= 0 && unit_is_slot(w, step) && obstacle_of_slot(&t->steps[step], verb))
+        return obstacle_of_slot(&t->steps[step], verb);
     if (verb == EVENT_UNDO)
         return obstacle_to_undo(w, t, ret_step);
     if (verb == EVENT_RETRY)
@@ -312,9 +370,10 @@ static bool needs_approval(const struct workflow *w, const struct task *t, uint1
 bool operator_needs_admin(const struct workflow *w, const struct task *t, enum event_kind verb,
                           int step)
 {
-    ASSERT(step < t->step_count);
+    ASSERT(step < task_unit_count(t));
     if (verb == EVENT_CORRECT)
-        return step < 0 ? any_was_allowed(w, t) : needs_approval(w, t, (uint16_t)step);
+        return step < 0 ? any_was_allowed(w, t)
+                        : needs_approval(w, t, unit_step(w, (uint16_t)step));
     return (verb == EVENT_SKIP || verb == EVENT_SUPPLY) && step >= 0
            && w->steps[step].kind == KIND_APPROVE;
 }

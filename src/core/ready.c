@@ -2,6 +2,7 @@
  * of decide.h. Pure functions. */
 #include "core/ready.h"
 
+#include "core/items.h"
 #include "core/undo.h"
 
 /* The step's own deadline, capped by the task's unless that one was handled already. */
@@ -64,7 +65,8 @@ static bool predecessors_ended(const struct workflow *w, const struct task *t, u
             return false;
         ahead |= t->steps[b].state == STEP_SKIPPED || t->steps[b].supplied;
     }
-    return !ahead || all_before_ended(w, t, i); /* else they began after all before them */
+    /* Without one they began after all before them. */
+    return !ahead || all_before_ended(w, t, unit_step(w, i));
 }
 
 bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t i)
@@ -73,7 +75,7 @@ bool on_undo_may_start(const struct workflow *w, const struct task *t, uint16_t 
 }
 
 /* While the task is to be undone, only a pivot in doubt continues: a retry resolves it. */
-static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
+static bool step_is_forward_ready(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
@@ -82,6 +84,11 @@ static bool forward_is_ready(const struct workflow *w, const struct task *t, uin
     return t->stop == STOP_NONE
            || (t->stop == STOP_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
                && pivot_prevents_undo(s));
+}
+
+static bool forward_is_ready(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    return step_is_forward_ready(w, t, i) && (!unit_is_slot(w, i) || item_may_go_on(w, t, i));
 }
 
 /* Whether the undo is a request to an agent. A child is told, and has to end before anything else
@@ -98,7 +105,9 @@ static bool undo_is_ready(const struct workflow *w, const struct task *t, uint16
 
     if (w->steps[i].on_undo)
         return t->stop == STOP_NONE && on_undo_may_start(w, t, i) && undo_is_settled(w, t);
-    return step_needs_undo(&w->steps[i], s) && !order->blocked[i] && !step_is_open(s)
+    if (unit_is_slot(w, i) ? s->slot != SLOT_BACK : w->steps[i].kind == KIND_EACH)
+        return false; /* an item is undone where it was brought to */
+    return step_needs_undo(&w->steps[i], s) && !order->blocked[unit_step(w, i)] && !step_is_open(s)
            && !step_undo_is_stuck(s) && t->stop == STOP_NONE && undo_calls(&w->steps[i], s);
 }
 
@@ -134,6 +143,32 @@ static bool is_under_way(const struct workflow *w, const struct task *t, uint16_
     return ws->kind != KIND_APPROVE || !step_is_voted(w, t, i);
 }
 
+/* Those of items: as many free slots as items may begin. */
+static size_t items_ready(const struct workflow *w, const struct task *t, int64_t now,
+                          const struct undo_order *order, struct ready *ret)
+{
+    size_t count = 0;
+    uint16_t step = 0;
+    uint32_t begin = 0;
+
+    for (uint16_t i = w->step_count; i < task_unit_count(t); i++) {
+        bool is_free = t->steps[i].slot == SLOT_FREE;
+        if (unit_step(w, i) != step || i == w->step_count) {
+            step = unit_step(w, i);
+            begin = items_that_may_begin(&w->steps[step], &t->steps[step]);
+        }
+        if (is_free && begin == 0)
+            continue;
+        if (order ? !undo_is_ready(w, t, i, order) : !forward_is_ready(w, t, i))
+            continue;
+        if (!has_time(w, t, i, now) || is_under_way(w, t, i))
+            continue;
+        begin -= is_free;
+        ret[count++] = (struct ready){i, ready_at(w, t, i)};
+    }
+    return count;
+}
+
 size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, struct ready *ret)
 {
     struct undo_order order;
@@ -148,12 +183,14 @@ size_t task_ready(const struct workflow *w, const struct task *t, int64_t now, s
         uint16_t i = w->order[k];
         if (!undo && t->steps[i].state != STEP_WAITING)
             continue; /* fast path: most steps of a long task */
-        if (undo ? !undo_is_ready(w, t, i, &order) : !forward_is_ready(w, t, i))
+        if (undo ? !undo_is_ready(w, t, i, &order) : !step_is_forward_ready(w, t, i))
             continue;
         if (!has_time(w, t, i, now) || is_under_way(w, t, i))
             continue;
         ret[count++] = (struct ready){i, ready_at(w, t, i)};
     }
+    if (w->slot_count > 0)
+        count += items_ready(w, t, now, undo ? &order : NULL, ret + count);
     return count;
 }
 
@@ -211,10 +248,20 @@ bool step_is_ready(const struct workflow *w, const struct task *t, uint16_t i, i
            && step_may_be_decided(w, t, i, now);
 }
 
+/* What has begun goes on by itself, or by what comes from outside. */
+static bool goes_on(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    if (s->items && step_has_begun(s))
+        return items_go_on(w, t, i);
+    return !child_has_stopped(&s->child);
+}
+
 bool task_may_go_forward(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++)
-        if (forward_is_ready(w, t, i) && !child_has_stopped(&t->steps[i].child))
+        if (step_is_forward_ready(w, t, i) && goes_on(w, t, i))
             return true;
     return false;
 }

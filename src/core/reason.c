@@ -124,6 +124,8 @@ static const struct call_spec *spec_of(const struct search *x, uint16_t i, enum 
 /* Whether this pivot, which may have taken effect, will tell. */
 static bool pivot_will_tell(const struct step *s)
 {
+    if (s->items)
+        return s->items->tally.telling > 0;
     if (child_is_open(&s->child))
         return s->child.state != CHILD_STUCK && s->child.state != CHILD_STANDS;
     return step_is_open(s) || s->state == STEP_WAITING;
@@ -185,6 +187,8 @@ static enum reason_next next_of_silence(const struct search *x, uint16_t i)
         return NEXT_TRY;
     if (s->direction == DIRECTION_UNDO)
         return NEXT_ERROR;
+    if (unit_is_slot(x->w, i) && ws->each.goes_on)
+        return NEXT_ON;
     /* It is in doubt, and nothing will resolve it. */
     if (is_pivot && (ws->on_failure != ON_FAILURE_CONTINUE || x->t->stop == STOP_UNDO))
         return NEXT_ERROR;
@@ -230,7 +234,8 @@ static enum reason_kind kind_of_failed(const struct search *x, uint16_t i)
 {
     const struct workflow_step *ws = &x->w->steps[i];
     const struct step *s = &x->t->steps[i];
-    bool given_up = s->state == STEP_FAILED || s->state == STEP_SKIPPED;
+    bool given_up = s->state == STEP_FAILED || s->state == STEP_SKIPPED
+                    || (s->items && s->items->tally.telling == 0);
 
     if (child_has_stopped(&s->child)
         && (waits_for_child(x, i)
@@ -261,12 +266,33 @@ static void find_failed(const struct search *x, uint16_t i)
         r->count = s->child.number;
 }
 
+/* The first item at hand that stops its step, or the task, or is in doubt; else the step. */
+static uint16_t failed_item(const struct search *x, uint16_t step)
+{
+    const struct each_spec *each = &x->w->steps[step].each;
+    bool back = x->t->direction == DIRECTION_UNDO;
+    bool stops = step_stops_task(x->w, x->t, step); /* else it may be a pivot in doubt */
+    uint16_t found = step;
+
+    if (x->w->steps[step].kind != KIND_EACH)
+        return step;
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++) {
+        const struct step *s = &x->t->steps[u];
+        bool failed =
+            back ? s->slot == SLOT_BACK && step_undo_is_stuck(s)
+                 : s->slot == SLOT_TAKEN && s->state == STEP_FAILED && (stops || step_in_doubt(s));
+        if (failed && (found == step || s->item < x->t->steps[found].item))
+            found = u;
+    }
+    return found;
+}
+
 static void find_error(const struct search *x)
 {
     size_t before = x->out->count;
 
     for (uint16_t i = 0; i < x->t->step_count; i++)
-        find_failed(x, i);
+        find_failed(x, failed_item(x, i));
     if (slice_is(x->t->error.code, "deadline"))
         add(x, REASON_DEADLINE, -1)->since = x->t->ended_at;
     if (x->out->count == before)
@@ -317,7 +343,7 @@ static uint32_t open_count(const struct task *t)
     uint32_t n = 0;
 
     for (uint16_t i = 0; i < t->step_count; i++)
-        n += step_is_open(&t->steps[i]);
+        n += t->steps[i].items ? t->steps[i].items->tally.open : step_is_open(&t->steps[i]);
     return n;
 }
 
@@ -574,6 +600,80 @@ static void find_later(const struct search *x, uint16_t i)
         spec_of(x, i, step_next_direction(x->w, x->t, i))->agent;
 }
 
+/* ---- reasons of items ---- */
+
+static bool says_more(enum reason_kind k)
+{
+    return k < REASON_STOPPING;
+}
+
+/* The most important one of those found since stays. */
+static void keep_first(const struct search *x, size_t before)
+{
+    struct reason *list = x->out->list;
+    size_t best = before;
+
+    if (x->out->count == before)
+        return;
+    for (size_t i = before + 1; i < x->out->count; i++)
+        if (list[i].kind < list[best].kind)
+            best = i;
+    list[before] = list[best];
+    x->out->count = before + says_more(list[before].kind);
+}
+
+/* As for a step. */
+static void find_item(const struct search *x, uint16_t u, const struct ready *ready)
+{
+    const struct step *s = &x->t->steps[u];
+
+    if (step_is_open(s))
+        find_open(x, u);
+    else if (s->slot == SLOT_BACK && step_undo_is_stuck(s))
+        find_failed(x, u);
+    else if (ready && step_is_answered(s))
+        find_answered(x, u);
+    else if (ready && ready->at > x->f->now)
+        find_sleeping(x, u, ready->at);
+    else if (ready)
+        find_ready(x, u, ready->at);
+}
+
+/* `ready`: of slots, in their order. */
+static void find_items(const struct search *x, uint16_t i, const struct ready *ready, size_t count)
+{
+    const struct each_spec *each = &x->w->steps[i].each;
+    const struct step *s = &x->t->steps[i];
+    const struct items *in = s->items;
+    struct reason *r = add(x, REASON_ITEMS, i);
+    size_t before = x->out->count;
+    size_t next = 0;
+
+    r->agent = spec_of(x, i, r->direction)->agent;
+    if (r->direction == DIRECTION_FORWARD)
+        r->since = s->begun_at ? s->begun_at : ready_since(x, i, 0);
+    r->count = in->completed + in->failed + in->skipped + in->undone;
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++) {
+        while (next < count && ready[next].step < u)
+            next++;
+        find_item(x, u, next < count && ready[next].step == u ? &ready[next] : NULL);
+        keep_first(x, before);
+    }
+}
+
+/* Whether something of its items runs, or is to be started now or later. */
+static bool works_on_items(const struct search *x, uint16_t i, const struct ready *ready)
+{
+    const struct step *s = &x->t->steps[i];
+
+    if (!s->items || step_is_open(s) || x->t->paused_at != 0)
+        return s->items && step_is_open(s);
+    if (goes_back(x, i))
+        return step_needs_undo(&x->w->steps[i], s) && !x->out->order.blocked[i]
+               && x->t->stop == STOP_NONE;
+    return (step_has_begun(s) && x->t->stop == STOP_NONE) || (ready && ready->at <= x->f->now);
+}
+
 /* ---- all reasons ---- */
 
 static bool waits_to_begin(const struct search *x)
@@ -596,9 +696,12 @@ static void find_steps(const struct search *x)
     const struct task *t = x->t;
     size_t count = task_ready(x->w, t, x->f->now, x->out->ready);
     size_t next = 0;
+    size_t slots = 0; /* those of items come last */
 
     if (t->direction == DIRECTION_UNDO)
         undo_order_make(x->w, t, &x->out->order);
+    while (slots < count && !unit_is_slot(x->w, x->out->ready[slots].step))
+        slots++;
     /* Both lists are in the order of the graph. */
     for (uint16_t k = 0; k < x->w->step_count; k++) {
         uint16_t i = x->w->order[k];
@@ -607,7 +710,9 @@ static void find_steps(const struct search *x)
         int64_t at = ready ? ready->at : 0;
         if (ready && t->direction == DIRECTION_FORWARD)
             at = max_i64(at, t->not_before);
-        if (step_is_open(&t->steps[i]))
+        if (works_on_items(x, i, ready))
+            find_items(x, i, x->out->ready + slots, count - slots);
+        else if (step_is_open(&t->steps[i]))
             find_open(x, i);
         else if (t->paused_at == 0
                  && (waits_for_child(x, i)
@@ -683,79 +788,4 @@ void reasons_limit(struct reasons *r, size_t max)
     r->list[max - 1] =
         (struct reason){.kind = REASON_MORE, .step = -1, .count = (uint32_t)(r->count - max + 1)};
     r->count = max;
-}
-
-/* ---- the steps waited for ---- */
-
-static void list_one(uint16_t step, uint16_t *ret, size_t max, size_t *count)
-{
-    if (*count < max)
-        ret[*count] = step;
-    (*count)++;
-}
-
-/* An operator skipped a predecessor ahead of time: its own direct and indirect predecessors are
- * still waited for. */
-static size_t waits_far(const struct workflow *w, const struct task *t, uint16_t i, uint16_t *ret,
-                        size_t max)
-{
-    bool before[STEPS_MAX] = {0};
-    size_t count = 0;
-
-    before[i] = true;
-    for (uint16_t k = w->step_count; k-- > 0;) {
-        uint16_t b = w->order[k];
-        if (!before[b])
-            continue;
-        for (uint16_t n = 0; n < w->steps[b].before_count; n++)
-            before[w->steps[b].before[n]] = true;
-        if (b != i && !step_has_ended(&w->steps[b], &t->steps[b]))
-            list_one(b, ret, max, &count);
-    }
-    return count;
-}
-
-static size_t waits_forward(const struct workflow *w, const struct task *t, uint16_t i,
-                            uint16_t *ret, size_t max)
-{
-    const struct workflow_step *ws = &w->steps[i];
-    size_t count = 0;
-
-    for (uint16_t n = 0; n < ws->before_count; n++)
-        if (!step_has_ended(&w->steps[ws->before[n]], &t->steps[ws->before[n]]))
-            list_one(ws->before[n], ret, max, &count);
-    return count > 0 ? count : waits_far(w, t, i, ret, max);
-}
-
-/* Steps of on_undo come after all compensations. */
-static size_t waits_for_undo(const struct workflow *w, const struct task *t, uint16_t *ret,
-                             size_t max)
-{
-    size_t count = 0;
-
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (!w->steps[i].on_undo
-            && (step_is_open(&t->steps[i]) || step_needs_undo(&w->steps[i], &t->steps[i])))
-            list_one(i, ret, max, &count);
-    return count;
-}
-
-size_t reason_waits_for(const struct workflow *w, const struct task *t, const struct reasons *r,
-                        uint16_t i, uint16_t *ret, size_t max)
-{
-    const struct workflow_step *ws = &w->steps[i];
-    size_t count = 0;
-
-    if (ws->on_undo && !undo_is_settled(w, t))
-        return waits_for_undo(w, t, ret, max);
-    if (step_next_direction(w, t, i) == DIRECTION_FORWARD)
-        return waits_forward(w, t, i, ret, max);
-    for (uint16_t n = 0; n < ws->after_count; n++) {
-        uint16_t b = ws->after[n];
-        if (!r->order.blocked[b] && !step_is_open(&t->steps[b])
-            && !step_needs_undo(&w->steps[b], &t->steps[b]))
-            continue;
-        list_one(b, ret, max, &count);
-    }
-    return count;
 }

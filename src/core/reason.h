@@ -55,6 +55,7 @@
     X(GRACE, "grace", "a complete-by passed while the server was down, and was extended")         \
     X(STOPPING, "stopping", "the task is being undone, and a forward attempt is still running")   \
     X(UNDOING, "undo-running", "a compensation is running")                                       \
+    X(ITEMS, "items", "a step works through the items of a list")                                 \
     X(RUNNING, "running", "a step is running")                                                    \
     X(STARTING, "starting", "a step is ready, and its agent has a free place")                    \
     X(UNDO_AFTER, "undo-after", "a compensation waits for those of later steps")                  \
@@ -88,7 +89,7 @@ enum reason_next {
 
 struct reason {
     enum reason_kind kind;
-    int step;                 /* -1: the whole task */
+    int step;                 /* -1: the whole task. A slot: the item in it, or the next one */
     enum direction direction; /* in which the step runs, or would run */
     struct slice agent;       /* the agent concerned, or NONE */
     int64_t since;            /* 0: not recorded */
@@ -98,7 +99,8 @@ struct reason {
     bool capped;              /* the task's complete-by comes before `until` */
     int64_t complete_by;      /* of an attempt that silence may end earlier; 0: it is `until` */
     uint32_t count;           /* HOLDING: running attempts; ROUND: the round; APPROVAL: persons who
-                               * agreed; CHILD: its number, 0: about to start; MORE: reasons */
+                               * agreed; CHILD: its number, 0: about to start; ITEMS: of those that
+                               * have ended; MORE: reasons */
 };
 
 /* What is known of an agent. Provided by the holder of its queue. */
@@ -171,13 +173,14 @@ struct facts {
     void *arg;
 };
 
-enum { REASONS_MAX = STEPS_MAX + 8 };
+/* A step with for_each has one, and one more if an item needs something. */
+enum { REASONS_MAX = 2 * STEPS_MAX + 16 };
 
 /* Large: must not be on the stack. */
 struct reasons {
     size_t count;
     struct reason list[REASONS_MAX]; /* the most important first */
-    struct ready ready[STEPS_MAX];
+    struct ready ready[STEPS_MAX + SLOTS_MAX];
     struct undo_order order;
 };
 
@@ -208,7 +211,8 @@ enum obstacle {
     OBSTACLE_KNOWN,           /* the step is not in doubt: nothing to resolve */
     OBSTACLE_EARLY,           /* an effect may still come */
     OBSTACLE_UNDOING,         /* its compensation has begun and must be completed */
-    OBSTACLE_KIND,            /* the step is a wait: it has no attempts, and no input */
+    OBSTACLE_KIND,            /* the step is a wait or has items: it has no attempts, and no input;
+                               * or an item is to start anew without its step */
     OBSTACLE_SIGNAL_UNWANTED, /* no step that may still come waits for a signal of that name */
     OBSTACLE_SIGNAL_FULL,     /* too many signals of that name are kept */
     OBSTACLE_SIGNAL_MANY,     /* the task was sent too many signals, or too many bytes */

@@ -2,6 +2,7 @@
  * of states. Part of decide(): see decision.h. */
 #include "core/decision.h"
 
+#include "core/items.h"
 #include "core/ready.h"
 #include "core/summary.h"
 #include "core/undo.h"
@@ -44,7 +45,7 @@ static bool is_fixed(const struct workflow_step *ws)
  * passed by then has passed. */
 static void waits_move(struct decision *d, int64_t from, int64_t length, bool retries)
 {
-    for (uint16_t i = 0; i < d->t->step_count; i++) {
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++) {
         const struct workflow_step *ws = &d->w->steps[i];
         struct step *s = &d->t->steps[i];
         if (s->wait_until > from && !is_fixed(ws) && (retries || step_has_begun(s)))
@@ -86,14 +87,14 @@ static void find_error(const struct decision *d)
 {
     struct task *t = d->t;
 
-    for (uint16_t i = 0; i < t->step_count; i++) {
+    for (uint16_t i = 0; i < task_unit_count(t); i++) {
         const struct step *s = &t->steps[i];
         if (!step_stops_task(d->w, t, i))
             continue;
         if (!t->error.code.ptr)
             t->error = s->error;
         if (!t->cause.error.code.ptr)
-            t->cause = (struct cause){s->error, i};
+            t->cause = (struct cause){s->error, unit_step(d->w, i)};
     }
 }
 
@@ -126,6 +127,11 @@ struct rest {
     bool possible; /* and some of it may start, now or later */
 };
 
+static bool may_be_undone(const struct workflow_step *ws, const struct step *s)
+{
+    return ws->kind == KIND_EACH ? items_may_be_undone(ws, s) : !step_undo_is_stuck(s);
+}
+
 static struct rest compensations_left(const struct decision *d)
 {
     const struct task *t = d->t;
@@ -136,9 +142,9 @@ static struct rest compensations_left(const struct decision *d)
     for (uint16_t i = 0; i < t->step_count; i++)
         if (step_needs_undo(&d->w->steps[i], &t->steps[i])) {
             /* a child turns back whenever it is told */
-            bool turn = !order.blocked[i] || child_is_open(&t->steps[i].child);
+            bool turn = !order.blocked[i] || step_has_open_child(&t->steps[i]);
             rest.any = true;
-            rest.possible |= turn && !step_undo_is_stuck(&t->steps[i]);
+            rest.possible |= turn && may_be_undone(&d->w->steps[i], &t->steps[i]);
         }
     return rest;
 }
@@ -160,6 +166,8 @@ static void settle_undo(struct decision *d)
 {
     if (d->w->child_step_count > 0)
         children_turn(d);
+    if (d->w->slot_count > 0)
+        items_settle(d);
     if (anything_open(d->t))
         return;
     struct rest rest = compensations_left(d);
@@ -195,6 +203,8 @@ static void settle_forward(struct decision *d)
 {
     struct task *t = d->t;
 
+    if (d->w->slot_count > 0)
+        items_settle(d);
     switch (t->stop) {
     case STOP_NONE:
         if (d->ev->step >= 0 && step_is_open(&t->steps[d->ev->step]))

@@ -8,8 +8,8 @@
 
 bool anything_open(const struct task *t)
 {
-    for (uint16_t i = 0; i < t->step_count; i++)
-        if (step_is_open(&t->steps[i]))
+    for (uint16_t i = 0; i < task_unit_count(t); i++)
+        if (step_open_attempt(&t->steps[i]))
             return true;
     return false;
 }
@@ -31,12 +31,14 @@ bool step_stops_task(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
+    if (unit_is_slot(w, i)) /* going forward, its step counts */
+        return s->slot == SLOT_BACK && step_undo_is_stuck(s);
     return s->direction == step_next_direction(w, t, i) && step_failure_stops(&w->steps[i], s);
 }
 
 bool any_step_stops_task(const struct workflow *w, const struct task *t)
 {
-    for (uint16_t i = 0; i < t->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (step_stops_task(w, t, i))
             return true;
     return false;
@@ -53,7 +55,8 @@ bool any_pivot_completed(const struct workflow *w, const struct task *t)
         const struct step *s = &t->steps[i];
         if (is_pivot(w, i)
             && (s->state == STEP_COMPLETED || s->child.state == CHILD_STANDS
-                || s->child.state == CHILD_PROCESSED))
+                || s->child.state == CHILD_PROCESSED
+                || (s->items && (step_has_effect(s) || s->items->tally.standing > 0))))
             return true;
     }
     return false;
@@ -62,6 +65,8 @@ bool any_pivot_completed(const struct workflow *w, const struct task *t)
 /* Whether this pivot, which prevents undo, will tell. */
 static bool pivot_will_tell(const struct step *s)
 {
+    if (s->items)
+        return s->items->tally.telling > 0;
     if (child_is_open(&s->child))
         return s->child.state != CHILD_STUCK;
     return step_is_open(s) || s->state == STEP_WAITING;
@@ -85,11 +90,20 @@ enum pivots pivots_check(const struct workflow *w, const struct task *t)
     return found;
 }
 
+/* What it does, or does for each item, is a request to an agent. */
+static bool calls(const struct workflow *w, uint16_t i)
+{
+    const struct workflow_step *ws = &w->steps[i];
+
+    return ws->kind == KIND_CALL
+           || (ws->kind == KIND_EACH && w->steps[ws->each.slots_at].kind == KIND_CALL);
+}
+
 bool any_pivot_call_unresolved(const struct workflow *w, const struct task *t)
 {
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
-        if (is_pivot(w, i) && w->steps[i].kind == KIND_CALL
+        if (is_pivot(w, i) && calls(w, i)
             && (step_is_open(s) || (s->state == STEP_WAITING && pivot_prevents_undo(s))))
             return true;
     }
@@ -110,7 +124,7 @@ static bool child_holds_up(const struct workflow *w, const struct task *t, uint1
 {
     const struct step *s = &t->steps[i];
 
-    if (!child_has_stopped(&s->child))
+    if (!child_has_stopped(&s->child) || s->slot == SLOT_RESTING)
         return false;
     if (t->direction == DIRECTION_UNDO)
         return step_undo_is_stuck(s) && step_needs_undo(&w->steps[i], s);
@@ -120,7 +134,7 @@ static bool child_holds_up(const struct workflow *w, const struct task *t, uint1
 
 int stopped_child(const struct workflow *w, const struct task *t, enum stop stop)
 {
-    for (uint16_t i = 0; w->child_step_count > 0 && i < t->step_count; i++)
+    for (uint16_t i = 0; w->child_step_count > 0 && i < task_unit_count(t); i++)
         if (child_holds_up(w, t, i, stop))
             return i;
     return -1;

@@ -42,8 +42,8 @@ bool pivots_rule_out_undo(const struct workflow *w, const struct task *t);
  * does, in its direction (STOP_NONE), or to undo (STOP_UNDO), which is *ret. */
 bool stopped_by_children(const struct workflow *w, const struct task *t, enum stop *ret);
 
-/* The first child that stopped in error and is waited for: by a task that goes on in its direction,
- * or (STOP_UNDO) by one that is to be undone, but for its pivots. -1: none. */
+/* The unit of the first child that stopped in error and is waited for: by a task that goes on in
+ * its direction, or (STOP_UNDO) by one that is to be undone, but for its pivots. -1: none. */
 int stopped_child(const struct workflow *w, const struct task *t, enum stop stop);
 
 #endif

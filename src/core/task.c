@@ -3,6 +3,7 @@
 #include "core/task.h"
 
 #include "core/attempts.h"
+#include "core/items.h"
 #include "core/undo.h"
 #include "core/votes.h"
 
@@ -189,6 +190,8 @@ struct attempt *step_open_attempt(const struct step *s)
 
 bool step_is_open(const struct step *s)
 {
+    if (s->items)
+        return s->items->tally.open > 0;
     return step_open_attempt(s) != NULL;
 }
 
@@ -211,6 +214,8 @@ bool step_in_doubt(const struct step *s)
 {
     if (s->supplied)
         return false; /* an operator said so */
+    if (s->items)
+        return s->items->doubts + s->items->tally.doubts > 0;
     for (uint16_t i = s->attempt_count; i-- > 0;) {
         const struct attempt *a = &s->attempts[i];
         if (i < ATTEMPTS_HEAD && dropped_in_doubt(s))
@@ -264,6 +269,8 @@ bool step_has_effect(const struct step *s)
 {
     if (s->supplied)
         return true;
+    if (s->items)
+        return s->items->effects + s->items->tally.effects > 0;
     for (uint16_t i = 0; i < s->attempt_count; i++)
         if (s->attempts[i].direction == DIRECTION_FORWARD
             && s->attempts[i].effect == EFFECT_HAPPENED)
@@ -423,8 +430,13 @@ static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->kind == KIND_TASK)
         return child_valid(ws, s);
-    if (s->child.number != 0 || s->child.state != CHILD_NONE || s->child.wish != WISH_NONE)
+    if ((s->child.number != 0 && ws->kind != KIND_EACH) || s->child.state != CHILD_NONE
+        || s->child.wish != WISH_NONE)
         return false;
+    if (ws->kind == KIND_EACH)
+        return has_no_rounds(s) && s->attempt_count == 0 && s->dropped_count == 0
+               && s->begun_at >= 0 && s->complete_by == 0 && s->wait_until == 0 && s->resolved == 0
+               && !s->input.json.ptr;
     if (ws->kind == KIND_CALL)
         return s->begun_at == 0 && s->complete_by == 0
                && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
@@ -658,6 +670,9 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 
     if (!step_valid(s) || !kind_valid(&w->steps[i], s) || !predecessors_valid(w, t, i))
         return false;
+    if ((s->items != NULL) != (w->steps[i].kind == KIND_EACH) || (s->items && !items_valid(w, t, i))
+        || (s->slot != SLOT_FREE && !unit_is_slot(w, i)))
+        return false;
     if (s->direction == DIRECTION_UNDO && step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return false;
     return !(t->direction == DIRECTION_UNDO && w->steps[i].undo_kind == UNDO_PIVOT
@@ -667,10 +682,10 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 
 bool task_valid(const struct workflow *w, const struct task *t)
 {
-    if (t->step_count != w->step_count || !columns_valid(t) || !cause_valid(t)
-        || !family_valid(w, t))
+    if (t->step_count != w->step_count || t->slot_count != w->slot_count || !columns_valid(t)
+        || !cause_valid(t) || !family_valid(w, t))
         return false;
-    for (uint16_t i = 0; i < t->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (!task_step_valid(w, t, i))
             return false;
     if (t->signal_count > 0 && !signals_valid(w, t))

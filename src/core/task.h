@@ -106,6 +106,13 @@
     X(UNDO,         "undo")         /* it is processed, and is to be undone */                    \
     X(CLOSE,        "close")        /* if it is in error, nobody needs it any more */
 
+/* The states of a slot: a unit for an item. */
+#define SLOT_STATES(X)                                                                            \
+    X(FREE,         "free")                                                                       \
+    X(TAKEN,        "taken")        /* by an item at work */                                      \
+    X(BACK,         "back")         /* by one that is to be undone */                             \
+    X(RESTING,      "resting")      /* by one that has come to rest, but is not stored yet */
+
 /* A signal that arrived. */
 #define SIGNAL_STATES(X)                                                                          \
     X(KEPT,         "kept")         /* for the first step that waits for it */                    \
@@ -125,13 +132,13 @@ enum step_state {
 #undef X
 };
 
-enum outcome {
+enum PACKED outcome {
 #define X(name, text) OUTCOME_##name,
     OUTCOMES(X)
 #undef X
 };
 
-enum effect {
+enum PACKED effect {
 #define X(name, text) EFFECT_##name,
     EFFECTS(X)
 #undef X
@@ -156,15 +163,21 @@ enum lock_mode {
     LOCK_REPLACED, /* a newer one waits instead: if it has not taken its lock, it is undone */
 };
 
-enum child_state {
+enum PACKED child_state {
 #define X(name, text) CHILD_##name,
     CHILD_STATES(X)
 #undef X
 };
 
-enum child_wish {
+enum PACKED child_wish {
 #define X(name, text) WISH_##name,
     CHILD_WISHES(X)
+#undef X
+};
+
+enum PACKED slot_state {
+#define X(name, text) SLOT_##name,
+    SLOT_STATES(X)
 #undef X
 };
 
@@ -204,6 +217,10 @@ struct value {
     struct slice json; /* NONE: there is no value, which is not the same as null */
     uint32_t payload;
 };
+
+/* The payload of the output of a step with for_each. It is the array of the outputs of its items,
+ * which has no row: whoever reads it puts it together from theirs. */
+#define ITEMS_OUTPUT UINT32_MAX
 
 /* A failure, as the agent or the server describes it. `code` is NONE if there is none. */
 struct fault_note {
@@ -245,22 +262,71 @@ struct child {
     enum child_wish wish;   /* what it was last told */
 };
 
+/* The list of a step with for_each, in parts that never change. Part n has the items from n times
+ * ITEMS_OF_PART on, as a JSON array. */
+struct item_list {
+    uint32_t count; /* of items */
+    uint16_t part_count;
+    struct value *parts;
+};
+
+enum { ITEMS_OF_PART = 32 };
+
+/*
+ * The items of a step with for_each, as sums of those that are at rest. Each of them lies in a row
+ * of its own. Those that have not begun are at rest, too, but have no row yet.
+ *
+ * L3: a change reads and writes few items, however many there are.
+ */
+struct items {
+    struct item_list list;
+    uint32_t begun;                              /* those before this one have begun */
+    uint32_t completed, failed, skipped, undone; /* at rest, by their state */
+    uint32_t effects;                            /* of them: they took effect, ... */
+    uint32_t doubts;                             /* ... or are in doubt ... */
+    uint32_t to_undo;                            /* ... and would have to be undone */
+    uint32_t child_base;                         /* their children are numbered from there on */
+    uint32_t undo_below;                         /* those from here on need no undo any more, or
+                                                  * are at work. It is one more than the last item
+                                                  * when the undo begins */
+    /* The same of those in slots, found anew after each change: see items_tally(). */
+    struct item_tally {
+        uint32_t at_work; /* they keep a place: forward, those that have not failed */
+        uint32_t open;    /* they have a current attempt */
+        uint32_t failed;  /* forward */
+        uint32_t effects, doubts, to_undo;
+        uint32_t telling;  /* they run, or are in doubt and will be tried again */
+        uint32_t stuck;    /* their undo failed for good */
+        uint32_t children; /* theirs that have not ended, ... */
+        uint32_t running;  /* ... that go on, ... */
+        uint32_t unturned; /* ... that may end as processed, ... */
+        uint32_t standing; /* ... and that cannot turn back */
+        uint32_t ahead;    /* they have not come to rest, or need an undo and are not stored yet:
+                            * nothing is brought back before they are */
+        uint32_t free;     /* slots without an item */
+    } tally;
+};
+
 struct step {
     enum step_state state;
-    enum direction direction; /* of its latest attempts: UNDO once its compensation began */
-    uint32_t attempt;         /* number of the latest attempt in that direction; 0: none */
-    uint32_t failure_count;   /* in that direction */
-    uint32_t spared_count;    /* failures in that direction that did not count ... */
-    uint32_t round;           /* of a repeated step: the present one, from 1; 0: none began yet */
-    int64_t spared_at;        /* ... and the time of the latest; 0: none */
-    int64_t begun_at;         /* when it began to wait (for a time, a signal, people or a child); 0:
-                               * not yet. Always 0 for a call */
-    int64_t wait_until;       /* earliest time of the next attempt; 0: at once. For a wait that has
-                               * begun, its end; for a signal or people, 0 */
-    int64_t round_at;         /* when the present round began; 0: it has not */
-    int64_t repeat_until;     /* a round that begins then or later is the last; 0: no round began */
-    int64_t complete_by;      /* of a step that waits for a signal, people or a child: until when;
-                               * 0: without limit, or that moment was handled */
+    enum direction direction;   /* of its latest attempts: UNDO once its compensation began */
+    enum slot_state slot;       /* FREE for what is no slot */
+    bool supplied;              /* an operator said that it took effect, and with which output */
+    bool corrected;             /* of a repeated step: an operator's input holds for all rounds */
+    enum effect dropped_effect; /* see dropped_count */
+    uint32_t attempt;           /* number of the latest attempt in that direction; 0: none */
+    uint32_t failure_count;     /* in that direction */
+    uint32_t spared_count;      /* failures in that direction that did not count ... */
+    uint32_t round;             /* of a repeated step: the present one, from 1; 0: none began yet */
+    int64_t spared_at;          /* ... and the time of the latest; 0: none */
+    int64_t begun_at;     /* when it began to wait (for a time, a signal, people or a child); 0:
+                           * not yet. Always 0 for a call */
+    int64_t wait_until;   /* earliest time of the next attempt; 0: at once. For a wait that has
+                           * begun, its end; for a signal or people, 0 */
+    int64_t round_at;     /* when the present round began; 0: it has not */
+    int64_t repeat_until; /* a round that begins then or later is the last; 0: no round began */
+    int64_t complete_by;  /* of a step that waits for a signal, people or a child: until when;
+                           * 0: without limit, or that moment was handled */
     struct value input, output, undo_input; /* evaluated once (in each round, if it varies),
                                              * recorded at the first start. The output of a repeated
                                              * step is its last answer, also if it goes on. The
@@ -275,16 +341,16 @@ struct step {
      * repeated step it is TASK/STEP@2, TASK/STEP~2@2. Of an approval: how often it was asked
      * anew, so that no vote counts for another question. */
     uint32_t generation;
-    struct child child; /* of KIND_TASK */
-    bool supplied;      /* an operator said that it took effect, and with which output */
-    bool corrected;     /* of a repeated step: an operator's input holds for all rounds */
+    struct child child;  /* of KIND_TASK */
+    struct items *items; /* of KIND_EACH; else NULL */
+    uint32_t item;       /* of a slot: which item has it, from 0 */
     /* An operator said that forward attempts up to this one had no effect: those with unknown
      * effect leave no doubt. Their records do not change. 0: not resolved. */
     uint32_t resolved;
-    uint32_t dropped_count;     /* attempts that are no longer kept ... */
-    enum effect dropped_effect; /* ... what they may have done going forward ... */
-    int64_t dropped_until;      /* ... the latest complete-by of those in doubt ... */
-    uint32_t dropped_attempt;   /* ... and the number of the latest of unknown effect */
+    uint32_t dropped_count;   /* attempts that are no longer kept; what they may have done going
+                               * forward is dropped_effect ... */
+    uint32_t dropped_attempt; /* ... the number of the latest of unknown effect ... */
+    int64_t dropped_until;    /* ... and the latest complete-by of those in doubt */
 };
 
 /* A signal: a value under a name, sent to the task from outside. Its key names it for the life of
@@ -370,8 +436,8 @@ struct task {
     /* JSON object: the version of each workflow that steps of KIND_TASK can reach from here, fixed
      * when the root was submitted. NONE: none can be reached. */
     struct slice family;
-    struct step *steps;
-    uint16_t step_count;
+    struct step *steps; /* after them the slots, as in the workflow */
+    uint16_t step_count, slot_count;
     uint16_t signal_count, signal_cap;
     struct signal *signals; /* in the order of their arrival */
     uint16_t vote_count, vote_cap;
@@ -388,6 +454,12 @@ struct attempt *step_find_attempt(const struct step *s, enum direction d, uint32
 static inline bool task_lacks_lock(const struct task *t)
 {
     return t->lock.ptr && t->lock_since == 0;
+}
+
+/* Steps and slots. */
+static inline uint16_t task_unit_count(const struct task *t)
+{
+    return (uint16_t)(t->step_count + t->slot_count);
 }
 
 /* What a child tells its parent. It tells it whenever this changes. */
@@ -411,6 +483,16 @@ static inline bool child_runs(const struct child *c)
 {
     return (child_is_open(c) && !child_has_stopped(c))
            || (c->state == CHILD_PROCESSED && c->wish == WISH_UNDO);
+}
+
+/* The same for a step, and the children of its items. */
+static inline bool step_has_open_child(const struct step *s)
+{
+    return child_is_open(&s->child) || (s->items && s->items->tally.children > 0);
+}
+static inline bool step_child_runs(const struct step *s)
+{
+    return child_runs(&s->child) || (s->items && s->items->tally.running > 0);
 }
 
 /* Whether the step waits for what its child will tell. */

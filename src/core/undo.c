@@ -15,13 +15,16 @@ bool step_has_ended(const struct workflow_step *ws, const struct step *s)
 bool pivot_prevents_undo(const struct step *s)
 {
     return s->state == STEP_COMPLETED || step_has_effect(s) || step_in_doubt(s)
-           || (child_is_open(&s->child) && s->child.state != CHILD_TURNED);
+           || (child_is_open(&s->child) && s->child.state != CHILD_TURNED)
+           || (s->items && s->items->tally.unturned > 0);
 }
 
 bool step_needs_undo(const struct workflow_step *ws, const struct step *s)
 {
     if (s->state == STEP_UNDONE)
         return false;
+    if (ws->kind == KIND_EACH)
+        return s->items->to_undo + s->items->tally.to_undo > 0;
     if (ws->kind == KIND_TASK)
         return child_needs_undo(ws, s);
     if (ws->undo_kind != UNDO_CALL)

@@ -5,6 +5,7 @@
 
 #include "core/decision.h"
 
+#include "core/items.h"
 #include "core/summary.h"
 #include "core/undo.h"
 
@@ -44,9 +45,7 @@ void continue_to_undo(struct decision *d)
     t->stop = STOP_UNDO;
 }
 
-/* A round that was answered has ended: the same answer would fail the step again. The next one has
- * all the time of the first. */
-static void renew_rounds(struct step *s)
+void renew_rounds(struct step *s)
 {
     if (s->attempt_count == 0 || s->attempts[s->attempt_count - 1].outcome != OUTCOME_COMPLETED)
         return;
@@ -54,12 +53,27 @@ static void renew_rounds(struct step *s)
     s->round_at = s->repeat_until = 0;
 }
 
-/* It waits for a signal, or people, anew; or it starts another child. */
-static void begin_anew(struct step *s)
+void begin_anew(struct step *s)
 {
     s->begun_at = s->complete_by = 0;
     s->child.state = CHILD_NONE;
     s->child.wish = WISH_NONE;
+}
+
+/* The same for an item. That its step goes on is found afterwards. */
+static bool retry_item(struct decision *d, uint16_t i)
+{
+    struct step *s = &d->t->steps[i];
+    bool back = d->t->direction == DIRECTION_UNDO;
+
+    if (s->slot != (back ? SLOT_BACK : SLOT_TAKEN) || step_is_open(s))
+        return false;
+    if (s->state == STEP_FAILED && d->t->state == TASK_ERROR && s->direction == d->t->direction)
+        return item_retry(d, i);
+    if (s->wait_until <= task_clock(d))
+        return false;
+    s->wait_until = 0;
+    return true;
 }
 
 /* Gives new attempts to a step that failed for good or waits for its retry. */
@@ -67,7 +81,11 @@ static bool retry_step(struct decision *d, uint16_t i)
 {
     struct step *s = &d->t->steps[i];
 
+    if (unit_is_slot(d->w, i))
+        return retry_item(d, i);
     if (d->t->state == TASK_ERROR && step_stops_task(d->w, d->t, i)) {
+        if (s->items && s->begun_at != 0)
+            return items_retry(d, i);
         if (step_is_repeated(&d->w->steps[i]))
             renew_rounds(s);
         if (s->direction == DIRECTION_FORWARD)
@@ -97,11 +115,13 @@ static enum answer on_retry(struct decision *d)
         return ANSWER_REFUSED;
     if (stopped_by_children(d->w, d->t, &stop) && stopped_child(d->w, d->t, stop) >= 0)
         any = false; /* it goes on when they do */
-    for (uint16_t i = 0; i < d->t->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(d->t); i++)
         if (d->ev->step < 0 || d->ev->step == i)
             any |= retry_step(d, i);
     if (!any)
         return ANSWER_REFUSED;
+    if (d->ev->step >= 0 && unit_is_slot(d->w, d->ev->step))
+        item_repaired(d);
     if (d->t->state == TASK_ERROR && d->t->direction == DIRECTION_UNDO)
         d->t->undo_complete_by = 0; /* an operator's undo has no deadline */
     continue_stopped(d);
@@ -114,9 +134,28 @@ static enum direction goes(const struct decision *d)
     return step_next_direction(d->w, d->t, (uint16_t)d->ev->step);
 }
 
+/* Whether it may have an effect that would have to be undone. Then its key stays. */
+static bool may_matter(const struct workflow_step *ws, const struct step *s)
+{
+    return step_in_doubt(s) || (ws->undo_kind != UNDO_NONE && step_has_effect(s));
+}
+
+/* What its items did would be forgotten: they have to be skipped or supplied one by one. A pivot
+ * has nothing to undo, and its doubts stay on record. */
+static bool is_held_by_items(const struct decision *d, const struct step *s)
+{
+    const struct workflow_step *ws = &d->w->steps[d->ev->step];
+
+    if (goes(d) == DIRECTION_FORWARD && ws->undo_kind == UNDO_PIVOT)
+        return s->items->tally.doubts > 0;
+    return goes(d) == DIRECTION_UNDO || may_matter(ws, s);
+}
+
 static bool may_skip(const struct decision *d, const struct step *s)
 {
-    if (task_state_is_end(d->t->state) || step_is_open(s) || child_runs(&s->child))
+    if (task_state_is_end(d->t->state) || step_is_open(s) || step_child_runs(s))
+        return false;
+    if (s->items && is_held_by_items(d, s))
         return false;
     if (goes(d) == DIRECTION_UNDO)
         return step_needs_undo(&d->w->steps[d->ev->step], s);
@@ -124,11 +163,13 @@ static bool may_skip(const struct decision *d, const struct step *s)
            && (d->t->stop != STOP_UNDO || d->w->steps[d->ev->step].on_undo);
 }
 
-/* The step goes on without its child, which stopped in error. */
-static void leave_child(struct step *s)
+/* The step goes on without its child, which stopped in error, or its items. */
+static void leave_rest(struct decision *d, struct step *s)
 {
     if (child_is_open(&s->child))
         s->child.wish = WISH_CLOSE;
+    if (s->items)
+        items_leave(d, (uint16_t)d->ev->step);
 }
 
 static enum answer on_skip(struct decision *d)
@@ -137,7 +178,7 @@ static enum answer on_skip(struct decision *d)
 
     if (!may_skip(d, s))
         return ANSWER_REFUSED;
-    leave_child(s);
+    leave_rest(d, s);
     s->wait_until = 0;
     if (goes(d) == DIRECTION_UNDO) {
         begin_undo(s);
@@ -146,6 +187,8 @@ static enum answer on_skip(struct decision *d)
         step_move(s, STEP_SKIPPED);
         s->output = d->ev->output;
     }
+    if (unit_is_slot(d->w, d->ev->step))
+        item_repaired(d);
     if (affects_direction(d) && !any_step_stops_task(d->w, d->t))
         continue_stopped(d);
     return ANSWER_ACCEPTED;
@@ -231,12 +274,6 @@ static void renew_key(struct step *s)
     s->resume = SLICE_NONE; /* it belonged to the previous request */
 }
 
-/* Whether it may have an effect that would have to be undone. Then its key stays. */
-static bool may_matter(const struct workflow_step *ws, const struct step *s)
-{
-    return step_in_doubt(s) || (ws->undo_kind != UNDO_NONE && step_has_effect(s));
-}
-
 static bool may_correct(const struct decision *d, uint16_t i)
 {
     const struct workflow_step *ws = &d->w->steps[i];
@@ -284,7 +321,7 @@ static enum answer on_supply(struct decision *d)
 
     if (goes(d) == DIRECTION_UNDO || !may_skip(d, s))
         return ANSWER_REFUSED;
-    leave_child(s);
+    leave_rest(d, s);
     step_move(s, STEP_COMPLETED);
     s->supplied = true;
     s->output = d->ev->output;
@@ -293,6 +330,8 @@ static enum answer on_supply(struct decision *d)
     s->error = (struct fault_note){0};
     s->resume = SLICE_NONE;
     s->wait_until = 0;
+    if (unit_is_slot(d->w, d->ev->step))
+        item_repaired(d);
     if (affects_direction(d) && !any_step_stops_task(d->w, d->t))
         continue_stopped(d);
     return ANSWER_ACCEPTED;
@@ -317,7 +356,7 @@ static enum answer on_resolve(struct decision *d)
     bool effect = ws->undo_kind != UNDO_NONE && step_has_effect(s);
 
     if (task_state_is_end(d->t->state) || step_is_open(s) || s->direction == DIRECTION_UNDO
-        || !looked_at_all(d->ev, s))
+        || s->items || !looked_at_all(d->ev, s))
         return ANSWER_REFUSED;
     if (step_is_resolved(s))
         return ANSWER_REPEATED;
@@ -382,7 +421,7 @@ static enum answer on_retry_from(struct decision *d)
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         if (marked[i]
-            && (step_is_open(s) || child_is_open(&s->child) || may_matter(&d->w->steps[i], s)))
+            && (step_is_open(s) || step_has_open_child(s) || may_matter(&d->w->steps[i], s)))
             return ANSWER_REFUSED;
         any |= marked[i] && !is_new(s);
     }
@@ -391,6 +430,8 @@ static enum answer on_retry_from(struct decision *d)
     for (uint16_t i = 0; i < t->step_count; i++)
         if (marked[i] && !is_new(&t->steps[i])) {
             signal_put_back(t, i);
+            if (t->steps[i].items)
+                items_forget(d, i);
             start_anew(&t->steps[i]);
             if (d->w->steps[i].kind == KIND_APPROVE)
                 votes_void(t, i);
@@ -449,7 +490,7 @@ void task_reopen(struct decision *d)
 
 static bool any_child_runs(const struct task *t)
 {
-    for (uint16_t i = 0; i < t->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (child_runs(&t->steps[i].child))
             return true;
     return false;

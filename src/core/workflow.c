@@ -94,16 +94,33 @@ static bool child_valid(const struct workflow_step *s)
            && s->child.workflow.len > 0 && s->child.complete_by_ms >= 0;
 }
 
+static bool each_limits_valid(const struct each_spec *e)
+{
+    return e->max_items > 0 && e->max_items <= ITEMS_MAX && e->concurrency > 0
+           && e->concurrency <= ITEMS_AT_WORK_MAX && e->tolerate <= 10000
+           && (!e->goes_on || e->tolerate == 0);
+}
+
+/* Its call says what is done for each item, but it has no rounds: these are of items. */
+static bool each_valid(const struct workflow_step *s)
+{
+    return (s->child.workflow.ptr ? child_valid(s) : call_valid(&s->call))
+           && each_limits_valid(&s->each) && !s->on_undo && !step_is_repeated(s) && s->wait_ms == 0;
+}
+
 /* What waits for no child has no agent, and nothing to undo. */
 static bool kind_valid(const struct workflow_step *s)
 {
     bool signal = s->kind == KIND_SIGNAL;
     bool approve = s->kind == KIND_APPROVE;
 
-    if ((!signal && s->signal.count != 0) || (!approve && s->approve.by_count != 0))
+    if ((!signal && s->signal.count != 0) || (!approve && s->approve.by_count != 0)
+        || (s->kind == KIND_EACH) != (s->each.concurrency != 0))
         return false;
     if (s->kind == KIND_TASK)
         return child_valid(s);
+    if (s->kind == KIND_EACH)
+        return each_valid(s) && (s->child.workflow.ptr || s->undo_kind != UNDO_CHILD);
     if (s->child.workflow.ptr || s->undo_kind == UNDO_CHILD)
         return false;
     if (s->kind == KIND_CALL)
@@ -123,6 +140,41 @@ static bool on_undo_valid(const struct workflow_step *s)
     return !s->on_undo || (s->undo_kind == UNDO_NONE && s->on_failure != ON_FAILURE_UNDO);
 }
 
+/* What is done for an item is what its step says. */
+static bool slot_valid(const struct workflow_step *slot, uint16_t step,
+                       const struct workflow_step *s)
+{
+    bool starts_children = s->child.workflow.ptr != NULL;
+
+    return slot->kind == (starts_children ? KIND_TASK : KIND_CALL) && slot->each.slot_count == 0
+           && slot->each.step == step && slot->each.concurrency == s->each.concurrency
+           && slice_eq(slot->name, s->name) && slot->undo_kind == s->undo_kind
+           && slot->on_failure == s->on_failure && !slot->on_undo
+           && (starts_children ? child_valid(slot) : call_valid(&slot->call) && repeat_valid(slot))
+           && (slot->undo_kind != UNDO_CALL || call_valid(&slot->undo));
+}
+
+/* The slots of all steps follow the steps, in their order, and nothing else does. */
+static bool slots_valid(const struct workflow *w)
+{
+    uint32_t at = w->step_count;
+
+    if (w->slot_count > SLOTS_MAX)
+        return false;
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        const struct workflow_step *s = &w->steps[i];
+        if (s->kind != KIND_EACH)
+            continue;
+        if (s->each.slots_at != at || s->each.slot_count != 2 * s->each.concurrency
+            || s->each.step != i || at + s->each.slot_count > w->step_count + w->slot_count)
+            return false;
+        for (uint16_t k = 0; k < s->each.slot_count; k++)
+            if (!slot_valid(&w->steps[at++], i, s))
+                return false;
+    }
+    return at == w->step_count + (uint32_t)w->slot_count;
+}
+
 bool workflow_valid(const struct workflow *w)
 {
     size_t child_steps = 0;
@@ -138,8 +190,9 @@ bool workflow_valid(const struct workflow *w)
         if ((s->undo_kind == UNDO_CALL && !call_valid(&s->undo)) || !on_undo_valid(s))
             return false;
         child_steps += s->kind == KIND_TASK;
+        child_steps += s->kind == KIND_EACH && s->child.workflow.ptr ? s->each.slot_count : 0;
     }
-    return child_steps == w->child_step_count && order_valid(w);
+    return child_steps == w->child_step_count && slots_valid(w) && order_valid(w);
 }
 
 int workflow_step_index(const struct workflow *w, struct slice name)

@@ -17,6 +17,9 @@ enum {
     APPROVE_REMIND_MIN_MS = 60000, /* each reminder is a notice to every sink */
     VOTES_MAX = 1000,              /* of one task; all its steps need no more */
     APPROVE_GROUPS_MAX = 20,       /* that are asked, and to whom it escalates */
+    ITEMS_MAX = 10000,             /* of one list */
+    ITEMS_AT_WORK_MAX = 100,       /* of one step at a time */
+    SLOTS_MAX = 2000,              /* of one workflow */
 };
 
 /* What happens to a task when one of its steps has failed for good. */
@@ -69,12 +72,32 @@ enum step_kind {
     KIND_SIGNAL,  /* waits for a signal from outside */
     KIND_APPROVE, /* people decide */
     KIND_TASK,    /* starts a child, a task of its own, and waits for its end */
+    KIND_EACH,    /* does the same for each item of a list: see struct each_spec */
+};
+
+/*
+ * A step with `for_each`. Of its items, those at work are in slots: units like steps, which follow
+ * the steps of the workflow and of the task. The others wait for their turn, or are at rest in rows
+ * of their own (struct items). The spec of a slot is that of the step, but for `kind`, what is done
+ * for an item, and `repeat`, which only the slot has.
+ *
+ * A step has twice as many slots as items may be at work: one whose end is not durable yet keeps
+ * its slot, and another begins in the same change.
+ */
+struct each_spec {
+    uint32_t max_items;   /* a longer list is a mistake */
+    uint16_t concurrency; /* items at work at a time; 0: the step has no for_each, and is no slot */
+    bool goes_on;         /* all items are tried, whatever fails */
+    uint16_t tolerate;    /* so many of 10 000 may fail: the others are still tried */
+    uint16_t slots_at;    /* its slots: units from there on ... */
+    uint16_t slot_count;  /* ... 0: it is a slot itself ... */
+    uint16_t step;        /* ... of this step */
 };
 
 struct workflow_step {
     struct slice name;
     enum step_kind kind;
-    struct call_spec call;     /* of KIND_CALL */
+    struct call_spec call;     /* of KIND_CALL, and of KIND_EACH: that of its slots */
     struct repeat_rule repeat; /* of KIND_CALL, and only if undo_kind is UNDO_NONE */
     int64_t wait_ms;           /* of KIND_WAIT: its length; 0: it waits for a moment, which is given
                                 * when it begins */
@@ -100,6 +123,7 @@ struct workflow_step {
         struct slice tags;      /* JSON object; NONE: those of its parent */
         int64_t complete_by_ms; /* after that the child is told to stop; 0: without limit */
     } child;                    /* of KIND_TASK */
+    struct each_spec each;      /* of KIND_EACH, and of its slots */
     enum undo_kind undo_kind;
     struct call_spec undo; /* if undo_kind is UNDO_CALL */
     enum on_failure on_failure;
@@ -133,16 +157,28 @@ struct workflow {
     const struct slice *undo_signals; /* names: such a signal has the task undone */
     uint16_t undo_signal_count;
     struct lock_rule lock;
-    uint16_t child_step_count; /* how many steps are of KIND_TASK */
-    const struct workflow_step *steps;
-    const uint16_t *order; /* all steps, each after its predecessors */
-    uint16_t step_count;
+    uint16_t child_step_count;         /* how many units are of KIND_TASK */
+    const struct workflow_step *steps; /* after them the slots of those with for_each */
+    const uint16_t *order;             /* all steps, each after its predecessors */
+    uint16_t step_count, slot_count;
     const void *templates; /* of definition/; opaque to the core */
 };
 
 static inline bool step_is_repeated(const struct workflow_step *ws)
 {
     return ws->repeat.for_ms != 0;
+}
+
+/* Whether this unit is no step, but a slot for an item of one. */
+static inline bool unit_is_slot(const struct workflow *w, int unit)
+{
+    return unit >= w->step_count;
+}
+
+/* The step of a unit: itself, or that of the item. */
+static inline uint16_t unit_step(const struct workflow *w, uint16_t unit)
+{
+    return unit_is_slot(w, unit) ? w->steps[unit].each.step : unit;
 }
 
 /* Whether the graph is in order and all rules are within their limits. Tested after reading a

@@ -2,6 +2,7 @@
  * workflow at a time, and that the largest workflow is valid. */
 
 #include "core/core_test_kit.h"
+#include "core/repeat.h"
 
 static struct graph g;
 
@@ -207,6 +208,187 @@ static void a_call_with_a_child(void)
     g.steps[0].child.workflow = SLICE("other");
 }
 
+/* Step b has two items at work at a time, and is repeated for each. */
+static struct workflow_step units[3 + 4];
+
+static void become_each(void)
+{
+    memcpy(units, g.steps, 3 * sizeof *units);
+    units[1].kind = KIND_EACH;
+    units[1].undo_kind = UNDO_NONE;
+    units[1].each = (struct each_spec){.max_items = 5,
+                                       .concurrency = 2,
+                                       .tolerate = 100,
+                                       .slots_at = 3,
+                                       .slot_count = 4,
+                                       .step = 1};
+    for (int u = 3; u < 7; u++) {
+        units[u] = units[1];
+        units[u].kind = KIND_CALL;
+        units[u].each.slot_count = 0;
+        units[u].repeat = (struct repeat_rule){.for_ms = 10,
+                                               .every_ms = 1,
+                                               .max_every_ms = 1,
+                                               .factor_milli = 1000};
+    }
+    g.w.steps = units;
+    g.w.slot_count = 4;
+    CHECK(workflow_valid(&g.w), "a step may have items");
+}
+static void items_without_an_agent(void)
+{
+    become_each();
+    units[1].call = (struct call_spec){0};
+}
+static void no_items(void)
+{
+    become_each();
+    units[1].each.max_items = 0;
+}
+static void too_many_items(void)
+{
+    become_each();
+    units[1].each.max_items = ITEMS_MAX + 1;
+}
+static void no_concurrency(void)
+{
+    become_each();
+    units[1].each.concurrency = 0;
+}
+static void a_call_with_items(void)
+{
+    become_each();
+    units[0].each = units[1].each;
+}
+static void more_than_all_items_fail(void)
+{
+    become_each();
+    units[1].each.tolerate = 10001;
+}
+static void two_ways_to_go_on(void)
+{
+    become_each();
+    units[1].each.goes_on = true;
+}
+static void items_of_on_undo(void)
+{
+    become_each();
+    g.w.steps = units;
+    units[0].after_count = units[1].before_count = units[1].after_count = 0;
+    units[2].before_count = 0;
+    units[1].on_failure = ON_FAILURE_HOLD;
+    for (int u = 3; u < 7; u++)
+        units[u].on_failure = ON_FAILURE_HOLD;
+    CHECK(workflow_valid(&g.w), "without edges");
+    units[1].on_undo = true;
+}
+static void a_list_in_rounds(void)
+{
+    become_each();
+    units[1].repeat = units[3].repeat;
+}
+static void items_that_wait(void)
+{
+    become_each();
+    units[1].wait_ms = 1;
+}
+static void items_that_start_a_child(void)
+{
+    become_each();
+    units[1].child.workflow = SLICE("other");
+}
+static void slots_elsewhere(void)
+{
+    become_each();
+    units[1].each.slots_at = 2;
+}
+static void slots_of_another(void)
+{
+    become_each();
+    units[1].each.step = 0;
+}
+static void too_few_slots(void)
+{
+    become_each();
+    units[1].each.slot_count = 3;
+    g.w.slot_count = 3;
+}
+static void slots_of_nobody(void)
+{
+    become_each();
+    g.w.slot_count = 5;
+}
+static void slots_beyond_the_last(void)
+{
+    become_each();
+    g.w.slot_count = 3;
+}
+static void slots_without_steps(void)
+{
+    g.w.slot_count = SLOTS_MAX + 1;
+}
+static void a_slot_of_another_step(void)
+{
+    become_each();
+    units[6].each.step = 2;
+}
+static void a_slot_with_slots(void)
+{
+    become_each();
+    units[4].each.slot_count = 4;
+}
+static void a_slot_that_waits(void)
+{
+    become_each();
+    units[5].kind = KIND_WAIT;
+}
+static void a_slot_of_another_name(void)
+{
+    become_each();
+    units[6].name = SLICE("z");
+}
+static void a_slot_with_another_undo(void)
+{
+    become_each();
+    units[6].undo_kind = UNDO_PIVOT;
+    units[6].repeat = (struct repeat_rule){0};
+}
+static void a_slot_that_continues(void)
+{
+    become_each();
+    units[6].on_failure = ON_FAILURE_CONTINUE;
+}
+static void a_slot_of_another_concurrency(void)
+{
+    become_each();
+    units[6].each.concurrency = 1;
+}
+static void a_slot_without_an_agent(void)
+{
+    become_each();
+    units[6].call.agent = SLICE_NONE;
+}
+static void a_slot_with_endless_rounds(void)
+{
+    become_each();
+    units[6].repeat.for_ms = ROUNDS_MAX + 1;
+}
+static void a_slot_of_on_undo(void)
+{
+    become_each();
+    units[6].on_undo = true;
+}
+static void a_slot_without_its_undo(void)
+{
+    become_each();
+    for (int u = 1; u < 7; u += u == 1 ? 2 : 1) {
+        units[u].undo_kind = UNDO_CALL;
+        units[u].repeat = (struct repeat_rule){0};
+    }
+    CHECK(workflow_valid(&g.w), "with an undo");
+    units[6].undo.agent = SLICE_NONE;
+}
+
 #define BAD(name)   \
     {               \
         #name, name \
@@ -259,6 +441,34 @@ static void each_mistake_makes_a_workflow_invalid(void **state)
         BAD(a_child_that_is_not_counted),
         BAD(a_call_that_undoes_a_child),
         BAD(a_call_with_a_child),
+        BAD(items_without_an_agent),
+        BAD(no_items),
+        BAD(too_many_items),
+        BAD(no_concurrency),
+        BAD(a_call_with_items),
+        BAD(more_than_all_items_fail),
+        BAD(two_ways_to_go_on),
+        BAD(items_of_on_undo),
+        BAD(a_list_in_rounds),
+        BAD(items_that_wait),
+        BAD(items_that_start_a_child),
+        BAD(slots_elsewhere),
+        BAD(slots_of_another),
+        BAD(too_few_slots),
+        BAD(slots_of_nobody),
+        BAD(slots_beyond_the_last),
+        BAD(slots_without_steps),
+        BAD(a_slot_of_another_step),
+        BAD(a_slot_with_slots),
+        BAD(a_slot_that_waits),
+        BAD(a_slot_of_another_name),
+        BAD(a_slot_with_another_undo),
+        BAD(a_slot_that_continues),
+        BAD(a_slot_of_another_concurrency),
+        BAD(a_slot_without_an_agent),
+        BAD(a_slot_with_endless_rounds),
+        BAD(a_slot_of_on_undo),
+        BAD(a_slot_without_its_undo),
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(mistakes); i++) {

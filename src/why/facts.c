@@ -146,7 +146,7 @@ static void see_agent(void *arg, int step, struct slice name, struct agent_view 
     const struct witness *y = arg;
     struct agent *a = map_get(&y->tasks->dispatch.agents, name);
 
-    ASSERT(!y->workflow || step < y->workflow->step_count);
+    ASSERT(!y->workflow || step < y->workflow->step_count + y->workflow->slot_count);
     *ret = (struct agent_view){0};
     if (a) {
         ret->connected = dispatch_is_connected(a, y->now);

@@ -18,6 +18,17 @@ static bool may(const struct why *y, enum event_kind verb, int step)
     return operator_may(y->workflow, y->task, verb, step, y->facts->now);
 }
 
+void why_unit(struct buf *b, const struct why *y, int unit)
+{
+    uint16_t step = unit_step(y->workflow, (uint16_t)unit);
+    const struct step *s = &y->task->steps[unit];
+
+    ASSERT(unit >= 0 && unit < task_unit_count(y->task));
+    buf_slice(b, y->workflow->steps[step].name);
+    if (unit != step)
+        buf_fmt(b, ".%u", s->slot == SLOT_FREE ? y->task->steps[step].items->begun : s->item);
+}
+
 /* ---- commands: ids and names need no quotes; one that looks like a flag goes last ---- */
 
 static void command(struct buf *b, const struct why *y, const char *verb, int step,
@@ -28,8 +39,10 @@ static void command(struct buf *b, const struct why *y, const char *verb, int st
     buf_fmt(b, "\nintact %s", verb);
     if (!odd)
         buf_fmt(b, " %.*s", SLICE_ARG(y->task->id));
-    if (step >= 0)
-        buf_fmt(b, " --step %.*s", SLICE_ARG(step_name(y, step)));
+    if (step >= 0) {
+        buf_str(b, " --step ");
+        why_unit(b, y, step);
+    }
     buf_fmt(b, "%s --reason '...'", flags);
     if (odd)
         buf_fmt(b, " -- %.*s", SLICE_ARG(y->task->id));
@@ -40,7 +53,7 @@ static void command_resolve(struct buf *b, const struct why *y, int step)
 {
     char flags[48];
 
-    ASSERT(step >= 0 && step < y->task->step_count);
+    ASSERT(step >= 0 && step < task_unit_count(y->task));
     (void)snprintf(flags, sizeof flags, " --effect none --attempt %" PRIu32,
                    y->task->steps[step].attempt);
     command(b, y, "resolve", step, flags);
@@ -179,6 +192,18 @@ static void move_round(struct buf *b, const struct why *y, const struct reason *
         buf_str(b, " To have it begin now:");
         command(b, y, "retry", r->step, "");
     }
+}
+
+static void move_items(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct each_spec *each = &y->workflow->steps[r->step].each;
+
+    if (r->direction == DIRECTION_UNDO)
+        buf_fmt(b, "The undo goes on when they are undone, at most %u at a time.",
+                each->concurrency);
+    else
+        buf_fmt(b, "The step ends with the last of them. At most %u run at a time.",
+                each->concurrency);
 }
 
 static void move_signal(struct buf *b, const struct why *y, const struct reason *r)
@@ -549,6 +574,7 @@ void why_moves(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_RUNNING] = move_open,
         [REASON_COMPLETE_BY] = move_deadline,
         [REASON_MORE] = move_more,
+        [REASON_ITEMS] = move_items,
         [REASON_BREAKER] = move_breaker,
         [REASON_LIMIT] = move_limit,
         [REASON_WAIT] = move_wait,

@@ -14,7 +14,7 @@ static struct slice step_name(const struct why *y, int step)
 
 static const struct step *step_of(const struct why *y, const struct reason *r)
 {
-    ASSERT(r->step >= 0 && r->step < y->task->step_count);
+    ASSERT(r->step >= 0 && r->step < task_unit_count(y->task));
     return &y->task->steps[r->step];
 }
 
@@ -66,10 +66,10 @@ static const char *plural(uint64_t n)
 static void say_what(struct buf *b, const struct why *y, const struct reason *r, bool capital)
 {
     if (r->direction == DIRECTION_UNDO)
-        buf_fmt(b, "%s compensation of step %.*s", capital ? "The" : "the",
-                SLICE_ARG(step_name(y, r->step)));
+        buf_fmt(b, "%s compensation of step ", capital ? "The" : "the");
     else
-        buf_fmt(b, "%s %.*s", capital ? "Step" : "step", SLICE_ARG(step_name(y, r->step)));
+        buf_str(b, capital ? "Step " : "step ");
+    why_unit(b, y, r->step);
 }
 
 static void say_ended(struct buf *b, const struct why *y, const struct reason *r)
@@ -347,11 +347,10 @@ static void say_sleeping(struct buf *b, const struct why *y, const struct reason
         return;
     }
     if (r->kind == REASON_IN_DOUBT) {
-        buf_fmt(
-            b,
-            "An attempt of step %.*s may still be running. The step is compensated when that is "
-            "no longer possible.",
-            SLICE_ARG(step_name(y, r->step)));
+        buf_str(b, "An attempt of step ");
+        why_unit(b, y, r->step);
+        buf_str(b, " may still be running. The step is compensated when that is no longer "
+                   "possible.");
         return;
     }
     const struct step *s = step_of(y, r);
@@ -418,6 +417,29 @@ static uint32_t kept_of(const struct why *y, const struct workflow_step *ws, con
         count += sig->state == SIGNAL_KEPT && !is_late && step_takes_signal(ws, sig->name);
     }
     return count;
+}
+
+static void say_items(struct buf *b, const struct why *y, const struct reason *r)
+{
+    const struct step *s = step_of(y, r);
+    const struct items *in = s->items;
+    uint32_t left = in->list.count - in->begun;
+
+    say_what(b, y, r, true);
+    if (s->begun_at == 0) {
+        buf_str(b, " is about to begin with the items of its list.");
+        return;
+    }
+    if (r->direction == DIRECTION_UNDO) {
+        uint32_t to_undo = in->to_undo + in->tally.to_undo;
+        buf_fmt(b, " goes through its items, the last first: %u of %u %s still to be undone, %u ",
+                to_undo, in->list.count, to_undo == 1 ? "is" : "are", in->tally.open);
+        buf_str(b, in->tally.open == 1 ? "is running." : "are running.");
+        return;
+    }
+    buf_fmt(b, " works through a list: %u of %u item%s ended, %u %s running, and %u %s not begun.",
+            r->count, in->list.count, in->list.count == 1 ? " has" : "s have", in->tally.open,
+            in->tally.open == 1 ? "is" : "are", left, left == 1 ? "has" : "have");
 }
 
 static void say_signal(struct buf *b, const struct why *y, const struct reason *r)
@@ -651,6 +673,7 @@ void why_text(struct buf *b, const struct why *y, const struct reason *r)
         [REASON_ROUND] = say_round,         [REASON_SIGNAL] = say_signal,
         [REASON_LOCK] = say_lock,           [REASON_APPROVAL] = say_approval,
         [REASON_CHILD] = say_child,         [REASON_CHILD_STOPPED] = say_child,
+        [REASON_ITEMS] = say_items,
     };
     ASSERT(r->kind < REASON_KINDS && say[r->kind]);
     say[r->kind](b, y, r);

@@ -26,6 +26,9 @@ struct why {
     const struct reasons *reasons;
 };
 
+/* The name of a step, or of an item: "pack", "pack.3". */
+void why_unit(struct buf *b, const struct why *y, int unit);
+
 /* One or two sentences: the task's state and the most important reason. */
 void why_summary(struct buf *b, const struct why *y);
 

@@ -89,6 +89,7 @@ static const struct example examples[] = {
      .facts = {.lost = {-5000, -1000, 10000, 0, 0}}},
     {REASON_STOPPING, "a b", "claim, start a, start b, fail a = stop, wait 3s", FREE},
     {REASON_UNDOING, "a b<a", "claim, start a, ok a, start b, fail b, start a, wait 3s", FREE},
+    {REASON_ITEMS, "a{2}", "claim, begin a 5, start a.0, ok a.0, start a.1, wait 3s", FREE},
     {REASON_RUNNING, "a3", "claim, start a, again a, wait 1s, start a, wait 3s", FREE,
      .attempt = {.heartbeat_at = -1200, .message = {"half way", 8},
                  .progress = {"{\"parts\":3}", 11}}},
@@ -154,12 +155,17 @@ static void name_all(struct kit *k)
         k->g.steps[i].name = slice_of(names[i][0]);
         k->g.steps[i].call.agent = k->g.steps[i].undo.agent = slice_of(names[i][1]);
     }
+    for (uint16_t u = k->t.step_count; u < task_unit_count(&k->t); u++) {
+        const struct workflow_step *ws = &k->g.steps[unit_step(&k->g.w, u)];
+        k->g.steps[u].name = ws->name;
+        k->g.steps[u].call.agent = k->g.steps[u].undo.agent = ws->call.agent;
+    }
 }
 
 /* Replaces the kit's errors by those of the agents. */
 static void word_errors(struct kit *k)
 {
-    for (size_t i = 0; i < k->t.step_count; i++) {
+    for (size_t i = 0; i < task_unit_count(&k->t); i++) {
         struct step *s = &k->steps[i];
         for (size_t n = 0; n < s->attempt_count; n++)
             s->attempts[n].instance = SLICE("payment-1");
@@ -421,6 +427,83 @@ static void a_node_tells_that_it_is_not_the_only_one(void **state)
     assert_string_equal(ask.ptr, "Ask that node. To find its address:\nintact node list");
 }
 
+static void check_texts(const struct example *e, const char *const *want, size_t count)
+{
+    static struct stage g;
+    CLEANUP(buf_fini) struct buf text = {0};
+
+    stage_make(&g, e);
+    CHECK(g.reasons.count == count, "%s: %zu reasons", e->script, g.reasons.count);
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&text);
+        why_text(&text, &g.why, &g.reasons.list[i]);
+        assert_string_equal(text.ptr, want[i]);
+    }
+}
+
+/* One reason tells of all items; another one of the first that needs something. */
+static void an_item_is_told_of_by_its_number(void **state)
+{
+    static const struct example absent = {REASON_NO_AGENT, "a{2}",
+                                          "claim, begin a 4, start a.0, ok a.0", ABSENT};
+    static const struct example waits = {REASON_BETWEEN, "a2{2}",
+                                         "claim, begin a 2, start a.0, start a.1, again a.1", FREE};
+    static const struct example failed = {
+        REASON_FAILED, "a#{1}", "claim, begin a 2, start a.0, ok a.0, start a.1, fail a.1", FREE};
+    static const struct example stuck = {REASON_UNDO_FAILED, "a{1} b#<a",
+                                         "claim, begin a 2, start a.0, ok a.0, start a.1, ok a.1, "
+                                         "undo, bring a, start a.1, fail a.1",
+                                         FREE};
+    static const struct example back = {
+        REASON_ITEMS, "a{1} b#<a",
+        "claim, begin a 2, start a.0, ok a.0, start a.1, ok a.1, undo, bring a, start a.1", FREE};
+    (void)state;
+
+    check_texts(
+        &absent,
+        (const char *[]){"Step reserve.1 is ready, but no instance of agent stock is "
+                         "connected. None has connected since this server started.",
+                         "Step reserve works through a list: 1 of 4 items have ended, 0 are "
+                         "running, and 3 have not begun."},
+        2);
+    check_texts(
+        &waits,
+        (const char *[]){"Step reserve.1 failed (declined: the card is blocked) and waits for "
+                         "its next attempt, 2 of 2.",
+                         "Step reserve works through a list: 0 of 2 items have ended, 1 is "
+                         "running, and 0 have not begun."},
+        2);
+    check_texts(&failed,
+                (const char *[]){
+                    "Step reserve.1 failed for good after 1 attempt: declined: the card is "
+                    "blocked."},
+                1);
+    check_texts(&stuck,
+                (const char *[]){
+                    "The compensation of step reserve.1 failed for good after 1 attempt: "
+                    "declined: the card is blocked."},
+                1);
+    check_texts(&back,
+                (const char *[]){
+                    "The compensation of step reserve goes through its items, the last "
+                    "first: 2 of 2 are still to be undone, 1 is running."},
+                1);
+}
+
+static void an_item_is_repaired_by_its_number(void **state)
+{
+    static struct stage g;
+    static const struct example failed = {
+        REASON_FAILED, "a#{1}", "claim, begin a 2, start a.0, ok a.0, start a.1, fail a.1", FREE};
+    CLEANUP(buf_fini) struct buf moves = {0};
+    (void)state;
+
+    stage_make(&g, &failed);
+    why_moves(&moves, &g.why, &g.reasons.list[0]);
+    CHECK(strstr(moves.ptr, "\nintact retry o-17 --step reserve.1 --reason"), "%s", moves.ptr);
+    CHECK(strstr(moves.ptr, "\nintact skip o-17 --step reserve.1 --reason"), "%s", moves.ptr);
+}
+
 /* A wait begins with the operator's act that caused it. */
 static void acts_are_where_waits_begin(void **state)
 {
@@ -546,6 +629,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_a_person_can_do_something_about_comes_first),
         cmocka_unit_test(of_what_is_not_known_nothing_is_said),
         cmocka_unit_test(a_node_tells_that_it_is_not_the_only_one),
+        cmocka_unit_test(an_item_is_told_of_by_its_number),
+        cmocka_unit_test(an_item_is_repaired_by_its_number),
         cmocka_unit_test(acts_are_where_waits_begin),
         cmocka_unit_test(a_complete_by_before_the_next_try_is_told),
         cmocka_unit_test(the_complete_by_of_a_task_may_be_put_off),

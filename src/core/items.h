@@ -1,0 +1,57 @@
+#ifndef CORE_ITEMS_H
+#define CORE_ITEMS_H
+
+/*
+ * The items of steps with for_each: which may begin, which rest, and which are brought back to be
+ * undone. A step with for_each is a step like others; its items at work are units in its slots
+ * (struct each_spec), to which the same events happen as to steps.
+ *
+ *   forward   a free slot is ready as long as there are items and places; EVENT_START (or
+ *             EVENT_BAD_INPUT) begins the next item in it
+ *   rest      an item that has ended leaves its slot: its sums are in struct items, and whoever
+ *             stores the change writes its row (SLOT_RESTING), and frees the slot once that is
+ *             durable
+ *   undo      items that took effect, or may have, are brought back by EVENT_BRING, the last first
+ */
+
+#include "core/decide.h"
+
+/* Counts again what is in the slots of the step. Part of each decision, and of reading a task. */
+void items_tally(const struct workflow *w, const struct task *t, uint16_t step);
+
+/* The item that begins next, or -1: all have begun, or none may begin any more. */
+int items_next(const struct workflow_step *ws, const struct step *s);
+
+/* Whether enough of them have failed that no other begins. */
+bool items_are_failing(const struct workflow_step *ws, const struct step *s);
+
+/* Whether the item in this slot, or the next one if it is free, may be tried now or later, as far
+ * as the other items are concerned. */
+bool item_may_go_on(const struct workflow *w, const struct task *t, uint16_t unit);
+
+/* The slot that has this item of the step; -1: none, so it is at rest, or has not begun. */
+int items_slot(const struct workflow *w, const struct task *t, uint16_t step, uint32_t item);
+
+/* How many more items of the step may be at work. */
+uint32_t items_places(const struct workflow_step *ws, const struct step *s);
+
+/* Whether some item can go on, or begin, without an operator. */
+bool items_go_on(const struct workflow *w, const struct task *t, uint16_t step);
+
+/* How many items may begin now. */
+uint32_t items_that_may_begin(const struct workflow_step *ws, const struct step *s);
+
+/* How many items at rest are wanted back now, to be undone: those of the greatest numbers below
+ * undo_below that need it. */
+uint32_t items_to_bring(const struct workflow *w, const struct task *t, uint16_t step);
+
+/* Whether an item, or the undo of one, can still go on without an operator. */
+bool items_may_be_undone(const struct workflow_step *ws, const struct step *s);
+
+/* The slots of the items that came to rest are free: their rows are durable. */
+void items_stored(const struct workflow *w, struct task *t);
+
+/* Whether sums and slots fit together, and the step's state. */
+bool items_valid(const struct workflow *w, const struct task *t, uint16_t step);
+
+#endif
