@@ -9,7 +9,7 @@ struct mistake {
     uint32_t line, column; /* from 1; columns in bytes */
     char path[80];         /* "steps[1].retry.attempts" */
     char found[100];       /* "\"5 s\"" */
-    char expected[160];    /* "a duration such as 200ms, 30s, 15m, 2h or 7d" */
+    char expected[200];    /* "a duration such as 200ms, 30s, 15m, 2h or 7d" */
 };
 
 enum { MISTAKES_MAX = 100 };

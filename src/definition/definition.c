@@ -7,6 +7,7 @@
 
 #include "base/when.h"
 #include "definition/reader/approve_step.h"
+#include "definition/reader/each.h"
 #include "definition/reader/http_step.h"
 #include "definition/reader/lock.h"
 #include "definition/reader/repeat.h"
@@ -27,6 +28,7 @@ struct draft {
     const struct json *input, *http, *undo_input, *undo_http;
     struct wait_draft wait;
     struct repeat_draft repeat;
+    struct each_draft each;
     struct signal_draft signal; /* also the limits of `approve` */
     struct approve_draft approve;
     struct task_draft task;
@@ -131,16 +133,23 @@ static void read_http(struct reader *r, const struct json *j, const struct path 
 }
 
 /* When an undo runs, each step of the task has ended or will never run, so its expressions may
- * refer to any step. */
+ * refer to any step. With for_each, it is the undo of one item. */
+static void sees_as_undo(struct reader *r, bool undo)
+{
+    reading_of(r)->visible = undo ? VISIBLE_UNDO : VISIBLE_BEFORE;
+    if (reading_of(r)->items != ITEM_NONE)
+        reading_of(r)->items = undo ? ITEM_UNDONE : ITEM_SEEN;
+}
+
 static void read_undo_input(struct reader *r, const struct json *j, const struct path *path,
                             void *target)
 {
     struct draft *d = target;
 
     d->undo_input = j;
-    reading_of(r)->visible = VISIBLE_UNDO;
+    sees_as_undo(r, true);
     read_template(r, j, path, &d->templates.undo_input);
-    reading_of(r)->visible = VISIBLE_BEFORE;
+    sees_as_undo(r, false);
 }
 
 static void read_undo_http(struct reader *r, const struct json *j, const struct path *path,
@@ -149,9 +158,9 @@ static void read_undo_http(struct reader *r, const struct json *j, const struct 
     struct draft *d = target;
 
     d->undo_http = j;
-    reading_of(r)->visible = VISIBLE_UNDO;
+    sees_as_undo(r, true);
     read_http_step(r, j, path, &d->templates.undo_input);
-    reading_of(r)->visible = VISIBLE_BEFORE;
+    sees_as_undo(r, false);
 }
 
 /* A step with `http` needs no `action`, and the request becomes its input. */
@@ -207,12 +216,16 @@ static const struct field step_fields[] = {
     FIELD("action", read_action, offsetof(struct draft, step.call.action)),
     FIELD("input", read_step_input, 0),
     FIELD("http", read_http, 0),
-    FIELD("if", read_condition, offsetof(struct draft, templates.condition)),
+    FIELD("if", read_step_condition, offsetof(struct draft, templates.condition)),
     FIELD("after", read_node, offsetof(struct draft, after)),
     FIELD("complete_by", read_step_complete_by, 0),
     FIELD("heartbeat", read_step_heartbeat, 0),
     FIELD("retry", read_step_retry, 0),
     FIELD("repeat", read_repeat, offsetof(struct draft, repeat)),
+    FIELD("for_each", read_for_each, offsetof(struct draft, each)),
+    FIELD("max_items", read_max_items, offsetof(struct draft, each)),
+    FIELD("concurrency", read_concurrency, offsetof(struct draft, each)),
+    FIELD("on_item_failure", read_on_item_failure, offsetof(struct draft, each)),
     FIELD("on_failure", read_step_on_failure, 0),
     FIELD("undo", read_undo, 0),
     FIELD("pivot", read_pivot, 0),
@@ -286,6 +299,10 @@ static const struct field task_fields[] = {
     FIELD("on_failure", read_step_on_failure, 0),
     FIELD("undo", read_undo, 0),
     FIELD("pivot", read_pivot, 0),
+    FIELD("for_each", read_for_each, offsetof(struct draft, each)),
+    FIELD("max_items", read_max_items, offsetof(struct draft, each)),
+    FIELD("concurrency", read_concurrency, offsetof(struct draft, each)),
+    FIELD("on_item_failure", read_on_item_failure, offsetof(struct draft, each)),
     FIELD("input", refuse_input_beside_task, 0),
     FIELD("agent", refuse_beside_task, 0),
     FIELD("action", refuse_beside_task, 0),
@@ -343,13 +360,17 @@ static void read_call_step(struct reader *r, const struct json *j, const struct 
     d->step.call.complete_by_ms = d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
     d->step.call.retry = d->step.undo.retry = retry_default;
     reading_of(r)->rounds = json_get(j, "repeat") ? ROUNDS_NUMBER : ROUNDS_NONE;
+    reading_of(r)->items = json_get(j, "for_each") ? ITEM_SEEN : ITEM_NONE;
     read_object(r, j, path, step_fields, COUNT_OF(step_fields), d);
     reading_of(r)->rounds = ROUNDS_NONE;
+    reading_of(r)->items = ITEM_NONE;
     if (j->type != JSON_OBJECT)
         return;
     settle_call(r, j, path, d->input, d->http, &d->step.call.action);
     settle_undo(r, j, path, d);
     settle_repeat(r, path, d);
+    settle_each(r, j, path, &d->each, &d->step);
+    d->templates.items = d->each.items;
 }
 
 static void read_wait_step(struct reader *r, const struct json *j, const struct path *path,
@@ -409,13 +430,17 @@ static void read_task_step(struct reader *r, const struct json *j, const struct 
     }
     d->step.undo.complete_by_ms = COMPLETE_BY_DEFAULT_MS;
     d->step.undo.retry = retry_default;
+    reading_of(r)->items = json_get(j, "for_each") ? ITEM_SEEN : ITEM_NONE;
     read_object(r, j, path, task_fields, COUNT_OF(task_fields), d);
+    reading_of(r)->items = ITEM_NONE;
     d->step.kind = KIND_TASK;
     d->complete_by = d->task.complete_by;
     d->step.child = child_of_task(&d->task);
     d->templates.input = d->task.input;
     d->templates.child_at = d->task.workflow ? d->task.workflow->at : 0;
     settle_task_undo(r, path, d->undo, d->pivot, d->is_pivot, &d->step);
+    settle_each(r, j, path, &d->each, &d->step);
+    d->templates.items = d->each.items;
 }
 
 static void read_step(struct reader *r, const struct json *j, const struct path *path,
@@ -507,12 +532,13 @@ static void settle_step(struct reader *r, uint16_t i, struct draft *d)
 static void keep_steps(struct reader *r, const struct draft *drafts, struct workflow_step *steps)
 {
     struct definition *d = reading_of(r)->definition;
+    size_t units = (size_t)reading_of(r)->step_count + d->workflow.slot_count;
 
-    d->steps = arena_alloc(r->arena, (reading_of(r)->step_count + 1u) * sizeof *d->steps);
+    d->steps = arena_alloc(r->arena, (units + 1) * sizeof *d->steps);
     for (uint16_t i = 0; i < reading_of(r)->step_count; i++) {
         steps[i] = drafts[i].step;
         d->steps[i] = drafts[i].templates;
-        d->has_waits |= steps[i].kind != KIND_CALL;
+        d->has_waits |= steps[i].kind != KIND_CALL && steps[i].kind != KIND_EACH;
         d->has_signals |= steps[i].kind == KIND_SIGNAL || steps[i].kind == KIND_APPROVE;
         d->needs_submitter |= steps[i].approve.not_submitter;
         d->has_pivot |= steps[i].undo_kind == UNDO_PIVOT;
@@ -594,21 +620,6 @@ static bool learn_steps(struct reader *r, const struct json *steps, const struct
     return true;
 }
 
-/* A task keeps the votes of all its steps: a step beyond that could not be decided. */
-static void count_people(struct reader *r, const struct path *path, const struct json *j,
-                         const struct approve_spec *spec)
-{
-    struct path approve = {path, SLICE("approve"), 0};
-    struct path at = {&approve, SLICE("people"), 0};
-    struct reading *g = reading_of(r);
-    bool had_room = g->people <= VOTES_MAX;
-
-    g->people += spec->people;
-    if (had_room && g->people > VOTES_MAX)
-        mistake_at(r, &at, j->at, "too many people", "%d of them at most, in all steps together",
-                   VOTES_MAX);
-}
-
 static void read_list(struct reader *r, const struct json *list, struct draft *drafts)
 {
     for (const struct json *m = list ? list->child : NULL; m; m = m->next) {
@@ -627,7 +638,6 @@ static void read_steps(struct reader *r, const struct json *list, const struct j
         return;
     struct draft *drafts = calloc(reading_of(r)->step_count, sizeof *drafts);
     const struct json **after = calloc(reading_of(r)->step_count, sizeof(void *));
-    struct workflow_step *kept = arena_alloc(r->arena, reading_of(r)->step_count * sizeof *kept);
     ASSERT(drafts && after);
     reading_of(r)->visible = VISIBLE_BEFORE;
     reading_of(r)->step = 0;
@@ -639,8 +649,12 @@ static void read_steps(struct reader *r, const struct json *list, const struct j
         settle_step(r, i, &drafts[i]);
         after[i] = drafts[i].after;
     }
+    size_t units =
+        (size_t)reading_of(r)->step_count + reading_of(r)->definition->workflow.slot_count;
+    struct workflow_step *kept = arena_alloc(r->arena, units * sizeof *kept);
     keep_steps(r, drafts, kept);
     read_graph(r, kept, after);
+    keep_slots(r, kept, reading_of(r)->definition->steps);
     free(drafts);
     free(after);
 }

@@ -39,11 +39,13 @@ struct definition {
         struct expression *condition; /* `if`; NULL: always */
         struct template *wait_until;  /* of a wait for a moment: gives the moment ... */
         int64_t wait_plus_ms;         /* ... to which this is added */
+        struct template *items;       /* of a step with for_each: gives the list */
         struct expression *until;     /* of a repeated step: whether an answer satisfies it */
         struct expression *match;     /* of a step that waits for a signal; NULL: any */
         struct template *question;    /* of a step in which people decide */
         size_t child_at;              /* of a step that starts a child: offset of its workflow */
-    } * steps;
+    } * steps; /* after them the slots, as in the workflow. With for_each a step has its condition
+                * and its list, and its slots have the rest */
     bool has_decisions; /* some step has an `if`, waits or is repeated: something of it is decided
                          * without an agent */
     bool has_waits;     /* for a time, a signal, people or a child */
@@ -97,7 +99,7 @@ enum err definition_check_input(const struct definition *d, struct slice input, 
 void definition_write_inputs(const struct definition *d, struct buf *b);
 
 /* The values that expressions can refer to. Values are JSON texts; a step without output has
- * NONE. */
+ * NONE. `step` is a unit: a step, or the slot of an item (core/workflow.h). */
 struct scope {
     const struct definition *definition;
     struct slice input; /* of the task */
@@ -106,15 +108,38 @@ struct scope {
     /* To which a signal of that name can be sent. NONE, or if NULL: null. */
     struct slice (*signal_url)(void *arg, struct slice name, struct arena *a);
     struct slice (*step_input)(void *arg, int step); /* NONE: null */
+    /* Empty: the outputs of the items of a step with for_each are too long to be evaluated. */
     struct slice (*step_output)(void *arg, int step);
     enum step_state (*step_state)(void *arg, int step); /* NULL: its state is null */
     /* The step's forward failure. Without a code, or if NULL: null. */
     struct fault_note (*step_error)(void *arg, int step);
     /* The round that a repeated step is in, from 1; NULL: 1. */
     uint32_t (*step_round)(void *arg, int step);
+    /* A step with for_each, and its slots, as they are in the task. A free slot stands for the item
+     * that begins next. The part of the list that has the item is in memory. NULL: there are none.
+     */
+    const struct step *(*unit)(void *arg, int step);
+    /* The first errors of a step with for_each, as a JSON array. NONE, or if NULL: null. */
+    struct slice (*item_errors)(void *arg, int step);
     void *arg;
     uint64_t *spent; /* incremented by the evaluation steps spent; may be NULL */
 };
+
+/* What an expression needs of a step with for_each that may not be in memory: the array of its
+ * outputs (if that is ITEMS_OUTPUT), and its first errors. The caller has to fetch them before it
+ * evaluates. */
+struct items_needed {
+    bool output, errors;
+};
+
+/* What the expressions of a unit in that direction need of `each`, a step with for_each; of unit
+ * -1, those of the task's output. */
+struct items_needed definition_needs_items(const struct definition *d, int step,
+                                           enum direction direction, uint16_t each);
+
+/* Whether the expressions of a slot in that direction need its item, and so the part of the list
+ * that has it. */
+bool definition_needs_item(const struct definition *d, int slot, enum direction direction);
 
 /* Each evaluates into `a`. ERR_INVALID: an expression failed; *e says which one, where and why. */
 enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
@@ -123,6 +148,12 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
                                struct error *e) MUST_USE;
 enum err definition_condition(const struct scope *s, int step, struct arena *a, bool *ret,
                               struct error *e) MUST_USE;
+/* The list of a step with for_each, in parts. An object is the list of its entries, as of
+ * to_entries. *ret_code is that of the failure: "expression", or "list" if there is none, or if it
+ * has more than max_items items or LIST_SIZE_MAX bytes. */
+enum { LIST_SIZE_MAX = 4 << 20 };
+enum err definition_items(const struct scope *s, int step, struct arena *a, struct item_list *ret,
+                          const char **ret_code, struct error *e) MUST_USE;
 /* The moment that a wait without a length waits for; before 1970 it is 1. */
 enum err definition_wait_until(const struct scope *s, int step, struct arena *a, int64_t *ret_at,
                                struct error *e) MUST_USE;

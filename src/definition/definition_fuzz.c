@@ -30,12 +30,26 @@ static void check_mistakes(const struct mistakes *m)
     }
 }
 
+/* A step with for_each, and a slot that has its first item. */
+struct world {
+    const struct definition *definition;
+    struct step step, slot;
+    struct items items;
+};
+
+static const struct step *some_unit(void *arg, int unit)
+{
+    const struct world *w = arg;
+
+    return unit_is_slot(&w->definition->workflow, unit) ? &w->slot : &w->step;
+}
+
 static struct slice some_value(void *arg, int step)
 {
-    const struct definition *d = arg;
+    const struct world *w = arg;
 
     ASSERT(step >= 0);
-    ASSERT(step < d->workflow.step_count);
+    ASSERT(step < w->definition->workflow.step_count + w->definition->workflow.slot_count);
     return step % 2 ? SLICE("{\"id\":[1,\"\xc3\xa4\"]}") : SLICE_NONE;
 }
 
@@ -78,6 +92,25 @@ static void evaluate_step(const struct scope *s, int step, struct arena *a)
     check_result(definition_condition(s, step, a, &condition, &e), SLICE("true"), &e);
 }
 
+static void evaluate_items(const struct scope *s, struct world *w, int step, struct arena *a)
+{
+    const struct each_spec *each = &w->definition->workflow.steps[step].each;
+    struct error e = {0};
+    const char *code = NULL;
+
+    w->items = (struct items){0};
+    enum err err = definition_items(s, step, a, &w->items.list, &code, &e);
+    check_result(err, SLICE("[]"), &e);
+    ASSERT(code[0]);
+    if (err != ERR_OK)
+        return;
+    ASSERT(w->items.list.count <= each->max_items);
+    for (uint16_t i = 0; i < w->items.list.part_count; i++)
+        check_result(ERR_OK, w->items.list.parts[i].json, &e);
+    if (w->items.list.count > 0)
+        evaluate_step(s, each->slots_at, a);
+}
+
 static void evaluate(const struct definition *d, struct slice given)
 {
     CLEANUP(arena_fini) struct arena a = {0};
@@ -87,6 +120,7 @@ static void evaluate(const struct definition *d, struct slice given)
 
     enum err err = definition_check_input(d, given, &a, &input, &e);
     check_result(err, input, &e);
+    struct world w = {.definition = d, .step.items = &w.items, .slot.slot = SLOT_TAKEN};
     struct scope s = {
         .definition = d,
         .input = input,
@@ -94,10 +128,14 @@ static void evaluate(const struct definition *d, struct slice given)
         .step_output = some_value,
         .step_state = some_state,
         .step_error = some_error,
-        .arg = (void *)(uintptr_t)d,
+        .unit = some_unit,
+        .arg = &w,
     };
-    for (int i = 0; i < d->workflow.step_count; i++)
+    for (int i = 0; i < d->workflow.step_count; i++) {
         evaluate_step(&s, i, &a);
+        if (d->workflow.steps[i].kind == KIND_EACH)
+            evaluate_items(&s, &w, i, &a);
+    }
     err = definition_output(&s, &a, &output, &e);
     check_result(err, output.ptr ? output : SLICE("null"), &e);
 }

@@ -224,12 +224,13 @@ static void mistakes_in_yaml_have_their_places(void **state)
         {HEAD "steps:\n" OPEN("a") "  undo:\n", {"7:8 steps[0].undo: null|none, or an object"}},
         {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  needs: [a]\n",
          {"9:3 steps[1].needs: key \"needs\"|\"needs\" is unknown, use after"}},
-        {HEAD "steps:\n" STEP("a") OPEN("b") "  undo: none\n  for_each: x\n  schedule: x\n",
-         {"9:3 steps[1].for_each: key \"for_each\"|\"for_each\" is reserved",
-          "10:3 steps[1].schedule: key \"schedule\"|\"schedule\" is reserved"}},
+        {HEAD "steps:\n" STEP("a")
+             OPEN("b") "  undo: none\n  for_each: x\n  max_items: 3\n  schedule: x\n",
+         {"9:13 steps[1].for_each: \"x\"|a list, or an expression that gives one",
+          "11:3 steps[1].schedule: key \"schedule\"|\"schedule\" is reserved"}},
         {HEAD "schedule: x\nconcurrency: 1\nsteps:\n" STEP("a"),
          {"3:1 schedule: key \"schedule\"|\"schedule\" is reserved",
-          "4:1 concurrency: key \"concurrency\"|\"concurrency\" is reserved"}},
+          "4:1 concurrency: key \"concurrency\"|concurrency is for steps with for_each"}},
         {HEAD "steps:\n" OPEN("a") "  undo: none\n  after: [b]\n" OPEN(
              "b") "  undo: none\n  after:\n    - a\n    - c\n",
          {"8:10 steps[0].after: a after b after a|steps without a cycle",

@@ -157,8 +157,8 @@ static bool is_sound(struct walk *w, struct member *c)
     return ok;
 }
 
-/* `m` has this child. False: told, unless it was before. */
-static bool count_child(struct walk *w, struct member *m, const struct member *c)
+/* `m` has so many of this child. False: told, unless it was before. */
+static bool count_child(struct walk *w, struct member *m, const struct member *c, uint64_t count)
 {
     bool had_room = m->tasks <= FAMILY_TASKS_MAX;
 
@@ -169,7 +169,7 @@ static bool count_child(struct walk *w, struct member *m, const struct member *c
     if (!m->largest || m->largest->tasks < c->tasks)
         m->largest = c;
     if (had_room)
-        m->tasks += c->tasks; /* at most twice the limit and one */
+        m->tasks += (uint32_t)(count * c->tasks); /* no more than ITEMS_MAX times the limit */
     if (had_room && m->tasks > FAMILY_TASKS_MAX)
         return fails(w, FAMILY_TOO_MANY, c, BELOW_LARGEST, "at most %d tasks in a family",
                      FAMILY_TASKS_MAX);
@@ -186,7 +186,7 @@ static bool look_at(struct walk *w, struct member *m, const struct workflow_step
         return fails(w, FAMILY_PIVOT, c, BELOW_NOTHING,
                      "pivot: true in step \"%.*s\": workflow \"%.*s\" has a pivot",
                      SLICE_ARG(s->name), SLICE_ARG(c->name));
-    return count_child(w, m, c);
+    return count_child(w, m, c, s->kind == KIND_EACH ? s->each.max_items : 1);
 }
 
 static void begin(struct walk *w, struct member *m)
@@ -203,7 +203,7 @@ static bool look_into(struct walk *w, struct member *m)
 
     begin(w, m);
     for (uint16_t i = 0; ok && wf->child_step_count > 0 && i < wf->step_count; i++)
-        if (wf->steps[i].kind == KIND_TASK)
+        if (wf->steps[i].child.workflow.ptr)
             ok = look_at(w, m, &wf->steps[i]);
     m->is_open = false;
     return ok;
@@ -213,7 +213,7 @@ static bool look_into(struct walk *w, struct member *m)
 static bool next_fault(struct walk *w, const struct workflow *wf, uint16_t *i)
 {
     for (; *i < wf->step_count; ++*i) {
-        if (wf->steps[*i].kind != KIND_TASK)
+        if (!wf->steps[*i].child.workflow.ptr)
             continue;
         w->fault->path[0] = 0;
         w->fault->step = *i;

@@ -19,8 +19,10 @@ static enum grammar grammar_of_step(const struct workflow_step *s)
         g = newer(g, GRAMMAR_REPEAT);
     if (s->kind == KIND_SIGNAL)
         g = newer(g, GRAMMAR_SIGNAL);
-    if (s->kind == KIND_TASK)
+    if (s->child.workflow.ptr)
         g = newer(g, GRAMMAR_TASK);
+    if (s->kind == KIND_EACH)
+        g = newer(g, GRAMMAR_EACH);
     return s->kind == KIND_APPROVE ? newer(g, GRAMMAR_APPROVE) : g;
 }
 
@@ -58,6 +60,8 @@ const char *grammar_words(enum grammar g)
         return "approve";
     case GRAMMAR_TASK:
         return "task";
+    case GRAMMAR_EACH:
+        return "for_each";
     }
     UNREACHABLE();
 }

@@ -21,7 +21,8 @@ enum grammar {
     GRAMMAR_LOCK,     /* lock */
     GRAMMAR_APPROVE,  /* approve */
     GRAMMAR_TASK,     /* task */
-    GRAMMAR_NEWEST = GRAMMAR_TASK,
+    GRAMMAR_EACH,     /* for_each */
+    GRAMMAR_NEWEST = GRAMMAR_EACH,
 };
 
 /* The oldest grammar that has all words of the definition. */

@@ -42,8 +42,8 @@ static const struct mistake_case mistake_cases[] = {
     {LOCK("{\"key\":\"k\",\"if_taken\":\"skip\"}"), 2, 30, "lock.if_taken", "\"skip\"", "wait, refuse or replace"},
     {LOCK("{\"key\":\"k\",\"shared\":\"a b\"}"), 2, 28, "lock.shared", "\"a b\"", ""},
     {LOCK("{\"key\":\"k\",\"name\":\"a\"}"), 2, 19, "lock.name", "key \"name\"", ""},
-    {TOP(",\n\"concurrency\":{\"key\":\"k\"}"), 2, 1, "concurrency", "key \"concurrency\"", "\"concurrency\" is reserved for later; for tasks with the same key write lock"},
-    {ONE(",\n\"concurrency\":1"), 3, 1, "steps[0].concurrency", "key \"concurrency\"", "\"concurrency\" is reserved for later"},
+    {TOP(",\n\"concurrency\":{\"key\":\"k\"}"), 2, 1, "concurrency", "key \"concurrency\"", "concurrency is for steps with for_each; for tasks with the same key write lock"},
+    {ONE(",\n\"concurrency\":1"), 3, 15, "steps[0].concurrency", "1", "for_each beside it"},
 };
 /* clang-format on */
 

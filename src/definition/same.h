@@ -60,13 +60,21 @@ static inline bool same_child(const struct child_spec *a, const struct child_spe
            && a->complete_by_ms == b->complete_by_ms;
 }
 
+static inline bool same_each(const struct each_spec *a, const struct each_spec *b)
+{
+    return a->max_items == b->max_items && a->concurrency == b->concurrency
+           && a->goes_on == b->goes_on && a->tolerate == b->tolerate && a->slots_at == b->slots_at
+           && a->slot_count == b->slot_count && a->step == b->step;
+}
+
 static inline bool same_step(const struct workflow_step *a, const struct workflow_step *b)
 {
     return slice_eq(a->name, b->name) && a->kind == b->kind && a->wait_ms == b->wait_ms
            && same_repeat(&a->repeat, &b->repeat) && same_signal(&a->signal, &b->signal)
            && same_approve(&a->approve, &b->approve) && same_child(&a->child, &b->child)
-           && same_call(&a->call, &b->call) && a->on_failure == b->on_failure
-           && a->undo_kind == b->undo_kind && a->on_undo == b->on_undo
+           && same_each(&a->each, &b->each) && same_call(&a->call, &b->call)
+           && a->on_failure == b->on_failure && a->undo_kind == b->undo_kind
+           && a->on_undo == b->on_undo
            && (a->undo_kind != UNDO_CALL || same_call(&a->undo, &b->undo))
            && same_indexes(a->before, a->before_count, b->before, b->before_count)
            && same_indexes(a->after, a->after_count, b->after, b->after_count);
@@ -80,9 +88,10 @@ static inline bool same_workflow(const struct workflow *a, const struct workflow
         || a->on_failure != b->on_failure || !slice_eq(a->lock.name, b->lock.name)
         || a->lock.max != b->lock.max || a->lock.if_taken != b->lock.if_taken
         || a->child_step_count != b->child_step_count || a->step_count != b->step_count
+        || a->slot_count != b->slot_count
         || memcmp(a->order, b->order, a->step_count * sizeof *a->order) != 0)
         return false;
-    for (uint16_t i = 0; i < a->step_count; i++)
+    for (int i = 0; i < a->step_count + a->slot_count; i++)
         if (!same_step(&a->steps[i], &b->steps[i]))
             return false;
     return true;

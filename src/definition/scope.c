@@ -5,11 +5,12 @@
 #include "base/when.h"
 #include "definition/definition.h"
 #include "definition/expression/recorded.h"
+#include "definition/list.h"
 #include "definition/template/template.h"
 
 struct builder {
     const struct scope *scope;
-    int step; /* whose expression it is; -1: of the workflow */
+    int step; /* whose expression it is, or which slot's; -1: of the workflow */
     struct arena *arena;
     struct machine machine; /* pays for reading */
     struct error *error;
@@ -56,6 +57,21 @@ static struct json *value_of(struct builder *b, struct slice text, const struct 
     return object_new(b);
 }
 
+/* An array of outputs that nobody reads into memory: struct scope. */
+static bool is_too_big(struct slice output)
+{
+    return output.ptr && output.len == 0;
+}
+
+static struct json *output_of(struct builder *b, struct slice output, const struct wanted *w)
+{
+    if (!is_too_big(output) || b->has_failed)
+        return value_of(b, output, w, "the output of a step");
+    b->has_failed = true;
+    (void)error_set(b->error, ERR_TOO_BIG, "the outputs of the items of a step are too long");
+    return object_new(b);
+}
+
 /* NONE becomes null. */
 static struct json *text_new(struct builder *b, struct slice text)
 {
@@ -91,20 +107,89 @@ static struct json *error_of(struct builder *b, uint16_t i)
     return error_new(b, s->step_error ? s->step_error(s->arg, i) : (struct fault_note){0});
 }
 
+static struct json *number_new(struct builder *b, uint32_t n)
+{
+    char text[12];
+    struct json *j = arena_alloc(b->arena, sizeof *j);
+
+    (void)snprintf(text, sizeof text, "%" PRIu32, n);
+    j->type = JSON_NUMBER;
+    j->text = arena_copy(b->arena, slice_of(text));
+    return j;
+}
+
+/* ---- items ---- */
+
+/* Their failures so far. */
+static struct json *failed_of(struct builder *b, uint16_t i)
+{
+    const struct scope *s = b->scope;
+    const struct items *in = s->unit ? s->unit(s->arg, i)->items : NULL;
+
+    return number_new(b, in ? in->failed + in->tally.failed : 0);
+}
+
+static struct json *errors_of(struct builder *b, uint16_t i)
+{
+    const struct scope *s = b->scope;
+
+    return value_of(b, s->item_errors ? s->item_errors(s->arg, i) : SLICE_NONE, &all_of_it,
+                    "the errors of items");
+}
+
+/* The item in the slot, or the one that gets it next. */
+static uint32_t item_number(const struct scope *s, int slot)
+{
+    const struct step *item = s->unit(s->arg, slot);
+    const struct step *step = s->unit(s->arg, unit_step(&s->definition->workflow, (uint16_t)slot));
+
+    return item->slot == SLOT_FREE ? step->items->begun : item->item;
+}
+
+/* Its text, in the part of the list that has it. NONE: the part is damaged, or cannot be paid. */
+static struct slice item_text(struct builder *b)
+{
+    const struct scope *s = b->scope;
+    const struct step *step =
+        s->unit(s->arg, unit_step(&s->definition->workflow, (uint16_t)b->step));
+    uint32_t n = item_number(s, b->step);
+    struct slice name;
+    struct slice value = SLICE_NONE;
+
+    ASSERT(n < step->items->list.count);
+    struct recorded_walk w = {.machine = &b->machine,
+                              .rest = step->items->list.parts[n / ITEMS_OF_PART].json};
+    for (uint32_t i = 0; i <= n % ITEMS_OF_PART; i++)
+        if (!recorded_next(&w, &name, &value))
+            return SLICE("");
+    return value;
+}
+
+static struct json *item_of(struct builder *b, const struct needs *n)
+{
+    return value_of(b, item_text(b), &n->of_item, "the item");
+}
+
+/* ---- steps ---- */
+
 static void add_step(struct builder *b, struct json *steps, const struct needed_step *n)
 {
     const struct scope *s = b->scope;
     struct json *step = object_new(b);
     uint16_t i = n->step;
     uint8_t members = n->members;
+    bool each = s->definition->workflow.steps[i].kind == KIND_EACH;
 
+    if (each && members & MEMBER_ERRORS)
+        add(step, SLICE("errors"), errors_of(b, i));
+    if (each && members & MEMBER_FAILED)
+        add(step, SLICE("failed"), failed_of(b, i));
     if (members & MEMBER_ERROR)
         add(step, SLICE("error"), error_of(b, i));
     if (members & MEMBER_STATE)
         add(step, SLICE("state"), state_of(b, i));
     if (members & MEMBER_OUTPUT)
-        add(step, SLICE("output"),
-            value_of(b, s->step_output(s->arg, i), &n->output, "the output of a step"));
+        add(step, SLICE("output"), output_of(b, s->step_output(s->arg, i), &n->output));
     if (members & MEMBER_INPUT)
         add(step, SLICE("input"),
             value_of(b, s->step_input(s->arg, i), &n->input, "the input of a step"));
@@ -143,14 +228,8 @@ static struct json *task_read(struct builder *b, const struct needs *n)
 static struct json *round_of(struct builder *b)
 {
     const struct scope *s = b->scope;
-    char text[12];
-    struct json *j = arena_alloc(b->arena, sizeof *j);
 
-    (void)snprintf(text, sizeof text, "%" PRIu32,
-                   s->step_round ? s->step_round(s->arg, b->step) : 1);
-    j->type = JSON_NUMBER;
-    j->text = arena_copy(b->arena, slice_of(text));
-    return j;
+    return number_new(b, s->step_round ? s->step_round(s->arg, b->step) : 1);
 }
 
 static struct json *read_root(struct builder *b, const struct needs *n)
@@ -164,6 +243,10 @@ static struct json *read_root(struct builder *b, const struct needs *n)
     }
     for (uint16_t i = 0; !n->all_steps && i < n->count; i++)
         add_step(b, steps, &n->steps[i]);
+    if (n->index)
+        add(root, SLICE("index"), number_new(b, item_number(b->scope, b->step)));
+    if (n->item)
+        add(root, SLICE("item"), item_of(b, n));
     if (n->round)
         add(root, SLICE("round"), round_of(b));
     if (n->output)
@@ -206,6 +289,10 @@ static enum err evaluate(const struct scope *s, int step, struct template *t, st
     if (template_is_output(t)) { /* fast path for the most frequent template: the output is not
                                     parsed and written again */
         struct slice output = s->step_output(s->arg, n->steps[0].step);
+        if (is_too_big(output) || output.len > TEMPLATE_BYTES_MAX)
+            return error_set(e, ERR_TOO_BIG,
+                             "the outputs of the items of step \"%.*s\" are too long",
+                             SLICE_ARG(s->definition->workflow.steps[n->steps[0].step].name));
         *ret = output.ptr ? output : SLICE("null");
         report_spent(s, 1, ret->len);
         return ERR_OK;
@@ -218,11 +305,18 @@ static enum err evaluate(const struct scope *s, int step, struct template *t, st
     return err;
 }
 
-static struct slice step_name(const struct scope *s, int step)
+/* An item is called pack.3. */
+static struct slice unit_name(const struct scope *s, int step, struct arena *a)
 {
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct workflow *w = &s->definition->workflow;
+
     ASSERT(step >= 0);
-    ASSERT(step < s->definition->workflow.step_count);
-    return s->definition->workflow.steps[step].name;
+    ASSERT(step < w->step_count + w->slot_count);
+    if (!unit_is_slot(w, step))
+        return w->steps[step].name;
+    buf_fmt(&b, "%.*s.%" PRIu32, SLICE_ARG(w->steps[step].name), item_number(s, step));
+    return arena_copy(a, buf_view(&b));
 }
 
 /* "steps[2]", "on_undo[0]" */
@@ -232,6 +326,7 @@ static const char *place_of_step(const struct scope *s, int step, struct arena *
     const struct workflow *w = &s->definition->workflow;
     int at = 0;
 
+    step = unit_step(w, (uint16_t)step);
     for (int i = 0; i < step; i++)
         at += w->steps[i].on_undo == w->steps[step].on_undo;
     buf_fmt(&b, "%s[%d]", w->steps[step].on_undo ? "on_undo" : "steps", at);
@@ -241,7 +336,7 @@ static const char *place_of_step(const struct scope *s, int step, struct arena *
 enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
                                struct error *e)
 {
-    struct slice name = step_name(s, step);
+    struct slice name = unit_name(s, step, a);
     struct template *t = s->definition->steps[step].input;
     struct template_place place;
 
@@ -262,14 +357,14 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
                                struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    struct slice name = step_name(s, step);
+    struct slice name = unit_name(s, step, a);
     struct template *t = s->definition->steps[step].undo_input;
     struct template_place place;
 
     if (t) {
         if (evaluate(s, step, t, a, ret, &place, e) != ERR_OK)
-            return error_wrap(e, "steps[%d].undo.input%s of step \"%.*s\"", step, place.path,
-                              SLICE_ARG(name));
+            return error_wrap(e, "%s.undo.input%s of step \"%.*s\"", place_of_step(s, step, a),
+                              place.path, SLICE_ARG(name));
         return ERR_OK;
     }
     json_open(&b, '{');
@@ -286,7 +381,7 @@ static enum err wrap(const struct scope *s, int step, const struct expression *x
                      struct arena *a, struct error *e)
 {
     return error_wrap(e, "%s.%s of step \"%.*s\": %.*s%s", place_of_step(s, step, a), what,
-                      SLICE_ARG(step_name(s, step)), SLICE_ARG(slice_cut(x->text, 80)),
+                      SLICE_ARG(unit_name(s, step, a)), SLICE_ARG(slice_cut(x->text, 80)),
                       x->text.len > 80 ? "..." : "");
 }
 
@@ -313,6 +408,28 @@ enum err definition_condition(const struct scope *s, int step, struct arena *a, 
     if (run(s, step, x, a, &j, e) != ERR_OK)
         return wrap(s, step, x, "if", a, e);
     *ret = json_truth(j);
+    return ERR_OK;
+}
+
+enum err definition_items(const struct scope *s, int step, struct arena *a, struct item_list *ret,
+                          const char **ret_code, struct error *e)
+{
+    struct template_place place = {""};
+    struct slice json = SLICE_NONE;
+    uint32_t spent = 0;
+
+    ASSERT(s->definition->steps[step].items);
+    *ret_code = "expression";
+    enum err err = evaluate(s, step, s->definition->steps[step].items, a, &json, &place, e);
+    if (err == ERR_OK) {
+        *ret_code = "list";
+        err =
+            list_read(json, s->definition->workflow.steps[step].each.max_items, a, ret, &spent, e);
+        report_spent(s, spent, json.len);
+    }
+    if (err != ERR_OK)
+        return error_wrap(e, "%s.for_each%s of step \"%.*s\"", place_of_step(s, step, a),
+                          place.path, SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 
@@ -361,7 +478,7 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
                                struct error *e)
 {
     const struct step_templates *t = &s->definition->steps[step];
-    struct slice name = step_name(s, step);
+    struct slice name = unit_name(s, step, a);
     struct template_place place;
     struct slice json;
 
@@ -378,7 +495,7 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
 enum err definition_question(const struct scope *s, int step, struct arena *a, struct slice *ret,
                              struct error *e)
 {
-    struct slice name = step_name(s, step);
+    struct slice name = unit_name(s, step, a);
     struct template_place place;
     struct template *t = s->definition->steps[step].question;
 
@@ -468,4 +585,63 @@ enum err definition_output(const struct scope *s, struct arena *a, struct slice 
     if (evaluate(s, -1, s->definition->output, a, ret, &place, e) != ERR_OK)
         return error_wrap(e, "output%s of the workflow", place.path);
     return ERR_OK;
+}
+
+/* ---- what has to be fetched ---- */
+
+static void need_items(struct items_needed *ret, const struct needs *n, uint16_t each)
+{
+    for (uint16_t i = 0; i < n->count; i++)
+        if (n->steps[i].step == each) {
+            ret->output |= (n->steps[i].members & MEMBER_OUTPUT) != 0;
+            ret->errors |= (n->steps[i].members & MEMBER_ERRORS) != 0;
+        }
+    ret->output |= n->all_steps;
+    ret->errors |= n->all_steps;
+}
+
+static void template_needs_items(struct items_needed *ret, struct template *t, uint16_t each)
+{
+    if (t)
+        need_items(ret, template_needs(t), each);
+}
+
+static void expression_needs_items(struct items_needed *ret, const struct expression *x,
+                                   uint16_t each)
+{
+    if (x)
+        need_items(ret, &x->needs, each);
+}
+
+struct items_needed definition_needs_items(const struct definition *d, int step,
+                                           enum direction direction, uint16_t each)
+{
+    struct items_needed n = {0};
+    const struct step_templates *t = step < 0 ? NULL : &d->steps[step];
+
+    ASSERT(d->workflow.steps[each].kind == KIND_EACH);
+    if (!t) {
+        template_needs_items(&n, d->output, each);
+    } else if (direction == DIRECTION_UNDO) {
+        template_needs_items(&n, t->undo_input, each);
+    } else {
+        expression_needs_items(&n, t->condition, each);
+        template_needs_items(&n, t->items, each);
+        template_needs_items(&n, t->wait_until, each);
+        template_needs_items(&n, t->question, each);
+        expression_needs_items(&n, t->match, each);
+        template_needs_items(&n, t->input, each);
+        expression_needs_items(&n, t->until, each);
+    }
+    return n;
+}
+
+bool definition_needs_item(const struct definition *d, int slot, enum direction direction)
+{
+    const struct step_templates *t = &d->steps[slot];
+
+    ASSERT(unit_is_slot(&d->workflow, slot));
+    if (direction == DIRECTION_UNDO)
+        return t->undo_input && template_needs(t->undo_input)->item;
+    return (t->input && template_needs(t->input)->item) || (t->until && t->until->needs.item);
 }

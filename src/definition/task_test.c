@@ -55,6 +55,26 @@ static void it_is_undone_as_it_says(void **state)
     definition_free(d);
 }
 
+static void each_item_may_have_a_child(void **state)
+{
+    struct definition *d = defined(
+        OF("", "{\"name\":\"b\",\"task\":{\"workflow\":\"ship\",\"input\":{\"line\":\"${ .item "
+               "}\"}},\"for_each\":\"${ .input.lines }\",\"max_items\":20,\"concurrency\":2,"
+               "\"complete_by\":\"2d\"}"));
+    const struct workflow *w = &d->workflow;
+    const struct workflow_step *slot = &w->steps[w->steps[0].each.slots_at];
+    (void)state;
+
+    CHECK(w->steps[0].kind == KIND_EACH && w->steps[0].each.max_items == 20, "a list");
+    CHECK(slot->kind == KIND_TASK && slice_is(slot->child.workflow, "ship")
+              && slot->child.complete_by_ms == 2 * MS_PER_D && slot->undo_kind == UNDO_CHILD,
+          "what is done for an item");
+    CHECK(w->child_step_count == w->slot_count && w->slot_count == 4, "children at a time");
+    CHECK(d->steps[w->steps[0].each.slots_at].input && !d->steps[0].input, "its input");
+    CHECK(d->steps[0].child_at > 0, "where its workflow is named");
+    definition_free(d);
+}
+
 static void the_word_needs_the_grammar(void **state)
 {
     struct definition *d = defined(OF("", TASK("", "") ",{\"name\":\"c\",\"approve\":{\"by\":\"g\","
@@ -93,7 +113,7 @@ static const struct mistake_case mistake_cases[] = {
     {OF("", TASK("", ",\n\"wait\":\"1s\"")), 3, 8, "steps[0].wait", "\"1s\"", "no such key: a step with task has"},
     {OF("", TASK("", ",\n\"signal\":{\"name\":\"s\"}")), 3, 10, "steps[0].signal", "an object", "no such key: a step with task has"},
     {OF("", TASK("", ",\n\"approve\":{}")), 3, 11, "steps[0].approve", "an object", "no such key: a step with task has"},
-    {OF("", TASK("", ",\n\"for_each\":[]")), 3, 1, "steps[0].for_each", "key \"for_each\"", "\"for_each\" is reserved for later"},
+    {OF("", TASK("", ",\n\"max_items\":1")), 3, 13, "steps[0].max_items", "1", "for_each beside it"},
     {OF("", TASK("", ",\n\"pivot\":true,\"undo\":\"none\"")), 3, 9, "steps[0].pivot", "true", "no pivot: a step with an undo"},
     {OF("", TASK("", ",\n\"undo\":true")), 3, 8, "steps[0].undo", "true", "none, or an object with an action"},
     {OF("", TASK("", ",\n\"undo\":{\"action\":\"y\"}")), 3, 8, "steps[0].undo.agent", "nothing", "a key \"agent\": a step with task has none"},
@@ -203,9 +223,10 @@ static void inputs_are_evaluated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_of_it_is_read),          cmocka_unit_test(it_is_undone_as_it_says),
-        cmocka_unit_test(the_word_needs_the_grammar), cmocka_unit_test(every_mistake_has_its_place),
-        cmocka_unit_test(odd_things_are_warned_of),   cmocka_unit_test(inputs_are_evaluated),
+        cmocka_unit_test(all_of_it_is_read),           cmocka_unit_test(it_is_undone_as_it_says),
+        cmocka_unit_test(each_item_may_have_a_child),  cmocka_unit_test(the_word_needs_the_grammar),
+        cmocka_unit_test(every_mistake_has_its_place), cmocka_unit_test(odd_things_are_warned_of),
+        cmocka_unit_test(inputs_are_evaluated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

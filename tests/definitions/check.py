@@ -163,8 +163,12 @@ APPROVAL = {"name": "v", "approve": {"by": ["finance", "Board"], "question": "Pa
 CHILDREN = [{"name": "c", "task": {"workflow": "ship-one", "input": {"line": "${ .input.line }"}, "tags": {"kind": "parcel"}},
              "complete_by": "2d", "if": ".input", "after": [], "on_failure": "hold", "undo": {"agent": "x", "action": "y"}},
             {"name": "d", "task": {"workflow": "bill"}, "pivot": True}, {"name": "e", "task": {"workflow": "bill"}}]
+EACH_CHILD = {"name": "h", "task": {"workflow": "bill", "input": "${ .item }"}, "for_each": "${ .input.lines }", "max_items": 9}
+EACH = {"name": "f", "for_each": "${ .input.lines }", "max_items": 200, "concurrency": 5, "on_item_failure": {"tolerate": "5%"}, "agent": "x",
+        "action": "y", "input": "${ .item.sku }", "undo": {"action": "z", "input": "${ .output.id // .index }"}}
 BASE = {"intact": 1, "workflow": "w", "undo_until": "30d", "on_signal": {"cancelled": "undo"}, "inputs": {"i": {"type": "any"}},
-        "steps": [STEP, *WAITS, REPEATED, *SIGNALS, APPROVAL, *CHILDREN],
+        "steps": [STEP, *WAITS, REPEATED, *SIGNALS, APPROVAL, *CHILDREN, EACH, dict(EACH, name="g", for_each=[1, {"a": "${ .input.x }"}], on_item_failure="continue"),
+                  EACH_CHILD],
         "on_undo": [{"name": "t", "agent": "x", "action": "y", "undo": "none", "on_failure": "continue"}]}
 GONE = object()
 # Where, and what is put there: each is a mistake that a schema can express.
@@ -232,6 +236,13 @@ WRONG = [
     ("steps.7.undo.agent", GONE), ("steps.7.undo.action", GONE), ("steps.7.undo", True), ("steps.7.undo", {}), ("steps.7.pivot", True),
     ("steps.8.undo", "none"), ("steps.8.pivot", "yes"), ("steps.9.on_failure", "stop"), ("steps.9.after", "a"), ("steps.9.if", True),
     ("on_undo.0.task", {"workflow": "bill"}), ("task", {"workflow": "bill"}),
+    ("steps.10.max_items", GONE), ("steps.10.for_each", GONE), ("steps.10.for_each", 7), ("steps.10.for_each", None),
+    ("steps.10.for_each", ".input.lines"), ("steps.10.max_items", 0), ("steps.10.max_items", 10001), ("steps.10.max_items", "9"),
+    ("steps.10.concurrency", 0), ("steps.10.concurrency", 101), ("steps.10.on_item_failure", "undo"), ("steps.10.on_item_failure", {}),
+    ("steps.10.on_item_failure.tolerance", "5%"), *[("steps.10.on_item_failure.tolerate", x)
+    for x in (5, "5", "0%", "0.00%", "0.001%", "100.01%", "101%", "5.%", ".5%", "1000%", "-1%")],
+    ("steps.10.task", {"workflow": "bill"}), ("steps.0.max_items", 3), ("steps.0.concurrency", 3), ("steps.0.on_item_failure", "stop"),
+    ("on_undo.0.for_each", []), ("on_undo.0.max_items", 3), ("steps.1.for_each", []), ("max_items", 3), ("concurrency", 3),
     ("", []), ("", None), ("", "x"),
 ]
 

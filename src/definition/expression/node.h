@@ -74,7 +74,9 @@ enum step_member {
     MEMBER_OUTPUT = 2,
     MEMBER_STATE = 4,
     MEMBER_ERROR = 8,
-    MEMBERS_ALL = 15,
+    MEMBER_FAILED = 16, /* with for_each: how many of its items failed ... */
+    MEMBER_ERRORS = 32, /* ... and the first of their errors */
+    MEMBERS_ALL = 63,
 };
 
 /* The parts of a recorded value that an expression refers to: a tree of names. */
@@ -107,8 +109,9 @@ struct needs {
     bool input, task;
     bool signals; /* of the task: their URLs */
     bool all_steps;
-    bool output, round; /* of the step itself, where it is repeated */
-    struct wanted of_input, of_output;
+    bool output, round; /* of the step itself, where it is repeated; `output` of its item */
+    bool item, index;   /* of the step itself, with for_each */
+    struct wanted of_input, of_output, of_item;
     uint16_t count;
     struct needed_step *steps; /* each step once */
 };

@@ -354,3 +354,44 @@ struct json *recorded_read(struct machine *m, struct slice text, const struct wa
     *ret_corrupt = !j && !m->is_fatal;
     return j;
 }
+
+/* ---- members ---- */
+
+/* Passes the bracket at the beginning, or the comma after a member. False: no member follows. */
+static bool pass_to_member(struct scanner *s, struct recorded_walk *w)
+{
+    if (!pass_space(s))
+        return false;
+    if (s->p == s->end || (!w->has_begun && *s->p != '[' && *s->p != '{'))
+        return give_up(s);
+    if (!w->has_begun)
+        w->is_object = *s->p == '{';
+    if (*s->p == (w->is_object ? '}' : ']'))
+        return false;
+    if (w->has_begun && *s->p != ',')
+        return give_up(s);
+    s->p++;
+    w->has_begun = true;
+    return pass_space(s) && (s->p < s->end || give_up(s)) && *s->p != (w->is_object ? '}' : ']');
+}
+
+bool recorded_next(struct recorded_walk *w, struct slice *ret_name, struct slice *ret_value)
+{
+    struct scanner s = {.machine = w->machine, .p = w->rest.ptr, .end = w->rest.ptr + w->rest.len};
+    const char *name = NULL;
+
+    *ret_name = SLICE_NONE;
+    bool any = pass_to_member(&s, w);
+    name = s.p;
+    if (any && w->is_object) {
+        any = (*s.p == '"' || give_up(&s)) && pass_text(&s);
+        *ret_name = (struct slice){name, (size_t)(s.p - name)};
+        any = any && pass_mark(&s, ':');
+    }
+    const char *value = s.p;
+    any = any && machine_pay(s.machine, MEMBER_PARTS) && pass_value(&s);
+    *ret_value = (struct slice){value, (size_t)(s.p - value)};
+    w->rest = (struct slice){s.p, (size_t)(s.end - s.p)};
+    w->is_corrupt |= s.corrupt;
+    return any;
+}

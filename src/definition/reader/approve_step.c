@@ -191,3 +191,17 @@ void settle_approve(struct reader *r, const struct json *j, const struct path *p
         .otherwise = limits->otherwise ? limits->otherwise->raw : SLICE_NONE,
     };
 }
+
+void count_people(struct reader *r, const struct path *path, const struct json *j,
+                  const struct approve_spec *spec)
+{
+    struct path approve = {path, SLICE("approve"), 0};
+    struct path at = {&approve, SLICE("people"), 0};
+    struct reading *g = reading_of(r);
+    bool had_room = g->people <= VOTES_MAX;
+
+    g->people += spec->people;
+    if (had_room && g->people > VOTES_MAX)
+        mistake_at(r, &at, j->at, "too many people", "%d of them at most, in all steps together",
+                   VOTES_MAX);
+}

@@ -34,4 +34,9 @@ void settle_approve(struct reader *r, const struct json *j, const struct path *p
                     const struct approve_draft *d, const struct signal_draft *limits,
                     struct approve_spec *ret);
 
+/* Reports a step that needs more people than a task has votes for: it could not be decided. `j` is
+ * the step's JSON. */
+void count_people(struct reader *r, const struct path *path, const struct json *j,
+                  const struct approve_spec *spec);
+
 #endif

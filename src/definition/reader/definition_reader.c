@@ -3,9 +3,11 @@
 #include "definition/reader/definition_reader.h"
 
 const struct reserved definition_reserved[] = {
-    {"for_each", "\"for_each\" is reserved for later", NULL},
-    {"concurrency", "\"concurrency\" is reserved for later",
+    {"for_each", "for_each is for steps with an agent, or with task", NULL},
+    {"concurrency", "concurrency is for steps with for_each",
      "; for tasks with the same key write lock"},
+    {"max_items", "max_items is for steps with for_each", NULL},
+    {"on_item_failure", "on_item_failure is for steps with for_each", NULL},
     {"schedule", "\"schedule\" is reserved for later", NULL},
     {"needs", "\"needs\" is unknown, use after", NULL},
 };
@@ -39,15 +41,19 @@ void reader_learn_names(struct reader *r)
 {
     uint16_t count = reading_of(r)->step_count;
     uint16_t *indexes = arena_alloc(r->arena, (count + 1u) * sizeof *indexes);
+    bool *is_each = arena_alloc(r->arena, (count + 1u) * sizeof *is_each);
     const struct json *s = reading_of(r)->steps->child;
 
     ASSERT(count <= STEPS_MAX);
     for (uint16_t i = 0; i < count; s = next_step(r, i, s), i++) {
         struct slice name = json_get_text(s, "name");
         indexes[i] = i;
+        is_each[i] = json_get(s, "for_each") != NULL;
+        reading_of(r)->has_each |= is_each[i];
         if (name.ptr && !map_get(&reading_of(r)->names, name))
             map_put(&reading_of(r)->names, name, &indexes[i]);
     }
+    reading_of(r)->is_each = is_each;
 }
 
 const struct json *reader_step(const struct reader *r, uint16_t step)

@@ -28,6 +28,15 @@ enum seen_of_rounds {
     SEEN_OF_ROUNDS_KINDS,
 };
 
+/* What they see of the items of their own step. */
+enum seen_of_items {
+    ITEM_NONE,   /* nothing: it has no for_each */
+    ITEM_BARRED, /* nothing, because they are evaluated once for all items: that is a mistake */
+    ITEM_SEEN,   /* .item and .index */
+    ITEM_UNDONE, /* and .output, that of the item: the undo */
+    SEEN_OF_ITEMS_KINDS,
+};
+
 /* A reference from an expression of a step to a step. */
 struct step_use {
     uint16_t from, to;
@@ -47,12 +56,15 @@ struct reading {
     struct map names;                   /* step names to indexes: uint16_t */
     uint16_t step_count;                /* of both arrays; those of on_undo come last ... */
     uint16_t main_count;                /* ... after this many of `steps` */
+    const bool *is_each;                /* of each step: it has `for_each` */
+    bool has_each;                      /* some step has */
     uint16_t step;                      /* the one being read */
     uint32_t people;                    /* have to agree, in all steps up to that one */
     enum visible visible;
     enum seen_of_rounds rounds;
-    const struct shape *scopes[VISIBLE_KINDS][SEEN_OF_ROUNDS_KINDS]; /* by `visible` and `rounds`;
-                                                                      * NULL: not made yet */
+    enum seen_of_items items;
+    /* By the three above; NULL: not made yet. */
+    const struct shape *scopes[VISIBLE_KINDS][SEEN_OF_ROUNDS_KINDS][SEEN_OF_ITEMS_KINDS];
     struct step_use *uses;
     size_t use_count, use_cap;
 };

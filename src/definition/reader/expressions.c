@@ -128,6 +128,30 @@ static void remember_step(struct watcher *w, uint16_t step, const struct referen
     need_members(w, &w->steps[w->count++], ref);
 }
 
+/* Reports what an expression of a step with for_each cannot see: an item where there is none yet,
+ * or the outputs of all items where one is undone. True: reported, or no reference to a step. */
+static bool report_of_items(struct watcher *w, const struct json *string, size_t at,
+                            const struct reference *ref, int step)
+{
+    struct reader *r = w->reader;
+    enum seen_of_items items = reading_of(r)->items;
+
+    if (ref->is_item && items == ITEM_BARRED)
+        mistake_at(r, w->path, reader_string_offset(r, string, at), "an item",
+                   "nothing of items: this is evaluated once, before they begin");
+    if (ref->is_output)
+        warn_at(r, w->path, reader_string_offset(r, string, at), SLICE("output of the item"),
+                "// and what holds without it: where the outcome is unknown there is no output");
+    if (ref->is_item || ref->is_output)
+        return true;
+    if (items != ITEM_UNDONE || step != reading_of(r)->step || ref->is_unchecked
+        || (ref->members & MEMBER_OUTPUT) == 0)
+        return false;
+    mistake_at(r, w->path, reader_string_offset(r, string, at), "the outputs of all items",
+               ".output: what is undone is one item");
+    return true;
+}
+
 static void report_reference(void *arg, const struct json *string, size_t at,
                              const struct reference *ref)
 {
@@ -136,6 +160,8 @@ static void report_reference(void *arg, const struct json *string, size_t at,
     int index = reader_step_index(r, ref->step);
 
     if (!reading_of(r)->steps) /* the steps have mistakes, reported before */
+        return;
+    if (report_of_items(w, string, at, ref, index))
         return;
     if (ref->is_unchecked) {
         if (index >= 0)
@@ -172,12 +198,16 @@ static struct needs needs_of(struct watcher *w, const struct references *refs)
                       .signals = refs->signals,
                       .output = refs->output,
                       .round = refs->round,
+                      .item = refs->item,
+                      .index = refs->index,
                       .all_steps = refs->steps,
                       .of_input = *refs->of_input,
                       .count = w->count};
 
     if (refs->of_output)
         n.of_output = *refs->of_output;
+    if (refs->of_item)
+        n.of_item = *refs->of_item;
     if (w->count > 0) {
         n.steps = arena_alloc(w->reader->arena, w->count * sizeof *n.steps);
         memcpy(n.steps, w->steps, w->count * sizeof *n.steps);
@@ -195,14 +225,23 @@ static void report_all(struct watcher *w, const struct json *j, const struct ref
         report_odd_name(w, j, odd->at, odd);
 }
 
-/* What the expressions being read may refer to. The two values become those of `needs`. */
-static struct references references_of(struct reader *r, struct wanted *of_input,
-                                       struct wanted *of_output)
+/* The parts of the values that become those of `needs`. */
+struct wanted_of {
+    struct wanted input, output, item;
+};
+
+/* What the expressions being read may refer to. */
+static struct references references_of(struct reader *r, struct wanted_of *of)
 {
     enum seen_of_rounds rounds = reading_of(r)->rounds;
+    enum seen_of_items items = reading_of(r)->items;
+    bool output = rounds == ROUNDS_ANSWER || items == ITEM_UNDONE;
 
-    return (struct references){.of_input = of_input,
-                               .of_output = rounds == ROUNDS_ANSWER ? of_output : NULL,
+    return (struct references){.of_input = &of->input,
+                               .of_output = output ? &of->output : NULL,
+                               .of_item =
+                                   items == ITEM_SEEN || items == ITEM_UNDONE ? &of->item : NULL,
+                               .may_fail = items == ITEM_UNDONE,
                                .sees_round = rounds != ROUNDS_NONE,
                                .scope = shape_of_scope(r)};
 }
@@ -210,9 +249,8 @@ static struct references references_of(struct reader *r, struct wanted *of_input
 void read_condition(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     struct watcher w = {.reader = r, .path = path};
-    struct wanted of_input = {0};
-    struct wanted of_output = {0};
-    struct references refs = references_of(r, &of_input, &of_output);
+    struct wanted_of of = {0};
+    struct references refs = references_of(r, &of);
     struct expression *x = NULL;
     struct error e = {0};
     size_t column = 0;
@@ -228,8 +266,8 @@ void read_condition(struct reader *r, const struct json *j, const struct path *p
     references_collect(x, false, r->arena, &refs);
     const struct odd_name *odd = shape_odd_in_scope(x, &refs, r->arena);
     report_all(&w, j, &refs, odd);
-    if (!refs.input && !refs.task && !refs.steps && !refs.output && !refs.round && !refs.list
-        && !odd && reading_of(r)->visible != VISIBLE_MATCH)
+    if (!refs.input && !refs.task && !refs.steps && !refs.output && !refs.round && !refs.item
+        && !refs.index && !refs.list && !odd && reading_of(r)->visible != VISIBLE_MATCH)
         warn_at(r, path, j->at, j->raw, "a condition that depends on something");
     x->needs = needs_of(&w, &refs);
     x->text = j->text;
@@ -243,10 +281,9 @@ static struct template *read_watched(struct reader *r, const struct json *j,
                                      const struct path *path, template_reader *read)
 {
     struct watcher watcher = {.reader = r, .path = path};
-    struct wanted of_input = {0};
-    struct wanted of_output = {0};
+    struct wanted_of of = {0};
     struct template_watch w = {&watcher, report_fault, report_reference, report_odd_name,
-                               references_of(r, &of_input, &of_output)};
+                               references_of(r, &of)};
     struct template *t = read(j, r->arena, &w);
 
     *template_needs(t) = needs_of(&watcher, &w.refs);

@@ -84,6 +84,9 @@ static void everything(struct collector *c)
     r->input = r->task = r->steps = true;
     r->output = r->of_output != NULL;
     r->round = r->sees_round;
+    r->item = r->index = r->of_item != NULL;
+    if (r->of_item)
+        want_all(r->of_item);
     if (r->of_input)
         want_all(r->of_input);
     if (r->of_output)
@@ -123,6 +126,8 @@ static uint8_t member_of_step(struct slice name)
            : slice_is(name, "output") ? MEMBER_OUTPUT
            : slice_is(name, "state")  ? MEMBER_STATE
            : slice_is(name, "error")  ? MEMBER_ERROR
+           : slice_is(name, "failed") ? MEMBER_FAILED
+           : slice_is(name, "errors") ? MEMBER_ERRORS
                                       : 0;
 }
 
@@ -131,23 +136,66 @@ static void add_step(struct collector *c, const struct path_names *p)
 {
     struct reference *r = arena_alloc(c->arena, sizeof *r);
     size_t count = p->count < PATH_MAX_NAMES ? p->count : PATH_MAX_NAMES;
-    bool is_guarded = c->guards > 0;
+    bool has_case = c->guards > 0;
 
     for (size_t i = 2; i < count; i++)
-        is_guarded |= p->nodes[i]->is_optional;
+        has_case |= p->nodes[i]->is_optional;
     r->step = p->names[1];
     r->at = p->nodes[1]->at;
     r->is_unchecked = c->is_unchecked;
     r->members = count == 2 ? MEMBERS_ALL : member_of_step(p->names[2]);
-    r->needs_output = count > 2 && r->members == MEMBER_OUTPUT && !is_guarded;
+    r->needs_output = count > 2 && r->members == MEMBER_OUTPUT && !has_case;
     bool is_ours = !(r->members & (MEMBER_INPUT | MEMBER_OUTPUT)); /* state, error, or no member */
     c->refs->may_be_odd |= is_ours && count > (r->members ? 3 : 2);
+    c->refs->may_be_odd |=
+        count > 2
+        && ((r->members & (MEMBER_FAILED | MEMBER_ERRORS)) != 0 || shape_has_items(c->refs->scope));
     if (count == 2)
         want_all(&r->seen);
     else
         wanted_add(&r->seen, c->arena, p->names + 3, count - 3, c->is_given);
     r->next = c->refs->list;
     c->refs->list = r;
+}
+
+/* A reference to no step, for whoever reports it. */
+static struct reference *add_other(struct collector *c, const struct node *n)
+{
+    struct reference *r = arena_alloc(c->arena, sizeof *r);
+
+    r->at = n->at;
+    r->next = c->refs->list;
+    c->refs->list = r;
+    return r;
+}
+
+static bool is_guarded(const struct collector *c, const struct path_names *p, size_t count)
+{
+    bool is = c->guards > 0;
+
+    for (size_t i = 1; i < count; i++)
+        is |= p->nodes[i]->is_optional;
+    return is;
+}
+
+/* .item, .index. False: the path is neither, or there is no item. */
+static bool collect_item(struct collector *c, const struct path_names *p, size_t count)
+{
+    bool item = slice_is(p->names[0], "item");
+
+    if (!item && !slice_is(p->names[0], "index"))
+        return false;
+    if (!c->refs->of_item) {
+        add_other(c, p->nodes[0])->is_item = true;
+        return false;
+    }
+    c->refs->item |= item;
+    c->refs->index |= !item;
+    if (item)
+        wanted_add(c->refs->of_item, c->arena, p->names + 1, count - 1, c->is_given);
+    else
+        c->refs->may_be_odd |= count > 1;
+    return true;
 }
 
 /* Collects a path from the root. False: it is none. */
@@ -158,7 +206,7 @@ static bool collect_path(struct collector *c, const struct node *n)
     if (!path_of(n, &p))
         return false;
     size_t count = p.count < PATH_MAX_NAMES ? p.count : PATH_MAX_NAMES;
-    bool is_known = slice_is(p.names[0], "steps");
+    bool is_known = collect_item(c, &p, count) || slice_is(p.names[0], "steps");
     if (slice_is(p.names[0], "task")) {
         is_known = c->refs->task = true;
         c->refs->may_be_odd |= count > 1;
@@ -167,6 +215,8 @@ static bool collect_path(struct collector *c, const struct node *n)
     }
     if (slice_is(p.names[0], "output") && c->refs->of_output) {
         is_known = c->refs->output = true;
+        if (c->refs->may_fail && !c->is_unchecked && !is_guarded(c, &p, count))
+            add_other(c, p.nodes[0])->is_output = true;
         wanted_add(c->refs->of_output, c->arena, p.names + 1, count - 1, c->is_given);
     }
     if (slice_is(p.names[0], "round") && c->refs->sees_round) {

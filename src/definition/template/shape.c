@@ -27,6 +27,8 @@ struct shape {
     const struct shape_member *members;
     size_t count;
     const struct map *names;
+    const bool *is_each; /* STEPS: which of them have for_each */
+    bool has_each;       /* STEPS, and the scope: some have */
 };
 
 /* ---- values made by the server ---- */
@@ -36,17 +38,20 @@ struct shape {
         text, sizeof(text) - 1 \
     }
 
-static const struct shape any = {SHAPE_ANY, NULL, NULL, 0, NULL};
-static const struct shape a_string = {SHAPE_PLAIN, "a string", NULL, 0, NULL};
-static const struct shape a_number = {SHAPE_PLAIN, "a number", NULL, 0, NULL};
-static const struct shape a_boolean = {SHAPE_PLAIN, "a boolean", NULL, 0, NULL};
-static const struct shape an_array = {SHAPE_PLAIN, "an array", NULL, 0, NULL};
+static const struct shape any = {.kind = SHAPE_ANY};
+static const struct shape a_string = {.kind = SHAPE_PLAIN, .what = "a string"};
+static const struct shape a_number = {.kind = SHAPE_PLAIN, .what = "a number"};
+static const struct shape a_boolean = {.kind = SHAPE_PLAIN, .what = "a boolean"};
+static const struct shape an_array = {.kind = SHAPE_PLAIN, .what = "an array"};
 
 static const struct shape_member error_members[] = {
     {NAME("code"), &a_string},
     {NAME("message"), &a_string},
 };
-static const struct shape error = {SHAPE_OBJECT, " of an error", error_members, 2, NULL};
+static const struct shape error = {.kind = SHAPE_OBJECT,
+                                   .what = " of an error",
+                                   .members = error_members,
+                                   .count = 2};
 
 static const struct shape_member step_members[] = {
     {NAME("input"), &any},
@@ -54,15 +59,30 @@ static const struct shape_member step_members[] = {
     {NAME("state"), &a_string},
     {NAME("error"), &error},
 };
-static const struct shape step = {SHAPE_OBJECT, " of a step", step_members, 4, NULL};
+static const struct shape step = {.kind = SHAPE_OBJECT,
+                                  .what = " of a step",
+                                  .members = step_members,
+                                  .count = 4};
+
+/* An input is of its items. */
+static const struct shape_member each_members[] = {
+    {NAME("output"), &an_array}, {NAME("state"), &a_string},  {NAME("error"), &error},
+    {NAME("failed"), &a_number}, {NAME("errors"), &an_array},
+};
+static const struct shape each = {.kind = SHAPE_OBJECT,
+                                  .what = " of a step with for_each",
+                                  .members = each_members,
+                                  .count = COUNT_OF(each_members)};
 
 static const struct shape_member failure_members[] = {
     {NAME("step"), &a_string},
     {NAME("code"), &a_string},
     {NAME("message"), &a_string},
 };
-static const struct shape failure = {SHAPE_OBJECT, " of the task's error", failure_members, 3,
-                                     NULL};
+static const struct shape failure = {.kind = SHAPE_OBJECT,
+                                     .what = " of the task's error",
+                                     .members = failure_members,
+                                     .count = 3};
 
 static const struct shape_member task_members[] = {
     {NAME("id"), &a_string},
@@ -76,14 +96,20 @@ static const struct shape_member answer_members[] = {
     {NAME("headers"), &any},
     {NAME("body"), &any},
 };
-static const struct shape answer = {SHAPE_OBJECT, " of the answer", answer_members, 3, NULL};
+static const struct shape answer = {.kind = SHAPE_OBJECT,
+                                    .what = " of the answer",
+                                    .members = answer_members,
+                                    .count = 3};
 
 static const struct shape_member moment_members[] = {
     {NAME("time"), &a_string},
     {NAME("local"), &a_string},
     {NAME("previous"), &a_string},
 };
-static const struct shape moment = {SHAPE_OBJECT, "", moment_members, 3, NULL};
+static const struct shape moment = {.kind = SHAPE_OBJECT,
+                                    .what = "",
+                                    .members = moment_members,
+                                    .count = 3};
 
 const struct shape *shape_of_moment(void)
 {
@@ -124,7 +150,10 @@ static const struct shape *shape_of_input(const struct definition *d, struct are
     for (size_t i = 0; i < d->input_count; i++)
         members[i] = (struct shape_member){d->inputs[i].name, shape_of_rule(&d->inputs[i])};
     struct shape *input = arena_alloc(a, sizeof *input);
-    *input = (struct shape){SHAPE_OBJECT, " of the task's inputs", members, d->input_count, NULL};
+    *input = (struct shape){.kind = SHAPE_OBJECT,
+                            .what = " of the task's inputs",
+                            .members = members,
+                            .count = d->input_count};
     return input;
 }
 
@@ -132,7 +161,10 @@ static const struct shape *shape_of_steps(const struct reading *reading, struct 
 {
     struct shape *all = arena_alloc(a, sizeof *all);
 
-    *all = (struct shape){.kind = SHAPE_STEPS, .names = &reading->names};
+    *all = (struct shape){.kind = SHAPE_STEPS,
+                          .names = &reading->names,
+                          .is_each = reading->is_each,
+                          .has_each = reading->has_each};
     return reading->steps ? all : &any; /* the steps have mistakes, reported before */
 }
 
@@ -179,8 +211,10 @@ static const struct shape *shape_of_signals(const struct reading *g, struct aren
     if (all.count == SIGNALS_KNOWN_MAX)
         return &any;
     struct shape *signals = arena_alloc(a, sizeof *signals);
-    *signals =
-        (struct shape){SHAPE_OBJECT, " of the workflow's signals", all.list, all.count, NULL};
+    *signals = (struct shape){.kind = SHAPE_OBJECT,
+                              .what = " of the workflow's signals",
+                              .members = all.list,
+                              .count = all.count};
     return signals;
 }
 
@@ -197,21 +231,24 @@ static const struct shape *shape_of_task(const struct reading *g, bool forward, 
         members[count++] = (struct shape_member){SLICE("signals"), signals};
     if (!forward)
         members[count++] = (struct shape_member){SLICE("error"), &failure};
-    *task = (struct shape){forward ? SHAPE_FORWARD : SHAPE_OBJECT, " of the task", members, count,
-                           NULL};
+    *task = (struct shape){.kind = forward ? SHAPE_FORWARD : SHAPE_OBJECT,
+                           .what = " of the task",
+                           .members = members,
+                           .count = count};
     return task;
 }
 
 const struct shape *shape_of_scope(struct reader *r)
 {
     struct reading *reading = reading_of(r);
-    const struct shape **known = &reading->scopes[reading->visible][reading->rounds];
+    const struct shape **known =
+        &reading->scopes[reading->visible][reading->rounds][reading->items];
     size_t count = 3;
 
     if (*known || !r->warnings)
         return *known;
     bool match = reading->visible == VISIBLE_MATCH;
-    struct shape_member *members = arena_alloc(r->arena, 7 * sizeof *members);
+    struct shape_member *members = arena_alloc(r->arena, 9 * sizeof *members);
     members[0] =
         (struct shape_member){SLICE("input"), shape_of_input(reading->definition, r->arena)};
     members[1] = (struct shape_member){SLICE("steps"), shape_of_steps(reading, r->arena)};
@@ -221,14 +258,22 @@ const struct shape *shape_of_scope(struct reader *r)
                                             r->arena)};
     if (reading->rounds != ROUNDS_NONE)
         members[count++] = (struct shape_member){SLICE("round"), &a_number};
-    if (reading->rounds == ROUNDS_ANSWER)
+    if (reading->rounds == ROUNDS_ANSWER || reading->items == ITEM_UNDONE)
         members[count++] = (struct shape_member){SLICE("output"), &any};
+    if (reading->items == ITEM_SEEN || reading->items == ITEM_UNDONE) {
+        members[count++] = (struct shape_member){SLICE("item"), &any};
+        members[count++] = (struct shape_member){SLICE("index"), &a_number};
+    }
     if (match) {
         members[count++] = (struct shape_member){SLICE("data"), &any};
         members[count++] = (struct shape_member){SLICE("name"), &a_string};
     }
     struct shape *root = arena_alloc(r->arena, sizeof *root);
-    *root = (struct shape){SHAPE_OBJECT, "", members, count, NULL};
+    *root = (struct shape){.kind = SHAPE_OBJECT,
+                           .what = "",
+                           .members = members,
+                           .count = count,
+                           .has_each = reading->has_each};
     *known = root;
     return root;
 }
@@ -269,9 +314,10 @@ static const struct shape *shape_of_field(struct search *s, const struct node *n
         return of;
     if (of->kind == SHAPE_STEPS) {
         /* An unknown step in .steps.NAME is reported as a mistake by reader/expressions.c. */
-        if (n->a->kind == NODE_IDENTITY && !map_get(of->names, n->name))
+        const uint16_t *index = map_get(of->names, n->name);
+        if (n->a->kind == NODE_IDENTITY && !index)
             add_odd(s, n, of);
-        return &step;
+        return index && of->is_each[*index] ? &each : &step;
     }
     for (size_t i = 0; i < of->count; i++)
         if (slice_eq(of->members[i].name, n->name))
@@ -363,6 +409,11 @@ struct odd_name *shape_odd_in_scope(const struct expression *x, const struct ref
                                     struct arena *a)
 {
     return refs->scope && refs->may_be_odd ? shape_odd_names(x, refs->scope, a) : NULL;
+}
+
+bool shape_has_items(const struct shape *scope)
+{
+    return scope && scope->has_each;
 }
 
 bool shape_of_input_has(const struct shape *scope, const struct slice *path, size_t count)

@@ -35,6 +35,9 @@ struct odd_name *shape_odd_in_scope(const struct expression *x, const struct ref
  * checked. */
 bool shape_of_input_has(const struct shape *scope, const struct slice *path, size_t count);
 
+/* Whether some step of the scope has for_each. NULL: not known, which is no. */
+bool shape_has_items(const struct shape *scope);
+
 /* Reports a warning at that offset. */
 void shape_warn(struct reader *r, const struct path *path, size_t offset,
                 const struct odd_name *odd);

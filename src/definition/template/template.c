@@ -51,7 +51,9 @@ static void report_references(struct reader *r, const struct json *string, size_
     struct template_watch *w = r->watch;
     struct references own = {.of_input = w->refs.of_input,
                              .of_output = w->refs.of_output,
+                             .of_item = w->refs.of_item,
                              .sees_round = w->refs.sees_round,
+                             .may_fail = w->refs.may_fail,
                              .scope = w->refs.scope};
 
     references_collect(x, is_given, r->arena, &own);
@@ -61,6 +63,8 @@ static void report_references(struct reader *r, const struct json *string, size_
     w->refs.steps |= own.steps;
     w->refs.output |= own.output;
     w->refs.round |= own.round;
+    w->refs.item |= own.item;
+    w->refs.index |= own.index;
     for (const struct reference *one = own.list; one; one = one->next)
         w->reference(w->arg, string, at + one->at, one);
     const struct odd_name *odd = shape_odd_in_scope(x, &own, r->arena);
@@ -246,8 +250,11 @@ static void needs_join(struct needs *n, struct arena *a, const struct needs *mor
         needs_add(n, a, &more->steps[i]);
     wanted_join(&n->of_input, a, &more->of_input);
     wanted_join(&n->of_output, a, &more->of_output);
+    wanted_join(&n->of_item, a, &more->of_item);
     n->output |= more->output;
     n->round |= more->round;
+    n->item |= more->item;
+    n->index |= more->index;
     n->input |= more->input;
     n->task |= more->task;
     n->signals |= more->signals;
@@ -326,6 +333,11 @@ bool template_path_is_plain(const struct template *parts)
 struct needs *template_needs(struct template *t)
 {
     return &t->needs;
+}
+
+bool template_is_text(const struct template *t)
+{
+    return t->kind == TEMPLATE_STRING || (t->kind == TEMPLATE_RAW && t->text.ptr[0] == '"');
 }
 
 bool template_is_output(const struct template *t)

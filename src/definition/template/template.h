@@ -37,6 +37,9 @@ void template_add(struct template *object, struct arena *a, struct slice key,
 /* The values that its expressions need. The owner fills it in. */
 struct needs *template_needs(struct template *t);
 
+/* Whether its value is a string, whatever its expressions give. */
+bool template_is_text(const struct template *t);
+
 /* Whether it is exactly "${ .steps.NAME.output }". The step is then the only one it needs. */
 bool template_is_output(const struct template *t);
 
