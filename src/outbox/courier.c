@@ -53,7 +53,7 @@ struct courier *courier_new(const struct courier_config *c, struct store_queue *
     o->config.give_up_ms = c->give_up_ms ? c->give_up_ms : GIVE_UP_MS;
     o->config.backoff_ms = c->backoff_ms ? c->backoff_ms : BACKOFF_MS;
     o->config.backoff_max_ms = c->backoff_max_ms ? c->backoff_max_ms : BACKOFF_MAX_MS;
-    o->config.items_max = c->items_max ? c->items_max : ITEMS_MAX;
+    o->config.items_max = c->items_max ? c->items_max : ENTRIES_MAX;
     o->store = store;
     o->outside = *outside;
     o->random.state = c->seed;

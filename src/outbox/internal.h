@@ -15,7 +15,7 @@ enum {
     BACKOFF_MS = 1000,
     BACKOFF_MAX_MS = 300000,
     RETRY_AFTER_MAX_MS = 3600000,
-    ITEMS_MAX = 16384,
+    ENTRIES_MAX = 16384,
     BYTES_MAX = 32 << 20, /* of messages in memory, approximately */
     SHELF_FIRST = 4096,
     SHELF_MAX = 64 << 10, /* a larger message gets a block of its own */

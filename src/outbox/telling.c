@@ -17,12 +17,12 @@ _Static_assert(STEPS_MAX + EVENT_TYPE_COUNT < 1 << SEQUENCE_SHIFT, "of one chang
 /* As the key of the step in its definition. */
 static const char *const kinds[] = {
     [KIND_CALL] = "agent",      [KIND_WAIT] = "wait", [KIND_SIGNAL] = "signal",
-    [KIND_APPROVE] = "approve", [KIND_TASK] = "task",
+    [KIND_APPROVE] = "approve", [KIND_TASK] = "task", [KIND_EACH] = "for_each",
 };
 
 static uint32_t ended_tries(const struct step *s)
 {
-    uint32_t tries = s->dropped_count + s->attempt_count - step_is_open(s);
+    uint32_t tries = s->dropped_count + s->attempt_count - (step_open_attempt(s) != NULL);
 
     return tries + s->failure_count; /* includes failures without an attempt */
 }

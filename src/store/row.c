@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "store/codec/envelope.h"
+#include "store/row_item.h"
 #include "json/json.h"
 
 static size_t family_size(const struct change *c)
@@ -34,6 +35,8 @@ static size_t row_size(const struct task_row *row)
 
     for (size_t i = 0; i < row->payload_count; i++)
         size += row->payloads[i].json.len;
+    for (size_t i = 0; i < row->item_count; i++)
+        size += row->items[i].doc.len;
     return size;
 }
 
@@ -109,6 +112,32 @@ static bool payloads_valid(const struct task_row *row)
     return true;
 }
 
+/* What is deleted was there before. */
+static bool dropped_valid(const struct change *c)
+{
+    for (size_t i = 0; i < c->row.dropped_payload_count; i++) {
+        uint32_t number = c->row.dropped_payloads[i];
+        if (number == 0 || number > PAYLOAD_NUMBER_MAX)
+            return false;
+        for (size_t k = 0; k < c->row.payload_count; k++)
+            if (c->row.payloads[k].number == number)
+                return false;
+    }
+    return c->kind != CHANGE_REQUEST || c->row.dropped_payload_count == 0;
+}
+
+static bool items_valid(const struct change *c)
+{
+    for (size_t i = 0; i < c->row.item_count; i++) {
+        if (!item_row_valid(&c->row.items[i]))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (item_row_order(&c->row.items[k], &c->row.items[i]) == 0)
+                return false;
+    }
+    return c->kind != CHANGE_REQUEST || c->row.item_count == 0;
+}
+
 /* What the table would refuse. */
 static bool audits_valid(const struct change *c)
 {
@@ -158,7 +187,8 @@ enum err row_check(const struct change *c)
     if (row_size(row) + family_size(c) > ROW_SIZE_MAX)
         return ERR_TOO_BIG;
     if (row->id.len == 0 || row->revision > INT64_MAX || !payloads_valid(row) || !audits_valid(c)
-        || !messages_valid(c) || !lock_valid(c) || !family_valid(c))
+        || !messages_valid(c) || !lock_valid(c) || !family_valid(c) || !items_valid(c)
+        || !dropped_valid(c))
         return ERR_INVALID;
     if (c->kind == CHANGE_REQUEST)
         return ERR_OK;
@@ -188,8 +218,12 @@ struct task_row row_copy(struct arena *a, const struct task_row *row)
     TASK_COLUMNS(COPY_TASK, )
     copy.payloads = NULL;
     copy.payload_count = 0;
+    copy.dropped_payloads = NULL;
+    copy.dropped_payload_count = 0;
     copy.waits = NULL;
     copy.wait_count = 0;
+    copy.items = NULL;
+    copy.item_count = 0;
     return copy;
 }
 

@@ -10,6 +10,10 @@ static void attempt_write(struct buf *b, const struct request_item *i)
 {
     ASSERT(i->step.ptr);
     json_member_text(b, "step", i->step);
+    if (i->of_item)
+        json_member_number(b, "item", i->item);
+    if (i->of_item && i->generation > 0)
+        json_member_number(b, "generation", i->generation);
     json_member_text(b, "direction", slice_of(direction_text(i->direction)));
     if (i->attempt > 0)
         json_member_number(b, "attempt", i->attempt);
@@ -53,6 +57,9 @@ static bool item_read(const struct json *j, struct request_item *ret)
     if (ret->step.ptr) {
         ret->kind = REQUEST_ATTEMPT;
         ret->attempt = (uint32_t)json_get_int(j, "attempt", 0);
+        ret->of_item = json_get_int(j, "item", -1) >= 0;
+        ret->item = (uint32_t)json_get_int(j, "item", 0);
+        ret->generation = (uint32_t)json_get_int(j, "generation", 0);
         ret->outlook = todo;
         ret->until = json_get_int(j, "until", 0);
         return direction_parse(json_get_text(j, "direction"), &ret->direction);

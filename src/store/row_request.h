@@ -7,6 +7,7 @@
  *
  *     [{"step":"charge","direction":"forward","attempt":2,"do":"retry"},
  *      {"step":"paid","direction":"forward","do":"undo","until":1800000000000},
+ *      {"step":"pack","item":3,"direction":"forward","attempt":1,"do":"retry"},
  *      {"do":"deadline"}, {"do":"extend","until":1800000000000}]
  */
 
@@ -22,6 +23,8 @@ struct request_item {
     } kind;
     /* ATTEMPT: */
     struct slice step;
+    bool of_item; /* of the step's list, which has a generation */
+    uint32_t item, generation;
     enum direction direction;
     uint32_t attempt;     /* 0: it waits for a signal */
     struct slice outlook; /* what will follow by the rules, only for readers of the row */

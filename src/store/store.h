@@ -34,6 +34,7 @@
 #include "store/rows/audit.h"
 #include "store/rows/backup.h"
 #include "store/rows/census.h"
+#include "store/rows/item.h"
 #include "store/rows/message.h"
 #include "store/rows/node.h"
 #include "store/rows/notice.h"
@@ -264,6 +265,12 @@ struct store_backup_ops {
     void (*end)(struct store *s); /* gives up the copy; harmless if there is none */
 };
 
+/* Items at rest: see rows/item.h. They are written by changes of their task. */
+struct store_item_ops {
+    enum err (*read)(struct store *s, struct item_read *r, struct arena *a, struct error *e);
+    enum err (*outputs)(struct store *s, struct item_outputs *o, struct arena *a, struct error *e);
+};
+
 /* Locks of tasks: see rows/lock.h. They are taken and given back by changes and claims. */
 struct store_lock_ops {
     enum err (*list)(struct store *s, const struct lock_query *q, struct arena *a,
@@ -383,6 +390,7 @@ struct store_ops {
     const struct store_notice_ops *notices;
     const struct store_alert_ops *alerts;
     const struct store_lock_ops *locks;
+    const struct store_item_ops *items;
     const struct store_operation_ops *operations;
     const struct store_schedule_ops *schedules;
     const struct store_retention_ops *retention;
@@ -419,7 +427,7 @@ struct store_ops {
      * committed before a call began, and neither waits for the store's own thread nor blocks it. It
      * has close, is_usable, get, list and audit_list, of the capabilities retention->reserved,
      * submissions->list, outbox->targets and ->list, alerts->list, operations->list,
-     * schedules->list and ->version, locks, nodes->list, and counts; where the store lacks a
+     * schedules->list and ->version, locks, items, nodes->list, and counts; where the store lacks a
      * capability, so does it. It is made and closed while nothing else uses the store, and closed
      * first. NULL: there is none. */
     struct store *(*reading)(struct store *s);

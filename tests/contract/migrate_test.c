@@ -240,6 +240,7 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
                "ALTER TABLE task DROP COLUMN lock_max; ALTER TABLE task DROP COLUMN lock_since; "
                "DROP VIEW task_vote; DROP INDEX task_asked; ALTER TABLE task DROP COLUMN asked; "
                "ALTER TABLE submission DROP COLUMN submitter; "
+               "DROP VIEW task_item; DROP VIEW item_document; DROP TABLE item; "
                "DROP INDEX task_parent; DROP INDEX task_root; DROP TABLE orphaned; "
                "ALTER TABLE task DROP COLUMN parent; ALTER TABLE task DROP COLUMN root; "
                "ALTER TABLE submission DROP COLUMN child; "
@@ -255,8 +256,8 @@ static void ids_reserved_under_version_17_are_known_by_the_hash(void **state)
           "as it was");
 }
 
-/* A file of the version before, with tasks, a submission and an id that is kept. */
-static void a_store_of_the_version_before_gets_families(void **state)
+/* A file of version 27, with tasks, a submission and an id that is kept. */
+static void a_store_of_version_27_gets_families_and_items(void **state)
 {
     struct world *w = *state;
     const char *path = path_of(w, "intact.db");
@@ -268,7 +269,7 @@ static void a_store_of_the_version_before_gets_families(void **state)
     stop_store(w);
     CHECK(unlink(path) == 0, "removed");
     shell_exec(path, "PRAGMA journal_mode = DELETE");
-    for (int i = 0; i < schema_version - 1; i++)
+    for (int i = 0; i < 27; i++)
         shell_exec(path, sqlite_migrations[i]);
     shell_exec(path,
                "INSERT INTO meta (name, value) VALUES ('secret', randomblob(32)); "
@@ -282,8 +283,8 @@ static void a_store_of_the_version_before_gets_families(void **state)
                "PRAGMA application_id = 0x496e7463; PRAGMA journal_mode = WAL");
     CHECK(stat(path, &st) == 0, "%s", path);
     (void)snprintf(text, sizeof text,
-                   "PRAGMA user_version = %d; INSERT INTO file (one, inode) VALUES (1, %ju)",
-                   schema_version - 1, (uintmax_t)st.st_ino);
+                   "PRAGMA user_version = 27; INSERT INTO file (one, inode) VALUES (1, %ju)",
+                   (uintmax_t)st.st_ino);
     shell_exec(path, text); /* it is no copy */
     start_store(w);
     is_up_to_date(path);
@@ -302,6 +303,17 @@ static void a_store_of_the_version_before_gets_families(void **state)
                "old|NULL|NULL|NULL|NULL\nold@a|old|old|a|2\n");
     shell_says(path, "SELECT task, name, child_number, child_state, child_wish FROM task_step",
                "old|a|NULL|NULL|NULL\nold@a|b|3|running|NULL\n");
+    const struct item_row item = {.step = SLICE("a"),
+                                  .number = 4,
+                                  .state = STEP_FAILED,
+                                  .doc = SLICE("{\"state\":\"failed\"}")};
+    struct task_row changed = row;
+    changed.revision = 4;
+    changed.items = &item;
+    changed.item_count = 1;
+    must(update_row(w, changed), "an item");
+    shell_says(path, "SELECT task, step, number, state FROM task_item", "old|a|4|failed\n");
+    shell_says(path, "SELECT name, items FROM task_step ORDER BY task", "a|NULL\nb|NULL\n");
 }
 
 static void a_migration_that_fails_leaves_the_old_version(void **state)
@@ -368,7 +380,7 @@ int main(void)
         ON_SQLITE(messages_of_version_7_are_still_there),
         ON_SQLITE(steps_of_version_8_are_seen_as_before),
         ON_SQLITE(ids_reserved_under_version_17_are_known_by_the_hash),
-        ON_SQLITE(a_store_of_the_version_before_gets_families),
+        ON_SQLITE(a_store_of_version_27_gets_families_and_items),
         ON_SQLITE(a_migration_that_fails_leaves_the_old_version),
         ON_SQLITE(the_audit_is_only_added_to),
     };

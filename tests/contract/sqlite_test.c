@@ -316,7 +316,7 @@ static void a_database_at_its_maximum_refuses_and_recovers(void **state)
     struct world *w = *state;
     struct db *d = &sqlite_store_of(w->s)->writer;
 
-    CHECK(db_exec(d, "PRAGMA max_page_count = 100") == SQLITE_OK, "limited");
+    CHECK(db_exec(d, "PRAGMA max_page_count = 110") == SQLITE_OK, "limited");
     unsigned count = fill(w, "t");
     CHECK(count > 10, "%u", count);
     struct change c[2] = {{.kind = CHANGE_UPDATE, .row = fetch(w, "t-0")},

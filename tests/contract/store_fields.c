@@ -57,6 +57,46 @@ static void of_the_scheduler(const struct task *t, struct task_row *row)
         row->waiting_for = SLICE("a");
 }
 
+/* An item that came to rest has a row, which is read back to what it was. */
+static void compare_item(struct world *w, const struct workflow *flow, const struct task *t,
+                         uint16_t unit)
+{
+    uint16_t step = unit_step(flow, unit);
+    struct item_read r = {.task = t->id,
+                          .step = flow->steps[step].name,
+                          .generation = t->steps[step].generation,
+                          .from = t->steps[unit].item,
+                          .limit = 1};
+    struct step back;
+
+    must(w->s->ops->items->read(w->s, &r, &w->a, &w->e), w->e.text);
+    CHECK(r.count == 1 && r.rows[0].number == t->steps[unit].item, "item %u has a row",
+          t->steps[unit].item);
+    CHECK(item_decode(flow, step, &r.rows[0], &w->a, &back, &w->e) == ERR_OK, "%s: %.*s", w->e.text,
+          SLICE_ARG(r.rows[0].doc));
+    items_equal(&t->steps[unit], &back);
+}
+
+/* Then their slots are free. */
+static void compare_items(struct world *w, const struct workflow *flow, struct task *t)
+{
+    for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
+        if (t->steps[u].slot == SLOT_RESTING)
+            compare_item(w, flow, t, u);
+    slots_settle(flow, t);
+}
+
+/* Other items of a task, in other states. */
+static void draw_items(const struct workflow *flow, struct prng *p, struct arena *a, struct task *t,
+                       struct encoded *kept)
+{
+    for (uint16_t i = 0; i < flow->step_count; i++)
+        if (flow->steps[i].kind == KIND_EACH) {
+            random_each(flow, t, i, p, a);
+            encoded_look_at(kept, i);
+        }
+}
+
 static void insert(struct world *w, const struct workflow *flow, struct task *t,
                    struct encoded *kept)
 {
@@ -66,6 +106,7 @@ static void insert(struct world *w, const struct workflow *flow, struct task *t,
     task_encode_again(flow, t, kept, &w->a, &doc, &row);
     of_the_scheduler(t, &row);
     must(insert_row(w, row), "insert");
+    compare_items(w, flow, t);
 }
 
 static void update(struct world *w, const struct workflow *flow, struct task *t,
@@ -78,6 +119,7 @@ static void update(struct world *w, const struct workflow *flow, struct task *t,
     task_encode_again(flow, t, kept, &w->a, &doc, &c.row);
     of_the_scheduler(t, &c.row);
     must(put_change(w, c), "update");
+    compare_items(w, flow, t);
 }
 
 static void compare(struct world *w, const struct workflow *flow, const struct task *t,
@@ -93,7 +135,7 @@ static void compare(struct world *w, const struct workflow *flow, const struct t
 static const struct workflow *flow_of(int i)
 {
     const struct workflow *const all[] = {kit_workflow_long(), &kit_workflow, &kit_workflow_back,
-                                          &kit_workflow_wait};
+                                          &kit_workflow_wait, &kit_workflow_items};
 
     return all[(size_t)i % COUNT_OF(all)];
 }
@@ -132,6 +174,8 @@ static void a_changed_task_is_read_as_it_was_written(void **state)
             for (int k = 0; k < 20; k++)
                 if (change_a_field(flow, &p, &w->a, unchangeable, &t, &step) && step >= 0)
                     encoded_look_at(kept, step);
+            if (n % 3 == 0)
+                draw_items(flow, &p, &w->a, &t, kept);
             update(w, flow, &t, kept, n % 2);
             struct task_row row = fetch(w, id);
             compare(w, flow, &t, &row, NULL);

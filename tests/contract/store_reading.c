@@ -84,6 +84,7 @@ static void all_that_reads_is_there(void **state)
     struct message_page messages;
     struct alert_page alerts;
     struct operation_page operations;
+    struct item_read items = {.task = SLICE("one"), .step = SLICE("a"), .limit = 5};
     struct outbox_target *targets = NULL;
     size_t count = 0;
 
@@ -112,6 +113,8 @@ static void all_that_reads_is_there(void **state)
                                    &w->e)
               == ERR_OK,
           "operations: %s", w->e.text);
+    CHECK(r->ops->items->read(r, &items, &w->a, &w->e) == ERR_OK && items.count == 0, "items: %s",
+          w->e.text);
     CHECK(!r->ops->nodes == !w->s->ops->nodes, "nodes");
     r->ops->close(r);
 }

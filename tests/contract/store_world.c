@@ -180,7 +180,7 @@ static void empty_schema(const char *schema)
                    "DELETE FROM outbox_aside; DELETE FROM submission; DELETE FROM operation; "
                    "DELETE FROM overrun; DELETE FROM schedule; DELETE FROM schedule_version; "
                    "DELETE FROM lock_key; DELETE FROM lock_holder; "
-                   "DELETE FROM notice; DELETE FROM orphaned; "
+                   "DELETE FROM notice; DELETE FROM orphaned; DELETE FROM item; "
                    "DELETE FROM meta WHERE name <> 'version'; "
                    "SELECT setval('task_seq', 1, false) + setval('audit_seq_seq', 1, false) + "
                    "setval('notice_seq_seq', 1, false)",

@@ -74,7 +74,7 @@ def try_rights():
     psql("intact_node", "DELETE FROM intact.audit", fails="permission denied")
     psql("intact_node", "DROP TABLE intact.task", fails="must be owner")
     psql("intact_node", "CREATE TABLE intact.mine (a int)", fails="permission denied")
-    for view in ("task_view", "task_step", "task_attempt", "audit_view"):
+    for view in ("task_view", "task_step", "task_attempt", "task_item", "audit_view"):
         psql("intact_report", f"SELECT * FROM intact.{view}")
     assert psql("intact_report", "SELECT state FROM intact.task_view WHERE id = 'first'") == "processed"
     for table in ("meta", "token", "task"):

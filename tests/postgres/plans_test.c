@@ -13,7 +13,14 @@
 #include "store/postgres/body.h"
 #include "json/json.h"
 
-enum { FINISHED = 60000, RESERVED = 30000, RESERVED_DUE = 1000, SEVERAL = 5000, CHILDREN = 2000 };
+enum {
+    FINISHED = 60000,
+    RESERVED = 30000,
+    RESERVED_DUE = 1000,
+    SEVERAL = 5000,
+    CHILDREN = 2000,
+    ITEMS = 1000
+};
 
 /* What the plans that came since the last look have done. */
 struct seen {
@@ -40,7 +47,7 @@ static double number(const struct json *j, const char *key)
 static bool is_large(struct slice table)
 {
     return slice_is(table, "task") || slice_is(table, "payload") || slice_is(table, "tag")
-           || slice_is(table, "reserved") || slice_is(table, "wait");
+           || slice_is(table, "reserved") || slice_is(table, "wait") || slice_is(table, "item");
 }
 
 static void look_at(struct seen *s, const struct json *plan)
@@ -176,6 +183,39 @@ static void look_at_polling(struct world *w)
     looked(w, "new workflows", 2);
     must(ops->nodes->list(w->s, ops->now(w->s), &w->a, &nodes, &count, &w->e), w);
     looked(w, "nodes", 10);
+}
+
+/* What a list has is read, and nothing of others. */
+static void look_at_items(struct world *w)
+{
+    const struct store_item_ops *ops = w->s->ops->items;
+    struct item_read r = {.task = SLICE("done-30001"),
+                          .step = SLICE("pack"),
+                          .generation = 1,
+                          .from = 500,
+                          .limit = 10,
+                          .bytes_max = 1 << 20};
+    struct item_outputs o = {.task = SLICE("done-30001"),
+                             .step = SLICE("pack"),
+                             .generation = 1,
+                             .item_count = ITEMS,
+                             .bytes_max = 1 << 20};
+
+    must(ops->read(w->s, &r, &w->a, &w->e), w);
+    CHECK(r.count == 10 && r.more && r.rows[0].number == 500, "%zu items", r.count);
+    looked(w, "items", 50);
+    r.order = ITEMS_DOWN;
+    must(ops->read(w->s, &r, &w->a, &w->e), w);
+    CHECK(r.count == 10 && r.more && r.rows[0].number == 499, "%zu items", r.count);
+    looked(w, "items, the last first", 50);
+    r.order = ITEMS_TO_UNDO;
+    r.limit = 3;
+    must(ops->read(w->s, &r, &w->a, &w->e), w);
+    CHECK(r.count == 3 && r.more && r.rows[2].number == 200, "%zu items", r.count);
+    looked(w, "items to undo", 50);
+    must(ops->outputs(w->s, &o, &w->a, &w->e), w);
+    CHECK(o.json.len == 2 * ITEMS + 1, "%zu bytes", o.json.len);
+    looked(w, "outputs", ITEMS + 1);
 }
 
 static void look_at_notices(struct world *w)
@@ -383,6 +423,32 @@ static void tell_each_other(struct world *w, struct batch *b)
         b->changes[i].tell_count = b->changes[i].child_count = 0;
 }
 
+/* The batch again, and items of each came to rest. */
+static void bring_items_to_rest(struct world *w, struct batch *b)
+{
+    const struct item_row item = {.step = SLICE("pack"),
+                                  .number = 7,
+                                  .state = STEP_COMPLETED,
+                                  .doc = SLICE("{\"output\":7}")};
+    static const uint32_t dropped[] = {1, 2, 7};
+
+    for (size_t i = 0; i < b->change_count; i++) {
+        b->changes[i].row.revision++;
+        b->changes[i].row.items = &item;
+        b->changes[i].row.item_count = 1;
+        b->changes[i].row.dropped_payloads = dropped;
+        b->changes[i].row.dropped_payload_count = COUNT_OF(dropped);
+    }
+    for (int i = 0; i < 2; i++) {
+        must(w->s->ops->commit(w->s, b, &w->a, &w->e), w);
+        for (size_t k = 0; k < b->change_count; k++)
+            CHECK(b->changes[k].outcome == (i ? ERR_CONFLICT : ERR_OK), "change %zu", k);
+        looked(w, "update of ten with items", 200);
+    }
+    for (size_t i = 0; i < b->change_count; i++)
+        b->changes[i].row.item_count = b->changes[i].row.dropped_payload_count = 0;
+}
+
 /* A batch of ten: each row is looked up, locked and changed. */
 __attribute__((noinline)) static void look_at_changes(struct world *w)
 {
@@ -405,6 +471,7 @@ __attribute__((noinline)) static void look_at_changes(struct world *w)
         CHECK(changes[i].outcome == ERR_OK, "change %zu", i);
     looked(w, "update of ten", 200);
     tell_each_other(w, &b);
+    bring_items_to_rest(w, &b);
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         static unsigned fresh;
         (void)snprintf(ids[i], sizeof ids[i], "new-%u", fresh++);
@@ -458,6 +525,7 @@ static void look_at_all(const char *schema, const char *mode)
     look_at_reading(&w);
     look_at_polling(&w);
     look_at_notices(&w);
+    look_at_items(&w);
     look_at_audit(&w);
     look_at_listings(&w);
     look_at_filters(&w);
@@ -540,6 +608,33 @@ static void have_families(const char *schema, bool analyze)
     PQfinish(conn);
 }
 
+/* Some tasks have a long list, and a second one after an operator had them start anew. Many have
+ * one item. */
+static void have_items(const char *schema, bool analyze)
+{
+    PGconn *conn = PQconnectdb(cluster_conninfo());
+    char sql[800];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT INTO %s.item (task, step, generation, number, state, in_doubt, "
+        "needs_undo, doc) SELECT t.seq, 'pack', g, i, 'completed', false, i %% 100 = 0, "
+        "'{\"output\":1}' FROM %s.task AS t, generate_series(0, 1) AS g, "
+        "generate_series(0, %d) AS i WHERE t.id IN ('done-30000', 'done-30001', 'done-30002')",
+        schema, schema, ITEMS - 1);
+    run(conn, sql);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO %s.item (task, step, generation, number, state, in_doubt, "
+                   "needs_undo, doc) SELECT t.seq, 'pack', 0, 0, 'failed', false, false, '{}' "
+                   "FROM %s.task AS t WHERE t.id LIKE 'done-2%%'",
+                   schema, schema);
+    run(conn, sql);
+    (void)snprintf(sql, sizeof sql, "ANALYZE %s.item", schema);
+    if (analyze)
+        run(conn, sql);
+    PQfinish(conn);
+}
+
 /* A schema of its own, with or without statistics of the full tables. */
 static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
 {
@@ -562,6 +657,7 @@ static void furnish(const char *schema, bool analyze_empty, bool analyze_full)
     many_make(cluster_conninfo(), schema, FINISHED, analyze_full);
     wait_for_several(schema, analyze_full);
     have_families(schema, analyze_full);
+    have_items(schema, analyze_full);
     reserve(schema, analyze_full);
 }
 

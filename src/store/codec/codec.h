@@ -27,6 +27,18 @@
  * payload, an object that has it under its position: {"0":{"name",...},"1":{...}}. What else that
  * has is of no more account. A document with a group begins with {"grouped":true.
  *
+ * A step with for_each has "items", with sums of those at rest, the numbers of the payloads that
+ * have the list, and the items in its slots, each as a step without a name:
+ *
+ *   {"items":{"count","begun","completed","failed","skipped","undone","effects","doubts","to_undo",
+ *             "child_base","undo_below","parts","first_part","output":true,
+ *             "at_work":[{"item","slot_index","slot":"back","state",...}]}}
+ *
+ * Its parts are consecutive payloads. "slot_index" is the place of the item among the slots of the
+ * step. An item that has come to rest (SLOT_RESTING) is no part of the document: it is a row of
+ * table `item`, with all its values, however long; only the task's input is referred to, if it is
+ * payload 1. The output of the step is not written: "output" says that it is ITEMS_OUTPUT.
+ *
  * To change the format: add keys, never give a key a second meaning; readers ignore what they do
  * not know. task_valid() is tested after decoding.
  */
@@ -36,9 +48,11 @@
 
 /* Fills *ret from *t: columns and document (which is appended to `doc`), and the payloads that were
  * given numbers just now (they lie in `a`; the task's values get their numbers, so that they are
- * stored once). Columns that are the scheduler's business are left for the caller: workflow and
- * version are copied from `w`, but waiting_for, rank, request, wake_at are zeroed. ret->doc points
- * into `doc` and is good until more is appended; the texts of columns are borrowed from *t and *w.
+ * stored once), and the items that came to rest with the payloads that nothing refers to any more.
+ * The same task gives the same until it is stored. Columns that are the scheduler's business are
+ * left for the caller: workflow and version are copied from `w`, but waiting_for, rank, request,
+ * wake_at are zeroed. ret->doc points into `doc` and is good until more is appended; the texts of
+ * columns are borrowed from *t and *w.
  */
 void task_encode(const struct workflow *w, struct task *t, struct arena *a, struct buf *doc,
                  struct task_row *ret);
@@ -76,6 +90,11 @@ enum err task_decode(const struct workflow *w, const struct task_row *row, struc
 enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
                           struct encoded *kept, struct arena *a, struct task *ret,
                           struct error *e) MUST_USE;
+
+/* An item of a step (by its index) from its row, to be brought back; everything is in `a`. Its slot
+ * is SLOT_FREE. ERR_CORRUPT as above. */
+enum err item_decode(const struct workflow *w, uint16_t step, const struct item_row *row,
+                     struct arena *a, struct step *ret, struct error *e) MUST_USE;
 
 /* The owner that a document names, as in struct task, without the rest of it: in `a`. */
 struct slice doc_owner(struct slice doc, struct arena *a);

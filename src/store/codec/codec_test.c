@@ -23,7 +23,9 @@ static void a_task_comes_back_as_it_was_written(void **state)
         CLEANUP(buf_fini) struct buf doc = {0};
         CLEANUP(buf_fini) struct buf again = {0};
         struct prng p = {seed};
-        const struct workflow *w = seed % 4 == 0 ? &kit_workflow_back : &kit_workflow;
+        const struct workflow *w = seed % 4 == 0   ? &kit_workflow_back
+                                   : seed % 4 == 1 ? &kit_workflow_items
+                                                   : &kit_workflow;
         struct task t = random_task(w, &p, &a);
         struct task back;
         struct task_row row;
@@ -35,6 +37,7 @@ static void a_task_comes_back_as_it_was_written(void **state)
         CHECK(slice_eq(row.workflow, w->name) && row.version == 3, "of its workflow");
         CHECK(row.payload_count == t.payload_count, "numbered just now");
         CHECK(task_decode(w, &row, &a, &back, &e) == ERR_OK, "seed %" PRIu64 ": %s", seed, e.text);
+        slots_settle(w, &t);
         tasks_equal(&t, &back);
         payloads += row.payload_count;
 
@@ -53,6 +56,10 @@ static uint16_t change_a_step(const struct workflow *w, struct prng *p, struct a
     struct step was = t->steps[i];
     struct attempt first = was.attempt_count ? was.attempts[0] : (struct attempt){.number = 0};
 
+    if (w->steps[i].kind == KIND_EACH) {
+        random_each(w, t, i, p, a);
+        return i;
+    }
     switch (prng_below(p, 4)) {
     case 0:
         t->steps[i] = valid_step(p, a, &w->steps[i], t->direction);
@@ -132,6 +139,7 @@ static void a_task_that_is_written_again_and_again_comes_back_as_it_is(void **st
             struct task_row second;
             task_encode_again(w, &t, kept, &a, &doc, &row);
             store_payloads(&stored, &row);
+            slots_settle(w, &t);
             check_reread(w, &t, &row, &a, seed);
             *(doc_is_grouped(row.doc) ? &grouped : &whole) += 1;
             task_encode(w, &t, &a, &anew, &second);
@@ -496,10 +504,11 @@ static void damaged_documents_never_crash(void **state)
         CLEANUP(arena_fini) struct arena a = {0};
         CLEANUP(buf_fini) struct buf doc = {0};
         struct prng p = {seed};
-        struct task t = random_task(&kit_workflow, &p, &a);
+        const struct workflow *w = seed % 2 ? &kit_workflow_items : &kit_workflow;
+        struct task t = random_task(w, &p, &a);
         struct task_row row;
 
-        task_encode(&kit_workflow, &t, &a, &doc, &row);
+        task_encode(w, &t, &a, &doc, &row);
         for (unsigned i = 0; i < 40; i++) {
             CLEANUP(arena_fini) struct arena b = {0};
             struct task_row bad = row;
@@ -507,9 +516,9 @@ static void damaged_documents_never_crash(void **state)
             struct error e = {0};
             damage(&p, row.doc, text, &bad.doc.len);
             bad.doc.ptr = text;
-            enum err err = task_decode(&kit_workflow, &bad, &b, &t, &e);
+            enum err err = task_decode(w, &bad, &b, &t, &e);
             CHECK(err == ERR_OK || (err == ERR_CORRUPT && e.text[0]), "%s", err_text(err));
-            CHECK(err != ERR_OK || task_valid(&kit_workflow, &t), "what is taken is valid");
+            CHECK(err != ERR_OK || task_valid(w, &t), "what is taken is valid");
             *(err == ERR_OK ? &taken : &refused) += 1;
         }
     }

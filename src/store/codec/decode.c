@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/attempts.h"
+#include "core/items.h"
 #include "store/codec/groups.h"
 #include "json/json.h"
 
@@ -31,6 +32,7 @@ struct decoder {
     size_t group_count, group_cap;
     uint32_t payload_count;
     struct value input; /* the task's */
+    bool whole;         /* all values that it names were read with the row */
     const char *bad;    /* the first thing that was wrong; NULL: nothing yet */
 };
 
@@ -92,12 +94,21 @@ static struct fault_note get_note(struct decoder *d, const struct json *j)
     return (struct fault_note){get_text(d, m, "code"), get_text(d, m, "message")};
 }
 
-/* NONE: the row has none of that number. */
+/* NONE: the row has none of that number. They are in the order of their numbers. */
 static struct slice payload_find(const struct task_row *row, uint32_t number)
 {
-    for (size_t i = 0; i < row->payload_count; i++)
-        if (row->payloads[i].number == number)
-            return row->payloads[i].json;
+    size_t from = 0;
+    size_t to = row->payload_count;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (row->payloads[middle].number == number)
+            return row->payloads[middle].json;
+        if (row->payloads[middle].number < number)
+            from = middle + 1;
+        else
+            to = middle;
+    }
     return SLICE_NONE;
 }
 
@@ -109,7 +120,7 @@ static struct slice payload_text(struct decoder *d, uint32_t number)
         return SLICE_NONE;
     }
     struct slice text = payload_find(d->row, number);
-    if (!text.ptr && d->row->payload_count > 0 && !d->row->groups_only)
+    if (!text.ptr && (d->whole || (d->row->payload_count > 0 && !d->row->groups_only)))
         found_bad(d, "a payload that is not there");
     return text.ptr ? arena_copy(d->arena, text) : SLICE("");
 }
@@ -273,6 +284,92 @@ static void get_step(struct decoder *d, const struct json *j, struct slice name,
     get_attempts(d, j, s);
 }
 
+/* ---- items ---- */
+
+/* Its parts lie in payloads next to each other. */
+static struct item_list get_list(struct decoder *d, const struct json *j)
+{
+    struct item_list list = {
+        .count = (uint32_t)get_number(d, j, "count", ITEMS_MAX),
+        .part_count = (uint16_t)get_number(d, j, "parts", UINT16_MAX),
+    };
+    uint32_t first = get_count(d, j, "first_part");
+
+    if (list.part_count != (list.count + ITEMS_OF_PART - 1) / ITEMS_OF_PART) {
+        found_bad(d, "parts of a list");
+        return (struct item_list){0};
+    }
+    list.parts = arena_alloc(d->arena, list.part_count * sizeof *list.parts);
+    for (uint32_t i = 0; i < list.part_count; i++)
+        list.parts[i] = (struct value){payload_text(d, first + i), first + i};
+    return list;
+}
+
+/* An item stays in its slot: what is known of it in memory is known by its unit. NULL: it has no
+ * slot, or one that is taken. */
+static struct step *get_slot(struct decoder *d, const struct json *j,
+                             const struct workflow_step *ws, struct task *t)
+{
+    uint32_t index = get_count(d, j, "slot_index");
+    struct step *s = index < ws->each.slot_count ? &t->steps[ws->each.slots_at + index] : NULL;
+
+    if (s && s->slot == SLOT_FREE)
+        return s;
+    found_bad(d, "slot_index of an item");
+    return NULL;
+}
+
+static void get_at_work(struct decoder *d, const struct json *j, const struct workflow_step *ws,
+                        struct task *t)
+{
+    const struct json *list = json_get(j, "at_work");
+
+    if (list && (list->type != JSON_ARRAY || list->count > ws->each.slot_count)) {
+        found_bad(d, "items at work");
+        return;
+    }
+    for (const struct json *m = list ? list->child : NULL; m; m = m->next) {
+        struct slice word = get_text(d, m, "slot");
+        struct step *s = get_slot(d, m, ws, t);
+        if (!s)
+            return;
+        get_step(d, m, SLICE_NONE, s);
+        s->item = get_count(d, m, "item");
+        s->slot = word.ptr ? SLOT_BACK : SLOT_TAKEN;
+        if (word.ptr && !slice_is(word, "back"))
+            found_bad(d, "slot of an item");
+    }
+}
+
+static void get_items(struct decoder *d, const struct json *step, const struct workflow *w,
+                      struct task *t, uint16_t i)
+{
+    const struct json *j = json_get(step, "items");
+    struct step *s = &t->steps[i];
+
+    if (j && j->type != JSON_OBJECT)
+        found_bad(d, "items");
+    s->items = arena_alloc(d->arena, sizeof *s->items);
+    *s->items = (struct items){
+        .list = get_list(d, j),
+        .begun = get_count(d, j, "begun"),
+        .completed = get_count(d, j, "completed"),
+        .failed = get_count(d, j, "failed"),
+        .skipped = get_count(d, j, "skipped"),
+        .undone = get_count(d, j, "undone"),
+        .effects = get_count(d, j, "effects"),
+        .doubts = get_count(d, j, "doubts"),
+        .to_undo = get_count(d, j, "to_undo"),
+        .child_base = get_count(d, j, "child_base"),
+        .undo_below = get_count(d, j, "undo_below"),
+    };
+    if (get_bool(d, j, "output"))
+        s->output = (struct value){SLICE(""), ITEMS_OUTPUT};
+    get_at_work(d, j, &w->steps[i], t);
+}
+
+/* ---- steps ---- */
+
 static struct group *group_read(struct decoder *d, uint32_t number)
 {
     struct slice text = payload_find(d->row, number);
@@ -322,8 +419,8 @@ static const struct json *grouped_step(struct decoder *d, uint32_t number, uint1
     return g->at;
 }
 
-static void get_step_of(struct decoder *d, const struct json *j, struct slice name, struct task *t,
-                        uint16_t i)
+static void get_step_of(struct decoder *d, const struct json *j, const struct workflow *w,
+                        struct task *t, uint16_t i)
 {
     uint32_t group = 0;
 
@@ -335,7 +432,9 @@ static void get_step_of(struct decoder *d, const struct json *j, struct slice na
     }
     if (!j)
         return; /* it is known that it is bad */
-    get_step(d, j, name, &t->steps[i]);
+    get_step(d, j, w->steps[i].name, &t->steps[i]);
+    if (w->steps[i].kind == KIND_EACH)
+        get_items(d, j, w, t, i);
     if (d->kept && group)
         kept_set_group(d->kept, i, &t->steps[i], group);
 }
@@ -351,9 +450,10 @@ static void get_steps(struct decoder *d, const struct json *j, const struct work
         return;
     }
     t->step_count = w->step_count;
-    t->steps = arena_alloc(d->arena, (size_t)w->step_count * sizeof *t->steps);
+    t->slot_count = w->slot_count;
+    t->steps = arena_alloc(d->arena, (size_t)task_unit_count(t) * sizeof *t->steps);
     for (uint16_t i = 0; i < w->step_count; i++, m = m->next)
-        get_step_of(d, m, w->steps[i].name, t, i);
+        get_step_of(d, m, w, t, i);
 }
 
 static struct signal get_signal(struct decoder *d, const struct json *j, const struct workflow *w)
@@ -556,6 +656,13 @@ static struct task columns(struct arena *a, const struct task_row *row)
     };
 }
 
+static void tally_all(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH)
+            items_tally(w, t, i);
+}
+
 enum err task_decode(const struct workflow *w, const struct task_row *row, struct arena *a,
                      struct task *ret, struct error *e)
 {
@@ -585,11 +692,54 @@ enum err task_decode_kept(const struct workflow *w, const struct task_row *row,
     if (d.bad)
         return error_set(e, ERR_CORRUPT, "document of task %.*s: wrong: %s", SLICE_ARG(row->id),
                          d.bad);
+    if (w->slot_count > 0)
+        tally_all(w, &t);
     if (!task_valid(w, &t))
         return error_set(e, ERR_CORRUPT, "task %.*s breaks an invariant", SLICE_ARG(row->id));
     if (kept)
         kept_set_input(kept, &t.input);
     *ret = t;
+    return ERR_OK;
+}
+
+/* As the only step of a task that goes its way: nothing else of the task is known here. */
+static bool item_valid(const struct workflow *w, uint16_t step, struct step *s)
+{
+    struct workflow_step spec = w->steps[w->steps[step].each.slots_at];
+    const struct workflow one = {.steps = &spec, .step_count = 1};
+    const struct task t = {.direction = s->direction, .steps = s, .step_count = 1};
+    bool rests = s->state == STEP_COMPLETED || s->state == STEP_FAILED || s->state == STEP_SKIPPED
+                 || s->state == STEP_UNDONE;
+
+    spec.before_count = spec.after_count = 0;
+    spec.on_undo = false;
+    return rests && task_step_valid(&one, &t, 0);
+}
+
+enum err item_decode(const struct workflow *w, uint16_t step, const struct item_row *row,
+                     struct arena *a, struct step *ret, struct error *e)
+{
+    const struct task_row values = {.payloads = row->payloads, .payload_count = row->payload_count};
+    struct decoder d = {.arena = a,
+                        .row = &values,
+                        .payload_count = PAYLOAD_NUMBER_MAX,
+                        .whole = true};
+    struct json *j;
+    struct step s;
+
+    ASSERT(w->steps[step].kind == KIND_EACH);
+    if (json_parse(a, arena_copy(a, row->doc), &j, NULL) != ERR_OK || j->type != JSON_OBJECT)
+        return error_set(e, ERR_CORRUPT, "item %u of step %.*s: its document cannot be read",
+                         row->number, SLICE_ARG(row->step));
+    get_step(&d, j, SLICE_NONE, &s);
+    s.item = row->number;
+    if (d.bad)
+        return error_set(e, ERR_CORRUPT, "item %u of step %.*s: wrong: %s", row->number,
+                         SLICE_ARG(row->step), d.bad);
+    if (s.state != row->state || !item_valid(w, step, &s))
+        return error_set(e, ERR_CORRUPT, "item %u of step %.*s breaks an invariant", row->number,
+                         SLICE_ARG(row->step));
+    *ret = s;
     return ERR_OK;
 }
 

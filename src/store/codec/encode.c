@@ -5,7 +5,9 @@
 #include "store/codec/codec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/undo.h"
 #include "core/votes.h"
 #include "store/codec/groups.h"
 #include "json/json.h"
@@ -17,6 +19,7 @@ struct encoder {
     struct payload *payloads; /* given numbers just now */
     size_t count, cap;
     struct encoded *kept; /* or NULL */
+    bool apart;           /* what is written is a row of its own, without the task's document */
 };
 
 static uint32_t payload_add(struct encoder *en, struct slice json)
@@ -40,10 +43,19 @@ static void number_if_long(struct encoder *en, struct value *v)
         v->payload = payload_add(en, v->json);
 }
 
+/* The row of an item at rest has its values itself, however long they are: in the payload table
+ * each read of the task would read those of all its items. It refers to the task's input alone. A
+ * text that is not known here stays where it is. */
+static bool is_moved(const struct encoder *en, const struct value *v)
+{
+    return en->apart && v->payload != PAYLOAD_FIRST && v->json.len > 0;
+}
+
 static void put_value(struct encoder *en, const char *key, const char *payload_key, struct value *v)
 {
-    number_if_long(en, v);
-    if (v->payload)
+    if (!en->apart)
+        number_if_long(en, v);
+    if (v->payload && !is_moved(en, v))
         json_member_number(en->b, payload_key, v->payload);
     else
         json_member_raw_if(en->b, key, v->json);
@@ -51,13 +63,14 @@ static void put_value(struct encoder *en, const char *key, const char *payload_k
 
 /* A step that has the task's own input, which is the one that it has if its definition says
  * nothing, does not repeat it. Texts are not changed in their place: if both lie in one, they are
- * the same. By its number if it has one. */
+ * the same. By its number if it has one. A row that lies apart has only numbers to refer to, and
+ * only that of an input which was not corrected: it has the text of another. */
 static void put_input(struct encoder *en, struct step *s)
 {
     const struct value *whole = &en->task->input;
     bool same = !s->input.payload && slice_same(s->input.json, whole->json);
 
-    if (same && !whole->payload) {
+    if (same && !whole->payload && !en->apart) {
         json_member_number(en->b, "input_payload", PAYLOAD_INPUT);
         return;
     }
@@ -184,12 +197,11 @@ static void put_child(struct buf *b, const struct child *c)
     json_close(b, '}');
 }
 
-static void write_step(struct encoder *en, struct slice name, struct step *s)
+/* What a step has besides its name and its items. */
+static void put_members(struct encoder *en, struct step *s)
 {
     struct buf *b = en->b;
 
-    json_open(b, '{');
-    json_member_text_if(b, "name", name);
     json_member_plain(b, "state", slice_of(step_state_text(s->state)));
     if (s->direction != DIRECTION_FORWARD)
         json_member_plain(b, "direction", slice_of(direction_text(s->direction)));
@@ -204,7 +216,8 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_number(b, "complete_by", s->complete_by);
     put_true(b, "in_doubt", step_in_doubt(s)); /* for people; not read back */
     put_input(en, s);
-    put_value(en, "output", "output_payload", &s->output);
+    if (s->output.payload != ITEMS_OUTPUT)
+        put_value(en, "output", "output_payload", &s->output);
     put_value(en, "undo_input", "undo_input_payload", &s->undo_input);
     put_note(b, &s->error);
     json_member_raw_if(b, "resume", s->resume);
@@ -214,7 +227,215 @@ static void write_step(struct encoder *en, struct slice name, struct step *s)
     put_number(b, "resolved", s->resolved);
     put_dropped(b, s);
     put_attempts(en, s);
-    json_close(b, '}');
+}
+
+/* The parts of a list get numbers next to each other. */
+static void number_parts(struct encoder *en, struct item_list *list)
+{
+    for (uint16_t i = 0; i < list->part_count; i++)
+        if (!list->parts[i].payload)
+            list->parts[i].payload = payload_add(en, list->parts[i].json);
+}
+
+static bool is_at_work(const struct step *s)
+{
+    return s->slot == SLOT_TAKEN || s->slot == SLOT_BACK;
+}
+
+static void put_at_work(struct encoder *en, const struct workflow_step *ws)
+{
+    struct step *slots = en->task->steps + ws->each.slots_at;
+    struct buf *b = en->b;
+    bool any = false;
+
+    for (uint16_t i = 0; i < ws->each.slot_count; i++) {
+        if (!is_at_work(&slots[i]))
+            continue;
+        if (!any) {
+            json_key(b, "at_work");
+            json_open(b, '[');
+        }
+        any = true;
+        json_open(b, '{');
+        put_number(b, "item", slots[i].item);
+        put_number(b, "slot_index", i);
+        if (slots[i].slot == SLOT_BACK)
+            json_member_plain(b, "slot", SLICE("back"));
+        put_members(en, &slots[i]);
+        json_close(b, '}');
+    }
+    if (any)
+        json_close(b, ']');
+}
+
+static void put_items(struct encoder *en, const struct workflow_step *ws, const struct step *s)
+{
+    struct items *in = s->items;
+    struct buf *b = en->b;
+    size_t from = b->len;
+
+    number_parts(en, &in->list);
+    json_key(b, "items");
+    json_open(b, '{');
+    size_t empty = b->len;
+    put_number(b, "count", in->list.count);
+    put_number(b, "begun", in->begun);
+    put_number(b, "completed", in->completed);
+    put_number(b, "failed", in->failed);
+    put_number(b, "skipped", in->skipped);
+    put_number(b, "undone", in->undone);
+    put_number(b, "effects", in->effects);
+    put_number(b, "doubts", in->doubts);
+    put_number(b, "to_undo", in->to_undo);
+    put_number(b, "child_base", in->child_base);
+    put_number(b, "undo_below", in->undo_below);
+    put_number(b, "parts", in->list.part_count);
+    put_number(b, "first_part", in->list.part_count ? in->list.parts[0].payload : 0);
+    put_true(b, "output", s->output.payload == ITEMS_OUTPUT);
+    put_at_work(en, ws);
+    if (b->len == empty)
+        b->len = from; /* it has not begun */
+    else
+        json_close(b, '}');
+}
+
+static void write_step(struct encoder *en, const struct workflow *w, uint16_t i)
+{
+    const struct workflow_step *ws = &w->steps[i];
+    struct step *s = &en->task->steps[i];
+
+    json_open(en->b, '{');
+    json_member_text_if(en->b, "name", ws->name);
+    put_members(en, s);
+    if (ws->kind == KIND_EACH)
+        put_items(en, ws, s);
+    json_close(en->b, '}');
+}
+
+/* The text of an item that came to rest, written behind the document that is to come. */
+static struct item_row item_row(struct encoder *en, const struct workflow *w, uint16_t unit)
+{
+    uint16_t step = unit_step(w, unit);
+    struct step *s = &en->task->steps[unit];
+    size_t from = en->b->len;
+
+    buf_byte(en->b, '{'); /* not json_open: what stands before it is another document */
+    put_members(en, s);
+    json_close(en->b, '}');
+    struct slice doc = arena_copy(en->arena, (struct slice){en->b->ptr + from, en->b->len - from});
+    en->b->len = from;
+    return (struct item_row){
+        .step = w->steps[step].name,
+        .generation = en->task->steps[step].generation,
+        .number = s->item,
+        .state = s->state,
+        .in_doubt = step_in_doubt(s),
+        .needs_undo = step_needs_undo(&w->steps[unit], s),
+        .doc = doc,
+    };
+}
+
+/* Those of the slots whose items came to rest. */
+static void put_item_rows(struct encoder *en, const struct workflow *w, struct task_row *ret)
+{
+    const struct task *t = en->task;
+    struct item_row *rows = arena_alloc(en->arena, t->slot_count * sizeof *rows);
+
+    en->apart = true;
+    for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
+        if (t->steps[u].slot == SLOT_RESTING)
+            rows[ret->item_count++] = item_row(en, w, u);
+    en->apart = false;
+    ret->items = rows;
+}
+
+/* ---- payloads of items that came to rest ---- */
+
+/* In their order, each once. */
+struct numbers {
+    uint32_t *list;
+    size_t count;
+};
+
+static int number_order(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Whose text is in the row now. */
+static void numbers_add(struct numbers *n, const struct value *v)
+{
+    if (v->payload > PAYLOAD_FIRST && v->json.len > 0)
+        n->list[n->count++] = v->payload;
+}
+
+static void numbers_remove(struct numbers *n, const struct value *v)
+{
+    const uint32_t *at = bsearch(&v->payload, n->list, n->count, sizeof *n->list, number_order);
+
+    if (!at)
+        return;
+    size_t i = (size_t)(at - n->list);
+    memmove(n->list + i, n->list + i + 1, (n->count - i - 1) * sizeof *n->list);
+    n->count--;
+}
+
+static void each_value(struct numbers *n, const struct step *s,
+                       void (*what)(struct numbers *n, const struct value *v))
+{
+    what(n, &s->input);
+    what(n, &s->output);
+    what(n, &s->undo_input);
+    for (uint16_t i = 0; i < s->attempt_count; i++)
+        what(n, &s->attempts[i].output);
+}
+
+static struct numbers numbers_of_rest(const struct encoder *en)
+{
+    const struct task *t = en->task;
+    struct numbers n = {0};
+    size_t max = 0;
+
+    for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
+        max += t->steps[u].slot == SLOT_RESTING ? 3U + t->steps[u].attempt_count : 0;
+    n.list = arena_alloc(en->arena, max * sizeof *n.list);
+    for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
+        if (t->steps[u].slot == SLOT_RESTING)
+            each_value(&n, &t->steps[u], numbers_add);
+    qsort(n.list, n.count, sizeof *n.list, number_order);
+    size_t count = 0;
+    for (size_t i = 0; i < n.count; i++)
+        if (count == 0 || n.list[count - 1] != n.list[i])
+            n.list[count++] = n.list[i];
+    n.count = count;
+    return n;
+}
+
+/* What the rest of the task refers to stays. Their values keep their numbers here until the change
+ * is stored: should it not be, the same is written again. */
+static void drop_payloads(const struct encoder *en, struct task_row *ret)
+{
+    const struct task *t = en->task;
+    struct numbers n = numbers_of_rest(en);
+
+    if (n.count == 0)
+        return;
+    numbers_remove(&n, &t->input);
+    numbers_remove(&n, &t->output);
+    for (uint16_t u = 0; u < task_unit_count(t); u++) {
+        const struct step *s = &t->steps[u];
+        if (s->slot != SLOT_RESTING)
+            each_value(&n, s, numbers_remove);
+        for (uint16_t i = 0; s->items && i < s->items->list.part_count; i++)
+            numbers_remove(&n, &s->items->list.parts[i]);
+    }
+    for (uint16_t i = 0; i < t->signal_count; i++)
+        numbers_remove(&n, &t->signals[i].data);
+    ret->dropped_payloads = n.list;
+    ret->dropped_payload_count = n.count;
 }
 
 /* Gives a step that rests its text, unless it has that, or its group, already. It is written behind
@@ -230,7 +451,7 @@ static void keep_text(struct encoder *en, const struct workflow *w, uint16_t i)
     kept_forget(en->kept, i);
     if (!kept_is_worth(s))
         return;
-    write_step(en, w->steps[i].name, s);
+    write_step(en, w, i);
     struct slice text = {en->b->ptr + from, en->b->len - from};
     if (text.ptr[0] == ',')
         text = (struct slice){text.ptr + 1, text.len - 1};
@@ -300,7 +521,7 @@ static void put_groups(struct encoder *en)
     close_group(en, from);
 }
 
-static void put_step(struct encoder *en, struct slice name, struct step *s, uint16_t i)
+static void put_step(struct encoder *en, const struct workflow *w, uint16_t i)
 {
     const struct kept_text *k = en->kept ? &en->kept->texts[i] : NULL;
 
@@ -309,7 +530,7 @@ static void put_step(struct encoder *en, struct slice name, struct step *s, uint
     else if (k && k->text.ptr)
         json_raw(en->b, k->text);
     else
-        write_step(en, name, s);
+        write_step(en, w, i);
 }
 
 /* It is written at each change: no format is read, and nothing looks for what has to be escaped. */
@@ -421,7 +642,7 @@ static void put_doc(struct encoder *en, const struct workflow *w)
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
-        put_step(en, w->steps[i].name, &t->steps[i], i);
+        put_step(en, w, i);
     json_close(b, ']');
     put_signals(en, w);
     put_votes(en, w);
@@ -469,10 +690,15 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
                        struct arena *a, struct buf *doc, struct task_row *ret)
 {
     struct encoder en = {.b = doc, .task = t, .arena = a, .kept = kept};
+    struct task_row items = {0};
     size_t at = doc->len;
 
     ASSERT(!looks_at_all(&en) || task_valid(w, t)); /* decide() has looked at what it changed */
     number_if_long(&en, &t->input);                 /* before its steps, which may have the same */
+    if (t->slot_count > 0)
+        put_item_rows(&en, w, &items);
+    if (items.item_count > 0)
+        drop_payloads(&en, &items);
     if (kept)
         keep_texts(&en, w);
     if (kept && (kept->regroup || !is_over(t)) && kept_size(kept) >= GROUP_MIN)
@@ -509,5 +735,9 @@ void task_encode_again(const struct workflow *w, struct task *t, struct encoded 
         .doc = {doc->ptr + at, doc->len - at},
         .payloads = en.payloads,
         .payload_count = en.count,
+        .items = items.items,
+        .item_count = items.item_count,
+        .dropped_payloads = items.dropped_payloads,
+        .dropped_payload_count = items.dropped_payload_count,
     };
 }

@@ -6,6 +6,7 @@
 
 #include "base/test.h"
 
+#include "core/undo.h"
 #include "store/codec/test_kit.h"
 
 enum { SEEDS = 600, TRIES = 300, WRITINGS = 12, PAYLOADS_MAX = 600, LEAST = 10 };
@@ -30,6 +31,43 @@ static void decode_and_compare(const struct workflow *w, const struct task *t,
     tasks_equal(t, &back);
 }
 
+static const struct workflow *of_seed(uint64_t seed)
+{
+    const struct workflow *const list[] = {&kit_workflow_back, &kit_workflow_wait, &kit_workflow,
+                                           &kit_workflow_items};
+
+    return list[seed % COUNT_OF(list)];
+}
+
+/* The items that came to rest, in the order of their slots. Then the slots are free. */
+static void decode_and_compare_items(const struct workflow *w, struct task *t,
+                                     const struct task_row *row, struct arena *a)
+{
+    size_t count = 0;
+
+    for (uint16_t u = t->step_count; u < task_unit_count(t); u++) {
+        struct step back;
+        struct error e = {0};
+        if (t->steps[u].slot != SLOT_RESTING)
+            continue;
+        CHECK(count < row->item_count, "a row for each");
+        struct item_row item = row->items[count++];
+        CHECK(slice_eq(item.step, w->steps[u].name) && item.number == t->steps[u].item
+                  && item.generation == t->steps[unit_step(w, u)].generation
+                  && item.state == t->steps[u].state && item.in_doubt == step_in_doubt(&t->steps[u])
+                  && item.needs_undo == step_needs_undo(&w->steps[u], &t->steps[u]),
+              "columns of item %u", item.number);
+        item.payloads = row->payloads;
+        item.payload_count = row->payload_count;
+        CHECK(item_decode(w, unit_step(w, u), &item, a, &back, &e) == ERR_OK, "%s: %.*s", e.text,
+              SLICE_ARG(item.doc));
+        CHECK(back.slot == SLOT_FREE, "it is in no slot");
+        items_equal(&t->steps[u], &back);
+    }
+    CHECK(count == row->item_count, "%zu rows, %zu items came to rest", row->item_count, count);
+    slots_settle(w, t);
+}
+
 static void every_field_survives_the_document(void **state)
 {
     (void)state;
@@ -38,14 +76,13 @@ static void every_field_survives_the_document(void **state)
         CLEANUP(arena_fini) struct arena a = {0};
         CLEANUP(buf_fini) struct buf doc = {0};
         struct prng p = {seed};
-        const struct workflow *w = seed % 3 == 0   ? &kit_workflow_back
-                                   : seed % 3 == 1 ? &kit_workflow_wait
-                                                   : &kit_workflow;
+        const struct workflow *w = of_seed(seed);
         struct task t;
         struct task_row row;
 
         draw(w, &p, &a, &t);
         task_encode(w, &t, &a, &doc, &row);
+        decode_and_compare_items(w, &t, &row, &a);
         decode_and_compare(w, &t, &row, NULL, &a);
     }
     all_fields_were_compared(LEAST, NULL);
@@ -100,6 +137,7 @@ static void every_field_survives_groups(void **state)
             struct task_row row;
             task_encode_again(w, &t, kept, &a, &doc, &row);
             store_payloads(&stored, &row);
+            decode_and_compare_items(w, &t, &row, &a);
             decode_and_compare(w, &t, &row, i % 2 ? NULL : encoded_new(w, &a), &a);
             grouped += doc_is_grouped(row.doc);
             change_some(w, &p, &a, &t, kept);

@@ -4,6 +4,17 @@
  */
 #include "store/codec/groups.h"
 
+#include <stddef.h>
+
+static uint16_t *steps_of_slots(const struct workflow *w, struct arena *a)
+{
+    uint16_t *ret = arena_alloc(a, w->slot_count * sizeof *ret);
+
+    for (uint16_t i = 0; i < w->slot_count; i++)
+        ret[i] = unit_step(w, (uint16_t)(w->step_count + i));
+    return ret;
+}
+
 struct encoded *encoded_new(const struct workflow *w, struct arena *a)
 {
     if (w->step_count <= STEPS_FEW)
@@ -11,6 +22,8 @@ struct encoded *encoded_new(const struct workflow *w, struct arena *a)
     struct encoded *kept = arena_alloc(a, sizeof *kept + w->step_count * sizeof *kept->steps);
     kept->arena = a;
     kept->count = w->step_count;
+    kept->slot_count = w->slot_count;
+    kept->of_slots = steps_of_slots(w, a);
     kept->texts = arena_alloc(a, w->step_count * sizeof *kept->texts);
     encoded_look_at(kept, -1);
     return kept;
@@ -20,8 +33,10 @@ void encoded_look_at(struct encoded *kept, int step)
 {
     if (!kept)
         return;
-    if (step >= kept->count)
+    if (step >= kept->count + kept->slot_count)
         return; /* an event may name one that there is not */
+    if (step >= kept->count)
+        step = kept->of_slots[step - kept->count];
     if (step >= 0) {
         kept->texts[step].changed = true;
         return;
@@ -30,11 +45,18 @@ void encoded_look_at(struct encoded *kept, int step)
         kept->texts[i].changed = true;
 }
 
+static bool any_at_work(const struct items *in)
+{
+    return in->begun != in->completed + in->failed + in->skipped + in->undone;
+}
+
 /* Listings by step search documents only, so failed steps, and those that wait for a retry or a
  * time, always stay in them. A step that an operator starts anew has attempts, but none under its
- * present key. */
+ * present key. An item at work changes without its step. */
 bool kept_is_worth(const struct step *s)
 {
+    if (s->items && any_at_work(s->items))
+        return false;
     switch (s->state) {
     case STEP_COMPLETED:
     case STEP_SKIPPED:
@@ -50,16 +72,35 @@ bool kept_is_worth(const struct step *s)
     UNREACHABLE();
 }
 
+/* The outputs of items are no part of a text: whoever reads them has them in memory. */
+static const struct step *without_outputs(const struct step *s, struct step *copy)
+{
+    memcpy(copy, s, sizeof *s); /* with its padding */
+    if (s->output.payload == ITEMS_OUTPUT)
+        copy->output.json = SLICE("");
+    return copy;
+}
+
+/* What is in its slots is none of a step that rests. */
+static bool items_are_as(const struct items *x, const struct items *y)
+{
+    return memcmp(x, y, offsetof(struct items, tally)) == 0; /* NOLINT: see below */
+}
+
 /* All of it is compared, whatever may be added to a step. That texts lie where they lay says that
  * they are the same: none is changed in its place. Padding may differ, and then it is written anew.
  */
 bool kept_is_as(const struct encoded *kept, uint16_t i, const struct step *s)
 {
     const struct kept_step *k = &kept->steps[i];
+    struct step as_written;
 
     if (!kept->texts[i].text.ptr && !kept->texts[i].group)
         return false;
+    if (s->items)
+        s = without_outputs(s, &as_written);
     return memcmp(&k->step, s, sizeof *s) == 0 /* NOLINT: see above */
+           && (!s->items || items_are_as(&k->items, s->items))
            && (s->attempt_count == 0
                || memcmp(k->attempts, s->attempts, s->attempt_count * sizeof *s->attempts) == 0);
 }
@@ -78,7 +119,9 @@ static void copy_step(struct encoded *kept, uint16_t i, const struct step *s)
         k->attempt_cap = s->attempt_count;
         k->attempts = arena_alloc(kept->arena, s->attempt_count * sizeof *k->attempts);
     }
-    memcpy(&k->step, s, sizeof *s); /* with its padding */
+    (void)without_outputs(s, &k->step);
+    if (s->items)
+        memcpy(&k->items, s->items, sizeof *s->items);
     if (s->attempt_count > 0)
         memcpy(k->attempts, s->attempts, s->attempt_count * sizeof *k->attempts);
 }

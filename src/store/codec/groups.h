@@ -32,14 +32,17 @@ struct kept_text {
 /* A step as it was when it was written, or read. */
 struct kept_step {
     struct step step;
+    struct items items;       /* as they were, if it has any */
     struct attempt *attempts; /* as they were; those of `step` may have changed since */
     uint16_t attempt_cap;
 };
 
 struct encoded {
     struct arena *arena;
-    struct slice input; /* the task's, which a step's text without an input has; or NONE */
-    bool regroup;       /* the steps in groups have to be written into new ones */
+    struct slice input;       /* the task's, which a step's text without an input has; or NONE */
+    const uint16_t *of_slots; /* the step of each unit behind the steps */
+    uint16_t slot_count;
+    bool regroup; /* the steps in groups have to be written into new ones */
     uint16_t count;
     struct kept_text *texts;
     struct kept_step steps[];

@@ -12,7 +12,7 @@
 
 enum { STEPS = 4 };
 
-enum field_kind { FIELD_NUMBER, FIELD_WORD, FIELD_TEXT, FIELD_PART, FIELD_LIST };
+enum field_kind { FIELD_NUMBER, FIELD_WORD, FIELD_TEXT, FIELD_PART, FIELD_ONE, FIELD_LIST };
 
 struct field {
     const char *name; /* "task.id"; NULL ends a table */
@@ -20,7 +20,7 @@ struct field {
     unsigned number; /* of all fields */
     size_t offset, size;
     uint64_t last;          /* the greatest that it may be; 0: any */
-    const struct field *of; /* of a part, or of what a list has */
+    const struct field *of; /* of a part, or of what it points to, or a list has */
     size_t of_size, count_offset;
 };
 
@@ -36,6 +36,7 @@ enum {
     LAST_signal_state = SIGNAL_DROPPED,
     LAST_child_state = CHILD_COMPENSATED,
     LAST_child_wish = WISH_CLOSE,
+    LAST_slot_state = SLOT_RESTING,
 };
 
 #include "task_fields.h"
@@ -96,16 +97,17 @@ const struct workflow kit_workflow_back = {.name = {"back", 4},
                                            .steps = steps_back,
                                            .step_count = COUNT_OF(steps_back)};
 
-enum { LONG = STEPS_FEW + 4 };
+enum { LONG = STEPS_FEW + 4, LONG_SLOTS = 6, LONG_EACH = 2 };
 
 const struct workflow *kit_workflow_long(void)
 {
     static char names[LONG][24];
-    static struct workflow_step of_long[LONG];
+    static struct workflow_step of_long[LONG + LONG_SLOTS];
     static struct workflow w = {.name = {"long", 4},
                                 .version = 3,
                                 .steps = of_long,
                                 .step_count = LONG,
+                                .slot_count = LONG_SLOTS,
                                 .child_step_count = 1};
 
     for (size_t i = 0; i < LONG; i++) {
@@ -117,6 +119,12 @@ const struct workflow *kit_workflow_long(void)
                                : steps[i % STEPS];
         (void)snprintf(names[i], sizeof names[i], "%.*s-%zu", SLICE_ARG(of_long[i].name), i);
         of_long[i].name = slice_of(names[i]);
+    }
+    of_long[LONG_EACH] = kit_workflow_items.steps[0];
+    of_long[LONG_EACH].each.slots_at = LONG;
+    for (size_t i = LONG; i < LONG + LONG_SLOTS; i++) {
+        of_long[i] = kit_workflow_items.steps[kit_workflow_items.steps[0].each.slots_at];
+        of_long[i].each.step = LONG_EACH;
     }
     return &w;
 }
@@ -404,8 +412,9 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             .lock_since = prng_chance(p, 30) ? random_time(p) : 0,
             .submitter = random_text(p),
             .paused_at = prng_chance(p, 30) ? random_time(p) : 0,
-            .steps = arena_alloc(a, w->step_count * sizeof(struct step)),
+            .steps = arena_alloc(a, ((size_t)w->step_count + w->slot_count) * sizeof(struct step)),
             .step_count = w->step_count,
+            .slot_count = w->slot_count,
         };
         if (t.state == TASK_ERROR && prng_chance(p, 50)) {
             t.closed_at = random_time(p);
@@ -415,7 +424,10 @@ struct task random_task(const struct workflow *w, struct prng *p, struct arena *
             t.cause = (struct cause){{SLICE("declined"), random_text(p)},
                                      (int)prng_below(p, w->step_count + 1u) - 1};
         for (size_t i = 0; i < w->step_count; i++)
-            t.steps[i] = valid_step(p, a, &w->steps[i], t.direction);
+            if (w->steps[i].kind == KIND_EACH)
+                random_each(w, &t, (uint16_t)i, p, a);
+            else
+                t.steps[i] = valid_step(p, a, &w->steps[i], t.direction);
         random_family(w, &t, p);
         random_signals(w, &t, p, a);
         random_votes(w, &t, p, a);
@@ -444,21 +456,48 @@ static uint16_t list_count(const struct field *f, const void *owner)
     uint16_t count;
 
     memcpy(&count, (const char *)owner + f->count_offset, sizeof count);
+    if (is_named(f, "task.steps"))
+        count = (uint16_t)(count + ((const struct task *)owner)->slot_count);
     return count;
+}
+
+/* What a field points to; NULL: nothing. */
+static char *pointed_to(const struct field *f, const void *owner)
+{
+    char *one;
+
+    memcpy(&one, (const char *)owner + f->offset, sizeof one);
+    return one;
 }
 
 static char *list_item(const struct field *f, const void *owner, uint16_t i)
 {
-    char *list;
-
-    memcpy(&list, (const char *)owner + f->offset, sizeof list);
-    return list + i * f->of_size;
+    return pointed_to(f, owner) + i * f->of_size;
 }
 
 struct place {
     const struct field *field; /* NULL: a list is empty */
     char *at;
     int step;
+};
+
+/* What a test of its own looks at: numbers that have to fit something else. */
+static const struct field_except not_drawn[] = {
+    {"value.payload", "the codec gives it to a long text"},
+    {"task.payload_count", "the codec counts what it gave"},
+    {"step.attempt_count", "of those that are there"},
+    {"step.attempt_cap", "of those that there is room for"},
+    {"task.step_count", "as the workflow has it"},
+    {"task.signal_count", "of those that are there"},
+    {"task.signal_cap", "of those that there is room for"},
+    {"task.vote_count", "of those that are there"},
+    {"task.vote_cap", "of those that there is room for"},
+    {"task.slot_count", "as the workflow has it"},
+    {"step.slot", "by the sums of its step"},
+    {"step.item", "each item is in one slot"},
+    {"items.list", "a list never changes"},
+    {"items.tally", "counted of what is in the slots"},
+    {NULL, NULL},
 };
 
 /* Steps and attempts have most of the fields, and there are many of them. */
@@ -481,7 +520,13 @@ static struct place pick_place(struct prng *p, struct task *t)
 
     for (;;) {
         const struct field *f = pick_field(p, table);
-        if (f->kind == FIELD_LIST) {
+        if (is_excepted(f, not_drawn))
+            return (struct place){.field = NULL};
+        if (f->kind == FIELD_ONE) {
+            place.at = pointed_to(f, place.at);
+            if (!place.at)
+                return (struct place){.field = NULL};
+        } else if (f->kind == FIELD_LIST) {
             uint16_t count = list_count(f, place.at);
             if (count == 0)
                 return (struct place){.field = NULL};
@@ -491,7 +536,7 @@ static struct place pick_place(struct prng *p, struct task *t)
         } else {
             place.at += f->offset;
         }
-        if (f->kind != FIELD_LIST && f->kind != FIELD_PART) {
+        if (!f->of) {
             place.field = f;
             return place;
         }
@@ -566,19 +611,12 @@ static void place_set(struct prng *p, struct arena *a, struct place place)
     }
 }
 
-/* What a test of its own looks at: numbers that have to fit something else. */
-static const struct field_except not_drawn[] = {
-    {"value.payload", "the codec gives it to a long text"},
-    {"task.payload_count", "the codec counts what it gave"},
-    {"step.attempt_count", "of those that are there"},
-    {"step.attempt_cap", "of those that there is room for"},
-    {"task.step_count", "as the workflow has it"},
-    {"task.signal_count", "of those that are there"},
-    {"task.signal_cap", "of those that there is room for"},
-    {"task.vote_count", "of those that are there"},
-    {"task.vote_cap", "of those that there is room for"},
-    {NULL, NULL},
-};
+/* Nothing is stored of a slot without an item, and an item at rest does not change. */
+static bool is_at_rest(const struct workflow *w, const struct task *t, int unit)
+{
+    return unit >= 0 && unit_is_slot(w, unit)
+           && (t->steps[unit].slot == SLOT_FREE || t->steps[unit].slot == SLOT_RESTING);
+}
 
 bool change_a_field(const struct workflow *w, struct prng *p, struct arena *a,
                     const struct field_except *except, struct task *t, int *ret_step)
@@ -586,16 +624,18 @@ bool change_a_field(const struct workflow *w, struct prng *p, struct arena *a,
     struct place place = pick_place(p, t);
     char old[sizeof(struct value)];
 
-    if (!place.field || is_excepted(place.field, not_drawn) || is_excepted(place.field, except))
+    if (!place.field || is_excepted(place.field, except) || is_at_rest(w, t, place.step))
         return false;
     size_t size = place_size(place.field);
     ASSERT(size <= sizeof old);
     memcpy(old, place.at, size);
     place_set(p, a, place);
     *ret_step = place.step;
+    slots_tally(w, t);
     if (task_valid(w, t) && cause_is_whole(t))
         return true;
     memcpy(place.at, old, size);
+    slots_tally(w, t);
     return false;
 }
 
@@ -609,6 +649,7 @@ static const struct field_except not_stored[] = {
     {"step.attempt_cap", "how much room there is in memory"},
     {"task.signal_cap", "how much room there is in memory"},
     {"task.vote_cap", "how much room there is in memory"},
+    {"items.tally", "counted by the reader"},
     {NULL, NULL},
 };
 
@@ -644,6 +685,13 @@ static void lists_equal(struct comparison c, const struct field *f, const char *
         structs_equal(c, f->of, list_item(f, x, i), list_item(f, y, i));
 }
 
+static void ones_equal(struct comparison c, const struct field *f, const char *x, const char *y)
+{
+    CHECK(!x == !y, "%s: only one has it", f->name);
+    if (x)
+        structs_equal(c, f->of, x, y);
+}
+
 static bool is_empty(const struct field *f, const char *at)
 {
     for (size_t i = 0; i < f->size; i++)
@@ -669,6 +717,9 @@ static void fields_equal(struct comparison c, const struct field *f, const char 
         break;
     case FIELD_PART:
         structs_equal(within, f->of, x + f->offset, y + f->offset);
+        break;
+    case FIELD_ONE:
+        ones_equal(within, f, pointed_to(f, x), pointed_to(f, y));
         break;
     case FIELD_LIST:
         lists_equal(within, f, x, y);
@@ -697,6 +748,14 @@ void tasks_equal_but(const struct task *x, const struct task *y, const struct fi
         b.cause = none;
     structs_equal((struct comparison){but, FIELDS_TOTAL}, fields_of_task, (const char *)&a,
                   (const char *)&b);
+}
+
+void items_equal(const struct step *x, const struct step *y)
+{
+    static const struct field_except but[] = {{"step.slot", "it is in none"}, {NULL, NULL}};
+
+    structs_equal((struct comparison){but, FIELDS_TOTAL}, fields_of_step, (const char *)x,
+                  (const char *)y);
 }
 
 void tasks_equal(const struct task *x, const struct task *y)

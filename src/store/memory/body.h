@@ -106,7 +106,7 @@ enum err memory_notices_put(struct store *s, const struct notice_row *rows, size
  * it is asked before the first change. */
 enum err memory_batch_refused(struct memory_store *s, const struct batch *b, struct error *e);
 
-/* stored.c: operations on workflows, tokens, agents, overruns */
+/* stored.c: operations on workflows, tokens, agents, overruns, items */
 enum err memory_workflow_put(struct store *base, struct slice name, struct slice text, int64_t now,
                              const struct audit *audit, int64_t *ret_version, bool *ret_new,
                              struct error *e);
@@ -135,6 +135,10 @@ enum err memory_agent_since(struct store *base, uint64_t after, struct arena *a,
                             struct agent_row **ret, size_t *ret_count, uint64_t *ret_generation,
                             struct error *e);
 
+enum err memory_items_read(struct store *base, struct item_read *r, struct arena *a,
+                           struct error *e);
+enum err memory_items_outputs(struct store *base, struct item_outputs *o, struct arena *a,
+                              struct error *e);
 enum err memory_overrun_count(struct store *base, const struct overrun_count *c, struct error *e);
 enum err memory_overrun_list(struct store *base, struct arena *a, struct overrun **ret,
                              size_t *ret_count, struct error *e);

@@ -26,6 +26,12 @@ static void *grow(void *ptr, size_t count, size_t size)
 
 /* --- changes --- */
 
+static void items_put(struct mem_task *t, const struct task_row *row)
+{
+    for (size_t i = 0; i < row->item_count; i++)
+        mem_item_put(&t->items, &row->items[i]);
+}
+
 static enum err task_insert(struct memory_store *s, struct change *c, struct arena *a)
 {
     if (map_get(&s->by_id, c->row.id)
@@ -49,6 +55,8 @@ static enum err task_insert(struct memory_store *s, struct change *c, struct are
     map_put(&s->by_id, t->id, t);
     memory_task_set(t, &c->row);
     mem_payloads_add(t, &c->row);
+    mem_payloads_drop(t, &c->row);
+    items_put(t, &c->row);
     mem_waits_set(t, &c->row, false);
     memory_lock_change(s, c, t->row.seq);
     return ERR_OK;
@@ -106,6 +114,8 @@ static enum err change_task(struct memory_store *s, struct change *c, struct are
     else
         task_request(t, c);
     mem_payloads_add(t, &c->row);
+    mem_payloads_drop(t, &c->row);
+    items_put(t, &c->row);
     if (c->kind == CHANGE_UPDATE || c->release)
         mem_waits_set(t, &c->row, c->drops_waits);
     memory_lock_change(s, c, t->row.seq);
@@ -577,6 +587,11 @@ static const struct store_lock_ops locks_ops = {
     .held = memory_lock_held,
 };
 
+static const struct store_item_ops items_ops = {
+    .read = memory_items_read,
+    .outputs = memory_items_outputs,
+};
+
 static const struct store_operation_ops operations_ops = {
     .put = memory_operation_put,
     .list = memory_operation_list,
@@ -629,6 +644,7 @@ static const struct store_ops ops = {
     .notices = &notices_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
+    .items = &items_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

@@ -1,8 +1,9 @@
 /*
- * The operations on workflows, tokens, agents and overruns, which may fail by an injected fault.
- * workflow.c, access.c, agent.c and overrun.c have the data.
+ * The operations on workflows, tokens, agents, overruns and items, which may fail by an injected
+ * fault. workflow.c, access.c, agent.c, overrun.c and item.c have the data.
  */
 #include "store/memory/body.h"
+#include "store/memory/task.h"
 #include "store/row.h"
 
 /* Operations on what people store: workflows, tokens, agents. */
@@ -207,4 +208,32 @@ enum err memory_overrun_list(struct store *base, struct arena *a, struct overrun
         return mem_fails(e);
     mem_overrun_list(&memory_store_of(base)->overruns, a, ret, ret_count);
     return ERR_OK;
+}
+
+enum err memory_items_read(struct store *base, struct item_read *r, struct arena *a,
+                           struct error *e)
+{
+    if (fault())
+        return mem_fails(e);
+    const struct mem_task *t = map_get(&memory_store_of(base)->by_id, r->task);
+    r->rows = NULL;
+    r->count = 0;
+    r->more = false;
+    if (t)
+        mem_items_read(t, r, a);
+    return ERR_OK;
+}
+
+enum err memory_items_outputs(struct store *base, struct item_outputs *o, struct arena *a,
+                              struct error *e)
+{
+    static const struct mem_task none;
+
+    if (fault())
+        return mem_fails(e);
+    const struct mem_task *t = map_get(&memory_store_of(base)->by_id, o->task);
+    if (mem_items_outputs(t ? t : &none, o, a))
+        return ERR_OK;
+    return error_set(e, ERR_TOO_BIG, "the outputs of step %.*s have more than %zu bytes",
+                     SLICE_ARG(o->step), o->bytes_max);
 }

@@ -16,6 +16,7 @@ void mem_task_free(struct mem_task *t)
     arena_fini(&t->life);
     arena_fini(&t->row_arena);
     free(t->payloads);
+    mem_items_fini(&t->items);
     arena_fini(&t->wait_arena);
     free(t);
 }
@@ -72,6 +73,20 @@ void mem_payloads_add(struct mem_task *t, const struct task_row *row)
         t->payloads[t->payload_count++] =
             (struct payload){row->payloads[i].number, arena_copy(&t->life, row->payloads[i].json)};
     qsort(t->payloads, count, sizeof *t->payloads, payload_order);
+}
+
+void mem_payloads_drop(struct mem_task *t, const struct task_row *row)
+{
+    for (size_t i = 0; i < row->dropped_payload_count; i++) {
+        size_t at = 0;
+        while (at < t->payload_count && t->payloads[at].number != row->dropped_payloads[i])
+            at++;
+        if (at == t->payload_count)
+            continue;
+        memmove(t->payloads + at, t->payloads + at + 1,
+                (t->payload_count - at - 1) * sizeof *t->payloads);
+        t->payload_count--;
+    }
 }
 
 bool mem_tags_hold(const struct list_query *q, const struct task_row *row)

@@ -48,7 +48,7 @@
 
 enum {
     PG_SECRET_SIZE = 32,
-    PG_PARAMS_MAX = 80,
+    PG_PARAMS_MAX = 96,
     PG_HOSTS_MAX = 8,
     PG_ABANDONED_MAX = 24,
     PG_PROVEN_MAX = 64,
@@ -79,6 +79,8 @@ enum pg_sql {
     PG_UPDATE_LOCKED_WAITS,
     PG_UPDATE_NOTICES, /* with all of these, and some were decided on notices */
     PG_UPDATE_LOCKED_NOTICES,
+    PG_UPDATE_ITEMS, /* with all of these, and items came to rest */
+    PG_UPDATE_LOCKED_ITEMS,
     PG_UPDATE_TELLS, /* with all of these, and some tell others */
     PG_UPDATE_LOCKED_TELLS,
     PG_UPDATE_CHILDREN, /* with all of these, and some have new children, of which nodes hear */
@@ -95,6 +97,11 @@ enum pg_sql {
     PG_GET,
     PG_GLANCE,
     PG_PAYLOADS,
+    PG_ITEMS_UP,
+    PG_ITEMS_DOWN,
+    PG_ITEMS_TO_UNDO,
+    PG_ITEMS_FAILED,
+    PG_ITEMS_OUTPUTS,
     PG_OVERDUE,
     PG_REQUESTED,
     PG_SCAN,
@@ -425,6 +432,9 @@ enum err pg_lease(struct store *s, const struct lease_try *want, struct arena *a
                   struct error *e);
 
 /* row.c */
+/* An array of numbers, and one of texts behind it. */
+void pg_payloads_read(const PGresult *r, int row, int column, struct arena *a,
+                      const struct payload **ret, size_t *ret_count);
 void pg_row_read(const PGresult *r, int i, struct arena *a, struct task_row *ret);
 void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret);
 
@@ -449,6 +459,9 @@ enum err pg_lock_room(struct postgres_store *s, struct batch *b, bool *wanted, s
                       struct error *e) MUST_USE;
 size_t pg_lock_claim(struct postgres_store *s, const struct claim *c, struct arena *a,
                      struct query *ret);
+enum err pg_items_read(struct store *s, struct item_read *ir, struct arena *a, struct error *e);
+enum err pg_items_outputs(struct store *s, struct item_outputs *o, struct arena *a,
+                          struct error *e);
 enum err pg_lock_list(struct store *s, const struct lock_query *q, struct arena *a,
                       struct lock_page *ret, struct error *e);
 enum err pg_lock_held(struct store *s, struct slice lock, struct arena *a, struct lock_held *ret,

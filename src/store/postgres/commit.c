@@ -5,6 +5,7 @@
  * by change, which is slow and rare.
  */
 #include "store/postgres/family.h"
+#include "store/postgres/item.h"
 
 #include <stdlib.h>
 
@@ -187,12 +188,15 @@ static enum pg_sql update_of(const struct plan *p, const struct extras *x)
     return extra ? PG_UPDATE_EXTRA : PG_UPDATE;
 }
 
-static enum pg_sql update_on_notices(const struct plan *p, const struct family_arrays *f)
+static enum pg_sql update_on_notices(const struct plan *p, const struct family_arrays *f,
+                                     const struct item_arrays *items)
 {
     if (f->b_ord.count > 0)
         return p->locks_first ? PG_UPDATE_LOCKED_CHILDREN : PG_UPDATE_CHILDREN;
     if (f->t_ord.count > 0)
         return p->locks_first ? PG_UPDATE_LOCKED_TELLS : PG_UPDATE_TELLS;
+    if (items_any(items))
+        return p->locks_first ? PG_UPDATE_LOCKED_ITEMS : PG_UPDATE_ITEMS;
     return p->locks_first ? PG_UPDATE_LOCKED_NOTICES : PG_UPDATE_NOTICES;
 }
 
@@ -203,11 +207,12 @@ static bool family_any(const struct family_arrays *f)
 
 /* In the order in which the statement names them. */
 static void update_bind(struct query *q, struct columns *k, struct extras *x,
-                        struct family_arrays *f)
+                        struct family_arrays *f, struct item_arrays *items)
 {
     bool family = family_any(f);
     bool children = f->b_ord.count > 0; /* binding ends the arrays */
-    bool notices = x->n_ord.count > 0 || family;
+    bool rests = items_any(items) || family;
+    bool notices = x->n_ord.count > 0 || rests;
     bool waits = waits_any(x) || notices;
     bool extra = extras_any(x) || waits;
 
@@ -225,6 +230,8 @@ static void update_bind(struct query *q, struct columns *k, struct extras *x,
         waits_bind(x, q);
         param_array(q, &x->w_dropped, ARRAY_NUMBERS);
     }
+    if (rests)
+        items_bind(items, q);
     if (family)
         tells_bind(f, q);
     if (children)
@@ -236,6 +243,7 @@ static void plan_updates(struct plan *p)
     struct columns k = {0};
     struct extras x = {0};
     struct family_arrays f = {0};
+    struct item_arrays items = {0};
 
     for (size_t i = 0; i < p->batch->change_count; i++) {
         const struct change *c = &p->batch->changes[i];
@@ -247,12 +255,14 @@ static void plan_updates(struct plan *p)
         waits_add(&x, c, (int64_t)i);
         notices_add(&x, c, (int64_t)i);
         family_add(&f, c, (int64_t)i);
+        items_add(&items, c, (int64_t)i);
     }
     p->update_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool notices = x.n_ord.count > 0 || family_any(&f);
-    update_bind(plan_query(p, notices ? update_on_notices(p, &f) : update_of(p, &x)), &k, &x, &f);
+    bool notices = x.n_ord.count > 0 || family_any(&f) || items_any(&items);
+    update_bind(plan_query(p, notices ? update_on_notices(p, &f, &items) : update_of(p, &x)), &k,
+                &x, &f, &items);
 }
 
 /* Against a task of that id that is deleted while it is inserted. */
@@ -282,6 +292,7 @@ static void plan_inserts(struct plan *p)
     struct array submissions = {0};
     struct array ids = {0};
     struct family_arrays f = {0};
+    struct item_arrays items = {0};
 
     for (size_t i = 0; i < p->batch->change_count; i++) {
         const struct change *c = &p->batch->changes[i];
@@ -297,11 +308,12 @@ static void plan_inserts(struct plan *p)
         extras_add(&x, c, (int64_t)i);
         waits_add(&x, c, (int64_t)i);
         family_add(&f, c, (int64_t)i);
+        items_add(&items, c, (int64_t)i);
     }
     p->insert_at = k.ord.count ? p->query_count : SIZE_MAX;
     if (!k.ord.count)
         return;
-    bool family = family_any(&f);
+    bool family = family_any(&f) || items_any(&items);
     bool submitted = ords.count > 0 || family;
     bool waits = waits_any(&x);
     bool extra = extras_any(&x) || submitted || waits;
@@ -324,6 +336,7 @@ static void plan_inserts(struct plan *p)
     if (submitted || waits)
         waits_bind(&x, q);
     if (family) {
+        items_bind(&items, q);
         tells_bind(&f, q);
         children_bind(&f, q);
     }
@@ -478,7 +491,7 @@ static bool is_storable(const struct change *c)
         if (!text_is_storable(c->audits[i].reason) || !text_is_storable(c->audits[i].step)
             || !text_is_storable(c->audits[i].detail) || !text_is_storable(c->audits[i].address))
             return false;
-    return family_is_storable(c);
+    return family_is_storable(c) && items_are_storable(c);
 }
 
 static void check_changes(struct batch *b, bool *wanted)

@@ -102,6 +102,11 @@ static const struct store_schedule_ops schedules_ops = {
     .remove = pg_schedule_remove,
 };
 
+static const struct store_item_ops items_ops = {
+    .read = pg_items_read,
+    .outputs = pg_items_outputs,
+};
+
 static const struct store_lock_ops locks_ops = {
     .list = pg_lock_list,
     .held = pg_lock_held,
@@ -168,6 +173,7 @@ static const struct store_ops ops = {
     .notices = &notices_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
+    .items = &items_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

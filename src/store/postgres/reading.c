@@ -62,6 +62,11 @@ static const struct store_schedule_ops schedules_ops = {
     .version = pg_schedule_version,
 };
 
+static const struct store_item_ops items_ops = {
+    .read = pg_items_read,
+    .outputs = pg_items_outputs,
+};
+
 static const struct store_lock_ops locks_ops = {
     .list = pg_lock_list,
     .held = pg_lock_held,
@@ -94,6 +99,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
+    .items = &items_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

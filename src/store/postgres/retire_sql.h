@@ -49,6 +49,7 @@
     "ARRAY(SELECT seq FROM x ORDER BY seq, key)) AS y(key, value, task) " \
     "WHERE g.key = y.key AND g.value = y.value AND g.task = y.task), " \
     "p AS (DELETE FROM ~payload AS p WHERE p.task = ANY (ARRAY(SELECT l.seq FROM l))), " \
+    "it AS (DELETE FROM ~item AS i WHERE i.task = ANY (ARRAY(SELECT l.seq FROM l))), " \
     "r AS (INSERT INTO ~reserved AS r (id, content, workflow, version, state, ended_at, " \
     "until, sha256, owner) SELECT l.id, d.doc ->> 'content', l.workflow, l.version, " \
     "l.state, l.ended_at, CASE WHEN l.parent THEN $children ELSE $until END, " \

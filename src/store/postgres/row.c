@@ -62,11 +62,12 @@ size_t result_numbers(const PGresult *r, int row, int column, struct arena *a, i
     return count;
 }
 
-static void payloads_read(const PGresult *r, int row, struct arena *a, struct task_row *ret)
+void pg_payloads_read(const PGresult *r, int row, int column, struct arena *a,
+                      const struct payload **ret, size_t *ret_count)
 {
     int64_t *numbers = NULL;
-    struct elements jsons = elements_of(r, row, PG_PAYLOAD_JSONS);
-    size_t count = result_numbers(r, row, PG_PAYLOAD_NUMBERS, a, &numbers);
+    struct elements jsons = elements_of(r, row, column + 1);
+    size_t count = result_numbers(r, row, column, a, &numbers);
 
     ASSERT(count == jsons.left);
     if (count == 0)
@@ -74,8 +75,8 @@ static void payloads_read(const PGresult *r, int row, struct arena *a, struct ta
     struct payload *list = arena_alloc(a, count * sizeof *list);
     for (size_t i = 0; i < count; i++)
         list[i] = (struct payload){(uint32_t)numbers[i], arena_copy(a, element_next(&jsons))};
-    ret->payloads = list;
-    ret->payload_count = count;
+    *ret = list;
+    *ret_count = count;
 }
 
 void pg_row_read(const PGresult *r, int i, struct arena *a, struct task_row *ret)
@@ -96,7 +97,7 @@ void pg_row_read(const PGresult *r, int i, struct arena *a, struct task_row *ret
     }
     *ret = row;
     if (PQnfields(r) > PG_PAYLOAD_NUMBERS)
-        payloads_read(r, i, a, ret);
+        pg_payloads_read(r, i, PG_PAYLOAD_NUMBERS, a, &ret->payloads, &ret->payload_count);
 }
 
 void pg_rows_read(const PGresult *r, size_t limit, struct arena *a, struct row_page *ret)

@@ -6,6 +6,7 @@
  */
 #include "store/postgres/columns.h"
 
+#include "store/postgres/item_sql.h"
 #include "store/postgres/sql_stopped.h"
 #include "store/postgres/sql_update.h"
 #include "store/row.h"
@@ -230,11 +231,13 @@
 const char *pg_sql_end(enum pg_sql which)
 {
     static const char *const ends[PG_COUNT] = {
-        [PG_INSERT_FAMILY] = TELLS_INSERT CHILDREN_INSERT SUBMITTED_DONE,
-        [PG_UPDATE_TELLS] = TELLS_INSERT DONE,
-        [PG_UPDATE_LOCKED_TELLS] = TELLS_INSERT DONE,
-        [PG_UPDATE_CHILDREN] = TELLS_INSERT CHILDREN_INSERT DONE,
-        [PG_UPDATE_LOCKED_CHILDREN] = TELLS_INSERT CHILDREN_INSERT DONE,
+        [PG_INSERT_FAMILY] = ITEMS_PUT TELLS_INSERT CHILDREN_INSERT SUBMITTED_DONE,
+        [PG_UPDATE_ITEMS] = ITEMS_PUT DONE,
+        [PG_UPDATE_LOCKED_ITEMS] = ITEMS_PUT DONE,
+        [PG_UPDATE_TELLS] = ITEMS_PUT TELLS_INSERT DONE,
+        [PG_UPDATE_LOCKED_TELLS] = ITEMS_PUT TELLS_INSERT DONE,
+        [PG_UPDATE_CHILDREN] = ITEMS_PUT TELLS_INSERT CHILDREN_INSERT DONE,
+        [PG_UPDATE_LOCKED_CHILDREN] = ITEMS_PUT TELLS_INSERT CHILDREN_INSERT DONE,
     };
 
     return ends[which] ? ends[which] : "";
@@ -267,6 +270,8 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
             WAITS_INSERT WAITS_DELETE DONE,
         [PG_UPDATE_NOTICES] = UPDATE_ON_NOTICES DONE,
         [PG_UPDATE_LOCKED_NOTICES] = UPDATE_LOCKED_ON_NOTICES DONE,
+        [PG_UPDATE_ITEMS] = UPDATE_ON_NOTICES,
+        [PG_UPDATE_LOCKED_ITEMS] = UPDATE_LOCKED_ON_NOTICES,
         [PG_UPDATE_TELLS] = UPDATE_ON_NOTICES,
         [PG_UPDATE_LOCKED_TELLS] = UPDATE_LOCKED_ON_NOTICES,
         [PG_UPDATE_CHILDREN] = UPDATE_ON_NOTICES,
@@ -327,6 +332,11 @@ const char *pg_sql_text(enum pg_sql which) /* NOLINT(readability-function-size):
         [PG_PAYLOADS] = "SELECT (SELECT p.json FROM ~payload AS p WHERE p.task = w.task "
             "AND p.number = w.number) FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY "
             "AS w(task, number, nth) ORDER BY w.nth",
+        [PG_ITEMS_UP] = ITEMS("i.number >= $4 ", ""),
+        [PG_ITEMS_DOWN] = ITEMS("i.number < $4 ", "DESC"),
+        [PG_ITEMS_FAILED] = ITEMS("i.number >= $4 AND i.state = 'failed' ", ""),
+        [PG_ITEMS_TO_UNDO] = ITEMS("i.number < $4 AND i.needs_undo ", "DESC"),
+        [PG_ITEMS_OUTPUTS] = ITEMS_OUTPUTS,
         [PG_OVERDUE] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.wake_at <= $1 "
             "AND (t.wake_at, t.seq) > ($2, $3) ORDER BY t.wake_at, t.seq LIMIT $4",
         [PG_REQUESTED] = "SELECT " COLUMNS_T " FROM ~task AS t WHERE t.request IS NOT NULL "

@@ -5,11 +5,12 @@
 
 #include "base/err.h"
 #include "core/task.h"
+#include "store/rows/item.h"
 #include "store/rows/lock.h"
 #include "store/rows/retire.h"
 
 /* A row of the payload table: a value too long for the task's document, or a group of its steps.
- * Insert-only. */
+ * Inserted once and never changed. Those of the values of an item go when it comes to rest. */
 struct payload {
     uint32_t number; /* from 1 within the task */
     struct slice json;
@@ -64,13 +65,18 @@ struct task_row {
                          * nobody is */
     struct slice parent, root;        /* ids, of a child; NONE: it is none */
     struct slice reply_to, tags, doc; /* tags: JSON object or NONE */
-    /* To insert with it; read by get and claims: all of them. With `groups_only` only the groups of
-     * steps are read (codec/codec.h), which the document cannot be understood without. */
+    /* To insert with it; read by get and claims: all of them, by their numbers. With `groups_only`
+     * only the groups of steps are read (codec/codec.h), which the document cannot be understood
+     * without. */
     const struct payload *payloads;
     size_t payload_count;
     bool groups_only;
+    const uint32_t *dropped_payloads; /* numbers of those to delete with it; never read */
+    size_t dropped_payload_count;
     const struct task_wait *waits; /* to insert with it; never read */
     size_t wait_count;
+    const struct item_row *items; /* to insert or replace with it; never read */
+    size_t item_count;
 };
 
 /*
@@ -274,6 +280,8 @@ enum {
     PAYLOAD_INLINE_MAX = 2048, /* longer values go to the payload table */
     SIGNAL_INLINE_MAX = 256,   /* ... longer ones of signals */
     PAYLOAD_INPUT = 0, /* no number of one: the input of a step is the task's, which is not long */
+    PAYLOAD_FIRST = 1, /* if the task's input was long at first, it is this one; never an item's own
+                        * value, since the list of items comes before them */
     PAYLOAD_NUMBER_MAX = (1 << 20) - 1, /* within one task; beyond it a change is ERR_INVALID */
     ROW_SIZE_MAX = 64 << 20,            /* of a change with its payloads; beyond it ERR_TOO_BIG */
 };

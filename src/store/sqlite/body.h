@@ -18,6 +18,7 @@
  *   row.c      rows bound and read
  *   commit.c   a batch
  *   claim.c    its claims
+ *   item.c     items at rest
  *   lock.c     locks that tasks hold and wait for
  *   read.c     get, overdue
  *   list.c     listings
@@ -85,7 +86,14 @@ enum sql {
     SQL_REQUEST = SQL_TASK_WRITES_END,
     SQL_RELEASE,
     SQL_PAYLOAD_INSERT,
+    SQL_PAYLOAD_DELETE,
     SQL_TAG_INSERT,
+    SQL_ITEM_PUT,
+    SQL_ITEMS_UP,
+    SQL_ITEMS_DOWN,
+    SQL_ITEMS_TO_UNDO,
+    SQL_ITEMS_FAILED,
+    SQL_ITEMS_OUTPUTS,
     SQL_CLAIM_WAITING,
     SQL_CLAIM_AMONG,
     SQL_WAITS_INSERT,
@@ -121,6 +129,7 @@ enum sql {
     SQL_NEWEST,
     SQL_TAGS_DELETE,
     SQL_PAYLOADS_DELETE,
+    SQL_ITEMS_DELETE,
     SQL_TASK_DELETE,
     SQL_CENSUS, /* counts, and for each agent in turn what waits for it */
     SQL_CENSUS_AGENT,
@@ -393,6 +402,9 @@ void row_bind(struct db *d, enum sql which, const struct task_row *row);
 int row_read(sqlite3_stmt *q, struct arena *a, struct task_row *ret) MUST_USE;
 int row_read_payloads(struct db *d, struct arena *a, struct task_row *row) MUST_USE;
 int row_read_groups(struct db *d, struct arena *a, struct task_row *row) MUST_USE;
+/* Those of a task, by their numbers; what is not there is left out. */
+int payloads_read(struct db *d, struct arena *a, int64_t seq, const uint32_t *numbers, size_t count,
+                  struct payload **ret, size_t *ret_count) MUST_USE;
 
 /* Rows in the making. */
 struct rows {
@@ -410,6 +422,12 @@ int waits_delete(struct db *d, struct slice id) MUST_USE; /* of a task that wait
 int sqlite_claim(struct sqlite_store *s, struct claim *c, struct arena *a) MUST_USE;
 /* Takes one row, and reads its payloads. */
 int claim_take(struct db *d, const struct claim *c, struct arena *a, struct task_row *row) MUST_USE;
+
+/* item.c */
+int items_put(struct db *d, const struct task_row *row) MUST_USE; /* those of a change */
+enum err sqlite_items_read(struct store *s, struct item_read *r, struct arena *a, struct error *e);
+enum err sqlite_items_outputs(struct store *s, struct item_outputs *o, struct arena *a,
+                              struct error *e);
 
 /* lock.c */
 /* What a change that was made does to the lock of its task. SQLITE_NOTFOUND: there is no room, and

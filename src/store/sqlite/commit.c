@@ -32,6 +32,23 @@ static int payloads_insert(struct db *d, const struct task_row *row)
     return SQLITE_OK;
 }
 
+/* One that is not there is nothing to delete. */
+static int payloads_drop(struct db *d, const struct task_row *row)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < row->dropped_payload_count; i++) {
+        CLEANUP(query_end) sqlite3_stmt *q = NULL;
+        rc = db_query(d, SQL_PAYLOAD_DELETE, &q);
+        if (rc != SQLITE_OK)
+            return rc;
+        bind_text(q, 1, row->id);
+        bind_number(q, 2, row->dropped_payloads[i]);
+        rc = query_run(q);
+    }
+    return rc;
+}
+
 int waits_delete(struct db *d, struct slice id)
 {
     CLEANUP(query_end) sqlite3_stmt *q = NULL;
@@ -202,6 +219,10 @@ static int change_run(struct db *d, struct change *c, struct arena *a, bool *ret
     if (rc == SQLITE_OK && *ret_done)
         rc = payloads_insert(d, &c->row);
     if (rc == SQLITE_OK && *ret_done)
+        rc = payloads_drop(d, &c->row);
+    if (rc == SQLITE_OK && *ret_done)
+        rc = items_put(d, &c->row);
+    if (rc == SQLITE_OK && *ret_done)
         rc = waits_write(d, c);
     if (rc == SQLITE_OK && *ret_done)
         rc = lock_change(d, c, a);
@@ -226,9 +247,10 @@ static int run(struct db *d, enum sql which)
  * each page was before. */
 static bool has_parts(const struct change *c)
 {
-    return c->row.payload_count > 0 || c->audit_count > 0 || c->submission || c->drops_waits
-           || c->drops_overruns || c->row.wait_count > 0 || c->lock_move != LOCK_STAYS
-           || row_queues(&c->row) || c->notice_count > 0 || c->tell_count > 0 || c->child_count > 0
+    return c->row.payload_count > 0 || c->row.dropped_payload_count > 0 || c->row.item_count > 0
+           || c->audit_count > 0 || c->submission || c->drops_waits || c->drops_overruns
+           || c->row.wait_count > 0 || c->lock_move != LOCK_STAYS || row_queues(&c->row)
+           || c->notice_count > 0 || c->tell_count > 0 || c->child_count > 0
            || (c->kind == CHANGE_INSERT && c->row.tags.ptr);
 }
 

@@ -280,6 +280,22 @@ static enum err reading_lock_held(struct store *s, struct slice lock, struct are
     return call ? sqlite_lock_held(s, lock, a, ret, e) : e->code;
 }
 
+static enum err reading_items_read(struct store *s, struct item_read *r, struct arena *a,
+                                   struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_items_read(s, r, a, e) : e->code;
+}
+
+static enum err reading_items_outputs(struct store *s, struct item_outputs *o, struct arena *a,
+                                      struct error *e)
+{
+    CALL(s, e);
+
+    return call ? sqlite_items_outputs(s, o, a, e) : e->code;
+}
+
 static enum err reading_operation_list(struct store *s, const struct operation_query *q,
                                        struct arena *a, struct operation_page *ret, struct error *e)
 {
@@ -373,6 +389,11 @@ static const struct store_lock_ops locks_ops = {
     .held = reading_lock_held,
 };
 
+static const struct store_item_ops items_ops = {
+    .read = reading_items_read,
+    .outputs = reading_items_outputs,
+};
+
 static const struct store_operation_ops operations_ops = {
     .list = reading_operation_list,
 };
@@ -398,6 +419,7 @@ static const struct store_ops ops = {
     .submissions = &submissions_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
+    .items = &items_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,

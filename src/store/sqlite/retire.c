@@ -190,6 +190,8 @@ static int delete_one(struct db *d, const struct retired *t, const struct retire
         rc = run(d, SQL_TAGS_DELETE, t->seq);
     if (rc == SQLITE_OK)
         rc = run(d, SQL_PAYLOADS_DELETE, t->seq);
+    if (rc == SQLITE_OK)
+        rc = run(d, SQL_ITEMS_DELETE, t->seq);
     return rc == SQLITE_OK ? run(d, SQL_TASK_DELETE, t->seq) : rc;
 }
 

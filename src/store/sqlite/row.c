@@ -107,25 +107,36 @@ static int payload_read(struct db *d, struct arena *a, int64_t seq, uint32_t num
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+int payloads_read(struct db *d, struct arena *a, int64_t seq, const uint32_t *numbers, size_t count,
+                  struct payload **ret, size_t *ret_count)
+{
+    struct payload *list = arena_alloc(a, count * sizeof *list);
+
+    *ret = list;
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct slice json;
+        int rc = payload_read(d, a, seq, numbers[i], &json);
+        if (rc != SQLITE_OK)
+            return rc;
+        if (json.ptr)
+            list[(*ret_count)++] = (struct payload){numbers[i], json};
+    }
+    return SQLITE_OK;
+}
+
 int row_read_groups(struct db *d, struct arena *a, struct task_row *row)
 {
     uint32_t *groups = NULL;
+    struct payload *list = NULL;
     size_t count = doc_groups(row->doc, a, &groups);
 
     if (count == 0)
         return SQLITE_OK;
-    struct payload *list = arena_alloc(a, count * sizeof *list);
+    int rc = payloads_read(d, a, row->seq, groups, count, &list, &row->payload_count);
     row->payloads = list;
     row->groups_only = true;
-    for (size_t i = 0; i < count; i++) {
-        struct slice json;
-        int rc = payload_read(d, a, row->seq, groups[i], &json);
-        if (rc != SQLITE_OK)
-            return rc;
-        if (json.ptr)
-            list[row->payload_count++] = (struct payload){groups[i], json};
-    }
-    return SQLITE_OK;
+    return rc;
 }
 
 struct task_row *rows_add(struct rows *r, struct arena *a)

@@ -127,6 +127,13 @@
     "' || h.lock LIMIT ?3)) FROM lock_holder AS h CROSS JOIN task AS t ON t.seq = h.task "
 #define HOLDERS_ORDER "ORDER BY h.task LIMIT ?2"
 
+/* Those of a list. */
+#define ITEMS_OF(how)                                                            \
+    "FROM item AS i " how "WHERE i.task = (SELECT seq FROM task WHERE id = ?1) " \
+    "AND i.step = ?2 AND i.generation = ?3 "
+#define ITEMS(how) \
+    "SELECT i.task, i.number, i.state, i.in_doubt, i.needs_undo, i.doc " ITEMS_OF(how) "AND "
+
 #define STATE(s)                                                  \
     "(SELECT count(*) FROM (SELECT 1 FROM task WHERE state = '" s \
     "' AND state <> 'processed' LIMIT ?1))"
@@ -158,6 +165,21 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "WHERE id = ?1 AND revision = ?2 - 1",
         [SQL_PAYLOAD_INSERT] = "INSERT INTO payload (key, json) "
             "SELECT seq * 1048576 + ?2, ?3 FROM task WHERE id = ?1",
+        [SQL_PAYLOAD_DELETE] = "DELETE FROM payload "
+            "WHERE key = (SELECT seq FROM task WHERE id = ?1) * 1048576 + ?2",
+        [SQL_ITEM_PUT] = "INSERT INTO item (task, step, generation, number, state, in_doubt, "
+            "needs_undo, doc) SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM task WHERE id = ?1 "
+            "ON CONFLICT (task, step, generation, number) DO UPDATE SET state = excluded.state, "
+            "in_doubt = excluded.in_doubt, needs_undo = excluded.needs_undo, doc = excluded.doc",
+        [SQL_ITEMS_UP] = ITEMS("") "i.number >= ?4 ORDER BY i.number LIMIT ?5",
+        [SQL_ITEMS_DOWN] = ITEMS("") "i.number < ?4 ORDER BY i.number DESC LIMIT ?5",
+        [SQL_ITEMS_FAILED] = ITEMS("") "i.number >= ?4 AND i.state = 'failed' "
+                                   "ORDER BY i.number LIMIT ?5",
+        /* SQLite would rather read all of the list than look up each document */
+        [SQL_ITEMS_TO_UNDO] = ITEMS("INDEXED BY item_undo ") "i.number < ?4 AND i.needs_undo = 1 "
+            "ORDER BY i.number DESC LIMIT ?5",
+        [SQL_ITEMS_OUTPUTS] = "SELECT i.number, i.doc -> '$.output' "
+            ITEMS_OF("") "ORDER BY i.number",
         [SQL_TAG_INSERT] = "INSERT OR IGNORE INTO tag (key, value, task) "
             TAGS "t.id = ?1",
         [SQL_CLAIM_WAITING] = "SELECT " COLUMNS " FROM task WHERE state = 'pending' "
@@ -231,6 +253,7 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_TAGS_DELETE] = "DELETE FROM tag WHERE (key, value, task) IN (" TAGS "t.seq = ?1)",
         [SQL_PAYLOADS_DELETE] = "DELETE FROM payload "
             "WHERE key > ?1 * 1048576 AND key < (?1 + 1) * 1048576",
+        [SQL_ITEMS_DELETE] = "DELETE FROM item WHERE task = ?1",
         [SQL_TASK_DELETE] = "DELETE FROM task WHERE seq = ?1",
         [SQL_CENSUS] = "SELECT " STATE("pending") ", " STATE("processing") ", "
             STATE("compensating") ", " STATE("compensated") ", " STATE("error") ", "

@@ -354,6 +354,11 @@ static const struct store_lock_ops locks_ops = {
     .held = sqlite_lock_held,
 };
 
+static const struct store_item_ops items_ops = {
+    .read = sqlite_items_read,
+    .outputs = sqlite_items_outputs,
+};
+
 static const struct store_operation_ops operations_ops = {
     .put = sqlite_operation_put,
     .list = sqlite_operation_list,
@@ -413,6 +418,7 @@ static const struct store_ops ops = {
     .notices = &notices_ops,
     .alerts = &alerts_ops,
     .locks = &locks_ops,
+    .items = &items_ops,
     .operations = &operations_ops,
     .schedules = &schedules_ops,
     .retention = &retention_ops,
