@@ -94,6 +94,14 @@ void token_write(struct token_key *k, const struct token *t, struct slice agent,
     buf_slice(b, t->task);
     buf_byte(b, '~');
     buf_i64(b, t->step);
+    if (t->item.any) {
+        buf_byte(b, '.');
+        buf_i64(b, t->item.number);
+    }
+    if (t->item.any && t->item.generation > 0) {
+        buf_byte(b, '.');
+        buf_i64(b, t->item.generation);
+    }
     buf_str(b, t->direction == DIRECTION_UNDO ? "~u" : "~f");
     buf_i64(b, t->attempt);
     buf_byte(b, '~');
@@ -129,6 +137,23 @@ static bool char_before(struct slice text, size_t *at, char c)
     return true;
 }
 
+/* Parses "1", "1.3" or "1.3.2" before `at`: the step, its item and the generation of its list. */
+static bool place_before(struct slice text, size_t *at, uint32_t *ret_step, struct item_ref *ret)
+{
+    uint32_t numbers[3] = {0};
+    size_t count = 0;
+
+    do
+        if (count == COUNT_OF(numbers) || !number_before(text, at, UINT32_MAX, &numbers[count++]))
+            return false;
+    while (char_before(text, at, '.'));
+    *ret_step = numbers[count - 1];
+    *ret = (struct item_ref){.any = count > 1,
+                             .number = count > 1 ? numbers[count - 2] : 0,
+                             .generation = count > 2 ? numbers[0] : 0};
+    return *ret_step < STEPS_MAX && ret->number < ITEMS_MAX;
+}
+
 /* The position of the '.' before the MAC of a tagged token; 0: it has no tag. */
 static size_t dot_of(struct slice text)
 {
@@ -142,6 +167,7 @@ bool token_parse(struct slice text, struct token *ret)
 {
     uint32_t attempt = 0;
     uint32_t step = 0;
+    struct item_ref item;
 
     if (!text.ptr || text.len > TOKEN_MAX || text.len < MAC_CHARS + 1)
         return false;
@@ -151,13 +177,10 @@ bool token_parse(struct slice text, struct token *ret)
         return false;
     bool undo = char_before(text, &at, 'u');
     if ((!undo && !char_before(text, &at, 'f')) || !char_before(text, &at, '~')
-        || !number_before(text, &at, STEPS_MAX - 1, &step) || !char_before(text, &at, '~')
-        || at == 0)
+        || !place_before(text, &at, &step, &item) || !char_before(text, &at, '~') || at == 0)
         return false;
-    *ret = (struct token){{text.ptr, at},
-                          (uint16_t)step,
-                          undo ? DIRECTION_UNDO : DIRECTION_FORWARD,
-                          attempt};
+    *ret = (struct token){
+        {text.ptr, at}, (uint16_t)step, undo ? DIRECTION_UNDO : DIRECTION_FORWARD, attempt, item};
     return true;
 }
 

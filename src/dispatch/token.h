@@ -7,8 +7,9 @@
  *
  *     o-17~1~f2~Zk3mPq0x.Q0gq...22 characters
  *
- * So a token can be verified before its task is read. The tag is not secret and protects nothing:
- * any holder of a token may end its attempt. It only tells tokens of different agents apart.
+ * and ~1.3~ for item 3 of a step, or ~1.3.2~ if that is the step's list of generation 2. So a token
+ * can be verified before its task is read. The tag is not secret and protects nothing: any holder
+ * of a token may end its attempt. It only tells tokens of different agents apart.
  *
  * Earlier versions wrote no tag. The MAC of such a token covers the agent's name, which is only
  * known from its task: o-17~1~f2~Q0gq... They stay valid until their attempts end.
@@ -20,7 +21,14 @@
 #include "base/buf.h"
 #include "core/task.h"
 
-enum { TOKEN_MAX = 128 + 32 + 24 + 9, SIGNAL_TOKEN_MAX = 128 + 64 + 24, SECRET_SIZE = 32 };
+enum { TOKEN_MAX = 128 + 48 + 24 + 9, SIGNAL_TOKEN_MAX = 128 + 64 + 24, SECRET_SIZE = 32 };
+
+/* Which item of a step with for_each is meant: by its number in a list, and which list of the step
+ * that is (the step's generation). */
+struct item_ref {
+    bool any; /* false: none, but the step */
+    uint32_t generation, number;
+};
 
 struct token_key;
 
@@ -32,6 +40,7 @@ struct token {
     uint16_t step;
     enum direction direction;
     uint32_t attempt;
+    struct item_ref item;
 };
 
 void token_write(struct token_key *k, const struct token *t, struct slice agent, struct buf *b);

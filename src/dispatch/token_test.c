@@ -10,7 +10,7 @@ static const unsigned char secret[SECRET_SIZE] = "some thirty-two bytes of secre
 static void a_token_is_believed_only_unchanged_and_from_its_agent(void **state)
 {
     struct token_key *k = token_key_new(secret);
-    struct token t = {slice_of("o-17"), 999, DIRECTION_UNDO, UINT32_MAX};
+    struct token t = {slice_of("o-17"), 999, DIRECTION_UNDO, UINT32_MAX, {0}};
     struct token back;
     CLEANUP(buf_fini) struct buf b = {0};
     (void)state;
@@ -36,7 +36,7 @@ static void a_token_is_believed_only_unchanged_and_from_its_agent(void **state)
 static void a_token_is_judged_by_itself(void **state)
 {
     struct token_key *k = token_key_new(secret);
-    struct token t = {slice_of("o-17"), 3, DIRECTION_FORWARD, 2};
+    struct token t = {slice_of("o-17"), 3, DIRECTION_FORWARD, 2, {0}};
     struct token back;
     CLEANUP(buf_fini) struct buf b = {0};
     (void)state;
@@ -78,7 +78,7 @@ static void tokens_survive_with_the_secret_and_die_with_it(void **state)
     struct token_key *same = token_key_new(secret);
     struct token_key *other =
         token_key_new((const unsigned char *)"another secret of 32 bytes here");
-    struct token t = {slice_of("a"), 0, DIRECTION_FORWARD, 1};
+    struct token t = {slice_of("a"), 0, DIRECTION_FORWARD, 1, {0}};
     struct token back;
     CLEANUP(buf_fini) struct buf b = {0};
     (void)state;
@@ -97,7 +97,7 @@ static void tokens_survive_with_the_secret_and_die_with_it(void **state)
 static void a_signal_token_is_good_for_its_task_and_name(void **state)
 {
     struct token_key *k = token_key_new(secret);
-    struct token t = {slice_of("o-17"), 0, DIRECTION_FORWARD, 1};
+    struct token t = {slice_of("o-17"), 0, DIRECTION_FORWARD, 1, {0}};
     struct signal_token back;
     CLEANUP(buf_fini) struct buf b = {0};
     CLEANUP(buf_fini) struct buf attempt = {0};
@@ -199,9 +199,35 @@ static void a_link_is_good_under_its_secret(void **state)
     token_key_free(other);
 }
 
+/* Its number, and the list in which it has that. */
+static void a_token_names_its_item(void **state)
+{
+    static const struct item_ref items[] = {{true, 0, 0}, {true, 0, 9999}, {true, 3, 7}};
+    struct token_key *k = token_key_new(secret);
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(items); i++) {
+        struct token t = {slice_of("o-17"), 5, DIRECTION_UNDO, 2, items[i]};
+        CLEANUP(buf_fini) struct buf b = {0};
+        struct token back;
+        token_write(k, &t, slice_of("stock"), &b);
+        assert_true(token_check(k, buf_view(&b), slice_of("stock"), &back));
+        assert_int_equal(back.step, 5);
+        assert_true(back.item.any && back.item.number == items[i].number
+                    && back.item.generation == items[i].generation);
+    }
+    struct token back;
+    assert_false(token_parse(SLICE("o-17~1.10000~f2~Zk3mPq0x.0123456789012345678901"), &back));
+    assert_false(token_parse(SLICE("o-17~1.2.3.4~f2~Zk3mPq0x.0123456789012345678901"), &back));
+    assert_false(token_parse(SLICE("o-17~.3~f2~Zk3mPq0x.0123456789012345678901"), &back));
+    assert_true(token_parse(SLICE("o-17~1.3.2~f2~Zk3mPq0x.0123456789012345678901"), &back));
+    token_key_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_names_its_item),
         cmocka_unit_test(a_token_is_believed_only_unchanged_and_from_its_agent),
         cmocka_unit_test(a_token_is_judged_by_itself),
         cmocka_unit_test(a_token_of_an_earlier_version_stays_good),

@@ -174,6 +174,8 @@ static size_t size_of(const struct change *c)
         size += c->tells[i].body.len;
     for (size_t i = 0; i < c->child_count; i++)
         size += c->children[i].input.len;
+    for (size_t i = 0; i < c->row.item_count; i++)
+        size += c->row.items[i].doc.len;
     return size;
 }
 
@@ -185,7 +187,7 @@ static bool has_to_wait(struct scheduler *s, struct live *l)
         return true;
     if (!l->fx.ended || l->task.state != TASK_PROCESSED || !l->definition->output)
         return false;
-    if (!effort_may(&s->tasks.effort, EFFORT_OUTPUTS))
+    if (items_await_outputs(s, l) || !effort_may(&s->tasks.effort, EFFORT_OUTPUTS))
         return true;
     input_output(s, l);
     return false;

@@ -11,7 +11,7 @@
 /* Will the task keep anything of this result? A repeated result must not cost memory each time. */
 static bool will_be_kept(const struct live *l, const struct event *e)
 {
-    if (e->step < 0 || e->step >= l->task.step_count)
+    if (e->step < 0 || e->step >= task_unit_count(&l->task))
         return false;
     const struct attempt *a = step_find_attempt(&l->task.steps[e->step], e->direction, e->attempt);
     return a && (a->outcome == OUTCOME_OPEN || a->outcome == OUTCOME_TIMED_OUT);
@@ -20,7 +20,7 @@ static bool will_be_kept(const struct live *l, const struct event *e)
 /* The resume details from the heartbeats of the event's attempt. */
 static struct slice resume_of(const struct live *l, const struct event *e)
 {
-    bool there = e->step >= 0 && e->step < l->task.step_count;
+    bool there = e->step >= 0 && e->step < task_unit_count(&l->task);
 
     return there ? pulses_resume(l, (uint16_t)e->step, e->direction, e->attempt) : SLICE_NONE;
 }
@@ -30,6 +30,7 @@ static struct event result_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
 
+    e.step = live_unit(l, e.step, &c->item);
     if (e.kind == EVENT_ELSEWHERE) {
         e.resume = arena_copy(&l->arena, resume_of(l, &e));
         return e;
@@ -60,6 +61,8 @@ static struct event unasked_event(struct live *l, const struct command *c)
 {
     struct event e = c->event;
 
+    if (e.step >= 0 && e.step < l->task.step_count)
+        e.step = live_unit(l, e.step, &c->item);
     if (e.kind == EVENT_TIMEOUT || e.kind == EVENT_SILENCE)
         e.resume = arena_copy(&l->arena, resume_of(l, &e));
     return e;
@@ -68,8 +71,9 @@ static struct event unasked_event(struct live *l, const struct command *c)
 /* Did a heartbeat arrive, or was the task read again, after the silence was detected? */
 static bool is_overtaken(const struct scheduler *s, const struct live *l, const struct event *e)
 {
-    ASSERT(e->step < l->task.step_count);
-    return e->kind == EVENT_SILENCE && !silence_is_too_long(&s->tasks, &l->steps[e->step]);
+    ASSERT(e->step < task_unit_count(&l->task));
+    return e->kind == EVENT_SILENCE && e->step >= 0
+           && !silence_is_too_long(&s->tasks, &l->steps[e->step]);
 }
 
 /* Any holder of the token may end the attempt. The token was made for the agent of its step. */
@@ -79,12 +83,16 @@ static bool ending_event(struct scheduler *s, struct live *l, struct command *c,
 
     if (!token_parse(c->ask->result->token, &t) || t.step >= l->task.step_count)
         return false;
+    bool of_list = l->definition->workflow.steps[t.step].kind == KIND_EACH;
+    if (of_list != t.item.any)
+        return false;
     const struct workflow_step *ws = &l->definition->workflow.steps[t.step];
     if (!token_check(s->key, c->ask->result->token,
                      t.direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, &t))
         return false;
     ASSERT(t.step < l->task.step_count);
     c->result = c->ask->result;
+    c->item = t.item;
     c->event = (struct event){.kind = EVENT_RESULT,
                               .step = t.step,
                               .direction = t.direction,
@@ -258,6 +266,18 @@ static bool goes_on_with(struct scheduler *s, const struct live *l, const struct
     return !is_of_vote(c) || vote_decides(s, l, e);
 }
 
+/* A result for an item that has come to rest, or of a former list of its step. The token is
+ * genuine, so there was such an attempt; its record is in the row of the item. */
+static bool is_of_item_at_rest(const struct live *l, const struct command *c, const struct event *e)
+{
+    if (!c->result || !c->item.any || e->step >= 0 || c->event.step >= l->task.step_count)
+        return false;
+    const struct step *s = &l->task.steps[c->event.step];
+    return s->items
+           && (c->item.generation < s->generation
+               || (c->item.generation == s->generation && c->item.number < s->items->begun));
+}
+
 static void apply(struct scheduler *s, struct live *l, struct command *c)
 {
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_SUBMIT) {
@@ -300,6 +320,8 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
     bool is_bulk_work =
         c->kind == COMMAND_ASK && c->ask->bulk && (!is_of_signal(c) || signal_is_awaited(s, l, c));
     c->answer = live_decide(&s->tasks, l, &e);
+    if (c->answer == ANSWER_UNKNOWN && is_of_item_at_rest(l, c, &e))
+        c->answer = ANSWER_LATE;
     if (is_of_signal(c))
         explain_signal(l, c);
     else if (is_of_vote(c))
@@ -310,7 +332,7 @@ static void apply(struct scheduler *s, struct live *l, struct command *c)
         l->bulk_at = scheduler_now(s);
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_ELSEWHERE)
         live_goes_elsewhere(&s->tasks, l, (uint16_t)e.step);
-    ASSERT(c->answer != ANSWER_ACCEPTED || e.step < l->task.step_count);
+    ASSERT(c->answer != ANSWER_ACCEPTED || e.step < task_unit_count(&l->task));
     if (c->answer == ANSWER_ACCEPTED && e.kind == EVENT_RESULT) {
         l->steps[e.step].retryable = e.retryable;
         l->steps[e.step].wished = e.retry_after_ms > 0;

@@ -29,12 +29,13 @@ bool overrun_is_over(const struct scheduler *s, const struct live *l)
            && (task_state_is_end(l->task.state) || l->task.closed_at != 0 || is_let_go(l));
 }
 
-void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e)
+void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const char *code,
+                        const struct error *e)
 {
     const struct event bad = {
         .kind = EVENT_BAD_INPUT,
         .step = step,
-        .error = {SLICE("expression"), arena_copy(&l->arena, slice_of(e->text))},
+        .error = {slice_of(code), arena_copy(&l->arena, slice_of(e->text))},
     };
     enum answer answer = live_decide(&s->tasks, l, &bad);
 
@@ -48,14 +49,15 @@ static bool condition_is_open(const struct scheduler *s, const struct live *l,
     const struct workflow *w = &l->definition->workflow;
     const struct step *st = &l->task.steps[r->step];
 
-    return l->definition->steps[r->step].condition && r->at <= scheduler_now(s)
+    return !unit_is_slot(w, r->step) && l->definition->steps[r->step].condition
+           && r->at <= scheduler_now(s)
            && step_next_direction(w, &l->task, r->step) == DIRECTION_FORWARD
            && !l->steps[r->step].holds && !step_was_tried(st) && !step_has_begun(st);
 }
 
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r)
 {
-    ASSERT(r->step < l->task.step_count);
+    ASSERT(r->step < task_unit_count(&l->task));
     return (!step_calls(&l->definition->workflow, &l->task, r->step) && r->at <= scheduler_now(s))
            || step_is_answered(&l->task.steps[r->step]) || condition_is_open(s, l, r);
 }
@@ -94,7 +96,7 @@ static enum decision_outcome condition_of(struct scheduler *s, struct live *l, u
         return DECISION_LEFT;
     if (input_condition(s, l, step, &l->steps[step].holds, &e) != ERR_OK) {
         l->steps[step].holds = false;
-        decision_bad_input(s, l, step, &e);
+        decision_bad_input(s, l, step, evaluation_code(&e), &e);
         return DECISION_FAILED;
     }
     return l->steps[step].holds ? DECISION_NONE : decide_step(s, l, &skip);
@@ -150,7 +152,7 @@ static enum decision_outcome approval_of(struct scheduler *s, struct live *l, ui
         return DECISION_LEFT;
     ev.kind = EVENT_BEGIN;
     if (input_question(s, l, step, &ev.input.json, &e) != ERR_OK) {
-        decision_bad_input(s, l, step, &e);
+        decision_bad_input(s, l, step, evaluation_code(&e), &e);
         return DECISION_FAILED;
     }
     return decide_step(s, l, &ev);
@@ -167,9 +169,27 @@ static enum decision_outcome child_of(struct scheduler *s, struct live *l, uint1
         return DECISION_LEFT;
     if (!input_of_step(s, l, step, &ev.input, &e)
         || !input_of_child_ok(s, l, step, &ev.input, &e)) {
-        decision_bad_input(s, l, step, &e);
+        decision_bad_input(s, l, step, evaluation_code(&e), &e);
         return DECISION_FAILED;
     }
+    return decide_step(s, l, &ev);
+}
+
+/* The list is fixed now. Its items are requests to an agent. */
+static enum decision_outcome list_of(struct scheduler *s, struct live *l, uint16_t step)
+{
+    struct event ev = {.kind = EVENT_BEGIN, .step = step};
+    struct item_list list = {0};
+    const char *code = "expression";
+    struct error e = {0};
+
+    if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
+        return DECISION_LEFT;
+    if (input_list(s, l, step, &list, &code, &e) != ERR_OK) {
+        decision_bad_input(s, l, step, code, &e);
+        return DECISION_FAILED;
+    }
+    ev.list = &list;
     return decide_step(s, l, &ev);
 }
 
@@ -183,6 +203,8 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
         return approval_of(s, l, step);
     if (l->definition->workflow.steps[step].kind == KIND_TASK)
         return child_of(s, l, step);
+    if (l->definition->workflow.steps[step].kind == KIND_EACH)
+        return list_of(s, l, step);
     if (step_has_begun(&l->task.steps[step])) {
         ev.kind = EVENT_DUE;
         return decide_step(s, l, &ev);
@@ -191,7 +213,7 @@ static enum decision_outcome wait_of(struct scheduler *s, struct live *l, uint16
         if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
             return DECISION_LEFT;
         if (input_wait_until(s, l, step, &ev.until, &e) != ERR_OK) {
-            decision_bad_input(s, l, step, &e);
+            decision_bad_input(s, l, step, evaluation_code(&e), &e);
             return DECISION_FAILED;
         }
     }
@@ -207,7 +229,7 @@ static enum decision_outcome answer_of(struct scheduler *s, struct live *l, uint
     if (!effort_may(&s->tasks.effort, EFFORT_CONDITIONS))
         return DECISION_LEFT;
     if (input_until(s, l, step, &ev.holds, &e) != ERR_OK) {
-        decision_bad_input(s, l, step, &e);
+        decision_bad_input(s, l, step, evaluation_code(&e), &e);
         return DECISION_FAILED;
     }
     return decide_step_that_may_fail(s, l, &ev);

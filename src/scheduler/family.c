@@ -68,7 +68,7 @@ static struct slice origin_text(struct family_gathering *g, uint16_t step)
     CLEANUP(buf_fini) struct buf b = {0};
     const struct child_origin o = {.parent = t->id,
                                    .root = root_of(t),
-                                   .step = g->l->definition->workflow.steps[step].name,
+                                   .step = live_unit_name(g->l, step, &g->j->arena),
                                    .number = t->steps[step].child.number,
                                    .complete_by = t->steps[step].complete_by,
                                    .family = t->family,
@@ -108,9 +108,15 @@ static void start_child(struct family_gathering *g, uint16_t step, struct slice 
     };
 }
 
-static struct child child_before(const struct live *l, uint16_t step)
+/* An item that was brought back has told what it tells at rest: nothing. */
+static struct child child_before(const struct live *l, uint16_t unit)
 {
-    return l->family.children ? l->family.children[step] : (struct child){0};
+    const struct step *s = &l->task.steps[unit];
+    struct child before = l->family.children ? l->family.children[unit] : (struct child){0};
+
+    if (s->slot == SLOT_BACK && before.number != s->child.number)
+        before = (struct child){s->child.number, CHILD_PROCESSED, WISH_NONE};
+    return before;
 }
 
 /* It was in error, where it is not paused, and goes on. */
@@ -133,11 +139,12 @@ static void tell_child(struct family_gathering *g, uint16_t step)
     bool runs = step_awaits_child(&l->definition->workflow.steps[step], &l->task.steps[step]);
     bool pauses = runs && l->task.paused_at != (is_told ? l->family.paused_at : 0);
 
-    ASSERT(now->number == before.number || now->number == before.number + 1);
+    ASSERT(l->task.steps[step].slot != SLOT_FREE || now->number == before.number
+           || now->number == before.number + 1);
     if (!is_new && !wishes && !pauses)
         return;
     struct slice id =
-        child_id(l->id, l->definition->workflow.steps[step].name, now->number, &g->j->arena);
+        child_id(l->id, live_unit_name(l, step, &g->j->arena), now->number, &g->j->arena);
     const struct family_word word = {.wish = now->wish, .error = l->task.cause.error};
     const struct family_word pause = {.pauses = true, .paused_at = l->task.paused_at};
     if (is_new)
@@ -159,7 +166,7 @@ void family_fill(struct scheduler *s, struct job *j, const struct live *l, struc
     g.tells = arena_alloc(&j->arena, (1 + 2 * most) * sizeof *g.tells);
     g.children = arena_alloc(&j->arena, (most + 1) * sizeof *g.children);
     tell_parent(&g);
-    for (uint16_t i = 0; i < w->step_count; i++)
+    for (uint16_t i = 0; i < task_unit_count(&l->task); i++)
         if (w->steps[i].kind == KIND_TASK)
             tell_child(&g, i);
     ASSERT(g.tell_count <= 1 + 2 * most && g.child_count <= most);
@@ -181,11 +188,11 @@ static struct fault_note kept_error(struct live *l, const struct fault_note *n)
 
 static struct event child_event(struct live *l, const struct ask *a)
 {
-    int step = workflow_step_index(&l->definition->workflow, a->step);
+    int step = live_unit_named(l, a->step);
 
     return (struct event){
         .kind = EVENT_CHILD,
-        .step = step >= 0 ? step : l->task.step_count,
+        .step = step >= 0 ? step : task_unit_count(&l->task),
         .attempt = a->word.number,
         .child = a->word.state,
         .output.json = arena_copy(&l->arena, a->word.output),

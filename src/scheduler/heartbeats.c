@@ -24,8 +24,10 @@ static enum beat_status take_beat(struct scheduler *s, const struct heartbeats *
     struct live *l = live_find(&s->tasks, b->of.task);
     if (!l)
         return knows_all(s) ? BEAT_LATE : BEAT_UNKNOWN;
-    if (!l->loaded || b->of.step >= l->task.step_count)
+    if (!l->loaded)
         return BEAT_UNKNOWN;
+    if (!live_find_attempt_of(l, &b->of)) /* it may be an item at rest */
+        return b->of.item.any && is_settled(l) ? BEAT_LATE : BEAT_UNKNOWN;
     const struct attempt *a = step_open_attempt(&l->task.steps[b->of.step]);
     struct live_step *ls = &l->steps[b->of.step];
     if (!a || a->direction != b->of.direction || a->number != b->of.attempt)

@@ -82,6 +82,20 @@ static void put_first_failure(struct buf *b, const struct live *l)
     json_close(b, '}');
 }
 
+static const struct step *scope_unit(void *arg, int step)
+{
+    const struct view *v = arg;
+
+    return &v->live->task.steps[step];
+}
+
+static struct slice scope_item_errors(void *arg, int step)
+{
+    const struct view *v = arg;
+
+    return v->live->items[step].errors;
+}
+
 static uint32_t scope_step_round(void *arg, int step)
 {
     const struct view *v = arg;
@@ -135,6 +149,8 @@ static struct scope scope_of(struct view *v)
         .step_output = scope_step_output,
         .step_state = scope_step_state,
         .step_error = scope_step_error,
+        .unit = scope_unit,
+        .item_errors = scope_item_errors,
         .step_round = scope_step_round,
         .arg = v,
         .spent = effort_begin(&v->scheduler->tasks.effort),
@@ -178,7 +194,7 @@ bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct va
     struct arena a = {0};
     struct slice json = SLICE_NONE;
 
-    ASSERT(step < l->task.step_count);
+    ASSERT(step < task_unit_count(&l->task));
     if (known->json.ptr) { /* evaluated once, and recorded */
         *ret = *known;
         return true;
@@ -237,11 +253,21 @@ enum err input_wait_until(struct scheduler *s, struct live *l, uint16_t step, in
     return err;
 }
 
+enum err input_list(struct scheduler *s, struct live *l, uint16_t step, struct item_list *ret,
+                    const char **ret_code, struct error *e)
+{
+    ASSERT(step < l->task.step_count);
+    struct view view = {s, l};
+    struct scope scope = scope_of(&view);
+    evaluates(s, l);
+    return definition_items(&scope, step, &l->arena, ret, ret_code, e);
+}
+
 enum err input_until(struct scheduler *s, struct live *l, uint16_t step, bool *ret, struct error *e)
 {
     struct arena a = {0};
 
-    ASSERT(step < l->task.step_count);
+    ASSERT(step < task_unit_count(&l->task));
     struct view view = {s, l};
     struct scope scope = scope_of(&view);
     evaluates(s, l);
@@ -313,8 +339,8 @@ static bool output_of(struct scheduler *s, struct live *l, struct arena *a, stru
     enum err err = definition_output(&scope, a, ret, &e);
     inputs_evaluated(s);
     if (err != ERR_OK)
-        *ret_why =
-            (struct fault_note){SLICE("expression"), arena_copy(&l->arena, slice_of(e.text))};
+        *ret_why = (struct fault_note){slice_of(evaluation_code(&e)),
+                                       arena_copy(&l->arena, slice_of(e.text))};
     return err == ERR_OK;
 }
 

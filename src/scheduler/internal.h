@@ -7,6 +7,7 @@
  * before it:
  *
  *   inputs, decisions    evaluate expressions, and decide what needs no agent
+ *   items                rows of items: read, and brought back to be undone
  *   release, shared      what goes back to the store; this node among others
  *   start, submit        ready steps to places; new tasks
  *   family               what the task and others of its family tell each other
@@ -110,6 +111,12 @@ static inline struct buf *scheduler_scratch(struct scheduler *s)
 }
 
 /* inputs.c: expressions of a task */
+/* The code of a failed evaluation. */
+static inline const char *evaluation_code(const struct error *e)
+{
+    return e->code == ERR_TOO_BIG ? "too_big" : "expression";
+}
+
 bool input_of_step(struct scheduler *s, struct live *l, uint16_t step, struct value *ret,
                    struct error *e);
 /* Does the workflow of the step's child accept that input? True where its definition is not known
@@ -134,6 +141,9 @@ bool input_match(struct scheduler *s, struct live *l, uint16_t step, const struc
 enum err input_lock(struct scheduler *s, struct live *l, struct slice *ret, struct error *e);
 void input_output(struct scheduler *s, struct live *l); /* of the processed task */
 struct slice step_known_output(const struct step *s);
+/* The list of a step with for_each, in the task's memory. */
+enum err input_list(struct scheduler *s, struct live *l, uint16_t step, struct item_list *ret,
+                    const char **ret_code, struct error *e);
 void inputs_evaluated(struct scheduler *s); /* reports that the task's evaluations have ended */
 
 /* decisions.c: what needs no agent */
@@ -146,11 +156,24 @@ bool decisions_offers_left(const struct scheduler *s, const struct live *l, uint
 bool decisions_any_offers_left(const struct scheduler *s, const struct live *l);
 /* Is the step still to be decided? Then it cannot be queued. */
 bool decision_is_open(const struct scheduler *s, const struct live *l, const struct ready *r);
-void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const struct error *e);
+void decision_bad_input(struct scheduler *s, struct live *l, uint16_t step, const char *code,
+                        const struct error *e);
 /* Stops the task if it overran too often. True: nothing of it may be evaluated until its change is
  * durable. */
 bool overrun_hold(struct scheduler *s, struct live *l);
 bool overrun_is_over(const struct scheduler *s, const struct live *l); /* with this change */
+
+/* items.c: items of steps with for_each, and their rows */
+struct item_reading;
+/* Brings items back that are to be undone now, as far as their rows are known; others are read. */
+void items_bring(struct scheduler *s, struct live *l);
+/* Items that come to rest are brought back, to be undone, as soon as their rows are stored. */
+bool items_will_be_undone(const struct live *l);
+/* Is an array of outputs to be read before anything of the task is evaluated? Then it is. */
+bool items_await_outputs(struct scheduler *s, struct live *l);
+void items_gather(struct scheduler *s, struct job *j); /* reads for a job */
+/* The task that goes on with it; NULL: none does. */
+struct live *items_landed(struct scheduler *s, const struct item_reading *r);
 
 /* shared.c: several nodes on one store */
 bool shared_may_claim(const struct scheduler *s);
@@ -249,6 +272,7 @@ void landed_claim(struct scheduler *s, const struct claim *c);
 void landed_claims_unknown(struct scheduler *s);
 void landed_owned(struct scheduler *s, const struct row_page *page);
 void landed_load(struct scheduler *s, struct live *l, const struct reading *r);
+void landed_items(struct scheduler *s, const struct item_reading *r);
 void landed_trouble(struct scheduler *s, enum err err, bool committed, const struct error *e);
 
 #endif

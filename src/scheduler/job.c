@@ -39,6 +39,15 @@ static void load_all(struct store *store, struct job *j)
         find_deleted(store, j, &j->loads[i]);
 }
 
+static void read_items(struct store *store, struct job *j)
+{
+    for (size_t i = 0; i < j->item_count; i++) {
+        struct item_reading *r = &j->items[i];
+        r->err = r->outputs ? store->ops->items->outputs(store, &r->all, &j->arena, &r->error)
+                            : store->ops->items->read(store, &r->rows, &j->arena, &r->error);
+    }
+}
+
 /* Each is a transaction of its own: the state of breakers is independent of the tasks. */
 static void save_all(struct store *store, struct job *j)
 {
@@ -89,6 +98,7 @@ void job_run(struct store_job *sj, struct store *store)
         j->err = store->ops->probe(store, &j->error);
     read_overruns(store, j);
     load_all(store, j);
+    read_items(store, j);
     save_all(store, j);
     if (j->reads_agents)
         j->agents_err = store->ops->agent_since(store, j->agents_after, &j->arena, &j->agents,

@@ -7,6 +7,17 @@
 
 enum { SAVES_MAX = 16 };
 
+/* A read of what is at rest of a step with for_each. */
+struct item_reading {
+    struct slice task; /* its id */
+    uint16_t step;
+    bool outputs; /* all outputs; else: rows to be undone */
+    struct item_read rows;
+    struct item_outputs all;
+    enum err err;
+    struct error error;
+};
+
 /* One batch at the store: changes and claims in one transaction, then reads. */
 struct job {
     struct store_job store_job;
@@ -20,6 +31,8 @@ struct job {
     struct live **loaded;
     struct reading *loads;
     size_t load_count;
+    struct item_reading *items;
+    size_t item_count;
     bool seizes, surveys, polls;
     struct survey survey;
     struct lease_try lease_try;

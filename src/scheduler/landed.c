@@ -1,6 +1,7 @@
 /* Applies a batch's outcome to the tasks in memory: durable changes, conflicts, failures, claimed
  * and read rows. turn.c calls it; tasks/live.c loads the rows. */
 
+#include "core/items.h"
 #include "scheduler/internal.h"
 
 #include <stdio.h>
@@ -97,9 +98,10 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     l->bulk_stored = l->bulk_at;
     l->fx = (struct effects){0};
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
-    family_told_of(l);
     report_change(s, l);
     counts_durable(&s->tasks, l);
+    items_stored(&l->definition->workflow, &l->task);
+    family_told_of(l);
     commands_durable(s, l);
     starts_are_durable(s, l);
     live_remove_resting(l);
@@ -452,4 +454,17 @@ void landed_load(struct scheduler *s, struct live *l, const struct reading *r)
         tell_what_was_unsure(s, l);
         continue_from_row(s, l);
     }
+}
+
+/* What could not be read is read again. One that has ended is stored next, with its output. */
+void landed_items(struct scheduler *s, const struct item_reading *r)
+{
+    struct live *l = items_landed(s, r);
+
+    if (!l)
+        return;
+    if (!list_empty(&l->inbox))
+        commands_process(s, l);
+    else if (live_is_ours(&s->tasks, l))
+        start_refresh(s, l);
 }

@@ -89,10 +89,16 @@ static struct slice detail_of_resolved(struct live *l, const struct step *s)
     return arena_copy(&l->arena, buf_view(&b));
 }
 
+/* The outputs of a list are in the rows of its items: NONE. */
+static struct slice output_here(const struct step *s)
+{
+    return s->output.json.len > 0 ? s->output.json : SLICE_NONE;
+}
+
 static void describe(struct live *l, struct command *c, const struct event *e)
 {
     const struct task *t = &l->task;
-    bool known = e->step >= 0 && e->step < t->step_count;
+    bool known = e->step >= 0 && e->step < task_unit_count(t);
 
     c->detail = SLICE_NONE;
     if (e->kind == EVENT_RETRY_FROM)
@@ -105,7 +111,7 @@ static void describe(struct live *l, struct command *c, const struct event *e)
         c->detail = detail_of_resolved(l, &t->steps[e->step]);
     bool gives = e->kind == EVENT_SUPPLY || (e->kind == EVENT_SKIP && e->output.json.ptr);
     if (gives && known)
-        c->detail = detail_of(l, t->steps[e->step].output.json, e->output.json);
+        c->detail = detail_of(l, output_here(&t->steps[e->step]), e->output.json);
 }
 
 /* ---- from the ask to the event ---- */
@@ -133,7 +139,10 @@ static bool needs_admin(const struct live *l, const struct event *e)
     const struct workflow *w = &l->definition->workflow;
     const struct task *t = &l->task;
 
-    if (e->step >= t->step_count || !operator_needs_admin(w, t, e->kind, e->step))
+    if (e->step >= task_unit_count(t))
+        return false;
+    int step = e->step < 0 ? e->step : unit_step(w, (uint16_t)e->step);
+    if (!operator_needs_admin(w, t, e->kind, step))
         return false;
     if (e->kind != EVENT_CORRECT)
         return true;
@@ -203,9 +212,9 @@ bool operator_event(struct live *l, struct command *c, struct event *ret)
     if (a->kind == ASK_RETRY && a->from)
         e.kind = EVENT_RETRY_FROM;
     if (a->step.ptr) {
-        e.step = workflow_step_index(&l->definition->workflow, a->step);
+        e.step = live_unit_named(l, a->step);
         if (e.step < 0)
-            e.step = l->task.step_count; /* there is no such step */
+            e.step = task_unit_count(&l->task); /* there is no such step */
     }
     if (a->kind == ASK_CORRECT && e.step < 0 && !task_input(l, a, &e.input))
         return false;

@@ -147,7 +147,7 @@ int64_t scheduler_silent_by(const struct scheduler *s, struct slice task, uint16
 {
     const struct live *l = live_find(&s->tasks, task);
 
-    return l && l->loaded && live_is_ours(&s->tasks, l) && step < l->task.step_count
+    return l && l->loaded && live_is_ours(&s->tasks, l) && step < task_unit_count(&l->task)
                ? l->steps[step].silent_by
                : 0;
 }
@@ -176,9 +176,10 @@ void scheduler_leave(struct scheduler *s)
 bool scheduler_is_drained(const struct scheduler *s)
 {
     return s->draining && !s->job && list_empty(&s->tasks.dirty) && list_empty(&s->tasks.inboxes)
-           && list_empty(&s->tasks.loads) && list_empty(&s->tasks.awaiting_definition)
-           && list_empty(&s->tasks.undecided) && list_empty(&s->tasks.answerable)
-           && list_empty(&s->answers) && list_empty(&s->unreported) && !s->checking_owned;
+           && list_empty(&s->tasks.loads) && list_empty(&s->tasks.item_reads)
+           && list_empty(&s->tasks.awaiting_definition) && list_empty(&s->tasks.undecided)
+           && list_empty(&s->tasks.answerable) && list_empty(&s->answers)
+           && list_empty(&s->unreported) && !s->checking_owned;
 }
 
 static size_t parked_calls(const struct scheduler *s)

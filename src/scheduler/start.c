@@ -16,7 +16,13 @@ void start_refresh(struct scheduler *s, struct live *l)
     queue_leave_all(&s->tasks, l);
     if (overrun_hold(s, l))
         return;
+    if (items_await_outputs(s, l))
+        return;
     decisions_make(s, l);
+    if (items_await_outputs(s, l)) /* of a list that ended by what was decided */
+        return;
+    if (live_is_ours(&s->tasks, l))
+        items_bring(s, l);
     if (!live_is_ours(&s->tasks, l))
         return;
     if (task_lacks_lock(&l->task)) {
@@ -54,7 +60,8 @@ static bool rests(struct scheduler *s, struct live *l)
     bool any = false;
 
     if (!l->loaded || l->in_flight || l->reload || link_is_in(&l->dirty_link)
-        || !list_empty(&l->inbox) || link_is_in(&l->undecided) || !live_is_ours(&s->tasks, l))
+        || !list_empty(&l->inbox) || link_is_in(&l->undecided) || l->awaits_items
+        || !live_is_ours(&s->tasks, l))
         return false;
     if (s->checking_owned)
         return false; /* a task that is not in memory then counts as new */
@@ -108,7 +115,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
         return false;
     }
     if (!input_of_step(s, l, ls->step, &start.input, &e)) {
-        decision_bad_input(s, l, ls->step, &e);
+        decision_bad_input(s, l, ls->step, evaluation_code(&e), &e);
         start_refresh(s, l);
         return false;
     }
@@ -121,6 +128,7 @@ static bool start_step(struct scheduler *s, struct live_step *ls, struct lane *l
     if (live_decide(&s->tasks, l, &start) != ANSWER_ACCEPTED)
         return false; /* its deadline passed while it was in the queue */
     ASSERT(step_open_attempt(st));
+    ls->free_at = 0;
     limits_open(&s->tasks, ls, lane, w->instance);
     lane_begin(lane, scheduler_now(s));
     health_begun(&w->instance->health, scheduler_now(s));

@@ -1,6 +1,7 @@
 /* Submissions: makes a new task, or compares with the existing one. Called by commands.c; change.c
  * stores the task. */
 
+#include "core/items.h"
 #include "scheduler/internal.h"
 
 #include <stdio.h>
@@ -13,6 +14,17 @@ static int64_t complete_by_of(const struct ask *a, int64_t now)
 
     return own && a->complete_by_cap ? min_i64(own, a->complete_by_cap)
                                      : max_i64(own, a->complete_by_cap);
+}
+
+/* The items of steps with for_each: none so far. */
+static void make_items(struct live *l, const struct workflow *w)
+{
+    l->items = arena_alloc(&l->arena, w->step_count * sizeof *l->items);
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH) {
+            l->task.steps[i].items = arena_alloc(&l->arena, sizeof(struct items));
+            items_tally(w, &l->task, i);
+        }
 }
 
 static void begin(struct scheduler *s, struct live *l, const struct ask *a)
@@ -51,10 +63,13 @@ static void begin(struct scheduler *s, struct live *l, const struct ask *a)
         .parent_number = a->parent_number,
         .family = w->child_step_count > 0 ? arena_copy(&l->arena, a->family) : SLICE_NONE,
         .step_count = w->step_count,
+        .slot_count = w->slot_count,
     };
-    t->steps = arena_alloc(&l->arena, w->step_count * sizeof *t->steps);
-    l->steps = arena_alloc(&l->arena, w->step_count * sizeof *l->steps);
-    for (uint16_t i = 0; i < w->step_count; i++) {
+    t->steps = arena_alloc(&l->arena, task_unit_count(t) * sizeof *t->steps);
+    if (w->slot_count > 0)
+        make_items(l, w);
+    l->steps = arena_alloc(&l->arena, task_unit_count(t) * sizeof *l->steps);
+    for (uint16_t i = 0; i < task_unit_count(t); i++) {
         l->steps[i].live = l;
         l->steps[i].step = i;
         list_init(&l->steps[i].sent);

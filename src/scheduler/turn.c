@@ -104,6 +104,11 @@ static enum err error_of(struct job *j)
             j->error = j->loads[i].error;
             return j->loads[i].err;
         }
+    for (size_t i = 0; i < j->item_count; i++)
+        if (j->items[i].err != ERR_OK && err_is_transient(j->items[i].err)) {
+            j->error = j->items[i].error;
+            return j->items[i].err;
+        }
     return ERR_OK;
 }
 
@@ -153,6 +158,8 @@ static void land_rows(struct scheduler *s, struct job *j)
         landed_claims_unknown(s);
     for (size_t i = 0; i < j->load_count; i++)
         landed_load(s, j->loaded[i], &j->loads[i]);
+    for (size_t i = 0; i < j->item_count; i++)
+        landed_items(s, &j->items[i]);
 }
 
 /* Whoever reads notices and submissions looks at once: also after a commit of unknown outcome. */
@@ -231,7 +238,7 @@ static bool gather_rest(struct scheduler *s, struct job *j)
     j->has_overruns = overruns_any(&s->tasks.overruns);
     bool any = j->seizes || j->polls || j->reads_owned || j->probe || j->reads_agents
                || j->reads_overruns || j->save_count
-               || j->batch.change_count + j->batch.claim_count + j->load_count > 0;
+               || j->batch.change_count + j->batch.claim_count + j->load_count + j->item_count > 0;
     j->surveys = shared_survey(s, &j->arena, any, &j->survey);
     return any || j->surveys;
 }
@@ -245,6 +252,7 @@ static void flush(struct scheduler *s)
     change_gather(s, j);
     claim_gather(s, j);
     gather_loads(s, j);
+    items_gather(s, j);
     if (!gather_rest(s, j)) {
         job_drop(s, j);
         return;
@@ -303,8 +311,9 @@ static int64_t next_turn(const struct scheduler *s)
     if (!s->draining && s->tasks.counts.live < s->config.live_max && shared_may_claim(s))
         at = earlier(at, next_claim(s));
     bool more = !list_empty(&s->tasks.dirty) || !list_empty(&s->tasks.loads)
-                || !list_empty(&s->tasks.inboxes) || !list_empty(&s->tasks.unsaved)
-                || s->tasks.agents_stale || s->overruns_stale || s->checking_owned || s->troubled;
+                || !list_empty(&s->tasks.item_reads) || !list_empty(&s->tasks.inboxes)
+                || !list_empty(&s->tasks.unsaved) || s->tasks.agents_stale || s->overruns_stale
+                || s->checking_owned || s->troubled;
     return more ? scheduler_now(s) : at;
 }
 

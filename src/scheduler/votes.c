@@ -57,7 +57,7 @@ void vote_event(struct scheduler *s, struct live *l, struct command *c, struct e
         describe(l, c, step);
     }
     *ret = (struct event){.kind = EVENT_VOTE,
-                          .step = step < 0 ? l->task.step_count : step,
+                          .step = step < 0 ? task_unit_count(&l->task) : step,
                           .ballot = &a->cast};
 }
 

@@ -7,7 +7,8 @@
 
 static bool has_token_of(const struct live_step *ls, enum direction d, uint32_t attempt)
 {
-    return ls->token.ptr && ls->token_attempt == attempt && ls->token_direction == d;
+    return ls->token.ptr && ls->token_attempt == attempt && ls->token_direction == d
+           && ls->token_item == ls->live->task.steps[ls->step].item;
 }
 
 /* ---- arrival ---- */
@@ -19,7 +20,7 @@ static struct live_step *step_of_token(struct scheduler *s, struct slice text)
     if (!token_parse(text, &t))
         return NULL;
     struct live *l = live_find(&s->tasks, t.task);
-    if (!l || !l->loaded || t.step >= l->task.step_count)
+    if (!l || !l->loaded || !live_find_attempt_of(l, &t))
         return NULL;
     const struct attempt *a = step_open_attempt(&l->task.steps[t.step]);
     return a && a->direction == t.direction && a->number == t.attempt ? &l->steps[t.step] : NULL;
@@ -95,11 +96,12 @@ static bool is_as_sent(struct scheduler *s, struct slice text, const struct toke
                        struct slice agent)
 {
     const struct live *l = live_find(&s->tasks, t->task);
+    struct token of = *t;
 
-    if (!l || !l->loaded || t->step >= l->task.step_count)
+    if (!l || !l->loaded || !live_find_attempt_of(l, &of))
         return false;
-    const struct live_step *ls = &l->steps[t->step];
-    const struct workflow_step *ws = &l->definition->workflow.steps[t->step];
+    const struct live_step *ls = &l->steps[of.step];
+    const struct workflow_step *ws = &l->definition->workflow.steps[of.step];
     return has_token_of(ls, t->direction, t->attempt) && token_same(ls->token, text)
            && slice_eq(t->direction == DIRECTION_UNDO ? ws->undo.agent : ws->call.agent, agent);
 }
@@ -120,6 +122,7 @@ static void post_results(struct scheduler *s, struct work *w)
             continue;
         struct command *c = arena_alloc(&w->arena, sizeof *c);
         *c = (struct command){.kind = COMMAND_RESULT, .work = w, .result = r};
+        c->item = t.item;
         c->event = (struct event){.kind = r->elsewhere ? EVENT_ELSEWHERE : EVENT_RESULT,
                                   .step = t.step,
                                   .direction = t.direction,
@@ -188,18 +191,25 @@ static struct slice traceparent_of(struct arena *a, const struct task *t, uint16
     uint64_t span = hash_stable(t->id.ptr, t->id.len) ^ ((uint64_t)at->number << 20)
                     ^ ((uint64_t)at->direction << 60);
 
+    span ^= (uint64_t)t->steps[step].item << 32;
     return trace_of_request(a, t->trace, t->id, hash_stable(&span, sizeof span) ^ step);
 }
 
 static struct slice key_of(const struct scheduler *s, struct arena *a, const struct live_step *ls,
                            enum direction d)
 {
+    const struct workflow *w = &ls->live->definition->workflow;
+    const struct step *st = &ls->live->task.steps[ls->step];
+    const struct item_ref item = live_item(ls->live, ls->step);
     const struct idempotency_key k = {
         .prefix = s->config.key_prefix,
         .task = ls->live->id,
-        .step = ls->live->definition->workflow.steps[ls->step].name,
-        .generation = ls->live->task.steps[ls->step].generation,
-        .round = ls->live->task.steps[ls->step].round,
+        .step = w->steps[ls->step].name,
+        .generation = item.any ? item.generation : st->generation,
+        .of_item = item.any,
+        .item = item.number,
+        .item_generation = item.any ? st->generation : 0,
+        .round = st->round,
         .direction = d,
     };
     size_t len = idempotency_key_len(&k);
@@ -212,7 +222,8 @@ static struct slice key_of(const struct scheduler *s, struct arena *a, const str
 /* The token is kept, so that a result with it soon after needs no second MAC computation. */
 static struct slice token_of(struct scheduler *s, struct live_step *ls, const struct attempt *at)
 {
-    const struct token t = {ls->live->id, ls->step, at->direction, at->number};
+    const struct token t = {ls->live->id, unit_step(&ls->live->definition->workflow, ls->step),
+                            at->direction, at->number, live_item(ls->live, ls->step)};
     struct buf *b = scheduler_scratch(s);
 
     ASSERT(ls->instance);
@@ -221,6 +232,7 @@ static struct slice token_of(struct scheduler *s, struct live_step *ls, const st
         ls->token = arena_copy(&ls->live->arena, buf_view(b));
         ls->token_direction = at->direction;
         ls->token_attempt = at->number;
+        ls->token_item = t.item.number;
     }
     return ls->token;
 }
@@ -249,7 +261,7 @@ static void fill_request(struct scheduler *s, struct work *w, struct live_step *
     *r = (struct work_request){
         .token = token_of(s, ls, at),
         .task = ls->live->id,
-        .step = ws->name,
+        .step = live_unit_name(ls->live, ls->step, &w->arena),
         .action = undo ? ws->undo.action : ws->call.action,
         .direction = at->direction,
         .attempt = at->number,

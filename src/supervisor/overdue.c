@@ -33,12 +33,18 @@ static const char *outlook_of(const struct workflow_step *ws, const struct step 
     UNREACHABLE();
 }
 
-static struct request_item request_of_attempt(const struct workflow_step *ws, const struct step *s,
-                                              int64_t at, int64_t now)
+static struct request_item request_of_attempt(const struct workflow *w, const struct task *t,
+                                              uint16_t unit, int64_t at, int64_t now)
 {
+    const struct workflow_step *ws = &w->steps[unit];
+    const struct step *s = &t->steps[unit];
+
     return (struct request_item){
         .kind = REQUEST_ATTEMPT,
         .step = ws->name,
+        .of_item = unit_is_slot(w, unit),
+        .item = s->item,
+        .generation = unit_is_slot(w, unit) ? t->steps[unit_step(w, unit)].generation : 0,
         .direction = s->direction,
         .attempt = s->attempt,
         .outlook = slice_of(outlook_of(ws, s, now)),
@@ -61,20 +67,20 @@ static bool is_held(const struct workflow_step *ws, int64_t at, int64_t told_at,
 void overdue_judge(const struct workflow *w, const struct task *t, int64_t now, int64_t told_at,
                    const struct lost_time *lost, struct arena *a, struct verdict *ret)
 {
-    struct request r = {arena_alloc(a, (t->step_count + 2U) * sizeof *r.list), 0};
+    struct request r = {arena_alloc(a, (task_unit_count(t) + 2U) * sizeof *r.list), 0};
     size_t overdue = 0;
     size_t running = 0;
     int64_t next = 0;
 
     ASSERT(w->step_count == t->step_count);
-    for (uint16_t i = 0; i < t->step_count; i++) {
+    for (uint16_t i = 0; i < task_unit_count(t); i++) {
         const struct step *s = &t->steps[i];
         int64_t at = step_overdue_at(s, lost);
         bool open = at != 0;
         if (!open && s->complete_by != 0)
             at = signal_overdue_at(t, i, lost);
         if (at != 0 && at <= now && !is_held(&w->steps[i], at, told_at, now)) {
-            r.list[r.count++] = request_of_attempt(&w->steps[i], s, at, now);
+            r.list[r.count++] = request_of_attempt(w, t, i, at, now);
             overdue++;
         } else if (at != 0) {
             running += open;

@@ -288,7 +288,7 @@ static void go_on(const struct workflow *w, struct task *t, struct arena *a, uin
     int64_t now = t->submitted_at;
 
     for (int i = 0; i < 40; i++) {
-        static struct ready ready[STEPS_MAX];
+        static struct ready ready[STEPS_MAX + SLOTS_MAX];
         struct effects fx = {0};
         dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         struct event ev = any_event(w, t, dice >> 33, now);

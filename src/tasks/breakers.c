@@ -188,7 +188,7 @@ bool breakers_spare(struct tasks *ts, const struct live *l, const struct event *
     bool fails = e->kind == EVENT_TIMEOUT || e->kind == EVENT_SILENCE
                  || (e->kind == EVENT_RESULT && e->failed);
 
-    if (!fails || e->step < 0 || e->step >= l->task.step_count
+    if (!fails || e->step < 0 || e->step >= task_unit_count(&l->task)
         || !has_agent(&l->definition->workflow.steps[e->step], e->direction))
         return false;
     const struct agent *a = agent_of_attempts(ts, l, (uint16_t)e->step, e->direction);

@@ -16,8 +16,8 @@ void family_told_of(struct live *l)
     if (w->child_step_count == 0)
         return;
     if (!told->children)
-        told->children = arena_alloc(&l->arena, t->step_count * sizeof *told->children);
-    for (uint16_t i = 0; i < t->step_count; i++)
+        told->children = arena_alloc(&l->arena, task_unit_count(t) * sizeof *told->children);
+    for (uint16_t i = 0; i < task_unit_count(t); i++)
         told->children[i] = t->steps[i].child;
 }
 
@@ -25,7 +25,7 @@ bool family_awaits(const struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;
 
-    for (uint16_t i = 0; w->child_step_count > 0 && i < l->task.step_count; i++)
+    for (uint16_t i = 0; w->child_step_count > 0 && i < task_unit_count(&l->task); i++)
         if (step_awaits_child(&w->steps[i], &l->task.steps[i]))
             return true;
     return false;

@@ -61,6 +61,7 @@ struct pulse {
 struct pulses {
     struct pulse_of {
         uint16_t step;
+        struct item_ref item; /* of the step */
         enum direction direction;
         uint32_t attempt;
         struct pulse pulse;

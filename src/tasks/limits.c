@@ -24,6 +24,7 @@ struct counted {
     struct slice id;  /* of its task; stored behind this struct */
     struct lane *lane;
     uint16_t step;
+    uint32_t item; /* in that slot */
     enum direction direction;
     uint32_t attempt;
     int64_t complete_by;
@@ -77,6 +78,7 @@ void limits_keep(struct live *l)
         *c = (struct counted){.id = {(char *)(c + 1), l->id.len},
                               .lane = ls->counted,
                               .step = ls->step,
+                              .item = l->task.steps[ls->step].item,
                               .direction = a->direction,
                               .attempt = a->number,
                               .complete_by = a->complete_by};
@@ -89,9 +91,10 @@ void limits_keep(struct live *l)
 static bool is_still_open(const struct live *l, const struct counted *c)
 {
     const struct attempt *a =
-        c->step < l->task.step_count ? step_open_attempt(&l->task.steps[c->step]) : NULL;
+        c->step < task_unit_count(&l->task) ? step_open_attempt(&l->task.steps[c->step]) : NULL;
 
-    return a && !a->elsewhere && a->direction == c->direction && a->number == c->attempt;
+    return a && !a->elsewhere && a->direction == c->direction && a->number == c->attempt
+           && l->task.steps[c->step].item == c->item;
 }
 
 void limits_kept(struct tasks *ts, struct live *l)

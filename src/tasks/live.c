@@ -83,9 +83,12 @@ void live_unload(struct tasks *ts, struct live *l)
     heap_remove(&ts->naps, &l->nap);
     link_remove(&l->dirty_link);
     link_remove(&l->undecided);
+    link_remove(&l->item_link);
     arena_fini(&l->arena);
     l->task = (struct task){0};
     l->steps = NULL;
+    l->items = NULL;
+    l->awaits_items = false;
     l->encoded = NULL;
     l->reply = (struct reply){0};
     l->messages = (struct told){0};
@@ -156,6 +159,7 @@ static bool conditions_may_see(const struct event *e, enum answer answer)
     case EVENT_CLAIM:
     case EVENT_RELEASE:
     case EVENT_HASTEN:
+    case EVENT_BRING:
         return false;
     case EVENT_RESULT:
         return answer != ANSWER_ACCEPTED; /* of a step that ended without this result */
@@ -189,12 +193,20 @@ static void forget_conditions(struct live *l)
     }
 }
 
+/* The step with which the unit is written. */
+static int written_with(const struct live *l, int unit)
+{
+    bool there = unit >= 0 && unit < task_unit_count(&l->task);
+
+    return there ? unit_step(&l->definition->workflow, (uint16_t)unit) : unit;
+}
+
 enum answer live_decide(struct tasks *ts, struct live *l, const struct event *e)
 {
     enum answer answer = decide(&l->definition->workflow, &l->task, e, tasks_now(ts), &l->fx);
 
     if (l->fx.any_step || e->step >= 0)
-        encoded_look_at(l->encoded, l->fx.any_step ? -1 : e->step);
+        encoded_look_at(l->encoded, l->fx.any_step ? -1 : written_with(l, e->step));
     if (conditions_may_see(e, answer))
         forget_conditions(l);
     if (l->fx.changed)
@@ -230,10 +242,11 @@ static void adopt_open_attempt(struct tasks *ts, struct live *l, uint16_t i)
         call_wake(ts, ls->instance);
 }
 
-/* False: it names a step that the workflow does not have. */
-static bool event_of_request(const struct workflow *w, const struct request_item *i,
-                             struct event *ret)
+/* False: it names a step that the workflow does not have, or an item that is not at work. */
+static bool event_of_request(const struct live *l, const struct request_item *i, struct event *ret)
 {
+    const struct item_ref item = {i->of_item, i->generation, i->item};
+
     *ret = (struct event){.kind = EVENT_DEADLINE, .step = -1};
     switch (i->kind) {
     case REQUEST_DEADLINE:
@@ -244,7 +257,7 @@ static bool event_of_request(const struct workflow *w, const struct request_item
         return true;
     case REQUEST_ATTEMPT:
         ret->kind = EVENT_TIMEOUT;
-        ret->step = workflow_step_index(w, i->step);
+        ret->step = live_unit(l, workflow_step_index(&l->definition->workflow, i->step), &item);
         ret->direction = i->direction;
         ret->attempt = i->attempt;
         ret->until = i->until;
@@ -263,7 +276,7 @@ static void post_requests(struct tasks *ts, struct live *l, struct slice text)
         return;
     row_request_read(text, &a, &r);
     for (size_t i = 0; i < r.count; i++)
-        if (event_of_request(&l->definition->workflow, &r.list[i], &e))
+        if (event_of_request(l, &r.list[i], &e))
             inbox_post_event(ts, l->id, &e);
 }
 
@@ -326,8 +339,8 @@ bool live_load(struct tasks *ts, struct live *l, const struct task_row *row, str
     l->row_lock_since = row->lock_since;
     l->row_queues = row_queues(row);
     l->resend_wanted = false; /* its instances are poked below */
-    l->steps = arena_alloc(&l->arena, l->task.step_count * sizeof *l->steps);
-    for (uint16_t i = 0; i < l->task.step_count; i++) {
+    l->steps = arena_alloc(&l->arena, task_unit_count(&l->task) * sizeof *l->steps);
+    for (uint16_t i = 0; i < task_unit_count(&l->task); i++) {
         struct live_step *ls = &l->steps[i];
         list_init(&ls->sent);
         list_init(&ls->assigned);
@@ -335,6 +348,8 @@ bool live_load(struct tasks *ts, struct live *l, const struct task_row *row, str
         ls->step = i;
         adopt_open_attempt(ts, l, i);
     }
+    if (l->task.slot_count > 0)
+        l->items = arena_alloc(&l->arena, l->task.step_count * sizeof *l->items);
     limits_kept(ts, l);
     post_requests(ts, l, row->request);
     return true;

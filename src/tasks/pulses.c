@@ -8,17 +8,24 @@
 /* The latest heartbeat of an open attempt. */
 struct kept_pulse {
     struct link link; /* in the list of its live task */
-    uint16_t step;
+    uint16_t step; /* with `item`, whichever slot that has: a task that is read again may differ */
+    struct item_ref item;
     enum direction direction;
     uint32_t attempt;
     struct pulse pulse; /* points behind this struct */
 };
 
-static struct kept_pulse *kept_of(const struct live *l, uint16_t step)
+/* The latest heartbeat of a unit; NULL: none. */
+static struct kept_pulse *kept_of(const struct live *l, uint16_t unit)
 {
+    /* Which item is in a slot is not known while the task is being read. */
+    const struct item_ref item = l->loaded ? live_item(l, unit) : (struct item_ref){0};
+    uint16_t step = l->loaded ? unit_step(&l->definition->workflow, unit) : unit;
+
     LIST_FOREACH (link, after, &l->pulses) {
         struct kept_pulse *k = CONTAINER_OF(link, struct kept_pulse, link);
-        if (k->step == step)
+        if (k->step == step && k->item.any == item.any && k->item.number == item.number
+            && k->item.generation == item.generation)
             return k;
     }
     return NULL;
@@ -87,7 +94,8 @@ void pulses_keep(struct live *l, const struct heartbeat *b, int64_t now)
 
     ASSERT(k);
     char *at = (char *)(k + 1);
-    *k = (struct kept_pulse){.step = b->of.step,
+    *k = (struct kept_pulse){.step = unit_step(&l->definition->workflow, b->of.step),
+                             .item = live_item(l, b->of.step),
                              .direction = b->of.direction,
                              .attempt = b->of.attempt,
                              .pulse.at = now};
@@ -112,6 +120,7 @@ void pulses_copy_all(const struct live *l, struct arena *a, struct pulses *ret)
         const struct kept_pulse *k = CONTAINER_OF(i, struct kept_pulse, link);
         ret->list[ret->count++] = (struct pulse_of){
             k->step,
+            k->item,
             k->direction,
             k->attempt,
             {k->pulse.at, arena_copy(a, k->pulse.progress), arena_copy(a, k->pulse.message),

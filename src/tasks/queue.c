@@ -32,7 +32,7 @@ static int64_t waited_until(const struct live *l)
 
     for (uint16_t i = 0; i < l->task.step_count; i++) {
         const struct step *s = &l->task.steps[i];
-        if (s->begun_at != 0 && s->state == STEP_COMPLETED)
+        if (s->begun_at != 0 && !s->items && s->state == STEP_COMPLETED)
             at = max_i64(at, max_i64(s->begun_at, s->wait_until));
     }
     return at;
@@ -41,7 +41,8 @@ static int64_t waited_until(const struct live *l)
 /* The rank of a step in its agent's queue. A step that failed in an outage goes behind those that
  * were not tried: otherwise the oldest steps would be the only trials, and if they fail and not the
  * service, the breaker would never close. A bulk operation ranks its tasks as of its time, with one
- * level of priority less: they are older than all new tasks, and there may be very many. */
+ * level of priority less: they are older than all new tasks, and there may be very many. The same
+ * is true of items, which count from the moment at which their place was free. */
 int64_t queue_rank(const struct live *l, uint16_t step)
 {
     const struct task *t = &l->task;
@@ -49,6 +50,7 @@ int64_t queue_rank(const struct live *l, uint16_t step)
     int64_t bulk = l->bulk_at ? l->bulk_at + AGING_MS : 0;
     int64_t waited = l->definition->has_waits ? waited_until(l) : 0;
 
+    waited = max_i64(waited, l->steps[step].free_at);
     if (!spared && !bulk && !waited)
         return task_rank(t);
     return max_i64(task_rank(t), max_i64(waited, max_i64(spared, bulk)) - t->priority * AGING_MS);
@@ -60,6 +62,8 @@ void queue_step(struct tasks *ts, struct live_step *ls, struct lane *lane)
     ASSERT(!ls->instance);
     live_activate(ls);
     ls->queue_of = lane;
+    if (ls->free_at == 0 && unit_is_slot(&ls->live->definition->workflow, ls->step))
+        ls->free_at = tasks_now(ts);
     ls->bulk = ls->live->bulk_at != 0;
     lane_push(&ts->dispatch, lane, &ls->want, queue_rank(ls->live, ls->step));
     ts->counts.waiting++;
@@ -92,7 +96,7 @@ void queue_leave_all(struct tasks *ts, struct live *l)
 /* The ready steps of a task, not before the task's own not_before. */
 size_t queue_ready(struct tasks *ts, struct live *l, struct ready **ret)
 {
-    static struct ready list[STEPS_MAX]; /* single-threaded; too large for the stack */
+    static struct ready list[STEPS_MAX + SLOTS_MAX]; /* single-threaded; too large for the stack */
     size_t count = task_ready(&l->definition->workflow, &l->task, tasks_now(ts), list);
 
     if (l->task.direction == DIRECTION_FORWARD)

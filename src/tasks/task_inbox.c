@@ -25,10 +25,15 @@ void inbox_post(struct tasks *ts, struct slice id, struct command *c)
 void inbox_post_event(struct tasks *ts, struct slice id, const struct event *e)
 {
     struct command *c = calloc(1, sizeof *c);
+    const struct live *l = live_find(ts, id);
 
     ASSERT(c);
     c->kind = COMMAND_EVENT;
     c->event = *e;
+    if (l && l->loaded && e->step >= 0 && e->step < task_unit_count(&l->task)) {
+        c->item = live_item(l, (uint16_t)e->step);
+        c->event.step = unit_step(&l->definition->workflow, (uint16_t)e->step);
+    }
     c->owned = true;
     inbox_post(ts, id, c);
 }

@@ -3,6 +3,10 @@
 
 #include "tasks/tasks.h"
 
+#include <stdio.h>
+
+#include "core/items.h"
+
 #include <stdlib.h>
 
 enum { LIVE_MAX = 50000, GRACE_MS = 10000 };
@@ -22,6 +26,7 @@ void tasks_init(struct tasks *ts, const struct tasks_config *c, struct registry 
     list_init(&ts->loads);
     list_init(&ts->inboxes);
     list_init(&ts->undecided);
+    list_init(&ts->item_reads);
     list_init(&ts->awaiting_definition);
     list_init(&ts->answerable);
     list_init(&ts->shut);
@@ -53,6 +58,93 @@ void tasks_freeze_now(struct tasks *ts)
 void tasks_release_now(struct tasks *ts)
 {
     ts->frozen_now = 0;
+}
+
+struct item_ref live_item(const struct live *l, uint16_t unit)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    if (!unit_is_slot(w, unit))
+        return (struct item_ref){0};
+    return (struct item_ref){
+        .any = true,
+        .generation = l->task.steps[unit_step(w, unit)].generation,
+        .number = l->task.steps[unit].item,
+    };
+}
+
+struct slice item_name(struct slice step, uint32_t item, struct arena *a)
+{
+    char *text = arena_bytes(a, step.len + 12);
+    int len = snprintf(text, step.len + 12, "%.*s.%" PRIu32, SLICE_ARG(step), item);
+
+    ASSERT(len > 0);
+    return (struct slice){text, (size_t)len};
+}
+
+struct slice live_unit_name(const struct live *l, uint16_t unit, struct arena *a)
+{
+    const struct item_ref item = live_item(l, unit);
+    struct slice step = l->definition->workflow.steps[unit].name;
+
+    return item.any ? item_name(step, item.number, a) : step;
+}
+
+int live_unit(const struct live *l, int step, const struct item_ref *item)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    if (step < 0 || step >= l->task.step_count)
+        return -1;
+    if (!item->any)
+        return step;
+    if (w->steps[step].kind != KIND_EACH || item->generation != l->task.steps[step].generation)
+        return -1;
+    return items_slot(w, &l->task, (uint16_t)step, item->number);
+}
+
+/* False: it does not end in a number. */
+static bool split_name(struct slice name, struct slice *ret_step, uint32_t *ret_item)
+{
+    size_t at = name.len;
+    uint64_t number = 0;
+    uint64_t place = 1;
+
+    for (; at > 0 && name.ptr[at - 1] >= '0' && name.ptr[at - 1] <= '9'; at--, place *= 10) {
+        number += place * (uint64_t)(name.ptr[at - 1] - '0');
+        if (number >= ITEMS_MAX)
+            return false;
+    }
+    if (at < 2 || at == name.len || name.ptr[at - 1] != '.')
+        return false;
+    *ret_step = (struct slice){name.ptr, at - 1};
+    *ret_item = (uint32_t)number;
+    return true;
+}
+
+int live_unit_named(const struct live *l, struct slice name)
+{
+    const struct workflow *w = &l->definition->workflow;
+    int step = workflow_step_index(w, name);
+    struct item_ref item = {.any = true};
+    struct slice of;
+
+    if (step >= 0 || !split_name(name, &of, &item.number))
+        return step;
+    step = workflow_step_index(w, of);
+    if (step < 0)
+        return -1;
+    item.generation = l->task.steps[step].generation;
+    return live_unit(l, step, &item);
+}
+
+bool live_find_attempt_of(const struct live *l, struct token *t)
+{
+    int unit = live_unit(l, t->step, &t->item);
+
+    if (unit >= 0)
+        t->step = (uint16_t)unit;
+    return unit >= 0;
 }
 
 struct live *live_find(const struct tasks *ts, struct slice id)

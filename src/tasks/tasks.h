@@ -21,6 +21,7 @@
  */
 
 #include "core/decide.h"
+#include "definition/definition.h"
 #include "definition/registry.h"
 #include "dispatch/dispatch.h"
 #include "outbox/telling.h"
@@ -47,7 +48,8 @@ struct command {
     struct link link;
     enum command_kind kind;
     struct event event;
-    struct work *work; /* RESULT */
+    struct item_ref item; /* RESULT, EVENT: of the event's step, which becomes its slot */
+    struct work *work;    /* RESULT */
     struct work_result *result;
     struct ask *ask;     /* ASK */
     enum answer answer;  /* of the last evaluation */
@@ -77,6 +79,7 @@ struct live_step {
     struct link active;    /* in its task's list */
     struct heap_node want; /* in its lane's queue */
     struct lane *queue_of;
+    int64_t free_at;  /* of a slot that is ready: when it became so; 0: it is not */
     bool bulk;        /* it is counted as bulk in that queue */
     struct link sent; /* in its instance's list while its attempt is open */
     struct instance *instance;
@@ -103,6 +106,7 @@ struct live_step {
     struct slice token;    /* of an attempt, as sent to its instance: ... */
     enum direction token_direction;
     uint32_t token_attempt;   /* ... this attempt; no token: none was sent */
+    uint32_t token_item;      /* of a slot: ... of this item */
     bool last_call;           /* it is silent for too long, but a heartbeat may be on its way ... */
     struct heap_node silence; /* ... when to check it: in `silences` */
     int64_t silent_by;        /* silent for too long from then on; 0: no limit (silence.c) */
@@ -112,7 +116,20 @@ struct live_step {
 struct family_told {
     enum child_state state; /* its parent, if it has one */
     int64_t paused_at;      /* its children */
-    struct child *children; /* of each step; NULL: no step starts one */
+    struct child *children; /* of each unit; NULL: none starts one */
+};
+
+/* What was read of the items at rest of a step with for_each. */
+struct live_items {
+    uint32_t generation; /* of the list that this is of */
+    struct step *rows;   /* to be brought back, the greatest number first ... */
+    size_t count, next;  /* ... from `next` on */
+    int64_t retry_at;    /* they could not be read, and are not read before */
+    bool reads_rows, reads_outputs, reads_errors; /* wanted */
+    bool outputs_too_big;                         /* more than an expression may see */
+    struct slice errors; /* the first ones, as expressions see them; NONE: not known */
+    bool asked;          /* it is known what expressions need ... */
+    struct items_needed needs;
 };
 
 struct live {
@@ -132,6 +149,9 @@ struct live {
     struct reply reply; /* where messages go, and what was already sent */
     struct told messages;
     struct family_told family;
+    struct live_items *items; /* of each step; NULL: none has for_each */
+    struct link item_link;    /* items are to be read */
+    bool awaits_items;        /* the same, or they are being read */
     struct link dirty_link, load_link, inbox_link;
     struct link undecided; /* conditions remain for the next turn */
     struct link counted;   /* open attempts that count while its row is being read (limits.c) */
@@ -176,6 +196,7 @@ struct tasks {
     struct map lives;
     struct link dirty, loads, inboxes; /* of struct live */
     struct link undecided;             /* of struct live: conditions remain to be decided */
+    struct link item_reads;            /* of struct live: rows of their items are to be read */
     struct link awaiting_definition;   /* of struct live, by load_link: their definitions ... */
     struct registry_wait definitions;  /* ... are being read */
     struct heap naps;                  /* of struct live */
@@ -215,10 +236,29 @@ static inline int64_t tasks_now(const struct tasks *ts)
 void tasks_freeze_now(struct tasks *ts);
 void tasks_release_now(struct tasks *ts);
 
+/* Which item is in the slot; none, if the unit is a step. */
+struct item_ref live_item(const struct live *l, uint16_t unit);
+
+/* The unit of that step, or of that item of it; -1: there is no such step, or the item is in no
+ * slot. */
+int live_unit(const struct live *l, int step, const struct item_ref *item);
+
+/* The same by the name of a step, or of an item of its present list: "pack.3". */
+int live_unit_named(const struct live *l, struct slice name);
+
+/* The same for a token, which then has the unit instead of the step. */
+bool live_find_attempt_of(const struct live *l, struct token *t);
+
 struct live *live_find(const struct tasks *ts, struct slice id);
 struct live *live_stub(struct tasks *ts, struct slice id); /* new, loading */
 void live_read(struct tasks *ts, struct slice id);         /* the same, and starts a read */
 bool live_is_ours(const struct tasks *ts, const struct live *l);
+
+/* The name of a unit: that of the step, or of the item, "pack.3", in `a`. */
+struct slice live_unit_name(const struct live *l, uint16_t unit, struct arena *a);
+
+/* The name of an item: "pack.3", in `a`. */
+struct slice item_name(struct slice step, uint32_t item, struct arena *a);
 
 /* Adds the step to the active ones of its task. */
 static inline void live_activate(struct live_step *ls)

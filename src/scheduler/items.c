@@ -1,0 +1,434 @@
+/* Items of steps with for_each that are at rest: reads their rows for the task that needs them, and
+ * brings those back that are to be undone. core/items.c says which; a job reads (job.c). */
+
+#include "core/items.h"
+#include "core/undo.h"
+
+#include "scheduler/job.h"
+
+enum {
+    ERRORS_MAX = 100,         /* of items, that an expression sees */
+    READS_OF_STEP = 3,        /* at most */
+    READS_MAX = 8,            /* of one job */
+    ROWS_MAX = 256,           /* of one read: more than are at work, so that few wait for it */
+    ROWS_BYTES_MAX = 4 << 20, /* of one read */
+    RETRY_MS = 1000,
+    OUTPUTS_BYTES_MAX = 16 << 20, /* of the array that an expression sees */
+};
+
+/* What could not be read is read later. */
+static void want_read(struct scheduler *s, struct live *l, uint16_t step)
+{
+    int64_t at = l->items[step].retry_at;
+
+    l->awaits_items = true;
+    if (at > scheduler_now(s)) {
+        heap_remove(&s->tasks.naps, &l->nap);
+        heap_push(&s->tasks.naps, &l->nap, at);
+        return;
+    }
+    if (!link_is_in(&l->item_link))
+        list_push(&s->tasks.item_reads, &l->item_link);
+}
+
+/* What is known of the present list of a step. */
+static struct live_items *known_of(struct live *l, uint16_t step)
+{
+    struct live_items *in = &l->items[step];
+    uint32_t generation = l->task.steps[step].generation;
+
+    if (in->generation != generation)
+        *in = (struct live_items){.generation = generation, .asked = in->asked, .needs = in->needs};
+    return in;
+}
+
+/* ---- items to be undone ---- */
+
+/* The next free slot of the step, from *unit on. */
+static bool next_free(const struct live *l, const struct workflow_step *ws, uint16_t *unit)
+{
+    uint16_t end = (uint16_t)(ws->each.slots_at + ws->each.slot_count);
+
+    while (*unit < end && l->task.steps[*unit].slot != SLOT_FREE)
+        (*unit)++;
+    return *unit < end;
+}
+
+static void bring_known(struct scheduler *s, struct live *l, uint16_t step)
+{
+    const struct workflow *w = &l->definition->workflow;
+    struct live_items *known = known_of(l, step);
+    uint16_t unit = w->steps[step].each.slots_at;
+
+    while (known->next < known->count && items_to_bring(w, &l->task, step) > 0
+           && next_free(l, &w->steps[step], &unit)) {
+        const struct event bring = {.kind = EVENT_BRING,
+                                    .step = unit,
+                                    .row = &known->rows[known->next++]};
+        if (bring.row->item < l->task.steps[step].items->undo_below)
+            (void)live_decide(&s->tasks, l, &bring);
+    }
+}
+
+void items_bring(struct scheduler *s, struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    if (w->slot_count == 0 || l->task.direction != DIRECTION_UNDO)
+        return;
+    for (uint16_t i = 0; i < w->step_count; i++) {
+        if (w->steps[i].kind != KIND_EACH)
+            continue;
+        bring_known(s, l, i);
+        struct live_items *known = known_of(l, i);
+        if (known->next < known->count || items_to_bring(w, &l->task, i) == 0)
+            continue;
+        known->reads_rows = true;
+        want_read(s, l, i);
+    }
+}
+
+bool items_will_be_undone(const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+    const struct task *t = &l->task;
+
+    if (t->slot_count == 0 || t->direction != DIRECTION_UNDO || t->stop != STOP_NONE
+        || t->paused_at != 0)
+        return false;
+    for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
+        if (t->steps[u].slot == SLOT_RESTING && step_needs_undo(&w->steps[u], &t->steps[u]))
+            return true;
+    return false;
+}
+
+/* ---- what expressions need ---- */
+
+static void add_needs(struct live_items *in, const struct definition *d, int unit, uint16_t each)
+{
+    for (int back = 0; back < 2; back++) {
+        struct items_needed n =
+            definition_needs_items(d, unit, back ? DIRECTION_UNDO : DIRECTION_FORWARD, each);
+        in->needs.output |= n.output;
+        in->needs.errors |= n.errors;
+    }
+}
+
+/* What any expression needs, also one that was evaluated before. */
+static struct items_needed needs_of(struct live *l, uint16_t each)
+{
+    const struct definition *d = l->definition;
+    struct live_items *in = known_of(l, each);
+
+    for (int i = -1; !in->asked && i < d->workflow.step_count; i++) {
+        add_needs(in, d, i, each);
+        if (i >= 0 && d->workflow.steps[i].kind == KIND_EACH) /* all its slots need the same */
+            add_needs(in, d, d->workflow.steps[i].each.slots_at, each);
+    }
+    in->asked = true;
+    return in->needs;
+}
+
+/* A step whose array of outputs is not known here. */
+static bool lacks_outputs(struct live *l, uint16_t step)
+{
+    const struct value *output = &l->task.steps[step].output;
+
+    return output->payload == ITEMS_OUTPUT && output->json.len == 0
+           && !known_of(l, step)->outputs_too_big;
+}
+
+/* The same for its errors. */
+static bool lacks_errors(struct live *l, uint16_t step)
+{
+    return step_has_ended(&l->definition->workflow.steps[step], &l->task.steps[step])
+           && !known_of(l, step)->errors.ptr;
+}
+
+/* What was to be read for the task as it was; the caller finds out anew what is. */
+static void forget_reads(struct live *l, const struct workflow *w)
+{
+    link_remove(&l->item_link);
+    l->awaits_items = false;
+    for (uint16_t i = 0; i < w->step_count; i++)
+        l->items[i].reads_rows = l->items[i].reads_outputs = l->items[i].reads_errors = false;
+}
+
+bool items_await_outputs(struct scheduler *s, struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+    bool any = false;
+
+    if (w->slot_count > 0)
+        forget_reads(l, w);
+
+    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++) {
+        if (w->steps[i].kind != KIND_EACH || (!lacks_outputs(l, i) && !lacks_errors(l, i)))
+            continue;
+        struct items_needed n = needs_of(l, i);
+        l->items[i].reads_outputs = n.output && lacks_outputs(l, i);
+        l->items[i].reads_errors = n.errors && lacks_errors(l, i);
+        if (!l->items[i].reads_outputs && !l->items[i].reads_errors)
+            continue;
+        any = true;
+        if (!link_is_in(&l->dirty_link)) /* once the rows of the last items are stored */
+            want_read(s, l, i);
+    }
+    return any;
+}
+
+/* ---- reads ---- */
+
+static void gather_rows(struct job *j, const struct live *l, uint16_t step, enum item_order order)
+{
+    const struct step *st = &l->task.steps[step];
+    bool failed = order == ITEMS_FAILED;
+
+    j->items[j->item_count++] = (struct item_reading){
+        .task = arena_copy(&j->arena, l->id),
+        .step = step,
+        .rows = {.task = l->id,
+                 .step = l->definition->workflow.steps[step].name,
+                 .generation = st->generation,
+                 .order = order,
+                 .from = failed ? 0 : st->items->undo_below,
+                 .limit = failed ? ERRORS_MAX : ROWS_MAX,
+                 .bytes_max = ROWS_BYTES_MAX},
+    };
+}
+
+static void gather_outputs(struct job *j, const struct live *l, uint16_t step)
+{
+    const struct step *st = &l->task.steps[step];
+
+    j->items[j->item_count++] = (struct item_reading){
+        .task = arena_copy(&j->arena, l->id),
+        .step = step,
+        .outputs = true,
+        .all = {.task = l->id,
+                .step = l->definition->workflow.steps[step].name,
+                .generation = st->generation,
+                .item_count = st->items->list.count,
+                .bytes_max = OUTPUTS_BYTES_MAX},
+    };
+}
+
+/* Their texts are copied: the task may leave memory while the job is at the store. */
+static void keep_texts(struct job *j, struct item_reading *r)
+{
+    r->rows.task = r->all.task = r->task;
+    r->rows.step = arena_copy(&j->arena, r->rows.step);
+    r->all.step = arena_copy(&j->arena, r->all.step);
+}
+
+/* One array may be long: other jobs wait meanwhile. */
+static bool reads_outputs(const struct job *j)
+{
+    return j->item_count > 0 && j->items[j->item_count - 1].outputs;
+}
+
+static void gather_of(struct job *j, struct live *l)
+{
+    for (uint16_t i = 0; i < l->task.step_count; i++) {
+        size_t from = j->item_count;
+        if (j->item_count + READS_OF_STEP > READS_MAX || reads_outputs(j))
+            return;
+        if (l->items[i].reads_rows)
+            gather_rows(j, l, i, ITEMS_TO_UNDO);
+        if (l->items[i].reads_errors)
+            gather_rows(j, l, i, ITEMS_FAILED);
+        if (l->items[i].reads_outputs)
+            gather_outputs(j, l, i);
+        for (size_t n = from; n < j->item_count; n++)
+            keep_texts(j, &j->items[n]);
+        l->items[i].reads_rows = l->items[i].reads_outputs = l->items[i].reads_errors = false;
+    }
+    link_remove(&l->item_link);
+}
+
+void items_gather(struct scheduler *s, struct job *j)
+{
+    if (list_empty(&s->tasks.item_reads))
+        return;
+    j->items = arena_alloc(&j->arena, READS_MAX * sizeof *j->items);
+    while (!list_empty(&s->tasks.item_reads) && j->item_count + READS_OF_STEP <= READS_MAX
+           && !reads_outputs(j))
+        gather_of(j, CONTAINER_OF(list_first(&s->tasks.item_reads), struct live, item_link));
+}
+
+/* ---- what was read ---- */
+
+/* It cannot go on without them. It is tried again, but not at once. */
+static void are_unreadable(struct scheduler *s, struct live *l, uint16_t step, const char *story)
+{
+    uint64_t left_out = 0;
+
+    l->items[step].retry_at = scheduler_now(s) + RETRY_MS;
+    if (log_burst_has_room(&s->unreadable, scheduler_now(s), &left_out))
+        log_line(LOG_ERROR,
+                 "event=items_unreadable task=%.*s step=%.*s reason=\"%s\" left_out=%" PRIu64,
+                 SLICE_ARG(l->id), SLICE_ARG(l->definition->workflow.steps[step].name), story,
+                 left_out);
+}
+
+static void landed_rows(struct scheduler *s, struct live *l, const struct item_reading *r)
+{
+    struct live_items *known = known_of(l, r->step);
+    struct error e = {.text = "rows of items are missing"};
+
+    known->rows = arena_alloc(&l->arena, (r->rows.count + 1) * sizeof *known->rows);
+    known->count = known->next = 0;
+    for (size_t i = 0; i < r->rows.count; i++) {
+        if (item_decode(&l->definition->workflow, r->step, &r->rows.rows[i], &l->arena,
+                        &known->rows[known->count], &e)
+            != ERR_OK)
+            break; /* those before it in the list have to wait */
+        known->count++;
+    }
+    if (known->count == 0)
+        are_unreadable(s, l, r->step, e.text);
+}
+
+static void put_error(struct buf *b, const struct step *item)
+{
+    const struct fault_note error = step_forward_error(item);
+
+    json_open(b, '{');
+    json_member_number(b, "index", item->item);
+    json_member_text(b, "code", error.code);
+    json_member_text(b, "message", error.message);
+    json_close(b, '}');
+}
+
+/* The failed item of the step in a slot with the least number from `from` on; NULL: there is none.
+ * Its row, if it has one, may be older. */
+static const struct step *next_failed(const struct live *l, uint16_t step, uint32_t from)
+{
+    const struct each_spec *each = &l->definition->workflow.steps[step].each;
+    const struct step *next = NULL;
+
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++) {
+        const struct step *s = &l->task.steps[u];
+        if (s->slot != SLOT_FREE && s->state == STEP_FAILED && s->item >= from
+            && (!next || s->item < next->item))
+            next = s;
+    }
+    return next;
+}
+
+/* Those of rows and of slots, by their numbers. One that cannot be read is left out. */
+static void landed_errors(struct live *l, const struct item_reading *r)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    CLEANUP(arena_fini) struct arena a = {0};
+    const struct step *slot = next_failed(l, r->step, 0);
+    struct error e = {0};
+    size_t count = 0;
+
+    json_open(&b, '[');
+    for (size_t i = 0; (i < r->rows.count || slot) && count < ERRORS_MAX; count++) {
+        bool is_row = i < r->rows.count && (!slot || r->rows.rows[i].number < slot->item);
+        struct step item;
+        if (!is_row) {
+            put_error(&b, slot);
+            slot = next_failed(l, r->step, slot->item + 1);
+            continue;
+        }
+        if (item_decode(&l->definition->workflow, r->step, &r->rows.rows[i++], &a, &item, &e)
+            == ERR_OK)
+            put_error(&b, &item);
+    }
+    json_close(&b, ']');
+    known_of(l, r->step)->errors = arena_copy(&l->arena, buf_view(&b));
+}
+
+/* Where the value at `at` ends, in the text of an array. */
+static size_t value_end(struct slice json, size_t at)
+{
+    bool in_text = false;
+    int depth = 0;
+
+    for (; at < json.len; at++) {
+        char c = json.ptr[at];
+        if (in_text) {
+            at += c == '\\';
+            in_text = c != '"';
+        } else if (c == '"') {
+            in_text = true;
+        } else if (c == '[' || c == '{') {
+            depth++;
+        } else if (depth == 0 && (c == ',' || c == ']')) {
+            break;
+        } else if (c == ']' || c == '}') {
+            depth--;
+        }
+    }
+    return at;
+}
+
+static bool any_rests(const struct live *l, uint16_t step)
+{
+    const struct each_spec *each = &l->definition->workflow.steps[step].each;
+
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++)
+        if (l->task.steps[u].slot == SLOT_RESTING)
+            return true;
+    return false;
+}
+
+/* The array, with the outputs of items that came to rest since their rows were written. */
+static struct slice with_resting(struct live *l, uint16_t step, struct slice json)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    uint32_t n = 0;
+
+    if (!any_rests(l, step))
+        return arena_copy(&l->arena, json);
+    buf_byte(&b, '[');
+    for (size_t at = 1; at < json.len && json.ptr[at - 1] != ']'; n++) {
+        size_t end = value_end(json, at);
+        int unit = items_slot(&l->definition->workflow, &l->task, step, n);
+        struct slice output = unit >= 0 ? l->task.steps[unit].output.json : SLICE_NONE;
+        if (n > 0)
+            buf_byte(&b, ',');
+        buf_slice(&b, output.ptr ? output : (struct slice){json.ptr + at, end - at});
+        at = end + 1;
+    }
+    buf_byte(&b, ']');
+    return arena_copy(&l->arena, buf_view(&b));
+}
+
+static void landed_outputs(struct live *l, const struct item_reading *r)
+{
+    struct value *output = &l->task.steps[r->step].output;
+
+    if (r->err == ERR_TOO_BIG)
+        known_of(l, r->step)->outputs_too_big = true;
+    else if (output->payload == ITEMS_OUTPUT)
+        output->json = with_resting(l, r->step, r->all.json);
+}
+
+static void landed(struct scheduler *s, struct live *l, const struct item_reading *r)
+{
+    if (r->outputs && (r->err == ERR_OK || r->err == ERR_TOO_BIG))
+        landed_outputs(l, r);
+    else if (r->err != ERR_OK && !err_is_transient(r->err))
+        are_unreadable(s, l, r->step, r->error.text);
+    else if (r->err == ERR_OK && r->rows.order == ITEMS_FAILED)
+        landed_errors(l, r);
+    else if (r->err == ERR_OK)
+        landed_rows(s, l, r);
+}
+
+struct live *items_landed(struct scheduler *s, const struct item_reading *r)
+{
+    struct live *l = live_find(&s->tasks, r->task);
+    uint32_t generation = r->outputs ? r->all.generation : r->rows.generation;
+
+    if (!l || !l->loaded || !l->items || r->step >= l->task.step_count)
+        return NULL;
+    l->awaits_items = link_is_in(&l->item_link);
+    if (l->task.steps[r->step].items && l->task.steps[r->step].generation == generation)
+        landed(s, l, r);
+    return l->in_flight || l->reload ? NULL : l;
+}
