@@ -30,6 +30,7 @@
 #include "node/task_read.h"
 #include "store/codec/codec.h"
 #include "store/job.h"
+#include "tasks/tasks.h"
 #include "json/json.h"
 
 struct watch {
@@ -439,9 +440,12 @@ void events_touched(struct server *sv, struct slice task)
 static void render_beat(struct buf *b, const struct definition *d, const struct heartbeat *beat,
                         int64_t now)
 {
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice step = d->workflow.steps[beat->of.step].name;
+
     json_open(b, '{');
     json_key(b, "step");
-    json_string(b, d->workflow.steps[beat->of.step].name);
+    json_string(b, beat->of.item.any ? item_name(step, beat->of.item.number, &a) : step);
     json_key(b, "direction");
     json_string(b, slice_of(direction_text(beat->of.direction)));
     json_key(b, "attempt");
@@ -469,7 +473,7 @@ void events_beat(struct server *sv, const struct heartbeat *beat)
     if (!w || !w->workflow.ptr || (!beat->progress.ptr && !beat->message.ptr && !beat->resume.ptr))
         return;
     const struct definition *d = registry_find(&sv->workflows, w->workflow, w->version);
-    if (!d || beat->of.step >= d->workflow.step_count)
+    if (!d || beat->of.step >= d->workflow.step_count + d->workflow.slot_count)
         return;
     render_beat(&data, d, beat, server_now(sv));
     buf_clear(&ev->text);

@@ -33,6 +33,7 @@ handler_fn approval_link_post;
 handler_fn tasks_post;
 handler_fn task_get;
 handler_fn task_signals_get;
+handler_fn task_items_get;
 handler_fn task_signal_post;
 handler_fn task_signal_drop;
 handler_fn signal_url_post;

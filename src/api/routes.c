@@ -126,6 +126,7 @@ static const struct route routes[] = {
     {"POST", "v1/tasks/*/close", task_close, ROLE_REPAIR, SCHEDULER},
     {"POST", "v1/tasks/*/reopen", task_reopen, ROLE_REPAIR, SCHEDULER},
     {"POST", "v1/tasks/*/cancel", task_cancel, OWN | ROLE_REPAIR, SCHEDULER},
+    {"GET", "v1/tasks/*/items", task_items_get, SEE, QUERY},
     {"GET", "v1/tasks/*/signals", task_signals_get, SEE, 0},
     {"POST", "v1/tasks/*/signals/*", task_signal_post, OWN | ROLE_REPAIR, SCHEDULER | BODY},
     {"POST", "v1/tasks/*/signals/*/drop", task_signal_drop, ROLE_REPAIR, SCHEDULER},

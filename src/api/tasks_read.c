@@ -6,6 +6,7 @@
 
 #include "api/body.h"
 #include "api/handlers.h"
+#include "api/query.h"
 #include "api/room.h"
 #include "api/tasks.h"
 #include "background/cache.h"
@@ -25,6 +26,8 @@
 #include "store/job.h"
 #include "json/json.h"
 
+enum { ITEMS_BYTES_MAX = 4 << 20 }; /* of a page */
+
 struct reader {
     struct exchange x;
     struct store_job job;
@@ -43,10 +46,14 @@ struct reader {
     struct task_row row;
     struct audit_page operations; /* newest first */
     struct pulses pulses;         /* as they were when the reading began */
-    bool signals;                 /* of the record only the signals that are kept */
-    bool renders, ends;           /* the thread that reads also writes the record, ... */
-    struct buf text;              /* ... here; empty: it did not */
-    struct reservation gone;      /* of one that is not there; until 0: there never was one */
+    bool signals;                 /* of the record only the signals that are kept, ... */
+    struct slice step;            /* ... or only items of this step; NONE: not only they */
+    struct item_page page;
+    bool items_read;         /* or it was tried; not so while the workflow was not known here */
+    enum err items_err;      /* of the read of items */
+    bool renders, ends;      /* the thread that reads also writes the record, ... */
+    struct buf text;         /* ... here; empty: it did not */
+    struct reservation gone; /* of one that is not there; until 0: there never was one */
     struct registry_wait definitions;
     enum err err;
     struct error error;
@@ -130,6 +137,8 @@ static bool render(struct reader *rd, const struct definition *d)
         return false;
     if (rd->signals)
         render_signals(&rd->text, &t);
+    else if (rd->step.ptr)
+        render_items(&rd->text, &rd->pulses, &d->workflow, &t, &rd->page);
     else
         render_task(&rd->text, &rd->pulses, &d->workflow, &t, &rd->row, &rd->operations);
     return true;
@@ -166,8 +175,16 @@ static void answer_task(struct reader *rd)
     }
     if (!answer_has_room(sv, r, rd->arena.total))
         return;
+    if (rd->items_err == ERR_NOT_FOUND) {
+        http_problem(r, 422, "bad-step", "%s", rd->error.text);
+        return;
+    }
+    if (rd->items_err != ERR_OK && rd->items_err != ERR_CORRUPT) {
+        answer_trouble(r, rd->items_err, rd->error.text);
+        return;
+    }
     d = registry_find(&sv->workflows, rd->row.workflow, rd->row.version);
-    if (rd->text.len == 0 && (!d || !render(rd, d))) {
+    if (rd->text.len == 0 && (!d || rd->items_err != ERR_OK || !render(rd, d))) {
         http_problem(r, 500, "task-unreadable", "task %.*s cannot be read: %s", SLICE_ARG(rd->id),
                      d ? rd->error.text : "its workflow is not known to this program");
         return;
@@ -179,6 +196,60 @@ static void answer_task(struct reader *rd)
 static bool is_over(const struct task_row *row)
 {
     return task_state_is_end(row->state) || row->state == TASK_ERROR;
+}
+
+/* The rows of a page of items. */
+static enum err read_items(struct store *store, struct reader *rd, const struct definition *d)
+{
+    int step = workflow_step_index(&d->workflow, rd->step);
+    struct step *rows = NULL;
+    struct task t;
+
+    if (step < 0 || d->workflow.steps[step].kind != KIND_EACH)
+        return error_set(&rd->error, ERR_NOT_FOUND,
+                         "workflow %.*s has no step \"%.*s\" with for_each",
+                         SLICE_ARG(rd->row.workflow), SLICE_ARG(slice_cut(rd->step, 80)));
+    enum err err = task_decode(&d->workflow, &rd->row, &rd->arena, &t, &rd->error);
+    if (err != ERR_OK)
+        return err;
+    struct item_read r = {.task = rd->id,
+                          .step = rd->step,
+                          .generation = t.steps[step].generation,
+                          .order = ITEMS_UP,
+                          .from = rd->page.from,
+                          .limit = rd->page.limit,
+                          .bytes_max = ITEMS_BYTES_MAX};
+    if ((err = store->ops->items->read(store, &r, &rd->arena, &rd->error)) != ERR_OK)
+        return err;
+    rows = arena_alloc(&rd->arena, (r.count + 1) * sizeof *rows);
+    for (size_t i = 0; i < r.count && err == ERR_OK; i++)
+        err =
+            item_decode(&d->workflow, (uint16_t)step, &r.rows[i], &rd->arena, &rows[i], &rd->error);
+    rd->page.step = (uint16_t)step;
+    rd->page.rows = rows;
+    rd->page.row_count = r.count;
+    if (r.more && r.count > 0) /* too many bytes: the page ends there */
+        rd->page.limit = min_u32(rd->page.limit, r.rows[r.count - 1].number + 1 - rd->page.from);
+    return err;
+}
+
+static void items_run(struct store_job *j, struct store *store)
+{
+    struct reader *rd = CONTAINER_OF(j, struct reader, job);
+
+    rd->err =
+        task_read(store, rd->id, &rd->arena, &rd->row, &rd->operations, &rd->gone, &rd->error);
+    const struct definition *d =
+        rd->err == ERR_OK
+            ? registry_find_shared(&rd->x.server->workflows, rd->row.workflow, rd->row.version)
+            : NULL;
+    if (!d)
+        return;
+    rd->items_read = true;
+    rd->items_err = read_items(store, rd, d);
+    if (rd->items_err == ERR_OK)
+        (void)render(rd, d);
+    j->bytes = rd->arena.total + rd->text.cap;
 }
 
 static void read_run(struct store_job *j, struct store *store)
@@ -225,6 +296,13 @@ static void begin_waiting(struct reader *rd)
                          0); /* cannot fail: it has a callback */
 }
 
+/* Another node stored the workflow, and it came to this one meanwhile. */
+static bool items_are_missing(struct reader *rd)
+{
+    return rd->x.http && rd->step.ptr && rd->err == ERR_OK && !rd->items_read
+           && registry_find(&rd->x.server->workflows, rd->row.workflow, rd->row.version);
+}
+
 static void is_read(struct reader *rd)
 {
     task_hide(rd->grant, &rd->row, &rd->err, &rd->gone);
@@ -232,7 +310,9 @@ static void is_read(struct reader *rd)
 
     rd->reading = false;
     rd->x.server->load.reads_open--;
-    if (!rd->x.http) {
+    if (items_are_missing(rd)) {
+        begin_reading(rd);
+    } else if (!rd->x.http) {
         reader_end(rd);
     } else if (!ended && !rd->x.server->draining && rd->wait_until > server_now(rd->x.server)) {
         begin_waiting(rd);
@@ -272,7 +352,7 @@ static void begin_reading(struct reader *rd)
     buf_fini(&rd->text);
     scheduler_pulses(sv->scheduler, rd->id, &rd->arena, &rd->pulses);
     sv->load.reads_open++;
-    rd->job = (struct store_job){.run = read_run,
+    rd->job = (struct store_job){.run = rd->step.ptr ? items_run : read_run,
                                  .done = read_done,
                                  .account = rd->x.http ? rd->x.http->account : NULL};
     if (rd->of_change)
@@ -331,6 +411,45 @@ void task_get_missing(struct server *sv, struct http_request *r, struct slice id
     struct reader *rd = reader_new(sv, r, id, grant);
 
     rd->missing = true;
+    begin_reading(rd);
+}
+
+void task_items_get(struct server *sv, struct http_request *r)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct slice id = http_segment(r, 2);
+    struct slice step = http_query(r, "step");
+    struct slice state = http_query(r, "state");
+    enum step_state only = STEP_WAITING;
+    size_t limit = 0;
+    int64_t from = 0;
+
+    if (!id.ptr) {
+        http_problem(r, 404, "no-such-task", "the id in the path is not well encoded");
+        return;
+    }
+    if (!parameters_ok(r, NAMES("step", "state", "limit", "cursor"))
+        || !page_query(r, PAGE_USUAL, PAGE_MAX, &limit, &from))
+        return;
+    if (step.len == 0) {
+        http_problem(r, 422, "no-step",
+                     "the parameter `step` is missing: the name of a step with for_each");
+        return;
+    }
+    if (state.ptr && !step_state_parse(state, &only)) {
+        http_problem(r, 422, "bad-state", "state is \"%.*s\", expected that of a step",
+                     SLICE_ARG(slice_cut(state, 80)));
+        return;
+    }
+    if (!reading_has_room(sv, r, READING_ONE))
+        return;
+    struct reader *rd = reader_new(sv, r, id, grant_new(sv->api->bearer, &a));
+    rd->status = 200;
+    rd->step = arena_copy(&rd->arena, step);
+    rd->page.limit = (uint32_t)limit;
+    rd->page.from = (uint32_t)min_i64(from, ITEMS_MAX);
+    rd->page.of_state = state.ptr != NULL;
+    rd->page.state = only;
     begin_reading(rd);
 }
 

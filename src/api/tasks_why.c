@@ -59,7 +59,10 @@ static void render_reason(struct buf *b, const struct why *y, const struct reaso
 
     json_open(b, '{');
     json_member_text(b, "kind", slice_of(reason_word(r->kind)));
-    json_member_text(b, "step", r->step < 0 ? SLICE_NONE : y->workflow->steps[r->step].name);
+    if (r->step >= 0)
+        why_unit(&words, y, r->step);
+    json_member_text(b, "step", buf_view(&words));
+    buf_clear(&words);
     json_member_text(b, "agent", r->agent);
     json_member_time(b, "since", r->since);
     json_member_time(b, "until", r->until);

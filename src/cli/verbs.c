@@ -18,6 +18,7 @@ const struct verb *const verbs[] = {
 
     &verb_submit,
     &verb_get,
+    &verb_items,
     &verb_list,
     &verb_watch,
     &verb_why,

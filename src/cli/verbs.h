@@ -37,6 +37,7 @@ extern const struct verb verb_close;
 extern const struct verb verb_completion;
 extern const struct verb verb_correct;
 extern const struct verb verb_get;
+extern const struct verb verb_items;
 extern const struct verb verb_help;
 extern const struct verb verb_list;
 extern const struct verb verb_node_list;

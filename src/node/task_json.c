@@ -5,6 +5,7 @@
 
 #include "node/task_json.h"
 
+#include "core/items.h"
 #include "node/node.h"
 #include "tasks/family.h"
 #include "json/json.h"
@@ -114,7 +115,10 @@ static const struct pulse *pulse_of(const struct record *r, uint16_t step, const
 {
     for (size_t i = 0; a->outcome == OUTCOME_OPEN && i < r->pulses->count; i++) {
         const struct pulse_of *p = &r->pulses->list[i];
-        if (p->step == step && p->direction == a->direction && p->attempt == a->number)
+        if (p->step == unit_step(r->workflow, step)
+            && p->item.any == unit_is_slot(r->workflow, step)
+            && p->item.number == r->task->steps[step].item && p->direction == a->direction
+            && p->attempt == a->number)
             return &p->pulse;
     }
     return NULL;
@@ -190,7 +194,15 @@ static struct slice kind_text(enum step_kind kind)
     return kind == KIND_WAIT     ? SLICE("wait")
            : kind == KIND_SIGNAL ? SLICE("signal")
            : kind == KIND_TASK   ? SLICE("task")
+           : kind == KIND_EACH   ? SLICE("for_each")
                                  : SLICE("approve");
+}
+
+static struct slice name_of(const struct record *r, uint16_t unit, struct arena *a)
+{
+    struct slice name = r->workflow->steps[unit].name;
+
+    return unit_is_slot(r->workflow, unit) ? item_name(name, r->task->steps[unit].item, a) : name;
 }
 
 /* The present child of the step; null: none was started. */
@@ -207,21 +219,63 @@ static void member_child(struct buf *b, const struct record *r, uint16_t step)
         return;
     }
     json_open(b, '{');
-    json_member_text(b, "id", child_id(r->task->id, ws->name, c->number, &a));
+    json_member_text(b, "id", child_id(r->task->id, name_of(r, step, &a), c->number, &a));
     json_member_text(b, "state", slice_of(child_state_text(c->state)));
     json_member_text(b, "asked",
                      c->wish == WISH_NONE ? SLICE_NONE : slice_of(child_wish_text(c->wish)));
     json_close(b, '}');
 }
 
-static void render_step(struct buf *b, const struct record *r, uint16_t step)
+static void render_unit(struct buf *b, const struct record *r, uint16_t step);
+
+/* How many of its items are where; those at work, one by one. The others come in pages. */
+static void member_items(struct buf *b, const struct record *r, uint16_t step)
+{
+    const struct each_spec *each = &r->workflow->steps[step].each;
+    const struct items *in = r->task->steps[step].items;
+
+    json_key(b, "items");
+    json_open(b, '{');
+    json_member_number(b, "count", in->list.count);
+    json_member_number(b, "begun", in->begun);
+    json_member_number(b, "completed", in->completed);
+    json_member_number(b, "failed", in->failed + in->tally.failed);
+    json_member_number(b, "skipped", in->skipped);
+    json_member_number(b, "undone", in->undone);
+    json_member_number(b, "in_doubt", in->doubts + in->tally.doubts);
+    json_member_number(b, "to_undo", in->to_undo + in->tally.to_undo);
+    json_key(b, "at_work");
+    json_open(b, '[');
+    for (uint16_t u = each->slots_at; u < each->slots_at + each->slot_count; u++)
+        if (r->task->steps[u].slot == SLOT_TAKEN || r->task->steps[u].slot == SLOT_BACK)
+            render_unit(b, r, u);
+    json_close(b, ']');
+    json_close(b, '}');
+}
+
+/* An array of outputs is put together by who reads the items. */
+static struct slice known_output(const struct step *s)
+{
+    return s->output.payload == ITEMS_OUTPUT ? SLICE_NONE : s->output.json;
+}
+
+static void member_name(struct buf *b, const struct record *r, uint16_t unit)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+
+    json_member_text(b, "name", name_of(r, unit, &a));
+    if (unit_is_slot(r->workflow, unit))
+        json_member_number(b, "item", r->task->steps[unit].item);
+}
+
+static void render_unit(struct buf *b, const struct record *r, uint16_t step)
 {
     const struct workflow_step *ws = &r->workflow->steps[step];
     const struct step *s = &r->task->steps[step];
     const struct attempt *open = step_open_attempt(s);
 
     json_open(b, '{');
-    json_member_text(b, "name", ws->name);
+    member_name(b, r, step);
     json_member_text(b, "state", slice_of(step_state_text(s->state)));
     json_member_text(b, "agent", ws->call.agent);
     json_member_text(b, "action", ws->call.action);
@@ -237,6 +291,8 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
         member_names(b, "signals", &ws->signal);
     if (ws->kind == KIND_TASK)
         member_child(b, r, step);
+    if (s->items)
+        member_items(b, r, step);
     if (ws->kind == KIND_APPROVE) {
         json_key(b, "approval");
         json_open(b, '{');
@@ -255,7 +311,7 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     json_member_time(b, "wait_until",
                      ws->kind == KIND_SIGNAL || ws->kind == KIND_APPROVE ? 0 : s->wait_until);
     json_member_raw(b, "input", s->input.json);
-    json_member_raw(b, "output", s->output.json);
+    json_member_raw(b, "output", known_output(s));
     member_error(b, &s->error);
     render_resume(b, r, step, open);
     render_generation(b, s->generation);
@@ -269,6 +325,63 @@ static void render_step(struct buf *b, const struct record *r, uint16_t step)
     for (uint16_t i = 0; i < s->attempt_count; i++)
         render_attempt(b, &s->attempts[i], pulse_of(r, step, &s->attempts[i]));
     json_close(b, ']');
+    json_close(b, '}');
+}
+
+/* A row looks like the item in a slot of a task that has nothing else. */
+static void render_row(struct buf *b, const struct record *r, uint16_t step, const struct step *row)
+{
+    const struct each_spec *each = &r->workflow->steps[step].each;
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct task t = {.id = r->task->id, .step_count = r->task->step_count};
+
+    t.steps = arena_alloc(&a, (each->slots_at + 1U) * sizeof *t.steps);
+    t.steps[each->slots_at] = *row;
+    const struct record of = {&(struct pulses){0}, r->workflow, &t};
+    render_unit(b, &of, each->slots_at);
+}
+
+/* One item of the page: from its slot, from its row, or as one that has not begun. */
+static void render_item(struct buf *b, const struct record *r, const struct item_page *page,
+                        uint32_t item, const struct step *row)
+{
+    int unit = items_slot(r->workflow, r->task, page->step, item);
+    const struct step to_come = {.state = STEP_WAITING, .item = item};
+    const struct step *s = unit >= 0 ? &r->task->steps[unit] : row ? row : &to_come;
+
+    if (page->of_state && s->state != page->state)
+        return;
+    if (unit >= 0)
+        render_unit(b, r, (uint16_t)unit);
+    else
+        render_row(b, r, page->step, s);
+}
+
+void render_items(struct buf *b, const struct pulses *pulses, const struct workflow *w,
+                  const struct task *t, const struct item_page *page)
+{
+    const struct record r = {pulses, w, t};
+    uint32_t count = t->steps[page->step].items->list.count;
+    uint32_t end = page->from < count ? page->from + min_u32(page->limit, count - page->from) : 0;
+    size_t at = 0;
+
+    json_open(b, '{');
+    json_member_text(b, "step", w->steps[page->step].name);
+    json_member_number(b, "count", count);
+    json_key(b, "items");
+    json_open(b, '[');
+    for (uint32_t n = page->from; n < end; n++) {
+        while (at < page->row_count && page->rows[at].item < n)
+            at++;
+        bool rests = at < page->row_count && page->rows[at].item == n;
+        render_item(b, &r, page, n, rests ? &page->rows[at] : NULL);
+    }
+    json_close(b, ']');
+    json_key(b, "next");
+    if (end > 0 && end < count)
+        buf_fmt(b, "\"%" PRIu32 "\"", end);
+    else
+        json_null(b);
     json_close(b, '}');
 }
 
@@ -379,7 +492,7 @@ static void render_record(struct buf *b, const struct record *r, const struct ta
     json_key(b, "steps");
     json_open(b, '[');
     for (uint16_t i = 0; i < t->step_count; i++)
-        render_step(b, r, i);
+        render_unit(b, r, i);
     json_close(b, ']');
     if (t->signal_count > 0) {
         json_key(b, "signals");

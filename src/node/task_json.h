@@ -21,6 +21,18 @@ void render_audit(struct buf *b, const struct audit *a);
 /* The same, with the object left open for further members. */
 void render_audit_open(struct buf *b, const struct audit *a);
 
+/* Items of one step, by their numbers: those of a page, from rows and from the task. */
+struct item_page {
+    uint16_t step;
+    uint32_t from, limit;
+    const struct step *rows; /* at rest, by their numbers */
+    size_t row_count;
+    bool of_state; /* of the page only those in this state */
+    enum step_state state;
+};
+void render_items(struct buf *b, const struct pulses *pulses, const struct workflow *w,
+                  const struct task *t, const struct item_page *page);
+
 /* The signals that no step has taken yet, with their values. */
 void render_signals(struct buf *b, const struct task *t);
 

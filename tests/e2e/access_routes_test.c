@@ -146,6 +146,7 @@ static const struct {
     {"GET", "v1/tasks/*/events", "/v1/tasks/x/events", SEERS},
     {"GET", "v1/tasks/*/why", "/v1/tasks/x/why", SEERS},
     {"POST", "v1/tasks/*/cancel", "/v1/tasks/x/cancel", OWNERS | REPAIR},
+    {"GET", "v1/tasks/*/items", "/v1/tasks/x/items?step=a", SEERS},
     {"GET", "v1/tasks/*/signals", "/v1/tasks/x/signals", SEERS},
     {"POST", "v1/tasks/*/signals/*", "/v1/tasks/x/signals/paid", OWNERS | REPAIR},
     {"POST", "v1/tasks/*/signals/*/drop", "/v1/tasks/x/signals/paid/drop", REPAIRERS},

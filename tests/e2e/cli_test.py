@@ -297,6 +297,97 @@ class Families(WithServer):
         return " ".join(t["id"] for p in pages for t in json.loads(p)["tasks"])
 
 
+HAUL = """intact: 1
+workflow: haul
+on_failure: hold
+steps:
+  - name: load
+    for_each: ${ .input }
+    max_items: 2000
+    on_item_failure: {tolerate: 0.1%}
+    agent: stock
+    action: load
+    input: ${ .item }
+    retry: {attempts: 1}
+    undo: {action: unload}
+"""
+
+FLEET = """intact: 1
+workflow: fleet
+steps:
+  - {name: go, for_each: "${ .input }", max_items: 9, task: {workflow: ship, input: "${ .item }"}}
+"""
+
+
+class Items(WithServer):
+    def setUp(self):
+        super().setUp()
+        self.s.run("workflow", "put", self.s.path("haul.yaml", HAUL))
+
+    def submit(self, task, items):
+        self.s.run("submit", "haul", "--id", task, "--input", json.dumps(items))
+
+    def state(self, task):
+        return json.loads(self.s.run("get", task, "--json").stdout)["state"]
+
+    def test_those_that_failed_are_shown_and_repaired(self):
+        self.submit("h-1", ["a", "fail 1", "b", "fail 3", "c"])
+        agent = Agent(self.s)
+        wait_for(lambda: self.state("h-1") == "error", "it stops")
+        agent.close()
+        shown = self.s.run("get", "h-1").stdout
+        self.assertRegex(shown, r"\nload +failed +stock +load +0 +0 +yes +sold_out\nload\.1 +failed +stock +load +1 +1 +yes +sold_out\n")
+        done = len(re.findall(r"^load\.\d +completed", self.s.run("items", "h-1", "load").stdout, re.M))
+        failed = [line.split()[0] for line in self.s.run("items", "h-1", "load", "--state", "failed").stdout.splitlines()[1:]]
+        self.assertIn("load.1", failed)
+        self.assertRegex(shown, rf"\nload: {done} of 5 items completed, {len(failed)} failed, {len(failed)} in doubt\n")
+        for item in failed:
+            repaired = self.s.run("supply", "h-1", "--step", item, "--output", "1", "--reason", "loaded by hand").stdout
+        self.assertRegex(repaired, r"\nload: \d of 5 items completed")
+        agent = Agent(self.s)
+        wait_for(lambda: self.state("h-1") == "processed", "it goes on")
+        agent.close()
+        self.assertIn("\nload: 5 of 5 items completed\n", self.s.run("get", "h-1").stdout)
+        self.assertRegex(self.s.run("audit", "list", "--task", "h-1").stdout, r"supply +h-1 +load\.1 ")
+
+    def test_they_are_listed_in_pages(self):
+        self.submit("h-2", [f"i{n}" if n != 1100 else "fail" for n in range(1200)])
+        agent = Agent(self.s)
+        watch = subprocess.Popen([INTACT, "watch", "h-2"], env=self.s.env, stdout=subprocess.PIPE, text=True)
+        seen, _ = watch.communicate(timeout=PATIENCE_S)
+        agent.close()
+        self.assertEqual(watch.returncode, 0, seen)
+        self.assertRegex(seen, r"  load +completed +1199 of 1200 items completed, 1 failed, 1 in doubt\n")
+        self.assertLess(seen.count("\n"), 30)
+        names = [f"load.{n}" for n in range(1200)]
+        self.assertEqual(self.names("--limit", "3"), names[:3])
+        self.assertEqual(self.names(), names[:50])
+        self.assertEqual(self.names("--all"), names)
+        self.assertEqual(self.names("--state", "failed"), ["load.1100"])
+        self.assertEqual(self.names("--state", "running"), [])
+        pages = [json.loads(p) for p in self.s.run("items", "h-2", "load", "--all", "--limit", "500", "--json").stdout.splitlines()]
+        self.assertEqual([len(p["items"]) for p in pages], [500, 500, 200])
+        self.assertEqual(pages[2]["items"][199]["output"], {"id": 7})
+        self.assertIn("--limit", self.s.run("items", "h-2", "load", "--state", "failed", "--limit", "3", status=2).stderr)
+        self.assertIn('no step "unload"', self.s.run("items", "h-2", "unload", status=1).stderr)
+        self.assertIn("no task h-3", self.s.run("items", "h-3", "load", status=1).stderr)
+
+    def test_children_of_items_are_shown(self):
+        for name, text in ("ship", SHIP), ("fleet", FLEET):
+            self.s.run("workflow", "put", self.s.path(name + ".yaml", text))
+        self.s.run("submit", "fleet", "--id", "f-1", "--input", '[{"sku": "a"}, {"sku": "fail"}]')
+        agent = Agent(self.s)
+        wait_for(lambda: self.state("f-1") == "error", "it stops")
+        agent.close()
+        shown = self.s.run("get", "f-1").stdout
+        self.assertRegex(shown, r"\ngo: 1 of 2 items completed, 1 at work\ngo\.1: its child f-1@go\.1 stopped in error\n")
+        listed = self.s.run("items", "f-1", "go").stdout
+        self.assertRegex(listed, r"\ngo\.0 +completed .* f-1@go\.0\ngo\.1 +waiting .* f-1@go\.1\n")
+
+    def names(self, *flags):
+        return [line.split()[0] for line in self.s.run("items", "h-2", "load", *flags).stdout.splitlines()[1:]]
+
+
 class Asked(WithServer):
     def test_a_decision_is_on_the_question_that_was_read(self):
         self.s.run("workflow", "put", self.s.path("expense.yaml", EXPENSE))
@@ -380,12 +471,13 @@ class Poet(Liar):
             "direction waiting_for error_code message code failure_count priority boot definition output input outcome "
             "expected found line column complete_by submitted_at ended_at roles by filter sink trouble installation ended_before").split()}
         attempt = item | {"attempt": 1, "error": item, "started_at": "2026-01-31T10:00:00.000Z", "direction": "forward"}
-        step = item | {"attempts": [attempt], "error": item, "in_doubt": True}
+        step = item | {"attempts": [attempt], "error": item, "in_doubt": True, "begun_at": "2026-01-31T10:00:00.000Z"}
+        step = step | {"items": {"count": 3, "completed": 1, "at_work": [step]}}
         agent = item | {"instances": [item], "waiting_steps": 1, "connected": True}
         agents_own = {"settings": {"limits": {"actions": {EVIL: {"concurrency": 1, "rate": EVIL}}}, "breaker": item | {"window": EVIL}},
                       "breaker": item | {"until": EVIL}, "refused": {EVIL: 1}, "ids": [EVIL], "counts": [item | {"tasks": 1}]}
         lists = {key: [item | {"roles": [EVIL]}] for key in
-                 "tasks nodes workflows tokens entries reasons errors alerts sinks operations messages submissions".split()}
+                 "tasks nodes workflows tokens entries reasons errors alerts sinks operations messages submissions items".split()}
         stats = {"counters": {}, "now": "2026-01-31T10:00:00.000Z", "trouble": EVIL, "stored": {}, "store_files": {}}
         return json.dumps(item | lists | stats | agents_own | {"steps": [step], "error": item, "agents": [agent], "token": EVIL, "next": None},
                           ensure_ascii=False)
@@ -451,7 +543,7 @@ class Distrust(unittest.TestCase):
         with open(folder + "/order.yaml", "w", encoding="utf-8") as f:
             f.write(WORKFLOW)
         by_hand = ("--reason", "x")
-        for words in (("get", "x"), ("get", "x", "--wait", "1s"), ("list",), ("watch", "x"), ("why", "x"), ("top", "--once", "--every", "100ms"),
+        for words in (("get", "x"), ("get", "x", "--wait", "1s"), ("list",), ("watch", "x"), ("why", "x"), ("items", "x", "y"), ("top", "--once", "--every", "100ms"),
                       ("agent", "list"), ("node", "list"), ("audit", "list"), ("token", "list"), ("token", "create", "x", "--role", "read"),
                       ("token", "delete", "x"), ("workflow", "list"), ("workflow", "get", "x"), ("submit", "order"),
                       ("submit", "order", "--wait", "1s"), ("retry", "x", *by_hand), ("undo", "x", *by_hand), ("cancel", "x", *by_hand),
@@ -568,7 +660,7 @@ class Described(WithServer):
     def test_every_flag_is_accepted_and_a_bad_value_is_refused_by_its_name(self):
         self.s.run("submit", "order", "--input", '{"sku": "s"}', "--id", "o-1")
         arguments = {"TASK": "o-1", "WORKFLOW": "order", "NAME": "order", "FILE": self.s.folder + "/order.yaml",
-                     "SHELL": "bash", "VERB": "pause", "ALERT": "x", "ID": "x"}
+                     "SHELL": "bash", "VERB": "pause", "ALERT": "x", "ID": "x", "STEP": "reserve"}
         services = self.s.folder + "/services.yaml"
         with open(services, "w", encoding="utf-8") as f:
             f.write("intact_http: 1\nservices: {shop: {url: 'https://shop.example.org'}}\n")
@@ -610,6 +702,8 @@ class Described(WithServer):
                     words = {"--step": ["skip"], "--output": ["supply", "--step", "reserve"], "--from": ["retry"],
                              "--input": ["correct"], "--effect": ["resolve", "--step", "reserve"]}.get(flag, ["pause"])
                     more = ["--workflow", "order", "--reason", "x"]
+                elif flag == "--state" and verb == ["items"]:
+                    good = "failed"
                 elif flag == "--state" and verb[1:] == ["list"]:
                     good = {"submission": "refused", "outbox": "dead", "alert": "open"}.get(verb[0], good)
                 elif verb[0] in ("outbox", "submission") and verb[1] in ("retry", "drop"):

@@ -33,6 +33,10 @@ static int start(void **state)
     (void)define(&node, "one",
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": "
                  "\"ag\", \"action\": \"x\", \"undo\": \"none\"}]");
+    (void)define(
+        &node, "list",
+        "\"steps\": [{\"name\": \"pack\", \"for_each\": \"${ .input }\", \"max_items\": 100, "
+        "\"agent\": \"pa\", \"action\": \"x\", \"undo\": \"none\"}]");
     (void)define(&node, "held",
                  "\"on_failure\": \"hold\", \"steps\": [{\"name\": \"a\", \"agent\": "
                  "\"he\", \"action\": \"x\", \"undo\": \"none\"}]");
@@ -216,6 +220,56 @@ static void a_backup_does_not_take_the_last_of_the_disk(void **state)
     EXPECT(&r, 200);
 }
 
+/* Results of so many items, each with an output of that length. */
+static void write_results(struct buf *b, const struct reply *asked, int count, int len)
+{
+    char path[40];
+
+    buf_str(b, "{\"instance\": \"i\", \"max\": 0, \"results\": [");
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(path, sizeof path, "requests.%d.token", i);
+        buf_fmt(b, "%s{\"token\": \"%s\", \"output\": \"%0*d\"}", i ? ", " : "",
+                text_at(asked, path), len, 7);
+    }
+    buf_str(b, "]}");
+}
+
+/* Nothing of them is stored by half, and the same results are accepted when there is room. */
+static void items_come_to_rest_when_there_is_room(void **state)
+{
+    enum { ITEMS = 10 };
+    CLEANUP(buf_fini) struct buf b = {0};
+    REPLY r = {0};
+    (void)state;
+
+    if (!may_mount)
+        skip();
+    post(&node, &r, "/v1/tasks",
+         "{\"workflow\": \"list\", \"id\": \"items\", \"input\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}");
+    EXPECT(&r, 201);
+    post(&node, &r, "/v1/agents/pa/work", "{\"instance\": \"i\", \"max\": 10, \"wait\": \"10s\"}");
+    EXPECT(&r, 200);
+    CHECK(at(&r, "requests.9"), "%.*s", SLICE_ARG(r.body));
+    write_results(&b, &r, ITEMS, 3000);
+    fill_disk();
+    (void)submit_until_full(&r, "beside");
+    send_as(&node, &r, "POST", "/v1/agents/pa/work", "application/json", buf_view(&b));
+    expect_problem(&r, 503, "full");
+    assert_int_equal(sql_int(&node, "SELECT count(*) FROM item"), 0);
+    assert_int_equal(sql_int(&node, "SELECT items_begun - items_completed FROM task_step "
+                                    "WHERE task = 'items'"),
+                     ITEMS);
+    free_disk();
+    wait_until_ready(&node);
+    send_as(&node, &r, "POST", "/v1/agents/pa/work", "application/json", buf_view(&b));
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "outcomes.9.status", "accepted");
+    wait_for_state(&node, "items", "processed");
+    assert_int_equal(sql_int(&node, "SELECT count(*) FROM item WHERE state = 'completed'"), ITEMS);
+    assert_int_equal(sql_int(&node, "SELECT count(*) FROM task_item WHERE length(output) = 3002"),
+                     ITEMS);
+}
+
 static void lines_of_many_say_for_themselves_that_the_disk_is_full(void **state)
 {
     CLEANUP(buf_fini) struct buf b = {0};
@@ -345,6 +399,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_is_told_and_gone_when_it_is_gone),
         cmocka_unit_test(a_backup_does_not_take_the_last_of_the_disk),
+        cmocka_unit_test(items_come_to_rest_when_there_is_room),
         cmocka_unit_test(lines_of_many_say_for_themselves_that_the_disk_is_full),
         cmocka_unit_test(what_was_accepted_before_the_disk_was_full_outlives_a_kill),
         cmocka_unit_test(a_disk_that_may_not_be_written_is_refused_until_it_may),

@@ -77,6 +77,7 @@ static const struct call calls[] = {
     {"POST", "/v1/tasks/held/correct", "{\"reason\": \"why\", \"input\": 1}", true},
     {"POST", "/v1/tasks/held/supply", SUPPLIED, true},
     {"POST", "/v1/tasks/held/resolve", RESOLVED, true},
+    {"GET", "/v1/tasks/held/items?step=a", NULL, false},
     {"GET", "/v1/tasks/held/signals", NULL, false},
     {"POST", "/v1/tasks/held/signals/paid", "1", false},
     {"POST", "/v1/tasks/held/signals/paid/drop", OPERATOR, false},
@@ -269,24 +270,17 @@ static void every_body_is_checked_before_anything_is_done(void **state)
 static void definitions_come_in_yaml_by_any_of_its_names(void **state)
 {
     static const char *const names[] = {"application/yaml", "application/x-yaml", "text/yaml"};
+    const struct slice yaml = SLICE("intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, "
+                                    "action: x, undo: none}\n");
     REPLY r = {0};
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        send_as(&node, &r, "POST", "/v1/validate", names[i],
-                SLICE(
-                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
-                    "none}\n"));
+        send_as(&node, &r, "POST", "/v1/validate", names[i], yaml);
         EXPECT(&r, 200);
-        send_as(&node, &r, "PUT", "/v1/workflows/yaml", names[i],
-                SLICE(
-                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
-                    "none}\n"));
+        send_as(&node, &r, "PUT", "/v1/workflows/yaml", names[i], yaml);
         EXPECT(&r, i == 0 ? 201 : 200);
-        send_as(&node, &r, "POST", "/v1/workflows", names[i],
-                SLICE(
-                    "intact: 1\nworkflow: yaml\nsteps:\n  - {name: a, agent: ag, action: x, undo: "
-                    "none}\n"));
+        send_as(&node, &r, "POST", "/v1/workflows", names[i], yaml);
         EXPECT(&r, 200);
     }
     send_as(
@@ -638,10 +632,11 @@ static void what_cannot_be_written_is_not_promised(void **state)
     call_until(&r, &signal, 503);
     free(url);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        static const char *const later[] = {"/reopen",    "/pause",         "/resume",
-                                            "/v1/outbox", "/v1/targets",    "/v1/submissions",
-                                            "/v1/alerts", "/v1/operations", "/v1/schedules",
-                                            "/signals",   "/v1/locks",      "/v1/approvals"};
+        static const char *const later[] = {"/reopen",       "/pause",      "/resume",
+                                            "/v1/outbox",    "/v1/targets", "/v1/submissions",
+                                            "/items",        "/v1/alerts",  "/v1/operations",
+                                            "/v1/schedules", "/signals",    "/v1/locks",
+                                            "/v1/approvals"};
         bool wanted = false;
         for (size_t k = 0; k < COUNT_OF(later); k++)
             wanted |= strstr(calls[i].path, later[k]) != NULL;
@@ -720,10 +715,15 @@ static void a_task_that_cannot_be_read_says_so(void **state)
         {"POST", "/v1/approvals/broken/a/reject", "{\"comment\": \"no\"}", true},
         {"POST", "/v1/attempts/broken~0~f1~AAAAAAAAAAAAAAAAAAAAAA", "{\"output\": 1}", true},
     };
+    static const char *const reads[] = {"", "/events", "/why", "/signals", "-each/items?step=a"};
     REPLY r = {0};
     (void)state;
 
     hold("broken");
+    (void)define(&node, "each",
+                 "\"steps\": [{\"name\": \"a\", \"for_each\": [1], \"max_items\": 1, \"agent\": "
+                 "\"nobody\", \"action\": \"x\", \"undo\": \"none\"}]");
+    submit(&node, "each", "broken-each");
     char *url = signal_url(&node, "broken-2");
     const struct call signal = {"POST", url, "1", true};
     node_stop(&node);
@@ -738,14 +738,10 @@ static void a_task_that_cannot_be_read_says_so(void **state)
     call(&r, &signal);
     expect_problem(&r, 500, "corrupt");
     free(url);
-    get(&node, &r, "/v1/tasks/broken");
-    expect_problem(&r, 500, "task-unreadable");
-    get(&node, &r, "/v1/tasks/broken/events");
-    expect_problem(&r, 500, "task-unreadable");
-    get(&node, &r, "/v1/tasks/broken/why");
-    expect_problem(&r, 500, "task-unreadable");
-    get(&node, &r, "/v1/tasks/broken/signals");
-    expect_problem(&r, 500, "task-unreadable");
+    for (size_t i = 0; i < COUNT_OF(reads); i++) {
+        get(&node, &r, "/v1/tasks/broken%s", reads[i]);
+        expect_problem(&r, 500, "task-unreadable");
+    }
     task_of(&node, &r, "held"); /* the others are served */
 }
 

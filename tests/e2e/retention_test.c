@@ -243,6 +243,8 @@ static void expect_missing(const char *id, int status, const char *type)
     expect_problem(&r, status, type);
     get(&node, &r, "/v1/tasks/%s/signals", id);
     expect_problem(&r, status, type);
+    get(&node, &r, "/v1/tasks/%s/items?step=a", id);
+    expect_problem(&r, status, type);
     (void)snprintf(path, sizeof path, "/v1/approvals/%s/a/approve", id);
     post(&node, &r, path, "{}"); /* it tells nothing of a task to those whom it does not ask */
     expect_problem(&r, 404, "no-such-approval");

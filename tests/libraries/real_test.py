@@ -244,6 +244,37 @@ class RealTest(unittest.TestCase):
         self.assertEqual(task["state"], "compensated")
         self.assertEqual(self.place.kept["one-1"].retire(), 0)
 
+    def test_items(self):
+        """Each of many is taken once, whatever is killed, and the client reads them all."""
+        url = self.place.serve()
+        client = intact_client.Client(url, token=self.place.token, timeout=PATIENCE_S)
+        self.addCleanup(client.close)
+        client.put_workflow(definition("list", "conformance", [
+            {"name": "pack", "for_each": "${ .input }", "max_items": 1000, **COUNT, "retry": PATIENT, "complete_by": "5s"}]))
+        self.agent("one-1", url)
+        client.submit("list", list(range(700)), id="l-1")
+
+        def is_open():
+            return client.get("l-1")["state"] in ("pending", "processing")
+
+        for kill in range(20):
+            if is_open():
+                time.sleep(self.random.uniform(0.05, 0.5))
+                name = "n1" if kill % 2 else "one-1"
+                self.place.kept[name].strike()
+                if name == "n1":
+                    self.place.wait_ready(url)
+        wait_for("its end", lambda: not is_open(), 4 * PATIENCE_S)
+        self.assertIn(self.place.kept["one-1"].retire(), (0, -15))
+        task = client.get("l-1")
+        self.assertEqual(task["state"], "processed", task["error"])
+        self.assertEqual((task["steps"][0]["items"]["count"], task["steps"][0]["items"]["completed"]), (700, 700))
+        self.assertEqual([item["name"] for item in client.items("l-1", "pack")], [f"pack.{i}" for i in range(700)])
+        self.assertEqual(list(client.items("l-1", "pack", "failed")), [])
+        total, outcomes = KIND.books(self.record)
+        self.assertEqual(total, 700)
+        self.assertEqual({outcomes.get(f"l-1/pack.{i}") for i in range(700)}, {"done"})
+
     def test_signals(self):
         """Sent by the library's client while the server is killed: each counts once, and in its order."""
         url = self.place.serve()

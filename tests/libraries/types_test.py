@@ -17,7 +17,7 @@ import intact_client  # noqa: E402  # pylint: disable=wrong-import-position
 from intact_client import types  # noqa: E402  # pylint: disable=wrong-import-position
 
 API = document.Document(f"{ROOT}/docs/openapi.yaml")
-SAME = ("Attempt", "AuditEntry", "CarriedSignal", "Cause", "Child", "Fault", "Reason", "Step", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage",
+SAME = ("Attempt", "AuditEntry", "CarriedSignal", "Cause", "Child", "Fault", "ItemPage", "Items", "Reason", "Step", "Submission", "Submitted", "SubmittedLine", "Task", "TaskPage",
         "TaskSummary", "Why", "Workflow", "WorkflowStored")
 WORDS = "Direction", "StepState", "TaskState"
 

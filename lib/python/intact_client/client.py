@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 from . import _clock, _http
 from ._installation import Installation
 from .errors import AnotherInstallation, Busy, Problem, Unreachable, WaitTimeout
-from .types import (ApprovalPage, Decided, ReplyTo, SentSignal, SignalToSend, Submission, Submitted, SubmittedLine, Task, TaskPage,
-                    TaskSummary, Why, Workflow, WorkflowStored)
+from .types import (ApprovalPage, Decided, ItemPage, ReplyTo, SentSignal, SignalToSend, Step, Submission, Submitted, SubmittedLine,
+                    Task, TaskPage, TaskSummary, Why, Workflow, WorkflowStored)
 
 __all__ = ["Client", "ENDED"]
 
@@ -22,6 +22,7 @@ ENDED = ("processed", "compensated", "error")
 """States in which a task does not go on by itself."""
 
 WAIT_MAX_S = 30.0  # that one call is parked for; longer waits are several calls
+ITEMS_MAX = 500  # that a page has
 LINES_MAX, LINES_SIZE_MAX = 1000, 2 * 1024 * 1024
 _NOT_GIVEN: Any = object()
 
@@ -161,6 +162,17 @@ class Client:
             if not page["next"]:
                 return
             filters["cursor"] = page["next"]
+
+    def items(self, task_id: str, step: str, state: Optional[str] = None) -> Iterator[Step]:
+        """The items of a step with `for_each`, by their numbers, page by page as they are taken; with `state` only those in it.
+        Each is as it was when its page was read."""
+        query = {"step": step, **({"state": state} if state else {}), "limit": str(ITEMS_MAX)}
+        while True:
+            page = cast(ItemPage, self.call("GET", _task(task_id, "items?") + urlencode(query)))
+            yield from page["items"]
+            if not page["next"]:
+                return
+            query["cursor"] = page["next"]
 
     def why(self, task_id: str) -> Why:
         """What the task waits for, and what would move it."""

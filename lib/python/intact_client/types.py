@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
 __all__ = ["Approval", "ApprovalPage", "Asked", "Attempt", "AuditEntry", "CarriedSignal", "Cause", "Decided", "Direction", "Fault",
-           "Forward", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "SignalToSend", "Step", "StepState", "Submission", "Submitted",
+           "Forward", "ItemPage", "Items", "KeptSignal", "Reason", "ReplyTo", "SentSignal", "SignalToSend", "Step", "StepState", "Submission", "Submitted",
            "SubmittedLine", "Task", "TaskPage", "TaskState", "TaskSummary", "Why", "Workflow", "WorkflowStored"]
 
 # Members that need not be there stand in a class of their own, since NotRequired came with Python 3.11.
@@ -235,12 +235,31 @@ class Child(TypedDict):
     asked: Optional[Literal["stop", "undo", "close"]]
 
 
+class Items(TypedDict):
+    """How many items of a step with `for_each` are where. `count`: the length of the list, 0 before the step begins. `to_undo`: what
+    an undo would reach, or has still to reach. `at_work`: those that are tried or wait for their next try, and failed ones that
+    an operator can retry."""
+
+    count: int
+    begun: int
+    completed: int
+    failed: int
+    skipped: int
+    undone: int
+    in_doubt: int
+    to_undo: int
+    at_work: List["Step"]
+
+
 class Step(_StepRequired, total=False):
-    """A step of a task. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
+    """A step of a task, or an item of one. `item`: the number of an item, from 0 on; its name is that of the step with the
+    number, as `pack.3`. `items`: of a step with `for_each`. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
     has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for.
     `approval`: what it asks people. `workflow` and `child`: of a step that starts a task of its own."""
 
-    kind: Literal["wait", "signal", "approve", "task"]
+    item: int
+    items: Items
+    kind: Literal["wait", "signal", "approve", "task", "for_each"]
     signals: List[str]
     approval: Approval
     workflow: str
@@ -253,6 +272,15 @@ class Step(_StepRequired, total=False):
     key_generation: int
     supplied: bool
     resolved: int
+
+
+class ItemPage(TypedDict):
+    """A page of the items of a step, by their numbers; `next` is the cursor of the page after it."""
+
+    step: str
+    count: int
+    items: List[Step]
+    next: Optional[str]
 
 
 class _AuditEntryRequired(TypedDict):

@@ -645,6 +645,19 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([path for _, path, _ in self.server.heard], [
             "/v1/tasks?root=o-1&limit=5", "/v1/tasks?workflow=ship&children=true", "/v1/tasks?children=false&parent=o-1%40a+b"])
 
+    def test_items_are_read_page_by_page(self):
+        self.server.says = 200, {"step": "pack", "count": 0, "items": [], "next": None}
+        self.assertEqual(list(self.client.items("o-1@a", "pa ck")), [])
+        self.server.says = 200, {"step": "pack", "count": 2, "items": [{"name": "pack.0"}], "next": "1"}
+        items = self.client.items("o-1", "pack", "failed")
+        self.assertEqual(next(items)["name"], "pack.0")
+        self.assertEqual(len(self.server.heard), 2)  # no page is read before it is needed
+        self.server.says = 200, {"step": "pack", "count": 2, "items": [{"name": "pack.1"}], "next": None}
+        self.assertEqual([item["name"] for item in items], ["pack.1"])
+        self.assertEqual([path for _, path, _ in self.server.heard], [
+            "/v1/tasks/o-1%40a/items?step=pa+ck&limit=500", "/v1/tasks/o-1/items?step=pack&state=failed&limit=500",
+            "/v1/tasks/o-1/items?step=pack&state=failed&limit=500&cursor=1"])
+
     def test_a_trace_is_handed_on(self):
         self.server.says = 201, {"id": "x", "workflow": "w", "version": 1}
         self.client.submit("w", 5, id="x", traceparent="00-1-1-01")

@@ -6,7 +6,10 @@ import { Installation } from "./installation.js";
 import type {
   ApprovalPage,
   Decided,
+  ItemPage,
   SentSignal,
+  Step,
+  StepState,
   Submission,
   Submitted,
   SubmittedLine,
@@ -23,6 +26,7 @@ import type {
 export const ENDED: readonly TaskState[] = ["processed", "compensated", "error"];
 
 const WAIT_MAX_MS = 30_000; // that one call is parked for; longer waits are several calls
+const ITEMS_MAX = 500; // that a page has
 const LINES_MAX = 1000;
 const LINES_SIZE_MAX = 2 * 1024 * 1024;
 
@@ -215,6 +219,20 @@ export class Client {
       yield* page.tasks;
       if (!page.next) return;
       cursor = page.next;
+    }
+  }
+
+  /**
+   * The items of a step with `for_each`, by their numbers, page by page as they are taken; with `state` only those in it.
+   * Each is as it was when its page was read.
+   */
+  async *items(id: string, step: string, options: { state?: StepState } = {}): AsyncGenerator<Step, void, undefined> {
+    const query = new URLSearchParams({ step, ...options, limit: String(ITEMS_MAX) });
+    for (;;) {
+      const page = await this.#json<ItemPage>("GET", `${pathOf(id, "items")}?${query}`);
+      yield* page.items;
+      if (!page.next) return;
+      query.set("cursor", page.next);
     }
   }
 

@@ -201,15 +201,45 @@ export interface Child {
   asked: "stop" | "undo" | "close" | null;
 }
 
-/** A step of a task. */
+/** How many items of a step with `for_each` are where. */
+export interface Items {
+  /** The length of the list; 0 before the step begins. */
+  count: number;
+  begun: number;
+  completed: number;
+  failed: number;
+  skipped: number;
+  undone: number;
+  in_doubt: number;
+  /** What an undo would reach, or has still to reach. */
+  to_undo: number;
+  /** Those that are tried or wait for their next try, and failed ones that an operator can retry. */
+  at_work: Step[];
+}
+
+/** A page of the items of a step, by their numbers. */
+export interface ItemPage {
+  step: string;
+  count: number;
+  items: Step[];
+  /** The cursor of the page after it; null: there is none. */
+  next: string | null;
+}
+
+/** A step of a task, or an item of one. */
 export interface Step {
+  /** Of an item `STEP.N`, as `pack.3`. */
   name: string;
+  /** The number of an item, from 0 on. */
+  item?: number;
   state: StepState;
   /** Null for a step that waits, as is its action. */
   agent: string | null;
   action: string | null;
-  /** Of a step that waits: for a time, for a signal, for people, or for a task that it starts. */
-  kind?: "wait" | "signal" | "approve" | "task";
+  /** Of a step that waits: for a time, for a signal, for people, or for a task that it starts; or of one with items. */
+  kind?: "wait" | "signal" | "approve" | "task" | "for_each";
+  /** Of a step with `for_each`. */
+  items?: Items;
   /** The names of the signals that it waits for. */
   signals?: string[];
   /** What it asks people. */

@@ -69,6 +69,39 @@ test("the tasks of a family are listed", async () => {
   await client.cancel("f-1", "not wanted");
 });
 
+test("items are read page by page", async () => {
+  const take = { agent: "stock", action: "take", input: "${ .item }", retry: { attempts: 1 } };
+  await client.putWorkflow({
+    intact: 1,
+    workflow: "order",
+    steps: [
+      { name: "pack", for_each: "${ .input }", max_items: 1000, on_item_failure: "continue", ...take, undo: "none" },
+      { name: "rest", wait: "1d" },
+    ],
+  });
+  const agent = new Agent("stock", { places: 8, logger: quiet });
+  agent.action("take", ({ input }) => {
+    if (input === 600) throw new RangeError("none is left");
+    return input * 2;
+  });
+  agent.start();
+  await client.submit("order", { id: "i-1", input: Array.from({ length: 700 }, (_, i) => i) });
+  let task = await client.get("i-1");
+  while (task.steps[0].state !== "completed") task = await client.get("i-1");
+  const { count, completed, failed } = task.steps[0].items;
+  assert.deepEqual([task.steps[0].kind, count, completed, failed], ["for_each", 700, 699, 1]);
+  const found = [];
+  for await (const item of client.items("i-1", "pack")) found.push(item);
+  assert.deepEqual(found.map((i) => i.name), Array.from({ length: 700 }, (_, i) => `pack.${i}`));
+  assert.deepEqual([found[699].item, found[699].state, found[699].output], [699, "completed", 1398]);
+  const bad = [];
+  for await (const item of client.items("i-1", "pack", { state: "failed" })) bad.push(item.name);
+  assert.deepEqual(bad, ["pack.600"]);
+  await assert.rejects(client.items("i-1", "rest").next(), (e) => e instanceof Problem && e.kind === "bad-step");
+  assert.equal(await agent.stop() ?? (await agent.join()), true);
+  await client.cancel("i-1", "not wanted");
+});
+
 test("a definition is stored under the name that it says", async () => {
   const yaml = "intact: 1\nworkflow: in-yaml\nsteps:\n  - {name: a, agent: b, action: c, undo: none}\n";
   assert.deepEqual(await client.putWorkflow(yaml), { name: "in-yaml", version: 1, warnings: [] });

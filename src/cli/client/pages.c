@@ -14,9 +14,10 @@ static void add_parameter(struct buf *path, const char *name, const char *value)
     client_escape(path, slice_of(value));
 }
 
-/* `cursor`: in: of this page, empty for the first; out: of the next one, empty if there is none. */
+/* `cursor`: in: of this page, empty for the first; out: of the next one, empty if there is none.
+ * `table`: of p->rows. */
 static int show_page(const struct invocation *in, struct intact_client *c, const struct pages *p,
-                     int64_t limit, struct buf *cursor)
+                     struct table *table, int64_t limit, struct buf *cursor)
 {
     CLEANUP(arena_fini) struct arena a = {0};
     CLEANUP(buf_fini) struct buf path = {0};
@@ -33,6 +34,8 @@ static int show_page(const struct invocation *in, struct intact_client *c, const
     buf_slice(cursor, json_get_text(page, "next"));
     if (given(in, "json"))
         client_print_body(c);
+    else if (p->rows)
+        table_add_rows(table, p->rows, page);
     else
         p->print(in, page, cursor->len == 0);
     return CLI_OK;
@@ -41,14 +44,20 @@ static int show_page(const struct invocation *in, struct intact_client *c, const
 int pages_show(const struct invocation *in, const struct pages *p)
 {
     CLEANUP(buf_fini) struct buf cursor = {0};
-    int64_t limit = LIMIT_DEFAULT;
+    CLEANUP(table_fini) struct table table = {0};
+    int64_t limit = p->whole ? LIMIT_MAX : LIMIT_DEFAULT;
+    bool all = p->whole || given(in, "all");
 
     if (!given_number(in, "limit", 1, LIMIT_MAX, &limit))
         return CLI_USAGE;
+    if (p->rows)
+        table_begin(&table, in, p->rows->heads);
     struct intact_client *c = client_begin(in);
-    int end = show_page(in, c, p, limit, &cursor);
-    while (end == CLI_OK && given(in, "all") && cursor.len > 0)
-        end = show_page(in, c, p, limit, &cursor);
+    int end = show_page(in, c, p, &table, limit, &cursor);
+    while (end == CLI_OK && all && cursor.len > 0)
+        end = show_page(in, c, p, &table, limit, &cursor);
+    if (end == CLI_OK && p->rows && !given(in, "json"))
+        table_print(&table);
     intact_client_free(c);
     return end;
 }

@@ -71,3 +71,55 @@ void record_child(struct buf *b, const struct json *step)
     else if (asked.ptr && !slice_is(state, "compensated"))
         buf_fmt(b, ", asked to %.*s", SLICE_ARG(asked));
 }
+
+static void put_count(struct buf *b, int64_t count, const char *what)
+{
+    if (count > 0)
+        buf_fmt(b, ", %" PRId64 " %s", count, what);
+}
+
+static bool has_failed(const struct json *item)
+{
+    return slice_is(json_get_text(item, "state"), "failed");
+}
+
+void record_items(struct buf *b, const struct json *step)
+{
+    static const char *const words[] = {"failed", "skipped", "undone"};
+    const struct json *items = json_get(step, "items");
+    const struct json *units[RECORD_UNITS_MAX];
+    int64_t at_work = 0;
+
+    if (!items || !json_get_text(step, "begun_at").ptr)
+        return;
+    buf_fmt(b, "%" PRId64 " of %" PRId64 " items completed", json_get_int(items, "completed", 0),
+            json_get_int(items, "count", 0));
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        put_count(b, json_get_int(items, words[i], 0), words[i]);
+    for (size_t i = 0, count = record_units(step, units); i < count; i++)
+        at_work += !has_failed(units[i]);
+    put_count(b, at_work, "at work");
+    put_count(b, json_get_int(items, "in_doubt", 0), "in doubt");
+}
+
+static bool comes_before(const struct json *a, const struct json *b)
+{
+    if (has_failed(a) != has_failed(b))
+        return has_failed(a);
+    return json_get_int(a, "item", 0) < json_get_int(b, "item", 0);
+}
+
+size_t record_units(const struct json *step, const struct json *ret[RECORD_UNITS_MAX])
+{
+    const struct json *list = json_get(json_get(step, "items"), "at_work");
+    size_t count = 0;
+
+    for (const struct json *item = list ? list->child : NULL; item && count < RECORD_UNITS_MAX;
+         item = item->next) {
+        size_t at = count++;
+        for (; at > 0 && comes_before(item, ret[at - 1]); at--)
+            ret[at] = ret[at - 1];
+        ret[at] = item;
+    }
+    return count;
+}

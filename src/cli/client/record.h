@@ -20,4 +20,13 @@ void record_attempts(struct buf *b, const struct json *step);
 /* For a step that has a child: "its child d-1@parcel is running". Empty for others. */
 void record_child(struct buf *b, const struct json *step);
 
+/* For a step with for_each that has begun: "17 of 20 items completed, 1 failed, 2 at work". Empty
+ * for others. */
+void record_items(struct buf *b, const struct json *step);
+
+/* The items that the record of a step has one by one: at work, or failed and to be retried. Failed
+ * ones first, then by number. Returns how many. */
+enum { RECORD_UNITS_MAX = 200 };
+size_t record_units(const struct json *step, const struct json *ret[RECORD_UNITS_MAX]);
+
 #endif

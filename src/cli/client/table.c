@@ -121,14 +121,20 @@ void table_print(const struct table *t)
     (void)fwrite(b.ptr, 1, b.len, stdout); /* main() checks for write errors */
 }
 
+void table_add_rows(struct table *t, const struct table_view *v, const struct json *answer)
+{
+    const struct json *rows = json_get(answer, v->key);
+
+    for (const struct json *j = rows ? rows->child : NULL; j; j = j->next)
+        v->add(t, j);
+}
+
 static void show(const struct invocation *in, const struct table_view *v, const struct json *answer)
 {
     CLEANUP(table_fini) struct table t;
-    const struct json *rows = json_get(answer, v->key);
 
     table_begin(&t, in, v->heads);
-    for (const struct json *j = rows ? rows->child : NULL; j; j = j->next)
-        v->add(&t, j);
+    table_add_rows(&t, v, answer);
     table_print(&t);
     if (v->tail)
         v->tail(answer);

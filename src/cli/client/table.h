@@ -48,6 +48,8 @@ struct table_view {
     void (*add)(struct table *t, const struct json *row);
     void (*tail)(const struct json *answer); /* prints text below the table; may be NULL */
 };
+/* Adds the rows of an answer. */
+void table_add_rows(struct table *t, const struct table_view *v, const struct json *answer);
 int table_show(const struct invocation *in, const struct table_view *v);
 
 #endif

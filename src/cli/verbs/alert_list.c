@@ -61,7 +61,9 @@ static int run(struct invocation *in)
 {
     static const char *const parameters[] = {"state", NULL};
 
-    return pages_show(in, &(struct pages){"/v1/alerts", parameters, print_page});
+    return pages_show(in, &(struct pages){.path = "/v1/alerts",
+                                          .flags = parameters,
+                                          .print = print_page});
 }
 
 static const struct flag flags[] = {

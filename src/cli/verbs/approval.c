@@ -53,8 +53,12 @@ static void print_page(const struct invocation *in, const struct json *page, boo
 static int list_run(struct invocation *in)
 {
     static const char *const parameters[] = {"task", NULL};
-    static const struct pages mine = {"/v1/approvals", parameters, print_page};
-    static const struct pages all = {"/v1/approvals?all=true", parameters, print_page};
+    static const struct pages mine = {.path = "/v1/approvals",
+                                      .flags = parameters,
+                                      .print = print_page};
+    static const struct pages all = {.path = "/v1/approvals?all=true",
+                                     .flags = parameters,
+                                     .print = print_page};
 
     return pages_show(in, given(in, "everybody") ? &all : &mine);
 }

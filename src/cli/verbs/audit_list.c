@@ -40,7 +40,9 @@ static int run(struct invocation *in)
 {
     static const char *const parameters[] = {"task", NULL};
 
-    return pages_show(in, &(struct pages){"/v1/audit", parameters, print_page});
+    return pages_show(in, &(struct pages){.path = "/v1/audit",
+                                          .flags = parameters,
+                                          .print = print_page});
 }
 
 static const struct flag flags[] = {

@@ -8,7 +8,7 @@
 static const struct flag flags[] = {
     {.name = "step",
      .value = "STEP",
-     .help = "step to correct",
+     .help = "step to correct, or an item of it (pack.3)",
      .initial = "the input of the task"},
     {.name = "input",
      .value = "JSON",

@@ -256,6 +256,79 @@ static void what_becomes_of_a_child_is_told(void **state)
     }
 }
 
+#define ITEM(n, state, error, attempts)                                                \
+    "{\"name\":\"a." n "\",\"item\":" n ",\"state\":\"" state "\",\"in_doubt\":false," \
+    "\"wait_until\":null,\"error\":" error ",\"attempts\":[" attempts "]}"
+#define EACH(state, sums, error, units)                                                            \
+    TASK("processing", "null",                                                                     \
+         "{\"name\":\"a\",\"state\":\"" state                                                      \
+         "\",\"agent\":\"ag\",\"in_doubt\":false,\"kind\":\"for_each\",\"begun_at\":" AT(          \
+             "01.000") ",\"wait_until\":null,\"items\":{\"count\":20," sums ",\"at_work\":[" units \
+                       "]},\"error\":" error ",\"attempts\":[]}")
+#define NO   "{\"code\":\"no\",\"message\":\"none left\"}"
+#define OPEN ATTEMPT("1", "forward", "02.000", "null", "open")
+
+static void items_are_told_as_sums(void **state)
+{
+    static const char *const cases[][2] = {
+        {EACH("waiting", "\"begun\":2,\"completed\":0", "null",
+              ITEM("1", "running", "null", OPEN) "," ITEM("0", "running", "null", OPEN)),
+         "a                 waiting       0 of 20 items completed, 2 at work\n"},
+        {EACH("waiting", "\"begun\":3,\"completed\":1", "null", ""), ""}, /* no tenth */
+        {EACH("waiting", "\"begun\":3,\"completed\":2", "null", ITEM("2", "running", "null", OPEN)),
+         "a                 waiting       2 of 20 items completed, 1 at work\n"},
+        {EACH("waiting", "\"begun\":6,\"completed\":4,\"failed\":1", "null",
+              ITEM("5", "running", "null", OPEN) "," ITEM("2", "failed", NO, "")),
+         "a.2               failed        no: none left\n"
+         "12:00:09  a                 waiting       4 of 20 items completed, 1 failed, 1 at "
+         "work\n"},
+        {EACH("failed", "\"begun\":6,\"completed\":5,\"failed\":1,\"in_doubt\":1", NO,
+              ITEM("2", "failed", NO, "")),
+         "a                 failed        5 of 20 items completed, 1 failed, 1 in doubt: no: none "
+         "left\n"},
+    };
+    const struct term t = {.width = 100};
+    CLEANUP(watched_fini) struct watched w = {0};
+    (void)state;
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(watched_record(&w, SLICE(TASK("processing", "null", STEP("a", "waiting", "")))), "first");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(buf_fini) struct buf lines = {0};
+        CHECK(watched_record(&w, slice_of(cases[i][0])), "%zu", i);
+        watch_lines(&w, &t, noon + 9000, &lines);
+        size_t at = lines.len > 0 ? strlen("12:00:09  ") : 0;
+        CHECK(strcmp(lines.ptr ? lines.ptr + at : "", cases[i][1]) == 0, "%zu: %s", i, lines.ptr);
+    }
+}
+
+static void items_are_drawn_as_shares(void **state)
+{
+    struct term t = {.live = true, .width = 65, .height = 24};
+    CLEANUP(watched_fini) struct watched w = {0};
+    (void)state;
+
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(watched_record(&w,
+                         SLICE(EACH("waiting", "\"begun\":14,\"completed\":10,\"failed\":1", "null",
+                                    ITEM("13", "running", "null",
+                                         OPEN) "," ITEM("12", "waiting", "null",
+                                                        "") "," ITEM("3", "failed", NO, "")))),
+          "a record");
+    drawn(&w, &t, noon + 9000,
+          "t  w v2  processing  for 9.0s\n"
+          "complete by 12:00:40, 31s left\n"
+          "\n"
+          "  STEP  STATE        AGENT  ATTEMPTS  12:00:00              9.0s\n"
+          ". a     waiting      ag               =============x>>>>........\n"
+          "\n"
+          "a: 10 of 20 items completed, 1 failed, 2 at work\n"
+          "a.3: no: none left\n"
+          "a.13: attempt 1 on i for 7.0s, 41s left\n");
+}
+
 static void what_is_no_record_changes_nothing(void **state)
 {
     CLEANUP(watched_fini) struct watched w = {0};
@@ -281,6 +354,8 @@ int main(void)
         cmocka_unit_test(attempts_to_undo_are_counted_apart),
         cmocka_unit_test(lines_tell_what_is_new),
         cmocka_unit_test(what_becomes_of_a_child_is_told),
+        cmocka_unit_test(items_are_told_as_sums),
+        cmocka_unit_test(items_are_drawn_as_shares),
         cmocka_unit_test(what_is_no_record_changes_nothing),
     };
 

@@ -27,7 +27,9 @@ static int run(struct invocation *in)
 {
     static const char *const parameters[] = {"lock", NULL};
 
-    return pages_show(in, &(struct pages){"/v1/locks", parameters, print_page});
+    return pages_show(in, &(struct pages){.path = "/v1/locks",
+                                          .flags = parameters,
+                                          .print = print_page});
 }
 
 static const struct flag flags[] = {

@@ -34,7 +34,8 @@ static int run_list(struct invocation *in)
 {
     static const char *const flags[] = {"state", "target", "task", NULL};
 
-    return pages_show(in, &(struct pages){"/v1/outbox", flags, print_page});
+    return pages_show(in,
+                      &(struct pages){.path = "/v1/outbox", .flags = flags, .print = print_page});
 }
 
 static const struct flag list_flags[] = {

@@ -6,7 +6,10 @@
 #include "cli/verbs/operation_start.h"
 
 static const struct flag flags[] = {
-    {.name = "step", .value = "STEP", .help = "only this step", .initial = "all failed steps"},
+    {.name = "step",
+     .value = "STEP",
+     .help = "only this step, or item of one (pack.3)",
+     .initial = "all failed steps"},
     {.name = "from", .value = "STEP", .help = "restart this step and all later ones"},
     REASON_FLAG,
     WAIT_FLAG,

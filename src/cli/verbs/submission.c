@@ -34,7 +34,9 @@ static int list_run(struct invocation *in)
 {
     static const char *const flags[] = {"state", "source", NULL};
 
-    return pages_show(in, &(struct pages){"/v1/submissions", flags, print_page});
+    return pages_show(in, &(struct pages){.path = "/v1/submissions",
+                                          .flags = flags,
+                                          .print = print_page});
 }
 
 static const struct flag list_flags[] = {

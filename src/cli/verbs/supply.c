@@ -7,7 +7,7 @@
 #include "cli/verbs/operation_start.h"
 
 static const struct flag flags[] = {
-    {.name = "step", .value = "STEP", .help = "name of the step; required"},
+    {.name = "step", .value = "STEP", .help = "the step, or an item of it (pack.3); required"},
     {.name = "output",
      .value = "JSON",
      .help = "output of the step; @FILE reads a file, - standard input; required"},

@@ -9,7 +9,7 @@
 #include "cli/client/record.h"
 #include "cli/client/table.h"
 
-enum { NAME_COLUMNS = 12, LINES_MAX = 20 };
+enum { NAME_COLUMNS = 12, LINES_MAX = 20, ITEMS_SHOWN = 20 };
 
 struct view {
     const struct invocation *in;
@@ -270,6 +270,21 @@ static void put_child(struct buf *b, const struct json *step)
         buf_fmt(b, "; %.*s", SLICE_ARG(buf_view(&text)));
 }
 
+/* How far its items are. Not all that are at work are in the table. */
+static void put_items(struct buf *b, const struct json *task, const struct json *step)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    const struct json *units[RECORD_UNITS_MAX];
+
+    record_items(&text, step);
+    if (text.len == 0)
+        return;
+    buf_fmt(b, "; %.*s", SLICE_ARG(buf_view(&text)));
+    if (record_units(step, units) > ITEMS_SHOWN)
+        buf_fmt(b, " (the first %d are shown; intact items %.*s %.*s has all)", ITEMS_SHOWN,
+                SLICE_ARG(json_get_text(task, "id")), SLICE_ARG(json_get_text(step, "name")));
+}
+
 /* Details without a column of their own, because few steps have them. */
 static void put_more(struct view *v, const struct json *task, const struct json *step)
 {
@@ -284,6 +299,7 @@ static void put_more(struct view *v, const struct json *task, const struct json 
     put_awaited(&more, task, step, v->table.now);
     put_asked(&more, task, step);
     put_child(&more, step);
+    put_items(&more, task, step);
     if (is_elsewhere(attempts))
         buf_str(&more, "; its result comes from elsewhere");
     if (json_get_bool(step, "supplied", false))
@@ -316,9 +332,11 @@ static struct slice shown_state(const struct json *step, bool back)
     return idle ? SLICE("on undo") : state;
 }
 
-static void add_step(struct table *t, const struct json *step, bool back)
+static void add_unit(struct view *v, const struct json *task, const struct json *step)
 {
+    bool back = slice_is(json_get_text(task, "direction"), "undo");
     CLEANUP(buf_fini) struct buf attempts = {0};
+    struct table *t = &v->table;
     const struct json *error = json_get(step, "error");
 
     record_attempts(&attempts, step);
@@ -330,6 +348,22 @@ static void add_step(struct table *t, const struct json *step, bool back)
     table_add(t, json_get_raw(step, "failure_count"));
     table_add(t, json_get_bool(step, "in_doubt", false) ? SLICE("yes") : SLICE_NONE);
     table_add(t, json_get_text(error, "code"));
+}
+
+/* The steps of the record, each followed by its items that are at work. */
+static void each_unit(struct view *v, const struct json *task,
+                      void (*show)(struct view *v, const struct json *task,
+                                   const struct json *unit))
+{
+    const struct json *steps = json_get(task, "steps");
+    const struct json *units[RECORD_UNITS_MAX];
+
+    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next) {
+        show(v, task, step);
+        size_t count = record_units(step, units);
+        for (size_t i = 0; i < count && i < ITEMS_SHOWN; i++)
+            show(v, task, units[i]);
+    }
 }
 
 /* Signals that arrived, and that no step has taken. */
@@ -347,19 +381,15 @@ void task_show(const struct invocation *in, const struct json *task)
     static const char *const heads[] = {"STEP",     "STATE",    "AGENT", "ACTION", "ATTEMPTS",
                                         "FAILURES", "IN DOUBT", "ERROR", NULL};
     struct view v = {.in = in, .task = json_get_text(task, "id")};
-    const struct json *steps = json_get(task, "steps");
-    bool back = slice_is(json_get_text(task, "direction"), "undo");
 
     table_begin(&v.table, in, heads);
-    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
-        add_step(&v.table, step, back);
+    each_unit(&v, task, add_unit);
     put_head(&v, task);
     buf_byte(&v.b, '\n');
     (void)fwrite(v.b.ptr, 1, v.b.len, stdout);
     table_print(&v.table);
     buf_clear(&v.b);
-    for (const struct json *step = steps ? steps->child : NULL; step; step = step->next)
-        put_more(&v, task, step);
+    each_unit(&v, task, put_more);
     put_kept_signals(&v, task);
     if (v.b.len > 0)
         printf("\n%.*s", SLICE_ARG(buf_view(&v.b)));

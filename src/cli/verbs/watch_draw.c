@@ -27,6 +27,7 @@ enum {
     GAP = 2,
     BARS_MIN = 10,
     STEPS_LEAST = 3,
+    ITEMS_SHOWN = 5,
     LINES_AROUND = 9
 };
 
@@ -148,6 +149,35 @@ static void draw_bars(struct line *l, struct bars *s, const struct json *step, b
     for (const struct json *a = attempts ? attempts->child : NULL; a; a = a->next)
         fill(s, watched_time(a, "started_at"), end_of(a, s->until), attempt_sign(a, utf8),
              attempt_look(a));
+    for (int i = 0; i < s->width; i++)
+        line_text(l, s->looks[i], slice_of(s->signs[i]));
+}
+
+/* A step with items: which part of them is where, whatever the time. */
+static void draw_parts(struct line *l, struct bars *s, const struct json *step)
+{
+    static const struct sign signs[] = {
+        {"completed", "━", "="}, {"undone", "↶", "u"},  {"skipped", "-", "-"},
+        {"failed", "×", "x"},    {"running", "▸", ">"}, {"waiting", "·", "."},
+    };
+    const struct json *items = json_get(step, "items");
+    int64_t count = json_get_int(items, "count", 0);
+    int64_t parts[COUNT_OF(signs)] = {0};
+    int64_t before = 0;
+
+    for (size_t i = 0; i < 4; i++)
+        before += parts[i] = json_get_int(items, signs[i].of, 0);
+    parts[4] = max_i64(json_get_int(items, "begun", 0) - before, 0);
+    parts[5] = count - json_get_int(items, "begun", 0);
+    *s = (struct bars){.from = 0, .until = count, .back = s->back, .width = s->width};
+    fill(s, 0, count, " ", LOOK_PLAIN);
+    before = 0;
+    for (size_t i = 0; i < COUNT_OF(signs); before += parts[i++])
+        if (parts[i] > 0)
+            fill(s, before, before + parts[i], l->term->utf8 ? signs[i].utf8 : signs[i].ascii,
+                 i == 1   ? LOOK_BACK
+                 : i == 5 ? LOOK_FAINT
+                          : term_state_look(slice_of(signs[i].of)));
     for (int i = 0; i < s->width; i++)
         line_text(l, s->looks[i], slice_of(s->signs[i]));
 }
@@ -310,7 +340,9 @@ static void draw_step(const struct json *step, const struct columns *c, struct b
     line_to(l, l->column + GAP);
     record_attempts(&attempts, step);
     line_cell(l, LOOK_PLAIN, buf_view(&attempts), ATTEMPTS_WIDTH + GAP);
-    if (c->bars > 0 && s->from > 0)
+    if (c->bars > 0 && s->from > 0 && json_get_int(json_get(step, "items"), "count", 0) > 0)
+        draw_parts(l, s, step);
+    else if (c->bars > 0 && s->from > 0)
         draw_bars(l, s, step, task_is_over);
     line_end(l);
 }
@@ -505,18 +537,56 @@ static void draw_failed(const struct json *task, const struct json *step, int64_
     line_end(l);
 }
 
+/* False: it has no items, or they need no words. */
+static bool draw_items(const struct json *step, struct line *l)
+{
+    CLEANUP(buf_fini) struct buf text = {0};
+    struct slice state = json_get_text(step, "state");
+    bool is_well = slice_is(state, "completed") || slice_is(state, "undone");
+
+    if (!is_well || json_get_int(json_get(step, "items"), "failed", 0) > 0)
+        record_items(&text, step);
+    if (text.len == 0)
+        return false;
+    line_text(l, LOOK_STRONG, json_get_text(step, "name"));
+    line_text(l, LOOK_PLAIN, SLICE(": "));
+    line_text(l, LOOK_PLAIN, buf_view(&text));
+    if (is_object(json_get(step, "error"))) {
+        line_text(l, LOOK_PLAIN, SLICE("; "));
+        put_error(l, json_get(step, "error"));
+    }
+    line_end(l);
+    return true;
+}
+
+/* A step, or an item at work. */
+static void draw_doing(const struct watched *w, const struct watch_view *v, const struct json *unit,
+                       struct line *l)
+{
+    const struct json *last = last_of(json_get(unit, "attempts"));
+    struct slice state = json_get_text(unit, "state");
+
+    if (slice_is(json_get_text(last, "outcome"), "open") && !watched_has_ended(w))
+        draw_open(w, unit, last, v->now, l);
+    else if (!draw_items(unit, l) && !draw_child(unit, v->now, l) && !slice_is(state, "completed")
+             && !slice_is(state, "undone"))
+        draw_failed(w->task, unit, v->now, l);
+}
+
 static void draw_doings(const struct watched *w, const struct watch_view *v, struct line *l)
 {
     const struct json *steps = json_get(w->task, "steps");
+    const struct json *units[RECORD_UNITS_MAX];
 
     for (const struct json *s = steps->child; s; s = s->next) {
-        const struct json *last = last_of(json_get(s, "attempts"));
-        struct slice state = json_get_text(s, "state");
-        if (slice_is(json_get_text(last, "outcome"), "open") && !watched_has_ended(w))
-            draw_open(w, s, last, v->now, l);
-        else if (!draw_child(s, v->now, l) && !slice_is(state, "completed")
-                 && !slice_is(state, "undone"))
-            draw_failed(w->task, s, v->now, l);
+        draw_doing(w, v, s, l);
+        size_t count = record_units(s, units);
+        for (size_t i = 0; i < count && i < ITEMS_SHOWN; i++)
+            draw_doing(w, v, units[i], l);
+        if (count > ITEMS_SHOWN) {
+            line_fmt(l, LOOK_FAINT, "  and %zu more at work", count - ITEMS_SHOWN);
+            line_end(l);
+        }
     }
 }
 

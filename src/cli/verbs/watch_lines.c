@@ -184,19 +184,74 @@ static void find_child(const struct json *step, const struct json *before, struc
         buf_clear(b);
 }
 
+/* In tenths, so that ten thousand items are no ten thousand lines. */
+static int64_t tenths(const struct json *items, const char *what)
+{
+    int64_t count = json_get_int(items, "count", 0);
+
+    return count > 0 ? json_get_int(items, what, 0) * 10 / count : 0;
+}
+
+/* How far the items of the step are, if that is news: it begins or ends, another tenth is completed
+ * or undone, or one failed. */
+static void find_items(const struct json *step, const struct json *before, struct buf *b)
+{
+    const struct json *items = json_get(step, "items");
+    const struct json *was = json_get(before, "items");
+
+    if (!was || !json_get_text(before, "begun_at").ptr
+        || !slice_eq(json_get_text(step, "state"), json_get_text(before, "state"))
+        || json_get_int(items, "failed", 0) != json_get_int(was, "failed", 0)
+        || tenths(items, "completed") != tenths(was, "completed")
+        || tenths(items, "undone") != tenths(was, "undone"))
+        record_items(b, step);
+}
+
+static bool is_failed(const struct json *item)
+{
+    return slice_is(json_get_text(item, "state"), "failed");
+}
+
+static bool had_failed(const struct json *before, const struct json *item)
+{
+    const struct json *units[RECORD_UNITS_MAX];
+
+    for (size_t i = 0, count = record_units(before, units); i < count; i++)
+        if (slice_eq(json_get_text(units[i], "name"), json_get_text(item, "name")))
+            return is_failed(units[i]);
+    return false;
+}
+
+/* Its items that failed since. */
+static void add_failed(struct report *t, const struct json *step, const struct json *before)
+{
+    const struct json *units[RECORD_UNITS_MAX];
+
+    for (size_t i = 0, count = record_units(step, units); i < count; i++) {
+        if (!is_failed(units[i]) || had_failed(before, units[i]))
+            continue;
+        struct line l =
+            begin(t, t->now, RANK_STATE, json_get_text(units[i], "name"), SLICE("failed"));
+        put_error(&l, "  ", json_get(units[i], "error"));
+        end(t, &l);
+    }
+}
+
 static void add_step(struct report *t, const struct json *step, const struct json *before)
 {
     struct slice state = json_get_text(step, "state");
     struct slice was = before ? json_get_text(before, "state") : SLICE("waiting");
-    CLEANUP(buf_fini) struct buf child = {0};
+    CLEANUP(buf_fini) struct buf news = {0};
 
-    find_child(step, before, &child);
-    if (add_attempts(t, step, before) || (slice_eq(state, was) && child.len == 0))
+    add_failed(t, step, before);
+    find_child(step, before, &news);
+    find_items(step, before, &news);
+    if (add_attempts(t, step, before) || (slice_eq(state, was) && news.len == 0))
         return;
     struct line l = begin(t, t->now, RANK_STATE, json_get_text(step, "name"), state);
-    if (child.len > 0)
-        line_fmt(&l, LOOK_PLAIN, "  %.*s", SLICE_ARG(buf_view(&child)));
-    put_error(&l, child.len > 0 ? ": " : "  ", json_get(step, "error"));
+    if (news.len > 0)
+        line_fmt(&l, LOOK_PLAIN, "  %.*s", SLICE_ARG(buf_view(&news)));
+    put_error(&l, news.len > 0 ? ": " : "  ", json_get(step, "error"));
     end(t, &l);
 }
 
