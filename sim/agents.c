@@ -7,10 +7,12 @@
 #include <stdio.h>
 
 #include "base/when.h"
+#include "dispatch/token.h"
 #include "sim/beats.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/illness.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
 #include "sim/outage.h"
@@ -39,7 +41,7 @@ void gig_done_with(struct gig *g)
 static struct slice output_of(const struct gig *g)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    const struct ledger *l = &g->task->ledger[g->step];
+    const struct ledger *l = ledger_of(g->task, g->step);
 
     buf_fmt(&b, "{\"id\":\"%s-%u\",\"n\":%u", g->task->id, g->step, l->number);
     int more = flow_is_long(g->task->flow) ? 400 : 0; /* several of them together are too long */
@@ -94,7 +96,7 @@ static void gig_finish(void *arg, uint64_t n)
                               .effect = g->effect,
                               .wish_ms = g->retry_after_ms};
     said_note(g->task, &said);
-    trace("%s says %s/s%u %s %u: %s", g->worker->name, g->task->id, g->step,
+    trace("%s says %s/%s %s %u: %s", g->worker->name, g->task->id, unit_name(g->step),
           direction_text(g->direction), g->attempt, g->failed ? g->code : "done");
     worker_wakes_up(g->worker, between(0, 3));
 }
@@ -108,7 +110,7 @@ static void gig_commits(void *arg, uint64_t n)
     g->at_it = false;
     if (chance(weather.rolls_back)) {
         covered(COVER_ROLLED_BACK);
-        trace("%s rolls back %s/s%u %s", g->worker->name, g->task->id, g->step,
+        trace("%s rolls back %s/%s %s", g->worker->name, g->task->id, unit_name(g->step),
               direction_text(g->direction));
         if (!g->finished && !g->failed)
             says_error(g, "rolled back", true, EFFECT_NONE);
@@ -254,6 +256,17 @@ static bool holds(const struct worker *w, struct slice token)
     return false;
 }
 
+/* Also of an item. */
+static uint32_t unit_asked(const struct errand *e)
+{
+    struct token k;
+    bool ok = token_parse(e->token, &k);
+
+    ASSERT(ok);
+    return k.item.any ? unit_of(k.step, k.item.generation, k.item.number)
+                      : flow_step_number(e->step);
+}
+
 void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
 {
     if (holds(w, e->token)) {
@@ -269,14 +282,14 @@ void worker_gets(struct worker *w, const struct errand *e, uint32_t from)
     *g = (struct gig){.worker = w,
                       .token = arena_copy(&world.arena, e->token),
                       .task = subject_find(e->task),
-                      .step = flow_step_number(e->step),
+                      .step = unit_asked(e),
                       .attempt = e->attempt,
                       .direction = e->direction,
                       .home = from,
                       .deadline = e->deadline,
                       .heartbeat_ms = e->heartbeat_ms,
                       .effect = EFFECT_NONE};
-    uint32_t *begun = &g->task->ledger[g->step].begun[g->direction];
+    uint32_t *begun = &ledger_of(g->task, g->step)->begun[g->direction];
     g->again = *begun == g->attempt && weather.records;
     *begun = g->attempt;
     list_push(&w->gigs, &g->link);

@@ -11,6 +11,7 @@
  *   check_rounds.c   steps that are repeated: their rounds, and when they end
  *   check_waits.c    steps that wait: when they begin and are over
  *   check_signals.c  signals, and steps that wait for them
+ *   check_items.c    items of steps with for_each, their rows, and the order of their undo
  *   check_families.c what tasks of a family tell each other, and what becomes of children
  *   check_votes.c    votes, and steps in which people decide
  *   check_locks.c    who is at work beside others with the same key, and who waits
@@ -112,6 +113,19 @@ bool lock_was_replaced(const struct seen *s);
 /* It waits for a lock that tasks hold which have stopped in error. */
 bool lock_holds_up(const struct subject *t);
 
+/* Steps with for_each: see items.h. */
+struct token;
+void check_items(struct subject *t, const struct task_row *row, const struct seen *old,
+                 const struct seen *new);
+void check_item_request(const struct node *n, const struct work *w, const struct work_request *r,
+                        const struct token *k);
+void check_item_result(const struct work_result *r, const struct token *k);
+/* A step that refers to a list is asked for. */
+void check_outputs_told(const struct subject *t, uint32_t step, struct slice input);
+void check_item_undo_effect(const struct subject *t, uint32_t unit);
+void check_items_end(const struct subject *t, uint32_t step); /* processed or compensated */
+void check_items_at_rest(void);                               /* at the end */
+
 /* See family.h. */
 void check_families_begin(void);
 void check_child_started(struct subject *t, const struct submission_row *row);
@@ -146,8 +160,9 @@ bool check_hastened(const struct subject *t, uint32_t step, const struct seen_at
 void check_spared(const struct subject *t, uint32_t step, const struct seen_step *after,
                   const struct seen_attempt *a, bool tries_again);
 
-void check_effect(const struct subject *t, uint32_t step);                /* about to happen */
-void check_undo_effect(const struct subject *t, uint32_t step);           /* likewise */
+/* For steps and items (items.h). */
+void check_effect(struct subject *t, uint32_t unit);                      /* about to happen */
+void check_undo_effect(struct subject *t, uint32_t unit);                 /* likewise */
 void check_undo_said(struct subject *t, uint32_t step, enum direction d); /* reported as done */
 void check_end_of(const struct subject *t); /* processed or compensated */
 void check_turn_back(const struct subject *t, const struct seen *new);

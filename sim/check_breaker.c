@@ -4,6 +4,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/world.h"
 
 enum { OUTAGES = 64 }; /* operators may open and close it often while the store is stuck */
@@ -69,7 +70,7 @@ void check_breakers(const struct node *n)
 
 static uint32_t service_of(const struct subject *t, uint32_t step, enum direction d)
 {
-    const struct flow_step *f = &t->flow->steps[step];
+    const struct flow_step *f = &t->flow->steps[step_of_unit(step)];
 
     return d == DIRECTION_UNDO ? f->undo_service : f->service;
 }
@@ -86,7 +87,7 @@ static void must(const struct subject *t, uint32_t step, bool ok, const char *ru
     if (ok)
         return;
     describe(t);
-    broken(rule, "%s/s%u", t->id, step);
+    broken(rule, "%s/%s", t->id, unit_name(step));
 }
 
 void check_breaker_start(const struct subject *t, uint32_t step, const struct seen_attempt *a)

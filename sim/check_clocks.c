@@ -49,6 +49,15 @@ static void check_one(const struct subject *t, const struct seen *s, int64_t dea
          s->wake_at - deadline);
 }
 
+static void check_items_alarm(const struct subject *t, const struct seen *s, uint32_t step)
+{
+    const struct seen_items *in = t->items[step];
+
+    for (uint32_t i = 0; in && i < in->work_count; i++)
+        if (seen_open(&in->work[i].step))
+            check_one(t, s, seen_open(&in->work[i].step)->complete_by, "an attempt of an item");
+}
+
 void check_alarm(const struct subject *t, const struct seen *s)
 {
     int64_t at = s->direction == DIRECTION_UNDO ? s->undo_complete_by : s->complete_by;
@@ -62,6 +71,8 @@ void check_alarm(const struct subject *t, const struct seen *s)
     for (uint32_t i = 0; i < s->step_count; i++)
         if (seen_open(&s->steps[i]))
             check_one(t, s, seen_open(&s->steps[i])->complete_by, "an attempt");
+    for (uint32_t i = 0; i < s->step_count; i++)
+        check_items_alarm(t, s, i);
     for (uint32_t i = 0; i < s->step_count; i++)
         if (s->steps[i].complete_by != 0 && s->steps[i].state == STEP_WAITING && s->paused_at == 0
             && s->stop == STOP_NONE && s->direction == DIRECTION_FORWARD)

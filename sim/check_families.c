@@ -7,6 +7,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/family.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/world.h"
 #include "json/json.h"
@@ -84,7 +85,8 @@ static bool pivot_took_effect(const struct subject *t, const struct seen *s)
     for (uint32_t i = 0; i < s->step_count; i++) {
         enum child_state c = s->steps[i].child.state;
         if (t->flow->steps[i].undo == UNDO_PIVOT
-            && (s->steps[i].state == STEP_COMPLETED || c == CHILD_STANDS || c == CHILD_PROCESSED))
+            && (s->steps[i].state == STEP_COMPLETED || s->steps[i].effects > 0 || c == CHILD_STANDS
+                || c == CHILD_PROCESSED))
             return true;
     }
     return false;
@@ -532,14 +534,19 @@ void check_pivot_child(const struct subject *t, uint32_t step, const struct seen
     const struct seen_step *s = &new->steps[step];
     const struct subject *c = child_of(t, step, s->child.number);
 
-    must(t, !seen_child_is_open(s) || s->child.state == CHILD_TURNED,
+    bool turned = c && c->to_family && (c->to_family->told_ever & BIT(CHILD_TURNED));
+
+    /* One that turned may have stopped since: both may be heard of in one change. */
+    must(t,
+         !seen_child_is_open(s) || s->child.state == CHILD_TURNED
+             || (s->child.state == CHILD_STUCK && turned),
          "a task does not turn back while the child of its pivot may go forward", "it does");
     if (!c || s->child.state == CHILD_NONE || c->seen.revision == 0)
         return;
     must(c, c->seen.direction == DIRECTION_UNDO,
          "a task does not turn back while the child of its pivot may go forward", "it does");
     for (uint32_t i = 0; i < c->seen.step_count; i++)
-        must(c, c->flow->steps[i].undo != UNDO_PIVOT || c->ledger[i].happened_at == 0,
+        must(c, c->flow->steps[i].undo != UNDO_PIVOT || !step_ever_happened(c, i),
              "a task does not turn back behind the pivot of a child", "it does");
 }
 

@@ -9,6 +9,7 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/world.h"
 
 enum {
@@ -56,7 +57,7 @@ void check_health_begin(void)
 
 static struct book *book_of(const struct subject *t, uint32_t step, enum direction d)
 {
-    const struct flow_step *f = &t->flow->steps[step];
+    const struct flow_step *f = &t->flow->steps[step_of_unit(step)];
     struct book *b = &books[t->writer->slot][d == DIRECTION_UNDO ? f->undo_service : f->service];
 
     if (b->boot != t->writer->boot) {

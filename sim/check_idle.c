@@ -133,6 +133,8 @@ static bool awaits(const struct subject *t, uint32_t i)
     const struct flow_step *f = &t->flow->steps[i];
     int64_t by = t->seen.steps[i].complete_by;
 
+    if (f->is_each)
+        return true; /* see check_items.c */
     if (f->is_approval)
         return t->seen.steps[i].begun_at != 0 && !votes_decide_it(t, &t->seen, i);
     if (f->is_child) /* it does not know how that ends */

@@ -179,6 +179,8 @@ static int64_t rank_behind(const struct subject *t)
     for (uint32_t i = 0; i < t->seen.step_count; i++) {
         const struct seen_step *s = &t->seen.steps[i];
         int64_t at = s->spared_at;
+        if (t->items[i] && t->items[i]->has_begun)
+            return INT64_MAX; /* its items rank by when their places were free */
         if (s->begun_at && s->state == STEP_COMPLETED)
             at = max_i64(at, max_i64(s->begun_at, s->wait_until));
         if (at)

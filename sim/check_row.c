@@ -7,6 +7,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/family.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/receivers.h"
 #include "sim/world.h"
@@ -44,7 +45,8 @@ static bool state_may(const struct turn *u)
     switch (u->before->state) {
     case STEP_WAITING:
         return to == STEP_RUNNING || to == STEP_SKIPPED
-               || (to == STEP_FAILED && (u->f->may_break || u->f->is_repeated || u->f->is_child))
+               || (to == STEP_FAILED
+                   && (u->f->may_break || u->f->is_repeated || u->f->is_child || u->f->is_each))
                || (to == STEP_COMPLETED
                    && (u->f->is_wait || u->f->is_repeated || (verbs && u->after->supplied)))
                || (to == STEP_UNDOING && undo) || (to == STEP_UNDONE && verbs);
@@ -56,7 +58,8 @@ static bool state_may(const struct turn *u)
     case STEP_SKIPPED:
         /* It restarts under another key, and may have begun before the task turned back. */
         if (anew && (!undo || to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED))
-            return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE;
+            return u->before->state == STEP_SKIPPED || u->f->undo == UNDO_NONE
+                   || (u->f->is_each && u->before->effects == 0); /* nothing was done */
         return undo
                && (to == STEP_UNDOING || (to == STEP_UNDONE && verbs)
                    || (to == STEP_FAILED && u->f->may_break));
@@ -65,7 +68,8 @@ static bool state_may(const struct turn *u)
                || (verbs
                    && (to == STEP_WAITING || to == STEP_RUNNING || to == STEP_SKIPPED
                        || (to == STEP_COMPLETED
-                           && (u->after->supplied || u->f->is_signal || u->f->is_approval))
+                           && (u->after->supplied || u->f->is_signal || u->f->is_approval
+                               || u->f->is_each))
                        || to == STEP_UNDONE)); /* a signal was there when it waited anew, or votes
                                                 */
     case STEP_UNDOING:
@@ -124,14 +128,15 @@ static void check_state(const struct turn *u)
     must(u, s->resume == 0 || (s->resume_of == s->direction && s->resume <= s->attempt),
          "what is left for the next try is of this direction");
     must(u,
-         s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL || u->f->undo == UNDO_CHILD,
+         s->direction == DIRECTION_FORWARD || u->f->undo == UNDO_CALL || u->f->undo == UNDO_CHILD
+             || u->f->is_child, /* one that is not known to have ended turns back in any case */
          "only what has an undo is undone");
     must(u, !u->f->on_undo || u->new->direction == DIRECTION_UNDO || s->attempt_count == 0,
          "what runs on undo does not run before");
     if (s->state == STEP_UNDONE)
         must(u,
              has_completed(s, DIRECTION_UNDO) || u->t->skipped[u->i]
-                 || s->child.state == CHILD_COMPENSATED,
+                 || s->child.state == CHILD_COMPENSATED || u->f->is_each,
              "a step is undone by its agent or by hand");
     if (s->state == STEP_SKIPPED)
         must(u, u->t->skipped[u->i] || u->f->may_break, "a step is skipped for a reason");
@@ -310,7 +315,8 @@ static void check_attempts(const struct turn *u)
         return;
     bool other = u->before->direction != s->direction || u->before->round < s->round;
     uint32_t base = other ? 0 : u->before->failure_count;
-    bool not_yet = s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->not_yet;
+    bool not_yet = s->state == STEP_FAILED && u->before->state != STEP_FAILED && s->not_yet
+                   && !u->f->is_child; /* a child may fail for that */
     bool child = u->f->is_child && s->direction == DIRECTION_FORWARD && s->state == STEP_FAILED
                  && u->before->state != STEP_FAILED;
     must(u, s->failure_count == base + failures + not_yet + child, "failures are counted");
@@ -611,7 +617,6 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
     check_columns(t, &new);
     check_cause(t, &old, &new);
     check_deadline(t, &old, &new);
-    check_alarm(t, &new);
     check_not_before(t, &old, &new);
     check_signals(t, &old, &new);
     check_votes(t, &old, &new);
@@ -624,7 +629,7 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
             check_approval(t, i, &old, &new);
         else if (t->flow->steps[i].is_child)
             check_child_step(t, i, &old, &new);
-        else
+        else if (!t->flow->steps[i].is_each)
             check_waits(t, i, &old, &new);
         check_rounds(t, i, &old, &new);
         if (seen_open(&new.steps[i]) && !same_open(&old.steps[i], &new.steps[i])) {
@@ -635,6 +640,8 @@ void check_row(const struct node *n, const struct task_row *row, uint64_t change
         if (new.steps[i].attempt != old.steps[i].attempt)
             t->started[i] = told ? new.revision : 0;
     }
+    check_items(t, row, &old, &new);
+    check_alarm(t, &new);
     check_family_row(t, &old, &new);
     check_locks(t, &old);
     if (old.direction != new.direction)

@@ -4,6 +4,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/world.h"
 
 /* A scan each second, time for the store, and time to carry the request out. */
@@ -197,6 +198,15 @@ static void late(const struct subject *t, const char *what, int64_t due)
            world.now - since);
 }
 
+static void late_items(const struct subject *t, uint32_t step)
+{
+    const struct seen_items *in = t->items[step];
+
+    for (uint32_t i = 0; in && i < in->work_count; i++)
+        if (seen_open(&in->work[i].step))
+            late(t, "an attempt of an item", seen_open(&in->work[i].step)->complete_by);
+}
+
 void check_overdue(void)
 {
     if (!nodes_are_well())
@@ -206,6 +216,8 @@ void check_overdue(void)
         const struct seen *s = &t->seen;
         if (s->revision == 0 || seen_is_end(s))
             continue;
+        for (uint32_t k = 0; k < s->step_count; k++)
+            late_items(t, k);
         for (uint32_t k = 0; k < s->step_count; k++)
             if (seen_open(&s->steps[k]))
                 late(t, "an attempt", seen_open(&s->steps[k])->complete_by);

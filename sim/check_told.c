@@ -4,6 +4,7 @@
 #include "dispatch/token.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/world.h"
 
 static void must(const struct subject *t, bool ok, const char *rule, const char *what)
@@ -109,6 +110,13 @@ static bool knows_row(const struct node *n, const struct subject *t)
     return t->writer == n && t->heard && !disk_has_unheard(&n->disk) && disk_is_idle(&n->disk);
 }
 
+/* Also of an item. */
+static const struct seen_step *step_of(const struct subject *t, const struct token *k)
+{
+    return seen_unit(t,
+                     k->item.any ? unit_of(k->step, k->item.generation, k->item.number) : k->step);
+}
+
 static void check_beat_status(const struct node *n, const struct heartbeats *call,
                               const struct heartbeat *b)
 {
@@ -116,9 +124,8 @@ static void check_beat_status(const struct node *n, const struct heartbeats *cal
     bool ok = token_parse(b->token, &k);
     ASSERT(ok);
     const struct subject *t = subject_find(k.task);
-    const struct seen_attempt *a = k.step < t->seen.step_count
-                                       ? seen_find(&t->seen.steps[k.step], k.direction, k.attempt)
-                                       : NULL;
+    const struct seen_attempt *a =
+        k.step < t->seen.step_count ? seen_find(step_of(t, &k), k.direction, k.attempt) : NULL;
     bool open = a && a->outcome == OUTCOME_OPEN && !a->elsewhere;
 
     switch (b->status) {
@@ -158,7 +165,7 @@ static void check_beat_stop(const struct node *n, const struct heartbeats *call,
     if (!token_check(nodes.key, token, call->agent_name, &k))
         broken("what is to be stopped was asked of that agent", "%s", n->me);
     const struct subject *t = subject_find(k.task);
-    const struct seen_attempt *a = seen_find(&t->seen.steps[k.step], k.direction, k.attempt);
+    const struct seen_attempt *a = seen_find(step_of(t, &k), k.direction, k.attempt);
     covered(COVER_BEAT_STOP);
     must(t, a && slice_is(call->instance_name, a->instance),
          "what is to be stopped was asked of that instance", "stop");

@@ -170,6 +170,8 @@ static void foretell(const struct node *n, struct subject *t, const struct why *
         must_be(words.len > 1, t, "a reason says what moves it", reason_word(r->kind));
         must_be(!strstr(words.ptr, "/v1/"), t, "a reason names verbs", words.ptr);
         t->foretold_end |= reason_is_end(r->kind);
+        if (r->step >= (int)t->flow->step_count)
+            continue; /* of an item */
         if (n->scheduler && (r->kind == REASON_NO_AGENT || r->kind == REASON_AGENT_AWAY))
             check_absence(n, t, r);
         if (r->kind == REASON_IN_DOUBT || r->kind == REASON_BETWEEN || r->kind == REASON_DEFERRED

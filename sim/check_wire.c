@@ -5,6 +5,7 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/weather.h"
 #include "sim/world.h"
 
@@ -141,6 +142,14 @@ static void check_long_part(const struct node *n, const struct subject *t, uint3
     must(t, s->resume < r->attempt, "what is left is of an attempt before", "number");
 }
 
+static bool is_of_item(struct slice token, struct token *ret)
+{
+    bool ok = token_parse(token, ret);
+
+    ASSERT(ok);
+    return ret->item.any;
+}
+
 static void check_request(const struct node *n, const struct work *w, const struct work_request *r)
 {
     struct subject *t = subject_find(r->task);
@@ -166,6 +175,8 @@ static void check_request(const struct node *n, const struct work *w, const stru
     if (t->seen.trace)
         covered(COVER_TRACE);
     must(t, r->complete_by > node_now(n), "nothing is asked after its complete-by", "expired");
+    if (!undo)
+        check_outputs_told(t, step, r->input);
     if (undo && t->writer == n)
         check_forward_part(t, step, r);
     check_long_part(n, t, step, r);
@@ -190,6 +201,9 @@ void check_unsent(const struct node *n, const struct work *w)
         const struct work_request *r = &w->requests[i];
         struct subject *t = subject_find(r->task);
         uint32_t step = flow_step_number(r->step);
+        struct token k;
+        if (is_of_item(r->token, &k))
+            continue;
         t->kept_back[step][r->direction] = r->attempt;
         if (t->sent_twice[step][r->direction] == r->attempt || t->started[step] != t->seen.revision
             || t->writer != n || n->disk.trouble_at >= t->changed_at
@@ -209,7 +223,7 @@ static bool names(struct slice token, const struct subject *t, uint32_t step,
 {
     struct token k;
 
-    return token_parse(token, &k) && slice_is(k.task, t->id) && k.step == step
+    return token_parse(token, &k) && !k.item.any && slice_is(k.task, t->id) && k.step == step
            && k.direction == a->direction && k.attempt == a->number;
 }
 
@@ -296,8 +310,10 @@ static bool check_elsewhere(const struct subject *t, const struct work_result *r
 void check_result(const struct work_result *r)
 {
     struct token k;
-    bool ok = token_parse(r->token, &k);
-    ASSERT(ok);
+    if (is_of_item(r->token, &k)) {
+        check_item_result(r, &k);
+        return;
+    }
     const struct subject *t = subject_find(k.task);
     const struct seen_step *s = &t->seen.steps[k.step];
     const struct seen_attempt *a = seen_find(s, k.direction, k.attempt);
@@ -336,7 +352,11 @@ void check_answer(const struct node *n, const struct work *w, uint32_t max)
     if (w->request_count > max)
         broken("no agent gets more than it has places for", "%zu for %u", w->request_count, max);
     for (size_t i = 0; i < w->request_count; i++) {
-        check_request(n, w, &w->requests[i]);
+        struct token of;
+        if (is_of_item(w->requests[i].token, &of))
+            check_item_request(n, w, &w->requests[i], &of);
+        else
+            check_request(n, w, &w->requests[i]);
         for (size_t k = 0; k < i; k++)
             if (slice_eq(w->requests[i].token, w->requests[k].token))
                 broken("no request is doubled", "%.*s", SLICE_ARG(w->requests[i].task));

@@ -7,6 +7,7 @@
 #include "sim/agents.h"
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/notices.h"
 #include "sim/operations.h"
@@ -23,7 +24,7 @@ static void must(const struct subject *t, uint32_t step, bool ok, const char *ru
     if (ok)
         return;
     describe(t);
-    broken(rule, "%s/s%u", t->id, step);
+    broken(rule, "%s/%s", t->id, unit_name(step));
 }
 
 /* ---- effects ---- */
@@ -34,21 +35,22 @@ static void check_told_of_undo(const struct subject *t, uint32_t step)
     must(t, step, t->seen.direction == DIRECTION_UNDO, "nothing is told of an undo before it");
     for (uint32_t p = 0; p < t->flow->step_count; p++)
         if (t->flow->steps[p].undo == UNDO_CALL)
-            must(t, p, !ledger_stands(&t->ledger[p]) || seen_undone_by_hand(&t->seen.steps[p]),
+            must(t, p, !step_stands(t, p) || seen_undone_by_hand(&t->seen.steps[p]),
                  "what is told to be undone is undone");
 }
 
 /* Before a forward effect: its step is on record, its predecessors are done and not undone. */
-void check_effect(const struct subject *t, uint32_t step)
+void check_effect(struct subject *t, uint32_t unit)
 {
+    uint32_t step = step_of_unit(unit);
     const struct flow_step *f = &t->flow->steps[step];
 
-    must(t, step, seen_asked(&t->seen.steps[step]), "nothing happens that is not on record");
-    must(t, step, t->ledger[step].effects == 0, "an effect takes place once");
-    must(t, step, !t->ledger[step].undo_said, "nothing takes effect after its undo");
+    must(t, unit, seen_asked(seen_unit(t, unit)), "nothing happens that is not on record");
+    must(t, unit, ledger_of(t, unit)->effects == 0, "an effect takes place once");
+    must(t, unit, !ledger_of(t, unit)->undo_said, "nothing takes effect after its undo");
     if (f->on_undo)
         check_told_of_undo(t, step);
-    if (f->undo == UNDO_NONE || seen_undone_by_hand(&t->seen.steps[step]))
+    if (f->undo == UNDO_NONE || seen_undone_by_hand(seen_unit(t, unit)))
         return; /* nothing depends on it any more */
     uint32_t past = seen_past(t->flow, &t->seen, step);
     for (uint32_t p = 0; p < t->flow->step_count; p++) {
@@ -64,15 +66,17 @@ void check_effect(const struct subject *t, uint32_t step)
     }
 }
 
-void check_undo_effect(const struct subject *t, uint32_t step)
+void check_undo_effect(struct subject *t, uint32_t unit)
 {
-    const struct flow_step *f = &t->flow->steps[step];
+    const struct flow_step *f = &t->flow->steps[step_of_unit(unit)];
 
-    must(t, step, t->seen.direction == DIRECTION_UNDO, "nothing is undone going forward");
-    must(t, step, t->ledger[step].undos == 0, "an effect is undone once");
+    must(t, unit, t->seen.direction == DIRECTION_UNDO, "nothing is undone going forward");
+    must(t, unit, ledger_of(t, unit)->undos == 0, "an effect is undone once");
+    if (unit_is_item(unit))
+        check_item_undo_effect(t, unit);
     for (uint32_t q = 0; q < t->flow->step_count; q++) {
         const struct flow_step *g = &t->flow->steps[q];
-        bool stands = ledger_stands(&t->ledger[q]);
+        bool stands = step_stands(t, q);
         if (f->future & BIT(q) && g->is_child)
             must(t, q, check_children_gone(t, q), "a child is undone before what it relied on");
         if (f->future & BIT(q) && g->undo == UNDO_CALL)
@@ -86,7 +90,7 @@ void check_undo_effect(const struct subject *t, uint32_t step)
 /* From then on the effect counts as undone, whatever the agent's record says. */
 void check_undo_said(struct subject *t, uint32_t step, enum direction d)
 {
-    struct ledger *l = &t->ledger[step];
+    struct ledger *l = ledger_of(t, step);
 
     if (d != DIRECTION_UNDO)
         return;
@@ -112,7 +116,7 @@ void check_turn_back(const struct subject *t, const struct seen *new)
             check_pivot_child(t, i, new);
         must(t, i, !seen_open(s) && !seen_happened(s) && !seen_in_doubt(s),
              "a task does not turn back while a pivot stands, or may");
-        must(t, i, t->ledger[i].happened_at == 0, "a task does not turn back behind its pivot");
+        must(t, i, !step_ever_happened(t, i), "a task does not turn back behind its pivot");
     }
 }
 
@@ -121,7 +125,7 @@ bool pivot_holds(const struct subject *t)
 {
     for (uint32_t i = 0; i < t->seen.step_count; i++)
         if (t->flow->steps[i].undo == UNDO_PIVOT
-            && (seen_happened(&t->seen.steps[i]) || t->ledger[i].happened_at != 0
+            && (seen_happened(&t->seen.steps[i]) || step_ever_happened(t, i)
                 || t->seen.steps[i].child.state == CHILD_STANDS))
             return true;
     return false;
@@ -136,6 +140,8 @@ void check_end_of(const struct subject *t)
         const struct flow_step *f = &t->flow->steps[i];
         const struct seen_step *s = &t->seen.steps[i];
         const struct ledger *l = &t->ledger[i];
+        if (f->is_each)
+            check_items_end(t, i);
         if (f->on_undo && t->seen.state == TASK_PROCESSED) {
             must(t, i, l->happened_at == 0, "processed: nothing was told of an undo");
         } else if (f->on_undo) {
@@ -259,6 +265,7 @@ void check_world_end(void)
         if (t->seen.state == TASK_PROCESSED || t->seen.state == TASK_COMPENSATED)
             check_end_of(t);
     }
+    check_items_at_rest();
     check_all_told();
     NODES_FOREACH (n)
         if (node_is_up(n))
@@ -266,11 +273,13 @@ void check_world_end(void)
 }
 
 /* Such a task may be in the store only. */
-static bool any_elsewhere(const struct seen *s)
+static bool any_elsewhere(const struct subject *t)
 {
-    for (uint32_t i = 0; i < s->step_count; i++)
-        if (seen_open(&s->steps[i]) && seen_open(&s->steps[i])->elsewhere)
+    for (uint32_t i = 0; i < t->seen.step_count; i++) {
+        const struct seen_attempt *open = seen_open(&t->seen.steps[i]);
+        if (items_elsewhere(t, i) || (open && open->elsewhere))
             return true;
+    }
     return false;
 }
 
@@ -283,8 +292,7 @@ static void check_owned_by(const struct node *n)
     if (!node_is_awake(n) || !disk_is_idle(&n->disk) || nodes_quiet_since() + QUIET_MS > world.now)
         return;
     for (uint32_t i = 0; i < subjects.count; i++)
-        owned +=
-            node_owns(n, subjects.list[i].seen.owner) && !any_elsewhere(&subjects.list[i].seen);
+        owned += node_owns(n, subjects.list[i].seen.owner) && !any_elsewhere(&subjects.list[i]);
     scheduler_stats(n->scheduler, &stats);
     if (stats.live < owned)
         broken("what a node owns it also knows", "%s: %zu tasks of %zu", n->me, stats.live, owned);
@@ -302,13 +310,24 @@ void check_drained(const struct node *n)
         const struct subject *t = &subjects.list[i];
         bool open = false;
         for (uint32_t k = 0; k < t->seen.step_count; k++)
-            open |= seen_open(&t->seen.steps[k]) != NULL;
+            open |= seen_open(&t->seen.steps[k]) || items_open(t, k) > 0;
         must(t, 0, !node_owns(n, t->seen.owner) || open,
              "a drained node holds nothing that does not run");
     }
 }
 
 /* ---- the story ---- */
+
+static void describe_attempts(const struct seen_step *s)
+{
+    for (uint32_t k = 0; k < s->attempt_count; k++) {
+        const struct seen_attempt *a = &s->attempts[k];
+        fprintf(stderr,
+                "    %s %u %s %s by %s from %" PRId64 " to %" PRId64 ", complete by %" PRId64 "\n",
+                direction_text(a->direction), a->number, outcome_text(a->outcome),
+                effect_text(a->effect), a->instance, a->started_at, a->ended_at, a->complete_by);
+    }
+}
 
 static void describe_step(const struct subject *t, uint32_t i)
 {
@@ -327,12 +346,25 @@ static void describe_step(const struct subject *t, uint32_t i)
             step_state_text(s->state), s->direction == DIRECTION_UNDO ? " (undo)" : "",
             s->failure_count, s->wait_until, l->happened_at, l->undone_at,
             l->tombstone ? ", tombstone" : "", t->skipped[i] ? ", skip wanted" : "");
-    for (uint32_t k = 0; k < s->attempt_count; k++) {
-        const struct seen_attempt *a = &s->attempts[k];
-        fprintf(stderr,
-                "    %s %u %s %s by %s from %" PRId64 " to %" PRId64 ", complete by %" PRId64 "\n",
-                direction_text(a->direction), a->number, outcome_text(a->outcome),
-                effect_text(a->effect), a->instance, a->started_at, a->ended_at, a->complete_by);
+    describe_attempts(s);
+}
+
+static void describe_items(const struct subject *t, uint32_t i)
+{
+    const struct seen_items *n = t->items[i];
+
+    if (!n)
+        return;
+    fprintf(
+        stderr,
+        "    list %u of %u: begun %u, completed %u, failed %u, skipped %u, undone %u; effects %u, "
+        "doubts %u, to undo %u below %u\n",
+        n->list, n->count, n->begun, n->completed, n->failed, n->skipped, n->undone, n->effects,
+        n->doubts, n->to_undo, n->undo_below);
+    for (uint32_t k = 0; k < n->work_count; k++) {
+        fprintf(stderr, "   s%u.%u%s %s\n", i, n->work[k].item, n->work[k].back ? " back" : "",
+                step_state_text(n->work[k].step.state));
+        describe_attempts(&n->work[k].step);
     }
 }
 
@@ -344,9 +376,11 @@ void describe(const struct subject *t)
             "%s of %s: revision %" PRIu64 ", %s, %s, stop %s, %s%s, now %" PRId64
             ", wake at %" PRId64 ", complete by %" PRId64 " and %" PRId64 "\n",
             t->id, t->flow->name, s->revision, task_state_text(s->state),
-            direction_text(s->direction), stop_text(s->stop), s->locked ? "locked" : "not locked",
+            direction_text(s->direction), stop_text(s->stop), s->locked ? s->owner : "not locked",
             s->requested ? ", requested" : "", store_now(), s->wake_at, s->complete_by,
             s->undo_complete_by);
-    for (uint32_t i = 0; i < s->step_count; i++)
+    for (uint32_t i = 0; i < s->step_count; i++) {
         describe_step(t, i);
+        describe_items(t, i);
+    }
 }

@@ -253,6 +253,23 @@
     X(CHILD_TURNED,       "children that turned back")                                            \
     X(FAMILY_ERROR,       "looks at tasks in error for that of a child")                          \
     X(FAMILY_COMPENSATED, "families that were undone")                                            \
+    X(ITEM_DONE,          "items completed")                                                      \
+    X(ITEM_FAILED,        "items that failed")                                                    \
+    X(ITEM_SKIPPED,       "items skipped by hand")                                                \
+    X(ITEM_DOUBT,         "items at rest in doubt")                                               \
+    X(ITEM_UNDONE,        "items undone")                                                         \
+    X(ITEM_BACK,          "items brought back to be undone")                                      \
+    X(ITEM_LATE,          "late results of items")                                                \
+    X(ITEM_SENT_AGAIN,    "requests of items sent again")                                         \
+    X(ITEM_CORRECTED,     "requests of items with another key")                                   \
+    X(ITEMS_ANEW,         "requests of items of a list that was made anew")                       \
+    X(ITEMS_FULL,         "changes after which no other item may begin")                          \
+    X(ITEMS_COMPLETED,    "lists without a failure")                                              \
+    X(ITEMS_TOLERATED,    "lists with failures that were tolerated")                              \
+    X(ITEMS_EMPTY,        "empty lists")                                                          \
+    X(ITEMS_FAILED,       "steps that failed because of an item")                                 \
+    X(ITEMS_OUTPUTS,      "outputs of lists told to a later step")                                \
+    X(ITEMS_NO_LIST,      "steps that got no list, or one that is too long")                      \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")

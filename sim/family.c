@@ -253,7 +253,9 @@ void families_meet(void)
 
 bool family_begins_with(const struct change *c)
 {
-    return c->kind == CHANGE_INSERT && memchr(c->row.id.ptr, '@', c->row.id.len) && families.on;
+    bool child = c->kind == CHANGE_INSERT && memchr(c->row.id.ptr, '@', c->row.id.len);
+
+    return families.on && (child || c->notice_count > 0); /* no word is refused */
 }
 
 static bool is_refused(const struct change *c)

@@ -8,6 +8,7 @@
 
 #include "base/when.h"
 #include "sim/family.h"
+#include "sim/items.h"
 #include "sim/long.h"
 #include "sim/node.h"
 #include "sim/weather.h"
@@ -312,6 +313,7 @@ static void draw(struct flow *f, uint32_t number)
     draw_approvals(f, number);
     draw_way_back(f, number);
     flow_draw_repeated(f, number);
+    flow_draw_items(f, number);
     draw_lock(f, number);
 }
 
@@ -363,7 +365,7 @@ static int known_step(const struct flow_step *s)
     return known;
 }
 
-static void put_condition(struct buf *b, struct flow_step *s)
+static void put_condition(struct buf *b, const struct flow *f, struct flow_step *s)
 {
     int known = known_step(s);
 
@@ -374,13 +376,15 @@ static void put_condition(struct buf *b, struct flow_step *s)
     bool plain = known < 0 && !flows_go_back(); /* otherwise it may turn back at its submission */
     if (roll < 5 || plain || (known < 0 && roll < 9))
         put_text(b, "if", SLICE(".input.flag"));
+    else if (roll < 9 && f->steps[known].is_each)
+        put_text(b, "if", text_of(".steps.s%d.failed == 0", known));
     else if (roll < 9)
         put_text(b, "if", text_of(".steps.s%d.output.n > 30", known));
     else
         put_text(b, "if", SLICE(".input.text.nothing"));
 }
 
-static void put_input(struct buf *b, struct flow_step *s)
+static void put_input(struct buf *b, const struct flow *f, struct flow_step *s)
 {
     int known = known_step(s);
     uint32_t roll = below(20);
@@ -392,7 +396,9 @@ static void put_input(struct buf *b, struct flow_step *s)
     put_text(b, "n", SLICE("${ .input.n }"));
     if (s->says_round)
         put_text(b, "round", SLICE("${ .round }"));
-    if (known >= 0)
+    if (known >= 0 && f->steps[known].is_each)
+        put_text(b, "of", text_of("${ .steps.s%d.output }", known));
+    else if (known >= 0)
         put_text(b, "of", text_of("${ .steps.s%d.output.id }", known));
     if (roll >= (weather.bad_expressions ? 15 : 18)) {
         put_text(b, "bad", SLICE("${ .input.text.nothing }"));
@@ -402,19 +408,19 @@ static void put_input(struct buf *b, struct flow_step *s)
 }
 
 /* An undo may need the outputs of earlier steps. */
-static void put_outputs_of(struct buf *b, uint32_t past)
+static void put_outputs_of(struct buf *b, const struct flow *f, uint32_t past)
 {
     for (uint32_t k = 0; k < FLOW_STEPS_MAX; k++) {
         char key[16];
         (void)snprintf(key, sizeof key, "of%u", k);
-        if (past & BIT(k))
+        if (past & BIT(k) && !f->steps[k].is_each)
             put_text(b, key, text_of("${ .steps.s%u.output.id }", k));
     }
 }
 
-static void put_undo(struct buf *b, struct flow_step *s, uint32_t i, bool fixed)
+static void put_undo(struct buf *b, const struct flow *f, struct flow_step *s, uint32_t i)
 {
-    uint32_t roll = fixed ? 7 : below(20);
+    uint32_t roll = f->fixed ? 7 : below(20);
 
     if (s->undo == UNDO_PIVOT) {
         json_key(b, "pivot");
@@ -436,8 +442,10 @@ static void put_undo(struct buf *b, struct flow_step *s, uint32_t i, bool fixed)
     if (roll < 8) {
         json_key(b, "input");
         json_open(b, '{');
-        put_text(b, "id", text_of("${ .steps.s%u.output.id }", i));
-        put_outputs_of(b, s->past);
+        put_text(b, "id",
+                 s->is_each ? SLICE("${ .output.id // null }")
+                            : text_of("${ .steps.s%u.output.id }", i));
+        put_outputs_of(b, f, s->past);
         put_text(b, "why", SLICE("${ .task.error }"));
         if (roll < (weather.bad_expressions ? 7u : 2u)) {
             put_text(b, "bad", SLICE("${ .input.text.nothing }"));
@@ -539,9 +547,9 @@ static void put_wait_step(struct buf *b, const struct flow *f, struct flow_step 
     put_text(b, "on_failure", slice_of(on_failure_text(s->on_failure)));
     put_after(b, s, i);
     if (!f->fixed)
-        put_condition(b, s);
+        put_condition(b, f, s);
     if (s->is_child && s->undo != UNDO_CHILD)
-        put_undo(b, s, i, f->fixed);
+        put_undo(b, f, s, i);
     json_close(b, '}');
 }
 
@@ -565,12 +573,14 @@ static void put_step(struct buf *b, struct flow *f, uint32_t i)
 {
     struct flow_step *s = &f->steps[i];
 
-    if (s->is_wait) {
+    if (s->is_wait && !s->is_each) {
         put_wait_step(b, f, s, i);
         return;
     }
     json_open(b, '{');
     put_text(b, "name", text_of("s%u", i));
+    if (s->is_each)
+        items_put(b, s);
     put_text(b, "agent", text_of("a%u", s->service));
     put_text(b, "action", text_of("act%u", i));
     put_duration(b, "complete_by", s->complete_by_ms);
@@ -582,12 +592,15 @@ static void put_step(struct buf *b, struct flow *f, uint32_t i)
     if (s->on_undo && s->may_break && !f->fixed)
         put_text(b, "if", SLICE(".input.flag"));
     if (!f->fixed && !s->on_undo) {
-        put_condition(b, s);
-        put_input(b, s);
+        put_condition(b, f, s);
+        if (!s->is_each)
+            put_input(b, f, s);
     }
-    if (s->is_repeated)
+    if (s->is_each)
+        items_put_input(b, s);
+    if (s->is_repeated || s->item_rounds)
         put_repeat(b, s);
-    put_undo(b, s, i, f->fixed);
+    put_undo(b, f, s, i);
     json_close(b, '}');
 }
 
@@ -647,7 +660,12 @@ static struct slice write(struct flow *f)
     put_lock(&b, f);
     put_steps(&b, f, false);
     put_steps(&b, f, true);
-    put_text(&b, "output", SLICE("${ .steps.s0.output }"));
+    if (f->steps[0].is_each) { /* others ask for the id of what a child returns */
+        json_key(&b, "output");
+        json_raw(&b, SLICE("{\"id\":\"${ .steps.s0.output }\"}"));
+    } else {
+        put_text(&b, "output", SLICE("${ .steps.s0.output }"));
+    }
     json_close(&b, '}');
     return arena_copy(&world.arena, buf_view(&b));
 }
@@ -680,7 +698,7 @@ uint32_t flow_step_number(struct slice name)
 {
     uint32_t n = 0;
 
-    for (size_t i = 1; i < name.len; i++)
+    for (size_t i = 1; i < name.len && name.ptr[i] != '.'; i++)
         n = n * 10 + (uint32_t)(name.ptr[i] - '0');
     return n;
 }
@@ -740,6 +758,7 @@ void flow_fix(struct flow *f, const char *name, struct registry *r)
         struct flow_step *s = &f->steps[i];
         fix_call(&s->complete_by_ms, &s->retry);
         fix_call(&s->undo_complete_by_ms, &s->undo_retry);
+        s->is_wait |= s->is_each;
         close_graph(f, i);
     }
     enter(f, r);

@@ -51,6 +51,13 @@ struct flow_step {
     const struct flow *child;
     int64_t child_ms; /* how long that may take; 0: without limit */
     enum { INPUT_SAME, INPUT_OWN, INPUT_BAD } child_input;
+    bool is_each; /* it has items (items.h). Then is_wait is true, too */
+    uint32_t concurrency, items_max;
+    uint32_t items_fixed; /* so many are in the definition; 0: the input has the list */
+    bool items_go_on;     /* whatever fails */
+    uint32_t tolerated;   /* so many of 10 000 may fail */
+    bool items_break;     /* an expression fails for some */
+    bool item_rounds;     /* its items are repeated: see is_repeated */
 };
 
 struct flow {
@@ -106,7 +113,7 @@ bool flows_lock(void);
  * documents? */
 bool flow_is_long(const struct flow *f);
 
-uint32_t flow_step_number(struct slice name); /* by its name in the workflow */
+uint32_t flow_step_number(struct slice name); /* by its name, or that of its item */
 
 /* Stores it; nodes must find it themselves. */
 void flow_store(struct flow *f);

@@ -6,11 +6,12 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/world.h"
 
 bool ledger_bar(struct subject *t, uint32_t step, uint32_t number)
 {
-    struct ledger *l = &t->ledger[step];
+    struct ledger *l = ledger_of(t, step);
 
     if (l->happened_at != 0 || l->open)
         return false;
@@ -38,7 +39,7 @@ static enum ledger_verdict verdict_of(const struct ledger *l, enum direction d, 
 bool ledger_open(struct subject *t, uint32_t step, enum direction d, uint32_t number,
                  const void *who, enum ledger_verdict *ret)
 {
-    struct ledger *l = &t->ledger[step];
+    struct ledger *l = ledger_of(t, step);
 
     if (l->open && l->open != who)
         return false;
@@ -49,7 +50,7 @@ bool ledger_open(struct subject *t, uint32_t step, enum direction d, uint32_t nu
 
 void ledger_close(struct subject *t, uint32_t step, const void *who)
 {
-    struct ledger *l = &t->ledger[step];
+    struct ledger *l = ledger_of(t, step);
 
     if (l->open == who)
         l->open = NULL;
@@ -57,11 +58,11 @@ void ledger_close(struct subject *t, uint32_t step, const void *who)
 
 static void commit_forward(struct subject *t, uint32_t step, enum ledger_verdict verdict)
 {
-    struct ledger *l = &t->ledger[step];
+    struct ledger *l = ledger_of(t, step);
 
     if (verdict == LEDGER_UNDONE && (l->tombstone || l->undone_at)) {
         covered(COVER_TOMBSTONE);
-        trace("%s/s%u refused by its tombstone", t->id, step);
+        trace("%s/%s refused by its tombstone", t->id, unit_name(step));
     }
     if (verdict != LEDGER_DO)
         return;
@@ -69,12 +70,12 @@ static void commit_forward(struct subject *t, uint32_t step, enum ledger_verdict
     l->effects++;
     l->happened_at = world.now;
     l->number = below(100);
-    trace("%s/s%u takes effect", t->id, step);
+    trace("%s/%s takes effect", t->id, unit_name(step));
 }
 
 static void commit_undo(struct subject *t, uint32_t step, enum ledger_verdict verdict)
 {
-    struct ledger *l = &t->ledger[step];
+    struct ledger *l = ledger_of(t, step);
 
     if (verdict == LEDGER_REPEAT || l->tombstone)
         return;
@@ -85,7 +86,7 @@ static void commit_undo(struct subject *t, uint32_t step, enum ledger_verdict ve
     } else {
         l->tombstone = true;
     }
-    trace("%s/s%u undone%s", t->id, step, l->tombstone ? ", leaving a tombstone" : "");
+    trace("%s/%s undone%s", t->id, unit_name(step), l->tombstone ? ", leaving a tombstone" : "");
 }
 
 void ledger_commit(struct subject *t, uint32_t step, enum direction d, enum ledger_verdict verdict)

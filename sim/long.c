@@ -8,6 +8,7 @@
 
 #include "sim/check.h"
 #include "sim/coverage.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/weather.h"
 #include "sim/world.h"
@@ -232,7 +233,7 @@ static void post_arrives(void *arg, uint64_t tries)
     *p = (struct posting){.by = s, .result = s->result};
     p->ask =
         (struct ask){.kind = ASK_END, .user = p, .id = slice_of(s->task->id), .result = &p->result};
-    trace("somebody ends %s/s%u %u at %s", s->task->id, s->step, s->attempt, n->me);
+    trace("somebody ends %s/%s %u at %s", s->task->id, unit_name(s->step), s->attempt, n->me);
     scheduler_ask(n->scheduler, &p->ask);
     node_turn_soon(n);
 }
@@ -303,7 +304,7 @@ static void makes_up_their_mind(void *arg, uint64_t ignored)
     if (roll < 14) {
         if (takes_effect(s, verdict))
             s->result.output = text_of("{\"id\":\"%s-%u\",\"n\":%u}", s->task->id, s->step,
-                                       s->task->ledger[s->step].number);
+                                       ledger_of(s->task, s->step)->number);
         else
             says(s, "undone_before", false, EFFECT_NONE);
     } else if (roll < 16) {
@@ -349,8 +350,9 @@ static void hands_over(void *arg, uint64_t n)
     if (g->dead || g->finished)
         return;
     g->finished = g->elsewhere = true;
-    g->task->handed_over[g->step][g->direction] = g->attempt;
-    trace("%s is done with %s/s%u %u", g->worker->name, g->task->id, g->step, g->attempt);
+    if (!unit_is_item(g->step))
+        g->task->handed_over[g->step][g->direction] = g->attempt;
+    trace("%s is done with %s/%s %u", g->worker->name, g->task->id, unit_name(g->step), g->attempt);
     worker_wakes_up(g->worker, 0);
 }
 

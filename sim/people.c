@@ -10,6 +10,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/family.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/notices.h"
 #include "sim/receivers.h"
@@ -159,9 +160,9 @@ static struct ask ask_of(const struct wish *w, const struct node *n)
     a.from = w->from;
     a.if_open = w->if_open;
     if (w->step >= 0)
-        a.step = text_of("s%d", w->step);
+        a.step = slice_of(text_of("%s", unit_name((uint32_t)w->step)).ptr);
     if (w->kind == ASK_RESOLVE) /* another attempt may begin and be in doubt */
-        a.attempt = w->task->seen.steps[w->step].attempt;
+        a.attempt = seen_unit(w->task, (uint32_t)w->step)->attempt;
     if (w->kind == ASK_RESOLVE && a.attempt == 0) /* there is no attempt yet */
         a.not_after = store_now() + CLOCK_MARGIN_MS / 2;
     return a;
@@ -179,7 +180,7 @@ static const char *const verbs[] = {
  * stays so. During an attempt the person waits; a later attempt is not meant: see ask_of. */
 static bool looks(const struct wish *w)
 {
-    const struct seen_step *s = &w->task->seen.steps[w->step];
+    const struct seen_step *s = seen_unit(w->task, (uint32_t)w->step);
 
     if (seen_open(s))
         return false;
@@ -218,8 +219,8 @@ static void arrives(void *arg, uint64_t tries)
     q->ask.user = q;
     list_push(&askings, &q->link);
     if (w->kind == ASK_SKIP && w->step >= 0)
-        w->task->skipped[w->step] = true;
-    if (w->is_admin && w->kind != ASK_CORRECT && w->step >= 0)
+        unit_is_skipped(w->task, (uint32_t)w->step);
+    if (w->is_admin && w->kind != ASK_CORRECT && w->step >= 0 && w->step < FLOW_STEPS_MAX)
         w->task->overrode[w->step] = true;
     if (w->kind != ASK_SUBMIT && w->kind != ASK_CANCEL && w->kind != ASK_SIGNAL && !is_vote(w))
         w->task->verbs = true;
@@ -347,6 +348,28 @@ static void handle(struct wish *w)
         w->is_admin = chance(500);
 }
 
+/* In some runs perhaps an item of the step, or of another one. */
+static void mean_item(struct wish *w)
+{
+    bool may = w->kind == ASK_RETRY || w->kind == ASK_SKIP || w->kind == ASK_SUPPLY
+               || w->kind == ASK_CORRECT || w->kind == ASK_RESOLVE;
+
+    if (!may || !flow_has_items(w->task->flow))
+        return;
+    int anew = w->kind == ASK_RETRY ? items_anew(w->task) : -1;
+    if (anew >= 0) {
+        w->step = anew;
+        w->from = true;
+        return;
+    }
+    int step = items_meant(w->task, w->step, w->kind == ASK_RESOLVE);
+    if (step >= UNITS_OF_ITEM)
+        w->from = false;
+    if (w->kind == ASK_CORRECT && step < 0)
+        w->input = items_input(w->input);
+    w->step = step;
+}
+
 static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
 {
     struct wish *w = arena_alloc(&world.arena, sizeof *w);
@@ -358,6 +381,7 @@ static void wants(struct subject *t, enum ask_kind kind, int64_t delay)
     if (kind == ASK_SKIP && chance(500))
         w->output = SLICE("{\"id\":\"by hand\",\"n\":7}");
     handle(w);
+    mean_item(w);
     try_again(w, delay);
     if (kind == ASK_PAUSE)
         wants(t, ASK_RESUME, delay + spread(1, 120000));
@@ -525,6 +549,11 @@ void people_alerted(struct slice id)
     enum ask_kind kind = any_verb();
     if (is_in_doubt(t) && chance(400))
         kind = ASK_RESOLVE;
+    int repair = items_repair(t);
+    if (repair >= 0) {
+        kind = (enum ask_kind)repair;
+        wants(t, ASK_RETRY, spread(1, 120000));
+    }
     wants(t, kind, spread(1, 60000));
 }
 
@@ -584,6 +613,8 @@ static void make(struct subject *t, uint32_t number, const struct flow *f, int64
 
     *t = (struct subject){.flow = f};
     t->input = text_of("{\"n\":%u,\"flag\":%s,\"text\":\"x\"}", n, flag ? "true" : "false");
+    if (!f->fixed && flow_has_items(f))
+        t->input = items_input(t->input);
     t->content = prng_next(&world.prng) << 1 | 2;
     t->priority = (int)below(10);
     t->not_before = chance(100) ? store_now() + at + between(-1000, 60000) : 0;
@@ -617,6 +648,7 @@ void people_begin(uint32_t tasks, int64_t first_act_ms, uint32_t flow_count,
     sending = (struct prng){.state = world.seed ^ SENDING};
     list_init(&askings);
     submitting = 0;
+    lists_begin();
     subjects = (struct subjects){list, tasks};
     for (uint32_t i = 0; i < tasks; i++) {
         int64_t at = between(0, first_act_ms * 7 / 10);

@@ -13,6 +13,7 @@
 #include "sim/bell.h"
 #include "sim/check.h"
 #include "sim/family.h"
+#include "sim/items.h"
 #include "sim/ledger.h"
 #include "sim/long.h"
 #include "sim/notices.h"
@@ -128,7 +129,7 @@ static void follows_script(struct gig *g)
 
     for (uint32_t i = 0; i < PARTS_MAX && scene->parts[i].act.says; i++) {
         const struct part *p = &scene->parts[i];
-        if (p->step != g->step || p->direction != g->direction
+        if ((p->step != g->step && p->step != step_of_unit(g->step)) || p->direction != g->direction
             || (p->attempt != 0 && p->attempt != g->attempt)
             || (p->worker != 0 && g->worker != agents_worker(p->worker - 1))
             || (p->task != 0 && g->task != &subjects.list[p->task - 1]) || (p->act.dies && g->again)
@@ -369,7 +370,7 @@ static const struct scene *const lists[] = {scenes_of_doubt,      scenes_of_agen
                                             scenes_of_hands,      scenes_of_sql,
                                             scenes_of_operations, scenes_of_groups,
                                             scenes_of_causes,     scenes_of_undo,
-                                            scenes_of_families};
+                                            scenes_of_families,   scenes_of_items};
 
 int scenes_print(void)
 {

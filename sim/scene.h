@@ -17,7 +17,8 @@ enum { PARTS_MAX = 8, BEATS_MAX = 8 };
 /* How agents handle a request. The first matching part is played; a request without one is done at
  * once. */
 struct part {
-    uint32_t step, attempt; /* attempt 0: any */
+    uint32_t step, attempt; /* step: also all of its items, or one of them, by its unit (items.h);
+                               attempt 0: any */
     uint32_t worker;        /* 1 is the first; 0: any */
     uint32_t task;          /* likewise */
     enum direction direction;
@@ -69,7 +70,7 @@ struct scene {
 extern const struct scene scenes_of_doubt[], scenes_of_agents[], scenes_of_nodes[],
     scenes_of_long[], scenes_of_breakers[], scenes_of_routing[], scenes_of_hands[], scenes_of_sql[],
     scenes_of_operations[], scenes_of_groups[], scenes_of_causes[], scenes_of_undo[],
-    scenes_of_families[];
+    scenes_of_families[], scenes_of_items[];
 
 /* For beats and expectations. */
 void store_workflow(void);

@@ -97,6 +97,18 @@ static const struct json *grouped_step(const struct task_row *row, struct arena 
     return json_get(group, key);
 }
 
+/* The step, wherever it is. */
+static const struct json *step_json(const struct task_row *row, struct arena *a,
+                                    const struct json *steps, uint32_t i)
+{
+    const struct json *j = steps->child;
+    int64_t group = 0;
+
+    for (uint32_t k = 0; k < i; k++)
+        j = j->next;
+    return json_int(j, &group) ? grouped_step(row, a, group, i) : j;
+}
+
 static void read_decision(const struct task_row *row, const struct json *output,
                           struct seen_decision *d)
 {
@@ -186,6 +198,26 @@ static void read_step(const struct task_row *row, struct arena *a, const struct 
     for (const struct json *at = attempts ? attempts->child : NULL; at; at = at->next) {
         must(s->attempt_count < COUNT_OF(s->attempts), row, "number of attempts");
         read_attempt(row, at, &s->attempts[s->attempt_count++]);
+    }
+}
+
+static void add_items(const struct task_row *row, struct arena *a, const struct json *j,
+                      struct seen_step *s)
+{
+    const struct json *at_work = json_get(j, "at_work");
+    struct seen_step item;
+
+    s->effects = (uint32_t)number_of(j, "effects");
+    s->doubts = (uint32_t)number_of(j, "doubts");
+    s->to_undo = (uint32_t)number_of(j, "to_undo");
+    s->has_output |= json_get_bool(j, "output", false);
+    for (const struct json *at = at_work ? at_work->child : NULL; at; at = at->next) {
+        read_step(row, a, at, 0, &item);
+        s->effects += seen_happened(&item);
+        s->doubts += seen_in_doubt(&item);
+        s->to_undo +=
+            item.state != STEP_UNDONE
+            && (item.direction == DIRECTION_UNDO || seen_happened(&item) || seen_in_doubt(&item));
     }
 }
 
@@ -289,6 +321,51 @@ void seen_read(const struct task_row *row, const struct flow *f, struct seen *re
     read_lists(row, doc, ret);
     for (const struct json *s = steps->child; s; s = s->next, ret->step_count++)
         read_step(row, &a, s, ret->step_count, &ret->steps[ret->step_count]);
+    for (uint32_t i = 0; i < ret->step_count; i++)
+        if (f->steps[i].is_each)
+            add_items(row, &a, json_get(step_json(row, &a, steps, i), "items"), &ret->steps[i]);
+}
+
+void seen_read_items(const struct task_row *row, uint32_t step, struct seen_items *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *doc = NULL;
+
+    must(json_parse(&a, row->doc, &doc, NULL) == ERR_OK, row, "document");
+    const struct json *j = step_json(row, &a, json_get(doc, "steps"), step);
+    const struct json *items = json_get(j, "items");
+    const struct json *at_work = json_get(items, "at_work");
+    memset(ret, 0, sizeof *ret);
+    ret->list = (uint32_t)json_get_int(j, "key_generation", 1) - 1;
+    ret->has_begun = number_of(j, "begun_at") != 0;
+    ret->count = (uint32_t)number_of(items, "count");
+    ret->begun = (uint32_t)number_of(items, "begun");
+    ret->completed = (uint32_t)number_of(items, "completed");
+    ret->failed = (uint32_t)number_of(items, "failed");
+    ret->skipped = (uint32_t)number_of(items, "skipped");
+    ret->undone = (uint32_t)number_of(items, "undone");
+    ret->effects = (uint32_t)number_of(items, "effects");
+    ret->doubts = (uint32_t)number_of(items, "doubts");
+    ret->to_undo = (uint32_t)number_of(items, "to_undo");
+    ret->undo_below = (uint32_t)number_of(items, "undo_below");
+    ret->bytes = json_get_raw(j, "items").len - json_get_raw(items, "at_work").len;
+    must(step_state_parse(json_get_text(j, "state"), &ret->state), row, "state of a step");
+    for (const struct json *at = at_work ? at_work->child : NULL; at; at = at->next) {
+        must(ret->work_count < ITEMS_SEEN_MAX, row, "number of items at work");
+        struct seen_item *w = &ret->work[ret->work_count++];
+        w->item = (uint32_t)number_of(at, "item");
+        w->back = slice_is(json_get_text(at, "slot"), "back");
+        read_step(row, &a, at, 0, &w->step);
+    }
+}
+
+void seen_read_item(const struct task_row *row, struct slice doc, struct seen_step *ret)
+{
+    CLEANUP(arena_fini) struct arena a = {0};
+    struct json *j = NULL;
+
+    must(json_parse(&a, doc, &j, NULL) == ERR_OK, row, "document of an item");
+    read_step(row, &a, j, 0, ret);
 }
 
 const struct seen_attempt *seen_open(const struct seen_step *s)
@@ -314,7 +391,7 @@ static bool counts(const struct seen_attempt *a, enum effect e)
 
 bool seen_happened(const struct seen_step *s)
 {
-    if (s->supplied || s->child.state == CHILD_PROCESSED)
+    if (s->supplied || s->child.state == CHILD_PROCESSED || s->effects > 0)
         return true;
     for (uint32_t i = 0; i < s->attempt_count; i++)
         if (counts(&s->attempts[i], EFFECT_HAPPENED))
@@ -332,6 +409,8 @@ bool seen_in_doubt(const struct seen_step *s)
 
     if (s->supplied)
         return false;
+    if (s->doubts > 0)
+        return true;
     for (uint32_t i = 0; i < s->attempt_count; i++) {
         doubt |=
             (merged && i == KEPT_FIRST)
@@ -403,6 +482,8 @@ bool seen_needs_undo(const struct flow_step *f, const struct seen_step *s)
         return false;
     if (seen_child_is_open(s) || (f->is_child && s->direction == DIRECTION_UNDO))
         return true;
+    if (f->is_each)
+        return f->undo == UNDO_CALL && s->to_undo > 0;
     if (f->undo == UNDO_CHILD)
         return s->child.state == CHILD_PROCESSED;
     return f->undo == UNDO_CALL

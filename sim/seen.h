@@ -65,6 +65,31 @@ struct seen_step {
     uint32_t dropped_attempt; /* the latest dropped one with unknown effect */
     struct seen_decision decision;
     struct seen_child child;
+    uint32_t effects, doubts,
+        to_undo; /* of a step with for_each: of its items, also those at work */
+};
+
+/* An item at work, as the document has it. */
+struct seen_item {
+    uint32_t item;
+    bool back;   /* to be undone */
+    bool is_new; /* it was not, before this change */
+    struct seen_step step;
+};
+
+enum { ITEMS_SEEN_MAX = 32 };
+
+/* The items of a step with for_each. */
+struct seen_items {
+    uint32_t list; /* its number, from 0 */
+    enum step_state state;
+    bool has_begun;
+    uint32_t count, begun, completed, failed, skipped, undone, effects, doubts, to_undo, undo_below;
+    struct seen_item work[ITEMS_SEEN_MAX];
+    uint32_t work_count;
+    size_t bytes;       /* of what the document has beside them */
+    bool left;          /* an operator has left the step as it is */
+    uint32_t looked_at; /* for the checker */
 };
 
 enum { SEEN_SIGNALS_MAX = 32, SEEN_VOTES_MAX = 48, SENT_VOTES_MAX = 120 };
@@ -123,6 +148,9 @@ struct seen {
 
 /* Ends the run if the row cannot be read. */
 void seen_read(const struct task_row *row, const struct flow *f, struct seen *ret);
+
+void seen_read_items(const struct task_row *row, uint32_t step, struct seen_items *ret);
+void seen_read_item(const struct task_row *row, struct slice doc, struct seen_step *ret);
 
 uint64_t seen_hash(struct slice json); /* 0 for NONE */
 /* The first half of the trace id; 0 for NONE. */

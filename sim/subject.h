@@ -18,6 +18,7 @@ enum {
 };
 
 struct node;
+struct item_lives;
 
 /* What somebody sent, or is about to. Its key is its number. */
 struct sent_signal {
@@ -158,7 +159,9 @@ struct subject {
     uint32_t parent_step, parent_number;
     int64_t cap; /* its complete-by is no later; 0: without limit */
     enum { REFUSED_BY_NOBODY, REFUSED_BY_READER, REFUSED_BY_STORE } refusal;
-    uint32_t words_waiting;      /* what tasks of its family told it, and it did not decide on */
+    uint32_t words_waiting;   /* what tasks of its family told it, and it did not decide on */
+    struct item_lives *lives; /* what the world knows of items (items.h); NULL: nothing */
+    struct seen_items *items[FLOW_STEPS_MAX]; /* of steps with for_each, as stored last */
     struct to_family *to_family; /* what it has told (check_families.c); NULL: nothing yet */
 };
 

@@ -1,0 +1,332 @@
+/* Scenes of steps with for_each: items in doubt, kills while they run or are undone, lists that
+ * fail in part, and what goes wrong elsewhere. The table of scenes at the end says which conditions
+ * and acts follow each other (scene.h).
+ *
+ * workflow-core#679: of a loop within a saga the first item fails, and the compensation runs for
+ * those too that were not done. Step Functions' Map: one item more than is tolerated fails the
+ * whole state, and what the others did stays. Here only what took effect, or may have, is undone.
+ */
+
+#include "base/when.h"
+#include "sim/items.h"
+#include "sim/scene.h"
+#include "sim/world.h"
+
+enum { FEW = 6, MANY = 1000 };
+
+/* What the world knows of an item of the first step; NULL: nothing. */
+static const struct item_life *the_item(uint32_t number)
+{
+    return life_find(the_task(), UNIT_OF(0, number));
+}
+
+static bool item_begun(uint32_t number, enum direction d)
+{
+    return the_item(number) && the_item(number)->ledger.begun[d] > 0;
+}
+
+static bool item_was_undone(uint32_t number)
+{
+    return the_item(number) && the_item(number)->ledger.undone_at != 0;
+}
+
+static bool nothing_was_asked(uint32_t number)
+{
+    return !the_item(number) || the_item(number)->ledger.begun[DIRECTION_UNDO] == 0;
+}
+
+/* ---- conditions and acts ---- */
+
+static void node_crashes(void)
+{
+    node_crash(&nodes.list[0], "for the scene");
+}
+
+static void wants_cancel(void)
+{
+    people_want(the_task(), ASK_CANCEL, -1, ANY_NODE);
+}
+
+static void skips_the_second(void)
+{
+    people_want(the_task(), ASK_SKIP, UNIT_OF(0, 1), ANY_NODE);
+}
+
+static void retries_the_second(void)
+{
+    people_want(the_task(), ASK_RETRY, UNIT_OF(0, 1), ANY_NODE);
+}
+
+static void corrects_the_second(void)
+{
+    people_want(the_task(), ASK_CORRECT, UNIT_OF(0, 1), ANY_NODE);
+}
+
+static bool first_has_happened(void)
+{
+    return the_item(0) && the_item(0)->ledger.happened_at != 0;
+}
+
+static bool third_has_begun(void)
+{
+    return item_begun(2, DIRECTION_FORWARD);
+}
+
+static bool fifth_has_begun(void)
+{
+    return item_begun(4, DIRECTION_FORWARD);
+}
+
+static bool stopped(void)
+{
+    return the_task()->seen.state == TASK_ERROR;
+}
+
+static bool a_few_are_undone(void)
+{
+    return item_was_undone(MANY - 50);
+}
+
+static bool half_are_undone(void)
+{
+    return item_was_undone(MANY / 2);
+}
+
+static bool most_are_undone(void)
+{
+    return item_was_undone(100);
+}
+
+/* ---- what is expected ---- */
+
+/* Those below `count` took effect and were undone once, later ones first. */
+static void all_went_back(uint32_t count)
+{
+    int64_t last = 0;
+
+    for (uint32_t i = count; i-- > 0;) {
+        const struct item_life *l = the_item(i);
+        scene_must(l && l->ledger.effects == 1 && l->ledger.undos == 1, "each item once");
+        scene_must(l->row_state == STEP_UNDONE, "each item is undone on record");
+        scene_must(l->ledger.undone_at >= last || the_task()->flow->steps[0].concurrency > 1,
+                   "later items first");
+        last = l->ledger.undone_at;
+    }
+}
+
+static void few_went_back(void)
+{
+    all_went_back(FEW);
+}
+
+static void many_went_back(void)
+{
+    all_went_back(MANY);
+}
+
+static void all_but_the_second_went_back(void)
+{
+    for (uint32_t i = 0; i < FEW; i++)
+        scene_must(i == 1 ? nothing_was_asked(i) : the_item(i)->ledger.undos == 1,
+                   "what took effect is undone, and nothing else");
+}
+
+static void doubt_was_undone(void)
+{
+    scene_must(the_item(1)->ledger.undos == 1, "the item in doubt was undone");
+    scene_must(the_item(0)->ledger.undos == 1, "the item that completed was undone");
+    scene_must(!the_item(FEW - 1), "no other item began after the failure");
+}
+
+/* The first one failed: as few as began meanwhile are undone. */
+static void only_what_was_done(void)
+{
+    scene_must(nothing_was_asked(0), "the item that failed did nothing");
+    for (uint32_t i = 1; i < FEW; i++)
+        scene_must(!the_item(i) || the_item(i)->ledger.effects == the_item(i)->ledger.undos,
+                   "what was done is undone, and nothing else");
+    scene_must(!the_item(FEW - 1), "no item began after the failure");
+}
+
+static void all_are_done(void)
+{
+    for (uint32_t i = 0; i < FEW; i++)
+        scene_must(the_item(i) && the_item(i)->ledger.effects == 1, "each item once");
+}
+
+static void all_but_the_second_are_done(void)
+{
+    for (uint32_t i = 0; i < FEW; i++)
+        scene_must(the_item(i)->ledger.effects == (i == 1 ? 0 : 1), "all others are done");
+}
+
+static void second_has_another_key(void)
+{
+    all_are_done();
+    scene_must(the_item(1)->seen.generation == 2, "another input, another key");
+}
+
+static void cancelled_ones_went_back(void)
+{
+    for (uint32_t i = 0; i < FEW; i++)
+        scene_must(!the_item(i) || the_item(i)->ledger.effects == the_item(i)->ledger.undos,
+                   "what began before the cancel is undone");
+    scene_must(!the_item(FEW - 1), "nothing began after the cancel");
+}
+
+/* clang-format off */
+#define LIST(count, places, undoes)                                                              \
+    .is_each = true, .items_fixed = (count), .items_max = MANY, .concurrency = (places),         \
+    .undo = (undoes)
+/* clang-format on */
+
+const struct scene scenes_of_items[] = {
+    {
+        .name = "item_in_doubt",
+        .sentence = "an item is in doubt when its step fails, and took effect: it is undone, and"
+                    " so is what completed; the others do not begin",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 2, UNDO_CALL)}}},
+        .parts = {{.step = UNIT_OF(0, 1),
+                   .direction = DIRECTION_FORWARD,
+                   .act = {SAYS_NOTHING, .takes = 100, .effect = true}},
+                  {.direction = DIRECTION_FORWARD, .act = {SAYS_DONE, .takes = 900}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}},
+        .expect = doubt_was_undone,
+    },
+    {
+        .name = "killed_between_items",
+        .sentence = "a server dies after items were done, and before it has stored that; each is"
+                    " done once",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 2, UNDO_CALL), .retry = {.attempts = 5}}}},
+        .parts = {{.act = {SAYS_DONE, .takes = 300}}},
+        .beats = {{.what = "an item was done", .until = first_has_happened, .then = node_crashes},
+                  {.what = "another one began", .until = third_has_begun, .then = node_crashes},
+                  {.what = "and another one", .until = fifth_has_begun, .then = node_crashes}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "", NOTHING}},
+        .expect = all_are_done,
+    },
+    {
+        .name = "thousand_undone",
+        .sentence = "a step behind a list of 1 000 fails; the server is killed three times while"
+                    " they are undone, each once",
+        .places = 20,
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(MANY, 10, UNDO_CALL), .retry = {.attempts = 5},
+                            .undo_retry = {.attempts = 5}},
+                           {.before = BIT(0), .undo = UNDO_NONE}}},
+        .parts = {{.step = 1, .act = {SAYS_REFUSED, .takes = 10}}},
+        .beats = {{.what = "a few are undone", .until = a_few_are_undone, .then = node_crashes},
+                  {.what = "half are undone", .until = half_are_undone, .then = node_crashes},
+                  {.what = "most are undone", .until = most_are_undone, .then = node_crashes}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = many_went_back,
+    },
+    {
+        .name = "cancelled_among_items",
+        .sentence = "a task is cancelled while items run: they end and are undone, and no other"
+                    " begins",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 2, UNDO_CALL)}}},
+        .parts = {{.direction = DIRECTION_FORWARD, .act = {SAYS_DONE, .takes = 400}}},
+        .beats = {{.what = "the third began", .until = third_has_begun, .then = wants_cancel}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}},
+        .expect = cancelled_ones_went_back,
+    },
+    {
+        .name = "continued_then_undone",
+        .sentence = "an item fails, which is tolerated; then another step fails: those that took"
+                    " effect are undone, and the one that failed is not",
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(FEW, 3, UNDO_CALL), .items_go_on = true},
+                           {.before = BIT(0), .undo = UNDO_NONE}}},
+        .parts = {{.step = UNIT_OF(0, 1), .act = {SAYS_REFUSED, .takes = 50}},
+                  {.step = 1, .act = {SAYS_REFUSED, .takes = 10}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = all_but_the_second_went_back,
+    },
+    {
+        .name = "pivot_of_items",
+        .sentence = "the first item of a pivot takes effect, the second one fails: the others are"
+                    " done, the task stops, and goes on when the item is skipped",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 1, UNDO_PIVOT)}}},
+        .parts = {{.step = UNIT_OF(0, 1), .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats = {{.what = "the task stopped", .until = stopped, .then = skips_the_second}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "", NOTHING}},
+        .expect = all_but_the_second_are_done,
+    },
+    {
+        .name = "loop_undone_in_reverse",
+        .sentence = "a step behind a list fails: each item is undone once, the last one first",
+        .flow = {.step_count = 2,
+                 .steps = {{LIST(FEW, 1, UNDO_CALL)}, {.before = BIT(0), .undo = UNDO_NONE}}},
+        .parts = {{.step = 1, .act = {SAYS_REFUSED, .takes = 10}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}, {STEP_FAILED, "F", NOTHING}},
+        .expect = few_went_back,
+    },
+    {
+        .name = "first_of_loop_fails",
+        .sentence = "the first item fails: the undo is not asked for it, nor for those that did"
+                    " not begin (workflow-core#679)",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 2, UNDO_CALL)}}},
+        .parts = {{.step = UNIT_OF(0, 0), .act = {SAYS_REFUSED, .takes = 200}},
+                  {.direction = DIRECTION_FORWARD, .act = {SAYS_DONE, .takes = 300}}},
+        .end = TASK_COMPENSATED,
+        .expect = only_what_was_done,
+    },
+    {
+        .name = "one_more_than_tolerated",
+        .sentence = "more items fail than are tolerated: what the others did does not stay",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 1, UNDO_CALL), .tolerated = 2000}}},
+        .parts = {{.step = UNIT_OF(0, 0), .act = {SAYS_REFUSED, .takes = 50}},
+                  {.step = UNIT_OF(0, 3), .act = {SAYS_REFUSED, .takes = 50}}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "", NOTHING}},
+        .expect = only_what_was_done,
+    },
+    {
+        .name = "as_many_as_tolerated",
+        .sentence = "as many items fail as are tolerated: the step completes",
+        .flow = {.step_count = 1, .steps = {{LIST(FEW, 2, UNDO_CALL), .tolerated = 2000}}},
+        .parts = {{.step = UNIT_OF(0, 1), .act = {SAYS_REFUSED, .takes = 50}}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "", NOTHING}},
+        .expect = all_but_the_second_are_done,
+    },
+    {
+        .name = "item_retried",
+        .sentence = "an item fails and the task stops; its node dies; an operator retries that"
+                    " item, and the others go on",
+        .flow = {.step_count = 1,
+                 .on_failure = ON_FAILURE_HOLD,
+                 .steps = {{LIST(FEW, 1, UNDO_CALL), .on_failure = ON_FAILURE_HOLD,
+                            .complete_by_ms = 10 * MS_PER_S}}},
+        .parts = {{.step = UNIT_OF(0, 1), .meanwhile = true, .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats = {{.what = "the task stopped", .until = stopped, .then = node_crashes},
+                  {.what = "a while has passed", .after_ms = 2000, .then = retries_the_second}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "", NOTHING}},
+        .expect = all_are_done,
+    },
+    {
+        .name = "item_corrected",
+        .sentence = "an item fails, and an operator corrects its input: it is asked for under"
+                    " another key, and the others go on",
+        .flow = {.step_count = 1,
+                 .on_failure = ON_FAILURE_HOLD,
+                 .steps = {{LIST(FEW, 1, UNDO_CALL), .on_failure = ON_FAILURE_HOLD,
+                            .complete_by_ms = 10 * MS_PER_S}}},
+        .parts = {{.step = UNIT_OF(0, 1), .meanwhile = true, .act = {SAYS_REFUSED, .takes = 50}}},
+        .beats = {{.what = "the task stopped", .until = stopped, .then = corrects_the_second},
+                  {.what = "a while has passed", .after_ms = 2000, .then = retries_the_second}},
+        .end = TASK_PROCESSED,
+        .fates = {{STEP_COMPLETED, "", NOTHING}},
+        .expect = second_has_another_key,
+    },
+    {.name = NULL},
+};
