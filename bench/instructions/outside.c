@@ -39,7 +39,7 @@ static void token(const struct workload *w, long rounds)
     static const unsigned char secret[SECRET_SIZE] = "a secret of which nobody knows";
     struct token_key *key = token_key_new(secret);
     CLEANUP(buf_fini) struct buf text = {0};
-    const struct token t = {SLICE("order-000000017"), 2, DIRECTION_FORWARD, 1};
+    const struct token t = {SLICE("order-000000017"), 2, DIRECTION_FORWARD, 1, {0}};
     struct token back;
 
     token_write(key, &t, SLICE("payment"), &text);

@@ -1,4 +1,4 @@
-"""Stores for commits_test.py and families.py: a server on SQLite that kills itself at a commit, or one on PostgreSQL that is killed by
+"""Stores for commits_test.py and chaos_kit.py: a server on SQLite that kills itself at a commit, or one on PostgreSQL that is killed by
 the wire between the two. Words of SQL are written as :name."""
 
 import contextlib

@@ -6,7 +6,7 @@ behind is looked at, too: it shows what had been promised by then, and nothing d
 Usage: commits_test.py PROGRAM SCENARIO sqlite|postgres WAY...
     PROGRAM   intact-faulty (see kill.h)
     SCENARIO  signal: signals by HTTP and by SQL; schedule: moments, and a run by hand; lock: three tasks of one key;
-              family: children that end, and a family that is undone
+              family: children that end, and a family that is undone; items: a list that ends, and one that is undone
     WAY       before, after: when it dies at a commit; torn: in the middle of its last frame (SQLite)
 """
 
@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 
 import commits_kit
+import items_rules
 import kit
 
 MOST = 200  # commits of a run; with so many something never ends
@@ -322,6 +323,107 @@ class Family:
         self.family_is(other, 1, "compensated")
 
 
+class Items:
+    """Twelve items, three at a time. Of one list all are done; of another the tenth fails, so that the others are undone."""
+
+    least = 12  # its begin, two submissions, at least four turns of an agent forward for each, as many back
+    COUNT, BAD = 12, 9
+    IS = "SELECT (SELECT count(*) FROM task_item WHERE task = :id AND number IN ({}) AND state IN ({})) = {}"
+
+    def __init__(self, server):
+        self.server, self.done, self.asked = server, {}, {}
+        self.taken, self.undone = set(), set()  # of the present list: what was answered
+        common = {"agent": "a", "retry": {"attempts": 3, "wait": "1ms"}}
+        server.put({"intact": 1, "workflow": "list", "output": "${ .steps.pack.output | map(.n) }", "steps": [
+            {"name": "pack", "for_each": "${ .input.lines }", "max_items": 100, "concurrency": 3, "action": "take",
+             "input": {"n": "${ .item }", "index": "${ .index }"},
+             "undo": {"action": "put-back", "input": {"n": "${ .item }", "taken": "${ .output }"}}} | common,
+            {"name": "tell", "action": "tell", "undo": "none", "input": {"taken": "${ .steps.pack.output }"}} | common]})
+
+    def output(self, n):
+        """Some are long enough to lie in rows of their own."""
+        return {"n": n, "text": "x" * (3000 if n % 4 == 0 else 10)}
+
+    def result(self, id_, request):
+        """What the agent does, by key: what it did stays done. One key stands for one request."""
+        key, action, given = request["idempotency_key"], request["action"], request["input"]
+        assert self.asked.setdefault(key, given) == given, (key, given, self.asked[key])
+        if action == "tell":
+            assert given == {"taken": [self.output(n) for n in range(self.COUNT)]}, given
+            return {"output": None}
+        n, back = given["n"], action == "put-back"
+        assert key == f"{id_}/pack.{n}" + ("/undo" if back else ""), (key, given)
+        if n == self.BAD and id_.endswith("bad"):
+            if back:
+                return {"output": None}  # a request that was sent again leaves a doubt
+            return {"error": {"code": "no", "message": "no", "retryable": False, "effect": "none"}}
+        if back:
+            assert given["taken"] == self.output(n) and self.done[key.removesuffix("/undo")] == n, (key, given)
+        else:
+            assert given["index"] == n and f"{key}/undo" not in self.done, key
+        tried = key in self.done
+        self.done[key] = n
+        if n == 2 and not tried:
+            return {"error": {"code": "later", "message": "later", "retryable": True}}  # it took effect, and is tried again
+        return {"output": None if back else self.output(n)}
+
+    def settled(self, requests, outcomes):
+        for outcome in outcomes:
+            request, said = requests.pop(outcome["token"])
+            assert outcome["status"] in ("accepted", "repeated", "late"), (outcome, request)  # late: it came to rest before
+            if "output" not in said or request["action"] == "tell":
+                continue
+            (self.undone if request["action"] == "put-back" else self.taken).add(request["input"]["n"])
+
+    def look(self, id_):
+        """What was answered is durable, and the sums hold."""
+        server = self.server
+        server.there()
+        server.check()
+        for numbers, states in (self.taken, "'completed', 'undoing', 'undone'"), (self.undone, "'undone'"):
+            if numbers:
+                sql = self.IS.format(", ".join(map(str, numbers)), states, len(numbers))
+                assert server.store.rows(sql, id=id_)[0][0], f"not so: {sql} {id_}"
+        return server.store.rows("SELECT state FROM task WHERE id = :id", id=id_)[0][0]
+
+    def serve(self, id_, state):
+        """The agent; what gets no answer is sent again."""
+        server, requests, results, end = self.server, {}, [], time.monotonic() + kit.PATIENCE_S
+        self.taken, self.undone = set(), set()
+        while self.look(id_) != state or results:
+            assert time.monotonic() < end, f"{id_} is never {state}"
+            said = server.expect((200,), "POST", "/v1/agents/a/work",
+                                 {"instance": "i", "max": 0 if results else 3, "wait": "100ms", "results": results, "holding": []})
+            self.settled(requests, said["outcomes"])
+            results = []
+            for request in said["requests"]:
+                result = self.result(id_, request) | {"token": request["token"]}
+                requests[request["token"]] = request, result
+                results.append(result)
+
+    def one_list(self, id_, state):
+        server = self.server
+        for sql in items_rules.ALL:
+            server.rule(sql, id=id_)
+        server.submit_once("list", id_, {"lines": list(range(self.COUNT))})
+        self.serve(id_, state)
+        server.check()
+        effects = {key for key in self.done if key.startswith(f"{id_}/")}
+        undone = {key for key in effects if key.endswith("/undo")}
+        assert undone == ({f"{key}/undo" for key in effects - undone} if state == "compensated" else set()), effects
+        items = server.expect((200,), "GET", f"/v1/tasks/{id_}/items?step=pack&limit=100")["items"]
+        assert [item["name"] for item in items] == [f"pack.{n}" for n in range(self.COUNT)], items
+        return items, server.expect((200,), "GET", f"/v1/tasks/{id_}")
+
+    def play(self, name):
+        items, task = self.one_list(f"{name}-good", "processed")
+        assert task["output"] == list(range(self.COUNT)) and {item["state"] for item in items} == {"completed"}, (task, items)
+        items, task = self.one_list(f"{name}-bad", "compensated")
+        assert items[self.BAD]["state"] in ("failed", "undone") and task["error"]["code"] == "no", (items, task)
+        sums = task["steps"][0]["items"]
+        assert sums["undone"] >= self.BAD and sums["to_undo"] == 0, sums
+
+
 def run(server, scenario, name, ways):
     """How many commits there were."""
     for commit in range(1, MOST):
@@ -346,7 +448,7 @@ def main():
     try:
         assert ways and set(ways) <= set(server.store.ways), ways
         server.begin()
-        scenario = {"signal": Signal, "schedule": Schedule, "lock": Lock, "family": Family}[name](server)
+        scenario = {"signal": Signal, "schedule": Schedule, "lock": Lock, "family": Family, "items": Items}[name](server)
         commits = run(server, scenario, name, ways)
         assert commits >= scenario.least, f"it makes no more than {commits} commits"
         print(f"killed at each of {commits} commits")
