@@ -22,12 +22,9 @@ static void want_read(struct scheduler *s, struct live *l, uint16_t step)
     int64_t at = l->items[step].retry_at;
 
     l->awaits_items = true;
-    if (at > scheduler_now(s)) {
-        heap_remove(&s->tasks.naps, &l->nap);
-        heap_push(&s->tasks.naps, &l->nap, at);
-        return;
-    }
-    if (!link_is_in(&l->item_link))
+    if (at > scheduler_now(s))
+        l->items_at = earlier(l->items_at, at);
+    else if (!link_is_in(&l->item_link))
         list_push(&s->tasks.item_reads, &l->item_link);
 }
 
@@ -150,6 +147,7 @@ static void forget_reads(struct live *l, const struct workflow *w)
 {
     link_remove(&l->item_link);
     l->awaits_items = false;
+    l->items_at = 0;
     for (uint16_t i = 0; i < w->step_count; i++)
         l->items[i].reads_rows = l->items[i].reads_outputs = l->items[i].reads_errors = false;
 }

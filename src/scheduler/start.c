@@ -4,6 +4,17 @@
 #include "core/attempts.h"
 #include "scheduler/internal.h"
 
+/* Those that could not be read are tried again later. */
+static bool awaits_outputs(struct scheduler *s, struct live *l)
+{
+    if (!items_await_outputs(s, l))
+        return false;
+    heap_remove(&s->tasks.naps, &l->nap);
+    if (l->items_at)
+        heap_push(&s->tasks.naps, &l->nap, l->items_at);
+    return true;
+}
+
 void start_refresh(struct scheduler *s, struct live *l)
 {
     struct ready *ready = NULL;
@@ -16,10 +27,10 @@ void start_refresh(struct scheduler *s, struct live *l)
     queue_leave_all(&s->tasks, l);
     if (overrun_hold(s, l))
         return;
-    if (items_await_outputs(s, l))
+    if (awaits_outputs(s, l))
         return;
     decisions_make(s, l);
-    if (items_await_outputs(s, l)) /* of a list that ended by what was decided */
+    if (awaits_outputs(s, l)) /* of a list that ended by what was decided */
         return;
     if (live_is_ours(&s->tasks, l))
         items_bring(s, l);
@@ -46,6 +57,7 @@ void start_refresh(struct scheduler *s, struct live *l)
         stale = max_i64(stale, now + STALE_MS);
         nap_until = nap_until ? min_i64(nap_until, stale) : stale;
     }
+    nap_until = earlier(nap_until, l->items_at);
     if (nap_until)
         heap_push(&s->tasks.naps, &l->nap, nap_until);
     if (release_is_due_for(s, l, ready, count))

@@ -89,6 +89,7 @@ void live_unload(struct tasks *ts, struct live *l)
     l->steps = NULL;
     l->items = NULL;
     l->awaits_items = false;
+    l->items_at = 0;
     l->encoded = NULL;
     l->reply = (struct reply){0};
     l->messages = (struct told){0};

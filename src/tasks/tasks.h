@@ -151,7 +151,8 @@ struct live {
     struct family_told family;
     struct live_items *items; /* of each step; NULL: none has for_each */
     struct link item_link;    /* items are to be read */
-    bool awaits_items;        /* the same, or they are being read */
+    bool awaits_items;        /* the same, or they are being read, ... */
+    int64_t items_at;         /* ... or it is tried again then; 0: no */
     struct link dirty_link, load_link, inbox_link;
     struct link undecided; /* conditions remain for the next turn */
     struct link counted;   /* open attempts that count while its row is being read (limits.c) */

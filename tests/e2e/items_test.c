@@ -1,6 +1,7 @@
 /* Items of a list (for_each): a real server, killed while it works on them, and an agent that keeps
  * a ledger of what it took and put back. */
 
+#include <sqlite3.h>
 #include <stdlib.h>
 
 #include "kit.h"
@@ -466,6 +467,56 @@ static void outputs_that_are_too_long_fail_the_step_that_reads_them(void **state
     EXPECT_TEXT(&r, "cause.step", "tell");
 }
 
+static void write_item(const char *doc)
+{
+    char path[100];
+    char change[400];
+    sqlite3 *db = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/intact.db", node.data);
+    (void)snprintf(change, sizeof change,
+                   "UPDATE item SET doc = '%s' WHERE number = 5 AND task = (SELECT "
+                   "seq FROM task WHERE id = 'i-25')",
+                   doc);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, change, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
+/* The last one of the list has to be undone first. Somebody damages its row, and repairs it. */
+static void what_cannot_be_read_is_read_again(void **state)
+{
+    struct ledger *l = ledger_new();
+    REPLY r = {0};
+    (void)state;
+
+    if (store_is_postgres())
+        return;
+    order_lines("alone", "i-25", 6, -1);
+    serve_until(l, "i-25", "processed");
+    char *doc = sql(&node, "SELECT doc FROM item WHERE number = 5 AND task = (SELECT seq FROM task "
+                           "WHERE id = 'i-25')");
+    node_stop(&node);
+    write_item("{}");
+    node_start(&node, flags);
+    post(&node, &r, "/v1/tasks/i-25/undo", "{\"reason\": \"test\"}");
+    EXPECT(&r, 200);
+    WAIT_FOR(node_log_has(&node, "event=items_unreadable"), "it is logged");
+    sleep_ms(1500);
+    while (serve_once(l, PLACES)) /* of other tasks */
+        ;
+    task_of(&node, &r, "i-25");
+    assert_int_equal(int_at(&r, "steps.0.items.undone"), 0);
+    CHECK(node_log_count(&node, "event=items_unreadable") < 11, "it is logged too often");
+    node_stop(&node);
+    write_item(doc);
+    free(doc);
+    node_start(&node, flags);
+    serve_until(l, "i-25", "compensated");
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(l->back[i], 1);
+}
+
 static void expect_bad_list(const char *id, const char *lines, const char *text)
 {
     CLEANUP(buf_fini) struct buf body = {0};
@@ -522,6 +573,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(expressions_see_what_failed),
         cmocka_unit_test(why_tells_of_items),
         cmocka_unit_test(outputs_that_are_too_long_fail_the_step_that_reads_them),
+        cmocka_unit_test(what_cannot_be_read_is_read_again),
     };
 
     kit_program(argc, argv);
