@@ -160,7 +160,7 @@ static bool is_sound(struct walk *w, struct member *c)
 /* `m` has so many of this child. False: told, unless it was before. */
 static bool count_child(struct walk *w, struct member *m, const struct member *c, uint64_t count)
 {
-    bool had_room = m->tasks <= FAMILY_TASKS_MAX;
+    bool had_room = m->tasks - 1 <= FAMILY_TASKS_MAX;
 
     if (m->levels < c->levels + 1) {
         m->levels = c->levels + 1;
@@ -170,9 +170,9 @@ static bool count_child(struct walk *w, struct member *m, const struct member *c
         m->largest = c;
     if (had_room)
         m->tasks += (uint32_t)(count * c->tasks); /* no more than ITEMS_MAX times the limit */
-    if (had_room && m->tasks > FAMILY_TASKS_MAX)
-        return fails(w, FAMILY_TOO_MANY, c, BELOW_LARGEST, "at most %d tasks in a family",
-                     FAMILY_TASKS_MAX);
+    if (had_room && m->tasks - 1 > FAMILY_TASKS_MAX)
+        return fails(w, FAMILY_TOO_MANY, c, BELOW_LARGEST,
+                     "at most %d tasks in a family, besides its root", FAMILY_TASKS_MAX);
     return true;
 }
 

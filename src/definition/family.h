@@ -11,7 +11,7 @@
 
 enum {
     FAMILY_LEVELS_MAX = 8,      /* the root's included */
-    FAMILY_TASKS_MAX = 100000,  /* summed over all steps, the root included */
+    FAMILY_TASKS_MAX = 100000,  /* summed over all steps, besides the root */
     FAMILY_WORKFLOWS_MAX = 100, /* besides the root's: each of its tasks has all their versions */
     FAMILY_PATH_SIZE = 100,     /* of a mistake, with its NUL ... */
     FAMILY_EXPECTED_SIZE = 240, /* ... and of what was expected */

@@ -211,16 +211,16 @@ static void it_has_a_hundred_thousand_tasks(void **state)
     (void)state;
 
     store("leaf", 1, "", STEP("a", ""));
-    repeat_step(&b, "leaf", 98);
-    store("many", 1, "", b.ptr); /* 99 tasks */
+    repeat_step(&b, "leaf", 99);
+    store("many", 1, "", b.ptr); /* 100 tasks */
     repeat_step(&b, "many", 1000);
     store("root", 1, "", b.ptr);
     expect_family(newest(NULL, SLICE("root")), "{\"many\":1,\"leaf\":1}");
-    repeat_step(&b, "leaf", 99);
-    store("many", 2, "", b.ptr); /* 100, with the root one too many */
-    expect_fault(newest(NULL, SLICE("root")), &with_submitter, FAMILY_TOO_MANY, 999,
+    repeat_step(&b, "leaf", 100);
+    store("many", 2, "", b.ptr);
+    expect_fault(newest(NULL, SLICE("root")), &with_submitter, FAMILY_TOO_MANY, 990,
                  "root -> many -> leaf", "at most 100000 tasks in a family");
-    repeat_step(&b, "many", 999);
+    repeat_step(&b, "many", 990);
     expect_family(store("root", 2, "", b.ptr), "{\"many\":2,\"leaf\":1}");
 }
 
