@@ -20,15 +20,21 @@ MANY = {"intact": 1, "workflow": "many",
         "steps": [{"name": f"child-{n}", "after": [], "task": {"workflow": "leaf"}} for n in range(SEVERAL)]}
 
 
+LIST = {"intact": 1, "workflow": "list", "steps": [
+    {"name": f"each-{n}", "after": [], "for_each": "${ .input.list }", "max_items": 10000, "concurrency": 100,
+     "task": {"workflow": "leaf", "input": None}} for n in range(SEVERAL)]}
+
+
 def measure(program, workflow, tasks, each, store):
     """How long `tasks` tasks take, of which each starts so many children, with the commits and the processor time."""
     server = Server(program, store)
     try:
-        for w in (LEAF, ONE, MANY):
+        for w in (LEAF, ONE, MANY, LIST):
             server.call("PUT", f"/v1/workflows/{w['workflow']}", json.dumps(w))
         used, began = server.cpu_s(), time.monotonic()
+        given = f', "input": {{"list": {list(range(each // SEVERAL))}}}' if workflow == "list" else ""
         for first in range(0, tasks, LINES):
-            server.submit(f'{{"workflow":"{workflow}","id":"t-{n}"}}' for n in range(first, min(tasks, first + LINES)))
+            server.submit(f'{{"workflow":"{workflow}","id":"t-{n}"{given}}}' for n in range(first, min(tasks, first + LINES)))
         while server.ended() < tasks * (1 + each):
             time.sleep(0.05)
         seconds = time.monotonic() - began
@@ -50,7 +56,8 @@ def main():
     parser.add_argument("--store")
     o = parser.parse_args()
     for name, workflow, tasks, each in (("alone", "leaf", o.tasks, 0), ("with one child", "one", o.tasks // 2, 1),
-                                        (f"with {SEVERAL} children", "many", o.tasks // (SEVERAL + 1), SEVERAL)):
+                                        (f"with {SEVERAL} children", "many", o.tasks // (SEVERAL + 1), SEVERAL),
+                                        (f"with {SEVERAL} lists of children", "list", 1, o.tasks // SEVERAL * SEVERAL)):
         store = make_database(o.store) if o.store else None
         seconds, cpu, mib = measure(o.program, workflow, tasks, each, store)
         count = tasks * (1 + each)
