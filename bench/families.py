@@ -65,4 +65,5 @@ def main():
               f"{cpu / count * 1e6:.0f} us of processor time each, {mib:.0f} MiB", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
