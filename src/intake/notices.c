@@ -32,6 +32,7 @@ struct notices {
     enum { IDLE, READING, ASKING, SETTLING } state;
     bool woken, draining;
     bool left;    /* some of this round stay, and must be read again */
+    bool waits;   /* not only because there were too many for one change */
     bool took;    /* others do not */
     bool clashed; /* one of another node was not ours to decide: that node is at work */
     int64_t patience_ms;
@@ -86,8 +87,8 @@ static void round_done(struct notices *in)
     bool stays = in->left && !in->took;
     in->pause_ms = stays ? min_i64(in->pause_ms * 2, PAUSE_MAX_MS) : PAUSE_MS;
     bool again = in->left && (in->took || !in->config.shared);
-    int64_t pause_ms = in->left ? in->pause_ms : 0;
-    in->left = in->took = false;
+    int64_t pause_ms = in->waits || stays ? in->pause_ms : 0;
+    in->left = in->waits = in->took = false;
     round_end(in, again, pause_ms);
 }
 
@@ -166,7 +167,7 @@ static struct crowd *crowd_of(struct notices *in, const struct notice_row *row)
 /* It is read again, and before the later ones of its task. */
 static void leave(struct notices *in, const struct notice_row *row)
 {
-    in->left = true;
+    in->left = in->waits = true;
     crowd_of(in, row)->left = true;
 }
 
@@ -233,10 +234,22 @@ static bool has_room(struct notices *in, const struct notice_row *row)
     return in->open <= in->room && !t->left && t->count++ < NOTICES_OF_CHANGE_MAX;
 }
 
+/* The change of its task has as many as it may: it is read again at once. */
+static void leave_for_next(struct notices *in, const struct notice_row *row)
+{
+    bool waits = in->waits;
+
+    leave(in, row);
+    in->waits = waits;
+}
+
 static void ask_one(struct notices *in, const struct notice_row *row)
 {
     if (!has_room(in, row)) {
-        leave(in, row);
+        if (crowd_of(in, row)->count > NOTICES_OF_CHANGE_MAX)
+            leave_for_next(in, row);
+        else
+            leave(in, row);
         return;
     }
     struct notice_item *it = &in->items[in->count++];
