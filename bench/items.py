@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What items cost: a task of many items (for_each) beside the same number of plain steps, ten to a task, in one run. The agent answers
-at once, so what is measured is the server and its store: SQLite, or, with --store, PostgreSQL by a connection string without a
-database. Prints one line for each kind: the rate, the server's processor time for each, and how much memory it has at the end.
+"""What items cost: a task of many items (for_each) beside the same number of plain steps, ten to a task, in one run. The
+agent answers at once, so what is measured is the server and its store: SQLite, or, with --store, PostgreSQL by a
+connection string without a database. Prints one line for each kind: the rate, the server's processor time for each, and
+how much memory it has at the end.
 Usage: bench/items.py SERVER_PROGRAM [--items N] [--store CONNECTION]"""
 
 import argparse

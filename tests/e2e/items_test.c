@@ -254,6 +254,33 @@ static void the_output_has_the_item_that_ended_last(void **state)
     EXPECT_TEXT(&r, "output.errors.0.code", "out-of-stock");
 }
 
+/* Its row says that its effect is not known: that stays so, and it is put back. */
+static void a_late_result_of_an_item_at_rest_changes_nothing(void **state)
+{
+    struct ledger *l = ledger_new();
+    REPLY r = {0};
+    (void)state;
+
+    (void)define(&node, "brief",
+                 LIST "\"concurrency\": 1, \"on_item_failure\": \"continue\", "
+                      "\"complete_by\": \"500ms\"," WHAT "]");
+    order_lines("brief", "i-16", 3, -1);
+    fetch(&node, &r, "s", "i");
+    char *token = token_in(&r, 0);
+    fetch(&node, &r, "s", "i"); /* the other attempt */
+    WAIT_FOR((task_of(&node, &r, "i-16"), int_at(&r, "steps.0.items.failed") == 1), "its end");
+    hand_in(&node, "s", "i", token, "\"output\": {\"id\": 0}", "late");
+    free(token);
+    get(&node, &r, "/v1/tasks/i-16/items?step=pack&state=failed");
+    EXPECT(&r, 200);
+    EXPECT_TEXT(&r, "items.0.name", "pack.0");
+    CHECK(raw_is(&r, "items.0.in_doubt", "true"), "it is not in doubt");
+    post(&node, &r, "/v1/tasks/i-16/cancel", "{\"reason\": \"test\"}");
+    EXPECT(&r, 200);
+    serve_until(l, "i-16", "compensated");
+    assert_int_equal(l->back[0], 1);
+}
+
 /* Nothing is taken twice under two keys, and all that was taken is put back. */
 static void a_server_that_is_killed_loses_no_item(void **state)
 {
@@ -564,6 +591,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_fails_undoes_the_others),
         cmocka_unit_test(with_continue_all_are_tried),
         cmocka_unit_test(the_output_has_the_item_that_ended_last),
+        cmocka_unit_test(a_late_result_of_an_item_at_rest_changes_nothing),
         cmocka_unit_test(a_server_that_is_killed_loses_no_item),
         cmocka_unit_test(operators_reach_single_items),
         cmocka_unit_test(items_are_read_in_pages),

@@ -164,8 +164,8 @@ class Client:
             filters["cursor"] = page["next"]
 
     def items(self, task_id: str, step: str, state: Optional[str] = None) -> Iterator[Step]:
-        """The items of a step with `for_each`, by their numbers, page by page as they are taken; with `state` only those in it.
-        Each is as it was when its page was read."""
+        """The items of a step with `for_each`, by their numbers, page by page as they are taken; with `state` only
+        those in it. Each is as it was when its page was read."""
         query = {"step": step, **({"state": state} if state else {}), "limit": str(ITEMS_MAX)}
         while True:
             page = cast(ItemPage, self.call("GET", _task(task_id, "items?") + urlencode(query)))

@@ -236,9 +236,9 @@ class Child(TypedDict):
 
 
 class Items(TypedDict):
-    """How many items of a step with `for_each` are where. `count`: the length of the list, 0 before the step begins. `to_undo`: what
-    an undo would reach, or has still to reach. `at_work`: those that are tried or wait for their next try, and failed ones that
-    an operator can retry."""
+    """How many items of a step with `for_each` are where. `count`: the length of the list, 0 before the step begins.
+    `to_undo`: what an undo would reach, or has still to reach. `at_work`: those that are tried or wait for their next
+    try, and failed ones that an operator can retry."""
 
     count: int
     begun: int
@@ -252,10 +252,11 @@ class Items(TypedDict):
 
 
 class Step(_StepRequired, total=False):
-    """A step of a task, or an item of one. `item`: the number of an item, from 0 on; its name is that of the step with the
-    number, as `pack.3`. `items`: of a step with `for_each`. `resume`: what the latest attempt left for the next. `kind` and `begun_at`: of a step that waits, which
-    has no agent. `round` and `repeat_until`: of a repeated step. `signals`: the names of the signals that it waits for.
-    `approval`: what it asks people. `workflow` and `child`: of a step that starts a task of its own."""
+    """A step of a task, or an item of one. `item`: the number of an item, from 0 on; its name is that of the step with
+    the number, as `pack.3`. `items`: of a step with `for_each`. `resume`: what the latest attempt left for the next.
+    `kind` and `begun_at`: of a step that waits, which has no agent. `round` and `repeat_until`: of a repeated step.
+    `signals`: the names of the signals that it waits for. `approval`: what it asks people. `workflow` and `child`: of a
+    step that starts a task of its own."""
 
     item: int
     items: Items
