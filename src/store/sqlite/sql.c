@@ -331,6 +331,14 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
             "AND NOT EXISTS (SELECT 1 FROM token WHERE name <> ?1 AND admin = 1 "
             "AND (expires_at IS NULL OR expires_at > ?2))",
         [SQL_TOKEN_LIST] = "SELECT " TOKEN_COLUMNS(NAME, ", ") ", name FROM token ORDER BY name",
+        [SQL_SESSION_SWEEP] = "DELETE FROM session WHERE expires_at <= ?1 OR id IN (SELECT id "
+            "FROM session WHERE token_hash = ?2 AND is_code = ?3 "
+            "ORDER BY created_at DESC, id LIMIT -1 OFFSET ?4)",
+        [SQL_SESSION_CODE] = "DELETE FROM session WHERE hash = ?1 AND is_code = 1",
+        [SQL_SESSION_INSERT] = "INSERT INTO session (" SESSION_COLUMNS(NAME, ", ") ") VALUES ("
+            SESSION_COLUMNS(PARAM, ", ") ")",
+        [SQL_SESSION_DELETE] = "DELETE FROM session WHERE id = ?1",
+        [SQL_SESSION_LIST] = "SELECT " SESSION_COLUMNS(NAME, ", ") " FROM session ORDER BY created_at, id",
         [SQL_AUDIT_INSERT] = "INSERT INTO audit (" AUDIT_COLUMNS(NAME, ", ") ") VALUES ("
             AUDIT_COLUMNS(PARAM, ", ") ")",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
