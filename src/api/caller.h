@@ -15,6 +15,17 @@ const struct bearer *caller_of(struct server *sv, struct http_request *r, const 
  * request was answered that it is not. */
 const struct bearer *caller_recheck(struct server *sv, struct http_request *r);
 
+/* Does it come through TLS, as far as is known? */
+bool caller_is_secure(const struct server *sv, const struct http_request *r);
+/* The session of a request that has its cookie and no token. NULL: there is none, or it is unknown.
+ * *ret_why: untouched if there is no cookie. */
+const struct session_row *caller_session(struct server *sv, struct http_request *r,
+                                         const char **ret_why);
+/* Is the request let in by the cookie of a session alone? A browser adds it to any request. */
+bool caller_by_cookie(struct server *sv, struct http_request *r);
+/* Could another node know its token, or its session? */
+bool caller_may_be_new(struct server *sv, struct http_request *r);
+
 void answer_unauthenticated(struct server *sv, struct http_request *r, const char *why);
 /* Logs that a request is answered 403. `token` is its name. */
 void caller_log_forbidden(struct server *sv, const struct http_request *r, struct slice token,

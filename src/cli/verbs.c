@@ -67,6 +67,7 @@ const struct verb *const verbs[] = {
     &verb_schedule_delete,
 
     &verb_top,
+    &verb_console,
     &verb_agent_list,
     &verb_agent_get,
     &verb_agent_set,

@@ -78,6 +78,7 @@ extern const struct verb verb_token_delete;
 extern const struct verb verb_token_list;
 extern const struct verb verb_token_rotate;
 extern const struct verb verb_top;
+extern const struct verb verb_console;
 extern const struct verb verb_undo;
 extern const struct verb verb_validate;
 extern const struct verb verb_watch;
