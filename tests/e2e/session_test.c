@@ -81,7 +81,7 @@ static int status_of(const struct browser *b, const char *method, const char *pa
 {
     REPLY r = {0};
 
-    send_from(b, &r, method, path, CONSOLE, strcmp(method, "GET") == 0 ? NULL : "{}");
+    send_from(b, &r, method, path, CONSOLE, strcmp(method, "POST") == 0 ? "{}" : NULL);
     return r.status;
 }
 
