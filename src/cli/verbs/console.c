@@ -74,6 +74,20 @@ static bool browser_opens(const char *url)
     return true;
 }
 
+/* The code goes into an address, and to a terminal: it is taken only as the server makes them. */
+static bool code_ok(struct slice code)
+{
+    enum { CODE_SIZE = 43 };
+
+    for (size_t i = 0; i < code.len; i++) {
+        char c = code.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'
+              || c == '_'))
+            return false;
+    }
+    return code.len == CODE_SIZE;
+}
+
 static int show(const struct invocation *in, const char *url, bool has_code)
 {
     if (!given(in, "print") && browser_opens(url)) {
@@ -108,12 +122,15 @@ static int run(struct invocation *in)
     const struct json *answer = client_ask(c, "POST", "/v1/session/codes", NULL, &a, &end);
     struct slice code = json_get_text(answer, "code");
     buf_fmt(&url, "%s/", intact_client_server(c));
-    if (code.ptr) /* a server that requires no tokens makes none */
+    if (code_ok(code)) /* a server that requires no tokens makes none */
         buf_fmt(&url, "signin#code=%.*s", SLICE_ARG(code));
-    if (answer && given(in, "json"))
+    if (answer && !code_ok(code) && !json_get_bool(answer, "open", false))
+        end = verb_failed(in, CLI_NOT_WELL, "%s does not answer like an Intact server",
+                          intact_client_server(c));
+    else if (answer && given(in, "json"))
         print_json(url.ptr, answer);
     else if (answer)
-        end = show(in, url.ptr, code.ptr != NULL);
+        end = show(in, url.ptr, code_ok(code));
     intact_client_free(c);
     return end;
 }
