@@ -205,7 +205,7 @@ const struct bearer *caller_of(struct server *sv, struct http_request *r, const 
 
     if (http_adopted(r) != 0)
         return helper_bearer(http_adopted(r));
-    if (authorization.ptr && http_header_count(r, "authorization") > 1) {
+    if (http_header_count(r, "authorization") > 1) {
         *ret_why = "there is more than one Authorization field";
         return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
     }

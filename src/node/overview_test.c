@@ -1,4 +1,5 @@
-/* Tests of the ring of the last hour: periods, percentiles, and clocks that jump. */
+/* Tests of the ring of the last hour (overview.h): what is counted in which period, how close the
+ * percentiles are, and clocks that jump. */
 
 #include "node/overview.h"
 

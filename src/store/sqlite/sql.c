@@ -338,7 +338,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_SESSION_INSERT] = "INSERT INTO session (" SESSION_COLUMNS(NAME, ", ") ") VALUES ("
             SESSION_COLUMNS(PARAM, ", ") ")",
         [SQL_SESSION_DELETE] = "DELETE FROM session WHERE id = ?1",
-        [SQL_SESSION_LIST] = "SELECT " SESSION_COLUMNS(NAME, ", ") " FROM session ORDER BY created_at, id",
+        [SQL_SESSION_LIST] = "SELECT " SESSION_COLUMNS(NAME, ", ") " FROM session "
+            "ORDER BY created_at, id",
         [SQL_AUDIT_INSERT] = "INSERT INTO audit (" AUDIT_COLUMNS(NAME, ", ") ") VALUES ("
             AUDIT_COLUMNS(PARAM, ", ") ")",
         [SQL_AUDIT_LIST] = AUDIT PAGE,
