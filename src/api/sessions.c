@@ -240,9 +240,12 @@ static bool may_sign_in(struct server *sv, struct http_request *r, const struct 
 static bool has_room(struct server *sv, struct http_request *r)
 {
     size_t count = 0;
+    const struct session_row *rows = sessions_list(sv->sessions, &count);
+    size_t open = 0;
 
-    (void)sessions_list(sv->sessions, &count); /* it is the count that matters */
-    if (count < SESSIONS_MAX)
+    for (size_t i = 0; i < count; i++)
+        open += rows[i].expires_at > server_now(sv); /* others are deleted with the next change */
+    if (open < SESSIONS_MAX)
         return asks_have_room(sv, r, 0);
     http_problem(r, 503, "busy", "there are %d sessions; end some first", SESSIONS_MAX);
     return false;
