@@ -178,7 +178,7 @@ const struct session_row *caller_session(struct server *sv, struct http_request 
     return row && !row->is_code ? row : NULL;
 }
 
-bool caller_by_cookie(struct server *sv, struct http_request *r)
+static bool has_cookie(struct server *sv, struct http_request *r)
 {
     bool twice = false;
 
@@ -203,13 +203,15 @@ const struct bearer *caller_of(struct server *sv, struct http_request *r, const 
 {
     struct slice authorization = http_header(r, "authorization");
 
+    r->is_by_cookie = false;
     if (http_adopted(r) != 0)
         return helper_bearer(http_adopted(r));
     if (http_header_count(r, "authorization") > 1) {
         *ret_why = "there is more than one Authorization field";
         return access_is_open(sv->access) ? access_who(sv->access, SLICE_NONE, 0, ret_why) : NULL;
     }
-    if (!authorization.ptr && caller_by_cookie(sv, r)) {
+    r->is_by_cookie = !authorization.ptr && has_cookie(sv, r);
+    if (r->is_by_cookie) {
         const struct session_row *row = caller_session(sv, r, ret_why);
         return row ? session_bearer(row, sv->access, server_now(sv), ret_why) : NULL;
     }

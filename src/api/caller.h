@@ -9,7 +9,8 @@
 
 struct server;
 
-/* NULL: no valid token, and *ret_why has the reason. */
+/* NULL: no valid token, and *ret_why has the reason. Sets r->is_by_cookie: whether it is the token
+ * of a session, which only the cookie names. */
 const struct bearer *caller_of(struct server *sv, struct http_request *r, const char **ret_why);
 /* The token of a request that has waited, if it is still good; until the next turn. NULL: the
  * request was answered that it is not. */
@@ -21,8 +22,6 @@ bool caller_is_secure(const struct server *sv, const struct http_request *r);
  * *ret_why: untouched if there is no cookie. */
 const struct session_row *caller_session(struct server *sv, struct http_request *r,
                                          const char **ret_why);
-/* Is the request let in by the cookie of a session alone? A browser adds it to any request. */
-bool caller_by_cookie(struct server *sv, struct http_request *r);
 /* Could another node know its token, or its session? */
 bool caller_may_be_new(struct server *sv, struct http_request *r);
 

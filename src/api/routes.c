@@ -313,13 +313,16 @@ static const struct route *route_of(struct http_request *r, bool *ret_path_is_kn
 
 static void route_again(struct server *sv, struct http_request *r);
 
+static bool method_reads(const struct http_request *r)
+{
+    return slice_is(r->method, "GET") || slice_is(r->method, "HEAD");
+}
+
 /* A browser adds the cookie to whatever a page of this site sends, but only a page of the console
  * adds a field of its own (a page of another site would have to ask first, and is refused). */
-static bool is_by_page(struct server *sv, struct http_request *r)
+static bool is_by_page(const struct http_request *r)
 {
-    bool reads = slice_is(r->method, "GET") || slice_is(r->method, "HEAD");
-
-    return reads || slice_is(http_header(r, "intact-console"), "1") || !caller_by_cookie(sv, r);
+    return !r->is_by_cookie || method_reads(r) || slice_is(http_header(r, "intact-console"), "1");
 }
 
 /* Clients without a token learn nothing of what exists: only a good token gets a 404 or 405. */
@@ -337,7 +340,7 @@ static bool is_let_in(struct server *sv, struct http_request *r, const struct pa
         http_problem(r, 404, "no-route", "there is nothing at %.*s", SLICE_ARG(r->path));
     else if (!rt)
         answer_wrong_method(r);
-    else if (p->bearer && !is_by_page(sv, r))
+    else if (p->bearer && !is_by_page(r))
         http_problem(
             r, 403, "no-console-header",
             "a change with the cookie of a session needs the header \"Intact-Console: 1\", "
@@ -450,8 +453,7 @@ static void route_again(struct server *sv, struct http_request *r)
 /* Such a link is in a mail that another page shows: opening it may come from there. */
 static bool opens_link(const struct http_request *r)
 {
-    return (slice_is(r->method, "GET") || slice_is(r->method, "HEAD"))
-           && path_matches("v1/approvals/*", r->path);
+    return method_reads(r) && path_matches("v1/approvals/*", r->path);
 }
 
 static bool is_of_api(struct http_request *r)
