@@ -431,17 +431,24 @@ static void every_route_refuses_strangers_pages_and_wrong_bodies(void **state)
     const struct node stranger = as(&node, "");
     const struct browser b = {.node = &node};
     char line[160];
+    char packed[160];
     REPLY r = {0};
     (void)state;
 
     (void)snprintf(line, sizeof line,
                    "Origin: https://evil.example\r\nAuthorization: Bearer %s\r\n", node.token);
+    (void)snprintf(packed, sizeof packed, "Content-Encoding: gzip\r\nAuthorization: Bearer %s\r\n",
+                   node.token);
     for (size_t i = 0; i < COUNT_OF(routes); i++) {
         const char *type = routes[i].has_body ? "application/json" : NULL;
         send_from(&b, &r, routes[i].method, routes[i].path, line, routes[i].has_body ? "{}" : NULL);
         expect_problem(&r, 403, "foreign");
         send_as(&stranger, &r, routes[i].method, routes[i].path, type, SLICE("{}"));
         expect_problem(&r, 401, "unauthenticated");
+        if (routes[i].has_body) {
+            send_from(&b, &r, routes[i].method, routes[i].path, packed, "{}");
+            expect_problem(&r, 415, "content-encoding");
+        }
         for (size_t k = 0; routes[i].has_body && k < COUNT_OF(bodies); k++) {
             send_as(&node, &r, routes[i].method, routes[i].path, bodies[k].type,
                     slice_of(bodies[k].body));
