@@ -15,7 +15,7 @@ void overview_get(struct server *sv, struct http_request *r)
 
     json_open(&b, '{');
     json_member_text(&b, "node", slice_of(sv->config.node));
-    overview_write(sv->overview, server_now(sv), &b);
+    overview_write(sv->overview, server_turn_now(sv), &b);
     json_close(&b, '}');
     answer_json(r, 200, &b, NULL);
 }

@@ -587,7 +587,7 @@ static void count_submission(struct metrics *m, const struct ask *a)
 static void accepted_new(struct server *sv, const struct ask *a)
 {
     quotas_task(sv->quotas, a->owner, true);
-    overview_submitted(sv->overview, server_now(sv));
+    overview_submitted(sv->overview, server_turn_now(sv));
 }
 
 static void accepted(struct submission *s)

@@ -62,7 +62,7 @@ enum err core_load(struct run *run, struct error *e)
 
     sv->access = access_new(sv->config.token_file);
     sv->sessions = sessions_new();
-    sv->overview = overview_new(server_now(sv));
+    sv->overview = overview_new(server_turn_now(sv));
     sv->contents = contents_new();
     sv->quotas = quotas_new();
     enum err err = catalog_load(&sv->workflows, sv->config.store, &run->known, e);
