@@ -257,6 +257,14 @@ static void a_form_is_sent_that_the_client_knows(void **state)
         tags[is_gzip] = field(&r, "ETag");
     }
     CHECK(strcmp(tags[0], tags[1]) != 0, "two forms have one tag: %s", tags[0]);
+    fetch_as(&r, "GET", script, "Accept-Encoding: gzip, deflate, br\r\n");
+    char *tag = field(&r, "ETag");
+    bool is_br = head_has(&r, "Content-Encoding: br\r\n"); /* if the build had brotli */
+    CHECK(is_br || head_has(&r, "Content-Encoding: gzip\r\n"), "%.*s", SLICE_ARG(r.head));
+    CHECK(strstr(tag, is_br ? "-br\"" : "-gzip\""), "%s", tag);
+    free(tag);
+    fetch_as(&r, "GET", script, "Accept-Encoding: gzip, br;q=0\r\n");
+    CHECK(head_has(&r, "Content-Encoding: gzip\r\n"), "%.*s", SLICE_ARG(r.head));
     free(tags[0]);
     free(tags[1]);
     free(script);
