@@ -78,10 +78,25 @@ export const VERBS: Verb[] = [
   },
 ];
 
+// The verb with the step that it is for, as buttons say it.
+export function labelOf(name: VerbName, step?: string): string {
+  if (!step) return verb(name)?.label ?? name;
+  switch (name) {
+    case "correct": return `Correct input of ${step}`;
+    case "supply": return `Supply output of ${step}`;
+    case "resolve": return `${step} took no effect`;
+    case "skip": return `Skip ${step}`;
+    default: return `${verb(name)?.label ?? name} ${step}`;
+  }
+}
+
 export const verb = (name: string) => VERBS.find((v) => v.name === name);
 
 const ENDED = ["processed", "compensated"];
 const isOpen = (task: Task) => !ENDED.includes(task.state) && !task.closed_at;
+
+// Whether what is on record of a step last is its undo.
+export const isUndone = (s: Step) => s.state === "undoing" || s.state === "undone" || s.attempts.at(-1)?.direction === "undo";
 
 // Items at work are steps to operators.
 export function stepsOf(task: Task): Step[] {
@@ -93,7 +108,8 @@ export function stepsFor(name: VerbName, task: Task): Step[] {
   const steps = stepsOf(task);
   if (name === "retry") return steps.filter((s) => s.state === "failed" || (s.wait_until && s.attempts.length > 0) || (task.state === "error" && s.state === "undoing"));
   if (name === "resolve") return steps.filter((s) => s.in_doubt);
-  if (name === "correct") return steps.filter((s) => ["failed", "waiting"].includes(s.state) && !s.in_doubt && s.kind !== "wait");
+  if (name === "correct") return steps.filter((s) => ["failed", "waiting"].includes(s.state) && !s.in_doubt && !isUndone(s) && s.kind !== "wait");
+  if (name === "supply") return steps.filter((s) => !isUndone(s) && (["failed", "waiting", "running"].includes(s.state) || s.in_doubt));
   return steps.filter((s) => ["failed", "waiting", "undoing", "running"].includes(s.state) || s.in_doubt);
 }
 

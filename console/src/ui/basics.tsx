@@ -32,7 +32,8 @@ export function Moment({ at, withMs = false }: { at: string | null | undefined; 
 export function Age({ at }: { at: string | null | undefined }) {
   const ms = time(at);
   if (ms === null) return <span class="none">–</span>;
-  return <time dateTime={at ?? ""} title={exact(ms)}>{ago(ms, now.value)}</time>;
+  const seen = Math.max(now.value, ms - 1000 < now.value ? ms : 0); // the clock of the page moves once a second
+  return <time dateTime={at ?? ""} title={exact(ms)}>{ago(ms, seen)}</time>;
 }
 
 // From `from` to `to`, or until now.
@@ -120,6 +121,44 @@ export function Panel({ title, aside, children, class: kind = "", id }: {
       {(title || aside) && <header class="panel-head">{title && <h2>{title}</h2>}{aside && <div class="panel-aside">{aside}</div>}</header>}
       {children}
     </section>
+  );
+}
+
+// Less frequent commands behind one button.
+export function Menu({ label, entries }: { label: string; entries: { label: string; hint?: string; isFinal?: boolean | undefined; act: () => void }[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!isOpen) return;
+    const close = (e: Event) => { if (!host.current?.contains(e.target as Node)) setOpen(false); };
+    addEventListener("pointerdown", close);
+    addEventListener("focusin", close);
+    host.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    return () => { removeEventListener("pointerdown", close); removeEventListener("focusin", close); };
+  }, [isOpen]);
+  const onKey = (e: KeyboardEvent) => {
+    const items = [...(host.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+    const n = items.indexOf(document.activeElement as HTMLElement);
+    const by = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
+    if (by !== 0) items[(n + by + items.length) % items.length]?.focus();
+    else if (e.key === "Escape" && isOpen) { setOpen(false); host.current?.querySelector("button")?.focus(); }
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  return (
+    <div class="menu" ref={host} onKeyDown={onKey}>
+      <Button aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{label}<Icon name="down" /></Button>
+      {isOpen && (
+        <div class="menu-list" role="menu" aria-label={label}>
+          {entries.map((entry) => (
+            <button key={entry.label} type="button" role="menuitem" tabIndex={-1} class={entry.isFinal ? "final" : ""} onClick={() => { setOpen(false); entry.act(); }}>
+              <span>{entry.label}</span>{entry.hint && <small>{entry.hint}</small>}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
   );
 }
 

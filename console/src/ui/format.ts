@@ -22,6 +22,7 @@ export function duration(ms: number): string {
 
 export function ago(at: number, now: number): string {
   const ms = now - at;
+  if (Math.abs(ms) < SECOND) return "now";
   return ms >= 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`;
 }
 

@@ -31,6 +31,11 @@ export function concerns({ stats, alerts, agents, nodes }: {
     const trouble = agentTrouble(agent);
     if (trouble) add(trouble.grade, `Agent ${agent.agent} ${trouble.text}`, `/agents?agent=${encodeURIComponent(agent.agent)}`, trouble.since);
   }
+  const known = new Set((agents?.agents ?? []).map((a) => a.agent));
+  for (const agent of stats.agents) {
+    if (!agent.connected && agent.waiting_tasks > 0 && !known.has(agent.agent))
+      add("bad", `Agent ${agent.agent} is not connected, and ${plural(agent.waiting_tasks, "task waits", "tasks wait")} for it`, `/tasks?agent=${encodeURIComponent(agent.agent)}`, agent.first_submitted_at);
+  }
   for (const alert of alerts?.alerts ?? []) {
     if (!SAID_ELSEWHERE.has(alert.condition)) add(FAIR.has(alert.condition) ? "fair" : "bad", alert.summary, `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
   }

@@ -77,10 +77,10 @@ function States({ stats }: { stats: Stats }) {
     </a>
   );
   const { counters } = stats;
-  const since = `since ${duration(now.value - (time(stats.started_at) ?? now.value))}`;
+  const since = `in the last ${duration(now.value - (time(stats.started_at) ?? now.value))}`;
   return (
     <section class="tiles" aria-label="Tasks by state">
-      {tile("error", stored.error, "in error", "/tasks?state=error&closed=false", "stopped: an operator decides")}
+      {tile("error", stored.error, "in error", "/tasks?state=error&closed=false", "an operator decides")}
       {tile("pending", stored.pending, "pending", "/tasks?state=pending", [stored.sleeping > 0 && `${count(stored.sleeping)} wait for a time`, stored.waiting_for_locks > 0 && `${count(stored.waiting_for_locks)} for a lock`].filter(Boolean).join(", "))}
       {tile("processing", stored.processing, "processing", "/tasks?state=processing", `${count(stats.open_attempts)} open attempts`)}
       {tile("compensating", stored.compensating, "compensating", "/tasks?state=compensating", "being undone")}

@@ -1,6 +1,7 @@
 // The steps of a task as a graph, from left to right. Below it, as a second lane that runs back, what is undone.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Step, Task } from "../../api/types.ts";
+import { isUndone } from "../../actions/verbs.ts";
 import { Panel, useWidth } from "../../ui/basics.tsx";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { BOX, curve, graphOf, layout, type Layout } from "../../ui/layout.ts";
@@ -18,7 +19,7 @@ const MARGIN = 300; // drawn around what is in view
 export function undoLane(task: Task, definition: Definition | undefined): Step[] {
   const undoable = new Map((definition?.steps ?? []).map((s) => [s.name, s.undo !== "none" && !s.pivot]));
   return task.steps.filter((s) => {
-    if (s.state === "undoing" || s.state === "undone" || s.attempts.some((a) => a.direction === "undo")) return true;
+    if (isUndone(s) || s.attempts.some((a) => a.direction === "undo")) return true;
     return task.direction === "undo" && undoable.get(s.name) !== false && (s.state === "completed" || s.in_doubt);
   });
 }
@@ -46,8 +47,12 @@ export function Graph({ task, definition, step, onStep }: {
   const area = useArea(ref, scale);
   const mirrored = (y: number) => drawn.height + LANE + (drawn.height - y);
   const isSeen = (x: number, y: number) => !area || (x > area.left - MARGIN && x < area.right + MARGIN && y > area.top - MARGIN && y < area.bottom + MARGIN);
-  const edgeSeen = (points: { x: number; y: number }[]) => points.some((p) => isSeen(p.x, p.y));
-  const done = (s: Step | undefined) => s && ["completed", "skipped", "undoing", "undone"].includes(s.state);
+  const edgeSeen = (points: { x: number; y: number }[]) => {
+    const xs = points.map((p) => p.x);
+    const ys = points.map((p) => p.y);
+    return !area || (Math.max(...xs) > area.left && Math.min(...xs) < area.right && Math.max(...ys) > area.top && Math.min(...ys) < area.bottom);
+  };
+  const done = (s: Step | undefined) => s && (["completed", "skipped"].includes(s.state) || isUndone(s));
   return (
     <Panel title="Steps" class="graph-panel" aside={fit < SMALLEST && <button type="button" class="button quiet" aria-pressed={whole} onClick={() => setWhole(!whole)}><Icon name="fit" /><span>{whole ? "Readable size" : "Whole graph"}</span></button>}>
       <div ref={ref} class="graph-scroll" tabIndex={0} role="group" aria-label="Graph of the steps">
@@ -110,9 +115,8 @@ function useArea(ref: { current: HTMLDivElement | null }, scale: number) {
 function Node({ step: s, x, y, isAt, isPivot, isUndo = false, onStep }: {
   step: Step; x: number; y: number; isAt: boolean; isPivot: boolean; isUndo?: boolean; onStep: (name: string) => void;
 }) {
-  const undoing = s.state === "undoing" || s.state === "undone";
-  const failed = s.attempts.some((a) => a.direction === "undo" && a.outcome === "failed");
-  const state = isUndo ? (undoing ? (s.state === "undoing" && failed && s.error ? "failed" : s.state) : "waiting") : s.in_doubt ? "doubt" : undoing ? "completed" : s.state;
+  const undoing = isUndone(s);
+  const state = isUndo ? (undoing ? s.state : "waiting") : s.in_doubt && !undoing ? "doubt" : undoing ? forwardState(s) : s.state;
   const host = useRef<HTMLButtonElement>(null);
   return (
     <button ref={host} type="button" class={`node s-${state} ${isAt ? "at" : ""} ${isUndo ? "undo" : ""}`} aria-pressed={isAt}
@@ -126,8 +130,15 @@ function Node({ step: s, x, y, isAt, isPivot, isUndo = false, onStep }: {
   );
 }
 
+// How a step that is undone stood before.
+function forwardState(s: Step): string {
+  const last = s.attempts.filter((a) => a.direction === "forward").at(-1);
+  return last && last.outcome !== "completed" && last.effect === "unknown" ? "doubt" : "completed";
+}
+
 function nodeMore(s: Step, isUndo: boolean): string {
-  if (isUndo) return s.state === "undone" ? "undone" : s.state === "undoing" ? (s.error ? s.error.code : "being undone") : "to be undone";
+  if (isUndo) return !isUndone(s) ? "to be undone" : s.state === "undone" ? "undone" : s.error ? s.error.code : "being undone";
+  if (isUndone(s)) return s.agent ?? "";
   if (s.in_doubt) return "in doubt";
   if (s.items) return `${s.items.completed} of ${s.items.count} items`;
   if (s.state === "failed") return s.error?.code ?? "failed";

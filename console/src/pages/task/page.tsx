@@ -10,7 +10,7 @@ import { announce } from "../../app/announce.ts";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, path, query } from "../../app/router.ts";
 import { can, session } from "../../app/session.ts";
-import { Age, Button, Copy, Empty, Failed, Length, Loading, Moment, State, Tags, Text } from "../../ui/basics.tsx";
+import { Age, Copy, Empty, Failed, Length, Loading, Menu, Moment, State, Tags, Text } from "../../ui/basics.tsx";
 import { plain } from "../../ui/visible.ts";
 import { Graph, type Definition } from "./graph.tsx";
 import { Records } from "./records.tsx";
@@ -21,9 +21,9 @@ import { WhyCard } from "./why.tsx";
 // A record is newer if more happened in it; the stream and a verb's answer may cross.
 export default function TaskOnePage({ id }: { id: string }) {
   const record = useResource<Task>(taskPath(id), 0);
-  const why = useResource<Why>(`${taskPath(id)}/why`, 15_000);
   const task = record.data;
-  useStream(taskPath(id) + "/events", {
+  const why = useResource<Why>(task ? `${taskPath(id)}/why` : null, 15_000);
+  useStream(task ? `${taskPath(id)}/events` : null, {
     onOpen: () => why.reload(),
     on: { task: (data) => record.replace(data as Task), progress: (data) => beat(data as Beat), end: () => why.reload() },
   });
@@ -45,6 +45,13 @@ export default function TaskOnePage({ id }: { id: string }) {
     return record.problem ? <Failed problem={record.problem} retry={record.reload} /> : <Loading rows={10} />;
   }
   return <Shown task={task} why={why} onRecord={(t) => { record.replace(t); why.reload(); }} onReload={() => { record.reload(); why.reload(); }} />;
+}
+
+// What a click shows may be below the window: enough of it is brought up to be read.
+function bringStepIntoView() {
+  const top = document.getElementById("step")?.getBoundingClientRect().top ?? 0;
+  const missing = top - (innerHeight - 280);
+  if (missing > 0) scrollBy({ top: missing, behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }
 
 interface Beat {
@@ -80,7 +87,10 @@ function Shown({ task, why, onRecord, onReload }: {
   const [atFirst] = useState(() => firstStep(task));
   const wanted = query.value.get("step");
   const step = wanted && task.steps.some((s) => s.name === wanted.split(".")[0]) ? wanted : atFirst;
-  const choose = (name: string) => navigate(`${path.value}?step=${encodeURIComponent(name)}`, { replace: true });
+  const choose = (name: string) => {
+    navigate(`${path.value}?step=${encodeURIComponent(name)}`, { replace: true });
+    requestAnimationFrame(bringStepIntoView);
+  };
   const act = (verb: VerbName, given: Arguments) => setAction({ verb, given });
   useKeys({ r: onReload });
   const chosen = useMemo(() => task.steps.flatMap((s) => [s, ...(s.items?.at_work ?? [])]).find((s) => s.name === step), [task, step]);
@@ -99,10 +109,12 @@ function Shown({ task, why, onRecord, onReload }: {
       </header>
       <Facts task={task} />
       <WhyCard why={why} task={task} onAct={act} onChanged={onReload} />
-      <Graph task={task} definition={definition} step={step} onStep={choose} />
-      <TimelinePanel task={task} step={step} onStep={choose} />
-      {chosen && <StepPanel task={task} step={chosen} onAct={act} />}
-      <Records task={task} definition={workflow.data} />
+      <div class="task-columns">
+        <Graph task={task} definition={definition} step={step} onStep={choose} />
+        <TimelinePanel task={task} step={step} onStep={choose} />
+        {chosen && <StepPanel task={task} step={chosen} onAct={act} />}
+        <Records task={task} definition={workflow.data} />
+      </div>
       {action && (
         <TaskAction verb={action.verb} given={action.given} task={task} onClose={() => setAction(null)}
           onDone={(t) => { setAction(null); onRecord(t); }} />
@@ -126,17 +138,12 @@ function Facts({ task }: { task: Task }) {
   );
 }
 
-const FIRST: VerbName[] = ["retry", "resume", "reopen"];
-
 // The verbs for the whole task. Those for a step are beside the step.
 function Verbs({ task, onAct }: { task: Task; onAct: (verb: VerbName, given: Arguments) => void }) {
   const isOwner = task.owner !== null && session.value?.name === task.owner;
   const offered = VERBS.filter((v) => v.step !== "must" && v.name !== "correct" && isOffered(v.name, task) && (v.name === "cancel" ? isOwner && !can("repair") : can("repair")));
   if (offered.length === 0) return null;
-  return (
-    <div class="page-actions">
-      {offered.map((v) => <Button key={v.name} kind={v.isFinal ? "danger" : FIRST.includes(v.name) ? "primary" : "plain"} title={v.hint} onClick={() => onAct(v.name, {})}>{v.label}…</Button>)}
-      {isOffered("correct", task) && <Button title="The task's input is wrong" onClick={() => onAct("correct", {})}>Correct input…</Button>}
-    </div>
-  );
+  const entries = offered.map((v) => ({ label: `${v.label}…`, hint: v.hint, isFinal: v.isFinal, act: () => onAct(v.name, {}) }));
+  if (can("repair") && isOffered("correct", task)) entries.push({ label: "Correct the task's input…", hint: "Its own input is wrong", isFinal: false, act: () => onAct("correct", {}) });
+  return <div class="page-actions"><Menu label="Actions" entries={entries} /></div>;
 }

@@ -49,9 +49,8 @@ export function Records({ task, definition }: { task: Task; definition: Workflow
 function Data({ task }: { task: Task }) {
   return (
     <div class="values">
-      {task.error && <Folded name="Error" value={task.error} />}
       <Folded name="Input" value={task.input} />
-      {task.output === null || task.output === undefined ? <p class="muted">No output yet.</p> : <Folded name="Output" value={task.output} />}
+      {task.output === null || task.output === undefined ? <p class="muted">No output.</p> : <Folded name="Output" value={task.output} />}
       {task.signals && task.signals.length > 0 && <Folded name="Signals that no step has taken" value={task.signals} />}
     </div>
   );

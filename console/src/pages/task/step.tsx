@@ -1,6 +1,6 @@
 // One step: its attempts, what it was given and gave back, and the verbs for it.
 import type { Step, Task } from "../../api/types.ts";
-import { stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
+import { isUndone, stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Copy, Id, Length, Moment, Panel, State, Text } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
@@ -28,7 +28,7 @@ export function StepPanel({ task, step: s, onAct }: { task: Task; step: Step; on
         {s.resolved !== undefined && <div><dt>resolved</dt><dd>attempts up to {s.resolved} took no effect</dd></div>}
         {s.child && <div><dt>child</dt><dd><Id id={s.child.id} href={`/tasks/${encodeURIComponent(s.child.id)}`} /> <span class="muted">{s.child.state}</span></dd></div>}
       </dl>
-      {s.error && <p class="note error"><Icon name="warning" /><span><b><Text>{s.error.code}</Text></b>{s.error.message && <>: <Text>{s.error.message}</Text></>}</span></p>}
+      {s.error && s.error.code !== s.attempts.at(-1)?.error?.code && <p class="note error"><Icon name="warning" /><span><b><Text>{s.error.code}</Text></b>{s.error.message && <>: <Text>{s.error.message}</Text></>}</span></p>}
       {s.approval && <ApprovalFacts step={s} />}
       {s.attempts.length > 0 && <Attempts step={s} />}
       {s.items && <Items task={task} step={s} />}
@@ -44,7 +44,7 @@ export function StepPanel({ task, step: s, onAct }: { task: Task; step: Step; on
 const KINDS: Record<string, string> = { wait: "waits for a time", signal: "waits for a signal", approve: "people decide", task: "a task of its own", for_each: "for each item" };
 
 export function keyOf(task: Task, s: Step): string {
-  const isUndo = s.state === "undoing" || s.state === "undone";
+  const isUndo = isUndone(s);
   const generation = (s.key_generation ?? 1) > 1 ? `~${s.key_generation}` : "";
   const round = (s.round ?? 0) > 1 ? `@${s.round}` : "";
   return `${task.id}/${s.name}${generation}${round}${isUndo ? "/undo" : ""}`;

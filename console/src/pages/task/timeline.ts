@@ -34,14 +34,14 @@ const defined = (list: (number | null)[]): number[] => list.filter((t): t is num
 
 export function timelineOf(task: Task, now: number): Timeline {
   const begin = time(task.submitted_at) ?? now;
-  const hasEnded = task.state === "processed" || task.state === "compensated";
+  const hasEnded = ["processed", "compensated", "error"].includes(task.state);
   const end = hasEnded ? (time(task.ended_at) ?? now) : now;
   const rows = task.steps.map((step) => rowOf(step, task, now, end));
   const bars = rows.flatMap((r) => r.bars);
   const times = [begin, end, ...bars.flatMap((b) => [b.from, b.to]), ...rows.flatMap((r) => r.deadlines), ...defined([time(task.complete_by), time(task.not_before)])];
   const last = Math.max(end, ...bars.filter((b) => b.kind !== "rest" && b.to <= now).map((b) => b.to));
   return {
-    rows, whole: padded(Math.min(...times), Math.max(...times)), first: padded(begin, last), complete: time(task.complete_by),
+    rows, whole: padded(Math.min(...times), Math.max(...times, task.state === "error" ? now : end)), first: padded(begin, last), complete: time(task.complete_by),
     paused: hasEnded ? null : time(task.paused_at), lostMs: lost(bars, now),
   };
 }

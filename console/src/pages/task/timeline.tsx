@@ -12,7 +12,7 @@ const ROW = 30;
 const MIN_BAR = 3;
 
 export function TimelinePanel({ task, step, onStep }: { task: Task; step: string | null; onStep: (name: string) => void }) {
-  const isOpen = task.state !== "processed" && task.state !== "compensated";
+  const isOpen = !["processed", "compensated", "error"].includes(task.state);
   const second = isOpen ? now.value : 0;
   const timeline = useMemo(() => timelineOf(task, isOpen ? second : Date.now()), [task, second]);
   const [chosen, setChosen] = useState<View | null>(null);
@@ -61,7 +61,7 @@ export function TimelinePanel({ task, step, onStep }: { task: Task; step: string
           );
         }}</Windowed>
       </div>
-      <Legend timeline={timeline} />
+      <Legend timeline={timeline} view={view} />
     </Panel>
   );
 }
@@ -144,7 +144,7 @@ function RowBars({ row, timeline, view, width }: { row: Row; timeline: Timeline;
       {row.beats.filter((t) => isIn(t, t)).map((t) => <g key={t} class="beat"><path d={`M${x(t)} 6l3 4-3 4-3-4z`} /><title>{`last heartbeat ${moment(t, Date.now(), true)}`}</title></g>)}
       {row.deadlines.map((t) => vertical(t, "deadline", `complete-by of ${row.step.name}\n${exact(t)}`))}
       {vertical(timeline.complete, "deadline whole", `complete-by of the task\n${timeline.complete ? exact(timeline.complete) : ""}`)}
-      {row.step.state !== "completed" && vertical(now.value, "now-line", "now")}
+      {vertical(now.value, "now-line", "now")}
     </svg>
   );
 }
@@ -173,7 +173,7 @@ function summary(row: Row): string {
   return `${row.step.name}: ${row.step.in_doubt ? "in doubt" : row.step.state}, ${attempts.length} attempts, ${failed} of them failed`;
 }
 
-function Legend({ timeline }: { timeline: Timeline }) {
+function Legend({ timeline, view }: { timeline: Timeline; view: View }) {
   const bars = timeline.rows.flatMap((r) => r.bars);
   const has = (test: (b: Bar) => boolean) => bars.some(test);
   const entries: [boolean, string, string][] = [
@@ -184,7 +184,7 @@ function Legend({ timeline }: { timeline: Timeline }) {
     [has((b) => b.inDoubt), "doubted", "in doubt"],
     [has((b) => b.kind === "lost"), "lost", "wait after a failure"],
     [has((b) => b.kind === "rest"), "rest", "waits by itself"],
-    [timeline.rows.some((r) => r.deadlines.length > 0) || timeline.complete !== null, "by", "complete-by"],
+    [[timeline.complete, ...timeline.rows.flatMap((r) => r.deadlines)].some((t) => t !== null && t >= view.from && t <= view.to), "by", "complete-by"],
     [timeline.rows.some((r) => r.beats.length > 0), "beaten", "last heartbeat"],
   ];
   const shown = entries.filter(([is]) => is);

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { call, Problem, taskPath } from "../../api/client.ts";
 import type { Reason, Task, Why } from "../../api/types.ts";
 import { movesOf, type Suggestion } from "../../actions/suggested.ts";
-import { verb, type Arguments, type VerbName } from "../../actions/verbs.ts";
+import { labelOf, verb, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { announce } from "../../app/announce.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Failed, Loading, Text } from "../../ui/basics.tsx";
@@ -75,7 +75,8 @@ function Suggested({ suggestion: s, task, isFirst, onAct, onChanged }: {
   if (s.kind === "line") return <CommandLine line={s.line} />;
   if (s.kind === "verb") {
     if (!can("repair") || s.task !== task.id) return null;
-    return <Button kind={kind} title={s.line} onClick={() => onAct(s.verb, s.given)}>{verb(s.verb)?.label}{s.given.step ? ` ${s.given.step}` : ""}…</Button>;
+    const isFinal = verb(s.verb)?.isFinal;
+    return <Button kind={isFinal ? (isFirst ? "danger" : "plain") : kind} title={s.line} onClick={() => onAct(s.verb, s.given)}>{labelOf(s.verb, s.given.step)}…</Button>;
   }
   const role = s.kind === "decide" ? "approve" : "repair";
   if (!can(role)) return null;

@@ -197,6 +197,7 @@ function Row({ task, isAt, isChosen, onChoose, n }: {
 
 function waitingFor(name: string): string {
   if (name === "@wait") return "a time";
+  if (name === "@signal") return "people, or a signal";
   if (name.startsWith("@lock/")) return `lock ${name.slice(6)}`;
   if (name.startsWith("@")) return name.slice(1).replace("/", " ");
   return `agent ${name}`;
