@@ -48,6 +48,7 @@ async function answerOf(request, beat) {
   if (request.direction === "undo" && input.input?.stuck) return { error: { code: "no-refund", message: "the account is closed", retryable: false } };
   if (request.direction === "undo") return { output: null };
   if (fails === request.step) return { error: { code: "declined", message: "the card is blocked", retryable: false } };
+  if (request.action === "push") return { error: { code: "unavailable", message: "502 Bad Gateway", retryable: true } };
   if (input.flaky === request.step && request.attempt < 3) return { error: { code: "unavailable", message: "503 from the bank", retryable: true } };
   if (input.lose === request.step) return { error: { code: "lost", message: "the answer never came", retryable: false, effect: "unknown" } };
   if (input.hang === request.step) {
@@ -143,11 +144,15 @@ export const WORKFLOWS = {
   packing: {
     intact: 1, workflow: "packing", on_failure: "hold",
     steps: [
-      { name: "pack", for_each: "${ .input.lines }", max_items: 10000, concurrency: 50, on_item_failure: "continue", agent: "stock", action: "take", input: { sku: "${ .item.sku }", bad: "${ .item.bad // false }", slow: "${ .item.slow // 1 }" }, undo: undo("put-back") },
+      { name: "pack", for_each: "${ .input.lines }", max_items: 10000, concurrency: 50, on_item_failure: "continue", agent: "stock", action: "take", input: { sku: "${ .item.sku }", bad: "${ .item.bad // false }", slow: "${ .item.slow // 1 }" }, undo: undo("put-back"), complete_by: "20m" },
       { name: "book", agent: "carrier", action: "book", undo: undo("unbook"), input: "${ .input.more }" },
     ],
   },
   fax: { intact: 1, workflow: "fax", steps: [{ name: "send", agent: "fax", action: "send", undo: "none" }] },
+  sync: {
+    intact: 1, workflow: "sync",
+    steps: [{ name: "push", agent: "crm", action: "push", undo: "none", retry: { attempts: 3, wait: "100ms" } }],
+  },
   export: {
     intact: 1, workflow: "export", complete_by: "1h",
     steps: [
@@ -194,6 +199,7 @@ export async function fill(call, { orders = 60 } = {}) {
   await submit("expense", "expense-1", { amount: "€ 1,200", who: "Zoe" });
   await submit("expense", "expense-2", { amount: "€ 80", who: NASTY });
   await submit("reminder", "reminder-1", { who: "ann" });
+  for (let n = 1; n <= 25; n += 1) await submit("sync", `sync-${n}`, {});
   await submit("fax", "fax-1", { to: "+39 06 1" });
   await submit("export", "export-1", { hang: "dump" });
   await submit("order", "order-paused", { sku: "cup" }, { paused: true });
@@ -205,7 +211,7 @@ export async function fill(call, { orders = 60 } = {}) {
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [intact, folder, orders = "300"] = process.argv.slice(2);
   const server = await startServer(intact, folder);
-  const agents = ["stock", "bank", "carrier", "mail", "archive"].map((name) => startAgent(server.call, name, { places: 100 }));
+  const agents = ["stock", "bank", "carrier", "mail", "archive", "crm"].map((name) => startAgent(server.call, name, { places: 100 }));
   await fill(server.call, { orders: Number(orders) });
   await server.call("POST", "/v1/tasks", { workflow: "wide", id: "wide-1", input: {} });
   await server.call("POST", "/v1/tasks", { workflow: "packing", id: "packing-big", input: { lines: Array.from({ length: 10000 }, (_, n) => ({ sku: `pen-${n}`, ...(n % 997 === 5 ? { bad: true } : {}) })) } });

@@ -51,7 +51,7 @@ export function suggestion(line: string): Suggestion {
     return { kind: "verb", verb: first as VerbName, task: second, given, line };
   }
   const task = encodeURIComponent(second);
-  if (first === "why") {
+  if (first === "why" || first === "get") {
     const other = flags.get("--server");
     return other ? { kind: "line", line } : { kind: "link", label: `Open ${second}`, href: `/tasks/${task}`, line };
   }

@@ -59,7 +59,7 @@ function Connection() {
   }
   const age = now.value - heardAt.value;
   const isLive = streaming.value === "open";
-  return <span class={`connection ${isLive ? "live" : "polled"}`}><i /> {isLive ? "Live" : `Read ${duration(Math.max(0, age))} ago`}</span>;
+  return <span class={`connection ${isLive ? "live" : "polled"}`}><i /> {isLive ? "Live" : age < 20_000 ? "Current" : `Read ${duration(age)} ago`}</span>;
 }
 
 function Stale() {

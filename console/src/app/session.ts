@@ -17,6 +17,12 @@ export function allows(roles: string[], role: string): boolean {
   return roles.some((r) => r === role || (MEANS[r] ?? []).includes(role));
 }
 
+// Whether the reader is one of those whose decision is asked.
+export function maySay(groups: readonly string[]): boolean {
+  const who = session.value;
+  return can("approve") && (who?.open === true || groups.some((g) => who?.groups.includes(g)));
+}
+
 export const can = (role: string) => allows(session.value?.roles ?? [], role);
 
 export async function readSession() {

@@ -35,7 +35,7 @@ export function Chart({ times, lines, height = 150, format, name }: {
       const plot = new Plot({
         width, height, padding: [8, 4, 0, 0],
         legend: { show: false }, cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { y: { range: (_u, _min, max) => [0, Math.max(max * 1.15, 1)] } },
+        scales: { x: { range: (_u, min, max) => [Math.min(min, max - 600), max] }, y: { range: (_u, _min, max) => [0, Math.max(max * 1.15, 1)] } },
         axes: [
           { ...axis, size: 24, values: (_u, ticks) => ticks.map((t) => new Date(t * 1000).toTimeString().slice(0, 5)) },
           { ...axis, size: 48, space: 36, values: (_u, ticks) => ticks.map(format) },

@@ -1,9 +1,7 @@
 // Durations, moments and numbers as people read them: durations like those of the command line, moments in the zone of
 // the reader.
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const HOUR = 3600 * SECOND;
 
 const two = (n: number) => String(n).padStart(2, "0");
 
@@ -16,8 +14,8 @@ export function duration(ms: number): string {
   const s = Math.round(m / SECOND);
   if (s < 60) return `${sign}${s}s`;
   if (s < 3600) return `${sign}${Math.floor(s / 60)}m ${two(s % 60)}s`;
-  if (m < DAY) return `${sign}${Math.floor(m / HOUR)}h ${two(Math.floor((m % HOUR) / MINUTE))}m`;
-  return `${sign}${Math.floor(m / DAY)}d ${Math.floor((m % DAY) / HOUR)}h`;
+  if (s < 86_400) return `${sign}${Math.floor(s / 3600)}h ${two(Math.floor((s % 3600) / 60))}m`;
+  return `${sign}${Math.floor(s / 86_400)}d ${Math.floor((s % 86_400) / 3600)}h`;
 }
 
 export function ago(at: number, now: number): string {
@@ -59,6 +57,8 @@ export const countTo = (n: number, limit: number) => (n >= limit ? `${count(limi
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
   if (n < 1024 * 1024) return `${(n / 1024).toFixed(n < 10240 ? 1 : 0)} KiB`;
@@ -68,6 +68,6 @@ export function bytes(n: number): string {
 export function parseDuration(text: string): number | null {
   const found = /^(\d+)(ms|s|m|h|d)$/.exec(text.trim());
   if (!found) return null;
-  const unit = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY }[found[2] as "ms" | "s" | "m" | "h" | "d"];
+  const unit = { ms: 1, s: SECOND, m: 60 * SECOND, h: HOUR, d: 24 * HOUR }[found[2] as "ms" | "s" | "m" | "h" | "d"];
   return Number(found[1]) * unit;
 }

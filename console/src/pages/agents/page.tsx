@@ -1,10 +1,10 @@
 // Agents: who is connected, what waits for them, their breakers and limits.
 import { useState } from "preact/hooks";
 import { useResource } from "../../api/resource.ts";
-import type { Agent, AgentList } from "../../api/types.ts";
+import type { Agent, AgentList, Stats } from "../../api/types.ts";
 import { query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
-import { Age, Button, Empty, Shown, Text } from "../../ui/basics.tsx";
+import { Age, Button, Empty, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 import { BreakerForm } from "../task/why.tsx";
@@ -27,8 +27,22 @@ export default function AgentsPage() {
           <Card key={a.agent} a={a} isAt={a.agent === wanted} onBreaker={(state) => setBreaker({ agent: a.agent, state })} />
         ))}</ul>}
       </Shown>
+      <Missing known={list.data?.agents ?? []} />
       {breaker && <BreakerForm {...breaker} onClose={() => setBreaker(null)} onDone={() => { setBreaker(null); list.reload(); }} />}
     </div>
+  );
+}
+
+// Agents that steps wait for, and that have never called this node.
+function Missing({ known }: { known: Agent[] }) {
+  const stats = useResource<Stats>("/v1/stats", 10_000).data;
+  const names = new Set(known.map((a) => a.agent));
+  const missing = (stats?.agents ?? []).filter((a) => !names.has(a.agent) && !a.connected && a.waiting_tasks > 0);
+  if (missing.length === 0) return null;
+  return (
+    <Panel title="Waited for, and not connected"><ul class="rows">{missing.map((a) => (
+      <li class="row" key={a.agent}><StateSign state="error" /><span class="id">{a.agent}</span><a href={`/tasks?agent=${encodeURIComponent(a.agent)}`}>{plural(a.waiting_tasks, "task waits", "tasks wait")}</a><span class="row-end muted"><Age at={a.first_submitted_at} /></span></li>
+    ))}</ul></Panel>
   );
 }
 

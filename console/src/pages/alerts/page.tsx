@@ -1,6 +1,6 @@
 // Alerts, one for each condition with its labels, and where they are sent.
 import { useState } from "preact/hooks";
-import { call, Problem } from "../../api/client.ts";
+import { call, Problem, withQuery } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import type { Alert, AlertPage } from "../../api/types.ts";
 import { announce } from "../../app/announce.ts";
@@ -8,7 +8,7 @@ import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Empty, Id, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field } from "../../ui/dialog.tsx";
-import { count } from "../../ui/format.ts";
+import { capital, count } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { commandLine } from "../../ui/shell.ts";
 import { alertSign, isTask } from "./row.tsx";
@@ -40,21 +40,31 @@ export default function AlertsPage() {
   );
 }
 
+// The list of the tasks that an alert is about.
+export function tasksOf(a: Alert): string | null {
+  const { workflow, code, agent, step } = a.labels;
+  switch (a.condition) {
+    case "task_error": case "compensation_failed": return withQuery("/tasks", { state: "error", closed: "false", workflow, error: code });
+    case "overdue_no_agent": case "breaker_open": return withQuery("/tasks", { agent });
+    case "approval_waiting": return withQuery("/tasks", { workflow, step });
+    default: return null;
+  }
+}
+
 function Card({ a, isAt, onKnow }: { a: Alert; isAt: boolean; onKnow: () => void }) {
-  const code = a.labels["code"];
-  const filter = new URLSearchParams({ state: "error", closed: "false", ...(a.labels["workflow"] ? { workflow: a.labels["workflow"] } : {}), ...(code ? { error: code } : {}) });
-  const ofTasks = a.condition === "task_error" || a.condition === "compensation_failed";
+  const href = a.state === "resolved" ? null : tasksOf(a);
   return (
     <li class={`panel card alert-card ${isAt ? "at" : ""}`}>
-      <div class="card-head"><StateSign state={alertSign(a)} /><h2><Text>{a.summary}</Text></h2><span class="muted">{a.state}</span></div>
+      <div class="card-head"><StateSign state={alertSign(a)} /><h2><Text>{capital(a.summary)}</Text></h2><span class="muted">{a.state}</span>
+        <span class="card-end card-foot">
+          {href && <a class="button plain" href={href}><span>These tasks</span></a>}
+          {a.state === "open" && can("repair") && <Button onClick={onKnow}>Acknowledge…</Button>}
+        </span>
+      </div>
       {a.story && <p><Text>{a.story}</Text></p>}
       <p class="muted">{count(a.count)} now, {count(a.total)} in all · since <Moment at={a.first_at} /> · latest <Age at={a.latest_at} />{a.resolved_at && <> · resolved <Age at={a.resolved_at} /></>}</p>
       {a.acknowledged_by && <p>Acknowledged by <b><Text>{a.acknowledged_by}</Text></b>: <Text>{a.acknowledged_why ?? ""}</Text></p>}
-      <p class="examples">{a.examples.map((id) => <Id key={id} id={id} {...(isTask(a) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}</p>
-      <div class="card-foot">
-        {ofTasks && a.state !== "resolved" && <a class="button plain" href={`/tasks?${filter}`}><span>All these tasks</span></a>}
-        {a.state === "open" && can("repair") && <Button onClick={onKnow}>Acknowledge…</Button>}
-      </div>
+      {a.examples.length > 0 && <p class="examples">{a.examples.map((id) => <Id key={id} id={id} {...(isTask(a) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}</p>}
     </li>
   );
 }

@@ -1,7 +1,7 @@
 // An alert in a list.
 import type { Alert } from "../../api/types.ts";
 import { Age, Id, Text } from "../../ui/basics.tsx";
-import { count } from "../../ui/format.ts";
+import { capital, count } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 
 const CALM = new Set(["approval_waiting", "token_expires", "schedule_gap"]);
@@ -14,7 +14,7 @@ export function AlertRow({ alert }: { alert: Alert }) {
     <li class="row alert-row">
       <StateSign state={alertSign(alert)} />
       <div class="row-main">
-        <a href={`/alerts?alert=${encodeURIComponent(alert.id)}`}><Text>{alert.summary}</Text></a>
+        <a href={`/alerts?alert=${encodeURIComponent(alert.id)}`}><Text>{capital(alert.summary)}</Text></a>
         <div class="row-more">
           {alert.count > 1 && <span>{count(alert.count)} now</span>}
           {alert.examples.slice(0, 3).map((id) => <Id key={id} id={id} {...(isTask(alert) ? { href: `/tasks/${encodeURIComponent(id)}` } : {})} />)}

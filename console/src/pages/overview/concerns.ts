@@ -1,6 +1,6 @@
 // What needs a person, the worst first. An alert that says the same as another line here is left out.
 import type { AgentList, AlertPage, NodeList, Stats } from "../../api/types.ts";
-import { countTo, plural } from "../../ui/format.ts";
+import { capital, countTo, plural } from "../../ui/format.ts";
 import { agentTrouble } from "../agents/trouble.ts";
 
 export interface Concern {
@@ -37,7 +37,7 @@ export function concerns({ stats, alerts, agents, nodes }: {
       add("bad", `Agent ${agent.agent} is not connected, and ${plural(agent.waiting_tasks, "task waits", "tasks wait")} for it`, `/tasks?agent=${encodeURIComponent(agent.agent)}`, agent.first_submitted_at);
   }
   for (const alert of alerts?.alerts ?? []) {
-    if (!SAID_ELSEWHERE.has(alert.condition)) add(FAIR.has(alert.condition) ? "fair" : "bad", alert.summary, `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
+    if (!SAID_ELSEWHERE.has(alert.condition)) add(FAIR.has(alert.condition) ? "fair" : "bad", capital(alert.summary), `/alerts?alert=${encodeURIComponent(alert.id)}`, alert.first_at);
   }
   return found.sort((a, b) => Number(a.grade === "fair") - Number(b.grade === "fair"));
 }

@@ -5,7 +5,7 @@ import { useStream } from "../../api/stream.ts";
 import type { AlertPage, AgentList, NodeList, Overview, Stats } from "../../api/types.ts";
 import { Age, Empty, Loading, now, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { Chart } from "../../ui/chart.tsx";
-import { count, countTo, duration, time } from "../../ui/format.ts";
+import { count, countTo, duration, plural, time } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 import { AlertRow } from "../alerts/row.tsx";
 import { agentTrouble } from "../agents/trouble.ts";
@@ -56,8 +56,7 @@ function Health({ concerns: list, isWhole }: { concerns: Concern[]; isWhole: boo
           {list.map((c) => (
             <li key={c.text} class={c.grade}>
               <StateSign state={c.grade === "bad" ? "error" : "doubt"} />
-              <a href={c.href}><Text>{c.text}</Text></a>
-              {c.since && <span class="muted">since <Age at={c.since} /></span>}
+              <p><a href={c.href}><Text>{c.text}</Text></a>{c.since && <span class="muted"> <Age at={c.since} /></span>}</p>
             </li>
           ))}
         </ul>
@@ -82,7 +81,7 @@ function States({ stats }: { stats: Stats }) {
     <section class="tiles" aria-label="Tasks by state">
       {tile("error", stored.error, "in error", "/tasks?state=error&closed=false", "an operator decides")}
       {tile("pending", stored.pending, "pending", "/tasks?state=pending", [stored.sleeping > 0 && `${count(stored.sleeping)} wait for a time`, stored.waiting_for_locks > 0 && `${count(stored.waiting_for_locks)} for a lock`].filter(Boolean).join(", "))}
-      {tile("processing", stored.processing, "processing", "/tasks?state=processing", `${count(stats.open_attempts)} open attempts`)}
+      {tile("processing", stored.processing, "processing", "/tasks?state=processing", plural(stats.open_attempts, "open attempt"))}
       {tile("compensating", stored.compensating, "compensating", "/tasks?state=compensating", "being undone")}
       {tile("processed", counters.processed, "processed", "/tasks?state=processed", since)}
       {tile("compensated", counters.compensated, "compensated", "/tasks?state=compensated", since)}

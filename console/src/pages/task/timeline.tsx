@@ -180,7 +180,7 @@ function Legend({ timeline, view }: { timeline: Timeline; view: View }) {
     [has((b) => b.kind === "attempt" && b.state === "completed" && !b.isUndo), "completed", "completed"],
     [has((b) => b.kind === "attempt" && b.state === "open"), "open", "running"],
     [has((b) => b.kind === "attempt" && ["failed", "timed_out"].includes(b.state)), "failed", "failed"],
-    [has((b) => b.isUndo), "undo", "undo"],
+    [has((b) => b.isUndo && ["completed", "open"].includes(b.state)), "undo", "undo"],
     [has((b) => b.inDoubt), "doubted", "in doubt"],
     [has((b) => b.kind === "lost"), "lost", "wait after a failure"],
     [has((b) => b.kind === "rest"), "rest", "waits by itself"],

@@ -5,10 +5,11 @@ import type { Reason, Task, Why } from "../../api/types.ts";
 import { movesOf, type Suggestion } from "../../actions/suggested.ts";
 import { labelOf, verb, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { announce } from "../../app/announce.ts";
-import { can } from "../../app/session.ts";
+import { can, maySay } from "../../app/session.ts";
 import { Age, Button, Failed, Loading, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field, JsonInput, readJson } from "../../ui/dialog.tsx";
 import { Icon, StateSign } from "../../ui/icons.tsx";
+import { capital } from "../../ui/format.ts";
 import { commandLine } from "../../ui/shell.ts";
 
 const STOPPED = new Set(["failed", "undo-failed", "pivot-unclear", "child-stopped", "deadline", "stopped", "store-trouble"]);
@@ -43,7 +44,7 @@ export function WhyCard({ why, task, onAct, onChanged }: {
         </div>
       )}
       {messages.length > 0 && <p class="why-note"><Icon name="warning" /> {messages.length} status {messages.length === 1 ? "message was" : "messages were"} not delivered.</p>}
-      {alerts.map((a) => <p class="why-note" key={a.id}><Icon name="alerts" /> <a href={`/alerts?alert=${encodeURIComponent(a.id)}`}><Text>{a.summary}</Text></a></p>)}
+      {alerts.map((a) => <p class="why-note" key={a.id}><Icon name="alerts" /> <a href={`/alerts?alert=${encodeURIComponent(a.id)}`}><Text>{capital(a.summary)}</Text></a></p>)}
     </section>
   );
 }
@@ -78,8 +79,10 @@ function Suggested({ suggestion: s, task, isFirst, onAct, onChanged }: {
     const isFinal = verb(s.verb)?.isFinal;
     return <Button kind={isFinal ? (isFirst ? "danger" : "plain") : kind} title={s.line} onClick={() => onAct(s.verb, s.given)}>{labelOf(s.verb, s.given.step)}…</Button>;
   }
-  const role = s.kind === "decide" ? "approve" : "repair";
-  if (!can(role)) return null;
+  if (s.kind === "decide") {
+    const asked = task.steps.find((t) => t.name === s.step)?.approval;
+    if (!maySay([...(asked?.by ?? []), ...(asked?.escalates_to ?? [])])) return null;
+  } else if (!can("repair")) return null;
   const label = s.kind === "signal" ? `Send signal ${s.name}…` : s.kind === "breaker" ? `Close the breaker of ${s.agent}…` : s.agrees ? "Approve…" : "Reject…";
   return (
     <>

@@ -136,10 +136,8 @@ export default function TasksPage() {
           <span role="columnheader" class="c-waits">Waits for</span>
           <span role="columnheader" class="c-took">Took</span>
           <span role="columnheader" class="c-at">Submitted</span>
+          {rows.fresh.size > 0 && <span role="cell" class="c-fresh"><button type="button" class="fresh" onClick={() => { reload(); scrollTo(0, 0); }}>{plural(rows.fresh.size, "new task")}: show</button></span>}
         </div>
-        {rows.fresh.size > 0 && (
-          <div role="row" class="fresh-row"><span role="cell"><button type="button" class="fresh" onClick={() => { reload(); scrollTo(0, 0); }}>{plural(rows.fresh.size, "new task")}: show</button></span></div>
-        )}
         {rows.tasks.length === 0 && isLoading && <Loading rows={8} />}
         {problem && rows.tasks.length === 0 && <Failed problem={problem} retry={reload} />}
         {rows.tasks.length === 0 && !isLoading && !problem && (
