@@ -10,6 +10,12 @@ const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
   + "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const STEP_MS = 10_000;
 
+async function bodyOf(request) {
+  let text = "";
+  for await (const part of request) text += part;
+  return text;
+}
+
 // The ring of the last hour, from the counters of /v1/stats.
 function ring(server, token) {
   const series = [];
@@ -29,9 +35,10 @@ function ring(server, token) {
   return () => ({ at: new Date().toISOString(), window: "1h", resolution: "10s", series });
 }
 
-export function serve(out, server, token, { port = 0, roles = ["admin"], name = "admin" } = {}) {
+// `people`: who may sign in, by token; `code`: signs in as the first of them, once.
+export function serve(out, server, token, { port = 0, people = { [token]: { name: "admin", roles: ["admin"] } }, isSignedIn = true, code = null } = {}) {
   const overview = ring(server, token);
-  let signedIn = token;
+  let signedIn = isSignedIn ? token : null;
   const forward = (from, to) => {
     const headers = { ...from.headers, host: new URL(server).host, authorization: `Bearer ${signedIn}` };
     for (const told of ["origin", "referer", "cookie", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"]) delete headers[told];
@@ -47,17 +54,22 @@ export function serve(out, server, token, { port = 0, roles = ["admin"], name = 
   const refused = (to) => to.writeHead(401, { "Content-Type": "application/problem+json" }).end(JSON.stringify({
     type: "urn:intact:problem:unauthenticated", title: "Unauthorized", status: 401, detail: "the token is missing, unknown or expired",
   }));
+  const tokenOf = (given) => {
+    const isGood = code !== null && given === code;
+    if (isGood) code = null;
+    return isGood ? token : undefined;
+  };
   const session = async (from, to) => {
     if (from.method === "DELETE") signedIn = null;
     if (from.method === "POST") {
-      const given = from.headers.authorization?.replace(/^Bearer /, "");
-      const known = given && (await fetch(`${server}/v1/nodes`, { headers: { Authorization: `Bearer ${given}` } })).ok;
-      if (!known) return refused(to);
+      const given = from.headers.authorization?.replace(/^Bearer /, "") ?? tokenOf(JSON.parse(await bodyOf(from)).code);
+      if (!people[given]) return refused(to);
       signedIn = given;
     }
     if (from.method === "DELETE") return json(to, 204);
     if (!signedIn) return refused(to);
-    return json(to, 200, { name, person: name, groups: [], roles, expires_at: new Date(Date.now() + 12 * 3600_000).toISOString() });
+    const { name, roles, groups = [] } = people[signedIn];
+    return json(to, from.method === "POST" ? 201 : 200, { name, person: name, groups, roles, expires_at: new Date(Date.now() + 12 * 3600_000).toISOString() });
   };
   const file = async (path, to) => {
     const inside = normalize(join(out, path));

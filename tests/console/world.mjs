@@ -183,8 +183,8 @@ export async function fill(call, { orders = 60 } = {}) {
   for (const definition of Object.values(WORKFLOWS)) {
     await call("PUT", `/v1/workflows/${definition.workflow}`, definition);
   }
-  await call("POST", "/v1/tokens", { name: "ann", roles: ["read", "approve"], groups: ["finance"] });
-  await call("POST", "/v1/tokens", { name: "reader", roles: ["read"] });
+  const ann = await call("POST", "/v1/tokens", { name: "ann", roles: ["read", "approve"], groups: ["finance"] });
+  const reader = await call("POST", "/v1/tokens", { name: "reader", roles: ["read"] });
   const shops = ["berlin", "rome", "oslo"];
   const lines = Array.from({ length: orders }, (_, n) => JSON.stringify({
     workflow: "order", id: `order-${String(n + 1).padStart(5, "0")}`, tags: { shop: shops[n % 3], customer: `c-${n % 17}` },
@@ -206,6 +206,7 @@ export async function fill(call, { orders = 60 } = {}) {
   await submit("delivery", "delivery-1", { to: "Rome", lose: "ship" });
   await submit("packing", "packing-1", { lines: Array.from({ length: 600 }, (_, n) => ({ sku: `cup-${n}`, ...(n % 97 === 13 ? { bad: true } : {}), ...(n > 560 ? { slow: 600_000 } : {}) })) });
   await submit("payout", "nasty", { amount: 1, fail: "pay", note: NASTY, [NASTY]: NASTY, big: "x".repeat(200_000) }, { tags: { note: NASTY } });
+  return { ann: ann.token, reader: reader.token };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

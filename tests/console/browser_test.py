@@ -1,0 +1,32 @@
+#!/usr/bin/python3
+"""The console in Debian's Chromium before a real server: see browser.mjs.
+
+Usage: browser_test.py ROOT INTACT [--test-name-pattern=...]
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import kit
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+MODULES = "shop-browser"
+
+
+def main():
+    kit.npm_modules.install(f"{kit.ROOT}/tests/shop/npm", MODULES)
+    folder = tempfile.mkdtemp(prefix="intact-console-")
+    try:
+        home = kit.prepare(f"{folder}/console")
+        told = {"CONSOLE_HOME": home, "CONSOLE_OUT": kit.bundle(home), "INTACT": os.path.realpath(sys.argv[2]), "WORK": f"{folder}/work",
+                "BROWSER_HOME": f"{kit.ROOT}/build/{MODULES}", "TZ": "Europe/Rome"}
+        return subprocess.run(["node", "--test-reporter=spec", *sys.argv[3:], f"{HERE}/browser.mjs"], env=os.environ | told, check=False).returncode
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
