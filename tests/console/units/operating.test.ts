@@ -6,7 +6,7 @@ import { isOffered, requestBody, stepsFor, taskCommand, VERBS, type VerbName } f
 import { match } from "../src/app/router.ts";
 import { allows } from "../src/app/session.ts";
 import type { Task, TaskChange, TaskSummary } from "../src/api/types.ts";
-import { changed, NO_ROWS, withPage } from "../src/pages/tasks/model.ts";
+import { changed, NO_ROWS, refreshed, withPage } from "../src/pages/tasks/model.ts";
 import { timelineOf } from "../src/pages/task/timeline.ts";
 
 const ROOT = process.env["ROOT"] as string;
@@ -80,6 +80,14 @@ test("a change stays in its row, and a new task moves nothing", () => {
   assert.deepEqual([...after.fresh], ["c"]);
   assert.equal(changed(after, [change("c", "processing")], () => true), after, "nothing to draw anew");
   assert.deepEqual(withPage(after, { tasks: [row("b"), row("z")], next: null }).tasks.map((t) => t.id), ["a", "b", "z"], "pages may overlap");
+});
+
+test("a page that is read again changes rows where they are, and counts newer tasks", () => {
+  const at = (id: string, minute: number, state = "pending") => ({ ...row(id, state), submitted_at: `2026-01-31T10:0${minute}:00.000Z` }) as TaskSummary;
+  const before = withPage(NO_ROWS, { tasks: [at("b", 2), at("a", 1)], next: null });
+  const after = refreshed(before, [at("c", 3), at("b", 2, "processed"), at("old", 0)]);
+  assert.deepEqual(after.tasks.map((t) => [t.id, t.state]), [["b", "processed"], ["a", "pending"]]);
+  assert.deepEqual([...after.fresh], ["c"]);
 });
 
 const T = Date.parse("2026-01-31T10:00:00.000Z");

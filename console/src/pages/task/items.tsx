@@ -17,29 +17,44 @@ interface Cell {
   inDoubt: boolean;
 }
 
-function useCells(task: string, step: Step) {
+const AT_REST = new Set(["completed", "failed", "skipped", "undone"]);
+const BETWEEN = 1000; // a grid whose items are at work is read again so often
+
+// All cells, page after page; then, while the sums change, the pages that are not at rest.
+function useCells(task: Task, step: Step) {
   const [cells, setCells] = useState<Cell[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
   const items = step.items as NonNullable<Step["items"]>;
-  const stamp = [items.count, items.begun, items.completed, items.failed, items.skipped, items.undone].join();
+  const stamp = useRef("");
+  stamp.current = [items.count, items.begun, items.completed, items.failed, items.skipped, items.undone, items.in_doubt].join();
   useEffect(() => {
     const stop = new AbortController();
-    const read = async () => {
-      const found: Cell[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: ItemPage = await call<ItemPage>(withQuery(`${taskPath(task)}/items`, { step: step.name, limit: PAGE, cursor }), { signal: stop.signal });
-        for (const item of page.items) found[item.item ?? found.length] = { state: item.state, inDoubt: item.in_doubt };
-        cursor = page.next;
-        setCells((was) => { const next = was.slice(); for (const n in found) next[n] = found[n] as Cell; return next; });
-        await new Promise((done) => setTimeout(done));
-      } while (cursor && !stop.signal.aborted);
-      setProblem(null);
+    const pages: { cursor: string | null; isAtRest: boolean }[] = [{ cursor: null, isAtRest: false }];
+    const readPage = async (n: number) => {
+      const { cursor } = pages[n] as { cursor: string | null };
+      const page = await call<ItemPage>(withQuery(`${taskPath(task.id)}/items`, { step: step.name, limit: PAGE, cursor }), { signal: stop.signal });
+      pages[n] = { cursor, isAtRest: page.items.length > 0 && page.items.every((i) => AT_REST.has(i.state) && !i.in_doubt) };
+      if (page.next && !pages[n + 1]) pages.push({ cursor: page.next, isAtRest: false });
+      setCells((was) => {
+        const next = was.slice();
+        for (const i of page.items) if (i.item !== undefined) next[i.item] = { state: i.state, inDoubt: i.in_doubt };
+        return next;
+      });
     };
-    // While items are at work the numbers change all the time: the grid is read again after a second of them.
-    const timer = setTimeout(() => read().catch((cause) => { if (!stop.signal.aborted) setProblem(cause as Problem); }), cells.length > 0 ? 1000 : 0);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [task, step.name, stamp]);
+    const run = async () => {
+      let known = "";
+      while (!stop.signal.aborted) {
+        if (known !== stamp.current && !document.hidden) {
+          known = stamp.current;
+          for (let n = 0; n < pages.length; n += 1) if (!pages[n]?.isAtRest) await readPage(n);
+          setProblem(null);
+        }
+        await new Promise((done) => setTimeout(done, BETWEEN));
+      }
+    };
+    run().catch((cause) => { if (!stop.signal.aborted) setProblem(cause as Problem); });
+    return () => stop.abort();
+  }, [task.id, step.name, task.direction]);
   return { cells, problem };
 }
 
@@ -47,7 +62,7 @@ const KINDS = ["completed", "failed", "skipped", "undone"] as const;
 
 export function Items({ task, step }: { task: Task; step: Step }) {
   const items = step.items as NonNullable<Step["items"]>;
-  const { cells, problem } = useCells(task.id, step);
+  const { cells, problem } = useCells(task, step);
   const [open, setOpen] = useState<number | null>(null);
   const [ref, width] = useWidth<HTMLDivElement>();
   const list = useRef<HTMLDivElement>(null);
@@ -94,7 +109,7 @@ function Item({ task, step, n, state, onClose }: { task: string; step: string; n
   const [problem, setProblem] = useState<Problem | null>(null);
   useEffect(() => {
     const stop = new AbortController();
-    // A cursor is the number of the first item of the page.
+    // The cursor of a page of items is the number of its first item.
     call<ItemPage>(withQuery(`${taskPath(task)}/items`, { step, limit: 1, cursor: n === 0 ? null : String(n) }), { signal: stop.signal })
       .then((page) => { setItem(page.items.find((i) => i.item === n) ?? null); setProblem(null); }, (cause) => { if (!stop.signal.aborted) setProblem(cause as Problem); });
     return () => stop.abort();

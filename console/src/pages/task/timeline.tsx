@@ -44,6 +44,9 @@ export function TimelinePanel({ task, step, onStep }: { task: Task; step: string
         <button type="button" class="icon-button" aria-label="Show all" title="From the submission until now (0)" onClick={() => setChosen(null)}><Icon name="fit" /></button>
       </span>
     </>}>
+      <svg class="off-screen" aria-hidden="true"><defs>
+        <pattern id="doubt" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="doubt-ground" /><rect width="3" height="6" class="doubt-stripe" /></pattern>
+      </defs></svg>
       <div class={`timeline ${isLong ? "long" : ""}`} tabIndex={0} role="group" aria-label="Timeline: plus and minus zoom, arrows move, 0 shows all" onKeyDown={onKey}>
         <div class="timeline-head">
           <div class="timeline-label" />
@@ -135,9 +138,6 @@ function RowBars({ row, timeline, view, width }: { row: Row; timeline: Timeline;
   );
   return (
     <svg class="row-bars" width={width} height={ROW} role="img" aria-label={summary(row)}>
-      <defs>
-        <pattern id="doubt" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="doubt-ground" /><rect width="3" height="6" class="doubt-stripe" /></pattern>
-      </defs>
       {marks(view, width).map((t) => <line key={t} class="grid" x1={x(t)} x2={x(t)} y1={0} y2={ROW} />)}
       {timeline.paused !== null && isIn(timeline.paused, view.to) && <rect class="paused-time" x={Math.max(0, x(timeline.paused))} y={0} width={Math.max(0, width - Math.max(0, x(timeline.paused)))} height={ROW}><title>paused</title></rect>}
       {row.bars.filter((b) => isIn(b.from, b.to)).map((b, n) => <BarOf key={n} bar={b} x={x} width={width} />)}

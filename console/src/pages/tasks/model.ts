@@ -30,6 +30,16 @@ export function changed(rows: Rows, changes: TaskChange[], isFresh: (change: Tas
   return { ...rows, tasks, fresh };
 }
 
+// The newest page, read again: rows that are known are as it says, and tasks that are newer than the first row are counted.
+export function refreshed(rows: Rows, page: TaskSummary[]): Rows {
+  const by = new Map(page.map((t) => [t.id, t]));
+  const newest = rows.tasks[0]?.submitted_at ?? "";
+  const known = new Set(rows.tasks.map((t) => t.id));
+  const fresh = new Set(rows.fresh);
+  for (const task of page) if (!known.has(task.id) && task.submitted_at >= newest) fresh.add(task.id);
+  return { ...rows, tasks: rows.tasks.map((t) => by.get(t.id) ?? t), fresh };
+}
+
 export function withPage(rows: Rows, page: { tasks: TaskSummary[]; next: string | null }): Rows {
   const known = new Set(rows.tasks.map((t) => t.id));
   return { ...rows, tasks: [...rows.tasks, ...page.tasks.filter((t) => !known.has(t.id))], next: page.next };

@@ -15,10 +15,11 @@ import { commandLine } from "../../ui/shell.ts";
 import { plain } from "../../ui/visible.ts";
 import { Windowed } from "../../ui/window.tsx";
 import { Filters } from "./filters.tsx";
-import { changed, NO_ROWS, withPage, type Rows } from "./model.ts";
+import { changed, NO_ROWS, refreshed, withPage, type Rows } from "./model.ts";
 
 const ROW = 45;
 const PAGE = 200;
+const LOOK_AGAIN = 10_000;
 
 // Pages of the list, read as far as one scrolls.
 function useRows(filter: TaskFilter) {
@@ -80,6 +81,17 @@ export default function TasksPage() {
       waiting.current = [];
       setRows((was) => changed(was, changes, (c) => isNew(c, filter)));
     }, 300);
+    return () => clearInterval(timer);
+  }, [text]);
+
+  // Streams tell of the changes of one node only: the newest page is read now and then for those of the others.
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.hidden) return;
+      const asked = toQuery(filter, Date.now());
+      asked.set("limit", "50");
+      call<TaskPage>(`/v1/tasks?${asked}`).then((page) => setRows((was) => refreshed(was, page.tasks)), () => {});
+    }, LOOK_AGAIN);
     return () => clearInterval(timer);
   }, [text]);
 
@@ -169,7 +181,7 @@ function isNew(change: TaskChange, filter: TaskFilter): boolean {
     && !filter.root && !filter.submitted_before && !filter.ended_before && filter.paused === undefined && !change.id.includes("@");
   if (!isPlain) return false;
   if (filter.states.length > 0) return filter.states.includes(change.state) && !(filter.closed === false && change.closed_at);
-  return change.revision <= 2 && change.state === "pending";
+  return change.revision === 1;
 }
 
 function Row({ task, isAt, isChosen, onChoose, n }: {
