@@ -343,7 +343,7 @@ test("a thousand steps and thousands of items are drawn as far as they are in vi
 });
 
 test("items are a grid, and one opens", async (t) => {
-  await until("packing-1", (x) => x.steps[0].items?.failed === 6);
+  await until("packing-1", (x) => x.steps[0].items?.failed === 7);
   const page = await open(t, "/tasks/packing-1?step=pack");
   await page.getByRole("button", { name: "pack.13: failed", exact: true }).click();
   await page.getByText("no cup-13 left").last().waitFor();

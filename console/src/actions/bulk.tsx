@@ -97,6 +97,7 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
         </select>
       )}</Field>
       <p class="says">{verb.says({ task: null, step: step || undefined, from: args.from })}</p>
+      <div class={name === "retry" ? "field-pair" : "fields"}>
       {verb.step !== "no" && (
         <Field label={verb.step === "must" ? "Step" : "Only the step"} problem={isTried && verb.step === "must" && !step ? "Name the step." : null}>{(id, described) => (
           <input id={id} value={step} autocomplete="off" spellcheck={false} aria-describedby={described} onInput={(e) => setStep(e.currentTarget.value.trim())} />
@@ -105,6 +106,7 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
       {name === "retry" && !step && <Field label="Restart from step" hint="Leave empty to retry only what failed.">{(id, described) => (
         <input id={id} value={from} autocomplete="off" spellcheck={false} aria-describedby={described} onInput={(e) => setFrom(e.currentTarget.value.trim())} />
       )}</Field>}
+      </div>
       {verb.value && <Field label={verb.value === "input" ? "Input (JSON), the same for all" : "Output (JSON), the same for all"} problem={value && "mistake" in value && isTried ? value.mistake : null}>
         {(id, described) => <JsonInput id={id} value={text} onValue={setText} described={described} rows={4} />}
       </Field>}

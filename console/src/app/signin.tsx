@@ -4,7 +4,7 @@ import type { Problem } from "../api/client.ts";
 import { Button, Loading, Text } from "../ui/basics.tsx";
 import { Field } from "../ui/dialog.tsx";
 import { Icon, Mark } from "../ui/icons.tsx";
-import { navigate, path, query } from "./router.ts";
+import { navigate, path } from "./router.ts";
 import { signIn } from "./session.ts";
 
 // The code leaves the address before anything else is done with it.
@@ -15,9 +15,7 @@ export function takeCode(): string | null {
 }
 
 export function afterSignIn() {
-  if (path.value !== "/signin") return;
-  const to = query.value.get("to") ?? "/";
-  navigate(/^\/(?![/\\])/.test(to) ? to : "/", { replace: true });
+  if (path.value === "/signin") navigate("/", { replace: true });
 }
 
 export function SignIn({ code }: { code: string | null }) {

@@ -93,11 +93,11 @@ export function toFlags(filter: TaskFilter, now: number): (string | [string, str
   return flags;
 }
 
-const AGES: Record<string, string> = { s: "seconds", m: "minutes", h: "hours", d: "days" };
+const AGES: Record<string, string> = { s: "second", m: "minute", h: "hour", d: "day" };
 
 function when(text: string): string {
   const age = /^(\d+)([smhd])$/.exec(text);
-  return age ? `${age[1]} ${AGES[age[2] as string]} ago` : text;
+  return age ? `${age[1]} ${AGES[age[2] as string]}${age[1] === "1" ? "" : "s"} ago` : text;
 }
 
 // One entry for each part of the filter: what it says, and the filter without it.

@@ -93,7 +93,11 @@ function LastHour({ overview }: { overview: ReturnType<typeof useResource<Overvi
   const series = overview.data?.series ?? [];
   const { times, rates, latency } = useMemo(() => {
     const parts = series.map((s) => Date.parse(s.at));
-    const perMinute = (name: "submitted" | "processed" | "compensated" | "error") => series.map((s) => s[name] * 6);
+    // At each moment, the tasks of the minute before it.
+    const perMinute = (name: "submitted" | "processed" | "compensated" | "error") => series.map((_, n) => {
+      const minute = series.slice(Math.max(0, n - 5), n + 1);
+      return (minute.reduce((sum, s) => sum + s[name], 0) * 6) / minute.length;
+    });
     return {
       times: parts,
       rates: [

@@ -1,5 +1,5 @@
 // One step: its attempts, what it was given and gave back, and the verbs for it.
-import type { Step, Task } from "../../api/types.ts";
+import type { Attempt, Step, Task } from "../../api/types.ts";
 import { isUndone, stepsFor, VERBS, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { can } from "../../app/session.ts";
 import { Age, Button, Copy, Id, Length, Moment, Panel, State, Text } from "../../ui/basics.tsx";
@@ -70,22 +70,31 @@ function Attempts({ step }: { step: Step }) {
   const attempts = [...step.attempts].reverse();
   return (
     <div class="table-wrap"><table class="table attempts" aria-label={`Attempts of ${step.name}`}>
-      <thead><tr><th>Attempt</th><th>Outcome</th><th>Effect</th><th>Began</th><th>Took</th><th>Instance</th><th>What it said</th></tr></thead>
-      <tbody>{attempts.map((a) => (
-        <tr key={`${a.direction} ${a.attempt} ${a.round ?? 0}`}>
-          <td>{a.direction === "undo" ? "undo " : ""}{a.attempt}{a.round !== undefined && a.round > 1 ? <span class="muted"> of round {a.round}</span> : ""}</td>
-          <td><span class={`state s-${SIGNS[a.outcome]}`}><StateSign state={SIGNS[a.outcome] ?? "waiting"} />{WORDS[a.outcome] ?? a.outcome}</span>{a.spared && <span class="muted" title="The breaker was not closed: this failure does not count"> spared</span>}</td>
-          <td class={a.effect === "unknown" && a.outcome !== "open" ? "s-doubt" : "muted"}>{a.effect}</td>
-          <td><Moment at={a.started_at} withMs /></td>
-          <td><Length from={a.started_at} to={a.ended_at} /></td>
-          <td class="id"><Text>{a.instance}</Text></td>
-          <td class="wide-cell">
-            {a.error && <><b><Text>{a.error.code}</Text></b>{a.error.message && <>: <Text>{a.error.message}</Text></>}</>}
-            {a.heartbeat_at && <span>heartbeat <Age at={a.heartbeat_at} />{a.message && <>: <Text>{a.message}</Text></>}{a.progress !== null && a.progress !== undefined && <code class="muted"> {JSON.stringify(a.progress).slice(0, 200)}</code>}</span>}
-            {(a.tries ?? 0) > 1 && <span class="muted"> {plural(a.tries as number, "call")} of the service</span>}
-          </td>
-        </tr>
-      ))}</tbody>
+      <thead><tr><th>Attempt</th><th>Outcome</th><th>Effect</th><th>Began</th><th>Took</th><th>Instance</th></tr></thead>
+      {attempts.map((a) => (
+        <tbody key={`${a.direction} ${a.attempt} ${a.round ?? 0}`}>
+          <tr>
+            <td>{a.direction === "undo" ? "undo " : ""}{a.attempt}{a.round !== undefined && a.round > 1 ? <span class="muted"> of round {a.round}</span> : ""}</td>
+            <td><span class={`state s-${SIGNS[a.outcome]}`}><StateSign state={SIGNS[a.outcome] ?? "waiting"} />{WORDS[a.outcome] ?? a.outcome}</span>{a.spared && <span class="muted" title="The breaker was not closed: this failure does not count"> spared</span>}</td>
+            <td class={a.effect === "unknown" && a.outcome !== "open" ? "s-doubt" : "muted"}>{a.effect}</td>
+            <td><Moment at={a.started_at} withMs /></td>
+            <td><Length from={a.started_at} to={a.ended_at} /></td>
+            <td class="id"><Text>{a.instance}</Text></td>
+          </tr>
+          {(a.error || a.heartbeat_at || (a.tries ?? 0) > 1) && <tr class="said"><td colSpan={6}><Said attempt={a} /></td></tr>}
+        </tbody>
+      ))}
     </table></div>
+  );
+}
+
+// What the agent said of an attempt: its error, its latest heartbeat.
+function Said({ attempt: a }: { attempt: Attempt }) {
+  return (
+    <>
+      {a.error && <><b><Text>{a.error.code}</Text></b>{a.error.message && <>: <Text>{a.error.message}</Text></>}</>}
+      {a.heartbeat_at && <span>{a.error && ", "}heartbeat <Age at={a.heartbeat_at} />{a.message && <>: <Text>{a.message}</Text></>}{a.progress !== null && a.progress !== undefined && <code class="muted"> <Text>{JSON.stringify(a.progress).slice(0, 200)}</Text></code>}</span>}
+      {(a.tries ?? 0) > 1 && <span class="muted"> {plural(a.tries as number, "call")} of the service</span>}
+    </>
   );
 }

@@ -49,7 +49,7 @@ export function TimelinePanel({ task, step, onStep }: { task: Task; step: string
       </defs></svg>
       <div class={`timeline ${isLong ? "long" : ""}`} tabIndex={0} role="group" aria-label="Timeline: plus and minus zoom, arrows move, 0 shows all" onKeyDown={onKey}>
         <div class="timeline-head">
-          <div class="timeline-label" />
+          <div class="timeline-label"><span title={exact(view.from)}>from {moment(view.from, now.value)}</span></div>
           <div ref={ref} class="timeline-space">{width > 0 && <Axis view={view} width={width} />}</div>
         </div>
         <Windowed list={list} row={ROW} total={timeline.rows.length} ownScroll={isLong} class="timeline-rows">{(n) => {
