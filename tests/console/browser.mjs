@@ -2,17 +2,21 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
+import { extname } from "node:path";
 import test, { after, before } from "node:test";
 import { pathToFileURL } from "node:url";
 import { fill, startAgent, startServer } from "./world.mjs";
 
+// CONSOLE_OUT has the pages. A server with sessions of its own is used as it is, with these pages in place of its own; one without
+// is looked at through dev.mjs.
 const { BROWSER_HOME, CONSOLE_HOME, CONSOLE_OUT, INTACT, WORK } = process.env;
 const from = createRequire(`${BROWSER_HOME}/`);
 const { chromium } = from("playwright-core");
 const axe = readFileSync(from.resolve("axe-core/axe.min.js"), "utf8");
-const { serve } = await import(pathToFileURL(`${CONSOLE_HOME}/dev.mjs`).href);
+const { KINDS, POLICY, serve } = await import(pathToFileURL(`${CONSOLE_HOME}/dev.mjs`).href);
 
 const PATIENCE = Number(process.env.PATIENCE_MS ?? 300_000); // only a failing test waits so long
+const CODE = "once";
 const PHONE = { width: 390, height: 844 };
 const PAGES = {
   "/": "Overview", "/tasks": "Tasks", "/tasks?state=error&closed=false": "Tasks", "/tasks/payout-1": "payout-1", "/tasks/order-stuck": "order-stuck",
@@ -25,6 +29,7 @@ let browser;
 let server;
 let agents;
 let people;
+let hasSessions;
 
 before(async () => {
   const args = ["--no-sandbox", "--disable-gpu"]; // whoever tests may be root, in a container
@@ -37,6 +42,7 @@ before(async () => {
     ann: { token: tokens.ann, name: "ann", roles: ["read", "approve"], groups: ["finance"] },
     reader: { token: tokens.reader, name: "reader", roles: ["read"] },
   };
+  hasSessions = (await fetch(`${server.url}/v1/session`, { headers: { Authorization: `Bearer ${server.token}` } })).ok;
   for (const id of ["payout-1", "payout-4", "payout-flaky", "order-stuck", "parcel-lost", "nasty"]) await until(id, (t) => t.state === "error");
 });
 
@@ -60,11 +66,10 @@ async function until(id, is) {
 }
 
 // A browser of a person who is signed in. What the browser complains of fails the test, but for what is `expected`.
-async function open(t, path, { who = "admin", expected = [], isSignedIn = true, code = null, ...options } = {}) {
-  const token = people[who].token;
-  const known = Object.fromEntries(Object.values(people).map((p) => [p.token, p]));
-  const front = await serve(CONSOLE_OUT, server.url, token, { people: known, isSignedIn, code });
+async function open(t, path, { who = "admin", expected = [], isSignedIn = true, ...options } = {}) {
+  const { token } = people[who];
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  const front = hasSessions ? await signedIn(context, isSignedIn && token) : await played(token, isSignedIn);
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const complaints = [];
@@ -75,12 +80,36 @@ async function open(t, path, { who = "admin", expected = [], isSignedIn = true, 
   page.on("dialog", (dialog) => complaints.push(`dialog: ${dialog.message()}`));
   t.after(async () => {
     await context.close();
-    front.stop();
+    front.stop?.();
     assert.deepEqual(complaints, [], "the browser has nothing to complain of");
   });
   await page.goto(front.url + path);
   return page;
 }
+
+// The server's own sessions: a browser that comes with the cookie of one.
+async function signedIn(context, token) {
+  if (token) {
+    const answer = await context.request.post(`${server.url}/v1/session`, { headers: { Authorization: `Bearer ${token}` } });
+    assert.equal(answer.status(), 201);
+  }
+  if (CONSOLE_OUT) {
+    await context.route((url) => url.origin === server.url && !url.pathname.startsWith("/v1/"), (route) => {
+      const { pathname } = new URL(route.request().url());
+      const path = `${CONSOLE_OUT}${pathname.startsWith("/assets/") ? pathname : "/index.html"}`;
+      return route.fulfill({ path, headers: { "Content-Security-Policy": POLICY, "Content-Type": KINDS[extname(path)] } });
+    });
+  }
+  return { url: server.url };
+}
+
+function played(token, isSignedIn) {
+  const known = Object.fromEntries(Object.values(people).map((p) => [p.token, p]));
+  return serve(CONSOLE_OUT, server.url, token, { people: known, isSignedIn, code: CODE });
+}
+
+// What signs in once.
+const newCode = async () => (hasSessions ? (await server.call("POST", "/v1/session/codes")).code : CODE);
 
 const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
 const settled = (page) => page.waitForFunction(() => !document.querySelector(".loading"));
@@ -144,12 +173,13 @@ test("one signs in with a token, and out", async (t) => {
 });
 
 test("a code signs in once, and leaves the address at once", async (t) => {
-  const page = await open(t, "/signin#code=once", { isSignedIn: false, code: "once", expected: [/status of 401/] });
+  const code = await newCode();
+  const page = await open(t, `/signin#code=${code}`, { isSignedIn: false, expected: [/status of 401/] });
   await heading(page, "Overview");
   assert.equal(new URL(page.url()).hash, "");
   assert.equal(new URL(page.url()).pathname, "/");
   await page.getByRole("button", { name: "Sign out admin" }).click();
-  await page.goto(`${new URL(page.url()).origin}/signin#code=once`);
+  await page.goto(`${new URL(page.url()).origin}/signin#code=${code}`);
   await page.getByText("This code was used").waitFor();
 });
 
