@@ -8,8 +8,11 @@ export const streaming = signal<"off" | "opening" | "open" | "lost">("off");
 
 export interface Handlers {
   onOpen?: () => void;
+  latestOnly?: string; // events of this name that come fast one after the other: the latest counts, the others are not even parsed
   on: Record<string, (data: unknown, event: MessageEvent) => void>;
 }
+
+const APART = 200; // between two of those
 
 export function useStream(path: string | null, handlers: Handlers) {
   const latest = useRef(handlers);
@@ -18,8 +21,19 @@ export function useStream(path: string | null, handlers: Handlers) {
     if (!path) return;
     let source: EventSource | undefined;
     let again: ReturnType<typeof setTimeout> | undefined;
+    let due: ReturnType<typeof setTimeout> | undefined;
+    let last: MessageEvent<string> | undefined;
+    const take = (name: string, event: MessageEvent<string>) => latest.current.on[name]?.(JSON.parse(event.data), event);
+    const takeLast = () => {
+      due = undefined;
+      const event = last;
+      last = undefined;
+      if (event) take(event.type, event);
+    };
     const close = () => {
       clearTimeout(again);
+      clearTimeout(due);
+      takeLast();
       source?.close();
       source = undefined;
       streaming.value = "off";
@@ -43,7 +57,10 @@ export function useStream(path: string | null, handlers: Handlers) {
       for (const name of Object.keys(latest.current.on)) {
         mine.addEventListener(name, (event) => {
           heard();
-          latest.current.on[name]?.(JSON.parse((event as MessageEvent<string>).data), event as MessageEvent);
+          if (name === latest.current.latestOnly) {
+            last = event as MessageEvent<string>;
+            due ??= setTimeout(takeLast, APART);
+          } else take(name, event as MessageEvent<string>);
           if (name === "end") close();
         });
       }

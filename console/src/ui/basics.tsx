@@ -92,9 +92,17 @@ export function Id({ id, href }: { id: string; href?: string }) {
   return href ? <a class="id" href={href} title={id}>{plain(id)}</a> : <span class="id" title={id}>{plain(id)}</span>;
 }
 
-export function Tags({ tags }: { tags: Record<string, string> | null | undefined }) {
+export function Tags({ tags, hrefOf }: { tags: Record<string, string> | null | undefined; hrefOf?: (key: string, value: string) => string }) {
   const list = Object.entries(tags ?? {});
-  return <>{list.map(([k, v]) => <span class="tag" key={k} title={plain(`${k}=${v}`)}><span class="tag-key">{plain(k)}</span>{plain(v)}</span>)}</>;
+  return (
+    <>
+      {list.map(([k, v]) => {
+        const text = <><span class="tag-key">{plain(k)}</span>{plain(v)}</>;
+        const title = plain(`${k}=${v}`);
+        return hrefOf ? <a class="tag" key={k} title={`Tasks with ${title}`} href={hrefOf(k, v)}>{text}</a> : <span class="tag" key={k} title={title}>{text}</span>;
+      })}
+    </>
+  );
 }
 
 interface ButtonProps extends Omit<JSX.IntrinsicElements["button"], "icon"> {

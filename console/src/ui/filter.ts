@@ -73,6 +73,13 @@ export function toOperation(filter: TaskFilter, now: number): Filter {
   return found as Filter;
 }
 
+// The filter of an operation, as the list of tasks has it.
+export function fromOperation(filter: Filter): TaskFilter {
+  const { state, tag, ids, all: _, ...rest } = filter;
+  const query = new URLSearchParams(Object.entries(rest).filter(([, v]) => v !== null && v !== undefined).map(([k, v]) => [k, String(v)]));
+  return { ...fromQuery(query), states: state === undefined ? [] : [state].flat(), ids: ids ?? [], tags: Object.entries(tag ?? {}) };
+}
+
 const FLAGS: Record<string, string> = {
   workflow: "--workflow", version: "--version", step: "--at-step", agent: "--agent", error: "--error", submitted_after: "--after",
   submitted_before: "--before", ended_after: "--ended-after", ended_before: "--ended-before", parent: "--parent", root: "--root",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fromQuery, isEmpty, momentOf, parts, toFlags, toOperation, toQuery, type TaskFilter } from "../src/ui/filter.ts";
+import { fromOperation, fromQuery, isEmpty, momentOf, parts, toFlags, toOperation, toQuery, type TaskFilter } from "../src/ui/filter.ts";
 
 const NOW = Date.parse("2026-01-31T12:00:00.000Z");
 const ALL: TaskFilter = {
@@ -35,6 +35,12 @@ test("the filter of an operation has the members of the API", () => {
     tag: { shop: "a=b & c", "x.y": "ü" }, ids: ["o-1", "o-2"],
   });
   assert.deepEqual(toOperation({ states: [], ids: [], tags: [] }, NOW), { all: true }, "an empty filter is refused by the server");
+});
+
+test("the filter of an operation is read back", () => {
+  const plain: TaskFilter = { ...ALL, submitted_after: "2026-01-31T10:00:00.000Z", ended_after: "2026-01-30T12:00:00.000Z", ended_before: "2026-01-31T11:55:00.000Z" };
+  assert.deepEqual(fromOperation(toOperation(plain, NOW)), plain);
+  assert.ok(isEmpty(fromOperation({ all: true })));
 });
 
 test("flags of the command line", () => {

@@ -7,6 +7,7 @@ import { announce } from "../../app/announce.ts";
 import { can } from "../../app/session.ts";
 import { Button, Length, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field } from "../../ui/dialog.tsx";
+import { fromOperation, toQuery } from "../../ui/filter.ts";
 import { count } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Json } from "../../ui/json.tsx";
@@ -44,7 +45,7 @@ export default function OperationOnePage({ id }: { id: string }) {
                 {o.limit !== null && <div><dt>At most</dt><dd>{count(o.limit)}</dd></div>}
                 {o.rate && <div><dt>Rate</dt><dd>{o.rate}</dd></div>}
               </dl>
-              <h3>Filter</h3><Json value={o.filter} name="the filter" />
+              <div class="facts-head"><h3>Filter</h3><a href={`/tasks?${toQuery(fromOperation(o.filter))}`}>Tasks that match now</a></div><Json value={o.filter} name="the filter" />
               {Object.keys(o.arguments ?? {}).length > 0 && <><h3>Arguments</h3><Json value={o.arguments} name="the arguments" /></>}
             </Panel>
             <Panel title="Refused">

@@ -1,5 +1,5 @@
 // One task: why it does not go on and what would mend it, its steps as a graph and in time, and all that is on record.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Problem, taskPath } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
 import { useStream } from "../../api/stream.ts";
@@ -18,13 +18,15 @@ import { StepPanel } from "./step.tsx";
 import { TimelinePanel } from "./timeline.tsx";
 import { WhyCard } from "./why.tsx";
 
-// A record is newer if more happened in it; the stream and a verb's answer may cross.
+const WHY_APART = 1000; // a task that changes all the time is not asked why each time
+
 export default function TaskOnePage({ id }: { id: string }) {
   const record = useResource<Task>(taskPath(id), 0);
   const task = record.data;
   const why = useResource<Why>(task ? `${taskPath(id)}/why` : null, 15_000);
   useStream(task ? `${taskPath(id)}/events` : null, {
     onOpen: () => why.reload(),
+    latestOnly: "task",
     on: { task: (data) => record.replace(data as Task), progress: (data) => beat(data as Beat), end: () => why.reload() },
   });
   const beat = (b: Beat) => {
@@ -37,7 +39,12 @@ export default function TaskOnePage({ id }: { id: string }) {
     });
   };
   const stamp = task && [task.state, task.direction, task.paused_at, task.closed_at, ...task.steps.map((s) => s.state + s.attempts.length + (s.wait_until ?? ""))].join();
-  useEffect(() => { if (stamp) why.reload(); }, [stamp]);
+  const askedAt = useRef(0);
+  useEffect(() => {
+    if (!stamp) return;
+    const timer = setTimeout(() => { askedAt.current = Date.now(); why.reload(); }, Math.max(0, askedAt.current + WHY_APART - Date.now()));
+    return () => clearTimeout(timer);
+  }, [stamp]);
   useEffect(() => { if (task) announce(`Task ${id} is ${task.state}`); }, [task?.state]);
   if (!task) {
     if (record.problem?.status === 410) return <Deleted problem={record.problem} id={id} />;
@@ -133,7 +140,7 @@ function Facts({ task }: { task: Task }) {
       {task.not_before && <div><dt>not before</dt><dd><Moment at={task.not_before} /></dd></div>}
       <div><dt>direction</dt><dd>{task.direction}</dd></div>
       {task.lock && <div><dt>lock</dt><dd><Text>{task.lock}</Text></dd></div>}
-      {task.tags && Object.keys(task.tags).length > 0 && <div><dt>tags</dt><dd><Tags tags={task.tags} /></dd></div>}
+      {task.tags && Object.keys(task.tags).length > 0 && <div><dt>tags</dt><dd><Tags tags={task.tags} hrefOf={(k, v) => `/tasks?${new URLSearchParams({ [`tag.${k}`]: v })}`} /></dd></div>}
     </dl>
   );
 }

@@ -118,6 +118,7 @@ export default function TasksPage() {
   });
   useEffect(() => { setAt(-1); setChosen(new Set()); }, [text]);
 
+  const withTag = (key: string, value: string) => `/tasks?${toQuery({ ...filter, tags: [...filter.tags.filter(([k]) => k !== key), [key, value]] })}`;
   const shownNumber = `${count(rows.tasks.length)}${rows.next ? "+" : ""}`;
   const mayOperate = can("repair");
   return (
@@ -160,7 +161,7 @@ export default function TasksPage() {
         <Windowed list={list} row={ROW} total={rows.tasks.length} class="task-rows" role="rowgroup">{(n) => {
           const task = rows.tasks[n] as TaskSummary;
           if (n > rows.tasks.length - 60) queueMicrotask(more);
-          return <Row key={task.id} task={task} isAt={n === at} isChosen={chosen.has(task.id)} onChoose={mayOperate ? choose : null} n={n} />;
+          return <Row key={task.id} task={task} isAt={n === at} isChosen={chosen.has(task.id)} onChoose={mayOperate ? choose : null} tagHref={withTag} n={n} />;
         }}</Windowed>
         {rows.next && <div class="list-end muted">{isLoading ? "Loading more…" : problem ? <Button onClick={more}>Load more</Button> : "\u00A0"}</div>}
       </div>
@@ -184,8 +185,8 @@ function isNew(change: TaskChange, filter: TaskFilter): boolean {
   return change.revision === 1;
 }
 
-function Row({ task, isAt, isChosen, onChoose, n }: {
-  task: TaskSummary; isAt: boolean; isChosen: boolean; onChoose: ((id: string) => void) | null; n: number;
+function Row({ task, isAt, isChosen, onChoose, tagHref, n }: {
+  task: TaskSummary; tagHref: (key: string, value: string) => string; isAt: boolean; isChosen: boolean; onChoose: ((id: string) => void) | null; n: number;
 }) {
   const note = task.closed_at ? "closed" : task.paused_at ? "paused" : undefined;
   const waits = task.waiting_for ? waitingFor(task.waiting_for) : task.failure_count > 0 ? plural(task.failure_count, "failure") : "";
@@ -197,7 +198,7 @@ function Row({ task, isAt, isChosen, onChoose, n }: {
       <span role="cell" class="c-state"><State state={task.state} note={note} /></span>
       <span role="cell" class="c-id"><a class="id" href={href} title={task.id}>{plain(task.id)}</a></span>
       <span role="cell" class="c-workflow">{task.workflow} <span class="muted">v{task.version}</span></span>
-      <span role="cell" class="c-tags"><Tags tags={task.tags} /></span>
+      <span role="cell" class="c-tags"><Tags tags={task.tags} hrefOf={tagHref} /></span>
       <span role="cell" class="c-waits muted"><Text>{waits}</Text></span>
       <span role="cell" class="c-took"><Length from={task.submitted_at} to={task.ended_at} /></span>
       <span role="cell" class="c-at muted"><Age at={task.submitted_at} /></span>
