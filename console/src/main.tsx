@@ -4,7 +4,7 @@ import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/ui.css";
 import "./styles/pages.css";
-import { render, type ComponentType } from "preact";
+import { Component, render, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./api/client.ts";
 import { announce } from "./app/announce.ts";
@@ -54,13 +54,29 @@ function Shown() {
   return Component ? <Component key={JSON.stringify(found.params)} {...found.params} /> : <Loading rows={6} />;
 }
 
+// A page that fails is said so, and the frame stays.
+class Guard extends Component<{ children: ComponentChildren }, { failure: Error | null }> {
+  override state = { failure: null };
+
+  override componentDidCatch(failure: Error) {
+    console.error(failure);
+    this.setState({ failure });
+  }
+
+  override render() {
+    const { failure } = this.state as { failure: Error | null };
+    if (!failure) return this.props.children;
+    return <Failed problem={new Problem(0, "bug", "This page failed", `${failure.message}. It is a defect of the console: the command line shows the same.`)} retry={() => location.reload()} />;
+  }
+}
+
 function App() {
   if (session.value === undefined) {
     return sessionProblem.value ? <main class="signin"><div class="signin-card"><Failed problem={sessionProblem.value} retry={() => void readSession()} /></div></main> : <main class="signin" />;
   }
   if (session.value === null) return <SignIn code={code} />;
   if (path.value === "/" && !can("read")) return <Frame><Empty title="Choose a page">Your token may not see the overview.</Empty></Frame>;
-  return <Frame><Shown /></Frame>;
+  return <Frame><Guard key={path.value}><Shown /></Guard></Frame>;
 }
 
 showTheme();

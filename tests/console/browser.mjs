@@ -324,6 +324,20 @@ test("many tasks are closed by one operation, after a dry run", async (t) => {
   assert.equal((await server.call("GET", "/v1/tasks?state=error&closed=false&tag.desk=north")).tasks.length, 0);
 });
 
+test("a signal is sent to many tasks; those that wait for none refuse beforehand", async (t) => {
+  const page = await open(t, "/tasks?state=pending&workflow=reminder");
+  await page.getByRole("row").filter({ hasText: "reminder-1" }).waitFor();
+  await page.getByRole("button", { name: "Operate on all…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Verb").selectOption("signal");
+  await dialog.getByText("Fill in the fields above").waitFor();
+  await dialog.getByLabel("Name of the signal").fill("go");
+  await dialog.getByLabel(/^Value/).fill("1");
+  await dialog.getByText(/1 task matches\..*refused for/).waitFor();
+  assert.equal(await dialog.locator("code").innerText(), "intact operation start signal --state pending --workflow reminder --name go --data 1 --reason ...");
+  assert.ok(await dialog.getByRole("button", { name: "Send signal: 0 tasks" }).isDisabled());
+});
+
 test("a person approves; the vote has that person's name", async (t) => {
   const page = await open(t, "/approvals", { who: "ann" });
   const card = page.getByRole("listitem").filter({ hasText: "Pay € 1,200 to Zoe?" });

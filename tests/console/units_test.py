@@ -5,6 +5,7 @@ Usage: units_test.py ROOT
 """
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -39,6 +40,10 @@ def check_sources():
     lock = read(f"{kit.ROOT}/console/package-lock.json")
     if '"resolved"' in lock:
         yield "console/package-lock.json names hosts: make it with npm --omit-lockfile-registry-resolved"
+    licenses = read(f"{kit.ROOT}/console/licenses.md")
+    for name, version in json.loads(read(f"{kit.ROOT}/console/package.json"))["dependencies"].items():
+        if not re.search(rf"\| {re.escape(name)}\b.* {re.escape(version)}\b", licenses):
+            yield f"console/licenses.md does not name {name} {version}, which is in the bundle"
     for name, version in re.findall(r'"([^"]+)": "([\^~][^"]*)"', read(f"{kit.ROOT}/console/package.json")):
         yield f"console/package.json: {name} {version} is not an exact version"
 

@@ -11,8 +11,9 @@ import { count, plural } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
 import { commandLine } from "../ui/shell.ts";
 import { plain } from "../ui/visible.ts";
-import { argumentFlags, VERBS, verb as verbNamed, type Arguments, type VerbName } from "./verbs.ts";
+import { argumentFlags, SIGNAL, VERBS, type Arguments, type Verb, type VerbName } from "./verbs.ts";
 
+const CHOICES: (Verb | typeof SIGNAL)[] = [...VERBS, SIGNAL];
 const MANY = 100; // above it, the number has to be typed
 const RATE = /^[1-9]\d{0,6}\/[smh]$/;
 
@@ -24,8 +25,10 @@ function firstVerb(filter: TaskFilter): VerbName {
 
 export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => void }) {
   const now = useMemo(() => Date.now(), []);
-  const [name, setName] = useState<VerbName>(firstVerb(filter));
-  const verb = verbNamed(name) as (typeof VERBS)[number];
+  const [name, setName] = useState<VerbName | "signal">(firstVerb(filter));
+  const verb = CHOICES.find((v) => v.name === name) as (typeof CHOICES)[number];
+  const isFinal = "isFinal" in verb && verb.isFinal;
+  const [signal, setSignal] = useState("");
   const [step, setStep] = useState("");
   const [from, setFrom] = useState("");
   const [text, setText] = useState("");
@@ -39,12 +42,13 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
   const [problem, setProblem] = useState<string | null>(null);
 
   const value = verb.value && !(verb.value === "output?" && text.trim() === "") ? readJson(text) : undefined;
-  const args: Arguments = {};
+  const args: Arguments & { name?: string; data?: unknown } = {};
   if (step && verb.step !== "no") args.step = step;
   if (from && !step && name === "retry") args.from = from;
-  if (value && "value" in value) args[verb.value === "input" ? "input" : "output"] = value.value;
+  if (value && "value" in value) args[verb.value === "output?" ? "output" : (verb.value as "input" | "output" | "data")] = value.value;
   if (name === "resolve") args.effect = "none";
-  const isWhole = (!value || "value" in value) && (verb.step !== "must" || step !== "");
+  if (name === "signal") args.name = signal;
+  const isWhole = (!value || "value" in value) && (verb.step !== "must" || step !== "") && (name !== "signal" || signal !== "");
   const body = {
     verb: name, filter: toOperation(filter, now), arguments: args,
     ...(limit ? { limit: Number(limit) } : {}), ...(rate ? { rate } : {}),
@@ -85,15 +89,15 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
       wide title="Operate on many tasks" onClose={onClose} onSubmit={start}
       foot={<>
         <Button onClick={onClose}>Cancel</Button>
-        <Button kind={verb.isFinal ? "danger" : "primary"} type="submit" isBusy={isBusy} disabled={!run || run.possible === 0 || !isConfirmed}>
+        <Button kind={isFinal ? "danger" : "primary"} type="submit" isBusy={isBusy} disabled={!run || run.possible === 0 || !isConfirmed}>
           {run ? `${verb.label}: ${plural(run.possible, "task")}` : verb.label}
         </Button>
       </>}
     >
       <p class="says">Tasks: {what.length > 0 ? <b>{plain(what.join(", "))}</b> : <b>all that have not ended</b>}</p>
       <Field label="Verb">{(id) => (
-        <select id={id} value={name} onChange={(e) => setName(e.currentTarget.value as VerbName)}>
-          {VERBS.map((v) => <option key={v.name} value={v.name}>{`${v.label}: ${v.hint.toLowerCase()}`}</option>)}
+        <select id={id} value={name} onChange={(e) => setName(e.currentTarget.value as VerbName | "signal")}>
+          {CHOICES.map((v) => <option key={v.name} value={v.name}>{`${v.label}: ${v.hint.toLowerCase()}`}</option>)}
         </select>
       )}</Field>
       <p class="says">{verb.says({ task: null, step: step || undefined, from: args.from })}</p>
@@ -107,7 +111,10 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
         <input id={id} value={from} autocomplete="off" spellcheck={false} aria-describedby={described} onInput={(e) => setFrom(e.currentTarget.value.trim())} />
       )}</Field>}
       </div>
-      {verb.value && <Field label={verb.value === "input" ? "Input (JSON), the same for all" : "Output (JSON), the same for all"} problem={value && "mistake" in value && isTried ? value.mistake : null}>
+      {name === "signal" && <Field label="Name of the signal" problem={isTried && !signal ? "Name the signal." : null}>{(id, described) => (
+        <input id={id} value={signal} autocomplete="off" spellcheck={false} aria-describedby={described} onInput={(e) => setSignal(e.currentTarget.value.trim())} />
+      )}</Field>}
+      {verb.value && <Field label={`${{ input: "Input", data: "Value", output: "Output", "output?": "Output, if later steps need one" }[verb.value]} (JSON), the same for all`} problem={value && "mistake" in value && isTried ? value.mistake : null}>
         {(id, described) => <JsonInput id={id} value={text} onValue={setText} described={described} rows={4} />}
       </Field>}
       <div class="field-pair">
@@ -127,11 +134,16 @@ export function Bulk({ filter, onClose }: { filter: TaskFilter; onClose: () => v
       )}
       {problem && <p class="note error" role="alert"><Icon name="warning" /><Text>{problem}</Text></p>}
       <CommandLine line={commandLine([
-        name, "--all", ...toFlags(filter, now), ...argumentFlags(name, args), ["--limit", limit || undefined], ["--rate", rate || undefined],
+        ...(name === "signal" ? ["operation", "start", "signal", ...(toFlags(filter, now).length === 0 ? ["--all"] : [])] : [name, "--all"]), ...toFlags(filter, now), ...flagsOf(name, args), ["--limit", limit || undefined], ["--rate", rate || undefined],
         ["--reason", reason.trim() || "..."],
       ])} />
     </Dialog>
   );
+}
+
+function flagsOf(name: VerbName | "signal", args: Arguments & { name?: string; data?: unknown }): [string, string | undefined][] {
+  if (name !== "signal") return argumentFlags(name, args);
+  return [["--name", args.name || "..."], ["--data", args.data === undefined ? undefined : JSON.stringify(args.data)]];
 }
 
 function DryResult({ dry, isWhole }: { dry: DryRun | Problem | null; isWhole: boolean }) {

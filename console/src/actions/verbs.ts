@@ -90,6 +90,12 @@ export function labelOf(name: VerbName, step?: string): string {
   }
 }
 
+// In bulk there is one more: a signal to each task.
+export const SIGNAL = {
+  name: "signal", label: "Send signal", step: "no", value: "data", hint: "Steps wait for it",
+  says: () => "Each task gets one signal of this name, for the first step that waits for it, now or later. Its key is the id of the operation: no task gets it twice.",
+} as const;
+
 export const verb = (name: string) => VERBS.find((v) => v.name === name);
 
 const ENDED = ["processed", "compensated"];
