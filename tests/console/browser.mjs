@@ -22,6 +22,7 @@ const PAGES = {
   "/": "Overview", "/tasks": "Tasks", "/tasks?state=error&closed=false": "Tasks", "/tasks/payout-1": "payout-1", "/tasks/order-stuck": "order-stuck",
   "/tasks/parcel-lost": "parcel-lost", "/tasks/packing-1?step=pack": "packing-1", "/tasks/expense-1": "expense-1", "/tasks/nasty": "nasty",
   "/tasks/delivery-1": "delivery-1", "/tasks/export-1": "export-1", "/approvals": "Approvals", "/operations": "Operations", "/alerts": "Alerts",
+  "/workflows": "Workflows", "/workflows/order": "order",
   "/agents": "Agents", "/nodes": "Nodes", "/audit": "Audit",
 };
 

@@ -104,6 +104,13 @@ const isOpen = (task: Task) => !ENDED.includes(task.state) && !task.closed_at;
 // Whether what is on record of a step last is its undo.
 export const isUndone = (s: Step) => s.state === "undoing" || s.state === "undone" || s.attempts.at(-1)?.direction === "undo";
 
+// What a step is drawn as: one whose items or child are at work is `waiting` to the API.
+export function drawnState(s: Step): string {
+  if (s.in_doubt) return "doubt";
+  const works = s.state === "waiting" && s.begun_at && (s.kind === "for_each" || (s.kind === "task" && s.child?.state === "running"));
+  return works ? "running" : s.state;
+}
+
 // Items at work are steps to operators.
 export function stepsOf(task: Task): Step[] {
   return task.steps.flatMap((s) => [s, ...(s.items?.at_work ?? [])]);

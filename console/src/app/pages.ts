@@ -18,6 +18,8 @@ export const PAGES: Page[] = [
   { at: "/approvals", title: () => "Approvals", load: () => import("../pages/approvals/page.tsx"), nav: { label: "Approvals", icon: "approvals", role: "", group: "work" } },
   { at: "/operations", title: () => "Operations", load: () => import("../pages/operations/page.tsx"), nav: { label: "Operations", icon: "operations", role: "read", group: "work" } },
   { at: "/operations/:id", title: (p) => `Operation ${p["id"]}`, load: () => import("../pages/operations/one.tsx") },
+  { at: "/workflows", title: () => "Workflows", load: () => import("../pages/workflows/page.tsx"), nav: { label: "Workflows", icon: "workflows", role: "", group: "installation" } },
+  { at: "/workflows/:name", title: (p) => `Workflow ${p["name"]}`, load: () => import("../pages/workflows/one.tsx") },
   { at: "/alerts", title: () => "Alerts", load: () => import("../pages/alerts/page.tsx"), nav: { label: "Alerts", icon: "alerts", role: "read", group: "installation" } },
   { at: "/agents", title: () => "Agents", load: () => import("../pages/agents/page.tsx"), nav: { label: "Agents", icon: "agents", role: "read", group: "installation" } },
   { at: "/nodes", title: () => "Nodes", load: () => import("../pages/nodes/page.tsx"), nav: { label: "Nodes", icon: "nodes", role: "", group: "installation" } },

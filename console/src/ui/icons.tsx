@@ -42,6 +42,7 @@ const SIGNS: Record<string, ComponentChildren> = {
   tasks: <path d="M2.5 4h1m2.5 0h7.500M2.5 8h1m2.5 0h7.500M2.5 12h1m2.5 0h7.5" {...line} />,
   approvals: <path d="M8 2.200a2.6 2.6 0 1 1 0 5.2 2.6 2.6 0 0 1 0-5.200M2.8 13.800c.3-3 2.4-4.4 5.2-4.4 1 0 1.9.2 2.6.5M10.5 12.200l1.4 1.4 2.4-2.6" {...line} />,
   operations: <path d="M2.5 3.500h11v3h-11zm0 6h11v3h-11zM5 5h.1M5 11h.1" {...line} />,
+  workflows: <path d="M2.5 5.5h4v5h-4zM10 2.5h3.5v4H10zm0 7h3.5v4H10zM6.5 8h1.7V4.5H10M8.2 8v3.5H10" {...line} />,
   alerts: <path d="M8 2a3.8 3.8 0 0 1 3.8 3.800c0 3.2 1.2 4.2 1.7 4.700h-11c.5-.5 1.7-1.5 1.7-4.700A3.8 3.8 0 0 1 8 2m-1.5 10.700c.4 1.3 2.6 1.3 3 0" {...line} />,
   agents: <path d="M3 6h10v7H3zM8 6V3m0-.5v.1M6 9.200v.6M10 9.200v.6" {...line} />,
   nodes: <path d="M2.5 2.800h11v4h-11zm0 6.400h11v4h-11zM5 4.800h.1M5 11.200h.1" {...line} />,

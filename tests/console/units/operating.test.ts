@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { movesOf, suggestion } from "../src/actions/suggested.ts";
-import { isOffered, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
+import { drawnState, isOffered, requestBody, stepsFor, taskCommand, VERBS, type VerbName } from "../src/actions/verbs.ts";
 import { match } from "../src/app/router.ts";
 import { allows } from "../src/app/session.ts";
 import type { Task, TaskChange, TaskSummary } from "../src/api/types.ts";
@@ -56,6 +56,16 @@ test("the command line of a verb does what its request does", () => {
   assert.deepEqual(requestBody("resolve", { step: "pay", attempt: 2 }, "none came"), { reason: "none came", step: "pay", attempt: 2, effect: "none" });
   assert.equal(taskCommand("correct", "-odd", { input: { a: [1] } }, ""), "intact correct --input '{\"a\":[1]}' --reason ... -- -odd");
   for (const v of VERBS) assert.ok(v.says({ task: null }).length > 20 && v.says({ task: task() }).length > 20, v.name);
+});
+
+test("a step whose items or child are at work is drawn as running", () => {
+  const drawn = (s: Record<string, unknown>) => drawnState(task({}, [s]).steps[0] as Task["steps"][number]);
+  assert.equal(drawn({ kind: "for_each", begun_at: "x" }), "running");
+  assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "running" } }), "running");
+  assert.equal(drawn({ kind: "task", begun_at: "x", child: { state: "error" } }), "waiting");
+  assert.equal(drawn({ kind: "approve", begun_at: "x" }), "waiting");
+  assert.equal(drawn({ kind: "for_each", begun_at: "x", in_doubt: true }), "doubt");
+  assert.equal(drawn({ kind: "for_each", begun_at: null }), "waiting");
 });
 
 test("roles", () => {

@@ -1,7 +1,7 @@
 // The steps of a task as a graph, from left to right. Below it, as a second lane that runs back, what is undone.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Step, Task } from "../../api/types.ts";
-import { isUndone } from "../../actions/verbs.ts";
+import { drawnState, isUndone } from "../../actions/verbs.ts";
 import { Panel, useWidth } from "../../ui/basics.tsx";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { BOX, curve, graphOf, layout, type Layout } from "../../ui/layout.ts";
@@ -116,7 +116,7 @@ function Node({ step: s, x, y, isAt, isPivot, isUndo = false, onStep }: {
   step: Step; x: number; y: number; isAt: boolean; isPivot: boolean; isUndo?: boolean; onStep: (name: string) => void;
 }) {
   const undoing = isUndone(s);
-  const state = isUndo ? (undoing ? s.state : "waiting") : s.in_doubt && !undoing ? "doubt" : undoing ? forwardState(s) : s.state;
+  const state = isUndo ? (undoing ? s.state : "waiting") : undoing ? forwardState(s) : drawnState(s);
   const host = useRef<HTMLButtonElement>(null);
   return (
     <button ref={host} type="button" class={`node s-${state} ${isAt ? "at" : ""} ${isUndo ? "undo" : ""}`} aria-pressed={isAt}

@@ -133,7 +133,7 @@ function Shown({ task, why, onRecord, onReload }: {
 function Facts({ task }: { task: Task }) {
   return (
     <dl class="facts-line">
-      <div><dt>workflow</dt><dd><a href={`/tasks?workflow=${encodeURIComponent(task.workflow)}`}>{task.workflow}</a> <span class="muted">v{task.version}</span></dd></div>
+      <div><dt>workflow</dt><dd><a href={`/workflows/${encodeURIComponent(task.workflow)}?version=${task.version}`}>{task.workflow}</a> <span class="muted">v{task.version}</span></dd></div>
       <div><dt>submitted</dt><dd><Moment at={task.submitted_at} />{task.owner && <span class="muted"> by <Text>{task.owner}</Text></span>}</dd></div>
       <div><dt>{task.ended_at ? "took" : "runs for"}</dt><dd><Length from={task.submitted_at} to={task.ended_at} /></dd></div>
       {task.complete_by && <div><dt>complete by</dt><dd><Age at={task.complete_by} /></dd></div>}

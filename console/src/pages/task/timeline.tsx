@@ -1,6 +1,7 @@
 // The timeline of a task, to scale: zoomed by buttons, keys, Ctrl and the wheel, moved by dragging.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Task } from "../../api/types.ts";
+import { drawnState } from "../../actions/verbs.ts";
 import { now, Panel, useWidth } from "../../ui/basics.tsx";
 import { duration, exact, moment } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
@@ -57,7 +58,7 @@ export function TimelinePanel({ task, step, onStep }: { task: Task; step: string
           return (
             <div class={`timeline-row ${step === row.step.name ? "at" : ""}`} key={row.step.name}>
               <button type="button" class="timeline-label" aria-pressed={step === row.step.name} onClick={() => onStep(row.step.name)}>
-                <StateSign state={row.step.in_doubt ? "doubt" : row.step.state} /><span>{row.step.name}</span>
+                <StateSign state={drawnState(row.step)} /><span>{row.step.name}</span>
               </button>
               <div class="timeline-space">{width > 0 && <RowBars row={row} timeline={timeline} view={view} width={width} />}</div>
             </div>
