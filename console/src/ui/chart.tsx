@@ -1,5 +1,4 @@
-// Lines over time, drawn by uPlot, which is loaded when the first chart is shown. The same numbers are in a table for those
-// who do not see it.
+// Lines over time, drawn by uPlot, which is loaded when the first chart is shown. Screen readers are told the latest values.
 import { useEffect, useRef } from "preact/hooks";
 import { theme } from "../app/theme.ts";
 import { useWidth } from "./basics.tsx";
@@ -10,6 +9,13 @@ export interface Line {
   values: (number | null)[];
   isFilled?: boolean;
   dash?: number[];
+}
+
+function latestOf(lines: Line[], format: (v: number) => string): string {
+  return lines.map((l) => {
+    const last = l.values.filter((v) => v !== null).at(-1);
+    return `${l.label}: ${last === undefined || last === null ? "none" : format(last)}`;
+  }).join(", ");
 }
 
 export function Chart({ times, lines, height = 150, format, name }: {
@@ -68,12 +74,12 @@ export function Chart({ times, lines, height = 150, format, name }: {
     chart.current?.setData([times.map((t) => t / 1000), ...lines.map((l) => l.values)] as never);
   });
   return (
-    <figure class="chart" role="img" aria-label={name}>
+    <figure class="chart">
       <figcaption class="legend">
         {lines.map((l) => <span key={l.label}><i class={l.dash ? "dashed" : ""} style={{ color: `var(${l.color})` }} />{l.label}</span>)}
         <span class="chart-tip" />
       </figcaption>
-      <div ref={ref} class="chart-plot" style={{ height }} />
+      <div ref={ref} class="chart-plot" role="img" aria-label={`${name}. ${latestOf(lines, format)}`} style={{ height }} />
     </figure>
   );
 }
