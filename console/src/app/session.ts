@@ -18,7 +18,7 @@ export function allows(roles: string[], role: string): boolean {
 }
 
 // Whether the reader is one of those whose decision is asked.
-export function maySay(groups: readonly string[]): boolean {
+export function mayDecide(groups: readonly string[]): boolean {
   const who = session.value;
   return can("approve") && (who?.open === true || groups.some((g) => who?.groups.includes(g)));
 }

@@ -1,7 +1,6 @@
 // Durations, moments and numbers as people read them: durations like those of the command line, moments in the zone of
 // the reader.
 const SECOND = 1000;
-const HOUR = 3600 * SECOND;
 
 const two = (n: number) => String(n).padStart(2, "0");
 
@@ -63,11 +62,4 @@ export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
   if (n < 1024 * 1024) return `${(n / 1024).toFixed(n < 10240 ? 1 : 0)} KiB`;
   return `${(n / 1024 / 1024).toFixed(1)} MiB`;
-}
-
-export function parseDuration(text: string): number | null {
-  const found = /^(\d+)(ms|s|m|h|d)$/.exec(text.trim());
-  if (!found) return null;
-  const unit = { ms: 1, s: SECOND, m: 60 * SECOND, h: HOUR, d: 24 * HOUR }[found[2] as "ms" | "s" | "m" | "h" | "d"];
-  return Number(found[1]) * unit;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ago, bytes, countTo, duration, moment, parseDuration, plural } from "../src/ui/format.ts";
+import { ago, bytes, countTo, duration, moment, plural } from "../src/ui/format.ts";
 import { pieces, plain } from "../src/ui/visible.ts";
 import { commandLine, quote, words } from "../src/ui/shell.ts";
 
@@ -34,8 +34,6 @@ test("numbers", () => {
   assert.equal(bytes(1023), "1023 B");
   assert.equal(bytes(1536), "1.5 KiB");
   assert.equal(bytes(5 * 1024 * 1024), "5.0 MiB");
-  assert.equal(parseDuration("15m"), 900_000);
-  assert.equal(parseDuration("15"), null);
 });
 
 test("characters that hide or reorder others are named", () => {

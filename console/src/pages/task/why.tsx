@@ -5,7 +5,7 @@ import type { Reason, Task, Why } from "../../api/types.ts";
 import { movesOf, type Suggestion } from "../../actions/suggested.ts";
 import { labelOf, verb, type Arguments, type VerbName } from "../../actions/verbs.ts";
 import { announce } from "../../app/announce.ts";
-import { can, maySay } from "../../app/session.ts";
+import { can, mayDecide } from "../../app/session.ts";
 import { Age, Button, Failed, Loading, Text } from "../../ui/basics.tsx";
 import { CommandLine, Dialog, Field, JsonInput, readJson } from "../../ui/dialog.tsx";
 import { Icon, StateSign } from "../../ui/icons.tsx";
@@ -81,7 +81,7 @@ function Suggested({ suggestion: s, task, isFirst, onAct, onChanged }: {
   }
   if (s.kind === "decide") {
     const asked = task.steps.find((t) => t.name === s.step)?.approval;
-    if (!maySay([...(asked?.by ?? []), ...(asked?.escalates_to ?? [])])) return null;
+    if (!mayDecide([...(asked?.by ?? []), ...(asked?.escalates_to ?? [])])) return null;
   } else if (!can("repair")) return null;
   const label = s.kind === "signal" ? `Send signal ${s.name}…` : s.kind === "breaker" ? `Close the breaker of ${s.agent}…` : s.agrees ? "Approve…" : "Reject…";
   return (
