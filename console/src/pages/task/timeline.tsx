@@ -184,7 +184,7 @@ function Legend({ timeline, view }: { timeline: Timeline; view: View }) {
     [has((b) => b.isUndo && ["completed", "open"].includes(b.state)), "undo", "undo"],
     [has((b) => b.inDoubt), "doubted", "in doubt"],
     [has((b) => b.kind === "lost"), "lost", "wait after a failure"],
-    [has((b) => b.kind === "rest"), "rest", "waits by itself"],
+    [has((b) => b.kind === "rest"), "rest", "a wait, items or a child"],
     [[timeline.complete, ...timeline.rows.flatMap((r) => r.deadlines)].some((t) => t !== null && t >= view.from && t <= view.to), "by", "complete-by"],
     [timeline.rows.some((r) => r.beats.length > 0), "beaten", "last heartbeat"],
   ];
