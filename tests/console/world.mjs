@@ -23,6 +23,7 @@ export async function startServer(intact, folder, { args = [] } = {}) {
 }
 
 async function stop(process) {
+  if (process.exitCode !== null || process.signalCode !== null) return;
   const ended = new Promise((done) => process.once("exit", done));
   process.kill("SIGKILL");
   await ended;
