@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const work = (ms) => new Promise((done) => setTimeout(done, ms).unref()); // an agent at work does not keep a test from its end
 
 export async function startServer(intact, folder, { args = [] } = {}) {
   mkdirSync(folder, { recursive: true });
@@ -54,13 +55,13 @@ async function answerOf(request, beat) {
   if (input.lose === request.step) return { error: { code: "lost", message: "the answer never came", retryable: false, effect: "unknown" } };
   if (input.hang === request.step) {
     for (let part = 1; part < 600; part += 1) {
-      await sleep(1000);
+      await work(1000);
       await beat({ part, of: 600 }, `page ${part} of 600`);
     }
   }
   if (input.silent === request.step) return undefined;
   if (request.step.includes(".") && input.bad) return { error: { code: "sold-out", message: `no ${input.sku} left`, retryable: false } };
-  await sleep(input.slow ?? 5 + Math.random() * 40);
+  await work(input.slow ?? 5 + Math.random() * 40);
   return { output: { id: `${request.action}-${request.task}`, at: request.step } };
 }
 
