@@ -40,18 +40,20 @@ async function problemOf(answer: Response): Promise<Problem> {
 export interface Options {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   body?: unknown;
+  text?: { type: string; text: string }; // a body that is not JSON, or is to be sent as it was written
   signal?: AbortSignal;
   token?: string;
 }
 
-export async function call<T>(path: string, { method = "GET", body, signal, token }: Options = {}): Promise<T> {
+export async function call<T>(path: string, { method = "GET", body, text, signal, token }: Options = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (method !== "GET") headers["Intact-Console"] = "1";
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (text) headers["Content-Type"] = text.type;
   if (token) headers["Authorization"] = `Bearer ${token}`;
   let answer: Response;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? null : JSON.stringify(body), signal: signal ?? null });
+    answer = await fetch(path, { method, headers, body: text?.text ?? (body === undefined ? null : JSON.stringify(body)), signal: signal ?? null });
   } catch (cause) {
     if (signal?.aborted) throw cause;
     unheard();

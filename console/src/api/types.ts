@@ -29,6 +29,33 @@ export type ApprovalList = Schemas["ApprovalList"];
 export type MessagePage = Schemas["MessagePage"];
 export type Workflow = Schemas["Workflow"];
 export type WorkflowList = Schemas["WorkflowList"];
+export type WorkflowStored = Schemas["WorkflowStored"];
+export type Mistake = Schemas["Mistake"];
+export type Approval = ApprovalList["approvals"][number];
+export type Schedule = Schemas["Schedule"];
+export type SchedulePage = Schemas["SchedulePage"];
+export type ScheduleMoments = Schemas["ScheduleMoments"];
+export type ScheduleRun = Schemas["ScheduleRun"];
+export type ScheduleBackfill = Schemas["ScheduleBackfill"];
+export type TargetList = Schemas["TargetList"];
+export type SubmissionPage = Schemas["SubmissionPage"];
+export type StoredSubmission = Schemas["StoredSubmission"];
+export type SubmissionsDone = Schemas["SubmissionsDone"];
+export type Token = Schemas["Token"];
+export type TokenList = Schemas["TokenList"];
+export type CreatedToken = Schemas["CreatedToken"];
+export type AgentSaid = Schemas["AgentSaid"];
+export type AgentSettings = Schemas["AgentSettings"];
+
+// A browser that is signed in.
+export interface SignedIn {
+  id: string;
+  token: string;
+  created_at: string;
+  expires_at: string;
+  address: string;
+  current: boolean;
+}
 
 export interface Session {
   name: string;
