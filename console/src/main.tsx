@@ -4,6 +4,7 @@ import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/ui.css";
 import "./styles/pages.css";
+import "./styles/places.css";
 import { Component, render, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./api/client.ts";

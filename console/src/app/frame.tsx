@@ -34,7 +34,7 @@ function Nav({ onGo }: { onGo: () => void }) {
       {groups.map(([group, title]) => (
         <ul key={group}>
           {title && <li class="nav-title" aria-hidden="true">{title}</li>}
-          {PAGES.filter((p) => p.nav?.group === group && (!p.nav.role || can(p.nav.role))).map((p) => {
+          {PAGES.filter((p) => p.nav?.group === group && (!p.nav.role || p.nav.role.split(" ").some(can))).map((p) => {
             const isHere = p.at === "/" ? path.value === "/" : path.value === p.at || path.value.startsWith(`${p.at}/`);
             const badge = badges[p.at];
             return (

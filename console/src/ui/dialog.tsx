@@ -4,8 +4,9 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { Copy } from "./basics.tsx";
 import { Icon } from "./icons.tsx";
 
-export function Dialog({ title, onClose, onSubmit, children, foot, wide = false }: {
+export function Dialog({ title, onClose, onSubmit, children, foot, wide = false, isFirm = false }: {
   title: ComponentChildren; onClose: () => void; onSubmit?: () => void; children: ComponentChildren; foot?: ComponentChildren; wide?: boolean;
+  isFirm?: boolean; // closed by its own buttons only
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   const label = useId();
@@ -21,7 +22,7 @@ export function Dialog({ title, onClose, onSubmit, children, foot, wide = false 
   return (
     <dialog
       ref={ref} class={`dialog ${wide ? "wide" : ""}`} aria-labelledby={label}
-      onCancel={(e) => { e.preventDefault(); onClose(); }}
+      onCancel={(e) => { e.preventDefault(); if (!isFirm) onClose(); }}
       onKeyDown={(e) => {
         if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) ref.current?.querySelector("form")?.requestSubmit();
       }}
@@ -29,7 +30,7 @@ export function Dialog({ title, onClose, onSubmit, children, foot, wide = false 
       <form onSubmit={(e) => { e.preventDefault(); onSubmit?.(); }}>
         <header class="dialog-head">
           <h2 id={label}>{title}</h2>
-          <button type="button" class="icon-button" aria-label="Close" onClick={onClose}><Icon name="close" /></button>
+          {!isFirm && <button type="button" class="icon-button" aria-label="Close" onClick={onClose}><Icon name="close" /></button>}
         </header>
         <div class="dialog-body">{children}</div>
         {foot && <footer class="dialog-foot">{foot}</footer>}

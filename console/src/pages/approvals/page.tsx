@@ -1,43 +1,43 @@
-// What waits for people to decide; what waits for the reader comes first.
-import { useState } from "preact/hooks";
-import { useResource } from "../../api/resource.ts";
-import type { ApprovalList } from "../../api/types.ts";
+// What waits for people to decide: first what waits for the reader, with all that is needed to decide it here.
+import { useMemo } from "preact/hooks";
+import { usePaged } from "../../api/paged.ts";
+import type { Approval } from "../../api/types.ts";
+import { useKeys } from "../../app/keys.ts";
 import { can } from "../../app/session.ts";
-import { Age, Button, Empty, Id, Shown, Text } from "../../ui/basics.tsx";
-import { DecideForm } from "../task/why.tsx";
+import { Empty } from "../../ui/basics.tsx";
+import { plural } from "../../ui/format.ts";
+import { PagedList } from "../../ui/paged.tsx";
+import { ApprovalCard } from "./card.tsx";
 
-type Approval = ApprovalList["approvals"][number];
+// Which deadline comes first.
+export const urgent = (a: Approval, b: Approval) => (a.complete_by ?? "~").localeCompare(b.complete_by ?? "~") || (a.asked_at ?? "~").localeCompare(b.asked_at ?? "~");
+const keyOf = (a: Approval) => `${a.task} ${a.step} ${a.asking}`;
 
 export default function ApprovalsPage() {
-  const list = useResource<ApprovalList>(`/v1/approvals?limit=100${can("read") ? "&all=true" : ""}`, 5000);
-  const [decides, setDecides] = useState<{ of: Approval; agrees: boolean } | null>(null);
+  const list = usePaged<Approval>(`/v1/approvals?limit=100${can("read") || can("link") ? "&all=true" : ""}`, "approvals", 5000);
+  useKeys({ r: list.reload });
+  const [mine, others] = useMemo(() => {
+    const all = [...(list.rows ?? [])].sort(urgent);
+    return [all.filter((a) => a.waits_for_you), all.filter((a) => !a.waits_for_you)];
+  }, [list.rows]);
   return (
     <div class="page">
       <header class="page-head"><h1>Approvals</h1></header>
-      <Shown of={list}>{({ approvals }) => {
-        if (approvals.length === 0) return <Empty title="Nothing waits for a decision" icon="done" />;
-        const mine = approvals.filter((a) => a.waits_for_you);
-        const others = approvals.filter((a) => !a.waits_for_you);
-        return (
-          <>
-            {mine.length > 0 && <><h2>Waits for you</h2><ul class="cards">{mine.map((a) => <Card key={a.task + a.step} a={a} onDecide={(agrees) => setDecides({ of: a, agrees })} />)}</ul></>}
-            {others.length > 0 && <><h2>{mine.length > 0 ? "Waits for others" : "Waits for people"}</h2><ul class="cards">{others.map((a) => <Card key={a.task + a.step} a={a} />)}</ul></>}
-          </>
-        );
-      }}</Shown>
-      {decides && <DecideForm task={decides.of.task} step={decides.of.step} asking={decides.of.asking} question={decides.of.question} agrees={decides.agrees}
-        onClose={() => setDecides(null)} onDone={() => { setDecides(null); list.reload(); }} />}
+      <PagedList of={list} empty={<Empty title="Nothing waits for a decision" icon="done">When a step asks a group of yours, it appears here.</Empty>}>{() => (
+        <>
+          <section class="stack" aria-labelledby="mine">
+            <h2 id="mine">{mine.length > 0 ? `${plural(mine.length, "decision")} ${mine.length === 1 ? "waits" : "wait"} for you` : "Waits for you"}</h2>
+            {mine.length === 0 ? <p class="panel muted">Nothing: {can("approve") ? "no group of yours is asked, or you have decided." : "your token may not decide. It needs the role approve."}</p>
+              : <ul class="cards">{mine.map((a) => <ApprovalCard key={keyOf(a)} a={a} onDecided={list.reload} />)}</ul>}
+          </section>
+          {others.length > 0 && (
+            <section class="stack" aria-labelledby="others">
+              <h2 id="others">Waits for others</h2>
+              <ul class="cards">{others.map((a) => <ApprovalCard key={keyOf(a)} a={a} onDecided={list.reload} />)}</ul>
+            </section>
+          )}
+        </>
+      )}</PagedList>
     </div>
-  );
-}
-
-function Card({ a, onDecide }: { a: Approval; onDecide?: (agrees: boolean) => void }) {
-  return (
-    <li class="panel card">
-      <blockquote><Text>{a.question ?? "No question is recorded."}</Text></blockquote>
-      <p class="muted"><Id id={a.task} href={`/tasks/${encodeURIComponent(a.task)}`} /> · {a.workflow}, step {a.step} · asks {a.by.join(", ")} · {a.agreed} of {a.people} agreed · asked <Age at={a.asked_at} />{a.complete_by && <> · until <Age at={a.complete_by} /></>}</p>
-      {a.votes.map((v) => <p key={v.by}><b><Text>{v.by}</Text></b> {v.agrees ? "agreed" : "rejected"}{v.comment && <>: <Text>{v.comment}</Text></>}</p>)}
-      {onDecide && <div class="card-foot"><Button onClick={() => onDecide(false)}>Reject…</Button><Button kind="primary" onClick={() => onDecide(true)}>Approve…</Button></div>}
-    </li>
   );
 }

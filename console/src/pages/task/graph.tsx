@@ -90,7 +90,7 @@ export function Graph({ task, definition, step, onStep }: {
 }
 
 // The part of the graph in view, in its own measure.
-function useArea(ref: { current: HTMLDivElement | null }, scale: number) {
+export function useArea(ref: { current: HTMLDivElement | null }, scale: number) {
   const [area, setArea] = useState<{ left: number; right: number; top: number; bottom: number } | null>(null);
   useEffect(() => {
     const host = ref.current;

@@ -1,0 +1,29 @@
+// A schedule in a few words, and the sign beside them.
+import type { Schedule } from "../../api/types.ts";
+import { count, plural } from "../../ui/format.ts";
+
+export const scheduleSign = (s: Schedule) => (s.state === "paused" ? "paused" : s.state === "ended" ? "closed" : lately(s) ? "doubt" : "processing");
+
+const DAY = 86_400_000;
+
+// Whether a moment got no task within the last day.
+export const lately = (s: Schedule, now = Date.now()) => s.gaps.some((g) => now - Date.parse(g.noted_at) < DAY);
+
+export function missedText(s: Schedule): string {
+  const { missed, skipped, failed } = s.counts;
+  return [missed && `${count(missed)} missed`, skipped && `${count(skipped)} skipped`, failed && `${count(failed)} failed`].filter(Boolean).join(", ") || "none";
+}
+
+export const gapText = (kind: string, n: number) => `${plural(n, "moment")} ${kind}`;
+
+// "2027-01-31T02:30:00+01:00" as people read it: the date, the clock, and the offset.
+export function localText(local: string): { day: string; clock: string; offset: string } {
+  const [, day = local, clock = "", offset = ""] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(.*)$/.exec(local) ?? [];
+  return { day, clock: clock.replace(/:00$/, ""), offset: offset === "Z" ? "UTC" : offset };
+}
+
+// What a field of the kind datetime-local says, in the reader's zone, as the API takes it.
+export function fromField(text: string): string | null {
+  const at = Date.parse(text);
+  return text && !Number.isNaN(at) ? new Date(at).toISOString().replace(".000Z", "Z") : null;
+}
