@@ -28,7 +28,7 @@ export const PAGES: Page[] = [
   { at: "/agents", title: () => "Agents", load: () => import("../pages/agents/page.tsx"), nav: { label: "Agents", icon: "agents", role: "read", group: "installation" } },
   { at: "/nodes", title: () => "Nodes", load: () => import("../pages/nodes/page.tsx"), nav: { label: "Nodes", icon: "nodes", role: "", group: "installation" } },
   { at: "/messages", title: () => "Messages", load: () => import("../pages/messages/page.tsx"), nav: { label: "Messages", icon: "messages", role: "read", group: "installation" } },
-  { at: "/submissions", title: () => "Refused submissions", load: () => import("../pages/submissions/page.tsx"), nav: { label: "Refused submissions", icon: "submissions", role: "read", group: "installation" } },
+  { at: "/submissions", title: () => "Refused submissions", load: () => import("../pages/submissions/page.tsx"), nav: { label: "Submissions", icon: "submissions", role: "read", group: "installation" } },
   { at: "/access", title: () => "Access", load: () => import("../pages/access/page.tsx"), nav: { label: "Access", icon: "access", role: "", group: "installation" } },
   { at: "/audit", title: () => "Audit", load: () => import("../pages/audit/page.tsx"), nav: { label: "Audit", icon: "audit", role: "repair", group: "installation" } },
 ];

@@ -64,7 +64,7 @@ function Tokens({ list, onAct }: { list: Token[]; onAct: (act: Act) => void }) {
       {list.length > 8 && <Search label="Filter by name, role or group" value={wanted} onValue={setWanted} />}
       {shown.length === 0 ? <Empty title="No token is like this" icon="search" /> : (
         <div class="table-wrap menus"><table class="table">
-          <thead><tr><th>Token</th><th>Roles</th><th>Groups</th><th>Expires</th><th>Last used</th><th class="number">Calls</th><th class="number">Refused</th><th><span class="off-screen">Verbs</span></th></tr></thead>
+          <thead><tr><th>Token</th><th>Roles</th><th>Groups</th><th>Expires</th><th>Last used</th><th class="number">Calls lately</th><th class="number">Refused</th><th><span class="off-screen">Verbs</span></th></tr></thead>
           <tbody>{shown.map((t) => (
             <tr key={t.name}>
               <td><span class="id"><Text>{t.name}</Text></span>{t.person !== t.name && <span class="muted"> of <Text>{t.person}</Text></span>}</td>
@@ -72,7 +72,7 @@ function Tokens({ list, onAct }: { list: Token[]; onAct: (act: Act) => void }) {
               <td>{t.groups.length > 0 ? t.groups.map((g) => <span class="tag" key={g}>{g}</span>) : <span class="none">–</span>}</td>
               <td><Expires token={t} /></td>
               <td>{t.last_used_at ? <Age at={t.last_used_at} /> : <span class="none">–</span>}</td>
-              <td class="number" title="At this node since it started; of the last one or two minutes">{count(t.use.calls)} <span class="muted">{count(t.recent.calls)}</span></td>
+              <td class="number" title={`In the last one or two minutes; ${count(t.use.calls)} since this node started`}>{count(t.recent.calls)}</td>
               <td class="number">{t.use.refused > 0 ? <b class="s-error told">{count(t.use.refused)}</b> : 0}</td>
               <td><Menu label="Verbs" entries={[
                 { label: "Rotate…", hint: "A new text; the old one ends", act: () => onAct({ kind: "rotate", token: t }) },
@@ -83,7 +83,7 @@ function Tokens({ list, onAct }: { list: Token[]; onAct: (act: Act) => void }) {
           ))}</tbody>
         </table></div>
       )}
-      <p class="muted">{plural(shown.length, "token")}. Use is counted by this node since it started.</p>
+      <p class="muted">{plural(shown.length, "token")}. Use is counted by this node, in memory.</p>
     </div>
   );
 }

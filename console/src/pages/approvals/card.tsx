@@ -29,8 +29,8 @@ export function ApprovalCard({ a, onDecided }: { a: Approval; onDecided: () => v
         {a.escalates_at && <div><dt>{(time(a.escalates_at) as number) > now.value ? "escalates" : "escalated"}</dt><dd><Age at={a.escalates_at} /> to {a.escalates_to.join(", ")}</dd></div>}
       </dl>
       <Votes a={a} />
-      {mayRead && <Button kind="quiet" icon={isOpen ? "down" : "right"} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Grounds</Button>}
-      {mayRead && isOpen && <Grounds id={a.task} />}
+      {mayRead && <Button kind="quiet" icon={isOpen ? "down" : "right"} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Details</Button>}
+      {mayRead && isOpen && <Details id={a.task} />}
       {isMine && <Decide a={a} onDecided={onDecided} />}
     </li>
   );
@@ -51,13 +51,13 @@ function Votes({ a }: { a: Approval }) {
 }
 
 // The task as far as it helps to decide: who wants it, with what input, and what came out of the steps before.
-function Grounds({ id }: { id: string }) {
+function Details({ id }: { id: string }) {
   const task = useResource<Task>(taskPath(id));
   if (!task.data) return task.problem ? <p class="muted"><Text>{task.problem.message}</Text></p> : <Loading rows={2} />;
   const t = task.data;
   const before = t.steps.filter((s) => s.state === "completed" && s.output !== null && s.output !== undefined);
   return (
-    <div class="grounds">
+    <div class="details">
       <p class="muted">Submitted <Age at={t.submitted_at} />{t.owner && <> by <b><Text>{t.owner}</Text></b></>} <Tags tags={t.tags} /></p>
       <Json value={t.input ?? null} name="the input of the task" />
       {before.map((s) => <Folded key={s.name} name={`Output of ${s.name}`} value={s.output} isOpen={false} />)}

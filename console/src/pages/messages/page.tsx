@@ -9,7 +9,7 @@ import { navigate, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
 import { ActionForm } from "../../ui/action_form.tsx";
 import { Age, Button, Empty, Id, Moment, Panel, Shown, Text } from "../../ui/basics.tsx";
-import { countTo, plural } from "../../ui/format.ts";
+import { count, countTo, plural } from "../../ui/format.ts";
 import { StateSign } from "../../ui/icons.tsx";
 import { Json } from "../../ui/json.tsx";
 import { PagedList } from "../../ui/paged.tsx";
@@ -37,7 +37,7 @@ export default function MessagesPage() {
   return (
     <div class="page">
       <header class="page-head"><h1>Messages</h1></header>
-      <p class="muted says">Status messages that applications have not received yet. A message that was delivered is not listed any more.</p>
+      <p class="muted lead">Status messages that applications have not received yet. A message that was delivered is not listed any more.</p>
       <Panel title="Targets"><Shown of={targets} rows={3}>{({ targets: list }) => <Targets list={list} onAct={(verb, name) => setAct({ verb, of: { target: name } })} onShow={(name, s) => go({ target: name, task: null, state: s === "dead" ? "dead" : null })} />}</Shown></Panel>
       <div class="switches" role="group" aria-label="State">
         {STATES.map((s) => <button key={s} type="button" class={`switch ${s === "dead" ? "s-error" : "s-waiting"}`} aria-pressed={state === s} onClick={() => go({ state: s === "dead" ? "dead" : null })}><StateSign state={s === "dead" ? "error" : "waiting"} />{s}</button>)}
@@ -51,7 +51,10 @@ export default function MessagesPage() {
         )}
       </div>
       <PagedList of={messages} empty={<Empty title={state === "dead" ? "No message is dead" : "No message waits"} icon="done">{isAll ? "" : "Of this target or task."}</Empty>}>{(rows) => (
-        <ul class="cards">{rows.map((m) => <Message key={m.id + m.target} m={m} onAct={(verb) => setAct({ verb, of: { message: m.id } })} />)}</ul>
+        <div class="table-wrap"><table class="table">
+          <thead><tr><th>Event</th><th>Task</th><th>Target</th><th>Made</th><th class="number">Tries</th><th>{state === "dead" ? "Error" : "Next try"}</th><th><span class="off-screen">Verbs</span></th></tr></thead>
+          <tbody>{rows.map((m) => <Message key={m.id + m.target} m={m} onAct={(verb) => setAct({ verb, of: { message: m.id } })} />)}</tbody>
+        </table></div>
       )}</PagedList>
       {act && <OutboxForm {...act} onClose={() => setAct(null)} onDone={() => { setAct(null); reload(); }} />}
     </div>
@@ -79,18 +82,18 @@ function Targets({ list, onAct, onShow }: { list: Target[]; onAct: (verb: "retry
 
 function Message({ m, onAct }: { m: Row; onAct: (verb: "retry" | "drop") => void }) {
   const [isOpen, setOpen] = useState(false);
+  const event = m.event.type.replace("intact.task.", "");
   return (
-    <li class="panel card">
-      <div class="card-head">
-        <StateSign state={m.state === "dead" ? "error" : "waiting"} />
-        <h2>{m.event.type.replace("intact.task.", "")}</h2><Id id={m.task} href={`/tasks/${encodeURIComponent(m.task)}`} />
-        <span class="muted">to <Text>{m.target}</Text></span>
-        {can("repair") && <span class="card-end"><Button kind="quiet" onClick={() => onAct("retry")}>Retry…</Button>{m.state === "dead" && <Button kind="quiet" onClick={() => onAct("drop")}>Delete…</Button>}</span>}
-      </div>
-      {m.error && <p class={m.state === "dead" ? "s-error told" : ""}><Text>{m.error}</Text></p>}
-      <p class="muted">made <Moment at={m.created_at} /> · {plural(m.tries, "try", "tries")}{m.state === "waiting" && <> · {m.retry_at ? <>again <Age at={m.retry_at} /></> : "waits for its turn"}</>} · <button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{isOpen ? "Hide the message" : "Show the message"}</button></p>
-      {isOpen && <Json value={m.event} name="the message" />}
-    </li>
+    <>
+      <tr>
+        <td><button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{event}</button>{m.event.data.step && <span class="muted"> {m.event.data.step.name}</span>}</td>
+        <td><Id id={m.task} href={`/tasks/${encodeURIComponent(m.task)}`} /></td>
+        <td class="wide-cell"><Text>{m.target}</Text></td><td><Moment at={m.created_at} /></td><td class="number">{count(m.tries)}</td>
+        <td class="wide-cell">{m.state === "waiting" && (m.retry_at ? <Age at={m.retry_at} /> : <span class="muted">waits for its turn</span>)} {m.error && <span class={m.state === "dead" ? "s-error told" : "muted"}><Text>{m.error}</Text></span>}</td>
+        <td class="verbs">{can("repair") && <><Button kind="quiet" onClick={() => onAct("retry")}>Retry…</Button>{m.state === "dead" && <Button kind="quiet" onClick={() => onAct("drop")}>Delete…</Button>}</>}</td>
+      </tr>
+      {isOpen && <tr class="opened"><td colSpan={7}><Json value={m.event} name="the message" /></td></tr>}
+    </>
   );
 }
 

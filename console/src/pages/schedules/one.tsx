@@ -7,8 +7,8 @@ import type { Schedule, ScheduleMoments, TaskPage } from "../../api/types.ts";
 import { useKeys } from "../../app/keys.ts";
 import { navigate, path, query } from "../../app/router.ts";
 import { can } from "../../app/session.ts";
-import { Age, Button, Copy, Empty, Failed, Id, Length, Loading, Menu, Moment, Panel, Shown, State, Text } from "../../ui/basics.tsx";
-import { capital, count } from "../../ui/format.ts";
+import { Age, Button, Copy, Empty, Failed, Id, Length, Loading, Menu, Moment, now, Panel, Shown, State, Text } from "../../ui/basics.tsx";
+import { capital, count, duration, exact } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
 import { Listing } from "../../ui/listing.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
@@ -22,7 +22,7 @@ export default function ScheduleOnePage({ name }: { name: string }) {
   const at = `/v1/schedules/${encodeURIComponent(name)}`;
   const schedule = useResource<Schedule>(at, 5000);
   const [amount, setAmount] = useState(8);
-  const moments = useResource<ScheduleMoments>(schedule.data ? `${at}/next?count=${amount}` : null, 30_000);
+  const moments = useResource<ScheduleMoments>(schedule.data ? `${at}/next?count=${amount}` : null, 5000);
   const tasks = useResource<TaskPage>(schedule.data && can("read") ? withQuery("/v1/tasks", { workflow: schedule.data.workflow, limit: 500 }) : null, 10_000);
   const [verb, setVerb] = useState<ScheduleVerbName | null>(null);
   const reload = () => { schedule.reload(); moments.reload(); tasks.reload(); };
@@ -89,17 +89,19 @@ function Verbs({ s, onVerb }: { s: Schedule; onVerb: (verb: ScheduleVerbName) =>
 }
 
 function Next({ m }: { m: ScheduleMoments }) {
+  const ahead = m.moments.filter((x) => Date.parse(x.due_at) >= now.value - 1000);
   if (m.moments.length === 0) return <Empty title={m.state === "paused" ? "None while it is paused" : "No moment is ahead"} icon="clock" />;
-  const isSpread = m.moments.some((x) => x.due_at !== x.time);
+  const later = (x: ScheduleMoments["moments"][number]) => Date.parse(x.due_at) - Date.parse(x.time);
+  const isSpread = m.moments.some((x) => later(x) > 0);
   return (
-    <div class="table-wrap"><table class="table">
-      <thead><tr><th>In {m.timezone}</th><th>For you</th><th>From now</th>{isSpread && <th>Task comes</th>}</tr></thead>
-      <tbody>{m.moments.map((x) => {
+    <div class="table-wrap" tabIndex={0} role="group" aria-label="Next moments"><table class="table">
+      <thead><tr><th>In {m.timezone}</th><th>For you</th><th>From now</th>{isSpread && <th>Its task</th>}</tr></thead>
+      <tbody>{ahead.map((x) => {
         const { day, clock, offset } = localText(x.local);
         return (
           <tr key={x.time}>
             <td>{day} <b>{clock}</b> <span class="muted">{offset}</span></td><td><Moment at={x.time} /></td><td class="muted"><Age at={x.time} /></td>
-            {isSpread && <td><Moment at={x.due_at} /></td>}
+            {isSpread && <td class="muted" title={exact(Date.parse(x.due_at))}>{later(x) > 0 ? `${duration(later(x))} later` : "at once"}</td>}
           </tr>
         );
       })}</tbody>

@@ -16,10 +16,14 @@ export function missedText(s: Schedule): string {
 
 export const gapText = (kind: string, n: number) => `${plural(n, "moment")} ${kind}`;
 
-// "2027-01-31T02:30:00+01:00" as people read it: the date, the clock, and the offset.
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+// "2027-01-31T02:30:00+01:00" as people read it: the day, the clock, and the offset.
 export function localText(local: string): { day: string; clock: string; offset: string } {
   const [, day = local, clock = "", offset = ""] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(.*)$/.exec(local) ?? [];
-  return { day, clock: clock.replace(/:00$/, ""), offset: offset === "Z" ? "UTC" : offset };
+  const [year, month, date] = day.split("-").map(Number) as [number, number, number];
+  return { day: `${DAYS[new Date(Date.UTC(year, month - 1, date)).getUTCDay()]} ${date} ${MONTHS[month - 1]}${year === new Date().getFullYear() ? "" : ` ${year}`}`, clock: clock.replace(/:00$/, ""), offset: offset === "Z" || offset === "+00:00" ? "UTC" : offset };
 }
 
 // What a field of the kind datetime-local says, in the reader's zone, as the API takes it.

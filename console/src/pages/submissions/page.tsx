@@ -32,7 +32,7 @@ export default function SubmissionsPage() {
   return (
     <div class="page">
       <header class="page-head"><h1>Refused submissions</h1></header>
-      <p class="muted says">Submissions in SQL and messages of queues have nobody who could be told of a mistake: those that cannot become a task are kept here.</p>
+      <p class="muted lead">Submissions in SQL and messages of queues have nobody who could be told of a mistake: those that cannot become a task are kept here.</p>
       <div class="switches" role="group" aria-label="State">
         {STATES.map((s) => <button key={s} type="button" class={`switch ${s === "refused" ? "s-error" : "s-waiting"}`} aria-pressed={state === s} onClick={() => go({ state: s === "waiting" ? "waiting" : null })}><StateSign state={s === "refused" ? "error" : "waiting"} />{s}</button>)}
         {source ? <button type="button" class="part" onClick={() => go({ source: null })}>source <Text>{source}</Text> ×</button>

@@ -1,6 +1,7 @@
 // One task: why it does not go on and what would mend it, its steps as a graph and in time, and all that is on record.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Problem, taskPath } from "../../api/client.ts";
+import { useDefinition } from "../../api/definition.ts";
 import { useResource } from "../../api/resource.ts";
 import { useStream } from "../../api/stream.ts";
 import type { Task, Why, Workflow } from "../../api/types.ts";
@@ -90,7 +91,7 @@ function Shown({ task, why, onRecord, onReload }: {
 }) {
   const [action, setAction] = useState<{ verb: VerbName; given: Arguments } | null>(null);
   const workflow = useResource<Workflow>(`/v1/workflows/${encodeURIComponent(task.workflow)}/versions/${task.version}`);
-  const definition = workflow.data?.definition as Definition | undefined;
+  const definition: Definition | undefined = useDefinition(workflow.data);
   const [atFirst] = useState(() => firstStep(task));
   const wanted = query.value.get("step");
   const step = wanted && task.steps.some((s) => s.name === wanted.split(".")[0]) ? wanted : atFirst;
