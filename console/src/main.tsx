@@ -49,7 +49,7 @@ function Shown() {
     announce(title);
     document.getElementById("main")?.focus({ preventScroll: true });
   }, [path.value]);
-  if (!found) return <Empty title="There is no such page">Check the address, or <a href="/">go to the overview</a>.</Empty>;
+  if (!found) return <Empty isPage title="There is no such page">Check the address, or <a href="/">go to the overview</a>.</Empty>;
   if (problem) return <Failed problem={problem} retry={() => location.reload()} />;
   const Component = loaded.get(at);
   return Component ? <Component key={JSON.stringify(found.params)} {...found.params} /> : <Loading rows={6} />;

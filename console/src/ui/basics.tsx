@@ -170,11 +170,12 @@ export function Menu({ label, entries }: { label: string; entries: { label: stri
   );
 }
 
-export function Empty({ title, children, icon = "info" }: { title: string; children?: ComponentChildren; icon?: string }) {
+// What is shown instead of rows or, with `isPage`, instead of a page.
+export function Empty({ title, children, icon = "info", isPage = false }: { title: string; children?: ComponentChildren; icon?: string; isPage?: boolean }) {
   return (
     <div class="empty">
       <Icon name={icon} />
-      <p class="empty-title">{title}</p>
+      {isPage ? <h1 class="empty-title">{title}</h1> : <p class="empty-title">{title}</p>}
       {children && <p>{children}</p>}
     </div>
   );

@@ -184,19 +184,22 @@ export function choicesAt(root: Schema, place: Place): Choice[] {
   return place.key === null ? keysOf(root, schemas, place.siblings) : valuesOf(inside(root, schemas, place.key, []));
 }
 
-// A schema that does not know what is there already is of another kind: an approval has no agent.
+// A schema that does not know a key that is there already is of another kind: an approval has no agent. A key that none
+// knows is a mistake, and rules out nothing.
 function keysOf(root: Schema, schemas: Schema[], siblings: string[]): Choice[] {
   const found = new Map<string, Choice>();
+  const all = new Set(schemas.flatMap((s) => Object.keys((s["properties"] as object | undefined) ?? {})));
+  const known = siblings.filter((k) => all.has(k));
   for (const s of schemas) {
     const properties = s["properties"] as Record<string, unknown> | undefined;
-    if (!properties || (s["additionalProperties"] === false && siblings.some((k) => !(k in properties)))) continue;
+    if (!properties || (s["additionalProperties"] === false && known.some((k) => !(k in properties)))) continue;
     for (const [key, of] of Object.entries(properties)) {
       if (siblings.includes(key) || of === false || found.has(key)) continue;
-      const all = variants(root, of, []);
-      const title = all.map((v) => v["title"]).find((t) => typeof t === "string");
-      const description = all.map((v) => v["description"]).find((t) => typeof t === "string");
-      const types = all.flatMap((v) => v["type"] as string | string[] | undefined ?? []);
-      const isPlain = types.some((t) => t !== "object" && t !== "array") || all.some((v) => v["enum"] || v["const"] !== undefined);
+      const values = variants(root, of, []);
+      const title = values.map((v) => v["title"]).find((t) => typeof t === "string");
+      const description = values.map((v) => v["description"]).find((t) => typeof t === "string");
+      const types = values.flatMap((v) => v["type"] as string | string[] | undefined ?? []);
+      const isPlain = types.some((t) => t !== "object" && t !== "array") || values.some((v) => v["enum"] || v["const"] !== undefined);
       found.set(key, {
         label: key, isKey: true, info: [title, description].filter(Boolean).join(". "),
         opens: isPlain || types.length === 0 ? "value" : types.includes("array") ? "list" : "block",

@@ -99,6 +99,7 @@ function apply(view: EditorView, choice: Choice, from: number, to: number) {
   if (choice.isKey) setTimeout(() => startCompletion(view), 0);
 }
 
+// `value` is what it begins with: a text that came back later than the next key would undo that key.
 export function Editor({ value, format, label, mistakes, isChecked, complete, onValue, onStore }: {
   value: string; format: "yaml" | "json"; label: string; mistakes: Found[]; isChecked: boolean; complete?: Completer; onValue: (text: string) => void; onStore: () => void;
 }) {
@@ -136,10 +137,6 @@ export function Editor({ value, format, label, mistakes, isChecked, complete, on
       view.current = null;
     };
   }, [format]);
-  useEffect(() => {
-    const v = view.current;
-    if (v && v.state.doc.toString() !== value) v.dispatch({ changes: { from: 0, to: v.state.doc.length, insert: value } });
-  }, [value]);
   useEffect(() => {
     const v = view.current;
     if (!v) return;

@@ -57,8 +57,9 @@ export interface Stored {
   href: string;
 }
 
-export function TextPage({ id, label, before, start, format, validates, complete, nameOf, store, command, says, children }: {
+export function TextPage({ id, meanwhile, label, before, start: first, format, validates, complete, nameOf, store, command, says, children }: {
   id: string; // of the draft
+  meanwhile?: string | null; // what others stored since it was opened
   label: string;
   before: string | null; // the newest stored text; null: there is none
   start: string; // what editing begins with
@@ -71,10 +72,12 @@ export function TextPage({ id, label, before, start, format, validates, complete
   says: (name: string, isNew: boolean) => string;
   children?: (text: string) => ComponentChildren;
 }) {
+  const [start] = useState(first); // what another stores meanwhile changes nothing here
   const text = drafts.value[id] ?? start;
   const isChanged = text !== start || before === null;
   const setText = (next: string) => { drafts.value = { ...drafts.value, [id]: next }; };
-  const drop = () => { const { [id]: _, ...rest } = drafts.value; drafts.value = rest; };
+  const [turn, setTurn] = useState(0);
+  const drop = () => { setTurn((n) => n + 1); const { [id]: _, ...rest } = drafts.value; drafts.value = rest; };
   const asked = useValidation(text, format, validates);
   const [refused, setRefused] = useState<{ of: string; mistakes: Found[] } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -114,8 +117,9 @@ export function TextPage({ id, label, before, start, format, validates, complete
         <span class="muted" role="status">{text === before ? "No changes" : errors > 0 ? "Mend the mistakes to store it" : isChanged ? "Not stored yet" : ""}</span>
         <span class="edit-keys muted"><kbd>Ctrl Space</kbd> what fits here <kbd>Ctrl S</kbd> store <kbd>Esc</kbd> <kbd>Tab</kbd> leave the editor</span>
       </div>
+      {meanwhile && <p class="note warning" role="status"><Icon name="warning" /><span>{meanwhile}</span></p>}
       {asked.problem && <p class="note warning" role="alert"><Icon name="warning" /><span>The text could not be checked: <Text>{asked.problem.message}</Text></span></p>}
-      <Editor value={text} format={format} label={label} mistakes={mistakes} isChecked={!validates || asked.of === text} {...(complete ? { complete } : {})} onValue={setText} onStore={ask} />
+      <Editor key={`${id} ${turn}`} value={text} format={format} label={label} mistakes={mistakes} isChecked={!validates || asked.of === text} {...(complete ? { complete } : {})} onValue={setText} onStore={ask} />
       {children?.(text)}
       {isAsking && (
         <Dialog wide title={<>Store <span class="dialog-of">{name ?? "the text"}</span></>} onClose={() => setAsking(false)} onSubmit={() => void send()}

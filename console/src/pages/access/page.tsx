@@ -63,18 +63,18 @@ function Tokens({ list, onAct }: { list: Token[]; onAct: (act: Act) => void }) {
     <div class="stack">
       {list.length > 8 && <Search label="Filter by name, role or group" value={wanted} onValue={setWanted} />}
       {shown.length === 0 ? <Empty title="No token is like this" icon="search" /> : (
-        <div class="table-wrap menus"><table class="table">
-          <thead><tr><th>Token</th><th>Roles</th><th>Groups</th><th>Expires</th><th>Last used</th><th class="number">Calls lately</th><th class="number">Refused</th><th><span class="off-screen">Verbs</span></th></tr></thead>
+        <div class="table-wrap menus"><table class="table stacks">
+          <thead><tr><th>Token</th><th>Roles</th><th>Groups</th><th>Expires</th><th>Last used</th><th class="number">Calls lately</th><th class="number">Refused</th><th><span class="off-screen">Actions</span></th></tr></thead>
           <tbody>{shown.map((t) => (
             <tr key={t.name}>
               <td><span class="id"><Text>{t.name}</Text></span>{t.person !== t.name && <span class="muted"> of <Text>{t.person}</Text></span>}</td>
-              <td class="wide-cell">{t.roles.map((r) => <span class="tag" key={r}>{r}</span>)}</td>
-              <td>{t.groups.length > 0 ? t.groups.map((g) => <span class="tag" key={g}>{g}</span>) : <span class="none">–</span>}</td>
-              <td><Expires token={t} /></td>
-              <td>{t.last_used_at ? <Age at={t.last_used_at} /> : <span class="none">–</span>}</td>
-              <td class="number" title={`In the last one or two minutes; ${count(t.use.calls)} since this node started`}>{count(t.recent.calls)}</td>
-              <td class="number">{t.use.refused > 0 ? <b class="s-error told">{count(t.use.refused)}</b> : 0}</td>
-              <td><Menu label="Verbs" entries={[
+              <td data-label="Roles" class="wide-cell">{t.roles.map((r) => <span class="tag" key={r}>{r}</span>)}</td>
+              <td data-label="Groups">{t.groups.length > 0 ? t.groups.map((g) => <span class="tag" key={g}>{g}</span>) : <span class="none">–</span>}</td>
+              <td data-label="Expires"><Expires token={t} /></td>
+              <td data-label="Last used">{t.last_used_at ? <Age at={t.last_used_at} /> : <span class="none">–</span>}</td>
+              <td data-label="Calls lately" class="number" title={`In the last one or two minutes; ${count(t.use.calls)} since this node started`}>{count(t.recent.calls)}</td>
+              <td data-label="Refused" class="number">{t.use.refused > 0 ? <b class="s-error told">{count(t.use.refused)}</b> : 0}</td>
+              <td><Menu label="Actions" entries={[
                 { label: "Rotate…", hint: "A new text; the old one ends", act: () => onAct({ kind: "rotate", token: t }) },
                 ...(t.limits ? [{ label: "Limits…", hint: "What it may use", act: () => onAct({ kind: "limits", token: t }) }] : []),
                 ...(t.roles.includes("admin") && isLastAdmin ? [] : [{ label: "Revoke…", hint: "It is refused at once", isFinal: true, act: () => onAct({ kind: "delete", token: t }) }]),
@@ -105,7 +105,7 @@ function Sessions({ list, onChange }: { list: SignedIn[]; onChange: () => void }
   return (
     <>
       <div class="table-wrap"><table class="table">
-        <thead><tr><th>Token</th><th>From</th><th>Since</th><th>Until</th><th><span class="off-screen">Verbs</span></th></tr></thead>
+        <thead><tr><th>Token</th><th>From</th><th>Since</th><th>Until</th><th><span class="off-screen">Actions</span></th></tr></thead>
         <tbody>{list.map((s) => (
           <tr key={s.id}>
             <td><span class="id"><Text>{s.token}</Text></span> {s.current && <span class="chip">this browser</span>}</td>

@@ -19,7 +19,7 @@ export function AgentCard({ a, isAt, onAct }: { a: Agent; isAt: boolean; onAct: 
   const instances = a.instances ?? [];
   const isIll = instances.some((i) => i.health !== "good");
   const [isOpen, setOpen] = useState(isAt || isIll);
-  const { used, all } = placesOf(a);
+  const { used, free } = placesOf(a);
   return (
     <li class={`panel card ${isAt ? "at" : ""}`}>
       <div class="card-head">
@@ -30,7 +30,7 @@ export function AgentCard({ a, isAt, onAct }: { a: Agent; isAt: boolean; onAct: 
       </div>
       {held && <p class="note warning"><Icon name="warning" /><span><b>{held.text}</b> {held.remedy}</span></p>}
       <dl class="facts-line">
-        <div><dt>places</dt><dd><Places used={used} all={all} /></dd></div>
+        <div><dt>attempts</dt><dd><Places used={used} free={free} /></dd></div>
         <div><dt>waiting steps</dt><dd>{a.waiting_steps > 0 ? <a href={`/tasks?agent=${encodeURIComponent(a.agent)}&state=pending,processing,compensating`}>{count(a.waiting_steps)}</a> : "0"}</dd></div>
         <div><dt>breaker</dt><dd class={a.breaker.state === "open" ? "s-error told" : a.breaker.state === "half-open" ? "s-doubt told" : ""}>
           {a.breaker.state}{a.breaker.since && a.breaker.state !== "closed" && <> <span class="muted">since <Age at={a.breaker.since} /></span></>}
@@ -63,9 +63,9 @@ function Verbs({ a, onAct }: { a: Agent; onAct: (act: AgentAct) => void }) {
   );
 }
 
-function Places({ used, all }: { used: number; all: number }) {
-  if (all === 0) return <>none</>;
-  return <span class="places"><span class="places-bar" aria-hidden="true"><i style={{ width: `${Math.min(100, (100 * used) / all)}%` }} /></span>{count(used)} of {count(all)} taken</span>;
+function Places({ used, free }: { used: number; free: number }) {
+  if (used + free === 0) return <>none at work</>;
+  return <span class="places"><span class="places-bar" aria-hidden="true"><i style={{ width: `${(100 * used) / (used + free)}%` }} /></span>{count(used)} at work, asks for up to {count(free)} more</span>;
 }
 
 function Limits({ a: { limits } }: { a: Agent }) {
@@ -85,7 +85,7 @@ function Limits({ a: { limits } }: { a: Agent }) {
 function InstanceTable({ agent, instances }: { agent: string; instances: Agent["instances"] }) {
   return (
     <div class="table-wrap"><table class="table" aria-label={`Instances of ${agent}`}>
-      <thead><tr><th>Instance</th><th>Health</th><th class="number">Attempts</th><th class="number">Places</th><th class="number">Failed lately</th><th>Seen</th><th>Heartbeat</th></tr></thead>
+      <thead><tr><th>Instance</th><th>Health</th><th class="number">Attempts</th><th class="number">Asks for</th><th class="number">Failed lately</th><th>Seen</th><th>Heartbeat</th></tr></thead>
       <tbody>{instances.slice(0, SHOWN).map((i) => (
         <tr key={i.instance}>
           <td class="id"><Text>{i.instance}</Text></td>

@@ -19,9 +19,10 @@ export function heldText(a: Agent): { text: string; remedy: string } | null {
   return { text: `${plural(a.waiting_steps, "step waits", "steps wait")}: ${by}.`, remedy: a.held_by === "breaker" && a.breaker.by_hand ? "They start when it is closed by hand." : (REMEDY[a.held_by] ?? "") };
 }
 
-export function placesOf(a: Agent): { used: number; all: number } {
+// Attempts at work, and for how many more the instances asked when they last called.
+export function placesOf(a: Agent): { used: number; free: number } {
   const instances = a.instances ?? [];
-  return { used: instances.reduce((sum, i) => sum + i.open_attempts, 0), all: instances.reduce((sum, i) => sum + Math.max(i.places, i.open_attempts), 0) };
+  return { used: instances.reduce((sum, i) => sum + i.open_attempts, 0), free: instances.reduce((sum, i) => sum + i.places, 0) };
 }
 
 const NUMBERS = ["concurrency", "calls", "failures", "slow_calls", "trials"] as const;

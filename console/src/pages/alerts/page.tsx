@@ -29,7 +29,7 @@ export default function AlertsPage() {
       <Shown of={page}>{({ alerts, sinks }) => (
         <>
           {alerts.length === 0 ? <Empty title={wanted ? `No alert is ${wanted}` : "No alerts"} icon="done" /> : <ul class="cards">{alerts.map((a) => <Card key={a.id} a={a} isAt={a.id === open} onKnow={() => setKnown(a)} />)}</ul>}
-          <Panel title="Sinks"><div class="table-wrap"><table class="table">
+          <Panel title="Sinks"><div class="table-wrap" tabIndex={0} role="group" aria-label="Sinks"><table class="table">
             <thead><tr><th>Sink</th><th class="number">Delivered</th><th class="number">Failed</th><th>Last</th><th>Trouble</th></tr></thead>
             <tbody>{sinks.map((s) => <tr key={s.sink}><td class="wide-cell"><Text>{s.sink}</Text></td><td class="number">{count(s.delivered)}</td><td class="number">{count(s.failed)}</td><td><Age at={s.last_at} /></td><td class="wide-cell"><Text>{s.trouble ?? "–"}</Text></td></tr>)}</tbody>
           </table></div></Panel>

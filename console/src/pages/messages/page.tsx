@@ -52,7 +52,7 @@ export default function MessagesPage() {
       </div>
       <PagedList of={messages} empty={<Empty title={state === "dead" ? "No message is dead" : "No message waits"} icon="done">{isAll ? "" : "Of this target or task."}</Empty>}>{(rows) => (
         <div class="table-wrap"><table class="table">
-          <thead><tr><th>Event</th><th>Task</th><th>Target</th><th>Made</th><th class="number">Tries</th><th>{state === "dead" ? "Error" : "Next try"}</th><th><span class="off-screen">Verbs</span></th></tr></thead>
+          <thead><tr><th>Event</th><th>Task</th><th>Target</th><th>Made</th><th class="number">Tries</th><th>{state === "dead" ? "Error" : "Next try"}</th><th><span class="off-screen">Actions</span></th></tr></thead>
           <tbody>{rows.map((m) => <Message key={m.id + m.target} m={m} onAct={(verb) => setAct({ verb, of: { message: m.id } })} />)}</tbody>
         </table></div>
       )}</PagedList>
@@ -65,7 +65,7 @@ function Targets({ list, onAct, onShow }: { list: Target[]; onAct: (verb: "retry
   if (list.length === 0) return <Empty title="Every message was delivered" icon="done" />;
   return (
     <div class="table-wrap"><table class="table">
-      <thead><tr><th>Target</th><th class="number">Waiting</th><th class="number">Dead</th><th>Oldest</th><th>Paused until</th><th>Latest error</th>{can("repair") && <th><span class="off-screen">Verbs</span></th>}</tr></thead>
+      <thead><tr><th>Target</th><th class="number">Waiting</th><th class="number">Dead</th><th>Oldest</th><th>Paused until</th><th>Latest error</th>{can("repair") && <th><span class="off-screen">Actions</span></th>}</tr></thead>
       <tbody>{list.map((t) => (
         <tr key={t.target}>
           <td class="wide-cell id"><Text>{t.target}</Text></td>

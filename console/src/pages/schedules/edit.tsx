@@ -1,4 +1,5 @@
 // The editor of a schedule. The server finds its mistakes when it is stored.
+import { useRef } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import { textOf } from "../../api/definition.ts";
 import { useResource } from "../../api/resource.ts";
@@ -20,9 +21,11 @@ input: {day: "\${ .local }"}
 
 export default function EditSchedulePage({ name }: { name: string }) {
   const at = `/v1/schedules/${encodeURIComponent(name)}`;
-  const stored = useResource<Schedule>(at);
+  const stored = useResource<Schedule>(at, 15_000);
+  const opened = useRef<number | null>(null);
+  opened.current ??= stored.data?.version ?? null;
   const workflows = useResource<WorkflowList>("/v1/workflows").data?.workflows ?? [];
-  if (!can("define")) return <Empty title="Your token may not store schedules">It needs the role define. <a href="/schedules">All schedules</a></Empty>;
+  if (!can("define")) return <Empty isPage title="Your token may not store schedules">It needs the role define. <a href="/schedules">All schedules</a></Empty>;
   const isNew = stored.problem?.status === 404;
   if (!stored.data && !isNew) return stored.problem ? <Failed problem={stored.problem} retry={stored.reload} /> : <Loading rows={8} />;
   const format: Format = stored.data?.format ?? "yaml";
@@ -33,7 +36,7 @@ export default function EditSchedulePage({ name }: { name: string }) {
       <nav class="crumbs" aria-label="Path"><a href="/schedules">Schedules</a>{!isNew && <a href={`/schedules/${name}`}>{name}</a>}</nav>
       <header class="page-head"><h1>{isNew ? "New schedule" : `Edit ${name}`}</h1>{stored.data && <span class="chip">from version {stored.data.version}</span>}</header>
       <TextPage
-        id={`schedule ${name} ${stored.data?.version ?? 0}`} label={`Definition of ${name}`} format={format} validates={false}
+        id={`schedule ${name}`} label={`Definition of ${name}`} format={format} validates={false}
         before={text} start={text ?? template(name === "new" ? "nightly" : name)} nameOf={nameOf}
         complete={(t, place) => {
           const found = placeAt(t, place);
@@ -41,12 +44,13 @@ export default function EditSchedulePage({ name }: { name: string }) {
           if (found.key === "workflow") return { from: found.from, choices: workflows.map((w) => ({ label: w.name, info: "", isKey: false, opens: "value" as const })) };
           return { from: found.from, choices: choicesAt(SCHEDULE_SCHEMA, found) };
         }}
+        meanwhile={stored.data && opened.current !== stored.data.version ? `Version ${stored.data.version} was stored since you opened this page. What you store follows it, and does not contain it.` : null}
         store={async (t) => {
-          const own = isNew ? (nameOf(t) ?? name) : name;
+          const own = nameOf(t) ?? name;
           const made = await call<Schedule>(`/v1/schedules/${encodeURIComponent(own)}`, { method: "PUT", text: { type: typeOf(format), text: t } });
           return { name: made.name, version: made.version, href: `/schedules/${made.name}` };
         }}
-        says={(of, first) => (first ? `Stored as schedule ${of}. ` : `Stored as version ${(stored.data?.version ?? 0) + 1} of ${of}. `) + "Its tasks are submitted in your name. Earlier moments are not caught up."}
+        says={(of, first) => (first || of !== name ? `Stored as schedule ${of}.${first ? "" : ` ${name} stays as it is.`} ` : `Stored as version ${(stored.data?.version ?? 0) + 1} of ${of}. `) + "Its tasks are submitted in your name. Earlier moments are not caught up."}
         command={(of) => commandLine(["schedule", "put", `${of}.${format}`])}
       />
     </div>

@@ -29,7 +29,7 @@ export default function ScheduleOnePage({ name }: { name: string }) {
   useKeys({ r: reload });
   const s = schedule.data;
   if (!s) {
-    if (schedule.problem?.status === 404) return <Empty title={`There is no schedule ${name}`} icon="search"><a href="/schedules">All schedules</a></Empty>;
+    if (schedule.problem?.status === 404) return <Empty isPage title={`There is no schedule ${name}`} icon="search"><a href="/schedules">All schedules</a></Empty>;
     return schedule.problem ? <Failed problem={schedule.problem} retry={schedule.reload} /> : <Loading rows={8} />;
   }
   const tab = query.value.get("tab") ?? "text";

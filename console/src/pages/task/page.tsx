@@ -49,7 +49,7 @@ export default function TaskOnePage({ id }: { id: string }) {
   useEffect(() => { if (task) announce(`Task ${id} is ${task.state}`); }, [task?.state]);
   if (!task) {
     if (record.problem?.status === 410) return <Deleted problem={record.problem} id={id} />;
-    if (record.problem?.status === 404) return <Empty title={`There is no task ${plain(id)}`} icon="search">Check the id, or <a href="/tasks">look in the list</a>. A task of another token is shown only to those who may read it.</Empty>;
+    if (record.problem?.status === 404) return <Empty isPage title={`There is no task ${plain(id)}`} icon="search">Check the id, or <a href="/tasks">look in the list</a>. A task of another token is shown only to those who may read it.</Empty>;
     return record.problem ? <Failed problem={record.problem} retry={record.reload} /> : <Loading rows={10} />;
   }
   return <Shown task={task} why={why} onRecord={(t) => { record.replace(t); why.reload(); }} onReload={() => { record.reload(); why.reload(); }} />;
@@ -73,7 +73,7 @@ interface Beat {
 
 function Deleted({ problem, id }: { problem: Problem; id: string }) {
   return (
-    <Empty title={`Task ${plain(id)} was deleted`} icon="clock">
+    <Empty isPage title={`Task ${plain(id)} was deleted`} icon="clock">
       <Text>{problem.detail}</Text> It was of workflow {String(problem.body["workflow"])}, and ended as {String(problem.body["state"])}.
     </Empty>
   );

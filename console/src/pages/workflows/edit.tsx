@@ -1,5 +1,5 @@
 // The editor of a workflow: mistakes as the server finds them, completion by the schema, the graph of what is written.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { parseDefinition, textOf, type Definition } from "../../api/definition.ts";
 import { call } from "../../api/client.ts";
 import { useResource } from "../../api/resource.ts";
@@ -45,12 +45,14 @@ function useComplete() {
 
 export default function EditWorkflowPage({ name }: { name: string }) {
   const at = `/v1/workflows/${encodeURIComponent(name)}`;
-  const newest = useResource<Workflow>(at);
+  const newest = useResource<Workflow>(at, 15_000);
   const wanted = Number(query.value.get("version")) || null;
   const older = useResource<Workflow>(newest.data && wanted && wanted !== newest.data.version ? `${at}/versions/${wanted}` : null);
   const complete = useComplete();
+  const opened = useRef<number | null>(null);
+  opened.current ??= newest.data?.version ?? null;
   const isNew = newest.problem?.status === 404;
-  if (!can("define")) return <Empty title="Your token may not store workflows">It needs the role define. <a href={`/workflows/${encodeURIComponent(name)}`}>Read the workflow</a></Empty>;
+  if (!can("define")) return <Empty isPage title="Your token may not store workflows">It needs the role define. <a href={`/workflows/${encodeURIComponent(name)}`}>Read the workflow</a></Empty>;
   if (!newest.data && !isNew) return newest.problem ? <Failed problem={newest.problem} retry={newest.reload} /> : <Loading rows={10} />;
   if (older.problem) return <Failed problem={older.problem} retry={older.reload} />;
   const from = newest.data && wanted && wanted !== newest.data.version ? older.data : newest.data;
@@ -62,13 +64,15 @@ export default function EditWorkflowPage({ name }: { name: string }) {
       <nav class="crumbs" aria-label="Path"><a href="/workflows">Workflows</a>{!isNew && <a href={`/workflows/${name}`}>{name}</a>}</nav>
       <header class="page-head"><h1>{isNew ? "New workflow" : `Edit ${name}`}</h1>{from && <span class="chip">from version {from.version}</span>}</header>
       <TextPage
-        id={`workflow ${name} ${from?.version ?? 0}`} label={`Definition of ${name}`} format={format} validates complete={complete}
+        id={`workflow ${name} ${wanted ?? ""}`} label={`Definition of ${name}`} format={format} validates complete={complete}
         before={newest.data ? textOf(newest.data) : null} start={from ? textOf(from) : template(name === "new" ? "my-workflow" : name)} nameOf={nameOf}
+        meanwhile={newest.data && opened.current !== newest.data.version ? `Version ${newest.data.version} was stored since you opened this page. What you store follows it, and does not contain it.` : null}
         store={async (text) => {
-          const stored = await call<WorkflowStored>(isNew ? "/v1/workflows" : at, { method: isNew ? "POST" : "PUT", text: { type: typeOf(format), text } });
+          const isOwn = !isNew && nameOf(text) === name;
+          const stored = await call<WorkflowStored>(isOwn ? at : "/v1/workflows", { method: isOwn ? "PUT" : "POST", text: { type: typeOf(format), text } });
           return { name: stored.name, version: stored.version, href: `/workflows/${stored.name}` };
         }}
-        says={(of, first) => (first ? `Stored as the newest version of ${of}. ` : `Stored as version ${(newest.data?.version ?? 0) + 1} of ${of}. `) + "New tasks use it at once. Tasks that have begun keep their version."}
+        says={(of, first) => (first || of !== name ? `Stored as the newest version of ${of}.${first ? "" : ` ${name} stays as it is.`} ` : `Stored as version ${(newest.data?.version ?? 0) + 1} of ${of}. `) + "New tasks use it at once. Tasks that have begun keep their version."}
         command={(of) => commandLine(["workflow", "put", `${of}.${format}`])}
       >
         {(text) => <Preview text={text} format={format} />}

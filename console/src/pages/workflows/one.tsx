@@ -39,7 +39,7 @@ export default function WorkflowOnePage({ name }: { name: string }) {
   useKeys({ r: newest.reload });
   if (!newest.data) {
     if (newest.problem?.status === 404) {
-      return <Empty title={`There is no workflow ${name}`} icon="search">{can("define") ? <a href={`/workflows/${encodeURIComponent(name)}/edit`}>Write it</a> : <a href="/workflows">All workflows</a>}</Empty>;
+      return <Empty isPage title={`There is no workflow ${name}`} icon="search">{can("define") ? <a href={`/workflows/${encodeURIComponent(name)}/edit`}>Write it</a> : <a href="/workflows">All workflows</a>}</Empty>;
     }
     return newest.problem ? <Failed problem={newest.problem} retry={newest.reload} /> : <Loading rows={10} />;
   }
