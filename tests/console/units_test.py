@@ -83,7 +83,7 @@ def run_units(folder):
     shutil.copytree(f"{kit.ROOT}/tests/console/units", f"{folder}/units")
     tests = sorted(os.listdir(f"{folder}/units"))
     subprocess.run(["node_modules/.bin/esbuild", *(f"units/{t}" for t in tests), "--bundle", "--platform=node", "--format=esm", "--outdir=made",
-                    "--out-extension:.js=.mjs", "--jsx=automatic", "--jsx-import-source=preact", "--log-level=warning", "--define:document=globalThis.document_",
+                    "--out-extension:.js=.mjs", "--jsx=automatic", "--jsx-import-source=preact", "--log-level=warning", "--external:yaml", "--define:document=globalThis.document_",
                     "--banner:js=globalThis.document_ = {hidden: true, documentElement: {dataset: {}}}; globalThis.location ??= {pathname: '/', search: ''};"
                     " globalThis.setInterval = () => 0;"],
                    cwd=folder, check=True)

@@ -14,7 +14,7 @@ interface Line {
   key: string | null;
 }
 
-const KEY = /^("[^"]*"|'[^']*'|[\w.${}/-]+)\s*:(?=\s|$)/;
+const KEY = /^("[^"]*"|'[^']*'|[\w./-]+)\s*:(?=\s|$)/;
 const bare = (key: string) => key.replaceAll(/^["']|["']$/g, "");
 
 function lineOf(text: string): Line | null {
@@ -50,7 +50,7 @@ function openBrackets(text: string): Open[] {
     else if (c === "$" && text[n + 1] === "{") n = Math.max(n, text.indexOf("}", n) === -1 ? text.length : text.indexOf("}", n));
     else if (c === "#" && /\s/.test(text[n - 1] ?? " ")) break;
     else if (c === "{" || c === "[") {
-      const key = inner ? KEY.exec(text.slice(inner.from).trimStart()) : KEY.exec(text.trimStart());
+      const key = KEY.exec(text.slice(inner?.from ?? 0, n).trimStart());
       open.push({ kind: c, key: key ? bare(key[1] as string) : null, keys: [], from: n + 1 });
     } else if (c === "}" || c === "]") open.pop();
     else if (c === "," && inner) {

@@ -15,9 +15,8 @@ import { Text } from "./basics.tsx";
 import type { Choice } from "./complete.ts";
 import { plural } from "./format.ts";
 import { Icon } from "./icons.tsx";
+import { rangeAt, wordsOf, type Found } from "./mistakes.ts";
 
-export type Grade = "error" | "warning";
-export type Found = Mistake & { grade: Grade };
 export type Completer = (text: string, at: number) => { from: number; choices: Choice[] } | null;
 
 const COLOURS = HighlightStyle.define([
@@ -54,22 +53,6 @@ const LOOK = EditorView.theme({
   ".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "2px", marginTop: "5px" },
   ".cm-lint-marker-warning": { content: "normal", backgroundColor: "var(--look)", borderRadius: "50%", marginTop: "5px" },
 });
-
-export function wordsOf(m: Mistake): string {
-  if (m.expected.startsWith("did you mean")) return `${m.found}: ${m.expected}`;
-  return m.found === "nothing" ? `missing: ${m.expected}` : `found ${m.found}, expected ${m.expected}`;
-}
-
-// From the place of a mistake to the end of the word there.
-export function rangeAt(text: string, line: number, column: number): { from: number; to: number } {
-  const lines = text.split("\n");
-  const at = Math.min(Math.max(1, line), lines.length) - 1;
-  const start = lines.slice(0, at).reduce((sum, l) => sum + l.length + 1, 0);
-  const own = lines[at] as string;
-  const from = Math.min(Math.max(1, column) - 1, own.length);
-  const word = /^[^\s,\]}]+/.exec(own.slice(from))?.[0].length ?? 0;
-  return word > 0 ? { from: start + from, to: start + from + word } : { from: start + Math.max(0, Math.min(from, own.trimEnd().length - 1)), to: start + own.trimEnd().length };
-}
 
 function sourceOf(complete: () => Completer | undefined) {
   return (context: CompletionContext) => {

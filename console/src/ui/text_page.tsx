@@ -10,24 +10,14 @@ import { navigate } from "../app/router.ts";
 import { Difference } from "../pages/workflows/versions.tsx";
 import { Button, Text } from "./basics.tsx";
 import { CommandLine, Dialog } from "./dialog.tsx";
-import { Editor, type Completer, type Found } from "./editor.tsx";
+import { Editor, type Completer } from "./editor.tsx";
 import { Icon } from "./icons.tsx";
+import { found, mistakesIn, type Found } from "./mistakes.ts";
 
 const drafts = signal<Record<string, string>>({});
 
 export type Format = "yaml" | "json";
 export const typeOf = (format: Format) => (format === "yaml" ? "application/yaml" : "application/json");
-
-export const found = (errors: Mistake[], warnings: Mistake[]): Found[] => [
-  ...errors.map((m) => ({ ...m, grade: "error" as const })), ...warnings.map((m) => ({ ...m, grade: "warning" as const })),
-];
-
-// The lists of mistakes in a refusal, if it has any.
-export function mistakesIn(problem: Problem): Found[] | null {
-  const list = (name: string) => (Array.isArray(problem.body[name]) ? (problem.body[name] as Mistake[]) : []);
-  const all = found(list("errors"), list("warnings"));
-  return all.length > 0 ? all : null;
-}
 
 // Whether a text is a definition, asked of the server a moment after it was changed.
 export function useValidation(text: string, format: Format, isAsked: boolean): { mistakes: Found[]; problem: Problem | null; of: string | null } {
@@ -41,7 +31,7 @@ export function useValidation(text: string, format: Format, isAsked: boolean): {
         ({ warnings }) => setState({ mistakes: found([], warnings), problem: null, of: text }),
         (cause: Problem) => {
           if (stop.signal.aborted) return;
-          const mistakes = cause instanceof Problem ? mistakesIn(cause) : null;
+          const mistakes = cause instanceof Problem ? mistakesIn(cause.body) : null;
           setState((was) => (mistakes ? { mistakes, problem: null, of: text } : { ...was, problem: cause }));
         },
       );
@@ -102,7 +92,7 @@ export function TextPage({ id, meanwhile, label, before, start: first, format, v
       announce(`${stored.name}, version ${stored.version}, is stored`);
       navigate(stored.href);
     } catch (cause) {
-      const known = cause instanceof Problem ? mistakesIn(cause) : null;
+      const known = cause instanceof Problem ? mistakesIn(cause.body) : null;
       if (known) setRefused({ of: text, mistakes: known });
       setProblem(known ? null : (cause as Error).message);
       setAsking(known === null);
