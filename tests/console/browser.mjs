@@ -342,9 +342,8 @@ test("a signal is sent to many tasks; those that wait for none refuse beforehand
 test("a person approves; the vote has that person's name", async (t) => {
   const page = await open(t, "/approvals", { who: "ann" });
   const card = page.getByRole("listitem").filter({ hasText: "Pay € 1,200 to Zoe?" });
-  await card.getByRole("button", { name: "Approve…" }).click();
-  await page.getByRole("dialog").getByLabel("Comment").fill("within the budget");
-  await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await card.getByLabel("Comment").fill("within the budget");
+  await card.getByRole("button", { name: "Approve" }).click();
   await page.getByText("1 of 2 agreed", { exact: false }).waitFor();
   const { votes } = (await read("expense-1")).steps[0].approval;
   assert.deepEqual(votes.map((v) => [v.by, v.agrees, v.comment]), [["ann", true, "within the budget"]]);
@@ -360,7 +359,7 @@ test("what a role may not do is not offered", async (t) => {
   assert.equal(await page.getByRole("button", { name: /Operate/ }).count(), 0);
   await page.goto(`${new URL(page.url()).origin}/approvals`);
   await heading(page, "Approvals");
-  assert.equal(await page.getByRole("button", { name: /Approve…/ }).count(), 0);
+  assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
 });
 
 test("markup, bidi and control characters of others are text", async (t) => {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The console in Debian's Chromium before a real server: see browser.mjs.
+"""The console in Debian's Chromium before a real server: see browser.mjs and places.mjs.
 
-Usage: browser_test.py ROOT INTACT [--test-name-pattern=...]
+Usage: browser_test.py ROOT INTACT FILE [--test-name-pattern=...]
 """
 
 import os
@@ -23,7 +23,7 @@ def main():
         home = kit.prepare(f"{folder}/console")
         told = {"CONSOLE_HOME": home, "CONSOLE_OUT": kit.bundle(home), "INTACT": os.path.realpath(sys.argv[2]), "WORK": f"{folder}/work",
                 "BROWSER_HOME": f"{kit.ROOT}/build/{MODULES}", "TZ": "Europe/Rome"}
-        return subprocess.run(["node", "--test-reporter=spec", *sys.argv[3:], f"{HERE}/browser.mjs"], env=os.environ | told, check=False).returncode
+        return subprocess.run(["node", "--test-reporter=spec", *sys.argv[4:], f"{HERE}/{sys.argv[3]}"], env=os.environ | told, check=False).returncode
     finally:
         shutil.rmtree(folder)
 

@@ -62,22 +62,20 @@ export async function fillPlaces(call, receiver) {
   await token("shop", ["submit:order", "read:order"], { expires_in: "12h" });
   await token("payment-agents", ["agent:bank", "agent:mail"], { expires_in: "never" });
   await token("bob", ["approve", "repair"], { person: "bob@example.org", groups: ["finance", "cfo"] });
-  const link = (decision) => call("POST", "/v1/approvals/expense-high/allow/link", decision);
-  return { link };
 }
 
 export async function startPlaces(intact, folder, orders) {
   const receiver = await startReceiver();
   const server = await startServer(intact, folder, { args: ["--config", configuration(folder, receiver.url)] });
   const agents = AGENTS.map((name) => startAgent(server.call, name, { places: 100 }));
-  await fill(server.call, { orders });
+  const tokens = await fill(server.call, { orders });
   await fillPlaces(server.call, receiver.url);
   const stop = async () => {
     await Promise.all(agents.map((a) => a.stop()));
     await server.stop();
     receiver.stop();
   };
-  return { ...server, receiver, stop };
+  return { ...server, tokens, stop };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -48,7 +48,6 @@ const SIGNS: Record<string, ComponentChildren> = {
   access: <path d="M5.2 5a3 3 0 1 1 0 6 3 3 0 0 1 0-6M8.200 8h6.300v2.500M11.500 8v2" {...line} />,
   edit: <path d="M3 13l.7-3L11 2.700 13.300 5 6 12.300zM9.500 4.200l2.300 2.300" {...line} />,
   operations: <path d="M2.5 3.500h11v3h-11zm0 6h11v3h-11zM5 5h.1M5 11h.1" {...line} />,
-  workflows: <path d="M2.5 5.5h4v5h-4zM10 2.5h3.5v4H10zm0 7h3.5v4H10zM6.5 8h1.7V4.5H10M8.2 8v3.5H10" {...line} />,
   alerts: <path d="M8 2a3.8 3.8 0 0 1 3.8 3.800c0 3.2 1.2 4.2 1.7 4.700h-11c.5-.5 1.7-1.5 1.7-4.700A3.8 3.8 0 0 1 8 2m-1.5 10.700c.4 1.3 2.6 1.3 3 0" {...line} />,
   agents: <path d="M3 6h10v7H3zM8 6V3m0-.5v.1M6 9.200v.6M10 9.200v.6" {...line} />,
   nodes: <path d="M2.5 2.800h11v4h-11zm0 6.400h11v4h-11zM5 4.800h.1M5 11.200h.1" {...line} />,

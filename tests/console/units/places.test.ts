@@ -5,7 +5,7 @@ import type { Agent, AgentSettings, Schedule, Task, TaskSummary } from "../src/a
 import { isDefinition, parseDefinition, textOf } from "../src/api/definition.ts";
 import { exampleInput, readTags } from "../src/actions/submit.tsx";
 import { expiryOf, newToken, NO_TOKEN, tokenFlags } from "../src/pages/access/model.ts";
-import { heldText, placesOf, readSettings, settingsFlags, showSettings } from "../src/pages/agents/model.ts";
+import { heldText, NOTHING, placesOf, readSettings, settingsFlags, showSettings } from "../src/pages/agents/model.ts";
 import { fromField, lately, localText, missedText, scheduleSign } from "../src/pages/schedules/sign.ts";
 import { ends, percent, quantile, sorted, stepFigures } from "../src/pages/workflows/model.ts";
 import { choicesAt, placeAt, stepNames, type Schema } from "../src/ui/complete.ts";
@@ -173,9 +173,11 @@ test("the settings of an agent pass through their form unchanged", () => {
 
 test("an agent for which steps wait says why, and what would help", () => {
   const agent = { agent: "bank", waiting_steps: 2, held_by: "breaker", breaker: { state: "open", by_hand: true }, instances: [{ places: 3, open_attempts: 1 }, { places: 0, open_attempts: 4 }] } as unknown as Agent;
-  assert.deepEqual(heldText(agent), { text: "2 steps wait: its breaker was opened by hand.", remedy: "They start when it is closed by hand." });
-  assert.match(heldText({ ...agent, held_by: "no-instance", waiting_steps: 1 } as Agent)?.text ?? "", /^1 step waits: no instance/);
-  assert.equal(heldText({ ...agent, held_by: null } as Agent), null);
+  assert.deepEqual(heldText(agent, NOTHING), { text: "2 steps wait: its breaker was opened by hand.", remedy: "They start when it is closed by hand." });
+  assert.equal(heldText({ ...agent, waiting_steps: 0 } as Agent, { tasks: 1, isLeast: false, since: null })?.text, "1 task waits: its breaker was opened by hand.");
+  assert.match(heldText({ ...agent, held_by: "limit" } as Agent, { tasks: 1000, isLeast: true, since: null })?.text ?? "", /^2 steps and 1,000 tasks or more wait: a limit/);
+  assert.match(heldText({ ...agent, held_by: "no-instance", waiting_steps: 1 } as Agent, NOTHING)?.text ?? "", /^1 step waits: no instance/);
+  assert.equal(heldText({ ...agent, held_by: null } as Agent, NOTHING), null);
   assert.deepEqual(placesOf(agent), { used: 5, free: 3 });
 });
 

@@ -5,7 +5,7 @@ import { can } from "../../app/session.ts";
 import { Age, Button, Menu, Text } from "../../ui/basics.tsx";
 import { count, plural } from "../../ui/format.ts";
 import { Icon, StateSign } from "../../ui/icons.tsx";
-import { heldText, placesOf } from "./model.ts";
+import { heldText, placesOf, type Waiting } from "./model.ts";
 import { agentTrouble } from "./trouble.ts";
 
 export type AgentAct = "open" | "close" | "settings" | "reset";
@@ -13,9 +13,9 @@ export type AgentAct = "open" | "close" | "settings" | "reset";
 const SHOWN = 50; // instances
 const HEALTH = { good: "processed", poor: "doubt", ill: "error" } as const;
 
-export function AgentCard({ a, isAt, onAct }: { a: Agent; isAt: boolean; onAct: (act: AgentAct) => void }) {
+export function AgentCard({ a, waiting, isAt, onAct }: { a: Agent; waiting: Waiting; isAt: boolean; onAct: (act: AgentAct) => void }) {
   const trouble = agentTrouble(a);
-  const held = heldText(a);
+  const held = heldText(a, waiting);
   const instances = a.instances ?? [];
   const isIll = instances.some((i) => i.health !== "good");
   const [isOpen, setOpen] = useState(isAt || isIll);
@@ -31,7 +31,7 @@ export function AgentCard({ a, isAt, onAct }: { a: Agent; isAt: boolean; onAct: 
       {held && <p class="note warning"><Icon name="warning" /><span><b>{held.text}</b> {held.remedy}</span></p>}
       <dl class="facts-line">
         <div><dt>attempts</dt><dd><Places used={used} free={free} /></dd></div>
-        <div><dt>waiting steps</dt><dd>{a.waiting_steps > 0 ? <a href={`/tasks?agent=${encodeURIComponent(a.agent)}&state=pending,processing,compensating`}>{count(a.waiting_steps)}</a> : "0"}</dd></div>
+        <div><dt>waiting</dt><dd>{waiting.tasks + a.waiting_steps === 0 ? "nothing" : <a href={`/tasks?agent=${encodeURIComponent(a.agent)}&state=pending,processing,compensating`}>{[a.waiting_steps > 0 && plural(a.waiting_steps, "step"), waiting.tasks > 0 && `${plural(waiting.tasks, "task")}${waiting.isLeast ? " or more" : ""}`].filter(Boolean).join(", ")}</a>}{waiting.since && waiting.tasks > 0 && <span class="muted">, the oldest <Age at={waiting.since} /></span>}</dd></div>
         <div><dt>breaker</dt><dd class={a.breaker.state === "open" ? "s-error told" : a.breaker.state === "half-open" ? "s-doubt told" : ""}>
           {a.breaker.state}{a.breaker.since && a.breaker.state !== "closed" && <> <span class="muted">since <Age at={a.breaker.since} /></span></>}
           {a.breaker.until && <span class="muted">, trials <Age at={a.breaker.until} /></span>}{a.breaker.reason && <span class="muted">: <Text>{a.breaker.reason}</Text></span>}

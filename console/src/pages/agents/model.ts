@@ -12,11 +12,24 @@ const REMEDY: Record<string, string> = {
   health: "Look at the ill instances: most of their attempts fail.",
 };
 
-// The sentence of an agent for which steps wait: null if none does.
-export function heldText(a: Agent): { text: string; remedy: string } | null {
+// What waits for an agent: steps in this node's memory, and tasks in the store.
+export interface Waiting {
+  tasks: number;
+  isLeast: boolean; // there may be more
+  since: string | null;
+}
+
+export const NOTHING: Waiting = { tasks: 0, isLeast: false, since: null };
+
+// The sentence of an agent for which something waits: null if nothing does.
+export function heldText(a: Agent, waiting: Waiting): { text: string; remedy: string } | null {
   if (!a.held_by) return null;
+  const steps = a.waiting_steps > 0 ? plural(a.waiting_steps, "step") : "";
+  const tasks = waiting.tasks > 0 ? `${plural(waiting.tasks, "task")}${waiting.isLeast ? " or more" : ""}` : "";
+  const what = [steps, tasks].filter(Boolean).join(" and ") || "Steps";
+  const isOne = a.waiting_steps + waiting.tasks === 1;
   const by = a.held_by === "breaker" && a.breaker.by_hand ? "its breaker was opened by hand" : (HELD[a.held_by] ?? a.held_by);
-  return { text: `${plural(a.waiting_steps, "step waits", "steps wait")}: ${by}.`, remedy: a.held_by === "breaker" && a.breaker.by_hand ? "They start when it is closed by hand." : (REMEDY[a.held_by] ?? "") };
+  return { text: `${what} ${isOne ? "waits" : "wait"}: ${by}.`, remedy: a.held_by === "breaker" && a.breaker.by_hand ? "They start when it is closed by hand." : (REMEDY[a.held_by] ?? "") };
 }
 
 // Attempts at work, and for how many more the instances asked when they last called.

@@ -10,11 +10,13 @@ import { StateSign } from "../../ui/icons.tsx";
 import { Search } from "../../ui/search.tsx";
 import { BreakerForm } from "../task/why.tsx";
 import { AgentCard, type AgentAct } from "./card.tsx";
+import { NOTHING, type Waiting } from "./model.ts";
 import { ResetSettings, Settings } from "./settings.tsx";
 import { agentTrouble } from "./trouble.ts";
 
 export default function AgentsPage() {
   const list = useResource<AgentList>("/v1/agents", 3000);
+  const stats = useResource<Stats>("/v1/stats", 5000).data;
   const at = query.value.get("agent");
   const [act, setAct] = useState<{ agent: string; kind: AgentAct } | null>(null);
   const [wanted, setWanted] = useState("");
@@ -31,11 +33,11 @@ export default function AgentsPage() {
           <>
             {agents.length > 8 && <Search label="Filter by name" value={wanted} onValue={setWanted} />}
             {shown.length === 0 && <Empty title="No agent has this name" icon="search" />}
-            <ul class="cards">{shown.map((a) => <AgentCard key={a.agent} a={a} isAt={a.agent === at} onAct={(kind) => setAct({ agent: a.agent, kind })} />)}</ul>
+            <ul class="cards">{shown.map((a) => <AgentCard key={a.agent} a={a} waiting={waitingFor(stats, a.agent)} isAt={a.agent === at} onAct={(kind) => setAct({ agent: a.agent, kind })} />)}</ul>
           </>
         );
       }}</Shown>
-      <Missing known={list.data?.agents ?? []} />
+      <Missing stats={stats} known={list.data?.agents ?? []} />
       {act?.kind === "open" && <BreakerForm agent={act.agent} state="open" onClose={close} onDone={done} />}
       {act?.kind === "close" && <BreakerForm agent={act.agent} state="closed" onClose={close} onDone={done} />}
       {act?.kind === "settings" && <Settings agent={act.agent} onClose={close} onDone={done} />}
@@ -44,9 +46,13 @@ export default function AgentsPage() {
   );
 }
 
+function waitingFor(stats: Stats | undefined, agent: string): Waiting {
+  const found = stats?.agents.find((a) => a.agent === agent);
+  return found ? { tasks: found.waiting_tasks, isLeast: found.waiting_tasks >= (stats?.stored?.agents_counted_to ?? Infinity), since: found.first_submitted_at } : NOTHING;
+}
+
 // Agents that steps wait for, and that have never called this node.
-function Missing({ known }: { known: Agent[] }) {
-  const stats = useResource<Stats>("/v1/stats", 10_000).data;
+function Missing({ stats, known }: { stats: Stats | undefined; known: Agent[] }) {
   const names = new Set(known.map((a) => a.agent));
   const missing = (stats?.agents ?? []).filter((a) => !names.has(a.agent) && !a.connected && a.waiting_tasks > 0);
   if (missing.length === 0) return null;
