@@ -51,7 +51,7 @@ export default function MessagesPage() {
         )}
       </div>
       <PagedList of={messages} empty={<Empty title={state === "dead" ? "No message is dead" : "No message waits"} icon="done">{isAll ? "" : "Of this target or task."}</Empty>}>{(rows) => (
-        <div class="table-wrap"><table class="table">
+        <div class="table-wrap"><table class="table stacks">
           <thead><tr><th>Event</th><th>Task</th><th>Target</th><th>Made</th><th class="number">Tries</th><th>{state === "dead" ? "Error" : "Next try"}</th><th><span class="off-screen">Actions</span></th></tr></thead>
           <tbody>{rows.map((m) => <Message key={m.id + m.target} m={m} onAct={(verb) => setAct({ verb, of: { message: m.id } })} />)}</tbody>
         </table></div>
@@ -64,15 +64,15 @@ export default function MessagesPage() {
 function Targets({ list, onAct, onShow }: { list: Target[]; onAct: (verb: "retry" | "drop", target: string) => void; onShow: (target: string, state: "waiting" | "dead") => void }) {
   if (list.length === 0) return <Empty title="Every message was delivered" icon="done" />;
   return (
-    <div class="table-wrap"><table class="table">
+    <div class="table-wrap"><table class="table stacks">
       <thead><tr><th>Target</th><th class="number">Waiting</th><th class="number">Dead</th><th>Oldest</th><th>Paused until</th><th>Latest error</th>{can("repair") && <th><span class="off-screen">Actions</span></th>}</tr></thead>
       <tbody>{list.map((t) => (
         <tr key={t.target}>
           <td class="wide-cell id"><Text>{t.target}</Text></td>
-          <td class="number">{t.waiting > 0 ? <button type="button" class="link" onClick={() => onShow(t.target, "waiting")}>{countTo(t.waiting, COUNTED)}</button> : 0}</td>
-          <td class="number">{t.dead > 0 ? <button type="button" class="link s-error told" onClick={() => onShow(t.target, "dead")}>{countTo(t.dead, COUNTED)}</button> : 0}</td>
-          <td><Age at={t.oldest_at} /></td><td>{t.paused_until ? <Age at={t.paused_until} /> : <span class="none">–</span>}</td>
-          <td class="wide-cell">{t.error ? <Text>{t.error}</Text> : <span class="none">–</span>}</td>
+          <td data-label="Waiting" class="number">{t.waiting > 0 ? <button type="button" class="link" onClick={() => onShow(t.target, "waiting")}>{countTo(t.waiting, COUNTED)}</button> : 0}</td>
+          <td data-label="Dead" class="number">{t.dead > 0 ? <button type="button" class="link s-error told" onClick={() => onShow(t.target, "dead")}>{countTo(t.dead, COUNTED)}</button> : 0}</td>
+          <td data-label="Oldest"><Age at={t.oldest_at} /></td><td data-label="Paused until">{t.paused_until ? <Age at={t.paused_until} /> : <span class="none">–</span>}</td>
+          <td data-label="Latest error" class="wide-cell">{t.error ? <Text>{t.error}</Text> : <span class="none">–</span>}</td>
           {can("repair") && <td><Button kind="quiet" onClick={() => onAct("retry", t.target)}>Retry now…</Button></td>}
         </tr>
       ))}</tbody>
@@ -87,8 +87,8 @@ function Message({ m, onAct }: { m: Row; onAct: (verb: "retry" | "drop") => void
     <>
       <tr>
         <td><button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{event}</button>{m.event.data.step && <span class="muted"> {m.event.data.step.name}</span>}</td>
-        <td><Id id={m.task} href={`/tasks/${encodeURIComponent(m.task)}`} /></td>
-        <td class="wide-cell"><Text>{m.target}</Text></td><td><Moment at={m.created_at} /></td><td class="number">{count(m.tries)}</td>
+        <td data-label="Task"><Id id={m.task} href={`/tasks/${encodeURIComponent(m.task)}`} /></td>
+        <td data-label="Target" class="wide-cell"><Text>{m.target}</Text></td><td data-label="Made"><Moment at={m.created_at} /></td><td data-label="Tries" class="number">{count(m.tries)}</td>
         <td class="wide-cell">{m.state === "waiting" && (m.retry_at ? <Age at={m.retry_at} /> : <span class="muted">waits for its turn</span>)} {m.error && <span class={m.state === "dead" ? "s-error told" : "muted"}><Text>{m.error}</Text></span>}</td>
         <td class="verbs">{can("repair") && <><Button kind="quiet" onClick={() => onAct("retry")}>Retry…</Button>{m.state === "dead" && <Button kind="quiet" onClick={() => onAct("drop")}>Delete…</Button>}</>}</td>
       </tr>

@@ -32,18 +32,18 @@ export default function SchedulesPage() {
           <>
             {schedules.length > 8 && <Search label="Filter by name or workflow" value={wanted} onValue={setWanted} />}
             {shown.length === 0 ? <Empty title="No schedule has this name" icon="search" /> : (
-              <div class="table-wrap"><table class="table">
+              <div class="table-wrap"><table class="table stacks">
                 <thead><tr><th>Schedule</th><th>Workflow</th><th>State</th><th>Due next</th><th>Latest moment with a task</th><th class="number">Fired</th><th>Without a task</th><th>Open run</th></tr></thead>
                 <tbody>{shown.map((s) => (
                   <tr key={s.name}>
                     <td><a class="id" href={`/schedules/${s.name}`}>{s.name}</a></td>
-                    <td><a href={`/workflows/${s.workflow}`}>{s.workflow}</a></td>
+                    <td data-label="Workflow"><a href={`/workflows/${s.workflow}`}>{s.workflow}</a></td>
                     <td><span class={`state s-${scheduleSign(s)}`}><StateSign state={scheduleSign(s)} />{s.state}</span></td>
-                    <td>{s.next_at ? <><Age at={s.next_at} /> <span class="muted"><Moment at={s.next_at} /></span></> : <span class="muted">{s.state === "paused" ? "paused" : s.waiting_at ? "waits for its run" : "never"}</span>}</td>
-                    <td>{s.fired_at ? <Age at={s.fired_at} /> : <span class="none">–</span>}</td>
-                    <td class="number">{count(s.counts.fired)}</td>
-                    <td class={lately(s) ? "s-doubt told" : ""}>{missedText(s)}</td>
-                    <td class="wide-cell">{s.run ? <Id id={s.run} href={`/tasks/${encodeURIComponent(s.run)}`} /> : <span class="none">–</span>}</td>
+                    <td data-label="Due next">{s.next_at ? <><Age at={s.next_at} /> <span class="muted"><Moment at={s.next_at} /></span></> : <span class="muted">{s.state === "paused" ? "paused" : s.waiting_at ? "waits for its run" : "never"}</span>}</td>
+                    <td data-label="Latest">{s.fired_at ? <Age at={s.fired_at} /> : <span class="none">–</span>}</td>
+                    <td data-label="Fired" class="number">{count(s.counts.fired)}</td>
+                    <td data-label="Without a task" class={lately(s) ? "s-doubt told" : ""}>{missedText(s)}</td>
+                    <td data-label="Open run" class="wide-cell">{s.run ? <Id id={s.run} href={`/tasks/${encodeURIComponent(s.run)}`} /> : <span class="none">–</span>}</td>
                   </tr>
                 ))}</tbody>
               </table></div>

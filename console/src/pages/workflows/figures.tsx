@@ -93,16 +93,16 @@ function Steps({ figures, by, onBy, onStep }: { figures: Figures; by: By; onBy: 
         <button type="button" class="switch" aria-pressed={by === "slow"} onClick={() => onBy("slow")}>Slowest first</button>
         <button type="button" class="switch" aria-pressed={by === "failing"} onClick={() => onBy("failing")}>Most failing first</button>
       </div>
-      <div class="table-wrap"><table class="table">
+      <div class="table-wrap"><table class="table stacks">
         <thead><tr><th>Step</th><th>Typically takes</th><th class="number">95 % within</th><th class="number">Attempts that fail</th><th class="number">Failed for good</th><th>Errors</th></tr></thead>
         <tbody>{rows.slice(0, 30).map((s) => (
           <tr key={s.name}>
             <td><button type="button" class="link" onClick={() => onStep(s.name)}>{s.name}</button>{s.agent && <span class="muted"> {s.agent}</span>}</td>
-            <td>{s.half === null ? <span class="none">–</span> : <span class="measure"><i style={{ width: `${Math.max(2, (100 * s.half) / longest)}px` }} />{duration(s.half)}</span>}</td>
-            <td class="number">{s.most === null ? "–" : duration(s.most)}</td>
-            <td class="number">{s.failures > 0 ? <b class="s-error told">{percent(s.failures, s.attempts)}</b> : "0 %"} <span class="muted">of {count(s.attempts)}</span></td>
-            <td class="number">{s.failed > 0 ? <b class="s-error told">{count(s.failed)}</b> : "0"} <span class="muted">of {plural(s.tasks, "task")}</span></td>
-            <td class="wide-cell">{s.codes.slice(0, 4).map(([code, n]) => <span class="tag" key={code}><span class="tag-key">{count(n)}</span>{code}</span>)}</td>
+            <td data-label="Typically">{s.half === null ? <span class="none">–</span> : <span class="measure"><i style={{ width: `${Math.max(2, (100 * s.half) / longest)}px` }} />{duration(s.half)}</span>}</td>
+            <td data-label="95 % within" class="number">{s.most === null ? "–" : duration(s.most)}</td>
+            <td data-label="Attempts that fail" class="number">{s.failures > 0 ? <b class="s-error told">{percent(s.failures, s.attempts)}</b> : "0 %"} <span class="muted">of {count(s.attempts)}</span></td>
+            <td data-label="Failed for good" class="number">{s.failed > 0 ? <b class="s-error told">{count(s.failed)}</b> : "0"} <span class="muted">of {plural(s.tasks, "task")}</span></td>
+            <td data-label="Errors" class="wide-cell">{s.codes.slice(0, 4).map(([code, n]) => <span class="tag" key={code}><span class="tag-key">{count(n)}</span>{code}</span>)}</td>
           </tr>
         ))}</tbody>
       </table></div>
