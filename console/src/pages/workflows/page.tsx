@@ -52,8 +52,8 @@ export default function WorkflowsPage() {
                   <tr key={w.name}>
                     <td class="wide-cell"><a class="id" href={`/workflows/${w.name}`}>{w.name}</a></td>
                     <td class="number">{w.version}</td><td class="number">{count(w.steps)}</td>
-                    {work && <td class="number"><Number n={work.of(w.name)} isWhole={work.isWhole} href={`/tasks?workflow=${w.name}&state=pending,processing,compensating`} /></td>}
-                    {error && <td class="number"><Number n={error.of(w.name)} isWhole={error.isWhole} isBad href={`/tasks?workflow=${w.name}&state=error&closed=false`} /></td>}
+                    {work && <td class="number"><Tally n={work.of(w.name)} isWhole={work.isWhole} href={`/tasks?workflow=${w.name}&state=pending,processing,compensating`} /></td>}
+                    {error && <td class="number"><Tally n={error.of(w.name)} isWhole={error.isWhole} isBad href={`/tasks?workflow=${w.name}&state=error&closed=false`} /></td>}
                     <td class="muted">{w.format.toUpperCase()}</td>
                   </tr>
                 ))}</tbody>
@@ -67,7 +67,7 @@ export default function WorkflowsPage() {
   );
 }
 
-function Number({ n, isWhole, isBad = false, href }: { n: number; isWhole: boolean; isBad?: boolean; href: string }) {
+function Tally({ n, isWhole, isBad = false, href }: { n: number; isWhole: boolean; isBad?: boolean; href: string }) {
   if (n === 0) return <span class="none">{isWhole ? "0" : "–"}</span>;
   return <a class={isBad ? "s-error told" : ""} href={href}>{count(n)}{isWhole ? "" : "+"}</a>;
 }
