@@ -40,6 +40,8 @@ def check_sources():
     lock = read(f"{kit.ROOT}/console/package-lock.json")
     if '"resolved"' in lock:
         yield "console/package-lock.json names hosts: make it with npm --omit-lockfile-registry-resolved"
+    if read(f"{kit.ROOT}/console/src/ui/workflow.schema.json") != read(f"{kit.ROOT}/docs/workflow.schema.json"):
+        yield "console/src/ui/workflow.schema.json is not docs/workflow.schema.json: copy it"
     licenses = read(f"{kit.ROOT}/console/licenses.md")
     for name, version in json.loads(read(f"{kit.ROOT}/console/package.json"))["dependencies"].items():
         if not re.search(rf"\| {re.escape(name)}\b.* {re.escape(version)}\b", licenses):
