@@ -43,9 +43,6 @@ export function caller(url, token) {
   };
 }
 
-// Time in which an agent works, which does not keep the test from ending.
-const work = (ms) => new Promise((done) => { setTimeout(done, ms).unref(); });
-
 // How an agent answers a request: by its action and input. Undefined: never.
 async function answerOf(request, beat) {
   const input = request.input && typeof request.input === "object" ? request.input : {};
