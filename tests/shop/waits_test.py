@@ -16,7 +16,7 @@ import unittest
 import urllib.parse
 
 import books
-from shop_kit import ENVIRONMENT, Shop, ask, eventually
+from shop_kit import ENVIRONMENT, Shop, ask, definition, eventually
 
 BUILD = os.path.realpath(sys.argv.pop(1))
 LARGE = [{"sku": "lamp", "quantity": 10}]  # EUR 520
@@ -27,10 +27,10 @@ class WaitsTest(unittest.TestCase):
     shop = None  # one for all tests
     accepted = []
 
-    def place(self, customer, items, pay="now", address="1 Long Lane"):
+    def place(self, customer, lines, pay="now", address="1 Long Lane"):
         key = f"{self.id()}-{len(self.accepted)}"
         card = f"4242 {len(self.accepted):08} 4242"  # each has a limit
-        status, answer = self.shop.order({"key": key, "items": items, "card": card, "address": address, "customer": customer, "pay": pay})
+        status, answer = self.shop.order({"key": key, "lines": lines, "card": card, "address": address, "customer": customer, "pay": pay})
         self.assertEqual(status, 202, answer)
         self.accepted.append(answer["order"])
         return answer["order"]
@@ -86,7 +86,7 @@ class WaitsTest(unittest.TestCase):
         self.assertEqual(self.paid(id_), ["charged"])
         asked = self.question(id_, self.key("ann"))
         self.assertEqual(asked["question"], "Ship the order of Ada for EUR 520?")
-        self.assertEqual((asked["about"]["items"], asked["about"]["amount"]), (LARGE, 52000))
+        self.assertEqual((asked["about"]["lines"], asked["about"]["amount"]), (LARGE, 52000))
         self.assertEqual(self.decide(id_, self.key("ann"), True)[0], 200)
         self.comes_to(id_, "processed")
         self.assertIsNone(self.question(id_, self.key("bob")))
@@ -204,6 +204,32 @@ class WaitsTest(unittest.TestCase):
         self.assertEqual(self.press(id_, "ship")[0], 404)
         self.assertEqual(self.press("o-00000000000000000000", "pay")[0], 409)
         self.assertEqual(self.press("o-0", "pay")[0], 404)
+
+    # ---- Parcels ----
+
+    def test_parcels_that_stop_are_helped_on_the_console(self):
+        """Their goods can be neither packed nor unpacked. The console lists the parcels, not the order, which follows them."""
+        quick = re.sub("complete_by: 5s", "complete_by: 1s", re.sub("retry: {.*}", "retry: {attempts: 1}", definition("parcel")))
+        self.shop.put("workflows/shop_parcel", quick)
+        self.addCleanup(self.shop.put, "workflows/shop_parcel", definition("parcel"))
+        self.shop.put("agents/stock", {"breaker": {"enabled": False}})  # it would keep the attempts from being used up
+        id_ = self.place("Otto", SMALL + [{"sku": "lamp", "quantity": 1}], pay="later")
+        self.waits_for(id_, "signal")
+        self.shop.mode("stock", "hanging")
+        self.addCleanup(self.shop.mode, "stock", "ok")
+        self.assertEqual(self.press(id_, "pay")[0], 200)
+        self.comes_to(id_, "error")
+        stopped = eventually("the console lists them", self.shop.stopped)
+        self.assertLessEqual(set(stopped), {f"{id_}@parcel.0", f"{id_}@parcel.1"})
+        self.shop.mode("stock", "ok")
+
+        def goes_on():
+            for parcel in self.shop.stopped():
+                self.shop.operator("retry", parcel)
+            return self.order(id_)["state"] == "compensated"
+
+        eventually("it goes on", goes_on)
+        self.assertEqual((self.paid(id_), set(self.held(id_))), (["refunded"], {"released"}))
 
     # ---- Reminders ----
 

@@ -61,7 +61,7 @@ class Watch:
             "agents": [self.agent(name, stats) for name in SERVICES],
             "tasks": self.counts(),
             "waiting": self.waiting(),
-            "errors": [self.record(task) for task in self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]],
+            "errors": self.errors(),
             "alerts": self.api.ask("/v1/alerts?limit=20")["alerts"],
             "trouble": next((one["trouble"] for one in stats if one["trouble"]), None),
         }
@@ -114,15 +114,21 @@ class Watch:
             found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": text})
         return found
 
+    def errors(self):
+        """The tasks that have stopped. An order that has stopped because its parcel has is left out: it goes on when that one does."""
+        stopped = self.api.ask(f"/v1/tasks?state=error&closed=false&limit={ERRORS_MAX}")["tasks"]
+        return [one for one in map(self.record, stopped) if one["error"]["code"] != "child"]
+
     def record(self, task):
-        """A task in error, with the step that it has stopped at and Intact's own words on it."""
+        """A task in error, with the step that it has stopped at, or the item of a step, and Intact's own words on it."""
         key = (task["id"], task["ended_at"], task["failure_count"])
         if key not in self.records:
             whole = self.api.ask(f"/v1/tasks/{task['id']}")
             why = self.api.ask(f"/v1/tasks/{task['id']}/why")
             reason = why["reasons"][0]
             self.records[key] = {"id": task["id"], "direction": task["direction"], "error": whole["error"], "step": reason["step"],
-                                 "steps": [{"name": step["name"], "state": step["state"]} for step in whole["steps"]],
+                                 "steps": [{"name": one["name"], "state": one["state"]}
+                                           for step in whole["steps"] for one in (step, *step.get("items", []))],
                                  "why": reason["text"]}
         return self.records[key]
 
