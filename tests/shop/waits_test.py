@@ -231,6 +231,28 @@ class WaitsTest(unittest.TestCase):
         eventually("it goes on", goes_on)
         self.assertEqual((self.paid(id_), set(self.held(id_))), (["refunded"], {"released"}))
 
+    def test_lines_that_stop_are_listed_with_their_order(self):
+        """Their goods cannot be put back on the shelf."""
+        later = "defer: 15s, defers: 20"
+        self.assertEqual(definition("shop").count(later), 2)
+        quick = definition("shop").replace(f"retry: {{attempts: 5, wait: 200ms, max_wait: 2s, {later}}}", "retry: {attempts: 1}", 1)
+        self.shop.put("workflows/shop_order", quick.replace("complete_by: 2m", "complete_by: 1h"))
+        self.addCleanup(self.shop.reservations, "1h")
+        self.shop.put("agents/stock", {"breaker": {"enabled": False}})
+        id_ = self.place("Dora", SMALL + [{"sku": "lamp", "quantity": 1}], pay="later")
+        self.waits_for(id_, "signal")
+        self.shop.mode("stock", "failing")
+        self.addCleanup(self.shop.mode, "stock", "ok")
+        self.assertEqual(self.press(id_, "cancel")[0], 200)
+        self.comes_to(id_, "error")
+        stopped = eventually("the console lists it", lambda: [one for one in self.shop.state()["errors"] if one["id"] == id_])[0]
+        self.assertIn(stopped["step"], [step["name"] for step in stopped["steps"]])
+        self.assertIn("reserve.1", [step["name"] for step in stopped["steps"]])
+        self.shop.mode("stock", "ok")
+        self.assertTrue(self.shop.operator("retry", id_))
+        self.comes_to(id_, "compensated")
+        self.assertEqual((self.paid(id_), self.held(id_)), ([], ["released"] * 2))
+
     # ---- Reminders ----
 
     def test_reminders_tell_what_waits(self):

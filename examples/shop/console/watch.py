@@ -128,7 +128,7 @@ class Watch:
             reason = why["reasons"][0]
             self.records[key] = {"id": task["id"], "direction": task["direction"], "error": whole["error"], "step": reason["step"],
                                  "steps": [{"name": one["name"], "state": one["state"]}
-                                           for step in whole["steps"] for one in (step, *step.get("items", []))],
+                                           for step in whole["steps"] for one in (step, *step.get("items", {}).get("at_work", []))],
                                  "why": reason["text"]}
         return self.records[key]
 
