@@ -355,6 +355,17 @@ class Tests:
             eventually(f"{event} came", lambda n=number: len(self.web.events(id_)) == n)
             self.assertEqual(self.web.ask(f"/api/orders/{id_}")[1]["waits_for"], kind, event)
 
+    def test_the_state_of_an_order(self):
+        """A task is pending before it has begun, and while it waits for its parcels: then it is at work, or on its way back."""
+        id_ = f"o-{'0' * 18}{'c1' if self.kind is Lite else 'c2'}"
+        told = [("received", "pending", "forward", "pending"), ("started", "processing", "forward", "processing"),
+                ("progress", "pending", "forward", "processing"), ("compensating", "pending", "undo", "compensating"),
+                ("compensated", "compensated", "undo", "compensated"), ("closed", "compensated", "undo", "closed")]
+        for number, (event, state, direction, shown) in enumerate(told, 1):
+            self.tell(id_, number, event, state, direction=direction)
+            eventually(f"{event} came", lambda n=number: len(self.web.events(id_)) == n)
+            self.assertEqual(self.web.ask(f"/api/orders/{id_}")[1]["state"], shown, event)
+
     def test_reminders_are_written_once_for_each_run(self):
         for number, kind in enumerate(("approve", "signal", "wait", "signal", "approve"), 1):
             id_ = f"o-{'0' * 18}b{number}"

@@ -109,10 +109,17 @@ class Watch:
         path = f"/v1/tasks?workflow=shop_order&state=pending,processing,compensating&submitted_before={before}&limit={WAITING_MAX}"
         found = []
         for task in self.api.ask(path)["tasks"]:
-            why = self.api.ask(f"/v1/tasks/{task['id']}/why")
-            text = next((reason["text"] for reason in why["reasons"]), why["summary"])  # it may have ended by now
-            found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": text})
+            found.append({"id": task["id"], "submitted_at": task["submitted_at"], "why": self.why(task["id"])})
         return found
+
+    def why(self, task):
+        """What it waits for; of an order that waits for its parcels, what the latest of those waits for."""
+        why = self.api.ask(f"/v1/tasks/{task}/why")
+        reason = next(iter(why["reasons"]), {"kind": "", "text": why["summary"]})  # it may have ended by now
+        parcels = []
+        if reason["kind"] == "items":
+            parcels = self.api.ask(f"/v1/tasks?parent={task}&state=pending,processing,compensating&limit=1")["tasks"]
+        return self.why(parcels[0]["id"]) if parcels else reason["text"]
 
     def errors(self):
         """The tasks that have stopped. An order that has stopped because its parcel has is left out: it goes on when that one does."""

@@ -321,6 +321,33 @@ static void add_row(json_t *order, const struct db_rows *rows)
         json_object_set_new(order, texts[i], json_string(db_text(rows, 0, i + 2)));
 }
 
+static bool is_event(const json_t *item, const char *event)
+{
+    return strcmp(json_string_value(json_object_get(item, "event")), event) == 0;
+}
+
+/* A task is pending before its first step, and again while it waits for its parcels. */
+static const char *state_of(const json_t *news)
+{
+    const json_t *last = json_array_get(news, json_array_size(news) - 1);
+    const json_t *told = json_object_get(last, "told");
+    const char *state = json_string_value(json_object_get(told, "state"));
+    const char *direction = json_string_value(json_object_get(told, "direction"));
+
+    if (!last || !state)
+        return "handed_in";
+    if (is_event(last, "closed"))
+        return "closed";
+    if (strcmp(state, "pending") != 0)
+        return state;
+    if (direction && strcmp(direction, "undo") == 0)
+        return "compensating";
+    for (size_t i = 0; i < json_array_size(news); i++)
+        if (is_event(json_array_get(news, i), "started"))
+            return "processing";
+    return state;
+}
+
 /* An order of which nothing is known yet is one that was handed in and still waits in its queue. */
 json_t *order_json(struct shop *shop, const char *id)
 {
@@ -333,14 +360,8 @@ json_t *order_json(struct shop *shop, const char *id)
         json_decref(news);
         return NULL;
     }
-    const json_t *last = json_array_get(news, json_array_size(news) - 1);
-    const char *event = json_string_value(json_object_get(last, "event"));
-    const char *state = json_string_value(json_object_get(json_object_get(last, "told"), "state"));
-    if (event && strcmp(event, "closed") == 0)
-        state = "closed";
-    json_t *order =
-        json_pack("{s:s, s:s, s:o, s:s}", "order", id, "state", state ? state : "handed_in", "news",
-                  news, "waits_for", news_waits_for(news));
+    json_t *order = json_pack("{s:s, s:s, s:o, s:s}", "order", id, "state", state_of(news), "news",
+                              news, "waits_for", news_waits_for(news));
     if (db_count(rows) == 1)
         add_row(order, rows);
     db_free(rows);

@@ -60,7 +60,11 @@ function reason(all) {
 function stateOf(all) {
   const last = all.at(-1);
   if (!last) return "handed_in";
-  return last.event === "closed" ? "closed" : last.told.state;
+  if (last.event === "closed") return "closed";
+  if (last.told.state !== "pending") return last.told.state;
+  // So is an order that waits for its parcels, whichever way it goes.
+  if (last.told.direction === "undo") return "compensating";
+  return all.some(({ event }) => event === "started") ? "processing" : "pending";
 }
 
 // The news that it waits, for another order, for a day or for people; undefined: it does not.
