@@ -347,6 +347,7 @@ class Tests:
         """The last news says so, but for a pause."""
         id_ = f"o-{'0' * 18}{'a1' if self.kind is Lite else 'a2'}"
         told = [("received", {}, ""), ("waiting", {"lock": "shop_order/ada"}, "lock"), ("started", {}, ""),
+                ("waiting", {"step": {"name": "reserve", "kind": "for_each"}}, ""),
                 ("waiting", {"step": {"name": "paid", "kind": "signal"}}, "signal"), ("paused", {}, "signal"), ("resumed", {}, "signal"),
                 ("progress", {"step": {"name": "paid", "state": "completed"}}, ""), ("waiting", {"step": {"name": "allow", "kind": "approve"}}, "approve"),
                 ("compensating", {}, "")]

@@ -67,10 +67,10 @@ function stateOf(all) {
   return all.some(({ event }) => event === "started") ? "processing" : "pending";
 }
 
-// The news that it waits, for another order, for a day or for people; undefined: it does not.
+// The news that it waits, for another order, for a day or for people; undefined: it does not. Who waits for its lines is at work.
 function wait(all, state) {
   const last = all.findLast(({ event }) => !["paused", "resumed"].includes(event));
-  return ["pending", "processing"].includes(state) && last?.event === "waiting" ? last.told : undefined;
+  return ["pending", "processing"].includes(state) && last?.event === "waiting" && waitWords[kindOf(last.told)] ? last.told : undefined;
 }
 
 const kindOf = (told) => (told?.lock ? "lock" : told?.step?.kind);
