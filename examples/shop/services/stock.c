@@ -54,7 +54,8 @@ struct action {
     const char *sql[2]; /* what the last one returns is the output */
 };
 
-/* :order is the task, and :input what shop.yaml and parcel.yaml have as its input. */
+/* :order is the task, and :input what shop.yaml and parcel.yaml have as its input. Goods are booked
+ * out that were not packed, too: an operator may have skipped their parcel. */
 static struct action actions[] = {
     {"reserve",
      INTACT_FORWARD,
@@ -97,9 +98,10 @@ static struct action actions[] = {
      {{0}},
      {"UPDATE item SET sold = sold + quantity, reserved = reserved - quantity"
       " FROM (SELECT sku, sum(quantity) AS quantity FROM reservation"
-      "       WHERE order_id = :order AND state = 'packed' GROUP BY sku) AS r"
+      "       WHERE order_id = :order AND state IN ('reserved', 'packed') GROUP BY sku) AS r"
       " WHERE r.sku = item.sku",
-      "UPDATE reservation SET state = 'sold' WHERE order_id = :order AND state = 'packed'"}},
+      "UPDATE reservation SET state = 'sold' WHERE order_id = :order"
+      " AND state IN ('reserved', 'packed')"}},
 };
 
 /* What an enum intact_verdict means, for the log. */
