@@ -355,6 +355,7 @@ class ServicesTest(unittest.TestCase):
         """What is sent again cannot say for certain that nothing happened. A refusal leads to the undo all the same: it is none of
         the pivot."""
         shop = self.shop
+        shop.put(read(f"{SHOP}/parcel.yaml").replace("complete_by: 5s", "complete_by: 5m"))  # time to be sent again
         eventually("shipping calls for work", lambda: next(
             (a for a in shop.server.call("GET", "/v1/agents")["agents"] if a["agent"] == "shipping" and a["parked_calls"]), None))
         shop.processes["shipping"].send_signal(signal.SIGSTOP)  # it takes the request, and never looks at it
