@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "core/summary.h"
 #include "definition/family.h"
 #include "store/codec/family.h"
 
@@ -186,6 +187,23 @@ static struct fault_note kept_error(struct live *l, const struct fault_note *n)
     return (struct fault_note){arena_copy(&l->arena, n->code), arena_copy(&l->arena, n->message)};
 }
 
+/* That of a child that stopped gets the code CODE_CHILD, so its own is part of the message:
+ * "declined: the card is blocked". A child of which a child stopped says so of that. */
+static struct fault_note error_of_child(struct live *l, const struct family_word *w)
+{
+    CLEANUP(buf_fini) struct buf b = {0};
+    const struct child told = {.number = w->number, .state = w->state};
+
+    if (!child_has_stopped(&told) || !w->error.code.ptr || slice_is(w->error.code, CODE_CHILD))
+        return kept_error(l, &w->error);
+    buf_slice(&b, w->error.code);
+    if (w->error.message.len > 0)
+        buf_str(&b, ": ");
+    buf_slice(&b, w->error.message);
+    return (struct fault_note){arena_copy(&l->arena, w->error.code),
+                               arena_copy(&l->arena, buf_view(&b))};
+}
+
 static struct event child_event(struct live *l, const struct ask *a)
 {
     int step = live_unit_named(l, a->step);
@@ -196,7 +214,7 @@ static struct event child_event(struct live *l, const struct ask *a)
         .attempt = a->word.number,
         .child = a->word.state,
         .output.json = arena_copy(&l->arena, a->word.output),
-        .error = kept_error(l, &a->word.error),
+        .error = error_of_child(l, &a->word),
     };
 }
 
