@@ -247,7 +247,11 @@ static void check_work(struct change_of_items *c, struct seen_items *is)
         struct item_life *l = life_of(c->t, unit);
         must(c, unit, !l->at_work, "an item is at work once");
         must(c, unit, w->item < is->begun, "who is at work has begun");
-        must(c, unit, w->back == (l->row != 0), "an item is at work, or at rest");
+        must(c, unit, !w->back || l->row != 0, "an item is at work, or at rest");
+        must(c, unit, w->back || l->row == 0 || c->t->wanted[ASK_RETRY] > 0,
+             "an item at rest is tried again for an operator alone");
+        if (!w->back && l->row != 0)
+            covered(COVER_ITEM_AGAIN);
         places += keeps_its_place(&w->step, w->back);
         open += seen_open(&w->step) != NULL;
         check_item(c, unit, &l->seen, &w->step);
@@ -297,15 +301,37 @@ static bool was_at_work(const struct seen_items *was, uint32_t item)
     return item >= was->begun;
 }
 
+/* An answer came after all. */
+static bool has_late_news(const struct seen_step *before, const struct seen_step *after)
+{
+    for (uint32_t i = 0; i < after->attempt_count; i++) {
+        const struct seen_attempt *a = &after->attempts[i];
+        const struct seen_attempt *was = seen_find(before, a->direction, a->number);
+        if (was && was->outcome != a->outcome && a->outcome == OUTCOME_LATE)
+            return true;
+    }
+    return false;
+}
+
+/* A late result, or an operator. */
+static void check_changed_at_rest(const struct change_of_items *c, uint32_t unit,
+                                  const struct seen_step *before, const struct seen_step *after)
+{
+    bool late = has_late_news(before, after);
+
+    must(c, unit, late || c->t->verbs, "the row of an item at rest stays as it is");
+    covered(late ? COVER_ITEM_LATE_AT_REST : COVER_ITEM_VERB_AT_REST);
+}
+
 static void check_changed_row(const struct change_of_items *c, const struct task_row *task,
                               const struct item_row *row, struct item_life *l)
 {
     struct seen_step s;
 
-    must(c, l->unit, was_at_work(c->was, row->number) || c->was->list != c->is->list,
-         "the row of an item at rest stays as it is");
     must(c, l->unit, !l->at_work, "a row is written when its item comes to rest");
     seen_read_item(task, row->doc, &s);
+    if (!was_at_work(c->was, row->number) && c->was->list == c->is->list)
+        check_changed_at_rest(c, l->unit, &l->seen, &s);
     must(c, l->unit, s.state == row->state, "a row says what its document says");
     must(c, l->unit, row->in_doubt == seen_in_doubt(&s), "a row says what its document says");
     must(c, l->unit, row->needs_undo == needs_undo(c->f, &s), "a row says what its document says");
@@ -334,7 +360,7 @@ static void check_sums(const struct change_of_items *c, const struct sums *n)
     uint32_t back = 0;
 
     for (uint32_t i = 0; i < is->work_count; i++)
-        back += is->work[i].back;
+        back += life_of(c->t, unit_of(c->step, is->list, is->work[i].item))->row != 0;
     must(c, c->step,
          n->completed == is->completed && n->failed == is->failed && n->skipped == is->skipped
              && n->undone == is->undone,
@@ -372,7 +398,7 @@ static void check_rows(const struct change_of_items *c, const struct task_row *t
         }
         add_row(&n, l);
     }
-    must(c, c->step, changed <= 2 * c->f->concurrency, "a change writes few rows of items");
+    must(c, c->step, changed <= 2 * c->f->concurrency + 1, "a change writes few rows of items");
     check_sums(c, &n);
 }
 
@@ -399,7 +425,8 @@ static void check_list(const struct change_of_items *c)
     must(c, c->step, is->begun >= was->begun || is->left, "what has begun stays so");
     must(c, c->step, is->begun - was->begun <= 2 * c->f->concurrency || is->left,
          "few items begin in a change");
-    must(c, c->step, is->undo_below <= was->undo_below, "items are undone in reverse order");
+    must(c, c->step, is->undo_below <= was->undo_below || is->contradicted > was->contradicted,
+         "items are undone in reverse order");
 }
 
 static uint32_t tolerated(const struct flow_step *f, uint32_t count)
@@ -586,8 +613,9 @@ void check_outputs_told(const struct subject *t, uint32_t step, struct slice inp
     const struct json *list = json_get(j, "of");
     if (!list || list->type != JSON_ARRAY)
         return;
-    for (uint32_t p = 0; p < step; p++)
-        any |= t->flow->steps[step].past & BIT(p) && t->items[p] && are_outputs_of(t, p, list);
+    for (uint32_t p = 0; p < step; p++) /* what a child gives may be a list, too */
+        any |= t->flow->steps[step].past & BIT(p)
+               && (t->flow->steps[p].is_child || (t->items[p] && are_outputs_of(t, p, list)));
     must_be(t, step, any, "a step gets the outputs of all items");
     covered(COVER_ITEMS_OUTPUTS);
 }
@@ -613,8 +641,12 @@ void check_item_result(const struct work_result *r, const struct token *k)
     if (r->status == RESULT_REPEATED)
         must_be(t, unit, a->outcome == OUTCOME_FAILED || a->outcome == OUTCOME_COMPLETED,
                 "what is repeated was accepted");
-    if (r->status == RESULT_LATE && l->at_work)
+    bool present = list_of_unit(unit) == t->items[k->step]->list;
+    if (r->status == RESULT_LATE && present)
         must_be(t, unit, a->outcome == OUTCOME_LATE, "what is late is kept");
+    must_be(t, unit,
+            r->status != RESULT_UNKNOWN || a->outcome == OUTCOME_NOT_SENT || !present || t->deleted,
+            "a result of what is on record is not unknown");
     if (r->status == RESULT_LATE)
         must_be(t, unit, a->outcome != OUTCOME_OPEN, "only what is over is late");
 }

@@ -260,6 +260,9 @@
     X(ITEM_UNDONE,        "items undone")                                                         \
     X(ITEM_BACK,          "items brought back to be undone")                                      \
     X(ITEM_LATE,          "late results of items")                                                \
+    X(ITEM_LATE_AT_REST,  "late results of items at rest")                                        \
+    X(ITEM_VERB_AT_REST,  "operators' changes of items at rest")                                  \
+    X(ITEM_AGAIN,         "changes with an item at work again after it was at rest")              \
     X(ITEM_SENT_AGAIN,    "requests of items sent again")                                         \
     X(ITEM_CORRECTED,     "requests of items with another key")                                   \
     X(ITEMS_ANEW,         "requests of items of a list that was made anew")                       \

@@ -347,6 +347,7 @@ void seen_read_items(const struct task_row *row, uint32_t step, struct seen_item
     ret->effects = (uint32_t)number_of(items, "effects");
     ret->doubts = (uint32_t)number_of(items, "doubts");
     ret->to_undo = (uint32_t)number_of(items, "to_undo");
+    ret->contradicted = (uint32_t)number_of(items, "contradicted");
     ret->undo_below = (uint32_t)number_of(items, "undo_below");
     ret->bytes = json_get_raw(j, "items").len - json_get_raw(items, "at_work").len;
     must(step_state_parse(json_get_text(j, "state"), &ret->state), row, "state of a step");

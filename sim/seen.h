@@ -84,7 +84,8 @@ struct seen_items {
     uint32_t list; /* its number, from 0 */
     enum step_state state;
     bool has_begun;
-    uint32_t count, begun, completed, failed, skipped, undone, effects, doubts, to_undo, undo_below;
+    uint32_t count, begun, completed, failed, skipped, undone, effects, doubts, to_undo, undo_below,
+        contradicted;
     struct seen_item work[ITEMS_SEEN_MAX];
     uint32_t work_count;
     size_t bytes;       /* of what the document has beside them */

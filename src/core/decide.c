@@ -166,13 +166,14 @@ static enum answer answer_to_ended(const struct attempt *a)
 
 /* An operator resolved the step as having no effect, and then a result says that it took effect.
  * Normally that counts like any other effect. An operator is needed if the task can no longer undo
- * it, or if the step has another key by now. */
+ * it, as all other items of the list are undone, or if the step has another key by now. */
 static void contradict_resolve(struct decision *d, const struct step *s, uint32_t generation)
 {
     enum undo_kind undo = d->w->steps[d->ev->step].undo_kind;
-    bool past =
-        d->t->direction == DIRECTION_UNDO
-        && (undo == UNDO_PIVOT || (d->t->state == TASK_COMPENSATED && s->state != STEP_UNDONE));
+    const struct step *list = &d->t->steps[unit_step(d->w, (uint16_t)d->ev->step)];
+    bool ended = d->t->state == TASK_COMPENSATED || (list != s && list->state == STEP_UNDONE);
+    bool past = d->t->direction == DIRECTION_UNDO
+                && (undo == UNDO_PIVOT || (ended && s->state != STEP_UNDONE));
 
     if (undo == UNDO_NONE || (!past && generation == s->generation))
         return;
@@ -648,7 +649,14 @@ static bool may_change_any_step(const struct decision *d)
     UNREACHABLE();
 }
 
-/* What is in no slot has rows, which the caller looks up, or has not begun. */
+/* What may still happen to an item at rest. */
+static bool reaches_rest(enum event_kind k)
+{
+    return k == EVENT_RESULT || k == EVENT_ELSEWHERE || k == EVENT_RETRY || k == EVENT_SKIP
+           || k == EVENT_CORRECT || k == EVENT_SUPPLY || k == EVENT_RESOLVE;
+}
+
+/* What is in no slot has rows, which the caller looks up (item_hold), or has not begun. */
 static bool is_there(const struct decision *d)
 {
     const struct step *s = d->ev->step >= 0 ? &d->t->steps[d->ev->step] : NULL;
@@ -658,9 +666,8 @@ static bool is_there(const struct decision *d)
     if (!s || !unit_is_slot(d->w, d->ev->step))
         return d->ev->kind != EVENT_BRING;
     begins |= d->ev->kind == EVENT_BEGIN && d->w->steps[d->ev->step].kind == KIND_TASK;
-    if (s->slot == SLOT_RESTING) /* on the way back, what it needs is settled */
-        return d->t->direction == DIRECTION_FORWARD
-               && (d->ev->kind == EVENT_RESULT || d->ev->kind == EVENT_ELSEWHERE);
+    if (s->slot == SLOT_RESTING)
+        return reaches_rest(d->ev->kind);
     return s->slot != SLOT_FREE || begins;
 }
 

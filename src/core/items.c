@@ -49,6 +49,7 @@ void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
         n.failed += !back && s->state == STEP_FAILED;
         n.effects += step_has_effect(s);
         n.doubts += step_in_doubt(s);
+        n.contradicted += s->resolved > 0 && step_resolve_is_contradicted(s);
         n.telling += step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
                      || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
         n.to_undo += step_needs_undo(&w->steps[u], s);
@@ -128,6 +129,7 @@ static void count_resting(struct items *in, const struct workflow_step *ws, cons
     in->effects += (uint32_t)(step_has_effect(s) ? n : 0);
     in->doubts += (uint32_t)(step_in_doubt(s) ? n : 0);
     in->to_undo += (uint32_t)(step_needs_undo(ws, s) ? n : 0);
+    in->contradicted += (uint32_t)(s->resolved > 0 && step_resolve_is_contradicted(s) ? n : 0);
 }
 
 /* What has begun and waits is not tried (again). */
@@ -339,8 +341,8 @@ uint32_t items_to_bring(const struct workflow *w, const struct task *t, uint16_t
     struct undo_order order;
 
     if (t->direction != DIRECTION_UNDO || t->stop != STOP_NONE || t->state == TASK_ERROR
-        || task_state_is_end(t->state) || t->paused_at != 0 || s->items->to_undo == 0
-        || s->items->tally.ahead > 0)
+        || task_state_is_end(t->state) || t->paused_at != 0 || !step_needs_undo(ws, s)
+        || s->items->to_undo == 0 || s->items->tally.ahead > 0)
         return 0;
     undo_order_make(w, t, &order);
     return order.blocked[step] ? 0 : min_u32(s->items->to_undo, items_places(ws, s));
@@ -353,6 +355,13 @@ bool items_may_be_undone(const struct workflow_step *ws, const struct step *s)
     return n->to_undo > n->stuck || (s->items->to_undo > 0 && n->stuck < ws->each.concurrency);
 }
 
+static void list_goes_back(struct step *step)
+{
+    begin_undo(step);
+    if (step->state != STEP_UNDOING && step->state != STEP_UNDONE)
+        step_move(step, STEP_UNDOING);
+}
+
 enum answer item_comes_back(struct decision *d)
 {
     uint16_t unit = (uint16_t)d->ev->step;
@@ -362,15 +371,14 @@ enum answer item_comes_back(struct decision *d)
     struct step *step = &d->t->steps[at];
 
     if (s->slot != SLOT_FREE || row->item >= step->items->undo_below
-        || items_to_bring(d->w, d->t, at) == 0 || !step_needs_undo(&d->w->steps[unit], row))
+        || items_slot(d->w, d->t, at, row->item) >= 0 || items_to_bring(d->w, d->t, at) == 0
+        || !step_needs_undo(&d->w->steps[unit], row))
         return ANSWER_REFUSED;
     *s = *row;
     s->slot = SLOT_BACK;
     count_resting(step->items, &d->w->steps[unit], s, -1);
     step->items->undo_below = s->item;
-    begin_undo(step);
-    if (step->state != STEP_UNDOING)
-        step_move(step, STEP_UNDOING);
+    list_goes_back(step);
     return ANSWER_ACCEPTED;
 }
 
@@ -415,19 +423,35 @@ void items_settle(struct decision *d)
     }
 }
 
-/* What is known of an item at rest changes: a result of it is late. */
+/* What is known of an item at rest changes: by a late result, or an operator. Later items than
+ * those that are undone may have to be undone then: a result says that they took effect after all.
+ */
 void item_recount(struct decision *d, int n)
 {
     uint16_t unit = (uint16_t)d->ev->step;
     struct step *s = &d->t->steps[unit];
+    struct items *in = d->t->steps[unit_step(d->w, unit)].items;
 
-    if (s->slot == SLOT_RESTING)
-        count_resting(d->t->steps[unit_step(d->w, unit)].items, &d->w->steps[unit], s, n);
+    if (s->slot != SLOT_RESTING)
+        return;
+    count_resting(in, &d->w->steps[unit], s, n);
+    if (n > 0 && s->item >= in->undo_below && step_needs_undo(&d->w->steps[unit], s))
+        in->undo_below = s->item + 1;
 }
 
 /* ---- operators ---- */
 
-/* One that is to be undone has kept its place. */
+bool item_may_be_repaired(const struct workflow *w, const struct task *t, uint16_t unit)
+{
+    uint16_t at = unit_step(w, unit);
+    const struct step *step = &t->steps[at];
+
+    if (t->steps[unit].slot != SLOT_RESTING)
+        return true;
+    return step_has_begun(step) || step_failure_stops(&w->steps[at], step);
+}
+
+/* One that is to be undone has kept its place. One at rest needs none before it is retried. */
 bool item_retry(struct decision *d, uint16_t unit)
 {
     uint16_t at = unit_step(d->w, unit);
@@ -436,6 +460,8 @@ bool item_retry(struct decision *d, uint16_t unit)
 
     if (!back && d->t->steps[at].items->tally.at_work >= d->w->steps[at].each.concurrency)
         return false;
+    if (!back)
+        s->slot = SLOT_TAKEN;
     step_move(s, back ? STEP_UNDOING : STEP_WAITING);
     if (!back && step_is_repeated(&d->w->steps[unit]))
         renew_rounds(s);
@@ -466,7 +492,7 @@ bool items_retry(struct decision *d, uint16_t step)
 }
 
 /* An operator did something to a failed item: its step goes on if that item does, or none is left
- * that failed. */
+ * that failed. Or the operator has undone it. */
 void item_repaired(struct decision *d)
 {
     uint16_t at = unit_step(d->w, (uint16_t)d->ev->step);
@@ -474,7 +500,11 @@ void item_repaired(struct decision *d)
     struct step *step = &d->t->steps[at];
 
     items_tally(d->w, d->t, at);
-    if (step->state != STEP_FAILED || step->direction == DIRECTION_UNDO)
+    if (d->t->direction == DIRECTION_UNDO) {
+        list_goes_back(step);
+        return;
+    }
+    if (step->state != STEP_FAILED)
         return;
     if (d->ev->kind != EVENT_RETRY && items_are_failing(ws, step))
         return;
@@ -516,6 +546,35 @@ void items_forget(struct decision *d, uint16_t step)
 void slot_free(struct step *s)
 {
     *s = (struct step){.attempts = s->attempts, .attempt_cap = s->attempt_cap};
+}
+
+void item_hold(const struct workflow *w, struct task *t, uint16_t unit, const struct step *row)
+{
+    uint16_t at = unit_step(w, unit);
+    struct step *s = &t->steps[unit];
+
+    ASSERT(unit_is_slot(w, unit) && s->slot == SLOT_FREE);
+    ASSERT(row->item < t->steps[at].items->begun && items_slot(w, t, at, row->item) < 0);
+    *s = *row;
+    s->slot = SLOT_RESTING;
+    items_tally(w, t, at);
+}
+
+void item_let_go(const struct workflow *w, struct task *t, uint16_t unit)
+{
+    ASSERT(t->steps[unit].slot == SLOT_RESTING);
+    t->steps[unit] = (struct step){0}; /* the memory of the row's attempts may end */
+    items_tally(w, t, unit_step(w, unit));
+}
+
+int items_free_slot(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    const struct workflow_step *ws = &w->steps[step];
+
+    SLOTS_FOREACH (u, ws)
+        if (t->steps[u].slot == SLOT_FREE)
+            return u;
+    return -1;
 }
 
 void items_stored(const struct workflow *w, struct task *t)
@@ -589,6 +648,7 @@ bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
     if (s->state == STEP_COMPLETED && !s->supplied)
         return in->completed + in->failed + in->skipped == in->list.count;
     if (s->state == STEP_UNDONE)
-        return in->to_undo == 0 && in->tally.to_undo == 0; /* L2 */
+        return (in->to_undo == 0 && in->tally.to_undo == 0) /* L2 */
+               || step_resolve_is_contradicted(s);
     return true;
 }

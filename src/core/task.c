@@ -240,6 +240,8 @@ bool step_is_resolved(const struct step *s)
 
 bool step_resolve_is_contradicted(const struct step *s)
 {
+    if (s->items)
+        return s->items->contradicted + s->items->tally.contradicted > 0;
     for (uint16_t i = 0; i < s->attempt_count; i++) {
         const struct attempt *a = &s->attempts[i];
         if (a->direction == DIRECTION_FORWARD && a->number <= s->resolved

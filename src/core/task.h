@@ -285,6 +285,7 @@ struct items {
     uint32_t effects;                            /* of them: they took effect, ... */
     uint32_t doubts;                             /* ... or are in doubt ... */
     uint32_t to_undo;                            /* ... and would have to be undone */
+    uint32_t contradicted;                       /* of them: step_resolve_is_contradicted() */
     uint32_t child_base;                         /* their children are numbered from there on */
     uint32_t undo_below;                         /* those from here on need no undo any more, or
                                                   * are at work. It is one more than the last item
@@ -294,7 +295,7 @@ struct items {
         uint32_t at_work; /* they keep a place: forward, those that have not failed */
         uint32_t open;    /* they have a current attempt */
         uint32_t failed;  /* forward */
-        uint32_t effects, doubts, to_undo;
+        uint32_t effects, doubts, to_undo, contradicted;
         uint32_t telling;  /* they run, or are in doubt and will be tried again */
         uint32_t stuck;    /* their undo failed for good */
         uint32_t children; /* theirs that have not ended, ... */

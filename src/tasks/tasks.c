@@ -103,8 +103,7 @@ int live_unit(const struct live *l, int step, const struct item_ref *item)
     return items_slot(w, &l->task, (uint16_t)step, item->number);
 }
 
-/* False: it does not end in a number. */
-static bool split_name(struct slice name, struct slice *ret_step, uint32_t *ret_item)
+bool item_name_split(struct slice name, struct slice *ret_step, uint32_t *ret_item)
 {
     size_t at = name.len;
     uint64_t number = 0;
@@ -122,20 +121,27 @@ static bool split_name(struct slice name, struct slice *ret_step, uint32_t *ret_
     return true;
 }
 
-int live_unit_named(const struct live *l, struct slice name)
+bool live_item_named(const struct live *l, struct slice name, struct item_ref *ret, int *ret_step)
 {
     const struct workflow *w = &l->definition->workflow;
-    int step = workflow_step_index(w, name);
-    struct item_ref item = {.any = true};
     struct slice of;
 
-    if (step >= 0 || !split_name(name, &of, &item.number))
-        return step;
-    step = workflow_step_index(w, of);
-    if (step < 0)
-        return -1;
-    item.generation = l->task.steps[step].generation;
-    return live_unit(l, step, &item);
+    *ret = (struct item_ref){.any = true};
+    if (workflow_step_index(w, name) >= 0 || !item_name_split(name, &of, &ret->number))
+        return false;
+    *ret_step = workflow_step_index(w, of);
+    if (*ret_step < 0)
+        return false;
+    ret->generation = l->task.steps[*ret_step].generation;
+    return true;
+}
+
+int live_unit_named(const struct live *l, struct slice name)
+{
+    int step = workflow_step_index(&l->definition->workflow, name);
+    struct item_ref item;
+
+    return step < 0 && live_item_named(l, name, &item, &step) ? live_unit(l, step, &item) : step;
 }
 
 bool live_find_attempt_of(const struct live *l, struct token *t)

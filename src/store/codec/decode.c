@@ -360,6 +360,7 @@ static void get_items(struct decoder *d, const struct json *step, const struct w
         .effects = get_count(d, j, "effects"),
         .doubts = get_count(d, j, "doubts"),
         .to_undo = get_count(d, j, "to_undo"),
+        .contradicted = get_count(d, j, "contradicted"),
         .child_base = get_count(d, j, "child_base"),
         .undo_below = get_count(d, j, "undo_below"),
     };

@@ -287,6 +287,7 @@ static void put_items(struct encoder *en, const struct workflow_step *ws, const 
     put_number(b, "effects", in->effects);
     put_number(b, "doubts", in->doubts);
     put_number(b, "to_undo", in->to_undo);
+    put_number(b, "contradicted", in->contradicted);
     put_number(b, "child_base", in->child_base);
     put_number(b, "undo_below", in->undo_below);
     put_number(b, "parts", in->list.part_count);
