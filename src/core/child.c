@@ -133,7 +133,7 @@ void children_reopen(struct decision *d)
     for (uint16_t i = 0; i < task_unit_count(d->t); i++) {
         struct step *s = &d->t->steps[i];
         if (s->slot == SLOT_RESTING || s->child.wish != WISH_CLOSE || s->state == STEP_UNDONE
-            || (!undo && s->state != STEP_WAITING))
+            || !child_is_open(&s->child) || (!undo && s->state != STEP_WAITING))
             continue;
         s->child.wish = s->state == STEP_UNDOING ? WISH_UNDO : undo ? WISH_STOP : WISH_NONE;
     }

@@ -35,7 +35,9 @@ void kit_graph_slots(struct graph *g)
             CHECK(g->w.slot_count < GRAPH_SLOTS, "too many slots");
             struct workflow_step *slot = &g->steps[g->w.step_count + g->w.slot_count++];
             *slot = *s;
-            slot->kind = KIND_CALL;
+            slot->kind = s->child.workflow.ptr ? KIND_TASK : KIND_CALL;
+            if (slot->kind == KIND_TASK)
+                g->w.child_step_count++;
             slot->each.slot_count = 0;
         }
         s->repeat = (struct repeat_rule){0};

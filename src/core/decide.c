@@ -684,6 +684,14 @@ static enum answer happen_to_item(struct decision *d)
     return answer;
 }
 
+/* Children of items were perhaps told something, so that those that had stopped go on. */
+static void tally_children(const struct workflow *w, struct task *t)
+{
+    for (uint16_t i = 0; w->slot_count > 0 && w->child_step_count > 0 && i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH && w->steps[w->steps[i].each.slots_at].kind == KIND_TASK)
+            items_tally(w, t, i);
+}
+
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx)
 {
@@ -708,6 +716,7 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
         settle(&d);
         if (may_undo)
             signals_cannot_undo(&d);
+        tally_children(w, t);
     }
     ASSERT(before == DIRECTION_FORWARD || t->direction == DIRECTION_UNDO); /* invariant 8 */
     if (may_change_any_step(&d) || t->direction != before || d.tells) {

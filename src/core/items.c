@@ -36,8 +36,8 @@ void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
         const struct step *s = &t->steps[u];
         bool back = s->slot == SLOT_BACK;
         n.free += s->slot == SLOT_FREE;
-        n.ahead +=
-            s->slot == SLOT_TAKEN || (s->slot == SLOT_RESTING && step_needs_undo(&w->steps[u], s));
+        n.ahead += (s->slot == SLOT_TAKEN && !step_undo_is_stuck(s))
+                   || (s->slot == SLOT_RESTING && step_needs_undo(&w->steps[u], s));
         if (!is_in_use(s))
             continue;
         n.open += step_is_open(s);
@@ -53,7 +53,7 @@ void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
         n.telling += step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
                      || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
         n.to_undo += step_needs_undo(&w->steps[u], s);
-        n.stuck += back && step_undo_is_stuck(s);
+        n.stuck += step_undo_is_stuck(s);
     }
     t->steps[step].items->tally = n;
 }
@@ -388,10 +388,10 @@ static bool is_back_for_nothing(const struct workflow_step *slot, const struct s
     return s->slot == SLOT_BACK && !step_needs_undo(slot, s);
 }
 
-/* Its forward part has ended. */
+/* Its forward part has ended; or its child stopped on its way back, and it was undone by hand. */
 static bool is_left(const struct step *s)
 {
-    return s->slot == SLOT_TAKEN && !child_is_open(&s->child);
+    return s->slot == SLOT_TAKEN && (s->state == STEP_UNDONE || !child_is_open(&s->child));
 }
 
 static void settle_back(struct decision *d, uint16_t step)
@@ -520,7 +520,7 @@ void items_leave(struct decision *d, uint16_t step)
 
     SLOTS_FOREACH (u, ws) {
         struct step *s = &d->t->steps[u];
-        if (s->slot != SLOT_TAKEN || !child_is_open(&s->child))
+        if (s->slot != SLOT_TAKEN || s->state != STEP_WAITING || !child_is_open(&s->child))
             continue;
         s->child.wish = WISH_CLOSE;
         step_move(s, STEP_SKIPPED);
@@ -601,7 +601,8 @@ static bool slot_valid(const struct step *s, const struct items *in)
     case SLOT_FREE:
         return s->state == STEP_WAITING && s->attempt_count == 0 && !s->input.json.ptr;
     case SLOT_TAKEN:
-        return s->item < in->begun && s->direction == DIRECTION_FORWARD;
+        return s->item < in->begun
+               && (s->direction == DIRECTION_FORWARD || s->state == STEP_UNDONE);
     case SLOT_BACK:
         return s->item < in->begun;
     case SLOT_RESTING:

@@ -19,14 +19,10 @@ const char *operator_direction_text(const struct task *t)
     return t->state == TASK_ERROR ? ", half undone" : ", being undone";
 }
 
-static bool pivot_completed(const struct workflow *w, const struct task *t, uint16_t *ret)
+static bool find_completed_pivot(const struct workflow *w, const struct task *t, uint16_t *ret)
 {
     for (uint16_t i = 0; i < t->step_count; i++) {
-        enum child_state child = t->steps[i].child.state;
-        if (w->steps[i].undo_kind != UNDO_PIVOT
-            || (t->steps[i].state != STEP_COMPLETED && child != CHILD_STANDS
-                && child != CHILD_PROCESSED
-                && !(w->steps[i].kind == KIND_EACH && step_has_effect(&t->steps[i]))))
+        if (!pivot_completed(w, t, i))
             continue;
         *ret = i;
         return true;
@@ -57,13 +53,13 @@ static enum obstacle obstacle_to_undo(const struct workflow *w, const struct tas
 {
     if (goes_back(t)) /* it is being undone already */
         return t->paused_at ? OBSTACLE_NONE : OBSTACLE_TASK_UNDONE;
-    if (pivot_completed(w, t, ret))
+    if (find_completed_pivot(w, t, ret))
         return OBSTACLE_PIVOT;
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         if (w->steps[i].undo_kind != UNDO_PIVOT || !(step_is_open(s) || pivot_prevents_undo(s)))
             continue;
-        bool child = child_is_open(&s->child);
+        bool child = step_has_open_child(s);
         bool will_tell = s->items ? s->items->tally.telling > 0
                          : child  ? s->child.state != CHILD_STUCK
                                   : step_is_open(s) || s->state == STEP_WAITING;
@@ -199,7 +195,9 @@ static enum obstacle obstacle_to_new_key(const struct workflow_step *ws, const s
         return obstacle_of_child(s);
     if (step_in_doubt(s))
         return OBSTACLE_DOUBT;
-    return ws->undo_kind != UNDO_NONE && step_has_effect(s) ? OBSTACLE_EFFECT : OBSTACLE_NONE;
+    if (ws->undo_kind != UNDO_NONE && step_has_effect(s))
+        return OBSTACLE_EFFECT;
+    return items_left_children(s) ? OBSTACLE_CHILD_STOPPED : OBSTACLE_NONE;
 }
 
 static enum obstacle obstacle_to_correct(const struct workflow *w, const struct task *t, int step)

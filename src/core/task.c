@@ -551,14 +551,22 @@ static bool cause_valid(const struct task *t)
     return !c->error.code.ptr || (stopped && c->step >= -1 && c->step < t->step_count);
 }
 
+/* Each child of its items that has not ended had turned back, and stopped. */
+static bool all_children_are_stuck(const struct step *s)
+{
+    const struct item_tally *n = s->items ? &s->items->tally : NULL;
+
+    return n && n->unturned > 0 && n->unturned == n->children - n->running;
+}
+
 /* A pivot that rules out that the task is undone. The child of one may stop in error after it has
  * turned back. */
 static bool pivot_stands(const struct workflow_step *ws, const struct step *s)
 {
     if (ws->undo_kind != UNDO_PIVOT || s->state == STEP_UNDONE)
         return false;
-    if (s->child.state == CHILD_STUCK)
-        return s->state == STEP_COMPLETED;
+    if (s->child.state == CHILD_STUCK || all_children_are_stuck(s))
+        return s->state == STEP_COMPLETED || (s->items && (step_has_effect(s) || step_in_doubt(s)));
     return pivot_prevents_undo(s) && !step_resolve_is_contradicted(s);
 }
 

@@ -297,13 +297,13 @@ struct items {
         uint32_t failed;  /* forward */
         uint32_t effects, doubts, to_undo, contradicted;
         uint32_t telling;  /* they run, or are in doubt and will be tried again */
-        uint32_t stuck;    /* their undo failed for good */
+        uint32_t stuck;    /* their undo failed for good, or their child stopped on its way back */
         uint32_t children; /* theirs that have not ended, ... */
         uint32_t running;  /* ... that go on, ... */
         uint32_t unturned; /* ... that may end as processed, ... */
         uint32_t standing; /* ... and that cannot turn back */
-        uint32_t ahead;    /* they have not come to rest, or need an undo and are not stored yet:
-                            * nothing is brought back before they are */
+        uint32_t ahead;    /* they have not come to rest and are not stuck, or need an undo and are
+                            * not stored yet: nothing is brought back before they are */
         uint32_t free;     /* slots without an item */
     } tally;
 };
@@ -491,6 +491,13 @@ static inline bool step_has_open_child(const struct step *s)
 {
     return child_is_open(&s->child) || (s->items && s->items->tally.children > 0);
 }
+/* Whether children of items at rest stopped in error and were left, if no item took effect: they
+ * would have to be undone. */
+static inline bool items_left_children(const struct step *s)
+{
+    return s->items && s->items->to_undo > 0;
+}
+
 static inline bool step_child_runs(const struct step *s)
 {
     return child_runs(&s->child) || (s->items && s->items->tally.running > 0);

@@ -427,7 +427,8 @@ static enum answer on_retry_from(struct decision *d)
     for (uint16_t i = 0; i < t->step_count; i++) {
         const struct step *s = &t->steps[i];
         if (marked[i]
-            && (step_is_open(s) || step_has_open_child(s) || may_matter(&d->w->steps[i], s)))
+            && (step_is_open(s) || step_has_open_child(s) || items_left_children(s)
+                || may_matter(&d->w->steps[i], s)))
             return ANSWER_REFUSED;
         any |= marked[i] && !is_new(s);
     }
