@@ -47,10 +47,17 @@ static bool keeps_its_place(const struct seen_step *s, bool back)
     return back ? s->state != STEP_UNDONE : s->state == STEP_WAITING || s->state == STEP_RUNNING;
 }
 
+/* A child that is not known to have ended turns back in any case. */
 static bool needs_undo(const struct flow_step *f, const struct seen_step *s)
 {
-    return f->undo == UNDO_CALL && s->state != STEP_UNDONE
-           && (s->direction == DIRECTION_UNDO || seen_happened(s) || seen_in_doubt(s));
+    bool took_effect = f->undo == UNDO_CALL && (seen_happened(s) || seen_in_doubt(s));
+
+    if (s->state == STEP_UNDONE)
+        return false;
+    if (f->is_child)
+        took_effect |= seen_child_is_open(s) || s->direction == DIRECTION_UNDO
+                       || (f->undo == UNDO_CHILD && s->child.state == CHILD_PROCESSED);
+    return took_effect || (f->undo == UNDO_CALL && s->direction == DIRECTION_UNDO);
 }
 
 /* ---- one item ---- */
@@ -182,13 +189,23 @@ static void check_item(const struct change_of_items *c, uint32_t unit,
         must(c, unit, ledger_of(c->t, unit)->happened_at == 0, "what took effect is not resolved");
     }
     if (after->state == STEP_UNDONE && before->state != STEP_UNDONE)
-        must(c, unit, life_of(c->t, unit)->skipped || c->t->skipped[c->step] || has_undone(after),
-             "an item is undone by its agent or by hand");
+        must(c, unit,
+             unit_was_skipped(c->t, unit) || has_undone(after)
+                 || after->child.state == CHILD_COMPENSATED,
+             "an item is undone by its agent, with its child, or by hand");
     if (after->state == STEP_SKIPPED)
-        must(c, unit, life_of(c->t, unit)->skipped, "an item is skipped for a reason");
+        must(c, unit, unit_was_skipped(c->t, unit), "an item is skipped for a reason");
+    if (c->f->is_child)
+        check_child_unit(c->t, unit, before, after, c->old, c->new);
 }
 
 /* ---- the items at work ---- */
+
+/* It is being undone: perhaps its child stopped in error on its way back. */
+static bool is_at_it(const struct item_life *l)
+{
+    return l->at_work && (l->back || l->seen.child.state == CHILD_STUCK);
+}
 
 /* All that comes after it in the list is undone, or at it. */
 static void see_later(const struct item_life *l, void *arg)
@@ -197,9 +214,9 @@ static void see_later(const struct item_life *l, void *arg)
 
     if (list_of_unit(l->unit) != c->is->list || item_of_unit(l->unit) <= c->is->looked_at)
         return;
-    must(c, UNIT_OF(c->step, c->is->looked_at),
-         (l->at_work && l->back) || !needs_undo(c->f, &l->seen), "later items are undone first");
-    must(c, UNIT_OF(c->step, c->is->looked_at), !l->at_work || l->back,
+    must(c, UNIT_OF(c->step, c->is->looked_at), is_at_it(l) || !needs_undo(c->f, &l->seen),
+         "later items are undone first");
+    must(c, UNIT_OF(c->step, c->is->looked_at), !l->at_work || is_at_it(l),
          "nothing is undone while an item is at work");
 }
 
@@ -208,7 +225,7 @@ static void check_brought(struct change_of_items *c, struct seen_items *is,
 {
     covered(COVER_ITEM_BACK);
     must(c, l->unit, c->new->direction == DIRECTION_UNDO, "nothing is undone going forward");
-    must(c, l->unit, c->f->undo == UNDO_CALL, "only what has an undo is undone");
+    must(c, l->unit, c->f->undo == UNDO_CALL || c->f->is_child, "only what has an undo is undone");
     must(c, l->unit, l->row != 0, "an item that is undone was at rest");
     must(c, l->unit, l->row_to_undo, "what did not happen is not undone");
     is->looked_at = item_of_unit(l->unit);
@@ -429,11 +446,6 @@ static void check_list(const struct change_of_items *c)
          "items are undone in reverse order");
 }
 
-static uint32_t tolerated(const struct flow_step *f, uint32_t count)
-{
-    return f->items_go_on ? count : count * f->tolerated / 10000;
-}
-
 /* What a step that ends says of its items. */
 static void check_step_end(const struct change_of_items *c)
 {
@@ -446,7 +458,7 @@ static void check_step_end(const struct change_of_items *c)
     if (after->state == STEP_COMPLETED && !after->supplied) {
         must(c, c->step, is->work_count == 0 && is->begun == is->count,
              "a step completes when all its items have ended");
-        must(c, c->step, is->failed <= tolerated(c->f, is->count),
+        must(c, c->step, is->failed <= items_tolerated(c->f, is->count),
              "a step completes if no more items failed than may");
         covered(is->failed > 0 ? COVER_ITEMS_TOLERATED : COVER_ITEMS_COMPLETED);
         if (is->count == 0)
@@ -457,7 +469,7 @@ static void check_step_end(const struct change_of_items *c)
     if (after->state == STEP_FAILED && is->has_begun && after->direction == DIRECTION_FORWARD) {
         uint32_t open = 0;
         for (uint32_t i = 0; i < is->work_count; i++)
-            open += seen_open(&is->work[i].step) != NULL;
+            open += seen_open(&is->work[i].step) || seen_child_is_open(&is->work[i].step);
         must(c, c->step, open == 0, "a step fails when none of its items is at work");
     }
     if (after->state == STEP_UNDONE)
@@ -491,6 +503,8 @@ void check_items(struct subject *t, const struct task_row *row, const struct see
             if (is.work[k].back && is.work[k].is_new)
                 check_brought(&c, &is, life_of(t, unit_of(i, is.list, is.work[k].item)));
         check_step_end(&c);
+        if (c.f->is_child && is.has_begun)
+            check_item_children(t, i);
     }
 }
 
@@ -585,6 +599,15 @@ void check_item_request(const struct node *n, const struct work *w, const struct
         covered(COVER_ITEM_CORRECTED);
 }
 
+/* That of a child is an output of its first step, or of a child of that. */
+static bool is_output_of(const struct subject *t, uint32_t unit, struct slice id)
+{
+    if (!t->flow->steps[step_of_unit(unit)].is_child)
+        return slice_eq(id, text_of("%s-%u", t->id, unit));
+    const struct subject *c = child_latest(t, unit);
+    return c && (!id.ptr || (id.len > strlen(c->id) && memcmp(id.ptr, c->id, strlen(c->id)) == 0));
+}
+
 /* The output of each item that completed is where its number says. */
 static bool are_outputs_of(const struct subject *t, uint32_t step, const struct json *list)
 {
@@ -597,7 +620,7 @@ static bool are_outputs_of(const struct subject *t, uint32_t step, const struct 
         const struct item_life *l = life_find(t, unit);
         struct slice id = json_get_text(j, "id");
         if (l && l->seen.state == STEP_COMPLETED && !slice_is(id, "by hand")
-            && !slice_eq(id, text_of("%s-%u", t->id, unit)))
+            && !is_output_of(t, unit, id))
             return false;
     }
     return true;
@@ -661,6 +684,7 @@ struct look {
 static void see_effect_above(const struct item_life *l, void *arg)
 {
     const struct look *at = arg;
+    const struct flow_step *f = &at->t->flow->steps[step_of_unit(l->unit)];
 
     if (list_of_unit(l->unit) != list_of_unit(at->unit)
         || item_of_unit(l->unit) <= item_of_unit(at->unit))
@@ -668,6 +692,9 @@ static void see_effect_above(const struct item_life *l, void *arg)
     must_be(at->t, at->unit,
             !ledger_stands(&l->ledger) || (l->at_work && l->back) || seen_undone_by_hand(&l->seen),
             "later items are undone first");
+    if (f->is_child)
+        must_be(at->t, at->unit, is_at_it(l) || !needs_undo(f, &l->seen),
+                "later items are undone first");
 }
 
 void check_item_undo_effect(const struct subject *t, uint32_t unit)
@@ -690,7 +717,8 @@ static void see_end(const struct item_life *l, void *arg)
         must_be(t, l->unit, !stands, "compensated: every item that took effect was undone");
     if (t->seen.state == TASK_COMPENSATED && f->undo == UNDO_PIVOT)
         must_be(t, l->unit, l->ledger.happened_at == 0, "compensated: no pivot took effect");
-    if (t->seen.state == TASK_PROCESSED && step->state == STEP_COMPLETED && !step->supplied)
+    if (t->seen.state == TASK_PROCESSED && step->state == STEP_COMPLETED && !step->supplied
+        && !f->is_child)
         must_be(t, l->unit,
                 l->seen.state != STEP_COMPLETED || l->seen.supplied || ledger_stands(&l->ledger)
                     || list_of_unit(l->unit) != t->items[step_of_unit(l->unit)]->list,

@@ -273,6 +273,12 @@
     X(ITEMS_FAILED,       "steps that failed because of an item")                                 \
     X(ITEMS_OUTPUTS,      "outputs of lists told to a later step")                                \
     X(ITEMS_NO_LIST,      "steps that got no list, or one that is too long")                      \
+    X(ITEM_CHILD,         "children of items that were started")                                  \
+    X(ITEM_CHILD_ERROR,   "changes in which the child of an item in error keeps its place")       \
+    X(ITEM_CHILD_BLOCKS,  "the same, while other items wait for that place")                      \
+    X(ITEM_CHILD_STOPPED, "children of items that were stopped because another item failed")      \
+    X(ITEM_CHILD_UNDONE,  "children of items that were told to go back after their end")          \
+    X(ITEM_CHILD_LEFT,    "children in error of items that were left by hand")                    \
     X(PROCESSED,          "tasks processed")                                                      \
     X(COMPENSATED,        "tasks compensated")                                                    \
     X(ERROR,              "tasks stopped in error")
