@@ -149,7 +149,7 @@ static void check_undo(const struct brood *n, const struct event *ev, uint32_t i
     CHECK(n->tale.t.direction == DIRECTION_UNDO && undo_of_items() == UNDO_CHILD
               && (n->kids[item].phase == KID_DONE || ev->kind == EVENT_REOPEN),
           "why is the child of %u undone? %s", item, tale_story());
-    for (uint32_t i = item + 1; i < TALE_ITEMS; i++) {
+    for (uint32_t i = item + 1; i < TALE_ITEMS && ev->kind != EVENT_REOPEN; i++) {
         const struct step *s = find_item(n, i);
         bool at_it = (s && (s->slot == SLOT_BACK || s->child.state == CHILD_STUCK))
                      || n->tale.seen[i].by_hand;
