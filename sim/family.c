@@ -159,7 +159,7 @@ static void put_own_input(struct buf *b, bool bad)
     json_close(b, '}');
 }
 
-/* Of an item that has no `v` it cannot be evaluated. */
+/* It cannot be evaluated for an item that has no `v`. */
 static void put_input_of_item(struct buf *b, const struct flow_step *s)
 {
     json_key(b, "input");

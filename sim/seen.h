@@ -67,7 +67,7 @@ struct seen_step {
     struct seen_child child;
     uint32_t effects, doubts,
         to_undo; /* of a step with for_each: of its items, also those at work */
-    /* Of its items at work: those whose children have not ended, stopped, or cannot go back. */
+    /* Those of its items at work whose children have not ended, stopped, or cannot go back. */
     uint32_t children, children_stopped, children_standing;
 };
 
@@ -162,7 +162,7 @@ uint64_t seen_trace(struct slice traceparent);
 const struct seen_attempt *seen_open(const struct seen_step *s); /* NULL: none */
 const struct seen_attempt *seen_find(const struct seen_step *s, enum direction d, uint32_t number);
 
-/* Of the step, or of any of its items. */
+/* The child of the step, or of any of its items. */
 bool seen_child_is_open(const struct seen_step *s);
 bool seen_child_stopped(const struct seen_step *s);
 

@@ -10,7 +10,7 @@
 #include "core/history_items.h"
 #include "core/history_kid.h"
 
-/* Of the tale, `seen` has what operators and agents did, and `left` the budgets. */
+/* In the tale, `seen` has what operators and agents did, and `left` the budgets. */
 struct brood {
     struct tale tale;
     struct world_kid kids[TALE_ITEMS];
