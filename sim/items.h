@@ -65,7 +65,6 @@ struct item_life {
     uint64_t keyed[KEYS_MAX]; /* hash of the request under each key; 0: none */
     uint64_t undone_as;       /* hash of its undo's input; 0: none */
     struct seen_child told;   /* what its child was told (check_families.c) */
-    bool told_at_work;        /* it was at work then */
 };
 
 /* How many of them may fail. */

@@ -84,6 +84,12 @@ static void retries_the_first_child(void)
     people_want((struct subject *)(uintptr_t)child_of_item(1, 0), ASK_RETRY, -1, ANY_NODE);
 }
 
+static void retries_it_and_skips(void)
+{
+    retries_the_first_child();
+    skips_the_first();
+}
+
 static void retries_the_step(void)
 {
     people_want(the_task(), ASK_RETRY, 1, ANY_NODE);
@@ -525,6 +531,31 @@ const struct scene scenes_of_item_children[] = {
                   {.what = "the child is closed", .until = first_is_closed, .then = wants_undo}},
         .end = TASK_COMPENSATED,
         .fates = {{STEP_UNDONE, "C/C", UNDONE}, {STEP_UNDONE, "", NOTHING}},
+        .child_end = TASK_COMPENSATED,
+        .expect = nothing_is_left,
+    },
+    {
+        .name = "skipped_item_goes_on",
+        .sentence = "an item whose child is in error is skipped when somebody has just helped the"
+                    " child, which goes on, and ends; when the task is undone later, the child is"
+                    " undone",
+        .flow = ROOT(2, .items_go_on = false),
+        .child = CHILD_WITH(ON_FAILURE_HOLD),
+        .parts = {{OF_CHILD(0), .step = 1, .attempt = 1, .direction = DIRECTION_FORWARD,
+                   .act = {SAYS_REFUSED, .takes = 50}},
+                  {OF_CHILD(0), .step = 1, .attempt = 2, .direction = DIRECTION_FORWARD,
+                   .act = {SAYS_DONE, .takes = 800}},
+                  {.task = 1, .step = 2, .act = {SAYS_DONE, .takes = 3000}}},
+        .beats = {{.what = "the task waits for the child",
+                   .until = root_waits_for_the_first_alone,
+                   .then = retries_it_and_skips},
+                  {.what = "all children have ended", .until = all_are_processed},
+                  {.what = "the next step is at work",
+                   .after_ms = 1000,
+                   .until = last_step_begun,
+                   .then = wants_undo}},
+        .end = TASK_COMPENSATED,
+        .fates = {{STEP_UNDONE, "C/C", UNDONE}},
         .child_end = TASK_COMPENSATED,
         .expect = nothing_is_left,
     },

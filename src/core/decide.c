@@ -653,7 +653,7 @@ static bool may_change_any_step(const struct decision *d)
 static bool reaches_rest(enum event_kind k)
 {
     return k == EVENT_RESULT || k == EVENT_ELSEWHERE || k == EVENT_RETRY || k == EVENT_SKIP
-           || k == EVENT_CORRECT || k == EVENT_SUPPLY || k == EVENT_RESOLVE;
+           || k == EVENT_CORRECT || k == EVENT_SUPPLY || k == EVENT_RESOLVE || k == EVENT_CHILD;
 }
 
 /* What is in no slot has rows, which the caller looks up (item_hold), or has not begun. */

@@ -76,13 +76,6 @@ static const struct step *find_item(const struct brood *n, uint32_t item)
     return n->tale.rows[item].is_there ? &n->tale.rows[item].item : NULL;
 }
 
-bool brood_at_rest(const struct brood *n, uint32_t item)
-{
-    int unit = items_slot(&tale_graph.w, &n->tale.t, tale_step, item);
-
-    return unit < 0 || n->tale.steps[unit].slot == SLOT_RESTING;
-}
-
 struct child brood_child(const struct brood *n, uint32_t item)
 {
     const struct step *s = find_item(n, item);
@@ -255,22 +248,32 @@ bool brood_event(struct brood *n, const struct event *ev)
     return true;
 }
 
-void brood_kid_becomes(struct brood *n, uint32_t item, const struct world_kid *next)
+bool brood_kid_becomes(struct brood *n, uint32_t item, const struct world_kid *next)
 {
-    int unit = items_slot(&tale_graph.w, &n->tale.t, tale_step, item);
+    struct tale *at = &n->tale;
     enum child_state before = kid_tells(&n->kids[item]);
-    struct event ev = {.kind = EVENT_CHILD, .step = unit, .attempt = next->number};
+    struct event ev = {.kind = EVENT_CHILD,
+                       .step = items_slot(&tale_graph.w, &at->t, tale_step, item),
+                       .attempt = next->number,
+                       .child = kid_tells(next)};
+    bool is_held = ev.step < 0 && ev.child != before;
 
+    if (is_held)
+        ev.step = tale_hold(at, item);
+    if (ev.child != before && ev.step < 0)
+        return false;
     n->kids[item] = *next;
-    ev.child = kid_tells(next);
+    if (ev.child == before)
+        return true;
     ev.output.json = ev.child == CHILD_PROCESSED ? SLICE("1") : SLICE_NONE;
     if (ev.child == CHILD_COMPENSATED)
         ev.error = (struct fault_note){SLICE("broken"), SLICE("it broke")};
-    if (ev.child == before)
-        return;
-    CHECK(unit >= 0, "the child of item %u, which is at rest, tells something: %s", item,
-          tale_story());
-    (void)brood_event(n, &ev);
+    if (!brood_event(n, &ev) && is_held) {
+        item_let_go(&tale_graph.w, &at->t, (uint16_t)ev.step);
+        at->steps[ev.step].attempts = at->attempts[ev.step];
+        at->steps[ev.step].attempt_cap = TALE_ATTEMPTS;
+    }
+    return true;
 }
 
 /* ---- checks ---- */

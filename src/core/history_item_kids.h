@@ -23,14 +23,14 @@ uint64_t brood_key(const struct brood *n);
 
 /* What the task knows of the child of that item. */
 struct child brood_child(const struct brood *n, uint32_t item);
-bool brood_at_rest(const struct brood *n, uint32_t item);
 
 /* Applies an event, checks that a refused one changes nothing, and what the children are told.
  * False: it was refused. */
 bool brood_event(struct brood *n, const struct event *ev);
 
-/* The child is like that from now on, and tells its parent if that is news. */
-void brood_kid_becomes(struct brood *n, uint32_t item, const struct world_kid *next);
+/* The child is like that from now on, and tells its parent if that is news; its item may be at
+ * rest. False: no slot is free for its row, so it cannot tell that yet. */
+bool brood_kid_becomes(struct brood *n, uint32_t item, const struct world_kid *next);
 
 void brood_check(const struct brood *n);
 

@@ -38,18 +38,15 @@ static bool kid_goes_on(struct brood *n, uint32_t item, bool fails)
     struct world_kid next[KID_MOVES];
     size_t count = kid_hears(&k, is_pivot(), next);
 
-    if (count > 0 && (!brood_at_rest(n, item) || kid_tells(&next[count - 1]) == kid_tells(&k))) {
-        brood_kid_becomes(n, item, &next[count - 1]);
-        return true;
-    }
+    if (count > 0)
+        return brood_kid_becomes(n, item, &next[count - 1]);
     if (k.phase != KID_RUNS)
         return false;
     next[0] = k;
     next[0].back |= fails && !k.stands;
     next[0].phase = next[0].back ? KID_UNDONE : KID_DONE;
     next[0].stands |= is_pivot() && next[0].phase == KID_DONE;
-    brood_kid_becomes(n, item, &next[0]);
-    return true;
+    return brood_kid_becomes(n, item, &next[0]);
 }
 
 static bool kids_go_on(struct brood *n, bool fails)
@@ -67,10 +64,7 @@ static bool kids_are_helped(struct brood *n)
 
     for (uint32_t i = 0; i < TALE_ITEMS; i++) {
         struct world_kid next = n->kids[i];
-        if (brood_at_rest(n, i) || !kid_repair(&next))
-            continue;
-        brood_kid_becomes(n, i, &next);
-        any = true;
+        any |= kid_repair(&next) && brood_kid_becomes(n, i, &next);
     }
     return any;
 }
@@ -278,19 +272,18 @@ static const char *word_for(const struct world_kid *k)
     return words[kid_tells(k)];
 }
 
-/* Nothing that a child of an item at rest tells reaches its parent: such a child does not move. */
 static void try_kid(struct trial *x, uint32_t item, const struct world_kid *next, bool moves)
 {
-    const struct world_kid *k = &x->was->kids[item];
-
-    if (brood_at_rest(x->was, item) && kid_tells(next) != kid_tells(k))
-        return;
     tale_note(moves ? word_for(next) : "hears", (int)item);
     events++;
     if (moves && next->phase != KID_DONE) /* any number of them may succeed */
         x->is->moves--;
-    brood_kid_becomes(x->is, item, next);
-    go_on(x);
+    if (brood_kid_becomes(x->is, item, next)) {
+        go_on(x);
+        return;
+    }
+    brood_copy(x->is, x->was);
+    tale_forget();
 }
 
 static void try_kids(struct trial *x, uint32_t item)

@@ -109,17 +109,6 @@ static void start_child(struct family_gathering *g, uint16_t step, struct slice 
     };
 }
 
-/* An item that was brought back has told what it tells at rest: nothing. */
-static struct child child_before(const struct live *l, uint16_t unit)
-{
-    const struct step *s = &l->task.steps[unit];
-    struct child before = l->family.children ? l->family.children[unit] : (struct child){0};
-
-    if (s->slot == SLOT_BACK && before.number != s->child.number)
-        before = (struct child){s->child.number, CHILD_PROCESSED, WISH_NONE};
-    return before;
-}
-
 /* It was in error, where it is not paused, and goes on. */
 static bool went_on(const struct child *before, const struct child *now)
 {
@@ -130,14 +119,15 @@ static bool went_on(const struct child *before, const struct child *now)
 static void tell_child(struct family_gathering *g, uint16_t step)
 {
     const struct live *l = g->l;
-    const struct child before = child_before(l, step);
+    const struct child before = l->family.children ? l->family.children[step] : (struct child){0};
     const struct child *now = &l->task.steps[step].child;
     bool is_new = now->number != before.number;
     enum child_wish before_wish = is_new ? WISH_NONE : before.wish;
     bool wishes = now->state != CHILD_NONE && now->wish != before_wish;
     bool is_told = !is_new && !went_on(&before, now); /* of the pause that there was, if any */
     /* A processed child that was told to go back is about to run again. */
-    bool runs = step_awaits_child(&l->definition->workflow.steps[step], &l->task.steps[step]);
+    bool runs = l->task.steps[step].slot != SLOT_RESTING
+                && step_awaits_child(&l->definition->workflow.steps[step], &l->task.steps[step]);
     bool pauses = runs && l->task.paused_at != (is_told ? l->family.paused_at : 0);
 
     ASSERT(l->task.steps[step].slot != SLOT_FREE || now->number == before.number

@@ -64,8 +64,10 @@ static void bring_known(struct scheduler *s, struct live *l, uint16_t step)
         const struct event bring = {.kind = EVENT_BRING,
                                     .step = unit,
                                     .row = &known->rows[known->next++]};
-        if (bring.row->item < l->task.steps[step].items->undo_below)
-            (void)live_decide(&s->tasks, l, &bring);
+        if (bring.row->item >= l->task.steps[step].items->undo_below)
+            continue;
+        if (live_decide(&s->tasks, l, &bring) == ANSWER_ACCEPTED)
+            family_told_item(l, unit, bring.row->child);
     }
 }
 

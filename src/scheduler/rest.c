@@ -1,4 +1,5 @@
-/* Commands for items at rest: late results, and verbs of operators. The row of the item is read and
+/* Commands for items at rest: late results, verbs of operators, and what children of items tell
+ * that were left by hand. The row of the item is read and
  * put into a slot, where the event finds it like an item that has just come to rest (item_hold).
  * The change that follows writes the row again, and frees the slot. items.c reads and lands the
  * rows; commands.c calls. */
@@ -32,7 +33,7 @@ static bool item_meant(const struct live *l, const struct command *c, struct mea
 
     if (c->kind == COMMAND_ASK && c->ask->kind == ASK_END)
         named = by_token(c, &item, &step);
-    else if (c->kind == COMMAND_ASK && c->ask->kind != ASK_CHILD && c->ask->step.ptr)
+    else if (c->kind == COMMAND_ASK && c->ask->step.ptr)
         named = live_item_named(l, c->ask->step, &item, &step);
     else if (c->kind == COMMAND_RESULT)
         named = item.any;
@@ -87,6 +88,7 @@ static void hold(struct scheduler *s, struct live *l, const struct command *c,
     s->rest.changed = false;
     s->rest.slot = l->task.steps[unit];
     item_hold(w, &l->task, unit, &item);
+    family_told_item(l, unit, item.child);
 }
 
 bool rest_reach(struct scheduler *s, struct live *l, struct command *c)
@@ -126,6 +128,7 @@ void rest_done(struct scheduler *s, struct live *l)
     } else {
         item_let_go(w, &l->task, unit);
         l->task.steps[unit] = s->rest.slot; /* with its memory of attempts */
+        family_told_item(l, unit, (struct child){0});
     }
     s->rest.unit = 0;
     arena_fini(&s->rest.arena);
