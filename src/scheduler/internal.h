@@ -175,6 +175,8 @@ bool overrun_is_over(const struct scheduler *s, const struct live *l); /* with t
 struct item_reading;
 /* Brings items back that are to be undone now, as far as their rows are known; others are read. */
 void items_bring(struct scheduler *s, struct live *l);
+/* Are items at rest to be undone now? Nothing else tells a node without the task of them. */
+bool items_are_wanted_back(const struct live *l);
 /* Items that come to rest are brought back, to be undone, as soon as their rows are stored. */
 bool items_will_be_undone(const struct live *l);
 /* Is an array of outputs to be read before anything of the task is evaluated? Then it is. */

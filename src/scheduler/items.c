@@ -89,6 +89,16 @@ void items_bring(struct scheduler *s, struct live *l)
     }
 }
 
+bool items_are_wanted_back(const struct live *l)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH && items_to_bring(w, &l->task, i) > 0)
+            return true;
+    return false;
+}
+
 bool items_will_be_undone(const struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;

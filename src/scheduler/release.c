@@ -161,7 +161,8 @@ static void find_waits(struct scheduler *s, struct live *l, struct waits *ret)
         struct lane *lane = queue_lane(&s->tasks, l, ready[i].step);
         add_wait(ret, lane, lane->agent->name, lane_rank(lane, queue_rank(l, ready[i].step)));
     }
-    if (decisions_any_offers_left(s, l)) { /* this node could not: another one has to */
+    /* This node could not: another one has to. */
+    if (decisions_any_offers_left(s, l) || items_are_wanted_back(l)) {
         only_waits = false;
         add_wait(ret, NULL, WAITING_TIME, now);
     }
