@@ -596,13 +596,10 @@ static bool names_a_step(enum event_kind k)
            && k != EVENT_PARENT_RESUME;
 }
 
-/* The operator's verbs may change any step. The end of a task also ends its pause, which moves the
- * times of all steps. */
-static bool may_change_any_step(const struct decision *d)
+/* The operator's verbs may change any step, and so may what a parent tells. */
+static bool may_change_any_step(enum event_kind k)
 {
-    if (d->t->ended_at != 0)
-        return true;
-    switch (d->ev->kind) {
+    switch (k) {
     case EVENT_START:
     case EVENT_NOT_SENT:
     case EVENT_SEND_AGAIN:
@@ -624,8 +621,8 @@ static bool may_change_any_step(const struct decision *d)
     case EVENT_RELEASE:
     case EVENT_HASTEN:
     case EVENT_BRING:
-        return false;
     case EVENT_CHILD:
+        return false;
     case EVENT_PARENT:
     case EVENT_PARENT_PAUSE:
     case EVENT_PARENT_RESUME:
@@ -668,19 +665,24 @@ static bool is_there(const struct decision *d)
 static enum answer happen_to_item(struct decision *d)
 {
     uint16_t unit = (uint16_t)d->ev->step;
+    const struct item_tally before = item_counts(d, unit);
 
     item_recount(d, -1);
     enum answer answer = happen(d);
     item_recount(d, 1);
-    if (answer == ANSWER_ACCEPTED || answer == ANSWER_LATE)
+    if (answer != ANSWER_ACCEPTED && answer != ANSWER_LATE)
+        return answer;
+    if (d->others)
         items_tally(d->w, d->t, unit_step(d->w, unit));
+    else
+        item_changed(d, unit, &before);
     return answer;
 }
 
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
                    struct effects *fx)
 {
-    struct decision d = {w, t, event, now, fx, false};
+    struct decision d = {w, t, event, now, fx, may_change_any_step(event->kind)};
     enum direction before = t->direction;
 
     ASSERT(now > 0);
@@ -703,7 +705,10 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
             signals_cannot_undo(&d);
     }
     ASSERT(before == DIRECTION_FORWARD || t->direction == DIRECTION_UNDO); /* invariant 8 */
-    if (may_change_any_step(&d) || t->direction != before || d.tells) {
+    d.others |= t->ended_at != 0; /* the end of a pause moves the times of all steps */
+    if (d.others && fx->changed && w->slot_count > 0)
+        items_tally_all(w, t);
+    if (d.others) {
         fx->any_step |= fx->changed;
         ASSERT(task_valid(w, t));
     } else {

@@ -15,6 +15,11 @@
 #define SLOTS_FOREACH(u, ws) \
     for (uint16_t u = (ws)->each.slots_at; u < (ws)->each.slots_at + (ws)->each.slot_count; u++)
 
+/* Some of them, next to each other. */
+struct units {
+    uint16_t from, end;
+};
+
 static bool is_in_use(const struct step *s)
 {
     return s->slot == SLOT_TAKEN || s->slot == SLOT_BACK;
@@ -26,35 +31,85 @@ static bool item_is_at_work(const struct step *s)
     return s->state == STEP_WAITING || s->state == STEP_RUNNING;
 }
 
-void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
+/* What the unit counts for: by its slot alone. */
+static struct item_tally counts_of(const struct workflow_step *slot, const struct step *s)
+{
+    bool back = s->slot == SLOT_BACK;
+    struct item_tally n = {
+        .free = s->slot == SLOT_FREE,
+        .ahead = s->slot == SLOT_TAKEN || (s->slot == SLOT_RESTING && step_needs_undo(slot, s)),
+    };
+
+    if (!is_in_use(s))
+        return n;
+    n.used = 1;
+    n.open = step_is_open(s);
+    n.at_work = back ? s->state != STEP_UNDONE : item_is_at_work(s);
+    n.children = child_is_open(&s->child);
+    n.running = child_runs(&s->child);
+    n.unturned = child_is_open(&s->child) && s->child.state != CHILD_TURNED;
+    n.standing = s->child.state == CHILD_STANDS;
+    n.failed = !back && s->state == STEP_FAILED;
+    n.effects = step_has_effect(s);
+    n.doubts = step_in_doubt(s);
+    n.telling = step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
+                || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
+    n.to_undo = step_needs_undo(slot, s);
+    n.stuck = back && step_undo_is_stuck(s);
+    return n;
+}
+
+enum { TALLY_NUMBERS = sizeof(struct item_tally) / sizeof(uint32_t) };
+
+static void tally_add(struct item_tally *sum, const struct item_tally *n)
+{
+    for (size_t i = 0; i < TALLY_NUMBERS; i++)
+        ((uint32_t *)sum)[i] += ((const uint32_t *)n)[i];
+}
+
+static void tally_remove(struct item_tally *sum, const struct item_tally *n)
+{
+    for (size_t i = 0; i < TALLY_NUMBERS; i++)
+        ((uint32_t *)sum)[i] -= ((const uint32_t *)n)[i];
+}
+
+static struct item_tally tally_of(const struct workflow *w, const struct task *t, uint16_t step)
 {
     const struct workflow_step *ws = &w->steps[step];
-    struct item_tally n = {0};
+    struct item_tally sum = {0};
 
-    ASSERT(ws->kind == KIND_EACH);
     SLOTS_FOREACH (u, ws) {
-        const struct step *s = &t->steps[u];
-        bool back = s->slot == SLOT_BACK;
-        n.free += s->slot == SLOT_FREE;
-        n.ahead +=
-            s->slot == SLOT_TAKEN || (s->slot == SLOT_RESTING && step_needs_undo(&w->steps[u], s));
-        if (!is_in_use(s))
-            continue;
-        n.open += step_is_open(s);
-        n.at_work += back ? s->state != STEP_UNDONE : item_is_at_work(s);
-        n.children += child_is_open(&s->child);
-        n.running += child_runs(&s->child);
-        n.unturned += child_is_open(&s->child) && s->child.state != CHILD_TURNED;
-        n.standing += s->child.state == CHILD_STANDS;
-        n.failed += !back && s->state == STEP_FAILED;
-        n.effects += step_has_effect(s);
-        n.doubts += step_in_doubt(s);
-        n.telling += step_is_open(s) || (s->state == STEP_WAITING && step_in_doubt(s))
-                     || (child_is_open(&s->child) && s->child.state != CHILD_STUCK);
-        n.to_undo += step_needs_undo(&w->steps[u], s);
-        n.stuck += back && step_undo_is_stuck(s);
+        const struct item_tally n = counts_of(&w->steps[u], &t->steps[u]);
+        tally_add(&sum, &n);
     }
-    t->steps[step].items->tally = n;
+    return sum;
+}
+
+void items_tally(const struct workflow *w, const struct task *t, uint16_t step)
+{
+    ASSERT(w->steps[step].kind == KIND_EACH);
+    t->steps[step].items->tally = tally_of(w, t, step);
+}
+
+struct item_tally item_counts(const struct decision *d, uint16_t unit)
+{
+    return counts_of(&d->w->steps[unit], &d->t->steps[unit]);
+}
+
+void item_changed(struct decision *d, uint16_t unit, const struct item_tally *before)
+{
+    struct item_tally *sum = &d->t->steps[unit_step(d->w, unit)].items->tally;
+    const struct item_tally n = item_counts(d, unit);
+
+    tally_remove(sum, before);
+    tally_add(sum, &n);
+}
+
+void items_tally_all(const struct workflow *w, const struct task *t)
+{
+    for (uint16_t i = 0; i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH)
+            items_tally(w, t, i);
 }
 
 int items_slot(const struct workflow *w, const struct task *t, uint16_t step, uint32_t item)
@@ -143,6 +198,7 @@ static void comes_to_rest(struct decision *d, uint16_t unit)
 {
     struct step *s = &d->t->steps[unit];
     struct items *in = d->t->steps[unit_step(d->w, unit)].items;
+    const struct item_tally before = item_counts(d, unit);
 
     ASSERT(is_in_use(s));
     ASSERT(!step_is_open(s));
@@ -151,6 +207,7 @@ static void comes_to_rest(struct decision *d, uint16_t unit)
     s->wait_until = 0;
     s->slot = SLOT_RESTING;
     count_resting(in, &d->w->steps[unit], s, 1);
+    item_changed(d, unit, &before);
 }
 
 /* ---- forward ---- */
@@ -190,21 +247,43 @@ static bool stays_in_slot(const struct workflow_step *ws, const struct items *in
            && in->tally.failed <= ws->each.concurrency;
 }
 
+static void rest_if_ended(struct decision *d, uint16_t step, uint16_t unit)
+{
+    const struct step *item = &d->t->steps[unit];
+    const struct items *in = d->t->steps[step].items;
+
+    if (item->slot != SLOT_TAKEN)
+        return;
+    if (item->state == STEP_COMPLETED || item->state == STEP_SKIPPED
+        || (item->state == STEP_FAILED && !stays_in_slot(&d->w->steps[step], in)))
+        comes_to_rest(d, unit);
+}
+
+/* The slots of the step that may be unlike what they were: that of the event, or all. */
+static struct units changed_units(const struct decision *d, uint16_t step)
+{
+    const struct each_spec *each = &d->w->steps[step].each;
+    int unit = d->ev->step;
+
+    if (d->others)
+        return (struct units){each->slots_at, (uint16_t)(each->slots_at + each->slot_count)};
+    if (unit < 0 || !unit_is_slot(d->w, unit) || unit_step(d->w, (uint16_t)unit) != step)
+        return (struct units){0, 0};
+    return (struct units){(uint16_t)unit, (uint16_t)(unit + 1)};
+}
+
+/* How many have failed decides about each of those that did. */
 static void rest_those_that_ended(struct decision *d, uint16_t step)
 {
     const struct workflow_step *ws = &d->w->steps[step];
-    const struct items *in = d->t->steps[step].items;
+    const struct units changed = changed_units(d, step);
 
-    SLOTS_FOREACH (u, ws) {
-        const struct step *item = &d->t->steps[u];
-        if (item->slot != SLOT_TAKEN)
-            continue;
-        if (item->state == STEP_COMPLETED || item->state == STEP_SKIPPED
-            || (item->state == STEP_FAILED && !stays_in_slot(ws, in))) {
-            comes_to_rest(d, u);
-            items_tally(d->w, d->t, step);
-        }
-    }
+    if (d->t->steps[step].items->tally.failed == 0)
+        for (uint16_t u = changed.from; u < changed.end; u++)
+            rest_if_ended(d, step, u);
+    else
+        SLOTS_FOREACH (u, ws)
+            rest_if_ended(d, step, u);
 }
 
 /* What was tried and waits for its next try is not tried again. */
@@ -316,8 +395,10 @@ static void settle_forward(struct decision *d, uint16_t step)
     const struct items *in = s->items;
 
     rest_those_that_ended(d, step);
-    if (step_has_begun(s) && ws->on_failure == ON_FAILURE_UNDO && items_are_failing(ws, s))
+    if (step_has_begun(s) && ws->on_failure == ON_FAILURE_UNDO && items_are_failing(ws, s)) {
         stop_children(d, ws);
+        items_tally(d->w, d->t, step);
+    }
     if (!step_has_begun(s) || any_goes_on(d, ws, s))
         return;
     if (in->failed + in->tally.failed > tolerated(ws, in)) {
@@ -389,14 +470,14 @@ static bool is_left(const struct step *s)
 static void settle_back(struct decision *d, uint16_t step)
 {
     const struct workflow_step *ws = &d->w->steps[step];
+    const struct units changed = changed_units(d, step);
     struct step *s = &d->t->steps[step];
 
-    SLOTS_FOREACH (u, ws) {
+    for (uint16_t u = changed.from; u < changed.end; u++) {
         const struct step *item = &d->t->steps[u];
         if (!step_is_open(item) && (is_left(item) || is_back_for_nothing(&d->w->steps[u], item)))
             comes_to_rest(d, u);
     }
-    items_tally(d->w, d->t, step);
     if (s->state == STEP_UNDOING && !step_needs_undo(ws, s))
         step_move(s, STEP_UNDONE);
 }
@@ -408,6 +489,8 @@ void items_settle(struct decision *d)
     for (uint16_t i = 0; i < d->t->step_count; i++) {
         if (d->w->steps[i].kind != KIND_EACH || d->t->steps[i].begun_at == 0)
             continue;
+        if (d->others)
+            items_tally(d->w, d->t, i);
         if (d->t->direction == DIRECTION_UNDO)
             settle_back(d, i);
         else
@@ -518,6 +601,16 @@ void slot_free(struct step *s)
     *s = (struct step){.attempts = s->attempts, .attempt_cap = s->attempt_cap};
 }
 
+static void slot_stored(const struct workflow_step *slot, struct step *s, struct item_tally *sum)
+{
+    const struct item_tally before = counts_of(slot, s);
+
+    slot_free(s);
+    const struct item_tally after = counts_of(slot, s);
+    tally_remove(sum, &before);
+    tally_add(sum, &after);
+}
+
 void items_stored(const struct workflow *w, struct task *t)
 {
     for (uint16_t i = 0; w->slot_count > 0 && i < t->step_count; i++) {
@@ -526,8 +619,7 @@ void items_stored(const struct workflow *w, struct task *t)
             continue;
         SLOTS_FOREACH (u, ws)
             if (t->steps[u].slot == SLOT_RESTING)
-                slot_free(&t->steps[u]);
-        items_tally(w, t, i);
+                slot_stored(&w->steps[u], &t->steps[u], &t->steps[i].items->tally);
     }
 }
 
@@ -536,8 +628,11 @@ static uint32_t at_rest(const struct items *in)
     return in->completed + in->failed + in->skipped + in->undone;
 }
 
-static bool slot_valid(const struct step *s, const struct items *in)
+bool item_slot_valid(const struct workflow *w, const struct task *t, uint16_t unit)
 {
+    const struct step *s = &t->steps[unit];
+    const struct items *in = t->steps[unit_step(w, unit)].items;
+
     switch (s->slot) {
     case SLOT_FREE:
         return s->state == STEP_WAITING && s->attempt_count == 0 && !s->input.json.ptr;
@@ -551,26 +646,25 @@ static bool slot_valid(const struct step *s, const struct items *in)
     return false;
 }
 
-/* No item is in two slots, and each that has begun is at rest or in one. */
-static bool slots_valid(const struct workflow_step *ws, const struct task *t,
-                        const struct items *in)
+bool items_slots_valid(const struct workflow *w, const struct task *t, uint16_t step)
 {
     uint64_t seen[ITEMS_MAX / 64 + 1] = {0};
-    uint32_t used = 0;
+    const struct workflow_step *ws = &w->steps[step];
+    const struct items *in = t->steps[step].items;
+    const struct item_tally counted = tally_of(w, t, step);
 
+    if (t->steps[step].begun_at == 0)
+        return true; /* nothing was counted yet */
     SLOTS_FOREACH (u, ws) {
         const struct step *s = &t->steps[u];
-        if (!slot_valid(s, in))
-            return false;
         if (s->slot == SLOT_FREE)
             continue;
         uint64_t bit = UINT64_C(1) << s->item % 64;
         if (seen[s->item / 64] & bit)
             return false;
         seen[s->item / 64] |= bit;
-        used += is_in_use(s);
     }
-    return at_rest(in) + used == in->begun && in->tally.at_work <= ws->each.concurrency;
+    return memcmp(&counted, &in->tally, sizeof counted) == 0;
 }
 
 bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
@@ -584,7 +678,7 @@ bool items_valid(const struct workflow *w, const struct task *t, uint16_t step)
         return false;
     if (s->begun_at == 0)
         return in->begun == 0 && in->list.count == 0;
-    if (!slots_valid(ws, t, in))
+    if (at_rest(in) + in->tally.used != in->begun || in->tally.at_work > ws->each.concurrency)
         return false;
     if (s->state == STEP_COMPLETED && !s->supplied)
         return in->completed + in->failed + in->skipped == in->list.count;

@@ -16,8 +16,10 @@
 
 #include "core/decide.h"
 
-/* Counts again what is in the slots of the step. Part of each decision, and of reading a task. */
+/* Counts again what is in the slots of the step. An event that happens to one item moves the sums
+ * by what that counts for: there may be hundreds of slots. */
 void items_tally(const struct workflow *w, const struct task *t, uint16_t step);
+void items_tally_all(const struct workflow *w, const struct task *t); /* of all steps */
 
 /* The item that begins next, or -1: all have begun, or none may begin any more. */
 int items_next(const struct workflow_step *ws, const struct step *s);
@@ -51,7 +53,11 @@ bool items_may_be_undone(const struct workflow_step *ws, const struct step *s);
 /* The slots of the items that came to rest are free: their rows are durable. */
 void items_stored(const struct workflow *w, struct task *t);
 
-/* Whether sums and slots fit together, and the step's state. */
+/* Whether the sums fit together, and the step's state; whether the slot fits its step. */
 bool items_valid(const struct workflow *w, const struct task *t, uint16_t step);
+bool item_slot_valid(const struct workflow *w, const struct task *t, uint16_t unit);
+
+/* Whether no item is in two slots, and the sums are those of the slots. */
+bool items_slots_valid(const struct workflow *w, const struct task *t, uint16_t step);
 
 #endif

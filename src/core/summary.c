@@ -8,8 +8,8 @@
 
 bool anything_open(const struct task *t)
 {
-    for (uint16_t i = 0; i < task_unit_count(t); i++)
-        if (step_open_attempt(&t->steps[i]))
+    for (uint16_t i = 0; i < t->step_count; i++)
+        if (step_is_open(&t->steps[i])) /* or an item of it is */
             return true;
     return false;
 }

@@ -671,7 +671,7 @@ bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
     if (!step_valid(s) || !kind_valid(&w->steps[i], s) || !predecessors_valid(w, t, i))
         return false;
     if ((s->items != NULL) != (w->steps[i].kind == KIND_EACH) || (s->items && !items_valid(w, t, i))
-        || (s->slot != SLOT_FREE && !unit_is_slot(w, i)))
+        || (unit_is_slot(w, i) ? !item_slot_valid(w, t, i) : s->slot != SLOT_FREE))
         return false;
     if (s->direction == DIRECTION_UNDO && step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return false;
@@ -687,6 +687,9 @@ bool task_valid(const struct workflow *w, const struct task *t)
         return false;
     for (uint16_t i = 0; i < task_unit_count(t); i++)
         if (!task_step_valid(w, t, i))
+            return false;
+    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++)
+        if (w->steps[i].kind == KIND_EACH && !items_slots_valid(w, t, i))
             return false;
     if (t->signal_count > 0 && !signals_valid(w, t))
         return false;

@@ -289,8 +289,9 @@ struct items {
     uint32_t undo_below;                         /* those from here on need no undo any more, or
                                                   * are at work. It is one more than the last item
                                                   * when the undo begins */
-    /* The same of those in slots, found anew after each change: see items_tally(). */
+    /* The same of those in slots, kept up to date by each change: see items_tally(). */
     struct item_tally {
+        uint32_t used;    /* slots with an item that is not at rest */
         uint32_t at_work; /* they keep a place: forward, those that have not failed */
         uint32_t open;    /* they have a current attempt */
         uint32_t failed;  /* forward */
