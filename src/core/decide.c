@@ -661,22 +661,18 @@ static bool is_there(const struct decision *d)
     return s->slot != SLOT_FREE || begins;
 }
 
-/* The same for an item. Its step is told what has become of it. */
-static enum answer happen_to_item(struct decision *d)
+/* After an event of an item: its step is told what has become of it. */
+static void tell_step(struct decision *d, enum answer answer, const struct item_tally *before)
 {
     uint16_t unit = (uint16_t)d->ev->step;
-    const struct item_tally before = item_counts(d, unit);
 
-    item_recount(d, -1);
-    enum answer answer = happen(d);
     item_recount(d, 1);
     if (answer != ANSWER_ACCEPTED && answer != ANSWER_LATE)
-        return answer;
+        return;
     if (d->others)
         items_tally(d->w, d->t, unit_step(d->w, unit));
     else
-        item_changed(d, unit, &before);
-    return answer;
+        item_changed(d, unit, before);
 }
 
 enum answer decide(const struct workflow *w, struct task *t, const struct event *event, int64_t now,
@@ -691,7 +687,14 @@ enum answer decide(const struct workflow *w, struct task *t, const struct event 
         || (event->step < 0 && names_a_step(event->kind)) || !is_there(&d))
         return ANSWER_UNKNOWN;
     bool of_item = event->step >= 0 && unit_is_slot(w, event->step);
-    enum answer answer = of_item ? happen_to_item(&d) : happen(&d);
+    struct item_tally counted;
+    if (of_item) {
+        counted = item_counts(&d, (uint16_t)event->step);
+        item_recount(&d, -1);
+    }
+    enum answer answer = happen(&d);
+    if (of_item)
+        tell_step(&d, answer, &counted);
     if (answer == ANSWER_ACCEPTED)
         fx->changed = true;
     if (fx->changed) {

@@ -428,6 +428,10 @@ static bool child_valid(const struct workflow_step *ws, const struct step *s)
  * call does not begin like that. Only an approval that has begun has an input: its question. */
 static bool kind_valid(const struct workflow_step *ws, const struct step *s)
 {
+    if (ws->kind == KIND_CALL)
+        return s->child.number == 0 && s->child.state == CHILD_NONE && s->child.wish == WISH_NONE
+               && s->begun_at == 0 && s->complete_by == 0
+               && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
     if (ws->kind == KIND_TASK)
         return child_valid(ws, s);
     if ((s->child.number != 0 && ws->kind != KIND_EACH) || s->child.state != CHILD_NONE
@@ -437,9 +441,6 @@ static bool kind_valid(const struct workflow_step *ws, const struct step *s)
         return has_no_rounds(s) && s->attempt_count == 0 && s->dropped_count == 0
                && s->begun_at >= 0 && s->complete_by == 0 && s->wait_until == 0 && s->resolved == 0
                && !s->input.json.ptr;
-    if (ws->kind == KIND_CALL)
-        return s->begun_at == 0 && s->complete_by == 0
-               && (step_is_repeated(ws) ? rounds_valid(s) : has_no_rounds(s));
     bool asked = ws->kind == KIND_APPROVE && s->begun_at != 0;
     if (!has_no_rounds(s) || s->attempt_count != 0 || s->dropped_count != 0 || s->begun_at < 0
         || (s->input.json.ptr != NULL) != asked)
@@ -664,14 +665,25 @@ static bool votes_valid(const struct workflow *w, const struct task *t)
     return true;
 }
 
+/* Part of the next, for a step with items, or a slot. */
+static bool is_valid_with_items(const struct workflow *w, const struct task *t, uint16_t i)
+{
+    const struct step *s = &t->steps[i];
+
+    if ((s->items != NULL) != (w->steps[i].kind == KIND_EACH)
+        || (s->items && !items_valid(w, t, i)))
+        return false;
+    return unit_is_slot(w, i) ? item_slot_valid(w, t, i) : s->slot == SLOT_FREE;
+}
+
 bool task_step_valid(const struct workflow *w, const struct task *t, uint16_t i)
 {
     const struct step *s = &t->steps[i];
 
     if (!step_valid(s) || !kind_valid(&w->steps[i], s) || !predecessors_valid(w, t, i))
         return false;
-    if ((s->items != NULL) != (w->steps[i].kind == KIND_EACH) || (s->items && !items_valid(w, t, i))
-        || (unit_is_slot(w, i) ? !item_slot_valid(w, t, i) : s->slot != SLOT_FREE))
+    if ((w->steps[i].kind == KIND_EACH || s->items || s->slot != SLOT_FREE || unit_is_slot(w, i))
+        && !is_valid_with_items(w, t, i))
         return false;
     if (s->direction == DIRECTION_UNDO && step_next_direction(w, t, i) == DIRECTION_FORWARD)
         return false;

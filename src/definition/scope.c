@@ -336,7 +336,6 @@ static const char *place_of_step(const struct scope *s, int step, struct arena *
 enum err definition_step_input(const struct scope *s, int step, struct arena *a, struct slice *ret,
                                struct error *e)
 {
-    struct slice name = unit_name(s, step, a);
     struct template *t = s->definition->steps[step].input;
     struct template_place place;
 
@@ -349,7 +348,7 @@ enum err definition_step_input(const struct scope *s, int step, struct arena *a,
         return error_wrap(e, "%s.%s%s of step \"%.*s\"", place_of_step(s, step, a),
                           s->definition->workflow.steps[step].kind == KIND_TASK ? "task.input"
                                                                                 : "input",
-                          place.path, SLICE_ARG(name));
+                          place.path, SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 
@@ -357,14 +356,13 @@ enum err definition_undo_input(const struct scope *s, int step, struct arena *a,
                                struct error *e)
 {
     CLEANUP(buf_fini) struct buf b = {0};
-    struct slice name = unit_name(s, step, a);
     struct template *t = s->definition->steps[step].undo_input;
     struct template_place place;
 
     if (t) {
         if (evaluate(s, step, t, a, ret, &place, e) != ERR_OK)
             return error_wrap(e, "%s.undo.input%s of step \"%.*s\"", place_of_step(s, step, a),
-                              place.path, SLICE_ARG(name));
+                              place.path, SLICE_ARG(unit_name(s, step, a)));
         return ERR_OK;
     }
     json_open(&b, '{');
@@ -478,7 +476,6 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
                                struct error *e)
 {
     const struct step_templates *t = &s->definition->steps[step];
-    struct slice name = unit_name(s, step, a);
     struct template_place place;
     struct slice json;
 
@@ -488,14 +485,13 @@ enum err definition_wait_until(const struct scope *s, int step, struct arena *a,
         err = read_moment(json, t->wait_plus_ms, a, ret_at, e);
     if (err != ERR_OK)
         return error_wrap(e, "%s.wait.until of step \"%.*s\"", place_of_step(s, step, a),
-                          SLICE_ARG(name));
+                          SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 
 enum err definition_question(const struct scope *s, int step, struct arena *a, struct slice *ret,
                              struct error *e)
 {
-    struct slice name = unit_name(s, step, a);
     struct template_place place;
     struct template *t = s->definition->steps[step].question;
 
@@ -506,7 +502,7 @@ enum err definition_question(const struct scope *s, int step, struct arena *a, s
                         SLICE_ARG(slice_cut(*ret, 80)), QUESTION_MAX);
     if (err != ERR_OK)
         return error_wrap(e, "%s.approve.question of step \"%.*s\"", place_of_step(s, step, a),
-                          SLICE_ARG(name));
+                          SLICE_ARG(unit_name(s, step, a)));
     return ERR_OK;
 }
 

@@ -160,8 +160,7 @@ void family_fill(struct scheduler *s, struct job *j, const struct live *l, struc
     const struct workflow *w = &l->definition->workflow;
     size_t most = w->child_step_count;
 
-    if (!family_has(l))
-        return;
+    ASSERT(family_has(l));
     struct family_gathering g = {.s = s, .j = j, .l = l};
     g.tells = arena_alloc(&j->arena, (1 + 2 * most) * sizeof *g.tells);
     g.children = arena_alloc(&j->arena, (most + 1) * sizeof *g.children);

@@ -165,7 +165,8 @@ bool overrun_is_over(const struct scheduler *s, const struct live *l); /* with t
 
 /* items.c: items of steps with for_each, and their rows */
 struct item_reading;
-/* Brings items back that are to be undone now, as far as their rows are known; others are read. */
+/* The next three are for tasks with slots. Brings items back that are to be undone now, as far as
+ * their rows are known; others are read. */
 void items_bring(struct scheduler *s, struct live *l);
 /* Items that come to rest are brought back, to be undone, as soon as their rows are stored. */
 bool items_will_be_undone(const struct live *l);

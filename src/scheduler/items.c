@@ -71,7 +71,7 @@ void items_bring(struct scheduler *s, struct live *l)
 {
     const struct workflow *w = &l->definition->workflow;
 
-    if (w->slot_count == 0 || l->task.direction != DIRECTION_UNDO)
+    if (l->task.direction != DIRECTION_UNDO)
         return;
     for (uint16_t i = 0; i < w->step_count; i++) {
         if (w->steps[i].kind != KIND_EACH)
@@ -90,8 +90,7 @@ bool items_will_be_undone(const struct live *l)
     const struct workflow *w = &l->definition->workflow;
     const struct task *t = &l->task;
 
-    if (t->slot_count == 0 || t->direction != DIRECTION_UNDO || t->stop != STOP_NONE
-        || t->paused_at != 0)
+    if (t->direction != DIRECTION_UNDO || t->stop != STOP_NONE || t->paused_at != 0)
         return false;
     for (uint16_t u = t->step_count; u < task_unit_count(t); u++)
         if (t->steps[u].slot == SLOT_RESTING && step_needs_undo(&w->steps[u], &t->steps[u]))
@@ -157,10 +156,8 @@ bool items_await_outputs(struct scheduler *s, struct live *l)
     const struct workflow *w = &l->definition->workflow;
     bool any = false;
 
-    if (w->slot_count > 0)
-        forget_reads(l, w);
-
-    for (uint16_t i = 0; w->slot_count > 0 && i < w->step_count; i++) {
+    forget_reads(l, w);
+    for (uint16_t i = 0; i < w->step_count; i++) {
         if (w->steps[i].kind != KIND_EACH || (!lacks_outputs(l, i) && !lacks_errors(l, i)))
             continue;
         struct items_needed n = needs_of(l, i);

@@ -100,8 +100,10 @@ static void landed_ok(struct scheduler *s, struct live *l, const struct change *
     told_of(&l->task, &l->reply, &l->arena, &l->messages);
     report_change(s, l);
     counts_durable(&s->tasks, l);
-    items_stored(&l->definition->workflow, &l->task);
-    family_told_of(l);
+    if (l->task.slot_count > 0)
+        items_stored(&l->definition->workflow, &l->task);
+    if (family_has(l))
+        family_told_of(l);
     commands_durable(s, l);
     starts_are_durable(s, l);
     live_remove_resting(l);

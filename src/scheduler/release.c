@@ -51,7 +51,8 @@ static bool is_for_others(struct scheduler *s, const struct live *l, const struc
 static bool may_be_released(const struct scheduler *s, const struct live *l)
 {
     return live_is_ours(&s->tasks, l) && !live_any_open(l) && !task_state_is_end(l->task.state)
-           && !link_is_in(&l->undecided) && !l->awaits_items && !items_will_be_undone(l);
+           && !link_is_in(&l->undecided) && !l->awaits_items
+           && (l->task.slot_count == 0 || !items_will_be_undone(l));
 }
 
 bool release_is_due_for(struct scheduler *s, const struct live *l, const struct ready *ready,

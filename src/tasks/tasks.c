@@ -60,19 +60,6 @@ void tasks_release_now(struct tasks *ts)
     ts->frozen_now = 0;
 }
 
-struct item_ref live_item(const struct live *l, uint16_t unit)
-{
-    const struct workflow *w = &l->definition->workflow;
-
-    if (!unit_is_slot(w, unit))
-        return (struct item_ref){0};
-    return (struct item_ref){
-        .any = true,
-        .generation = l->task.steps[unit_step(w, unit)].generation,
-        .number = l->task.steps[unit].item,
-    };
-}
-
 struct slice item_name(struct slice step, uint32_t item, struct arena *a)
 {
     char *text = arena_bytes(a, step.len + 12);
@@ -90,14 +77,10 @@ struct slice live_unit_name(const struct live *l, uint16_t unit, struct arena *a
     return item.any ? item_name(step, item.number, a) : step;
 }
 
-int live_unit(const struct live *l, int step, const struct item_ref *item)
+int live_slot(const struct live *l, int step, const struct item_ref *item)
 {
     const struct workflow *w = &l->definition->workflow;
 
-    if (step < 0 || step >= l->task.step_count)
-        return -1;
-    if (!item->any)
-        return step;
     if (w->steps[step].kind != KIND_EACH || item->generation != l->task.steps[step].generation)
         return -1;
     return items_slot(w, &l->task, (uint16_t)step, item->number);
@@ -136,15 +119,6 @@ int live_unit_named(const struct live *l, struct slice name)
         return -1;
     item.generation = l->task.steps[step].generation;
     return live_unit(l, step, &item);
-}
-
-bool live_find_attempt_of(const struct live *l, struct token *t)
-{
-    int unit = live_unit(l, t->step, &t->item);
-
-    if (unit >= 0)
-        t->step = (uint16_t)unit;
-    return unit >= 0;
 }
 
 struct live *live_find(const struct tasks *ts, struct slice id)

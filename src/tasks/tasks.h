@@ -238,17 +238,43 @@ void tasks_freeze_now(struct tasks *ts);
 void tasks_release_now(struct tasks *ts);
 
 /* Which item is in the slot; none, if the unit is a step. */
-struct item_ref live_item(const struct live *l, uint16_t unit);
+static inline struct item_ref live_item(const struct live *l, uint16_t unit)
+{
+    const struct workflow *w = &l->definition->workflow;
+
+    if (!unit_is_slot(w, unit))
+        return (struct item_ref){0};
+    return (struct item_ref){
+        .any = true,
+        .generation = l->task.steps[unit_step(w, unit)].generation,
+        .number = l->task.steps[unit].item,
+    };
+}
+
+/* The unit of that item of the step; -1: it is in no slot. */
+int live_slot(const struct live *l, int step, const struct item_ref *item);
 
 /* The unit of that step, or of that item of it; -1: there is no such step, or the item is in no
  * slot. */
-int live_unit(const struct live *l, int step, const struct item_ref *item);
+static inline int live_unit(const struct live *l, int step, const struct item_ref *item)
+{
+    if (step < 0 || step >= l->task.step_count)
+        return -1;
+    return item->any ? live_slot(l, step, item) : step;
+}
 
 /* The same by the name of a step, or of an item of its present list: "pack.3". */
 int live_unit_named(const struct live *l, struct slice name);
 
 /* The same for a token, which then has the unit instead of the step. */
-bool live_find_attempt_of(const struct live *l, struct token *t);
+static inline bool live_find_attempt_of(const struct live *l, struct token *t)
+{
+    int unit = live_unit(l, t->step, &t->item);
+
+    if (unit >= 0)
+        t->step = (uint16_t)unit;
+    return unit >= 0;
+}
 
 struct live *live_find(const struct tasks *ts, struct slice id);
 struct live *live_stub(struct tasks *ts, struct slice id); /* new, loading */
