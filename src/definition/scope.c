@@ -150,18 +150,27 @@ static uint32_t item_number(const struct scope *s, int slot)
 static struct slice item_text(struct builder *b)
 {
     const struct scope *s = b->scope;
-    const struct step *step =
-        s->unit(s->arg, unit_step(&s->definition->workflow, (uint16_t)b->step));
+    uint16_t at = unit_step(&s->definition->workflow, (uint16_t)b->step);
+    const struct step *step = s->unit(s->arg, at);
+    struct item_mark *mark = s->item_mark ? s->item_mark(s->arg, at) : NULL;
     uint32_t n = item_number(s, b->step);
+    uint32_t i = 0;
     struct slice name;
     struct slice value = SLICE_NONE;
 
     ASSERT(n < step->items->list.count);
-    struct recorded_walk w = {.machine = &b->machine,
-                              .rest = step->items->list.parts[n / ITEMS_OF_PART].json};
-    for (uint32_t i = 0; i <= n % ITEMS_OF_PART; i++)
+    struct slice part = step->items->list.parts[n / ITEMS_OF_PART].json;
+    struct recorded_walk w = {.machine = &b->machine, .rest = part};
+    if (mark && mark->part == part.ptr && mark->next <= n % ITEMS_OF_PART) {
+        i = mark->next;
+        w.rest = mark->rest;
+        w.has_begun = true;
+    }
+    for (; i <= n % ITEMS_OF_PART; i++)
         if (!recorded_next(&w, &name, &value))
             return SLICE("");
+    if (mark)
+        *mark = (struct item_mark){part.ptr, i, w.rest};
     return value;
 }
 

@@ -130,6 +130,7 @@ struct live_items {
     struct slice errors; /* the first ones, as expressions see them; NONE: not known */
     bool asked;          /* it is known what expressions need ... */
     struct items_needed needs;
+    struct item_mark mark; /* of the list */
 };
 
 struct live {

@@ -168,7 +168,8 @@ const char *sql_text(enum sql which) /* NOLINT(readability-function-size): a tab
         [SQL_PAYLOAD_DELETE] = "DELETE FROM payload "
             "WHERE key = (SELECT seq FROM task WHERE id = ?1) * 1048576 + ?2",
         [SQL_ITEM_PUT] = "INSERT INTO item (task, step, generation, number, state, in_doubt, "
-            "needs_undo, doc) SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM task WHERE id = ?1 "
+            "needs_undo, doc) VALUES (ifnull(?1, (SELECT seq FROM task WHERE id = ?9)), "
+            "?2, ?3, ?4, ?5, ?6, ?7, ?8) "
             "ON CONFLICT (task, step, generation, number) DO UPDATE SET state = excluded.state, "
             "in_doubt = excluded.in_doubt, needs_undo = excluded.needs_undo, doc = excluded.doc",
         [SQL_ITEMS_UP] = ITEMS("") "i.number >= ?4 ORDER BY i.number LIMIT ?5",
