@@ -55,6 +55,7 @@ const struct verb *const verbs[] = {
     &verb_workflow_get,
     &verb_workflow_list,
     &verb_validate,
+    &verb_test,
 
     &verb_schedule_put,
     &verb_schedule_list,

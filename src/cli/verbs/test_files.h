@@ -1,0 +1,30 @@
+#ifndef CLI_VERBS_TEST_FILES_H
+#define CLI_VERBS_TEST_FILES_H
+
+/* The files of `intact test`: which ones there are, and what they and their definitions say. */
+
+#include "testing/suite.h"
+
+struct file_list {
+    char **list; /* sorted */
+    size_t count, cap;
+};
+
+void file_list_fini(struct file_list *l);
+void file_list_add(struct file_list *l, const char *path);
+
+/* All *.test.yaml (.yml, .json) below a folder, without hidden folders. False: it was not read,
+ * which was reported. */
+bool test_files_find(const char *folder, struct file_list *ret);
+
+/* Reads a test file and its definitions. Mistakes are printed; NULL: there are some. The files that
+ * were read, or were to be, are added to *read (NULL: not wanted). */
+struct suite *test_file_load(const char *path, struct file_list *read);
+
+/* Waits until one of the files changes, appears or goes. False: interrupted. */
+bool test_files_wait(const struct file_list *files);
+
+/* Replaces a file, which has its old content or the new one, whatever happens. */
+bool test_file_write(const char *path, struct slice text);
+
+#endif
