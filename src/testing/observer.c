@@ -87,6 +87,8 @@ static void tell_state(struct trial *t, const struct workflow_step *ws, const st
         timeline_add(&t->timeline, now, "%s%s fails for good: %.*s: %.*s",
                      s->direction == DIRECTION_UNDO ? "undo of " : "", name,
                      SLICE_ARG(error.code), SLICE_ARG(error.message));
+    else if (s->state == STEP_COMPLETED && ws->kind == KIND_EACH)
+        timeline_add(&t->timeline, now, "%s completes", name);
     else if (s->state == STEP_COMPLETED && ws->kind != KIND_CALL)
         timeline_add(&t->timeline, now, "%s completes: %.*s", name,
                      SLICE_ARG(timeline_short(&t->arena, s->output.json)));
@@ -220,10 +222,13 @@ void observer_changed(void *arg, const struct workflow *w, const struct task *ta
     struct trial *t = arg;
     struct seen_task *seen = seen_of(t, w, task);
 
-    for (uint16_t i = 0; i < seen->count; i++)
+    for (uint16_t i = task->step_count; i < seen->count; i++) /* items before their step */
+        see_unit(t, w, task, seen, i);
+    for (uint16_t i = 0; i < task->step_count; i++)
         see_unit(t, w, task, seen, i);
     tell_task(t, seen, task);
-    seen->state = task->state;
+    if (task->state != TASK_PENDING) /* released for a while: it goes on as it did */
+        seen->state = task->state;
     if (t->coverage)
         coverage_see(t->coverage, w, task);
     keep_waits(t, w, task);

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/when.h"
 
-enum { SHORT_MAX = 100, LINE_MAX_BYTES = 400, MOMENT_WIDTH = 9 };
+enum { SHORT_MAX = 100, LINE_MAX_BYTES = 400, MOMENT_WIDTH = 16 };
 
 void timeline_fini(struct timeline *t)
 {
@@ -37,7 +37,14 @@ void timeline_add(struct timeline *t, int64_t at, const char *fmt, ...)
 
 void timeline_moment(const struct timeline *t, int64_t at, struct buf *b)
 {
-    duration_tell(b, max_i64(at - t->from, 0));
+    int64_t ms = max_i64(at - t->from, 0);
+    int64_t s = ms / MS_PER_S;
+
+    if (ms >= MS_PER_D)
+        buf_fmt(b, "%" PRId64 "d ", ms / MS_PER_D);
+    buf_fmt(b, "%02" PRId64 ":%02" PRId64 ":%02" PRId64 "", s / 3600 % 24, s / 60 % 60, s % 60);
+    if (ms % MS_PER_S != 0)
+        buf_fmt(b, ".%03" PRId64, ms % MS_PER_S);
 }
 
 struct slice timeline_short(struct arena *a, struct slice json)

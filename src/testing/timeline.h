@@ -21,7 +21,7 @@ struct timeline {
 void timeline_fini(struct timeline *t);
 void timeline_add(struct timeline *t, int64_t at, const char *fmt, ...) PRINTF(3, 4);
 
-/* "2h 05m": a moment, counted from the submission. */
+/* "3d 02:05:00": a moment, counted from the submission. */
 void timeline_moment(const struct timeline *t, int64_t at, struct buf *b);
 
 /* The first bytes of a JSON value, for a line. */
