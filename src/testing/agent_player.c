@@ -28,6 +28,7 @@ struct job {
 /* Two lists may speak of an action: the test's and the file's. */
 struct choice {
     const struct play *own, *base;
+    const struct played_answer *usual; /* that of the file, for this request */
 };
 
 static struct choice choose_play(const struct trial *t, struct slice agent,
@@ -40,7 +41,7 @@ static struct choice choose_play(const struct trial *t, struct slice agent,
     *ret_key = keys[0];
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         struct choice c = {plays_find(&t->test->agents, keys[i]),
-                           plays_find(&t->suite->agents, keys[i])};
+                           plays_find(&t->suite->agents, keys[i]), NULL};
         if (c.own || c.base)
             return c;
     }
@@ -113,7 +114,8 @@ static bool has_undone(const struct played_answer *a)
     return a->undone.is_given;
 }
 
-/* What an answer leaves out, the first one of its list says, or of the file's. */
+/* What an answer leaves out says the first one of its list, or the answer that the file has for
+ * this request, or the first one there. */
 static const struct played_answer *part_of(const struct choice *c, const struct played_answer *a,
                                            has_part *has)
 {
@@ -121,10 +123,13 @@ static const struct played_answer *part_of(const struct choice *c, const struct 
 
     if (a && has(a))
         return a;
-    for (size_t k = 0; k < COUNT_OF(lists); k++)
+    for (size_t k = 0; k < COUNT_OF(lists); k++) {
+        if (lists[k] == c->base && c->usual && has(c->usual))
+            return c->usual;
         for (size_t i = 0; lists[k] && i < lists[k]->count; i++)
             if (!lists[k]->answers[i].condition && has(&lists[k]->answers[i]))
                 return &lists[k]->answers[i];
+    }
     return NULL;
 }
 
@@ -374,13 +379,16 @@ static void find_effect(struct trial *t, struct job *j, const struct choice *c,
     j->effect->reverse = undone ? &undone->undone : NULL;
 }
 
-static void find_answer(struct trial *t, struct job *j, const struct choice *c,
+static void find_answer(struct trial *t, struct job *j, struct choice *c,
                         const struct work_request *r, struct slice key)
 {
-    const struct play *p = c->own ? c->own : c->base;
+    uint32_t number = count_request(t, r);
 
     j->at = t->test->at;
-    j->answer = p ? choose_answer(t, p, count_request(t, r), j->root) : NULL;
+    c->usual = c->base ? choose_answer(t, c->base, number, j->root) : NULL;
+    j->answer = c->own ? choose_answer(t, c->own, number, j->root) : NULL;
+    if (!j->answer)
+        j->answer = c->usual;
     if (j->answer)
         j->at = j->answer->at;
     else if (r->direction == DIRECTION_FORWARD)
@@ -407,7 +415,7 @@ void player_request(void *arg, struct slice agent, const struct work_request *r)
     struct job *j = job_of(t, agent, r);
     struct slice input = arena_copy(&t->arena, r->input);
     struct slice key;
-    const struct choice c = choose_play(t, agent, r, &key, &t->arena);
+    struct choice c = choose_play(t, agent, r, &key, &t->arena);
 
     tell_request(t, j, key, input);
     j->root = root_of(t, r, input);

@@ -134,19 +134,20 @@ static void check_step(struct checking *c, struct slice name, uint32_t offset, c
 {
     struct path at = {NULL, slice_of(where), 0};
     const struct workflow *w = &c->suite->definition->workflow;
-    struct slice step = step_path_first(name);
     char found[120];
 
     if (step_path_exists(c->suite, name))
         return;
     (void)snprintf(found, sizeof found, "\"%.*s\"", SLICE_ARG(slice_cut(name, 80)));
     for (uint16_t i = 0; i < w->step_count; i++)
-        if (name_is_near(step, w->steps[i].name)) {
+        if (name_is_near(name, w->steps[i].name)) {
             mistake_at(&c->reader, &at, offset, found, "did you mean \"%.*s\"?",
                        SLICE_ARG(w->steps[i].name));
             return;
         }
-    mistake_at(&c->reader, &at, offset, found, "the name of a step of workflow %.*s",
+    mistake_at(&c->reader, &at, offset, found,
+               "the name of a step of workflow %.*s, of an item (STEP.0), or of a step of a child "
+               "(STEP/STEP)",
                SLICE_ARG(w->name));
 }
 
