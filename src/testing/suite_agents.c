@@ -39,11 +39,6 @@ static void read_effect(struct reader *r, const struct json *j, const struct pat
 
 /* ---- errors ---- */
 
-struct fault_draft {
-    struct played_answer *answer;
-    const struct json *effect, *took;
-};
-
 static void read_code(struct reader *r, const struct json *j, const struct path *path, void *target)
 {
     if (j->type != JSON_STRING || j->text.len == 0 || j->text.len > CODE_MAX)
@@ -104,16 +99,6 @@ struct answer_draft {
     const struct json *kind;
 };
 
-static void read_output(struct reader *r, const struct json *j, const struct path *path,
-                        void *target)
-{
-    struct answer_draft *d = target;
-
-    d->kind = d->kind ? d->kind : j;
-    if (j->type != JSON_NULL)
-        read_tree(r, j, path, &d->a.output);
-}
-
 static void is_of_kind(struct reader *r, struct answer_draft *d, const struct json *j,
                        const struct path *path, enum played_kind kind)
 {
@@ -121,6 +106,16 @@ static void is_of_kind(struct reader *r, struct answer_draft *d, const struct js
         mistake_in(r, path, j, "one of output, refuse, fail and silent");
     d->kind = j;
     d->a.kind = kind;
+}
+
+static void read_output(struct reader *r, const struct json *j, const struct path *path,
+                        void *target)
+{
+    struct answer_draft *d = target;
+
+    is_of_kind(r, d, j, path, PLAYED_COMPLETED);
+    if (j->type != JSON_NULL)
+        read_tree(r, j, path, &d->a.output);
 }
 
 static void read_refuse(struct reader *r, const struct json *j, const struct path *path,
