@@ -187,8 +187,7 @@ static void read_file_name(struct reader *r, const struct json *j, const struct 
         mistake_in(r, path, j, "the file of a workflow definition, as order.yaml");
         return;
     }
-    s->workflow = j->text.ptr;
-    s->workflow_at = j->at;
+    s->workflow = (struct suite_source){j->text.ptr, j->at};
 }
 
 static void read_also(struct reader *r, const struct json *j, const struct path *path, void *target)
@@ -206,7 +205,7 @@ static void read_also(struct reader *r, const struct json *j, const struct path 
         if (one->type != JSON_STRING || one->text.len == 0 || one->text.len > FILE_MAX)
             mistake_in(r, &at, one, "the file of a workflow definition");
         else
-            s->also[s->also_count++] = one->text.ptr;
+            s->also[s->also_count++] = (struct suite_source){one->text.ptr, one->at};
     }
 }
 

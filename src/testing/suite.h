@@ -118,10 +118,13 @@ struct suite {
     const char *file;
     struct slice text; /* to which offsets refer */
     bool is_yaml;
-    const char *workflow; /* the file of the definition, beside this one ... */
-    const char **also;    /* ... and those of its children */
+    /* The files of the definitions, relative to this one: first that of the tests, then those of
+     * its children. */
+    struct suite_source {
+        const char *name;
+        uint32_t at;
+    } workflow, *also;
     size_t also_count;
-    uint32_t workflow_at;
     struct slice world; /* JSON object */
     const struct json *world_json;
     struct plays agents;

@@ -120,7 +120,10 @@ static void replace_within(struct update *u, const struct trial *t)
     int64_t took = max_i64(t->ended_at - t->test->start_at, 1);
 
     duration_write(&b, (took + MS_PER_S - 1) / MS_PER_S * MS_PER_S);
-    replace_text(u, t, &t->test->within, buf_view(&b));
+    if (t->suite->is_yaml)
+        replace(u, &t->test->within, buf_view(&b)); /* needs no quotes */
+    else
+        replace_text(u, t, &t->test->within, buf_view(&b));
 }
 
 static bool asks(const struct expected *e)

@@ -13,6 +13,7 @@
 
 #include "cli/client/client.h"
 #include "cli/client/mistakes.h"
+#include "cli/terminal/print.h"
 #include "definition/definition.h"
 
 enum { DEPTH_MAX = 40, FILES_MAX = 10000, LOOK_MS = 250 };
@@ -22,29 +23,40 @@ enum { DEPTH_MAX = 40, FILES_MAX = 10000, LOOK_MS = 250 };
 void file_list_fini(struct file_list *l)
 {
     for (size_t i = 0; i < l->count; i++)
-        free(l->list[i]);
+        free(l->list[i].path);
     free(l->list);
     *l = (struct file_list){0};
+}
+
+/* Differs whenever the file may have changed. */
+static int64_t stamp(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return -1;
+    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec + (int64_t)st.st_ino
+           + st.st_size;
 }
 
 void file_list_add(struct file_list *l, const char *path)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->list[i], path) == 0)
+        if (strcmp(l->list[i].path, path) == 0)
             return;
     if (l->count == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 16;
         l->list = reallocarray(l->list, l->cap, sizeof *l->list);
         ASSERT(l->list);
     }
-    l->list[l->count] = strdup(path);
-    ASSERT(l->list[l->count]);
-    l->count++;
+    struct test_path added = {strdup(path), stamp(path)};
+    ASSERT(added.path);
+    l->list[l->count++] = added;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct test_path *)a)->path, ((const struct test_path *)b)->path);
 }
 
 /* ---- finding ---- */
@@ -130,16 +142,32 @@ struct loading {
     size_t count;
 };
 
-static bool load_definition(struct loading *l, const char *path, const char *name)
+static bool can_be_read(const struct suite *s, const char *path, const struct suite_source *source,
+                        const char *file)
+{
+    uint32_t line = 0;
+    uint32_t column = 0;
+
+    if (access(file, R_OK) == 0)
+        return true;
+    int why = errno;
+    suite_place(s, source->at, &line, &column);
+    print_row(stderr, "%s:%u:%u: error: found \"%s\", expected a file that can be read: %s", path,
+              line, column, source->name, strerror(why));
+    return false;
+}
+
+static bool load_definition(struct loading *l, const struct suite *s, const char *path,
+                            const struct suite_source *source)
 {
     CLEANUP(buf_fini) struct buf file = {0};
     CLEANUP(buf_fini) struct buf text = {0};
     struct definition *d = NULL;
 
-    beside(&file, path, name);
+    beside(&file, path, source->name);
     if (l->read)
         file_list_add(l->read, file.ptr);
-    if (!client_read_file(file.ptr, &text))
+    if (!can_be_read(s, path, source, file.ptr) || !client_read_file(file.ptr, &text))
         return false;
     if (definition_parse(buf_view(&text), format_of_file(file.ptr), &d, &l->mistakes, NULL)
         != ERR_OK) {
@@ -155,8 +183,8 @@ static bool has_name_twice(const struct loading *l, const char *path)
     for (size_t i = 0; i < l->count; i++)
         for (size_t k = 0; k < i; k++)
             if (slice_eq(l->list[i]->workflow.name, l->list[k]->workflow.name)) {
-                (void)fprintf(stderr, "%s: error: two of its definitions are of workflow %.*s\n",
-                              path, SLICE_ARG(l->list[i]->workflow.name));
+                print_row(stderr, "%s: error: two of its definitions are of workflow %.*s", path,
+                          SLICE_ARG(l->list[i]->workflow.name));
                 return true;
             }
     return false;
@@ -164,10 +192,10 @@ static bool has_name_twice(const struct loading *l, const char *path)
 
 static bool load_definitions(struct loading *l, const struct suite *s, const char *path)
 {
-    bool ok = load_definition(l, path, s->workflow);
+    bool ok = load_definition(l, s, path, &s->workflow);
 
     for (size_t i = 0; i < s->also_count; i++)
-        ok = load_definition(l, path, s->also[i]) && ok;
+        ok = load_definition(l, s, path, &s->also[i]) && ok;
     return ok && !has_name_twice(l, path);
 }
 
@@ -219,32 +247,29 @@ struct suite *test_file_load(const char *path, struct file_list *read)
 
 /* ---- changes ---- */
 
-/* Differs whenever the file may have changed. */
-static int64_t stamp(const char *path)
+static bool has_changed(const struct file_list *files)
 {
-    struct stat st;
-
-    if (stat(path, &st) != 0)
-        return -1;
-    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec + (int64_t)st.st_ino
-           + st.st_size;
-}
-
-static int64_t stamp_all(const struct file_list *files)
-{
-    int64_t sum = 0;
-
     for (size_t i = 0; i < files->count; i++)
-        sum = (int64_t)((uint64_t)sum * 31 + (uint64_t)stamp(files->list[i]));
-    return sum;
+        if (stamp(files->list[i].path) != files->list[i].stamp)
+            return true;
+    return false;
 }
 
-bool test_files_wait(const struct file_list *files)
+/* Test files that appear in the folder count as well. */
+static bool has_more(const char *folder, size_t count)
+{
+    struct file_list found = {0};
+
+    bool more = test_files_find(folder, &found) && found.count != count;
+    file_list_fini(&found);
+    return more;
+}
+
+bool test_files_wait(const struct file_list *files, const char *folder, size_t count)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
-    int64_t was = stamp_all(files);
 
-    while (stamp_all(files) == was)
+    while (!has_changed(files) && !(folder && has_more(folder, count)))
         if (nanosleep(&pause, NULL) != 0)
             return false;
     return true;

@@ -109,7 +109,7 @@ static void run_suite(struct session *s, const struct suite *suite)
 static void run_files(struct session *s, const struct file_list *files)
 {
     for (size_t i = 0; i < files->count; i++) {
-        struct suite *suite = test_file_load(files->list[i], &s->read);
+        struct suite *suite = test_file_load(files->list[i].path, &s->read);
         s->has_mistakes |= !suite;
         if (suite)
             run_suite(s, suite);
@@ -179,9 +179,7 @@ static int run_always(const struct invocation *in)
         bool ok = gather(in, &files);
         if (ok)
             (void)run_once(in, &files, &read);
-        for (size_t i = 0; i < files.count; i++)
-            file_list_add(&read, files.list[i]);
-        bool goes_on = ok && test_files_wait(&read);
+        bool goes_on = ok && test_files_wait(&read, in->word_count == 0 ? "." : NULL, files.count);
         file_list_fini(&files);
         file_list_fini(&read);
         if (!goes_on)
