@@ -50,8 +50,8 @@ static enum err check_input(struct trial *t, struct error *e)
 
 static enum err check_family(struct trial *t, struct error *e)
 {
-    const struct family_source source = {registry_newest,
-                                         (void *)(uintptr_t)&t->suite->workflows, true};
+    const struct family_source source = {registry_newest, (void *)(uintptr_t)&t->suite->workflows,
+                                         true};
     struct family_fault f;
 
     if (family_resolve(t->suite->definition, &source, &t->arena, &t->submission.family, &f)
@@ -184,8 +184,7 @@ void acts_plan(struct trial *t)
 {
     for (size_t i = 0; i < t->test->act_count; i++) {
         struct planned *p = arena_alloc(&t->arena, sizeof *p);
-        *p = (struct planned){
-            .asker = {act_answered}, .trial = t, .act = &t->test->acts[i]};
+        *p = (struct planned){.asker = {act_answered}, .trial = t, .act = &t->test->acts[i]};
         agenda_add(engine_agenda(t->engine), t->test->start_at + p->act->after_ms, happens, p, 0);
         t->acts_left++;
     }

@@ -13,10 +13,10 @@
 struct job {
     struct trial *trial;
     const struct played_answer *answer; /* NULL: the file does not say */
-    const struct json *root;          /* what expressions see */
-    struct effect_record *effect;     /* of the forward request */
+    const struct json *root;            /* what expressions see */
+    struct effect_record *effect;       /* of the forward request */
     const struct effect_spec *does;
-    struct slice agent, token, name;  /* name: of the step */
+    struct slice agent, token, name; /* name: of the step */
     uint32_t attempt;
     enum direction direction;
     int64_t ends_at, beat_ms;
@@ -35,8 +35,8 @@ static struct choice choose_play(const struct trial *t, struct slice agent,
                                  const struct work_request *r, struct slice *ret_key,
                                  struct arena *a)
 {
-    struct slice keys[] = {
-        play_key(agent, r->action, r->step, r->direction == DIRECTION_UNDO, a), agent};
+    struct slice keys[] = {play_key(agent, r->action, r->step, r->direction == DIRECTION_UNDO, a),
+                           agent};
 
     *ret_key = keys[0];
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
@@ -352,13 +352,12 @@ static struct job *job_of(struct trial *t, struct slice agent, const struct work
                       .name = arena_copy(&t->arena, buf_view(&name)),
                       .attempt = r->attempt,
                       .direction = r->direction};
-    j->effect = world_effect(&t->world, r->direction == DIRECTION_UNDO ? r->forward_key
-                                                                        : r->idempotency_key);
+    j->effect = world_effect(&t->world,
+                             r->direction == DIRECTION_UNDO ? r->forward_key : r->idempotency_key);
     return j;
 }
 
-static void tell_request(struct trial *t, const struct job *j, struct slice key,
-                         struct slice input)
+static void tell_request(struct trial *t, const struct job *j, struct slice key, struct slice input)
 {
     timeline_add(&t->timeline, trial_now(t), "%s%.*s: attempt %u, %.*s %.*s",
                  j->direction == DIRECTION_UNDO ? "undo of " : "", SLICE_ARG(j->name), j->attempt,

@@ -1,4 +1,5 @@
-/* Records what tests reach of definitions, and writes the table of it (coverage.h). */
+/* Records what tests reach of definitions, by looking at each revision of their tasks, and writes
+ * the table of what they missed (coverage.h). */
 
 #include "testing/coverage.h"
 

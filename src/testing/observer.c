@@ -44,8 +44,8 @@ static void write_names(struct buf *b, const struct slice *names, uint16_t count
 }
 
 /* "waits for signal paid until 2d" */
-static void write_wait(const struct trial *t, const struct workflow_step *ws,
-                       const struct step *s, struct buf *b)
+static void write_wait(const struct trial *t, const struct workflow_step *ws, const struct step *s,
+                       struct buf *b)
 {
     int64_t until = s->wait_until ? s->wait_until : s->complete_by;
 
@@ -85,8 +85,8 @@ static void tell_state(struct trial *t, const struct workflow_step *ws, const st
         timeline_add(&t->timeline, now, "%s is skipped", name);
     else if (s->state == STEP_FAILED)
         timeline_add(&t->timeline, now, "%s%s fails for good: %.*s: %.*s",
-                     s->direction == DIRECTION_UNDO ? "undo of " : "", name,
-                     SLICE_ARG(error.code), SLICE_ARG(error.message));
+                     s->direction == DIRECTION_UNDO ? "undo of " : "", name, SLICE_ARG(error.code),
+                     SLICE_ARG(error.message));
     else if (s->state == STEP_COMPLETED && ws->kind == KIND_EACH)
         timeline_add(&t->timeline, now, "%s completes", name);
     else if (s->state == STEP_COMPLETED && ws->kind != KIND_CALL)

@@ -1,4 +1,5 @@
-/* Finds which entry of `agents` acts for a request (play_key.h). Pure. */
+/* Finds which entry of `agents` acts for a request (play_key.h), and whether a key fits any request
+ * of a definition. Pure. */
 
 #include "testing/play_key.h"
 

@@ -1,4 +1,5 @@
-/* Writes what became of tests (report.h). Pure: into buffers. */
+/* Writes what became of tests, for people, as TAP and as JUnit's XML (report.h). Pure: into
+ * buffers. */
 
 #include "testing/report.h"
 

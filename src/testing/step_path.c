@@ -1,4 +1,5 @@
-/* Reads and writes the names of steps in tests (step_path.h). Pure. */
+/* Reads and writes the names of steps, of items and of steps of children in tests (step_path.h).
+ * Pure. */
 
 #include "testing/step_path.h"
 

@@ -48,9 +48,9 @@ struct played_answer {
     struct slice code, message;   /* of an error */
     enum effect effect;           /* that the error names */
     int64_t retry_after_ms;
-    bool takes_effect;  /* of an error or a silent one: the world changes nevertheless */
-    int64_t takes_ms;   /* -1: as the action's first answer says */
-    int64_t times;      /* so many attempts get it */
+    bool takes_effect; /* of an error or a silent one: the world changes nevertheless */
+    int64_t takes_ms;  /* -1: as the action's first answer says */
+    int64_t times;     /* so many attempts get it */
     struct effect_spec does, undone;
     uint32_t at;
 };

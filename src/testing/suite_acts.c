@@ -1,4 +1,5 @@
-/* Reads what happens to the task of a test from outside: `operator`, `signals` and `approvals`. */
+/* Reads what happens to the task of a test from outside: `operator`, `signals` and `approvals`.
+ * acts.c does it. */
 
 #include <stdlib.h>
 
@@ -14,12 +15,12 @@ static const struct verb_word {
     enum ask_kind kind;
     enum { TAKES_STEP, TAKES_ANY_STEP, TAKES_REASON } takes;
 } verb_words[] = {
-    {"retry", ASK_RETRY, TAKES_ANY_STEP}, {"skip", ASK_SKIP, TAKES_STEP},
-    {"supply", ASK_SUPPLY, TAKES_STEP},   {"resolve", ASK_RESOLVE, TAKES_STEP},
-    {"correct", ASK_CORRECT, TAKES_ANY_STEP},
-    {"undo", ASK_UNDO, TAKES_REASON},     {"cancel", ASK_CANCEL, TAKES_REASON},
-    {"pause", ASK_PAUSE, TAKES_REASON},   {"resume", ASK_RESUME, TAKES_REASON},
-    {"close", ASK_CLOSE, TAKES_REASON},   {"reopen", ASK_REOPEN, TAKES_REASON},
+    {"retry", ASK_RETRY, TAKES_ANY_STEP},     {"skip", ASK_SKIP, TAKES_STEP},
+    {"supply", ASK_SUPPLY, TAKES_STEP},       {"resolve", ASK_RESOLVE, TAKES_STEP},
+    {"correct", ASK_CORRECT, TAKES_ANY_STEP}, {"undo", ASK_UNDO, TAKES_REASON},
+    {"cancel", ASK_CANCEL, TAKES_REASON},     {"pause", ASK_PAUSE, TAKES_REASON},
+    {"resume", ASK_RESUME, TAKES_REASON},     {"close", ASK_CLOSE, TAKES_REASON},
+    {"reopen", ASK_REOPEN, TAKES_REASON},
 };
 
 static struct act *add(struct reader *r, struct test_case *t, const struct act *a)
@@ -101,8 +102,8 @@ static void read_verb_value(struct reader *r, const struct verb_word *v, const s
 static void read_verb(struct reader *r, const struct json *j, const struct path *path,
                       struct test_case *t)
 {
-    struct act a = {.kind = ACT_VERB, .what = "operator", .verb = -1, .at = j->at,
-                    .reason = SLICE("test")};
+    struct act a = {
+        .kind = ACT_VERB, .what = "operator", .verb = -1, .at = j->at, .reason = SLICE("test")};
 
     if (!read_after(r, j, path, &a))
         return;

@@ -259,8 +259,8 @@ enum err suite_bind(struct suite *s, struct definition *const *list, size_t coun
 
     ASSERT(count > 0);
     m->count = 0;
-    c.reader = (struct reader){.arena = &s->arena, .mistakes = m, .text = s->text,
-                               .is_yaml = s->is_yaml};
+    c.reader =
+        (struct reader){.arena = &s->arena, .mistakes = m, .text = s->text, .is_yaml = s->is_yaml};
     c.list = (const struct definition *const *)list;
     for (size_t i = 0; i < count; i++)
         registry_add(&s->workflows, list[i], 1);

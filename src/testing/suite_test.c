@@ -7,12 +7,12 @@
 #include "definition/definition.h"
 #include "testing/suite.h"
 
-#define ORDER                                                                                   \
-    "intact: 1\nworkflow: order\non_signal: {cancelled: undo}\nsteps:\n"                        \
-    "  - {name: reserve, agent: stock, action: take, undo: {action: put-back}}\n"               \
-    "  - {name: look, agent: shop, http: {path: /look}, undo: {http: {path: /forget}}}\n"       \
-    "  - {name: allow, approve: {by: boss, question: Well?}}\n"                                 \
-    "  - {name: parts, for_each: [1], max_items: 2, task: {workflow: part}}\n"                  \
+#define ORDER                                                                             \
+    "intact: 1\nworkflow: order\non_signal: {cancelled: undo}\nsteps:\n"                  \
+    "  - {name: reserve, agent: stock, action: take, undo: {action: put-back}}\n"         \
+    "  - {name: look, agent: shop, http: {path: /look}, undo: {http: {path: /forget}}}\n" \
+    "  - {name: allow, approve: {by: boss, question: Well?}}\n"                           \
+    "  - {name: parts, for_each: [1], max_items: 2, task: {workflow: part}}\n"            \
     "  - {name: tell, agent: mail, action: send, undo: none}\n"
 #define PART \
     "intact: 1\nworkflow: part\nsteps:\n  - {name: cut, agent: saw, action: cut, undo: none}\n"

@@ -1,4 +1,5 @@
-/* Collects and writes the lines that tell what happened in a test (timeline.h). */
+/* Collects and writes the lines that tell what happened in a test, each with its moment
+ * (timeline.h). */
 
 #include "testing/timeline.h"
 

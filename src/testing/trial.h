@@ -60,8 +60,8 @@ struct trial {
     struct map counters; /* of requests: uint32_t by step and direction */
     struct effect_event *effects;
     size_t effect_count, effect_cap;
-    size_t acts_left;   /* planned, and not answered yet */
-    size_t plays_left;  /* requests that agents work at */
+    size_t acts_left;  /* planned, and not answered yet */
+    size_t plays_left; /* requests that agents work at */
     /* The task itself: */
     struct ask submission;
     bool is_refused;
@@ -69,7 +69,7 @@ struct trial {
     int64_t ended_at; /* when it was last at an end, or in error; 0: not yet */
     struct slice error_code, error_message, output;
     struct slice waits; /* what it waits for, if nothing more happens; NONE */
-    struct slice steps;  /* JSON object: the state of each step */
+    struct slice steps; /* JSON object: the state of each step */
 };
 
 #define TRIAL_ID SLICE("test")

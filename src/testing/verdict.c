@@ -1,4 +1,5 @@
-/* Compares what became of a task with what its test expects, part by part. */
+/* Compares what became of a task with what its test expects, part by part. Each difference is a
+ * problem of the trial, with its place in the test file. */
 
 #include <stdlib.h>
 
@@ -229,8 +230,8 @@ static void check_order(struct trial *t)
 static void check_asked(struct trial *t, const struct expected *e, const char *what)
 {
     if (e->is_given && e->is_asked)
-        trial_problem(t, e->json->at, "%s: \"?\" is not filled in yet: intact test --update does it",
-                      what);
+        trial_problem(t, e->json->at,
+                      "%s: \"?\" is not filled in yet: intact test --update does it", what);
 }
 
 static void check_all_asked(struct trial *t)

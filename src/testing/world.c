@@ -1,4 +1,5 @@
-/* The world outside of a test: members, effects by idempotency key, and their undo (world.h). */
+/* The world outside of a test: members, effects by idempotency key, and their undo (world.h).
+ * agent_player.c lets effects take place. */
 
 #include "testing/world.h"
 

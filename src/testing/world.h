@@ -19,9 +19,9 @@ struct world_member {
 /* One effect, by its idempotency key. */
 struct effect_record {
     struct slice key;
-    struct slice step;  /* as step_path_write() names it */
-    bool took, undone;  /* undone: also before it took effect */
-    bool stays;         /* its step has `undo: none` */
+    struct slice step;          /* as step_path_write() names it */
+    bool took, undone;          /* undone: also before it took effect */
+    bool stays;                 /* its step has `undo: none` */
     struct slice input, output; /* of the request */
     const struct effect_spec *reverse;
     struct changed {

@@ -1,4 +1,5 @@
-/* Tests of the world of a test: effects once for each key, their undo, and what stays. */
+/* Tests of the world of a test: effects happen once for each key, undo subtracts or does as it is
+ * told, and effects that stay can be left out. */
 
 #include "base/test.h"
 #include "definition/expression/expression.h"
@@ -49,8 +50,8 @@ static bool take(const char *key, const struct effect_spec *spec)
     uint32_t at = 0;
     bool took = false;
 
-    enum err err = world_take(&world, world_effect(&world, slice_of(key)), spec, root(), &took, &at,
-                              &e);
+    enum err err =
+        world_take(&world, world_effect(&world, slice_of(key)), spec, root(), &took, &at, &e);
     CHECK(err == ERR_OK, "%s: %s", key, e.text);
     return took;
 }

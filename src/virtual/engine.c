@@ -11,14 +11,14 @@
 #include "supervisor/supervisor.h"
 
 enum {
-    INTERVAL_MS = 1000,    /* of the supervisor */
-    GRACE_MS = 60000,      /* a node that starts gives everything more time: it started before */
-    ROUNDS_MAX = 20000,    /* turns at one moment */
-    ASKS_MAX = 1000,       /* of children and notices at once */
+    INTERVAL_MS = 1000, /* of the supervisor */
+    GRACE_MS = 60000,   /* a node that starts gives everything more time: it started before */
+    ROUNDS_MAX = 20000, /* turns at one moment */
+    ASKS_MAX = 1000,    /* of children and notices at once */
 
 };
 
-/* Of a parked call: longer than any test. */
+/* How long a call is parked: longer than any test. */
 #define WAIT_MS INT64_C(3000000000000)
 
 /* An agent with one instance, whose call is always parked. */
@@ -42,9 +42,9 @@ struct engine {
     struct intake *intake;
     struct notices *notices;
     struct link served;
-    int64_t scan_at;  /* the last one, or the one that was left out last */
-    int64_t due_at;   /* by the parts' own account, INT64_MAX: never */
-    bool is_woken;    /* something arrived since the last turn */
+    int64_t scan_at; /* the last one, or the one that was left out last */
+    int64_t due_at;  /* by the parts' own account, INT64_MAX: never */
+    bool is_woken;   /* something arrived since the last turn */
     bool is_stuck;
 };
 
@@ -307,8 +307,7 @@ static void open_scheduler(struct engine *g)
                                     .store_trouble = on_store_trouble};
 
     g->key = token_key_new(g->store->ops->secret(g->store));
-    g->scheduler =
-        scheduler_new(&config, &g->queue, g->config.workflows, g->key, &clock, &outside);
+    g->scheduler = scheduler_new(&config, &g->queue, g->config.workflows, g->key, &clock, &outside);
 }
 
 static void open_supervisor(struct engine *g)

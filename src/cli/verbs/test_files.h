@@ -16,8 +16,8 @@ struct file_list {
 void file_list_fini(struct file_list *l);
 void file_list_add(struct file_list *l, const char *path);
 
-/* All *.test.yaml (.yml, .json) below a folder, without hidden folders, by name. False: it was not read,
- * which was reported. */
+/* All *.test.yaml (.yml, .json) below a folder, without hidden folders, by name. False: it was not
+ * read, which was reported. */
 bool test_files_find(const char *folder, struct file_list *ret);
 
 /* Reads a test file and its definitions. Mistakes are printed; NULL: there are some. The files that

@@ -215,7 +215,9 @@ static const struct flag flags[] = {
     {.name = "watch", .help = "run again whenever a file changes"},
     {.name = "verbose", .help = "what happened in tests that passed, too"},
     {.name = "tap", .help = "print TAP, which test harnesses read"},
-    {.name = "junit", .value = "FILE", .kind = WORD_FILE,
+    {.name = "junit",
+     .value = "FILE",
+     .kind = WORD_FILE,
      .help = "also write JUnit's XML, which CI servers read"},
     {0},
 };
