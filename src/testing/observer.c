@@ -189,7 +189,9 @@ static void keep_waits(struct trial *t, const struct workflow *w, const struct t
 {
     CLEANUP(buf_fini) struct buf b = {0};
 
-    for (uint16_t i = 0; i < task->step_count; i++) {
+    if (task->paused_at != 0)
+        buf_str(&b, "it is paused");
+    for (uint16_t i = 0; i < task->step_count && task->paused_at == 0; i++) {
         if (!step_has_begun(&task->steps[i]) || w->steps[i].kind == KIND_TASK
             || w->steps[i].kind == KIND_EACH)
             continue;

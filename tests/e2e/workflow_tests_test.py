@@ -236,6 +236,17 @@ class Verdicts(Case):
         self.run_it()
         self.fails(text + "  expect: {world: {money: 10}}\n", "an answer comes too late", "expected 10, found 0")
 
+    def test_moments(self):
+        """What falls due is acted on at its moment: time that is skipped is no outage."""
+        self.write("order.yaml", "intact: 1\nworkflow: w\ncomplete_by: 20d\nsteps:\n  - {name: a, wait: 10d}\n"
+                   "  - {name: b, agent: x, action: y, complete_by: 90s, undo: {action: z}}\n  - {name: c, wait: 9d}\n  - {name: d, signal: {name: e}}\n")
+        self.write("t.test.yaml", "workflow: order.yaml\nagents: {x.y: [{silent: before effect}, {takes: 2s}]}\ntests:\n"
+                   "- {name: t, expect: {state: compensated, error: deadline, steps: {b: undone, d: waiting}}}\n")
+        out = self.run_it("--verbose").stdout
+        for line in ("10d 00:00:00  a completes", "10d 00:00:00  b: attempt 1, x.y", "10d 00:01:30  b: attempt 1 had no answer in time",
+                     "19d 00:01:3", "20d 00:00:00  task compensating: deadline", "20d 00:00:00  undo of b: attempt 1, x.z"):
+            self.assertIn(line, out)
+
     def test_a_thousand_steps(self):
         steps = "".join(f"  - {{name: s{i}, agent: a, action: do, undo: {{action: un}}}}\n" for i in range(1000))
         self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n" + steps)
