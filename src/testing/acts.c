@@ -1,11 +1,7 @@
 /* What happens to the task of a test from outside: its submission, verbs of operators, signals and
  * votes, at their moments. One that the server would refuse fails the test. */
 
-#include <stdio.h>
-
-#include "base/when.h"
 #include "definition/family.h"
-#include "testing/step_path.h"
 #include "testing/trial.h"
 
 /* An act that is planned. */

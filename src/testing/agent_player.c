@@ -1,9 +1,6 @@
 /* Acts for the agents of a test: picks the answer that the test file has for a request, lets its
  * effect take place in the world, and sends the result in time. */
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "definition/expression/expression.h"
 #include "testing/play_key.h"
 #include "testing/step_path.h"

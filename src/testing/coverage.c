@@ -7,10 +7,6 @@
 
 /* ---- seeing ---- */
 
-struct gathering {
-    struct coverage *coverage;
-};
-
 static void add(void *arg, const struct definition *d)
 {
     struct coverage *c = arg;

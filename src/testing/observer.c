@@ -141,8 +141,6 @@ static void see_unit(struct trial *t, const struct workflow *w, const struct tas
     if (u->state == STEP_RUNNING && s->state == STEP_WAITING)
         tell_retry(t, s, name.ptr);
     *u = (struct seen_unit){.state = s->state,
-                            .direction = s->direction,
-                            .attempt = s->attempt,
                             .item = s->item,
                             .was_open = is_open,
                             .has_begun = step_has_begun(s)};

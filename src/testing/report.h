@@ -6,10 +6,9 @@
 
 #include "testing/trial.h"
 
-/* The failure of a test: what was expected where, and what happened. `why` false: what happened
- * alone. */
+/* The failure of a test: what was expected where, and what happened. */
 void report_failure(struct buf *b, const struct trial *t);
-void report_timeline(struct buf *b, const struct trial *t);
+void report_timeline(struct buf *b, const struct trial *t); /* what happened alone */
 
 void report_tap_begin(struct buf *b);
 void report_tap(struct buf *b, const struct trial *t, size_t number);

@@ -1,9 +1,6 @@
 /* Reads what happens to the task of a test from outside: `operator`, `signals` and `approvals`.
  * acts.c does it. */
 
-#include <stdlib.h>
-
-#include "base/when.h"
 #include "tasks/ask.h"
 #include "testing/suite_reader.h"
 

@@ -1,7 +1,6 @@
 /* Reads what actions do in a test file, `agents`: their answers, attempt by attempt, and their
  * effects on the world. agent_player.c acts accordingly. */
 
-#include "base/when.h"
 #include "testing/suite_reader.h"
 
 enum { CHANGES_MAX = 100, KEYS_MAX = 5000, CODE_MAX = 100, MESSAGE_MAX = 1000 };

@@ -2,7 +2,6 @@
  * members of the world, and how effects are undone (suite_bind in suite.h). */
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "config/config_reader.h"
 #include "testing/play_key.h"

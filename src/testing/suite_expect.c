@@ -1,7 +1,6 @@
 /* Reads what a test expects, `expect`. A value "?" is not expected: `intact test --update` fills it
  * in. verdict.c compares. */
 
-#include "base/when.h"
 #include "testing/suite_reader.h"
 
 enum { ORDER_MAX = 20000, STEPS_NAMED_MAX = 1000 };

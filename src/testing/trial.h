@@ -39,10 +39,8 @@ struct seen_task {
     uint16_t count; /* of units */
     struct seen_unit {
         enum step_state state;
-        enum direction direction;
-        uint32_t attempt, item;
+        uint32_t item;
         bool was_open, has_begun;
-        int64_t wait_until;
     } * units;
 };
 
@@ -102,7 +100,5 @@ void observer_changed(void *arg, const struct workflow *w, const struct task *ta
 
 /* verdict.c: adds what differs from the expectations to t->problems. */
 void verdict_find(struct trial *t);
-/* What became of each part, as text for a test file. False: the test has no such part. */
-void verdict_order(const struct trial *t, struct buf *b);
 
 #endif

@@ -1,8 +1,6 @@
 /* Compares what became of a task with what its test expects, part by part. Each difference is a
  * problem of the trial, with its place in the test file. */
 
-#include <stdlib.h>
-
 #include "base/when.h"
 #include "definition/expression/expression.h"
 #include "testing/trial.h"
@@ -177,7 +175,7 @@ static void check_steps(struct trial *t)
 
 /* ---- the order of effects ---- */
 
-void verdict_order(const struct trial *t, struct buf *b)
+static void write_effects(const struct trial *t, struct buf *b)
 {
     buf_byte(b, '[');
     for (size_t i = 0; i < t->effect_count; i++)
@@ -209,7 +207,7 @@ static void check_order(struct trial *t)
 
     if (!counts(e))
         return;
-    verdict_order(t, &found);
+    write_effects(t, &found);
     for (const struct json *j = e->json->child; j; j = j->next) {
         bool is_group = j->type == JSON_ARRAY;
         bool fits = is_group ? is_group_there(t, j, at)

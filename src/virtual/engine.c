@@ -1,20 +1,19 @@
 /* One node in memory and in virtual time (engine.h): opens scheduler, supervisor, intake and the
- * reader of notices over a store in memory, and gives them turns. A store job runs as soon as the
- * turn that submitted it is over. sim/node.c is the same among faults. */
+ * reader of notices (engine_family.c) over a store in memory, and gives them turns. A store job
+ * runs as soon as the turn that submitted it is over. sim/node.c is the same among faults. */
 
 #include "virtual/engine.h"
 
 #include <stdlib.h>
 
-#include "intake/family.h"
 #include "store/memory/memory.h"
 #include "supervisor/supervisor.h"
+#include "virtual/engine_family.h"
 
 enum {
     INTERVAL_MS = 1000, /* of the supervisor */
     GRACE_MS = 60000,   /* a node that starts gives everything more time: it started before */
     ROUNDS_MAX = 20000, /* turns at one moment */
-    ASKS_MAX = 1000,    /* of children and notices at once */
 
 };
 
@@ -167,130 +166,6 @@ static void on_scan_failed(void *arg, const struct error *e)
     UNREACHABLE();
 }
 
-/* ---- children, and what tasks tell each other ---- */
-
-/* What starts a child, in its batch's memory. */
-struct child_ask {
-    struct asker asker; /* first: for `child.told.user` and `ask.user` */
-    struct ask ask;
-    struct child_row child;
-    struct intake_item *item;
-    struct engine *engine;
-};
-
-static size_t room(void *arg)
-{
-    (void)arg;
-    return ASKS_MAX;
-}
-
-static void parent_answered(struct ask *a)
-{
-    struct child_ask *c = a->user;
-
-    child_refusal_told(&c->child);
-    intake_answered(c->item, SLICE_NONE);
-}
-
-static void child_answered(struct ask *a)
-{
-    struct child_ask *c = a->user;
-
-    if (!child_is_refused(a->outcome)) {
-        intake_answered(c->item, slice_of(a->story));
-        return;
-    }
-    c->asker.answered = parent_answered;
-    child_refuse(&c->child, c->item, a->story, c);
-    engine_ask(c->engine, &c->child.told);
-}
-
-static int64_t number_of(struct slice text)
-{
-    return text.ptr ? strtoll(text.ptr, NULL, 10) : 0;
-}
-
-/* As background/submission_inbox.c does. Its input is checked against `inputs`. */
-static enum err check_child(struct child_ask *c, struct error *e)
-{
-    const struct submission_row *r = c->item->row;
-    struct slice input = r->input.ptr ? r->input : SLICE("null");
-
-    c->ask.input = input;
-    if (!c->ask.definition)
-        return error_set(e, ERR_INVALID, "there is no workflow %.*s", SLICE_ARG(r->workflow));
-    if (!c->ask.definition->has_inputs)
-        return ERR_OK;
-    return definition_check_input(c->ask.definition, input, c->item->arena, &c->ask.input, e);
-}
-
-static void read_child(void *arg, struct intake_item *it)
-{
-    struct engine *g = arg;
-    const struct submission_row *r = it->row;
-    struct child_ask *c = arena_alloc(it->arena, sizeof *c);
-    struct error e = {0};
-
-    ASSERT(child_is_started_by(r)); /* nothing else inserts submissions */
-    *c = (struct child_ask){.asker = {child_answered},
-                            .ask = {.kind = ASK_SUBMIT,
-                                    .user = c,
-                                    .id = r->id,
-                                    .definition = registry_find(g->config.workflows, r->workflow,
-                                                                number_of(r->version)),
-                                    .tags = r->tags,
-                                    .priority = (int)number_of(r->priority),
-                                    .by_id = true,
-                                    .submitter = r->submitter,
-                                    .content = {.hash = 1}},
-                            .item = it,
-                            .engine = g};
-    if (!child_read(it, &c->child, &c->ask))
-        return;
-    c->ask.trace = c->child.origin.trace;
-    it->ask = &c->ask;
-    if (check_child(c, &e) == ERR_OK)
-        return;
-    c->asker.answered = parent_answered;
-    child_refuse(&c->child, it, e.text, c);
-}
-
-static void ask_child(void *arg, struct intake_item *it)
-{
-    engine_ask(arg, it->ask);
-}
-
-static void children_settled(void *arg, struct intake_item *const *refused, size_t count)
-{
-    (void)arg;
-    (void)refused;
-    (void)count;
-}
-
-static void notice_answered(struct ask *a)
-{
-    notices_answered(a->user);
-}
-
-static void read_notice(void *arg, struct notice_item *it)
-{
-    (void)arg;
-    family_read_notice(it);
-    it->answered = notice_answered;
-}
-
-static void ask_notice(void *arg, struct notice_item *it)
-{
-    it->ask.user = it;
-    engine_ask(arg, &it->ask);
-}
-
-static void notice_refused(void *arg, const struct notice_item *it)
-{
-    (void)arg;
-    (void)it;
-}
-
 /* ---- opening and closing ---- */
 
 static void open_scheduler(struct engine *g)
@@ -322,31 +197,6 @@ static void open_supervisor(struct engine *g)
     g->supervisor = supervisor_new(&config, &g->queue, g->config.workflows, &outside);
 }
 
-static void open_intake(struct engine *g)
-{
-    const struct intake_config children = {.store = &g->queue,
-                                           .workflows = g->config.workflows,
-                                           .clock = {clock_now, g},
-                                           .arg = g,
-                                           .room = room,
-                                           .read = read_child,
-                                           .ask = ask_child,
-                                           .settled = children_settled,
-                                           .failed = on_scan_failed};
-    const struct notices_config notices = {.store = &g->queue,
-                                           .clock = {clock_now, g},
-                                           .me = SLICE("test/1"),
-                                           .arg = g,
-                                           .room = room,
-                                           .read = read_notice,
-                                           .ask = ask_notice,
-                                           .refused = notice_refused,
-                                           .failed = on_scan_failed};
-
-    g->intake = intake_new(&children);
-    g->notices = notices_new(&notices);
-}
-
 struct engine *engine_new(const struct engine_config *c)
 {
     struct engine *g = calloc(1, sizeof *g);
@@ -360,7 +210,8 @@ struct engine *engine_new(const struct engine_config *c)
     list_init(&g->served);
     open_scheduler(g);
     open_supervisor(g);
-    open_intake(g);
+    g->intake = family_intake(g, &g->queue, c->workflows);
+    g->notices = family_notices(g, &g->queue);
     g->is_woken = true;
     g->scan_at = g->now - INTERVAL_MS;
     while (engine_step(g, c->now))
@@ -382,6 +233,11 @@ void engine_free(struct engine *g)
     agenda_fini(&g->agenda);
     arena_fini(&g->arena);
     free(g);
+}
+
+struct registry *engine_workflows(const struct engine *g)
+{
+    return g->config.workflows;
 }
 
 int64_t engine_now(const struct engine *g)

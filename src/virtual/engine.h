@@ -8,7 +8,7 @@
  *     struct engine *g = engine_new(&config);
  *     engine_serve(g, SLICE("stock"));          an agent is connected
  *     engine_ask(g, &mine.ask);                 a submission, a verb, a signal, a vote
- *     while (engine_step(g))                    the next moment at which anything happens
+ *     while (engine_step(g, until))             the next moment at which anything happens
  *         ;
  *
  * Time passes only between steps, and jumps to the next moment at which something is due. The

@@ -237,7 +237,7 @@ const struct verb verb_test = {
                  {"intact test order.test.yaml --verbose", "what happens in each"},
                  {"intact test --coverage", "what they miss"},
                  {"intact test --junit report.xml", "for a CI server"}},
-    .exits = "1 if a test failed, 2 if a file has mistakes",
+    .exits = "1 if a test failed",
     .is_local = true,
     .run = run,
 };
