@@ -78,6 +78,13 @@ void report_tap(struct buf *b, const struct trial *t, size_t number)
     buf_str(b, "  ...\n");
 }
 
+void report_tap_broken(struct buf *b, const char *file, size_t number)
+{
+    buf_fmt(b, "not ok %zu - ", number);
+    tap_name(b, file);
+    buf_str(b, ": the file has mistakes\n");
+}
+
 void report_tap_end(struct buf *b, size_t count)
 {
     buf_fmt(b, "1..%zu\n", count);
@@ -162,12 +169,25 @@ void junit_suite(struct junit *j, const char *file)
     buf_clear(&j->suite);
 }
 
+void junit_broken(struct junit *j, const char *file)
+{
+    j->errors++;
+    buf_str(&j->done, "  <testsuite name=\"");
+    xml_text(&j->done, slice_of(file));
+    buf_str(&j->done, "\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0\">\n"
+                      "    <testcase name=\"the file\" classname=\"");
+    xml_text(&j->done, slice_of(file));
+    buf_str(&j->done, "\" time=\"0\">\n"
+                      "      <error message=\"the file, or a definition of it, has mistakes\"/>\n"
+                      "    </testcase>\n  </testsuite>\n");
+}
+
 void junit_write(const struct junit *j, struct buf *b)
 {
     buf_fmt(b,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
-            j->all_tests, j->all_failures);
+            "<testsuites tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n",
+            j->all_tests + j->errors, j->all_failures, j->errors);
     buf_slice(b, buf_view(&j->done));
     buf_str(b, "</testsuites>\n");
 }

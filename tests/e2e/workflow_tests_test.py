@@ -383,6 +383,11 @@ class Mistakes(Case):
         self.write("b.test.yaml", HEAD + "- name: t\n  input: {n: 1}\n  expect: {state: processed}\n")
         done = self.run_it(status=2)
         self.assertIn("b.test.yaml: 1 passed, 0 failed", done.stdout)
+        done = self.run_it("--tap", "--junit", "report.xml", status=2)
+        self.assertEqual(done.stdout.split("\n")[1:], ["not ok 1 - a.test.yaml: the file has mistakes", "ok 2 - b.test.yaml: t", "1..2", ""])
+        tree = ElementTree.parse(self.path("report.xml")).getroot()
+        self.assertEqual((tree.get("tests"), tree.get("failures"), tree.get("errors")), ("2", "0", "1"))
+        self.assertIn("has mistakes", tree.find("testsuite/testcase/error").get("message"))
 
     def test_a_child_that_nobody_names(self):
         self.write("order.yaml", "intact: 1\nworkflow: w\nsteps:\n  - {name: c, task: {workflow: child}}\n")

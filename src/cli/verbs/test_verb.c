@@ -107,13 +107,23 @@ static void run_suite(struct session *s, const struct suite *suite)
     coverage_close(&coverage);
 }
 
+/* Its mistakes were printed. A reader of reports learns of it, too. */
+static void tell_broken(struct session *s, const char *file)
+{
+    s->has_mistakes = true;
+    junit_broken(&s->junit, file);
+    if (s->is_tap)
+        report_tap_broken(&s->out, file, ++s->number);
+}
+
 static void run_files(struct session *s, const struct file_list *files)
 {
     for (size_t i = 0; i < files->count; i++) {
         struct suite *suite = test_file_load(files->list[i].path, &s->read);
-        s->has_mistakes |= !suite;
         if (suite)
             run_suite(s, suite);
+        else
+            tell_broken(s, files->list[i].path);
         suite_free(suite);
     }
 }
