@@ -111,7 +111,10 @@ static void tell_retry(struct trial *t, const struct step *s, const char *name)
     if (s->attempt == 0 || s->wait_until <= trial_now(t))
         return;
     timeline_moment(&t->timeline, s->wait_until, &b);
-    timeline_add(&t->timeline, trial_now(t), "%s is tried again at %s", name, b.ptr);
+    timeline_add(&t->timeline, trial_now(t),
+                 step_is_between_rounds(s) ? "%s has its next round at %s"
+                                           : "%s is tried again at %s",
+                 name, b.ptr);
 }
 
 static void see_unit(struct trial *t, const struct workflow *w, const struct task *task,
