@@ -96,6 +96,12 @@ struct expected {
     const struct json *json;
 };
 
+/* Whether a value is "?". A member of `world` and of `steps` may be, too. */
+static inline bool json_is_asked(const struct json *j)
+{
+    return j->type == JSON_STRING && slice_is(j->text, "?");
+}
+
 struct test_case {
     const char *name;
     uint32_t at;

@@ -5,15 +5,10 @@
 
 enum { ORDER_MAX = 20000, STEPS_NAMED_MAX = 1000 };
 
-static bool is_asked(const struct json *j)
-{
-    return j->type == JSON_STRING && slice_is(j->text, "?");
-}
-
 /* Whether there is a value to be read. */
 static bool begins(struct expected *e, const struct json *j)
 {
-    *e = (struct expected){.is_given = true, .is_asked = is_asked(j), .json = j};
+    *e = (struct expected){.is_given = true, .is_asked = json_is_asked(j), .json = j};
     return !e->is_asked;
 }
 
@@ -111,7 +106,7 @@ static void read_steps(struct reader *r, const struct json *j, const struct path
     for (const struct json *m = j->child; m; m = m->next) {
         struct path at = {path, m->key, 0};
         enum step_state state = STEP_WAITING;
-        if (m->type != JSON_STRING || !step_state_parse(m->text, &state))
+        if (!json_is_asked(m) && (m->type != JSON_STRING || !step_state_parse(m->text, &state)))
             mistake_in(r, &at, m,
                        "waiting, running, completed, failed, skipped, undoing or undone");
     }

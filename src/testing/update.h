@@ -16,9 +16,6 @@ struct update {
 
 void update_fini(struct update *u);
 
-/* Whether the test expects anything that is to be filled in. */
-bool update_is_asked(const struct test_case *c);
-
 /* Takes what was found in a test that has ended. */
 void update_take(struct update *u, const struct trial *t);
 

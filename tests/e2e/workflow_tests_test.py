@@ -327,6 +327,14 @@ class Reports(Case):
                          "steps: {reserve: undone, charge: undone, ship: failed, tell: waiting}}")
         self.assertEqual(self.run_it("--update", "t.test.yaml").stdout, "t.test.yaml: 1 passed, 0 failed\n")
 
+    def test_update_of_members(self):
+        text = HEAD + "- {name: one, input: {n: 2}, expect: {world: {stock: '?', money: 10}, steps: {ship: '?', tell: completed}}}\n"
+        self.write("t.test.yaml", text)
+        self.assertIn("--update", self.run_it("t.test.yaml", status=1).stdout)
+        self.run_it("--update", "t.test.yaml")
+        self.assertEqual(self.read("t.test.yaml"), text.replace("stock: '?'", "stock: 8").replace("ship: '?'", "ship: completed"))
+        self.run_it("t.test.yaml")
+
     def test_update_of_json(self):
         tree = {"workflow": "order.yaml", "world": {"n": 1, "odd\"": "yes"}, "agents": {"stock": {}, "bank": {}, "post": {}, "mail": {}},
                 "tests": [{"name": "one", "input": {"n": 2}, "expect": {"state": "?", "world": "?", "order": "?"}}]}
